@@ -1,0 +1,101 @@
+"""Every error dpframe raises on purpose.
+
+::
+
+    DPError
+    ├── NoSession          RuntimeError    the frame has no open session
+    ├── SessionError       ValueError      a second budget, a closed or forked session, an edited root
+    │   └── LineageError                   a frame that pandas derived: the rows may no longer be people's own
+    ├── BudgetError        RuntimeError    the budget has no room of that kind
+    │   └── BudgetExceeded                 requested, spent, remaining, difference, what would fit
+    ├── Refused            TypeError       it would hand out rows, or it has no price rule
+    │   └── NotOffered     AttributeError  a pandas method that has no private counterpart here
+    ├── UnknownColumn      KeyError        no such column; did you mean ...
+    ├── BadType            TypeError       an argument of the wrong type, a column of the wrong dtype
+    │   └── MissingBounds                  no public bounds, and none can be derived
+    └── BadValue           ValueError      an argument out of range
+        ├── MissingKeys                    no public list of groups
+        └── BadExpression                  a query string outside the row-wise language
+
+Each is also a built-in error, so ``except ValueError`` works as in pandas. A message depends on arguments,
+column names and dtypes only: never on a cell, a null or the number of rows. It says what is wrong, what was
+given, and what to do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable
+from difflib import get_close_matches
+
+
+class DPError(Exception):
+    """The root of the tree above."""
+
+
+class NoSession(DPError, RuntimeError):
+    """The frame has no open session."""
+
+
+class SessionError(DPError, ValueError):
+    """The session cannot be opened or used like this."""
+
+
+class LineageError(SessionError):
+    """The frame was derived by pandas, so its rows are not provably one person's each."""
+
+
+class BudgetError(DPError, RuntimeError):
+    """The budget has no room of that kind."""
+
+
+class BudgetExceeded(BudgetError):
+    """The price does not fit what is left; nothing was charged."""
+
+
+class Refused(DPError, TypeError):
+    """It would hand out rows, or it looks across people without a price."""
+
+
+class NotOffered(Refused, AttributeError):
+    """A pandas method without a private counterpart."""
+
+
+class UnknownColumn(DPError, KeyError):
+    """No such column."""
+
+    def __str__(self) -> str:  # KeyError would show the repr of the message
+        return str(self.args[0])
+
+
+class BadType(DPError, TypeError):
+    """An argument of the wrong type, or a column of the wrong dtype."""
+
+
+class MissingBounds(BadType):
+    """No public bounds were given or declared, and none follow from the expression."""
+
+
+class BadValue(DPError, ValueError):
+    """An argument out of range."""
+
+
+class MissingKeys(BadValue):
+    """No public list of groups was given or declared."""
+
+
+class BadExpression(BadValue):
+    """A query string outside the row-wise language."""
+
+
+def did_you_mean(name: Hashable, known: Iterable[Hashable]) -> str:
+    """`` Did you mean 'age'?`` or the names there are; column names are public."""
+    names = [str(k) for k in known]
+    close = get_close_matches(str(name), names, n=1)
+    if close:
+        return f" Did you mean {close[0]!r}?"
+    shown = ", ".join(map(repr, names[:20])) + (", ..." if len(names) > 20 else "")
+    return f" Columns: {shown}." if names else " The frame has no columns."
+
+
+def unknown_column(name: Hashable, known: Iterable[Hashable]) -> UnknownColumn:
+    return UnknownColumn(f"no column {name!r}.{did_you_mean(name, known)}")

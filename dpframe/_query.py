@@ -1,0 +1,256 @@
+"""What is asked, and about whom: frozen, hashable, printable as JSON, and without a single row of data."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+
+from dpframe._errors import BadType, BadValue, MissingKeys
+from dpframe._expr import Expr
+from dpframe._validate import Bounds
+
+Neighbors = Literal["add-remove", "replace-one"]
+ROW_CEILING = 2**31  # public; grids are chosen so that sums over this many rows fit 63 bits
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """Who is protected, and which frames count as neighbours.
+
+    ``add-remove``: one frame has a row more. ``replace-one``: the frames have the same number of rows, which is
+    public, and differ in one of them.
+    """
+
+    neighbors: Neighbors = "add-remove"
+
+    @property
+    def replaces(self) -> bool:
+        return self.neighbors == "replace-one"
+
+
+class Keys:
+    """A public, ordered list of groups; ``null`` tells at which place, if any, stands the group of nulls."""
+
+    __slots__ = ("index", "null", "token")
+
+    def __init__(self, index: pd.Index[Any], null: int | None):
+        self.index = index
+        self.null = null
+        # Equal keys hash alike in Python even when they differ (1, True, 1.0), so the type is part of the token.
+        if index.dtype.kind in "iufb" and isinstance(index.dtype, np.dtype):
+            text = f"{index.dtype}".encode() + index.to_numpy().tobytes()
+        else:
+            text = "\x1f".join(f"{type(k).__name__}:{k!r}" for k in index).encode()
+        self.token = hashlib.blake2b(text + f"|{index.name!r}|{null}".encode(), digest_size=16).hexdigest()
+
+    def __len__(self) -> int:
+        return len(self.index)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Keys) and self.token == other.token
+
+    def __hash__(self) -> int:
+        return hash(self.token)
+
+    def __reduce__(self) -> tuple[type[Keys], tuple[pd.Index[Any], int | None]]:
+        return Keys, (self.index, self.null)
+
+    def to_json(self) -> object:
+        if len(self) > 100:
+            return {"count": len(self), "first": [str(k) for k in self.index[:5]], "token": self.token}
+        return [None if i == self.null else _plain(k) for i, k in enumerate(self.index)]
+
+
+def _plain(key: Any) -> object:
+    return key if isinstance(key, str | int | float | bool) else str(key)
+
+
+def _is_null(key: object) -> bool:
+    return key is None or key is pd.NA or key is pd.NaT or (isinstance(key, float) and math.isnan(key))
+
+
+_KEY_TYPES: dict[str, tuple[type, ...]] = {"number": (int, float), "bool": (bool,), "text": (str,)}
+
+
+def keys_for(given: Any, expr: Expr, name: Hashable) -> Keys:
+    """The list as it was typed, checked against the dtype of the column and nothing else."""
+    if isinstance(given, str | bytes) or not isinstance(given, Iterable):
+        raise BadType(f"keys of {name!r} must be a list of values, not {type(given).__name__}.")
+    if isinstance(given, pd.Series | pd.DataFrame | set | frozenset | dict):
+        raise BadType(
+            f"keys of {name!r} must be a public, ordered list, not a {type(given).__name__}. Write them out, or list(...) them."
+        )
+    if isinstance(given, range) or (isinstance(given, np.ndarray) and given.dtype.kind in "iu" and given.ndim == 1):
+        return _integer_keys(np.asarray(given), expr, name)
+    keys = [k.item() if isinstance(k, np.generic) and not isinstance(k, np.datetime64) else k for k in given]
+    if not keys:
+        raise BadValue(f"keys of {name!r} are empty: nothing would be asked.")
+    null = next((i for i, k in enumerate(keys) if _is_null(k)), None)
+    proper = [k for k in keys if not _is_null(k)]
+    if len(proper) < len(keys) - 1:
+        raise BadValue(f"keys of {name!r} list null twice. None, NaN, NA and NaT are one key.")
+    proper = [_checked_key(k, expr, name) for k in proper]
+    try:
+        distinct = len(set(proper))
+    except TypeError:
+        raise BadType(f"keys of {name!r} must be hashable.") from None
+    if distinct < len(proper):
+        raise BadValue(f"keys of {name!r} are not distinct (1, 1.0 and True are equal).")
+    if null is not None:
+        proper.insert(null, None)
+    return Keys(_index_of(proper, expr, name), null)
+
+
+def _integer_keys(values: np.ndarray[Any, Any], expr: Expr, name: Hashable) -> Keys:
+    if expr.kind not in ("number", "label"):
+        raise BadType(f"keys of {name!r} are integers, but the column is of kind {expr.kind}.")
+    if not len(values):
+        raise BadValue(f"keys of {name!r} are empty: nothing would be asked.")
+    if len(np.unique(values)) < len(values):
+        raise BadValue(f"keys of {name!r} are not distinct.")
+    return Keys(pd.Index(values, name=name), None)
+
+
+def _checked_key(key: Any, expr: Expr, name: Hashable) -> Any:
+    kind = expr.kind
+    if kind == "time":
+        return _time_key(key, expr, name)
+    if kind == "other":
+        raise BadType(f"column {name!r} has a dtype that cannot be grouped by.")
+    wanted = _KEY_TYPES.get(kind)
+    if wanted and (not isinstance(key, wanted) or (kind == "number" and isinstance(key, bool))):
+        raise BadType(f"a key of {name!r} is a {type(key).__name__}, but the column is of kind {kind}.")
+    return key
+
+
+def _time_key(key: Any, expr: Expr, name: Hashable) -> pd.Timestamp:
+    try:
+        stamp = pd.Timestamp(key)
+    except (TypeError, ValueError):
+        raise BadType(f"a key of {name!r} is a {type(key).__name__}, but the column holds times.") from None
+    if (stamp.tz is None) != (getattr(expr, "tz", None) is None):
+        raise BadType(f"keys of {name!r} and the column must both have a time zone, or neither.")
+    return stamp
+
+
+def _index_of(keys: list[Any], expr: Expr, name: Hashable) -> pd.Index[Any]:
+    if expr.kind == "time":
+        return pd.DatetimeIndex(keys, name=name)
+    if keys and all(isinstance(k, pd.Interval) for k in keys):
+        return pd.IntervalIndex(keys, name=name)
+    index: pd.Index[Any] = pd.Index(keys, name=name, tupleize_cols=False)
+    return index
+
+
+@dataclass(frozen=True, slots=True)
+class KeyBy:
+    """Group by equality with declared keys; rows with another value belong to no group."""
+
+    expr: Expr
+    keys: Keys
+
+    @property
+    def index(self) -> pd.Index[Any]:
+        return self.keys.index
+
+    def to_json(self) -> object:
+        return {"by": self.expr.to_json(), "keys": self.keys.to_json()}
+
+    def __str__(self) -> str:
+        return f"{self.expr} over {len(self.keys)} keys"
+
+
+@dataclass(frozen=True, slots=True)
+class BinBy:
+    """Group by bins between increasing edges: left-closed, the last one closed, as numpy counts."""
+
+    expr: Expr
+    edges: tuple[float, ...]
+    name: Hashable
+    index: pd.Index[Any] = field(init=False, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        intervals = pd.IntervalIndex.from_breaks(list(self.edges), closed="left", name=self.name)
+        object.__setattr__(self, "index", intervals)
+
+    def to_json(self) -> object:
+        return {"by": self.expr.to_json(), "edges": [repr(e) for e in self.edges]}
+
+    def __str__(self) -> str:
+        return f"{self.expr} in {len(self.edges) - 1} bins"
+
+
+By = KeyBy | BinBy
+
+
+def combined_index(by: Sequence[By]) -> pd.Index[Any] | None:
+    """The index of an answer: one level a grouping, every combination, in the order declared."""
+    if not by:
+        return None
+    if len(by) == 1:
+        return by[0].index
+    return pd.MultiIndex.from_product([b.index for b in by])
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """One number a group: an aggregate of an expression, with the public bounds it is clipped to."""
+
+    name: Hashable
+    aggregate: str
+    expr: Expr | None = None
+    bounds: Bounds | None = None
+    ddof: int = 1
+
+    def to_json(self) -> object:
+        return {
+            "name": str(self.name),
+            "aggregate": self.aggregate,
+            "expr": self.expr.to_json() if self.expr else None,
+            "bounds": [repr(b) for b in self.bounds] if self.bounds else None,
+        }
+
+    def __str__(self) -> str:
+        inner = str(self.expr) if self.expr is not None else ""
+        clip = f", bounds=({self.bounds.lower:g}, {self.bounds.upper:g})" if self.bounds else ""
+        return f"{self.aggregate}({inner}{clip})"
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """A question: some outputs, of the rows where a condition holds, in groups."""
+
+    outputs: tuple[Output, ...]
+    where: Expr | None = None
+    by: tuple[By, ...] = ()
+
+    @property
+    def groups(self) -> int:
+        return math.prod(len(b.index) for b in self.by)
+
+    def to_json(self) -> object:
+        return {
+            "outputs": [o.to_json() for o in self.outputs],
+            "where": self.where.to_json() if self.where is not None else None,
+            "by": [b.to_json() for b in self.by],
+        }
+
+    def __str__(self) -> str:
+        text = ", ".join(map(str, self.outputs[:6])) + (", ..." if len(self.outputs) > 6 else "")
+        if self.by:
+            text += f" by {', '.join(map(str, self.by))}"
+        return text + (f" where {self.where}" if self.where is not None else "")
+
+
+def need_keys(name: Hashable, verb: str) -> MissingKeys:
+    return MissingKeys(
+        f"{verb} over {name!r} needs keys=[...], the public list of groups that may appear "
+        "(or declare it once: open(..., keys={...})). Groups found in the data need a charged selection with "
+        "delta, which this version does not have."
+    )

@@ -1,0 +1,137 @@
+"""Argument checks, with one style of message: what is wrong, what was given, what to do.
+
+Everything here looks at arguments alone, so it may raise freely: nothing has been read or charged.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Iterable
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from dpframe._errors import BadType, BadValue, unknown_column
+
+# Below 2**-50 a price is a typing error, and noise would leave any double; above 2**10 it protects nobody.
+MIN_EPSILON = Fraction(1, 2**50)
+MAX_EPSILON = Fraction(2**10)
+# A width below this has no power-of-two grid inside the range of normal doubles.
+MIN_WIDTH = 2.0**-900
+
+
+class Bounds(NamedTuple):
+    """Public closed interval to which values are clipped."""
+
+    lower: float
+    upper: float
+
+
+def exact(value: object, name: str) -> Fraction:
+    """The rational number that was typed: ``0.1`` is one tenth, a float32 is its exact binary value."""
+    if isinstance(value, bool | np.bool_):
+        raise BadType(f"{name} must be a number, not the bool {value}.")
+    if isinstance(value, Fraction):
+        return value
+    if isinstance(value, int | np.integer):
+        return Fraction(int(value))
+    if isinstance(value, float):  # np.float64 too
+        if not math.isfinite(value):
+            raise BadValue(f"{name} must be finite, not {value}.")
+        return Fraction(repr(float(value)))
+    if isinstance(value, np.floating):
+        if not np.isfinite(value):
+            raise BadValue(f"{name} must be finite, not {value}.")
+        return Fraction(float(value))
+    if isinstance(value, Decimal):
+        if not value.is_finite():
+            raise BadValue(f"{name} must be finite, not {value}.")
+        return Fraction(value)
+    raise BadType(f"{name} must be a number such as 0.1, not {type(value).__name__}.")
+
+
+def epsilon(value: object, name: str = "epsilon") -> Fraction:
+    """A price or a budget: a positive number within the documented range."""
+    e = exact(value, name)
+    if e <= 0:
+        raise BadValue(f"{name} must be positive, not {value}.")
+    if e < MIN_EPSILON:
+        raise BadValue(f"{name}={value} is below 2**-50, the least that is supported. Use a larger one.")
+    if e > MAX_EPSILON:
+        raise BadValue(f"{name}={value} is above 1024, where nobody is protected. Use a smaller one.")
+    return e
+
+
+def delta(value: object, name: str = "delta") -> Fraction:
+    """A probability in [0, 1)."""
+    d = exact(value, name)
+    if not 0 <= d < 1:
+        raise BadValue(f"{name} must be at least 0 and below 1, not {value}.")
+    return d
+
+
+def level(value: object) -> float:
+    """A confidence level strictly between 0 and 1."""
+    x = float(exact(value, "level"))
+    if not 0 < x < 1:
+        raise BadValue(f"level must lie strictly between 0 and 1, such as 0.95, not {value}.")
+    return x
+
+
+def positive_int(value: object, name: str) -> int:
+    if isinstance(value, bool | np.bool_) or not isinstance(value, int | np.integer):
+        raise BadType(f"{name} must be a whole number, not {type(value).__name__}.")
+    if value < 1:
+        raise BadValue(f"{name} must be at least 1, not {value}.")
+    return int(value)
+
+
+def real(value: object, name: str) -> float:
+    """A finite real number as a double."""
+    try:
+        x = float(exact(value, name))
+    except OverflowError:
+        raise BadValue(f"{name} is beyond the range of a double.") from None
+    return x + 0.0  # -0.0 is 0
+
+
+def bounds(value: object, what: str) -> Bounds:
+    """``(lower, upper)``, two finite numbers in order; equal ones are allowed."""
+    if not isinstance(value, tuple | list) or len(value) != 2:
+        raise BadType(
+            f"bounds of {what} must be a pair (lower, upper) of public numbers, not {type(value).__name__}. "
+            "They are never inferred from the data."
+        )
+    lower, upper = (real(v, f"a bound of {what}") for v in value)
+    if lower > upper:
+        raise BadValue(f"bounds of {what} are reversed: ({lower:g}, {upper:g}).")
+    if 0 < upper - lower < MIN_WIDTH:
+        raise BadValue(f"bounds of {what} are narrower than 2**-900. Rescale the column.")
+    return Bounds(lower, upper)
+
+
+def choice(value: object, name: str, options: Iterable[str]) -> str:
+    known = list(options)
+    if not isinstance(value, str):
+        raise BadType(f"{name} must be one of {', '.join(map(repr, known))}, not {type(value).__name__}.")
+    if value not in known:
+        raise BadValue(f"unknown {name} {value!r}. Use one of {', '.join(map(repr, known))}.")
+    return value
+
+
+def column_name(name: Any, known: Iterable[Hashable]) -> Hashable:
+    """One column by its name: not a position, not a list, not a function."""
+    if callable(name):
+        raise BadType("a column is given by its name, not by a function: a function could see the data.")
+    if isinstance(name, list | dict | set | np.ndarray):
+        raise BadType(f"one column by name is expected here, not a {type(name).__name__}.")
+    names = list(known)
+    try:
+        hits = [k for k in names if k is name or (type(k) is type(name) and k == name) or k == name]
+    except (TypeError, ValueError):
+        raise BadType(f"a column is given by its name, not by a {type(name).__name__}.") from None
+    if not hits:
+        raise unknown_column(name, names)
+    return hits[0]
