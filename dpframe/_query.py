@@ -86,7 +86,9 @@ def keys_for(given: Any, expr: Expr, name: Hashable) -> Keys:
         raise BadType(
             f"keys of {name!r} must be a public, ordered list, not a {type(given).__name__}. Write them out, or list(...) them."
         )
-    if isinstance(given, range) or (isinstance(given, np.ndarray) and given.dtype.kind in "iu" and given.ndim == 1):
+    if isinstance(given, range) or (
+        isinstance(given, np.ndarray) and given.dtype.kind in "iu" and given.ndim == 1
+    ):
         return _integer_keys(np.asarray(given), expr, name)
     keys = [k.item() if isinstance(k, np.generic) and not isinstance(k, np.datetime64) else k for k in given]
     if not keys:

@@ -141,6 +141,10 @@ class Statistic(ABC):
         """Linear maps from the components to ``size`` (rows), ``n`` (non-null values), ``t1`` and ``t2`` (their
         first and second moment sums on the scale where the bounds are 0 and 1) and ``total`` (data units)."""
 
+    def constants(self) -> dict[str, float]:
+        """What is added to a functional from public knowledge."""
+        return {}
+
     @property
     @abstractmethod
     def description(self) -> str:
@@ -181,26 +185,33 @@ class RowCount(Statistic):
 
 @dataclass(frozen=True, slots=True)
 class ValueCount(Statistic):
-    """Non-null values of each group; sensitivities as for rows."""
+    """Non-null values of each group, and beside them the nulls where rows are counted too.
+
+    A row is either, so the two components share the sensitivity of one.
+    """
 
     expr: Expr
+    nulls: bool = False
 
     @property
     def primitives(self) -> tuple[Primitive, ...]:
-        return (Powers(self.expr, None, 0),)
+        values = Powers(self.expr, None, 0)
+        return (values, Rows()) if self.nulls else (values,)
 
     def integers(self, reduced: Reduced) -> Integers:
-        return reduced[Powers(self.expr, None, 0)][:1]
+        values = reduced[Powers(self.expr, None, 0)][0]
+        return np.stack([values, reduced[Rows()] - values]) if self.nulls else values[None, :]
 
     def sensitivity(self, unit: Unit, grouped: bool) -> Sensitivity:
-        return _one_hot(unit, grouped)
+        # Replaced, a value may become null: two components change even without groups.
+        return _one_hot(unit, grouped or self.nulls)
 
     def functionals(self) -> dict[str, tuple[float, ...]]:
-        return {"n": (1.0,)}
+        return {"n": (1.0, 0.0), "size": (1.0, 1.0)} if self.nulls else {"n": (1.0,)}
 
     @property
     def description(self) -> str:
-        return f"non-null values of {self.expr}"
+        return f"non-null values of {self.expr}" + (" and its nulls" if self.nulls else "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,9 +257,8 @@ class Total(Statistic):
 
     def integers(self, reduced: Reduced) -> Integers:
         count, above = reduced[self.primitives[0]]
-        if abs(self.grid.low) <= 2**VALUE_BITS:
-            return (above + self.grid.low * count)[None, :]
-        raise AssertionError("a grid by magnitude keeps the lower bound below 2**31 steps")
+        total: Integers = above + self.grid.low * count
+        return total[None, :]  # the lower bound is below 2**31 steps on this grid
 
     def sensitivity(self, unit: Unit, grouped: bool) -> Sensitivity:
         m = self.grid.magnitude
@@ -312,10 +322,9 @@ class Simplex(Statistic):
 
     def functionals(self) -> dict[str, tuple[float, ...]]:
         one = 1.0 / self._mass
-        rows = {
-            1: {"n": (one, one), "t1": (0.0, one)},
-            2: {"n": (one, one, one), "t1": (0.0, one / 2, one), "t2": (0.0, 0.0, one)},
-        }[self.degree]
+        rows: dict[str, tuple[float, ...]] = {"n": (one, one), "t1": (0.0, one)}
+        if self.degree == 2:
+            rows = {"n": (one, one, one), "t1": (0.0, one / 2, one), "t2": (0.0, 0.0, one)}
         if not self.nulls:
             return rows
         padded = {name: (*c, 0.0) for name, c in rows.items()}

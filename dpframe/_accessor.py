@@ -1,0 +1,184 @@
+"""``.dp``: which session a frame belongs to. The accessor holds nothing; pandas makes a new one at every access."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NoReturn
+
+import pandas as pd
+
+from dpframe import _release, _rewrite, _session
+from dpframe._column import PrivateColumn
+from dpframe._errors import BadType, LineageError, NoSession
+from dpframe._private import PrivateFrame
+from dpframe._query import Neighbors
+
+
+class Unopened:
+    """``df.dp`` of a frame without a session: `open` is all it can do."""
+
+    def __init__(self, frame: pd.DataFrame):
+        self._frame = frame
+
+    def open(
+        self,
+        epsilon: float,
+        delta: float = 0,
+        *,
+        unit: str | None = None,
+        max_rows: int | None = None,
+        max_groups: int | None = None,
+        neighbors: Neighbors = "add-remove",
+        bounds: Mapping[Any, tuple[float, float]] | None = None,
+        keys: Mapping[Any, Any] | None = None,
+        queries: int = 20,
+        because: str | None = None,
+    ) -> PrivateFrame:
+        """Open the budgeted session of this frame; the same words again return the session that is there.
+
+        Formal guarantee: everything released through the session is together (epsilon, delta)-differentially
+        private in one row, under the neighbouring relation, given that what you declare here is public.
+
+        There is no ledger file: the budget lives in this process and ends with it.
+
+        Parameters
+        ----------
+        epsilon, delta
+            The whole budget. With ``delta=0`` the guarantee is pure.
+        neighbors
+            ``"add-remove"``: a neighbour has one row more or less. ``"replace-one"``: it differs in one row, and
+            the number of rows is public.
+        bounds
+            Public facts: ``{"age": (0, 110)}``. Values outside are clipped. Never take them from the data.
+        keys
+            Public facts: ``{"state": ["CA", "NY"]}``, the groups that may appear, in the order of the answers.
+        queries
+            A question without a price takes one such share of the budget.
+        because
+            Declares why a second budget on the same rows is right; written in the ledger.
+
+        Examples
+        --------
+        >>> df = pd.DataFrame({"age": [30, 41, 55], "state": ["CA", "NY", "CA"]})
+        >>> p = df.dp.open(1, bounds={"age": (0, 110)}, keys={"state": ["CA", "NY"]})
+        >>> p.budget.remaining
+        1.0
+        """
+        return PrivateFrame._of(
+            _session.open_session(
+                self._frame,
+                epsilon,
+                delta,
+                unit=unit,
+                max_rows=max_rows,
+                max_groups=max_groups,
+                neighbors=neighbors,
+                bounds=bounds,
+                keys=keys,
+                queries=queries,
+                because=because,
+            )
+        )
+
+    def __getattr__(self, name: str) -> NoReturn:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        raise NoSession(
+            f".dp.{name} needs an open session. Open one with the whole budget, for example "
+            "df.dp.open(epsilon=1, bounds={'age': (0, 110)}), and ask then."
+        )
+
+    def __repr__(self) -> str:
+        return "no dpframe session: open one with df.dp.open(epsilon=..., bounds={...}, keys={...})"
+
+
+def of_frame(frame: pd.DataFrame) -> PrivateFrame | Unopened | _release.Answer:
+    """What ``df.dp`` is: a session's frame, a receipt, or the door to open a session."""
+    receipt = _release.receipt_of(frame)
+    if receipt is not None:
+        return _release.Answer(frame, receipt)
+    session = _session.find(frame.attrs)
+    if session is None:
+        return Unopened(frame)
+    places = _session.positions(frame, session)
+    if places is None:
+        derived = session.root() is not frame
+        return _Derived(session, _derived_message() if derived else _edited_message())
+    leaves = list(session.leaves.values())
+    return PrivateFrame(session, {name: leaves[i] for name, i in zip(frame.columns, places, strict=True)})
+
+
+def of_series(series: pd.Series[Any]) -> PrivateColumn | _release.Answer:
+    """What ``series.dp`` is: a receipt, or a column that is provably the root's."""
+    receipt = _release.receipt_of(series)
+    if receipt is not None:
+        return _release.Answer(series, receipt)
+    session = _session.find(series.attrs)
+    if session is None:
+        raise NoSession(
+            "this Series has no dpframe session. Open one on its DataFrame: df.dp.open(epsilon=...)."
+        )
+    places = _session.positions(series.to_frame(), session)
+    if places is None:
+        raise LineageError(_derived_message())
+    leaf = list(session.leaves.values())[places[0]]
+    return PrivateColumn(PrivateFrame._of(session), leaf, series.name)
+
+
+class _Derived(PrivateFrame):
+    """``df.dp`` of a frame that pandas made from a session's: it finds budget and ledger, and answers nothing."""
+
+    def __init__(self, session: _session.Session, reason: str):
+        super().__init__(session, {})
+        self._reason = reason
+
+    def open(self, *args: Any, **kwargs: Any) -> NoReturn:
+        raise LineageError(self._reason)
+
+    def _usable(self) -> NoReturn:
+        raise LineageError(self._reason)
+
+    def __getattr__(self, name: str) -> NoReturn:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        raise LineageError(self._reason)
+
+
+def _derived_message() -> str:
+    line = _rewrite.callers_line() or 'df.dp.query("age > 30").mean("income")'
+    return (
+        "this frame was derived by pandas from the frame of a session, and nothing in it shows that each row is "
+        f"still one person's own. Write the steps after .dp: {line}"
+    )
+
+
+def _edited_message() -> str:
+    return (
+        "this frame was edited after its session was opened, and what was declared was the frame as it stood. Keep "
+        "what open() returned to ask about that frame, or make the change before opening."
+    )
+
+
+def private(frame: pd.DataFrame) -> PrivateFrame:
+    """``df.dp`` of a frame with a session, typed: pandas-stubs takes ``df.dp`` for a Series.
+
+    >>> df = pd.DataFrame({"age": [30, 41]})
+    >>> opened = df.dp.open(1)
+    >>> private(df).budget.epsilon
+    1.0
+    """
+    if not isinstance(frame, pd.DataFrame):
+        raise BadType(f"private() takes a DataFrame, not {type(frame).__name__}.")
+    found = of_frame(frame)
+    if not isinstance(found, PrivateFrame):
+        raise NoSession("this frame has no session. Open one: df.dp.open(epsilon=...).")
+    return found
+
+
+def register() -> None:
+    """Put ``.dp`` on DataFrame and Series."""
+    # pandas-stubs asks for classes, pandas itself for any callable.
+    frame_accessor: Any = pd.api.extensions.register_dataframe_accessor("dp")
+    series_accessor: Any = pd.api.extensions.register_series_accessor("dp")
+    frame_accessor(of_frame)
+    series_accessor(of_series)

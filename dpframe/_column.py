@@ -1,0 +1,275 @@
+"""A tracked column: an expression of one row, with pandas' operators and person-wise methods."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import numpy as np
+import pandas as pd
+
+from dpframe import _expr
+from dpframe._errors import BadType, NotOffered, Refused
+from dpframe._expr import Expr
+from dpframe._refusals import ADVICE, Unprinted
+
+if TYPE_CHECKING:
+    from dpframe._private import PrivateFrame
+
+
+def as_expr(value: Any) -> Expr:
+    """A constant as an expression; data that is not tracked is refused."""
+    if isinstance(value, pd.Series | pd.DataFrame | pd.Index | np.ndarray):
+        raise Refused(
+            f"a {type(value).__name__} is data that dpframe has not tracked: it may look across people. Use tracked "
+            "columns, or a constant."
+        )
+    return _expr.constant(value)
+
+
+def predicate_of(expr: Expr) -> Expr:
+    """A condition: an expression that is true or false for each row."""
+    if expr.kind != "bool":
+        raise BadType(
+            f"a condition is expected, but '{expr}' is of kind {expr.kind}. Compare it with something."
+        )
+    return expr
+
+
+class PrivateColumn(Unprinted):
+    """``p["x"]``: comparisons and arithmetic make other columns; `mean` and its like are releases of the frame."""
+
+    __hash__ = None  # type: ignore[assignment]  # == builds a condition, so a column cannot be a key
+
+    def __init__(self, frame: PrivateFrame, expr: Expr, name: Hashable = None):
+        self._frame = frame
+        self._expr = expr
+        self._name = name
+
+    @property
+    def name(self) -> Hashable:
+        return self._name
+
+    def _new(self, expr: Expr) -> PrivateColumn:
+        return PrivateColumn(self._frame, expr, self._name)
+
+    def _other(self, other: Any) -> Expr:
+        return self._frame._resolve(other)
+
+    def _math(self, op: str, other: Any, swapped: bool = False) -> PrivateColumn:
+        a, b = self._expr, self._other(other)
+        return self._new(_expr.arithmetic(op, *((b, a) if swapped else (a, b))))
+
+    def _compare(self, op: str, other: Any) -> PrivateColumn:
+        return self._new(_expr.compare(op, self._expr, self._other(other)))
+
+    def __add__(self, other: Any) -> PrivateColumn:
+        return self._math("+", other)
+
+    def __radd__(self, other: Any) -> PrivateColumn:
+        return self._math("+", other, True)
+
+    def __sub__(self, other: Any) -> PrivateColumn:
+        return self._math("-", other)
+
+    def __rsub__(self, other: Any) -> PrivateColumn:
+        return self._math("-", other, True)
+
+    def __mul__(self, other: Any) -> PrivateColumn:
+        return self._math("*", other)
+
+    def __rmul__(self, other: Any) -> PrivateColumn:
+        return self._math("*", other, True)
+
+    def __truediv__(self, other: Any) -> PrivateColumn:
+        return self._math("/", other)
+
+    def __rtruediv__(self, other: Any) -> PrivateColumn:
+        return self._math("/", other, True)
+
+    def __floordiv__(self, other: Any) -> PrivateColumn:
+        return self._math("//", other)
+
+    def __rfloordiv__(self, other: Any) -> PrivateColumn:
+        return self._math("//", other, True)
+
+    def __mod__(self, other: Any) -> PrivateColumn:
+        return self._math("%", other)
+
+    def __rmod__(self, other: Any) -> PrivateColumn:
+        return self._math("%", other, True)
+
+    def __pow__(self, other: Any) -> PrivateColumn:
+        return self._math("**", other)
+
+    def __neg__(self) -> PrivateColumn:
+        return self._new(_expr.negate(self._expr))
+
+    def __abs__(self) -> PrivateColumn:
+        return self.abs()
+
+    def __eq__(self, other: object) -> PrivateColumn:  # type: ignore[override]  # as a Series compares
+        return self._compare("==", other)
+
+    def __ne__(self, other: object) -> PrivateColumn:  # type: ignore[override]  # as a Series compares
+        return self._compare("!=", other)
+
+    def __lt__(self, other: Any) -> PrivateColumn:
+        return self._compare("<", other)
+
+    def __le__(self, other: Any) -> PrivateColumn:
+        return self._compare("<=", other)
+
+    def __gt__(self, other: Any) -> PrivateColumn:
+        return self._compare(">", other)
+
+    def __ge__(self, other: Any) -> PrivateColumn:
+        return self._compare(">=", other)
+
+    def __and__(self, other: Any) -> PrivateColumn:
+        return self._new(_expr.logical_and(self._expr, self._other(other)))
+
+    def __or__(self, other: Any) -> PrivateColumn:
+        return self._new(_expr.logical_or(self._expr, self._other(other)))
+
+    def __invert__(self) -> PrivateColumn:
+        return self._new(_expr.logical_not(self._expr))
+
+    # Person-wise methods --------------------------------------------------------------------------------------
+
+    def isin(self, values: Iterable[Any]) -> PrivateColumn:
+        """Whether the cell is one of some public values."""
+        if isinstance(values, pd.Series | pd.DataFrame):
+            raise Refused(
+                "isin takes public values, and a Series may hold people's. Write them out, or list(...) them."
+            )
+        return self._new(_expr.is_in(self._expr, values))
+
+    def between(self, left: Any, right: Any, inclusive: str = "both") -> PrivateColumn:
+        """Whether the cell lies between two constants."""
+        return self._new(_expr.between(self._expr, left, right, inclusive))
+
+    def isna(self) -> PrivateColumn:
+        """Whether the cell is null: None, NaN, NA and NaT are one thing."""
+        return self._new(_expr.is_null(self._expr))
+
+    def notna(self) -> PrivateColumn:
+        """Whether the cell is not null."""
+        return ~self.isna()
+
+    isnull, notnull = isna, notna
+
+    def fillna(self, value: Any) -> PrivateColumn:
+        """A constant for nulls."""
+        return self._new(_expr.fill(self._expr, value))
+
+    def clip(self, lower: float | None = None, upper: float | None = None) -> PrivateColumn:
+        """Numbers moved into [lower, upper]; a null stays null."""
+        return self._new(_expr.clip(self._expr, lower, upper))
+
+    def abs(self) -> PrivateColumn:
+        """Without the sign."""
+        return self._new(_expr.absolute(self._expr))
+
+    def round(self, decimals: int = 0) -> PrivateColumn:
+        """To some decimals, half to even."""
+        return self._new(_expr.round_to(self._expr, decimals))
+
+    def astype(self, dtype: Any) -> PrivateColumn:
+        """As float, int, bool or str. A cell that has no such value becomes null: no error tells of it."""
+        return self._new(_expr.cast(self._expr, dtype))
+
+    def map(self, mapping: Mapping[Any, Any]) -> PrivateColumn:
+        """Through a public dict; what it does not list becomes null."""
+        if not isinstance(mapping, Mapping):
+            raise BadType("map takes a dict of public values: a function could see the data.")
+        return self._new(_expr.map_dict(self._expr, mapping))
+
+    def cut(self, bins: Any, *, labels: Any = None, right: bool = True) -> PrivateColumn:
+        """In intervals between given edges, as ``pd.cut``; outside them null. Groups need no keys then.
+
+        >>> df = pd.DataFrame({"age": [30, 41, 85]})
+        >>> p = df.dp.open(100)
+        >>> p.assign(old=p["age"].cut([0, 65, 110], labels=["no", "yes"])).groupby("old").size(epsilon=80)
+        old
+        no     2
+        yes    1
+        dtype: int64
+        """
+        return self._new(_expr.cut(self._expr, bins, labels, right))
+
+    @property
+    def str(self) -> _Parts:
+        """String methods of one cell: len, lower, upper, strip, startswith, endswith, contains, slice, ..."""
+        return _Parts(self, _expr.str_part)
+
+    @property
+    def dt(self) -> _Parts:
+        """Parts of a date: year, month, day, hour, dayofweek, ..."""
+        return _Parts(self, _expr.date_part)
+
+    # Releases -------------------------------------------------------------------------------------------------
+
+    def count(self, **price: Any) -> Any:
+        """How many non-null values; see `PrivateFrame.count`."""
+        return self._frame.count(self, **price)
+
+    def sum(self, bounds: Any = None, **price: Any) -> Any:
+        """See `PrivateFrame.sum`."""
+        return self._frame.sum(self, bounds, **price)
+
+    def mean(self, bounds: Any = None, **price: Any) -> Any:
+        """See `PrivateFrame.mean`."""
+        return self._frame.mean(self, bounds, **price)
+
+    def var(self, bounds: Any = None, **price: Any) -> Any:
+        """See `PrivateFrame.var`."""
+        return self._frame.var(self, bounds, **price)
+
+    def std(self, bounds: Any = None, **price: Any) -> Any:
+        """See `PrivateFrame.std`."""
+        return self._frame.std(self, bounds, **price)
+
+    def histogram(self, bins: Any = 10, **price: Any) -> Any:
+        """See `PrivateFrame.histogram`."""
+        return self._frame.histogram(self, bins, **price)
+
+    def value_counts(self, **price: Any) -> Any:
+        """See `PrivateFrame.value_counts`."""
+        return self._frame.value_counts(self, **price)
+
+    def argmax(self, **price: Any) -> Any:
+        """See `PrivateFrame.argmax`."""
+        return self._frame.argmax(self, **price)
+
+    def __getattr__(self, name: Any) -> NoReturn:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        raise NotOffered(ADVICE.get(name, f"a tracked column has no {name!r}."))
+
+    def __repr__(self) -> Any:
+        return f"PrivateColumn {self._expr} ({self._expr.kind})"
+
+
+class _Parts:
+    """``.str`` and ``.dt``: the attribute's name picks the part."""
+
+    def __init__(self, column: PrivateColumn, make: Any):
+        self._column = column
+        self._make = make
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        if self._make is _expr.date_part and name not in ("day_name", "month_name", "normalize"):
+            return self._column._new(_expr.date_part(self._column._expr, name))
+        if self._make is _expr.date_part:
+            return lambda: self._column._new(_expr.date_part(self._column._expr, name))
+        return lambda *args, **options: self._column._new(
+            _expr.str_part(self._column._expr, name, *args, **options)
+        )
+
+    def __getitem__(self, key: Any) -> PrivateColumn:
+        if self._make is _expr.date_part or not isinstance(key, slice):
+            raise BadType("only .str[start:stop] takes brackets.")
+        return self._column._new(_expr.str_part(self._column._expr, "slice", key.start, key.stop, key.step))

@@ -1,0 +1,224 @@
+"""Groups of a tracked frame: one vector release for all of them, in pandas' shapes."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from typing import TYPE_CHECKING, Any, cast
+
+import pandas as pd
+
+from dpframe import _release, _validate
+from dpframe._aggregates import NAMED
+from dpframe._errors import BadType, BadValue, NotOffered
+from dpframe._query import By, Output, Query, combined_index
+from dpframe._refusals import ADVICE
+
+if TYPE_CHECKING:
+    from dpframe._private import PrivateFrame
+
+
+class PrivateGroupBy:
+    """``p.groupby("state")``: all declared groups come back, empty ones too, in the declared order.
+
+    Formal guarantee of each release: epsilon-DP for its price, once for all groups together, since a row is in
+    one of them (docs/guarantees/statistics.md).
+    """
+
+    def __init__(
+        self,
+        frame: PrivateFrame,
+        by: tuple[By, ...],
+        selected: tuple[Hashable, ...] | None = None,
+        single: bool = False,
+    ):
+        self._frame = frame
+        self._by = by
+        self._selected = selected
+        self._single = single
+
+    def __getitem__(self, key: Any) -> PrivateGroupBy:
+        names = key if isinstance(key, list) else [key]
+        chosen = tuple(_validate.column_name(n, self._frame._columns) for n in names)
+        return PrivateGroupBy(self._frame, self._by, chosen, not isinstance(key, list))
+
+    def _index(self) -> pd.Index[Any]:
+        return cast("pd.Index[Any]", combined_index(self._by))
+
+    def _ask(self, outputs: list[Output], finish: Any, price: Mapping[str, Any]) -> Any:
+        frame = self._frame
+        options = {"epsilon": None, "delta": None, "mechanism": "auto", "fresh": False, **price}
+        return frame._ask(Query(tuple(outputs), frame._where, self._by), finish, **options)
+
+    def size(
+        self,
+        *,
+        epsilon: float | None = None,
+        delta: float | None = None,
+        mechanism: str = "auto",
+        fresh: bool = False,
+    ) -> pd.Series[int]:
+        """How many rows each group has, nulls included: an unnamed Series, as in pandas."""
+        return cast("pd.Series[int]", self._rows(None, locals()))
+
+    def _rows(self, name: Hashable, given: Mapping[str, Any]) -> Any:
+        index = self._index()
+        return self._ask([Output("size", "size")], lambda r: _release.series(r, index, name), _price(given))
+
+    def count(
+        self,
+        column: Any = None,
+        *,
+        epsilon: float | None = None,
+        delta: float | None = None,
+        mechanism: str = "auto",
+        fresh: bool = False,
+    ) -> Any:
+        """How many non-null values of the column each group has; without a column how many rows.
+
+        (pandas counts every column: name one, or select several with ``[[...]]``.)
+        """
+        if column is None and self._selected is None:
+            return self._rows("count", locals())
+        return self._measure("count", column, None, 1, locals())
+
+    def sum(
+        self,
+        column: Any = None,
+        bounds: Any = None,
+        *,
+        epsilon: float | None = None,
+        delta: float | None = None,
+        mechanism: str = "auto",
+        fresh: bool = False,
+    ) -> Any:
+        """Sums of clipped values; see `PrivateFrame.sum`."""
+        return self._measure("sum", column, bounds, 1, locals())
+
+    def mean(
+        self,
+        column: Any = None,
+        bounds: Any = None,
+        *,
+        epsilon: float | None = None,
+        delta: float | None = None,
+        mechanism: str = "auto",
+        fresh: bool = False,
+    ) -> Any:
+        """Means of clipped values; within the bounds also for an empty group, whose interval is then wide.
+
+        >>> df = pd.DataFrame({"state": ["CA", "NY", "CA"], "age": [30, 41, 50]})
+        >>> p = df.dp.open(1e3, bounds={"age": (0, 110)}, keys={"state": ["CA", "NY"]})
+        >>> p.groupby("state")["age"].mean(epsilon=900).round()
+        state
+        CA    40.0
+        NY    41.0
+        Name: age, dtype: float64
+        """
+        return self._measure("mean", column, bounds, 1, locals())
+
+    def var(
+        self,
+        column: Any = None,
+        bounds: Any = None,
+        *,
+        ddof: int = 1,
+        epsilon: float | None = None,
+        delta: float | None = None,
+        mechanism: str = "auto",
+        fresh: bool = False,
+    ) -> Any:
+        """Variances of clipped values; see `PrivateFrame.var`."""
+        return self._measure("var", column, bounds, ddof, locals())
+
+    def std(
+        self,
+        column: Any = None,
+        bounds: Any = None,
+        *,
+        ddof: int = 1,
+        epsilon: float | None = None,
+        delta: float | None = None,
+        mechanism: str = "auto",
+        fresh: bool = False,
+    ) -> Any:
+        """Standard deviations of clipped values; see `PrivateFrame.std`."""
+        return self._measure("std", column, bounds, ddof, locals())
+
+    def _measure(self, aggregate: str, column: Any, bounds: Any, ddof: int, given: Mapping[str, Any]) -> Any:
+        index, price = self._index(), _price(given)
+        if column is not None or self._single:
+            name = cast(Any, self._selected)[0] if column is None else column
+            out = self._frame._output(aggregate, name, bounds, ddof=ddof)
+            return self._ask([out], lambda r: _release.series(r, index, out.name), price)
+        names = self._selected
+        if names is None:
+            raise BadType(
+                f"name the columns: .{aggregate}('x'), ['x'].{aggregate}() or [['x', 'y']].{aggregate}()."
+            )
+        outs = [self._frame._output(aggregate, n, bounds, ddof=ddof) for n in names]
+        return self._ask(outs, lambda r: _release.table(r, index, list(names)), price)
+
+    def agg(
+        self,
+        spec: Mapping[Any, str] | None = None,
+        /,
+        *,
+        epsilon: float | None = None,
+        delta: float | None = None,
+        mechanism: str = "auto",
+        fresh: bool = False,
+        bounds: Mapping[Any, Any] | None = None,
+        **outputs: tuple[Any, str],
+    ) -> Any:
+        """Several aggregates in one release with one price: ``agg(n=("age", "size"), m=("age", "mean"))``.
+
+        Aggregates of one column share one vector, so a count and a sum beside a mean cost no accuracy. The price
+        words ``epsilon``, ``delta``, ``mechanism``, ``fresh`` and ``bounds`` cannot be names of outputs.
+        """
+        price = {"epsilon": epsilon, "delta": delta, "mechanism": mechanism, "fresh": fresh}
+        if spec is not None:
+            if not isinstance(spec, Mapping):
+                raise BadType("agg takes named outputs: agg(mean_age=('age', 'mean'), n=('age', 'size')).")
+            outputs = {**{name: (name, aggregate) for name, aggregate in spec.items()}, **outputs}
+        if not outputs:
+            raise BadValue("agg needs at least one output: agg(mean_age=('age', 'mean')).")
+        asked = [self._named(name, pair, bounds) for name, pair in outputs.items()]
+        index, names = self._index(), list(outputs)
+        return self._ask(asked, lambda r: _release.table(r, index, names), price)
+
+    def _named(self, name: Hashable, pair: Any, bounds: Any) -> Output:
+        if not isinstance(pair, tuple) or len(pair) != 2:
+            raise BadType(f"{name}= must be a pair such as ('age', 'mean').")
+        column, aggregate = pair
+        if not isinstance(aggregate, str):
+            raise BadType(
+                "an aggregate is given by its name, not by a function: a function could see the data."
+            )
+        if aggregate not in NAMED:
+            raise BadValue(f"no private aggregate {aggregate!r}. Those there are: {', '.join(NAMED)}.")
+        if aggregate == "size":
+            self._frame._expr_of(column)
+            return Output(name, "size")
+        return self._frame._output(aggregate, column, bounds, name=name)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        if name in self._frame._columns:
+            return self[name]
+        raise NotOffered(
+            ADVICE.get(name, f"groups have no private {name!r}. They have {', '.join(NAMED)} and agg.")
+        )
+
+    def __iter__(self) -> Any:
+        raise NotOffered(ADVICE["iteration"])
+
+    def __len__(self) -> int:
+        return len(self._index())
+
+    def __repr__(self) -> str:
+        return f"PrivateGroupBy by {', '.join(map(str, self._by))}"
+
+
+def _price(given: Mapping[str, Any]) -> dict[str, Any]:
+    return {word: given[word] for word in ("epsilon", "delta", "mechanism", "fresh")}

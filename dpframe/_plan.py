@@ -1,0 +1,427 @@
+"""Plans: everything about a release that can be known before looking at the data."""
+
+from __future__ import annotations
+
+import base64
+import json
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from html import escape
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from dpframe import _validate
+from dpframe._aggregates import AGGREGATES, Cell, Measured, Noise
+from dpframe._errors import BadValue, BudgetError
+from dpframe._expr import Expr
+from dpframe._query import Output, Query, Unit
+from dpframe._stats import (
+    SQUARE_BITS,
+    VALUE_BITS,
+    Centred,
+    Grid,
+    Questions,
+    RowCount,
+    Simplex,
+    Statistic,
+    Total,
+    ValueCount,
+)
+from dpframe._validate import Bounds
+from dpframe.accounting.calibrate import zcdp_rho
+from dpframe.accounting.loss import Loss
+from dpframe.mechanisms.gaussian import Gaussian
+from dpframe.mechanisms.laplace import Laplace
+from dpframe.mechanisms.noisy_max import NoisyMax
+
+
+class Price(NamedTuple):
+    """What a question may cost, and with which mechanism: ``auto``, ``laplace`` or ``gaussian``."""
+
+    epsilon: Fraction
+    delta: Fraction
+    mechanism: str
+
+
+MECHANISMS = ("auto", "laplace", "gaussian")
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One statistic of a release, with its own noise. Integers are in steps of ``step`` data units."""
+
+    statistic: str
+    noise: Laplace | Gaussian | NoisyMax
+    l1: int
+    l2_squared: int
+    step: float
+
+    @property
+    def sensitivity(self) -> float:
+        """In data units, in the norm that the mechanism goes by."""
+        norm = math.sqrt(self.l2_squared) if isinstance(self.noise, Gaussian) else self.l1
+        return float(norm * self.step)
+
+    @property
+    def scale(self) -> float:
+        """Of the noise, in data units."""
+        return float(self.noise.scale * self.step) if self.step == 1 else float(self.noise.scale) * self.step
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A priced question: mechanism, scale, price, expected error. Public, free, and the same for all data.
+
+    `explain` returns it, and every answer carries it.
+    """
+
+    question: str
+    neighbors: str
+    loss: Loss
+    parts: tuple[Part, ...]
+    cells: tuple[Cell, ...]
+    groups: int
+    why: str
+    declared: tuple[str, ...] = field(default=(), compare=False)
+
+    @property
+    def epsilon(self) -> float:
+        return float(self.loss.epsilon)
+
+    @property
+    def delta(self) -> float:
+        return float(self.loss.delta)
+
+    @property
+    def mechanism(self) -> str:
+        return self.parts[0].noise.name
+
+    @property
+    def sensitivity(self) -> float:
+        """Of the first part, in data units; `parts` has them all."""
+        return self.parts[0].sensitivity
+
+    @property
+    def scale(self) -> float:
+        """Of the noise of the first part, in data units; `parts` has them all."""
+        return self.parts[0].scale
+
+    def error(self, level: float = 0.95, n: float | None = None) -> Any:
+        """Half the width of the interval to expect, by output; of one output, the number itself.
+
+        A mean's error depends on how many values there are: give a public or guessed ``n`` (a group). Without
+        one such errors are None, since looking would not be free. A selection has no such error.
+        """
+        level = _validate.level(level)
+        found = {}
+        for cell in self.cells:
+            noise = self.parts[cell.part].noise
+            found[cell.name] = (
+                None
+                if isinstance(noise, NoisyMax)
+                else AGGREGATES[cell.aggregate].error(Measured(cell, noise), level, n)
+            )
+        return found if len(found) > 1 else next(iter(found.values()))
+
+    def _rows(self) -> list[tuple[str, str]]:
+        price = f"epsilon {self.epsilon:.6g}" + (f", delta {self.delta:.3g}" if self.loss.delta else "")
+        rows = [("question", self.question), ("price", price), ("neighbours", self.neighbors)]
+        for part in self.parts:
+            norm = "L2" if isinstance(part.noise, Gaussian) else "L1"
+            rows.append(
+                (
+                    "release",
+                    f"{part.statistic}: sensitivity {part.sensitivity:.6g} ({norm}), "
+                    f"{part.noise.name} noise of scale {part.scale:.6g}",
+                )
+            )
+        rows.append(("error, 95 %", self._error_text()))
+        rows.append(("why", self.why))
+        rows.extend(("declared", word) for word in self.declared)
+        return rows
+
+    def _error_text(self) -> str:
+        texts = []
+        for cell in self.cells[:8]:
+            noise = self.parts[cell.part].noise
+            if isinstance(noise, NoisyMax):
+                return f"the count of the choice is within {self._selection_error():.4g} of the largest"
+            one = AGGREGATES[cell.aggregate]
+            known = one.error(Measured(cell, noise), 0.95, None)
+            per_n = one.error(Measured(cell, noise), 0.95, 1e9)
+            if known is not None:
+                text = f"± {known:.4g}"
+            elif per_n is not None:
+                text = f"± {per_n * 1e9:.4g} / n for n values"
+            else:
+                text = "depends on the values; see the interval of the answer"
+            texts.append(text if len(self.cells) == 1 else f"{cell.name} {text}")
+        return "; ".join(texts) + ("; ..." if len(self.cells) > 8 else "")
+
+    def _selection_error(self) -> float:
+        # All k noises are below scale * ln(k / 0.05) with probability 0.95, and one-sided.
+        return float(self.parts[0].noise.scale) * math.log(max(self.groups, 1) / 0.05)
+
+    def __repr__(self) -> str:
+        return "\n".join(f"{name:>12}  {text}" for name, text in self._rows())
+
+    def _repr_html_(self) -> str:
+        body = "".join(
+            f"<tr><th style='text-align:left'>{escape(name)}</th><td style='text-align:left'>{escape(text)}</td></tr>"
+            for name, text in self._rows()
+        )
+        return f"<table>{body}</table>"
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "question": self.question,
+            "neighbors": self.neighbors,
+            "epsilon": str(self.loss.epsilon),
+            "delta": str(self.loss.delta),
+            "parts": [
+                {
+                    **p.noise.to_json(),
+                    "statistic": p.statistic,
+                    "l1": p.l1,
+                    "l2_squared": p.l2_squared,
+                    "step": p.step,
+                }
+                for p in self.parts
+            ],
+            "cells": [
+                [
+                    c.name if isinstance(c.name, str | int | float | None) else str(c.name),
+                    *(c.aggregate, c.part, c.lower, c.upper, c.ddof, c.whole, c.functionals, c.constants),
+                ]
+                for c in self.cells
+            ],
+            "groups": self.groups,
+            "why": self.why,
+            "declared": list(self.declared),
+        }
+
+    @staticmethod
+    def from_json(data: dict[str, Any]) -> Plan:
+        parts = tuple(
+            Part(d["statistic"], _noise_from(d), d["l1"], d["l2_squared"], d["step"]) for d in data["parts"]
+        )
+        cells = tuple(
+            Cell(*fields, {k: tuple(v) for k, v in maps.items()}, constants)
+            for *fields, maps, constants in data["cells"]
+        )
+        loss = Loss(Fraction(data["epsilon"]), Fraction(data["delta"]))
+        return Plan(
+            data["question"],
+            data["neighbors"],
+            loss,
+            parts,
+            cells,
+            data["groups"],
+            data["why"],
+            tuple(data["declared"]),
+        )
+
+
+def _noise_from(data: dict[str, str]) -> Laplace | Gaussian | NoisyMax:
+    if data["mechanism"] == Laplace.name:
+        return Laplace(Fraction(data["scale"]))
+    if data["mechanism"] == Gaussian.name:
+        return Gaussian(Fraction(data["variance"]))
+    return NoisyMax(Fraction(data["rate"]))
+
+
+# Arrangement: which statistics a question is released as ----------------------------------------------------
+
+
+def arrange(query: Query, unit: Unit, public_rows: int | None) -> list[tuple[Statistic, list[int]]]:
+    """The statistics of one release, and the outputs that each serves.
+
+    A column's count, sum and moments come from one vector whose sensitivity is that of a single number, and so
+    do the rows of the group where the column may be null. ``docs/guarantees/statistics.md`` shows why that
+    beats splitting the price, and when one of the other forms is better still.
+    """
+    columns: dict[tuple[Expr, Bounds | None], list[int]] = {}
+    rows: list[int] = []
+    questions: list[int] = []
+    bounded = {
+        o.expr: (o.expr, o.bounds) for o in query.outputs if o.bounds is not None and o.expr is not None
+    }
+    for i, out in enumerate(query.outputs):
+        if out.aggregate == "true":
+            questions.append(i)
+        elif out.expr is None or (
+            out.aggregate == "count" and not out.expr.nullable and out.expr not in bounded
+        ):
+            rows.append(i)
+        elif out.bounds is not None:
+            columns.setdefault((out.expr, out.bounds), []).append(i)
+        else:
+            columns.setdefault(bounded.get(out.expr, (out.expr, None)), []).append(i)
+
+    arranged: list[tuple[Statistic, list[int]]] = []
+    for (expr, bounds), members in columns.items():
+        statistic = _column_statistic(
+            expr, bounds, [query.outputs[i] for i in members], query, unit, public_rows, bool(rows)
+        )
+        serves = list(members)
+        if rows and isinstance(statistic, Simplex | ValueCount) and (statistic.nulls or not expr.nullable):
+            serves, rows = serves + rows, []
+        arranged.append((statistic, serves))
+    if rows:
+        arranged.append((RowCount(), rows))
+    if questions:
+        exprs = tuple(e for e in (query.outputs[i].expr for i in questions) if e is not None)
+        arranged.append((Questions(exprs), questions))
+    return arranged
+
+
+def _column_statistic(
+    expr: Expr,
+    bounds: Bounds | None,
+    outputs: Sequence[Output],
+    query: Query,
+    unit: Unit,
+    public_rows: int | None,
+    with_rows: bool,
+) -> Statistic:
+    asked = {o.aggregate for o in outputs}
+    nulls = with_rows and expr.nullable
+    if bounds is None:
+        return ValueCount(expr, nulls)
+    if asked == {"sum"} and not with_rows:
+        return Total(expr, Grid.for_magnitude(bounds, VALUE_BITS, _whole(expr, bounds)))
+    if asked == {"mean"} and not with_rows and unit.replaces and not query.by:
+        return Centred(expr, Grid.for_width(bounds, VALUE_BITS), None if expr.nullable else public_rows)
+    degree = max(AGGREGATES[a].degree for a in asked)
+    return Simplex(expr, Grid.for_width(bounds, SQUARE_BITS if degree == 2 else VALUE_BITS), degree, nulls)
+
+
+def _whole(expr: Expr, bounds: Bounds) -> bool:
+    """Whether sums are whole numbers by dtype and bounds alone, and few enough bits to be answered as such."""
+    small = max(abs(bounds.lower), abs(bounds.upper)) < 2**VALUE_BITS
+    return expr.integral and small and bounds.lower.is_integer() and bounds.upper.is_integer()
+
+
+def _cell(out: Output, part: int, statistic: Statistic, place: int) -> Cell:
+    functionals, constants = statistic.functionals(), statistic.constants()
+    if out.aggregate == "true":
+        functionals = {f"true{place}": functionals[f"true{place}"]}
+    whole = out.aggregate in ("size", "count", "true", "argmax") or (
+        out.aggregate == "sum"
+        and out.expr is not None
+        and out.bounds is not None
+        and _whole(out.expr, out.bounds)
+    )
+    lower, upper = out.bounds or (0.0, 1.0)
+    return Cell(out.name, out.aggregate, part, lower, upper, out.ddof, whole, functionals, constants)
+
+
+# Pricing: which noise a statistic gets ----------------------------------------------------------------------
+
+
+class Planned(NamedTuple):
+    plan: Plan
+    statistics: tuple[Statistic, ...]
+
+
+def make_plan(
+    query: Query, unit: Unit, price: Price, public_rows: int | None = None, declared: tuple[str, ...] = ()
+) -> Planned:
+    """The plan of a question at a price: pure, and the only place where a price becomes a scale."""
+    arranged = arrange(query, unit, public_rows)
+    statistics = [s for s, _ in arranged]
+    grouped = bool(query.by)
+    sensitivities = [s.sensitivity(unit, grouped) for s in statistics]
+    share = len(statistics)
+    selects = any(AGGREGATES[o.aggregate].selects for o in query.outputs)
+    noises: list[Laplace | Gaussian | NoisyMax]
+    loss = Loss(price.epsilon)
+    if selects:
+        if price.mechanism != "auto":
+            raise BadValue("a selection has its own mechanism (noisy-max): leave mechanism= out.")
+        # Under add-remove all counts move one way, so one may gain on another by the sensitivity only.
+        shift = 2 if unit.replaces else 1
+        noises = [NoisyMax.for_price(shift, price.epsilon)]
+        why = f"{query.groups} candidates, one price: only the choice leaves, never a count"
+    else:
+        laplace = [Laplace.for_price(s.l1 * share, price.epsilon) for s in sensitivities]
+        noises, why = list(laplace), "pure epsilon"
+        if price.mechanism == "gaussian" and not price.delta:
+            raise BadValue("mechanism='gaussian' needs delta > 0: give delta=, or open the session with one.")
+        if price.mechanism != "laplace" and price.delta:
+            rho = zcdp_rho(price.epsilon, price.delta)
+            gaussian = [Gaussian.for_price(s.l2_squared * share, rho) for s in sensitivities]
+            ratio = gaussian[0].quantile(0.95) / max(laplace[0].quantile(0.95), 1)
+            if price.mechanism == "gaussian" or ratio < 1:
+                noises, loss = list(gaussian), Loss(price.epsilon, price.delta)
+                why = f"Gaussian intervals are {ratio:.3g} times as wide as Laplace ones at this epsilon"
+            else:
+                why = f"Laplace: Gaussian intervals would be {ratio:.3g} times as wide at this price"
+    if share > 1:
+        why += f"; the price is shared by {share} statistics"
+    parts = tuple(
+        Part(s.description, noise, sens.l1, sens.l2_squared, s.step)
+        for s, noise, sens in zip(statistics, noises, sensitivities, strict=True)
+    )
+    cells: list[Cell | None] = [None] * len(query.outputs)
+    for part, (statistic, serves) in enumerate(arranged):
+        for place, i in enumerate(serves):
+            cells[i] = _cell(query.outputs[i], part, statistic, place)
+    plan = Plan(
+        str(query),
+        unit.neighbors,
+        loss,
+        parts,
+        tuple(c for c in cells if c is not None),
+        query.groups,
+        why,
+        declared,
+    )
+    return Planned(plan, tuple(statistics))
+
+
+# Receipts: a plan with its noisy integers, as text -----------------------------------------------------------
+
+
+def pack(raw: Sequence[Any]) -> list[Any]:
+    """Noisy integers as JSON: base64 of little-endian int64, or digits where they are longer."""
+    packed: list[Any] = []
+    for array in raw:
+        if array.dtype == object:
+            packed.append([[str(x) for x in row] for row in array])
+        else:
+            data = base64.b64encode(np.ascontiguousarray(array, dtype="<i8").tobytes()).decode()
+            packed.append({"rows": array.shape[0], "data": data})
+    return packed
+
+
+def unpack(packed: Sequence[Any]) -> list[Any]:
+    return [
+        np.array([[int(x) for x in row] for row in p], dtype=object)
+        if isinstance(p, list)
+        else np.frombuffer(base64.b64decode(p["data"]), dtype="<i8").reshape(p["rows"], -1)
+        for p in packed
+    ]
+
+
+def receipt_text(plan: Plan, raw: Sequence[Any], **extra: Any) -> str:
+    return json.dumps(
+        {"version": 1, "plan": plan.to_json(), "raw": pack(raw), **extra}, separators=(",", ":")
+    )
+
+
+def measured(plan: Plan, raw: Sequence[Any], cell: Cell) -> Measured:
+    noise = plan.parts[cell.part].noise
+    noise_of: Noise = noise  # type: ignore[assignment]  # a selection's cell is finished without its noise
+    return Measured(cell, noise_of, raw[cell.part])
+
+
+def check_room(price: Price, session_delta: Fraction) -> None:
+    """A Gaussian in a session without delta is refused before anything is planned."""
+    if price.mechanism == "gaussian" and not session_delta:
+        raise BudgetError(
+            "this session was opened with delta=0, so it has no room for the Gaussian mechanism."
+        )

@@ -1,0 +1,358 @@
+"""The tracked frame: person-wise steps that read nothing, and releases that pay first.
+
+A `PrivateFrame` is a session, an expression a column, and a condition on rows. Every verb here builds
+expressions or asks the session; none touches data.
+"""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from typing import Any, NoReturn, overload
+
+import numpy as np
+import pandas as pd
+
+from dpframe import _expr, _validate
+from dpframe._column import PrivateColumn, as_expr, predicate_of
+from dpframe._errors import BadType, BadValue, LineageError, NotOffered, Refused, unknown_column
+from dpframe._expr import Expr
+from dpframe._ledger import Budget, describe
+from dpframe._parse import parse
+from dpframe._refusals import ADVICE, Unprinted, refuse
+from dpframe._releases import Releases
+from dpframe._session import Session
+
+
+class PrivateFrame(Releases, Unprinted):
+    """A frame in a budgeted session: ``df.dp`` after ``df.dp.open(...)``.
+
+    Steps that look at one row at a time are free and return another PrivateFrame. Releases cost a price and
+    return what pandas would, with noise. Anything else is refused, with what to write instead.
+
+    The budget is in memory and ends with the process.
+    """
+
+    def __init__(
+        self,
+        session: Session,
+        columns: Mapping[Hashable, Expr],
+        where: Expr | None = None,
+        declared: tuple[str, ...] = (),
+        explaining: bool = False,
+    ):
+        self._session = session
+        self._columns = dict(columns)
+        self._where = where
+        self._declared = declared
+        self._explaining = explaining
+
+    @staticmethod
+    def _of(session: Session) -> PrivateFrame:
+        return PrivateFrame(session, session.leaves)
+
+    def _with(self, **changes: Any) -> PrivateFrame:
+        self._usable()
+        state = {
+            "columns": self._columns,
+            "where": self._where,
+            "declared": self._declared,
+            "explaining": self._explaining,
+        }
+        return PrivateFrame(self._session, **{**state, **changes})
+
+    def _usable(self) -> None:
+        """A hook: frames that pandas derived refuse here."""
+
+    # The session ----------------------------------------------------------------------------------------------
+
+    def open(self, epsilon: float, delta: float = 0, **terms: Any) -> PrivateFrame:
+        """The session is open: the same terms return it, others are refused, since they would undo the budget.
+
+        See ``df.dp.open`` of a frame without a session for the parameters. The budget ends with the process.
+        """
+        root = self._session.root()
+        if root is None:
+            raise LineageError(
+                "the frame that was opened is gone; this session goes on with its own copy of it."
+            )
+        from dpframe._accessor import Unopened
+
+        return Unopened(root).open(epsilon, delta, **terms)
+
+    @property
+    def budget(self) -> Budget:
+        """Epsilon, delta, spent, remaining; a meter in a notebook."""
+        return self._session.budget
+
+    @property
+    def ledger(self) -> pd.DataFrame:
+        """Every debit so far: when, what was asked, mechanism, scale, price, what was declared for it."""
+        return self._session.ledger.debits()
+
+    @property
+    def declarations(self) -> pd.DataFrame:
+        """Every fact that is public because you said so: bounds, keys, @names, and reasons."""
+        return self._session.ledger.declarations()
+
+    @property
+    def explain(self) -> Any:
+        """The same verbs, which return their plan: price, mechanism, scale, expected error. Free.
+
+        >>> df = pd.DataFrame({"age": [30, 41, 55]})
+        >>> p = df.dp.open(1, bounds={"age": (0, 110)})
+        >>> p.explain.count(epsilon=0.5).scale
+        2.0
+        >>> p.budget.spent
+        0.0
+        """
+        return self._with(explaining=True)
+
+    def close(self) -> None:
+        """Give up what is left of the budget, for good, and let go of the data."""
+        self._session.close()
+
+    # Schema ---------------------------------------------------------------------------------------------------
+
+    @property
+    def columns(self) -> pd.Index[Any]:
+        """The names of the columns."""
+        return pd.Index(list(self._columns), tupleize_cols=False)
+
+    def _expr_of(self, name: Any) -> Expr:
+        self._usable()
+        if isinstance(name, PrivateColumn):
+            return self._own(name)
+        return self._columns[_validate.column_name(name, self._columns)]
+
+    def _own(self, column: PrivateColumn) -> Expr:
+        if column._frame._session is not self._session or column._frame._where != self._where:
+            raise LineageError(
+                "this column belongs to another frame or to another selection of rows. Take it from the frame it is "
+                "used with: p[p['age'] > 30] and not q[p['age'] > 30]."
+            )
+        return column._expr
+
+    def __iter__(self) -> Iterator[Hashable]:
+        return refuse("iteration")
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._columns
+
+    # Person-wise steps ----------------------------------------------------------------------------------------
+
+    def query(self, expr: str) -> PrivateFrame:
+        """The rows where a condition holds, as ``DataFrame.query``; ``@name`` is a local variable.
+
+        A row-wise language: comparisons, ``and or not``, arithmetic, ``in``, and the row-wise methods of
+        columns, ``.str`` and ``.dt``. A comparison with a null is False, and ``!=`` is True. The values of
+        @names are recorded as your declaration that they are public.
+
+        >>> df = pd.DataFrame({"age": [30, 41, 55]})
+        >>> p = df.dp.open(1)
+        >>> oldest = 50
+        >>> p.query("30 < age <= @oldest").explain.count().question
+        'size() where (age > 30) & (age <= 50)'
+        """
+        condition, frame = self._parsed(expr, sys._getframe(1))
+        return frame._filter(condition)
+
+    def _parsed(self, text: str, caller: Any) -> tuple[Expr, PrivateFrame]:
+        if not isinstance(text, str):
+            raise BadType(f"an expression is a string such as 'age > 30', not {type(text).__name__}.")
+        self._usable()
+        parsed = parse(text, self._columns, lambda name: _local(name, caller))
+        words = tuple(f"@{name} = {describe(value)}" for name, value in parsed.names.items())
+        for name, value in parsed.names.items():
+            self._session.ledger.declare("@name", f"{name} = {describe(value)}", text)
+        return parsed.expr, self._with(declared=self._declared + words)
+
+    def _filter(self, condition: Expr) -> PrivateFrame:
+        condition = predicate_of(condition)
+        both = condition if self._where is None else _expr.logical_and(self._where, condition)
+        return self._with(where=both)
+
+    @overload
+    def __getitem__(self, key: list[Any]) -> PrivateFrame: ...
+    @overload
+    def __getitem__(self, key: PrivateColumn) -> PrivateFrame: ...
+    @overload
+    def __getitem__(self, key: Hashable) -> PrivateColumn: ...
+
+    def __getitem__(self, key: Any) -> Any:
+        self._usable()
+        if isinstance(key, list):
+            names = [_validate.column_name(k, self._columns) for k in key]
+            return self._with(columns={n: self._columns[n] for n in names})
+        if isinstance(key, PrivateColumn) or _is_pandas_col(key) or callable(key):
+            return self._filter(self._resolve(key))
+        if isinstance(key, pd.Series | pd.DataFrame | np.ndarray | slice):
+            raise Refused(
+                f"rows cannot be chosen by a {type(key).__name__}: it may look across people. Build the mask from "
+                "the tracked columns: p[p['age'] > 30]."
+            )
+        name = _validate.column_name(key, self._columns)
+        return PrivateColumn(self, self._columns[name], name)
+
+    def _resolve(self, value: Any) -> Expr:
+        """An expression from a tracked column, ``pd.col`` or a function of the tracked frame."""
+        if _is_pandas_col(value):
+            value = value._eval_expression(self)
+        elif callable(value) and not isinstance(value, PrivateColumn):
+            value = value(self)
+        return self._own(value) if isinstance(value, PrivateColumn) else as_expr(value)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        if name in self._columns:
+            return self[name]
+        raise NotOffered(ADVICE.get(name) or f"{_unknown(name, self)} PrivateFrame has no {name!r}.")
+
+    def __setitem__(self, key: object, value: object) -> NoReturn:
+        raise Refused("a tracked frame is not changed in place. Write p = p.assign(name='expression').")
+
+    def __dir__(self) -> Iterable[str]:
+        return [*super().__dir__(), *(str(c) for c in self._columns if str(c).isidentifier())]
+
+    def _ipython_key_completions_(self) -> list[Hashable]:
+        return list(self._columns)
+
+    def assign(self, **columns: Any) -> PrivateFrame:
+        """New columns: a string expression, a tracked column, ``pd.col``, a constant, or ``lambda p: p["x"] / 2``.
+
+        Bounds of a new column follow from those of the old ones.
+
+        >>> df = pd.DataFrame({"cost": [120.0, 40.0]})
+        >>> p = df.dp.open(1, bounds={"cost": (0, 50_000)})
+        >>> p.assign(cost_k="cost / 1000").explain.sum("cost_k").sensitivity
+        50.0
+        """
+        caller = sys._getframe(1)
+        frame = self
+        for name, value in columns.items():
+            if isinstance(value, str):
+                expr, frame = frame._parsed(value, caller)
+            else:
+                expr = frame._resolve(value)
+            frame = frame._with(columns={**frame._columns, name: expr})
+        return frame
+
+    def rename(self, columns: Mapping[Any, Any] | Callable[[Any], Any]) -> PrivateFrame:
+        """Other names for columns; their bounds and keys stay theirs."""
+        if callable(columns):
+            new = {name: columns(name) for name in self._columns}
+        elif isinstance(columns, Mapping):
+            new = {name: columns.get(name, name) for name in self._columns}
+        else:
+            raise BadType("rename takes columns={'old': 'new'}.")
+        renamed = {new[name]: expr for name, expr in self._columns.items()}
+        if len(renamed) < len(self._columns):
+            raise BadValue("rename would give two columns the same name.")
+        return self._with(columns=renamed)
+
+    def drop(self, columns: Any) -> PrivateFrame:
+        """The frame without some columns."""
+        names = columns if isinstance(columns, list | tuple | pd.Index) else [columns]
+        gone = {_validate.column_name(n, self._columns) for n in names}
+        return self._with(columns={n: e for n, e in self._columns.items() if n not in gone})
+
+    def dropna(self, subset: Any = None) -> PrivateFrame:
+        """The rows without nulls, in the columns named or in all."""
+        names = list(self._columns) if subset is None else subset if isinstance(subset, list) else [subset]
+        frame = self
+        for name in names:
+            expr = self._expr_of(name)
+            if expr.nullable:
+                frame = frame._filter(_expr.logical_not(_expr.is_null(expr)))
+        return frame
+
+    def fillna(self, value: Any) -> PrivateFrame:
+        """Constants for nulls, one for all columns or ``{"column": constant}``."""
+        if isinstance(value, Mapping):
+            fills = {_validate.column_name(k, self._columns): v for k, v in value.items()}
+        else:
+            fills = dict.fromkeys(self._columns, value)
+        return self._each(fills, lambda column, v: column.fillna(v))
+
+    def clip(self, lower: float | None = None, upper: float | None = None) -> PrivateFrame:
+        """Every number moved into [lower, upper]; a null stays null."""
+        numbers = [n for n, e in self._columns.items() if e.kind == "number"]
+        return self._each(dict.fromkeys(numbers), lambda column, _: column.clip(lower, upper))
+
+    def astype(self, dtype: Any) -> PrivateFrame:
+        """Other dtypes (float, int, bool, str), one for all columns or ``{"column": dtype}``."""
+        wanted = dtype if isinstance(dtype, Mapping) else dict.fromkeys(self._columns, dtype)
+        return self._each(wanted, lambda column, v: column.astype(v))
+
+    def _each(
+        self, arguments: Mapping[Any, Any], step: Callable[[PrivateColumn, Any], PrivateColumn]
+    ) -> PrivateFrame:
+        changed = {}
+        for key, argument in arguments.items():
+            name = _validate.column_name(key, self._columns)
+            changed[name] = step(self[name], argument)._expr
+        return self._with(columns={**self._columns, **changed})
+
+    def cut(self, column: Any, bins: Any, *, labels: Any = None, right: bool = True) -> PrivateColumn:
+        """A column cut at given edges, as ``pd.cut``; for ``assign(band=p.cut("age", [0, 18, 65, 110]))``."""
+        return PrivateColumn(self, self._expr_of(column), column).cut(bins, labels=labels, right=right)
+
+    def isin(self, values: Mapping[Any, Any] | Iterable[Any]) -> PrivateFrame:
+        """Each cell replaced by whether it is one of the values."""
+        wanted = values if isinstance(values, Mapping) else dict.fromkeys(self._columns, list(values))
+        return self._each(wanted, lambda column, v: column.isin(v))
+
+    def sort_values(self, *args: Any, **kwargs: Any) -> PrivateFrame:
+        """Nothing: a private answer does not depend on the order of rows. Says so in a warning."""
+        warnings.warn(
+            "sort_values does nothing here: no answer depends on the order of rows. Sort the answer instead.",
+            UserWarning,
+            stacklevel=2,
+        )
+        return self
+
+    def __repr__(self) -> str:
+        shown = ", ".join(f"{n} ({e.kind})" for n, e in list(self._columns.items())[:12])
+        more = ", ..." if len(self._columns) > 12 else ""
+        rows = "" if self._where is None else f" where {self._where}"
+        return (
+            f"PrivateFrame of [{shown}{more}]{rows}\n{self.budget!r}\n"
+            f"{self._session.unit.neighbors}, one row one person; in memory: the budget ends with the process"
+        )
+
+    def _repr_html_(self) -> str:
+        rows = "".join(
+            f"<tr><td>{_escape(n)}</td><td>{e.kind}</td><td>{_escape(_bounds_text(e.bounds(self._session.bounds)))}</td></tr>"
+            for n, e in list(self._columns.items())[:30]
+        )
+        where = "" if self._where is None else f"<p>where <code>{_escape(self._where)}</code></p>"
+        return (
+            f"<div><b>PrivateFrame</b> ({self._session.unit.neighbors}, one row one person)"
+            f"<table><tr><th>column</th><th>kind</th><th>bounds</th></tr>{rows}</table>{where}"
+            f"{self.budget._repr_html_()}<small>in memory: the budget ends with the process</small></div>"
+        )
+
+
+def _is_pandas_col(value: object) -> bool:
+    return type(value).__name__ == "Expression" and hasattr(value, "_eval_expression")
+
+
+def _local(name: str, caller: Any) -> object:
+    for scope in (caller.f_locals, caller.f_globals):
+        if name in scope:
+            return scope[name]
+    raise KeyError(name)
+
+
+def _unknown(name: str, frame: PrivateFrame) -> str:
+    return "" if not frame._columns else str(unknown_column(name, frame._columns))
+
+
+def _escape(value: object) -> str:
+    return str(value).replace("&", "&amp;").replace("<", "&lt;")
+
+
+def _bounds_text(pair: tuple[float, float] | None) -> str:
+    return "" if pair is None else f"{pair[0]:g} to {pair[1]:g}"

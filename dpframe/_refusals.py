@@ -1,0 +1,117 @@
+"""What a tracked frame or column refuses, each with what to write instead."""
+
+from __future__ import annotations
+
+from typing import Any, NoReturn
+
+from dpframe._errors import Refused
+
+_ROWS = "it would hand out rows of people. Ask for a release instead: p.count(), p.mean('x'), p.groupby('k').size()."
+ADVICE: dict[str, str] = {
+    "len": "len() would be the exact number of rows. Write p.count().",
+    "bool": "a tracked frame or column has no truth value. Combine conditions with &, | and ~, and ask p.count().",
+    "iteration": f"iterating is refused: {_ROWS} For the names of columns: p.columns.",
+    "__array__": f"turning it into an array is refused: {_ROWS}",
+    "pickle": "a tracked frame cannot be pickled: its budget must exist once. Pickle the answers instead.",
+    "shape": "shape would be the exact number of rows. Write p.count(), and len(p.columns) for the columns.",
+    "size": "size would be the exact number of cells. Write p.count(); in groups p.groupby('k').size().",
+    "empty": "empty would tell whether there are rows. Write p.count().",
+    "unique": "unique would list the values people have. Write value_counts('x', keys=[...]) over public values.",
+    "nunique": "counting distinct values needs people to be named, which this version does not do.",
+    "median": "medians are not in this version. A histogram(column, bins=...) shows where the middle lies.",
+    "quantile": "quantiles are not in this version. A histogram(column, bins=...) shows where they lie.",
+    "min": "a minimum is one person's value. Write histogram(column, bins=...).",
+    "max": "a maximum is one person's value. Write histogram(column, bins=...).",
+    "mode": "write argmax(column, keys=[...]): the most common of public values.",
+    "idxmax": "it would point to one person. Write argmax(column, keys=[...]) for the most common value.",
+    "describe": "write p[['x']].mean(), .std() and histogram('x', bins=...): each has its price.",
+    "apply": "a function could look across people. Write the steps as expressions: p.assign(y='x / 2').",
+    "transform": "a function could look across people. Write the steps as expressions: p.assign(y='x / 2').",
+    "pipe": "a function of the raw frame could look across people. Apply it to p itself: f(p).",
+    "merge": "merging is not in this version. For a public lookup table write p['x'].map({...}).",
+    "join": "joining is not in this version. For a public lookup table write p['x'].map({...}).",
+    "sample": "a sample of rows is not private. Every release already looks at all rows.",
+    "duplicated": "it compares people with each other, so one person's row could change another's.",
+    "drop_duplicates": "it compares people with each other, so one person's row could change another's.",
+    "rank": "it compares people with each other, so one person's row could change another's.",
+    "cumsum": "it adds across people in order. Ask sum('x') in bins: groupby of p['t'].cut([...]).",
+    "shift": "it reads a neighbouring row, which is another person's.",
+    "diff": "it reads a neighbouring row, which is another person's.",
+    "ffill": "it fills from a neighbouring row, which is another person's. Write fillna(constant).",
+    "bfill": "it fills from a neighbouring row, which is another person's. Write fillna(constant).",
+    "nlargest": f"choosing rows by comparing people is refused: {_ROWS}",
+    "nsmallest": f"choosing rows by comparing people is refused: {_ROWS}",
+    "pivot_table": "write groupby(['a', 'b'])['x'].mean() and unstack() the answer.",
+    "plot": "plot an answer: p.histogram('x', bins=...).plot.bar().",
+    "corr": "correlations are not in this version.",
+    "cov": "covariances are not in this version.",
+}
+for _name in ("head", "tail", "values", "iloc", "loc", "at", "iat", "index", "T", "array", "item"):
+    ADVICE[_name] = f".{_name} is refused: {_ROWS}"
+for _name in (
+    "to_numpy",
+    "to_dict",
+    "to_list",
+    "tolist",
+    "to_csv",
+    "to_parquet",
+    "to_pickle",
+    "to_json",
+    "items",
+):
+    ADVICE[_name] = f".{_name}() is refused: {_ROWS}"
+for _name in (
+    "iterrows",
+    "itertuples",
+    "to_string",
+    "to_frame",
+    "to_excel",
+    "to_sql",
+    "to_records",
+    "first",
+    "last",
+):
+    ADVICE[_name] = f".{_name}() is refused: {_ROWS}"
+for _name in ("prod", "sem", "skew", "kurt", "any", "all", "agg", "aggregate"):
+    ADVICE[_name] = (
+        f"{_name} has no price rule. Those that have one: count, sum, mean, var, std, histogram, value_counts, argmax, "
+        "and groupby(...).agg(...)."
+    )
+
+
+def refuse(what: str) -> NoReturn:
+    raise Refused(ADVICE[what])
+
+
+class Unprinted:
+    """The ways Python and numpy would take rows out of an object, all refused."""
+
+    def __len__(self) -> int:
+        refuse("len")
+
+    def __bool__(self) -> bool:
+        refuse("bool")
+
+    def __iter__(self) -> Any:
+        refuse("iteration")
+
+    def __array__(self, *args: Any, **kwargs: Any) -> NoReturn:
+        refuse("__array__")
+
+    def __array_ufunc__(self, *args: Any, **kwargs: Any) -> NoReturn:
+        refuse("__array__")
+
+    def __dataframe__(self, *args: Any, **kwargs: Any) -> NoReturn:
+        refuse("__array__")
+
+    def __arrow_c_stream__(self, *args: Any, **kwargs: Any) -> NoReturn:
+        refuse("__array__")
+
+    def __reduce__(self) -> NoReturn:
+        refuse("pickle")
+
+    def __copy__(self) -> Any:
+        return self
+
+    def __deepcopy__(self, memo: object) -> Any:
+        return self  # nothing in it changes, and a copied budget would be a second one

@@ -1,0 +1,219 @@
+"""Answers: numbers and pandas objects that know their plan and their interval.
+
+A grouped answer is a plain Series or DataFrame. Its receipt (the plan and the noisy integers, as one JSON
+string in ``attrs``) is bound to the values and the index it came with: after any change it is refused.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Hashable, Sequence
+from typing import Any, cast
+
+import numpy as np
+import pandas as pd
+
+from dpframe import _validate
+from dpframe._aggregates import AGGREGATES
+from dpframe._errors import BadValue
+from dpframe._plan import Plan, measured, receipt_text, unpack
+from dpframe._session import Release
+from dpframe.accounting.loss import Loss
+
+ATTR = "dpframe_receipt"
+
+
+class Estimate:
+    """What `IntEstimate` and `FloatEstimate` share: a released number, its plan and its interval.
+
+    Arithmetic gives plain numbers: ``answer / 1000`` is a float that has no interval any more.
+    """
+
+    _plan: Plan
+    _raw: tuple[Any, ...]
+
+    @property
+    def plan(self) -> Plan:
+        """What was asked, with which mechanism, scale and price."""
+        return self._plan
+
+    @property
+    def cost(self) -> Loss:
+        """The price: exact ``epsilon`` and ``delta``."""
+        return self._plan.loss
+
+    def interval(self, level: float = 0.95) -> tuple[float, float]:
+        """Where the answer without noise lies with probability ``level``.
+
+        It covers the noise: not the clipping to the bounds, and not what a sample says about a population.
+        """
+        low, high = _interval(self._plan, self._raw, 0, _validate.level(level))
+        return float(low[0]), float(high[0])
+
+    def __repr__(self) -> str:
+        low, high = self.interval()
+        value, half = float(cast(Any, self)), (high - low) / 2
+        if max(abs(value), half) >= 1e15:
+            return f"{value:.6g} ± {half:.3g}"
+        # Two digits of the half-width, and as many of the value; whole numbers stay whole.
+        fine = half > 0 and not self._plan.cells[0].whole
+        digits = max(0, 1 - math.floor(math.log10(half))) if fine else 0
+        return f"{value:.{digits}f} ± {half:.{digits}f}"
+
+    def _repr_html_(self) -> str:
+        low, high = self.interval()
+        return f"<b>{self!r}</b> <small>95 % interval {low:.6g} to {high:.6g}; epsilon {self._plan.epsilon:.4g}</small>"
+
+
+class IntEstimate(Estimate, int):
+    """A whole number that was released. It may be negative: noise is as likely below as above."""
+
+    def __new__(cls, value: int, plan: Plan, raw: tuple[Any, ...]) -> IntEstimate:
+        self = int.__new__(cls, value)
+        self._plan, self._raw = plan, raw
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return IntEstimate, (int(self), self._plan, self._raw)
+
+
+class FloatEstimate(Estimate, float):
+    """A number that was released."""
+
+    def __new__(cls, value: float, plan: Plan, raw: tuple[Any, ...]) -> FloatEstimate:
+        self = float.__new__(cls, value)
+        self._plan, self._raw = plan, raw
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return FloatEstimate, (float(self), self._plan, self._raw)
+
+
+def _interval(plan: Plan, raw: tuple[Any, ...], cell: int, level: float) -> tuple[Any, Any]:
+    one = plan.cells[cell]
+    return AGGREGATES[one.aggregate].interval(measured(plan, raw, one), level)
+
+
+def values(release: Release, cell: int) -> Any:
+    """The answers of one output, an entry a group, as int64 or float64 by the plan alone."""
+    one = release.plan.cells[cell]
+    found = AGGREGATES[one.aggregate].value(measured(release.plan, release.raw, one))
+    return found if found.dtype == object else found.astype(np.int64 if one.whole else np.float64)
+
+
+def scalar(release: Release, cell: int = 0) -> Estimate:
+    """The answer to a question without groups."""
+    value = values(release, cell)[0]
+    if release.plan.cells[cell].whole:
+        return IntEstimate(int(value), release.plan, release.raw)
+    return FloatEstimate(float(value), release.plan, release.raw)
+
+
+def series(release: Release, index: pd.Index[Any], name: Hashable, order: Any = None) -> pd.Series[Any]:
+    """One output, a row a group; ``order`` rearranges the rows."""
+    data = values(release, 0)
+    if order is not None:
+        data, index = data[order], index[order]
+    answer: pd.Series[Any] = pd.Series(_storable(data), index=index, name=name)
+    _attach(answer, release, "series", order)
+    return answer
+
+
+def across(release: Release, index: pd.Index[Any], name: Hashable = None) -> pd.Series[Any]:
+    """Several outputs without groups: a row an output."""
+    data = np.array([values(release, i)[0] for i in range(len(release.plan.cells))])
+    answer: pd.Series[Any] = pd.Series(_storable(data), index=index, name=name)
+    _attach(answer, release, "across")
+    return answer
+
+
+def table(release: Release, index: pd.Index[Any], columns: Sequence[Hashable]) -> pd.DataFrame:
+    """Several outputs of several groups."""
+    data = {name: _storable(values(release, i)) for i, name in enumerate(columns)}
+    answer = pd.DataFrame(data, index=index)
+    _attach(answer, release, "table")
+    return answer
+
+
+def _storable(data: Any) -> Any:
+    # Python integers appear only at prices so small that noise leaves 63 bits; as doubles they are still noise.
+    return data.astype(np.float64) if data.dtype == object else data
+
+
+def _attach(answer: pd.Series[Any] | pd.DataFrame, release: Release, shape: str, order: Any = None) -> None:
+    places = None if order is None else [int(i) for i in order]
+    answer.attrs[ATTR] = receipt_text(
+        release.plan, release.raw, shape=shape, order=places, seal=_seal(answer)
+    )
+
+
+def _seal(answer: Any) -> str:
+    """A digest of values, dtypes and labels, so that a receipt goes with one answer only."""
+    digest = hashlib.blake2b(digest_size=16)
+    frame = answer.to_frame("0") if isinstance(answer, pd.Series) else answer
+    for i in range(frame.shape[1]):
+        column = frame.iloc[:, i].to_numpy()
+        digest.update(str(column.dtype).encode() + column.tobytes())
+    labels = [str(answer.name)] if isinstance(answer, pd.Series) else [str(c) for c in answer.columns]
+    digest.update("\x1f".join([*labels, *map(str, answer.index.names)]).encode())
+    index = answer.index
+    if isinstance(index.dtype, np.dtype) and index.dtype.kind in "iufb":
+        digest.update(index.to_numpy().tobytes())
+    else:
+        digest.update("\x1f".join(map(str, index.to_numpy())).encode())
+    return digest.hexdigest()
+
+
+class Answer:
+    """``answer.dp`` of a released Series or DataFrame: its interval, its plan, its cost."""
+
+    def __init__(self, answer: pd.Series[Any] | pd.DataFrame, text: str):
+        receipt = json.loads(text)
+        if receipt["seal"] != _seal(answer):
+            raise BadValue(
+                "the values or the labels of this answer have changed since it was released, so its receipt no "
+                "longer describes it. Ask the answer as it came: keep it in a variable of its own."
+            )
+        self._answer = answer
+        self._receipt = receipt
+        self._plan = Plan.from_json(receipt["plan"])
+        self._raw = tuple(unpack(receipt["raw"]))
+
+    @property
+    def plan(self) -> Plan:
+        """What was asked, with which mechanism, scale and price."""
+        return self._plan
+
+    @property
+    def cost(self) -> Loss:
+        """The price: exact ``epsilon`` and ``delta``."""
+        return self._plan.loss
+
+    def interval(self, level: float = 0.95) -> pd.DataFrame:
+        """Columns ``lower`` and ``upper``, a row as the answer has them; for a table, under each column's name.
+
+        Each interval covers the noise of its own number with probability ``level``.
+        """
+        level = _validate.level(level)
+        pairs = [_interval(self._plan, self._raw, i, level) for i in range(len(self._plan.cells))]
+        index = self._answer.index
+        if self._receipt["shape"] == "across":
+            low, high = (np.array([p[side][0] for p in pairs]) for side in (0, 1))
+            return pd.DataFrame({"lower": low, "upper": high}, index=index)
+        if self._receipt["shape"] == "series":
+            order = self._receipt["order"]
+            low, high = (side if order is None else side[order] for side in pairs[0])
+            return pd.DataFrame({"lower": low, "upper": high}, index=index)
+        columns = cast(pd.DataFrame, self._answer).columns
+        parts = [pd.DataFrame({"lower": low, "upper": high}, index=index) for low, high in pairs]
+        return pd.concat(parts, axis=1, keys=list(columns))
+
+    def __repr__(self) -> str:
+        return f"the answer to {self._plan.question}, epsilon {self._plan.epsilon:.4g}; .interval(), .plan, .cost"
+
+
+def receipt_of(answer: pd.Series[Any] | pd.DataFrame) -> str | None:
+    text = answer.attrs.get(ATTR)
+    return text if isinstance(text, str) else None

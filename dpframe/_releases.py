@@ -1,0 +1,445 @@
+"""The verbs that cost: each builds a query and ends in `Releases._ask`, which pays before anything is read."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any, Final, cast
+
+import numpy as np
+import pandas as pd
+
+from dpframe import _release, _validate
+from dpframe._column import PrivateColumn, predicate_of
+from dpframe._errors import BadType, BadValue, MissingBounds
+from dpframe._expr import Column, Expr
+from dpframe._groupby import PrivateGroupBy
+from dpframe._ledger import describe
+from dpframe._query import BinBy, KeyBy, Keys, Output, Query, keys_for, need_keys
+from dpframe._release import IntEstimate
+from dpframe._session import Release, Session
+from dpframe._validate import Bounds
+
+if TYPE_CHECKING:
+    from dpframe._private import PrivateFrame
+
+EVERY: Final[Any] = type("Every", (), {"__repr__": lambda self: "every column"})()
+
+
+class Releases:
+    """What a tracked frame can be asked."""
+
+    _session: Session
+    _columns: dict[Hashable, Expr]
+    _where: Expr | None
+    _declared: tuple[str, ...]
+    _explaining: bool
+
+    if TYPE_CHECKING:
+
+        def _usable(self) -> None: ...
+        def _expr_of(self, name: Any) -> Expr: ...
+        def _resolve(self, value: Any) -> Expr: ...
+        def _parsed(self, text: str, caller: Any) -> tuple[Expr, PrivateFrame]: ...
+
+    def _ask(
+        self,
+        query: Query,
+        finish: Callable[[Release], Any],
+        epsilon: object,
+        delta: object,
+        mechanism: object,
+        fresh: object,
+    ) -> Any:
+        """Every release ends here: a price, then the plan alone or the session's door."""
+        self._usable()
+        session = self._session
+        session.check_alive()
+        price = session.price(epsilon, delta, mechanism)
+        declared = self._declared + _owner_words(query)
+        if self._explaining:
+            return session.plan(query, price, declared)
+        release = session.ask(query, price, bool(fresh), declared)
+        return finish(release)
+
+    def _bounds(self, expr: Expr, name: Hashable, given: Any) -> Bounds:
+        """The verb's own bounds, or those that follow from the declared ones."""
+        if expr.kind not in ("number", "bool"):
+            raise BadType(
+                f"column {name!r} is of kind {expr.kind}: only numbers have sums and means. "
+                "For its values use value_counts or argmax; for dates histogram or groupby."
+            )
+        if isinstance(given, Mapping):
+            given = given.get(name)
+        if given is not None:
+            pair = _validate.bounds(given, repr(name))
+            self._session.ledger.declare("bounds", f"{name!r}: ({pair.lower:g}, {pair.upper:g})", str(expr))
+            return pair
+        known = expr.bounds(self._session.bounds)
+        if known is None:
+            lacking = sorted(str(c) for c in expr.columns() if c.position not in self._session.bounds)
+            what = f" (no bounds are declared for {', '.join(lacking)})" if lacking else ""
+            raise MissingBounds(
+                f"{name!r} needs public bounds{what}: bounds=(lower, upper) here, or open(..., bounds={{...}}) once. "
+                "They are never inferred from the data; say what the values can be, not what they are."
+            )
+        return _validate.bounds(known, repr(name))
+
+    def _keys(self, expr: Expr, name: Hashable, given: Any, verb: str) -> Keys:
+        """The verb's own keys, the declared ones of a root column, or those an expression brings along."""
+        if given is not None:
+            keys = keys_for(given, expr, name)
+            self._session.ledger.declare("keys", f"{name!r}: {describe(keys.to_json())}", str(expr))
+            return keys
+        declared = self._session.keys.get(expr.position) if isinstance(expr, Column) else None
+        if declared is not None:
+            return (
+                declared if declared.index.name == name else Keys(declared.index.rename(name), declared.null)
+            )
+        own = getattr(expr, "categories", None)
+        if own is None and expr.kind == "bool" and not expr.nullable:
+            own = (False, True)
+        if own is None:
+            raise need_keys(name, verb)
+        return keys_for(list(own), expr, name)
+
+    def _named(self, column: Any) -> tuple[Expr, Hashable]:
+        expr = self._expr_of(column)
+        return expr, column._name if isinstance(column, PrivateColumn) else column
+
+    def _output(
+        self, aggregate: str, column: Any, bounds: Any, name: Hashable = None, ddof: int = 1
+    ) -> Output:
+        expr, label = self._named(column)
+        pair = None if aggregate == "count" else self._bounds(expr, label, bounds)
+        if isinstance(ddof, bool) or ddof not in (0, 1):
+            raise BadValue("ddof must be 0 or 1.")
+        return Output(
+            label if name is None else name, aggregate, expr, pair, ddof if aggregate in ("var", "std") else 1
+        )
+
+    def count(
+        self,
+        column: Any = EVERY,
+        *,
+        epsilon: float | None = None,
+        delta: float | None = None,
+        mechanism: str = "auto",
+        fresh: bool = False,
+    ) -> IntEstimate:
+        """How many rows; of a column, how many non-null values. (pandas counts every column: name one.)
+
+        Formal guarantee: epsilon-DP for its price; sensitivity 1 (docs/guarantees/statistics.md). The answer is
+        a whole number, and may be negative when few rows meet much noise.
+
+        >>> df = pd.DataFrame({"age": [30, 41, 55]})
+        >>> p = df.dp.open(100)
+        >>> type(p.count(epsilon=50)).__name__, p.count(epsilon=50) == 3
+        ('IntEstimate', True)
+        """
+        out = Output("rows", "size") if column is EVERY else self._output("count", column, None)
+        query = Query((out,), self._where)
+        return cast(IntEstimate, self._ask(query, _release.scalar, epsilon, delta, mechanism, fresh))
+
+    def counts(
+        self,
+        questions: Mapping[Any, Any],
+        *,
+        epsilon: float | None = None,
+        delta: float | None = None,
+        mechanism: str = "auto",
+        fresh: bool = False,
+    ) -> pd.Series[Any]:
+        """Several yes-no questions about rows, which may overlap, in one release: a Series by their names.
+
+        Formal guarantee: epsilon-DP for its price; k questions have L1 sensitivity k and L2 sensitivity sqrt(k).
+
+        >>> df = pd.DataFrame({"age": [30, 41, 85], "smoker": [1, 0, 1]})
+        >>> p = df.dp.open(100)
+        >>> p.counts({"smokers": "smoker == 1", "old": "age > 80"}, epsilon=80)
+        smokers    2
+        old        1
+        Name: count, dtype: int64
+        """
+        if not isinstance(questions, Mapping) or not questions:
+            raise BadValue("counts takes questions by name: {'smokers': 'smoker == 1', 'old': 'age > 80'}.")
+        caller, frame, outputs = sys._getframe(1), cast("PrivateFrame", self), []
+        for name, question in questions.items():
+            if isinstance(question, str):
+                expr, frame = frame._parsed(question, caller)
+            else:
+                expr = frame._resolve(question)
+            outputs.append(Output(name, "true", predicate_of(expr)))
+        index = pd.Index(list(questions), tupleize_cols=False)
+        query = Query(tuple(outputs), self._where)
+        return cast(
+            "pd.Series[Any]",
+            frame._ask(query, lambda r: _release.across(r, index, "count"), epsilon, delta, mechanism, fresh),
+        )
+
+    def _measure(
+        self,
+        aggregate: str,
+        column: Any,
+        bounds: Any,
+        ddof: int,
+        price: tuple[object, object, object, object],
+    ) -> Any:
+        """One column: an estimate. None named: every column of this frame, in one release."""
+        if column is not EVERY:
+            out = self._output(aggregate, column, bounds, ddof=ddof)
+            return self._ask(Query((out,), self._where), _release.scalar, *price)
+        outs = tuple(self._output(aggregate, name, bounds, ddof=ddof) for name in self._columns)
+        index = pd.Index(list(self._columns), tupleize_cols=False)
+        return self._ask(Query(outs, self._where), lambda r: _release.across(r, index), *price)
+
+    def sum(
+        self,
+        column: Any = EVERY,
+        bounds: Any = None,
+        *,
+        epsilon: float | None = None,
+        delta: float | None = None,
+        mechanism: str = "auto",
+        fresh: bool = False,
+    ) -> Any:
+        """The sum of a column's values, each clipped to its bounds; of every column if none is named.
+
+        Formal guarantee: epsilon-DP for its price; sensitivity max(abs(lower), abs(upper)), or upper - lower where
+        rows are replaced and always count (docs/guarantees/statistics.md). Nulls count for nothing.
+
+        >>> df = pd.DataFrame({"visits": [1, 2, 30]})
+        >>> p = df.dp.open(1000)
+        >>> p.sum("visits", bounds=(0, 10), epsilon=900) == 13
+        True
+        """
+        return self._measure("sum", column, bounds, 1, (epsilon, delta, mechanism, fresh))
+
+    def mean(
+        self,
+        column: Any = EVERY,
+        bounds: Any = None,
+        *,
+        epsilon: float | None = None,
+        delta: float | None = None,
+        mechanism: str = "auto",
+        fresh: bool = False,
+    ) -> Any:
+        """The mean of a column's values, each clipped to its bounds; of every column if none is named.
+
+        One release of the distances to both bounds, whose sum tells the count: the least error there is at the
+        price (docs/guarantees/mean.md). The answer lies within the bounds, whatever the noise. Nulls count for
+        nothing, as in pandas. Under replace-one a column that cannot be null is divided by the public number of
+        rows; ``fillna`` with a constant makes it such a column.
+
+        Formal guarantee: epsilon-DP for its price.
+
+        >>> df = pd.DataFrame({"age": [30.0, None, 50.0]})
+        >>> p = df.dp.open(1e3, bounds={"age": (0, 110)})
+        >>> round(p.mean("age", epsilon=900))
+        40
+        """
+        return self._measure("mean", column, bounds, 1, (epsilon, delta, mechanism, fresh))
+
+    def var(
+        self,
+        column: Any = EVERY,
+        bounds: Any = None,
+        *,
+        ddof: int = 1,
+        epsilon: float | None = None,
+        delta: float | None = None,
+        mechanism: str = "auto",
+        fresh: bool = False,
+    ) -> Any:
+        """The variance of a column's clipped values; of every column if none is named.
+
+        One release of three sums that share the sensitivity of one (docs/guarantees/variance.md).
+
+        Formal guarantee: epsilon-DP for its price.
+        """
+        return self._measure("var", column, bounds, ddof, (epsilon, delta, mechanism, fresh))
+
+    def std(
+        self,
+        column: Any = EVERY,
+        bounds: Any = None,
+        *,
+        ddof: int = 1,
+        epsilon: float | None = None,
+        delta: float | None = None,
+        mechanism: str = "auto",
+        fresh: bool = False,
+    ) -> Any:
+        """The standard deviation of a column's clipped values; of every column if none is named.
+
+        Formal guarantee: epsilon-DP for its price; the root of `var`, which is post-processing.
+        """
+        return self._measure("std", column, bounds, ddof, (epsilon, delta, mechanism, fresh))
+
+    def value_counts(
+        self,
+        column: Any,
+        *,
+        keys: Any = None,
+        sort: bool = True,
+        epsilon: float | None = None,
+        delta: float | None = None,
+        mechanism: str = "auto",
+        fresh: bool = False,
+    ) -> pd.Series[Any]:
+        """How many rows have each of the listed values; the largest (noisy) count first, as pandas sorts.
+
+        Formal guarantee: epsilon-DP for its price; a row is in one group, so the whole vector has sensitivity 1
+        (2 under replace-one). Sorting looks at released numbers only; ``sort=False`` keeps the order of the keys.
+
+        >>> df = pd.DataFrame({"state": ["CA", "NY", "CA"]})
+        >>> p = df.dp.open(100)
+        >>> p.value_counts("state", keys=["NY", "CA", "WA"], epsilon=80)
+        state
+        CA    2
+        NY    1
+        WA    0
+        Name: count, dtype: int64
+        """
+        expr, name = self._named(column)
+        by = KeyBy(expr, self._keys(expr, name, keys, "value_counts"))
+
+        def finish(release: Release) -> pd.Series[Any]:
+            order = np.argsort(-_release.values(release, 0), kind="stable") if sort else None
+            return _release.series(release, by.index, "count", order)
+
+        query = Query((Output("count", "size"),), self._where, (by,))
+        return cast("pd.Series[Any]", self._ask(query, finish, epsilon, delta, mechanism, fresh))
+
+    def histogram(
+        self,
+        column: Any,
+        bins: Any = 10,
+        *,
+        bounds: Any = None,
+        epsilon: float | None = None,
+        delta: float | None = None,
+        mechanism: str = "auto",
+        fresh: bool = False,
+    ) -> pd.Series[Any]:
+        """How many values lie in each bin, over an IntervalIndex.
+
+        Bins are numpy's: closed on the left, and the last one on both sides (its label cannot show it). Values
+        outside all bins and nulls are not counted. A whole number of bins divides the bounds evenly.
+
+        Formal guarantee: epsilon-DP for its price; the whole vector has sensitivity 1 (2 under replace-one).
+
+        >>> df = pd.DataFrame({"age": [30, 41, 85]})
+        >>> p = df.dp.open(100, bounds={"age": (0, 100)})
+        >>> p.histogram("age", bins=2, epsilon=80)
+        age
+        [0.0, 50.0)      2
+        [50.0, 100.0)    1
+        Name: count, dtype: int64
+        """
+        expr, name = self._named(column)
+        if expr.kind not in ("number", "bool"):
+            raise BadType(
+                f"column {name!r} is of kind {expr.kind}: a histogram needs numbers. Use value_counts."
+            )
+        by = BinBy(expr, self._edges(expr, name, bins, bounds), name)
+        query = Query((Output("count", "size"),), self._where, (by,))
+        return cast(
+            "pd.Series[Any]",
+            self._ask(
+                query, lambda r: _release.series(r, by.index, "count"), epsilon, delta, mechanism, fresh
+            ),
+        )
+
+    def _edges(self, expr: Expr, name: Hashable, bins: Any, bounds: Any) -> tuple[float, ...]:
+        if isinstance(bins, str):
+            raise BadValue(f"bins={bins!r} would look at the data. Give a number of bins or a list of edges.")
+        if isinstance(bins, int | np.integer):
+            pair = self._bounds(expr, name, bounds)
+            if pair.lower == pair.upper:
+                raise BadValue(
+                    f"the bounds of {name!r} coincide, so they have no bins. Give a list of edges."
+                )
+            return tuple(float(e) for e in np.linspace(*pair, _validate.positive_int(bins, "bins") + 1))
+        if isinstance(bins, pd.Series | pd.DataFrame) or not isinstance(bins, Iterable):
+            raise BadType("bins must be a number of bins or a list of public edges.")
+        listed = list(bins)
+        edges = [
+            float(e) if isinstance(e, float) and np.isinf(e) else _validate.real(e, f"an edge of {name!r}")
+            for e in listed
+        ]
+        if len(edges) < 2 or any(a >= b for a, b in zip(edges, edges[1:], strict=False)):
+            raise BadValue(f"the edges of {name!r} must be at least two increasing numbers.")
+        self._session.ledger.declare("bins", f"{name!r}: {describe(edges)}", str(expr))
+        return tuple(edges)
+
+    def argmax(
+        self, column: Any, *, keys: Any = None, epsilon: float | None = None, fresh: bool = False
+    ) -> Any:
+        """The value that most rows have, of the listed ones. Only the choice leaves, so any number of candidates
+        costs the same.
+
+        Formal guarantee: epsilon-DP for its price by report-noisy-max with one-sided geometric noise
+        (docs/guarantees/noisy-max.md). With one candidate the answer is that one, and is charged all the same.
+
+        >>> df = pd.DataFrame({"diagnosis": ["flu", "asthma", "flu"]})
+        >>> p = df.dp.open(100)
+        >>> p.argmax("diagnosis", keys=["asthma", "flu", "gout"], epsilon=80)
+        'flu'
+        """
+        expr, name = self._named(column)
+        by = KeyBy(expr, self._keys(expr, name, keys, "argmax"))
+        query = Query((Output("argmax", "argmax"),), self._where, (by,))
+
+        def finish(release: Release) -> Any:
+            place = int(_release.values(release, 0)[0])
+            key = by.index[place]
+            return None if place == by.keys.null else key.item() if isinstance(key, np.generic) else key
+
+        return self._ask(query, finish, epsilon, None, "auto", fresh)
+
+    def groupby(self, by: Any, *, keys: Any = None) -> PrivateGroupBy:
+        """Groups by one column or several; ``keys`` lists the groups that may appear, all of which come back.
+
+        For several columns ``keys`` is a dict by column (or a list of lists), and the groups are all
+        combinations. Columns with declared keys, cut columns and bools need none.
+        """
+        names = by if isinstance(by, list) else [by]
+        if not names:
+            raise BadValue("groupby needs at least one column.")
+        if callable(by) and not isinstance(by, PrivateColumn):
+            raise BadType("groupby takes column names, not a function: a function could see the data.")
+        levels = []
+        for i, column in enumerate(names):
+            expr, name = self._named(column)
+            self._unambiguous(name)
+            levels.append(KeyBy(expr, self._keys(expr, name, _keys_of(keys, i, name, len(names)), "groupby")))
+        return PrivateGroupBy(cast("PrivateFrame", self), tuple(levels))
+
+    def _unambiguous(self, name: Hashable) -> None:
+        if name is not None and name in self._session.snapshot.index.names:
+            raise BadValue(
+                f"{name!r} is both a column and an index level, which pandas calls ambiguous. Rename one."
+            )
+
+
+def _keys_of(keys: Any, place: int, name: Hashable, levels: int) -> Any:
+    """The part of ``keys=`` that is about one of the columns."""
+    if isinstance(keys, Mapping):
+        return keys.get(name)
+    if levels == 1 or keys is None:
+        return keys
+    listed = list(keys)
+    if len(listed) != levels or any(isinstance(k, str) or not isinstance(k, Iterable) for k in listed):
+        raise BadType("keys for several columns are a dict by column name, or a list with one list a column.")
+    return listed[place]
+
+
+def _owner_words(query: Query) -> tuple[str, ...]:
+    """What is taken to be public in this question, for its row in the ledger."""
+    words = [
+        f"bounds of {o.name}: ({o.bounds.lower:g}, {o.bounds.upper:g})" for o in query.outputs if o.bounds
+    ]
+    words += [f"groups: {b}" for b in query.by]
+    return tuple(words)

@@ -1,0 +1,319 @@
+"""One pandas column as plain numpy arrays: one null rule, dictionaries for everything that is no number.
+
+*Formal guarantee.* What a cell becomes depends on that cell and the dtype alone. No cell makes this raise,
+and no code that belongs to a cell (its ``__eq__``, ``__hash__``, ``__str__``) runs unguarded: cells of object
+columns are told apart by their exact type, and a type that is not listed here is `UNMATCHED`.
+
+None, NaN, NA, NaT and Arrow's null are one thing. Numbers that are equal may stand in a dictionary twice, as
+1 and as 1.0, since merging them would show which of the two came first in the frame; comparisons treat them as
+equal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from datetime import date, datetime
+from decimal import Decimal
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from dpframe._expr import Kind
+
+Array = np.ndarray[Any, np.dtype[Any]]
+Bools = np.ndarray[Any, np.dtype[np.bool_]]
+
+_NAT = np.iinfo(np.int64).min
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Vector:
+    """Cells of one kind.
+
+    `values` holds numbers or bools in their native dtype, datetime64 for times (UTC for zoned ones), and
+    codes into `categories` for text and labels. Nulls are the rows of `null`, and NaN, NaT and code -1.
+    """
+
+    kind: Kind
+    values: Array
+    null: Bools | None = None
+    categories: Array | None = None
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def rows(self, rows: slice) -> Vector:
+        null = None if self.null is None else self.null[rows]
+        return Vector(self.kind, self.values[rows], null, self.categories)
+
+    def nulls(self) -> Bools | None:
+        """A mask of the nulls, whichever way they are stored; None if this kind of storage has none."""
+        if self.categories is not None:
+            return self.values < 0
+        if self.kind == "time":
+            return np.isnat(self.values)
+        if self.values.dtype.kind == "f":
+            nan = np.isnan(self.values)
+            return nan if self.null is None else nan | self.null
+        return self.null
+
+
+class _Unmatched:
+    """The one category of all cells that are no plain scalar: it equals nothing, itself included."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "<unmatched>"
+
+    def __reduce__(self) -> str:
+        return "UNMATCHED"
+
+
+UNMATCHED = _Unmatched()
+
+
+def prepare(series: pd.Series[Any], kind: Kind) -> Vector:
+    """The column's cells, zero-copy where the memory already is what `Vector` says."""
+    dtype: Any = series.dtype
+    cells: Any = series.array
+    if isinstance(dtype, pd.SparseDtype):
+        return _PREPARE[kind](np.asarray(cells), None)
+    if isinstance(dtype, pd.CategoricalDtype):
+        return _categorical(cells, kind)
+    arrow = None
+    if isinstance(dtype, pd.ArrowDtype):
+        arrow = cells.__arrow_array__()
+        if kind == "label" or (kind == "text" and hasattr(arrow.type, "value_type")):
+            arrow = arrow.cast(arrow.type.value_type)  # a dictionary is read as what it stands for
+            cells = np.array(arrow.to_pylist(), dtype=object)
+    return _PREPARE[kind](cells, arrow)
+
+
+# ---- numbers, bools, times --------------------------------------------------------------------------------
+
+
+def _number(cells: Any, arrow: Any) -> Vector:
+    if arrow is not None:
+        pa: Any = import_module("pyarrow")
+        if pa.types.is_decimal(arrow.type):
+            arrow = arrow.cast(pa.float64(), safe=False)
+        if pa.types.is_integer(arrow.type):
+            return Vector("number", *_filled(arrow, 0))
+        return Vector("number", _native(arrow.to_numpy()))
+    return Vector("number", *_unmasked(cells, 0))
+
+
+def _bool(cells: Any, arrow: Any) -> Vector:
+    return Vector("bool", *(_unmasked(cells, False) if arrow is None else _filled(arrow, False)))
+
+
+def _unmasked(cells: Any, blank: Any) -> tuple[Array, Bools | None]:
+    """Values and mask of a numpy or nullable array; `blank` stands under the mask."""
+    dtype = getattr(cells, "dtype", None)
+    target = getattr(dtype, "numpy_dtype", None)
+    if target is None or isinstance(dtype, np.dtype):
+        return _native(np.asarray(cells)), None
+    null: Bools = np.asarray(cells.isna())
+    if not null.any():
+        return np.asarray(cells.to_numpy(dtype=target)), None
+    if np.dtype(target).kind == "f":
+        return np.asarray(cells.to_numpy(dtype=target, na_value=np.nan)), None
+    return np.asarray(cells.to_numpy(dtype=target, na_value=blank)), null
+
+
+def _native(values: Array) -> Array:
+    """Native byte order, and no float wider than a double."""
+    if values.dtype.kind == "f" and values.dtype.itemsize > 8:
+        with np.errstate(all="ignore"):
+            return values.astype(np.float64)
+    return values if values.dtype.isnative else values.astype(values.dtype.newbyteorder("="))
+
+
+def _filled(arrow: Any, blank: Any) -> tuple[Array, Bools | None]:
+    if arrow.null_count == 0:
+        return arrow.to_numpy(), None
+    return arrow.fill_null(blank).to_numpy(), arrow.is_null().to_numpy()
+
+
+def _time(cells: Any, arrow: Any) -> Vector:
+    if arrow is not None:
+        pa: Any = import_module("pyarrow")
+        if pa.types.is_date32(arrow.type):
+            days, null = _filled(arrow.cast(pa.int32()), 0)
+            moments = days.astype(np.int64) * 86_400
+            if null is not None:
+                moments[null] = _NAT
+            return Vector("time", moments.view("M8[s]"))
+        unit = "ms" if pa.types.is_date64(arrow.type) else arrow.type.unit
+        ticks, _ = _filled(arrow.cast(pa.int64()), _NAT)
+        return Vector("time", ticks.view(f"M8[{unit}]"))
+    if getattr(cells, "tz", None) is not None:
+        cells = cells.tz_convert(None)
+    values = np.asarray(cells)
+    return Vector("time", values if values.dtype.isnative else values.astype(values.dtype.newbyteorder("=")))
+
+
+def _other(cells: Any, arrow: Any) -> Vector:
+    null: Bools = np.asarray(pd.isna(cells), dtype=bool)
+    return Vector("other", np.zeros(len(null), dtype=np.int8), null)
+
+
+# ---- dictionaries -----------------------------------------------------------------------------------------
+
+
+def _text(cells: Any, arrow: Any) -> Vector:
+    storage = getattr(cells.dtype, "storage", "pyarrow" if arrow is not None else "python")
+    if storage != "pyarrow" or isinstance(cells, np.ndarray):
+        return _label(np.asarray(cells, dtype=object), None, kind="text")
+    codes, uniques = pd.factorize(cells)
+    return Vector("text", narrow(codes, len(uniques)), None, np.asarray(uniques, dtype=object))
+
+
+def _label(cells: Any, arrow: Any, kind: Kind = "label") -> Vector:
+    values: Array = np.asarray(cells, dtype=object)
+    types = set(map(id, map(type, values.tolist())))  # ids, since even a type can bring its own __hash__
+    if types <= _HASHABLE and len(types & _NUMBERS) <= 1:
+        codes, found = pd.factorize(values)
+        categories = objects(plain(v) for v in found)
+    else:
+        codes, categories = _one_by_one(values)
+    return Vector(kind, narrow(codes, len(categories)), None, categories)
+
+
+def _one_by_one(values: Array) -> tuple[Array, Array]:
+    codes = np.empty(len(values), dtype=np.int64)
+    index: dict[Any, int] = {}
+    found: list[Any] = []
+    for i, cell in enumerate(values):
+        value = plain(cell)
+        if value is None:
+            codes[i] = -1
+            continue
+        key = (type(value), str(value) if type(value) is Decimal else value)
+        code = index.setdefault(key, len(found))
+        if code == len(found):
+            found.append(value)
+        codes[i] = code
+    return codes, objects(found)
+
+
+def _categorical(cells: Any, kind: Kind) -> Vector:
+    """The codes are there already; two categories may become the same plain value, which harms nobody."""
+    codes: Array = np.asarray(cells.codes)
+    categories = objects(plain(v) for v in np.asarray(cells.categories, dtype=object))
+    return Vector(kind, codes, None, categories)
+
+
+def objects(values: Iterable[Any]) -> Array:
+    """A flat object array, also of values that numpy would unpack."""
+    found = list(values)
+    out: Array = np.empty(len(found), dtype=object)
+    out[:] = found
+    return out
+
+
+def narrow(codes: Array, count: int) -> Array:
+    """Codes in the smallest signed integer that holds `count` categories and one more."""
+    for dtype in (np.int8, np.int16, np.int32):
+        if count < np.iinfo(dtype).max:
+            return codes.astype(dtype, copy=False)
+    return codes.astype(np.int64, copy=False)
+
+
+# ---- cells of object columns ------------------------------------------------------------------------------
+
+
+def plain(cell: Any) -> Any:
+    """The cell as a plain scalar; None if it is null, `UNMATCHED` if it is anything else."""
+    convert = _PLAIN.get(id(type(cell)))
+    return UNMATCHED if convert is None else convert(cell)
+
+
+def _same(cell: Any) -> Any:
+    return cell
+
+
+def _null(cell: Any) -> Any:
+    return None
+
+
+def _int(cell: Any) -> Any:
+    value = int(cell)
+    return value if value.bit_length() <= 10_000 else UNMATCHED  # Python refuses to print longer ones
+
+
+def _float(cell: Any) -> Any:
+    with np.errstate(all="ignore"):
+        value = float(cell)
+    return None if value != value else value + 0.0  # -0.0 equals 0.0, so it must print alike
+
+
+def _decimal(cell: Any) -> Any:
+    return None if cell.is_nan() else cell
+
+
+def _complex(cell: Any) -> Any:
+    return None if cell.real != cell.real or cell.imag != cell.imag else UNMATCHED
+
+
+def _moment(cell: Any) -> Any:
+    """A Timestamp, in UTC if it has a zone: the zone's own code runs here, guarded, and never again."""
+    try:
+        value: Any = pd.Timestamp(cell)
+        if value is pd.NaT:
+            return None
+        value = value if value.tz is None else value.tz_convert("UTC")
+        hash(value)
+    except Exception:
+        return UNMATCHED
+    return value
+
+
+def _duration(cell: Any) -> Any:
+    return None if np.isnat(cell) else UNMATCHED
+
+
+def _interval(cell: Any) -> Any:
+    ends = (plain(cell.left), plain(cell.right))
+    if any(type(e) not in (int, float) for e in ends):
+        return UNMATCHED
+    try:
+        return pd.Interval(float(ends[0]), float(ends[1]), cell.closed)
+    except (OverflowError, ValueError):
+        return UNMATCHED
+
+
+_INTEGERS = tuple({np.dtype(c).type for c in "bhilqBHILQ"})
+_CONVERT: dict[Callable[[Any], Any], tuple[type, ...]] = {
+    _same: (str, bool),
+    _null: (type(None), type(pd.NA), type(pd.NaT)),
+    _int: (int, *_INTEGERS),
+    _moment: (date, datetime, pd.Timestamp, np.datetime64),
+    _float: (float, np.float16, np.float32, np.float64, np.longdouble),
+    bool: (np.bool_,),
+    str: (np.str_,),
+    _decimal: (Decimal,),
+    _complex: (complex, np.complex64, np.complex128, np.clongdouble),
+    _duration: (np.timedelta64,),
+    _interval: (pd.Interval,),
+}
+# Every type here lives as long as the process, so its id is its own.
+_PLAIN: dict[int, Callable[[Any], Any]] = {
+    id(t): convert for convert, types in _CONVERT.items() for t in types
+}
+_HASHABLE = set(map(id, (str, bool, int, float, *_CONVERT[_null])))
+# factorize takes 1, 1.0 and True for one value
+_NUMBERS = set(map(id, (bool, int, float)))
+
+_PREPARE: dict[Kind, Callable[[Any, Any], Vector]] = {
+    "number": _number,
+    "bool": _bool,
+    "text": _text,
+    "label": _label,
+    "time": _time,
+    "other": _other,
+}

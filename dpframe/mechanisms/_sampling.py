@@ -1,0 +1,432 @@
+"""Exact integer noise: the only randomness of dpframe.
+
+Every function here draws from a law on the integers, and every integer comes out with exactly the stated
+probability, provided that `random_bytes` returns independent uniform bits. Nothing is rounded on the way:
+
+* A uniform number U in [0, 1) is drawn lazily, 63 bits at first, more when they matter.
+* A question of the form "is U below p?" is first put to double arithmetic (``+ - * /`` and conversions,
+  never the logarithm of a C library) with a proven bound on its error. Only when the answer lies outside that
+  bound is it believed. Otherwise rigorous integer intervals for p and further bits of U decide.
+
+So a double never decides a doubtful case, and the answer is a function of U alone. There are no tables and no
+buffers; all that is kept of a law is a few constants. So the first draw at a scale costs little more than the
+next, threads share no randomness, and a forked child cannot repeat its parent. The proofs are in
+``docs/guarantees/sampling.md``.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache, partial
+from typing import Any, Final, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpframe._errors import BadValue
+from dpframe.mechanisms._tables import exp_interval, minus_log, minus_log_int, one_minus_exp_interval
+
+Words = NDArray[np.uint64]
+Integers = NDArray[np.int64]
+
+# int64 noise stays below this; beyond these scales noise is made of python integers.
+_LIMIT: Final = 2**62
+_INT64_SCALE: Final = 2**48
+_INT64_VARIANCE: Final = 2**88
+# Inversion by doubles is wasteful above this scale: the low bits are drawn apart.
+_SPLIT_SCALE: Final = 2**24
+# Up to this many draws a python loop is faster than array operations (measured).
+_FEW: Final = 12
+# Draws per array operation: the temporaries stay in the processor's cache (measured).
+_BLOCK: Final = 2**14
+# Error allowed to the doubles, relative to the natural size of the quantity (theorem 2 of the guarantee).
+_SLACK: Final = 2.0**-42
+# 63-bit uniforms below this are too coarse for the bound above.
+_COARSE: Final = 2**43
+# Scales and variances below 2**-64 are this in doubles: the difference drowns in _SLACK.
+_TINY: Final = Fraction(1, 2**64)
+_OVERFLOW: Final = "the noise does not fit 62 bits. Use a coarser grid or a larger epsilon."
+
+
+def random_bytes(n: int) -> bytes:
+    """`n` uniform bytes of the operating system's generator; nothing else in dpframe reads randomness."""
+    return os.urandom(n)
+
+
+def _random_words(n: int) -> Words:
+    return np.frombuffer(random_bytes(8 * n), dtype="<u8")
+
+
+def _random_int(n_bytes: int) -> int:
+    return int.from_bytes(random_bytes(n_bytes), "little")
+
+
+# Public laws ----------------------------------------------------------------------------------------------
+
+
+def discrete_laplace(scale: Fraction, size: int) -> NDArray[Any]:
+    """`size` independent integers with P[x] proportional to ``exp(-|x|/scale)``, exactly.
+
+    Any positive rational `scale` will do. The array is int64 for scales below 2**48, with ``|x| < 2**62``
+    (an `OverflowError` otherwise, of probability below 2**-20000), and of python integers beyond.
+    """
+    _positive(scale, "scale")
+    return _draw(_laplace(scale.numerator, scale.denominator), size)
+
+
+def discrete_gaussian(variance: Fraction, size: int) -> NDArray[Any]:
+    """`size` independent integers with P[x] proportional to ``exp(-x**2 / (2 variance))``, exactly.
+
+    Any positive rational `variance` will do; it is the parameter, and the true variance is at most that. The
+    array is int64 for variances below 2**88, with ``|x| < 2**62`` (an `OverflowError` otherwise, of
+    probability below 2**-20000), and of python integers beyond.
+    """
+    _positive(variance, "variance")
+    return _draw(_gaussian(variance.numerator, variance.denominator), size)
+
+
+def geometric(rate: Fraction, size: int) -> NDArray[Any]:
+    """`size` independent integers g >= 0 with P[g] = (1 - q) q**g, q = ``exp(-rate)``, exactly.
+
+    Any positive rational `rate` will do. The array is int64 for rates above 2**-48, with ``g < 2**62`` (an
+    `OverflowError` otherwise, of probability below 2**-20000), and of python integers for smaller ones.
+    """
+    _positive(rate, "rate")
+    return _draw(_geometric(rate.numerator, rate.denominator), size)
+
+
+def permutation(size: int) -> Integers:
+    """The numbers 0 to `size` - 1 in an order that is exactly uniform.
+
+    They are sorted by independent 64-bit keys. Keys without ties are equally likely in every order; with a
+    tie (probability below ``size**2 / 2**65``) all keys are drawn anew.
+    """
+    _not_negative(size)
+    while True:
+        keys = _random_words(size)
+        order = np.argsort(keys)
+        ranked = keys[order]
+        if not (ranked[1:] == ranked[:-1]).any():
+            return order.astype(np.int64, copy=False)
+
+
+def _positive(value: Fraction, name: str) -> None:
+    if value <= 0:
+        raise BadValue(f"{name} must be positive, not {value}.")
+
+
+def _not_negative(size: int) -> None:
+    if size < 0:
+        raise BadValue(f"size must be at least 0, not {size}.")
+
+
+# Drawing many ---------------------------------------------------------------------------------------------
+
+
+class _Sampler(Protocol):
+    """One law. `one` is a draw; `block` makes n attempts at once and returns the draws that came of them;
+    `attempts` is how many of them most likely suffice for `size` draws."""
+
+    @property
+    def python_ints(self) -> bool: ...
+
+    def one(self) -> int: ...
+
+    def attempts(self, size: int) -> int: ...
+
+    def block(self, n: int) -> Integers: ...
+
+
+def _draw(sampler: _Sampler, size: int) -> NDArray[Any]:
+    _not_negative(size)
+    if sampler.python_ints:
+        return np.array([sampler.one() for _ in range(size)], dtype=object)
+    if size <= _FEW:
+        return np.array([_fit(sampler.one()) for _ in range(size)], dtype=np.int64)
+    out = np.empty(size, dtype=np.int64)
+    done = 0
+    while done < size:
+        drawn = sampler.block(min(_BLOCK, sampler.attempts(size - done)))[: size - done]
+        out[done : done + len(drawn)] = drawn
+        done += len(drawn)
+    return out
+
+
+def _fit(x: int) -> int:
+    if abs(x) >= _LIMIT:
+        raise OverflowError(_OVERFLOW)
+    return x
+
+
+# The samplers ---------------------------------------------------------------------------------------------
+
+
+class _Uniform:
+    """A uniform number in [0, 1) of which only the first `bits` binary digits have been drawn so far."""
+
+    def __init__(self, digits: int, bits: int) -> None:
+        self.digits = digits
+        self.bits = bits
+
+    def below(self, interval: Callable[[int], tuple[int, int]]) -> bool:
+        """Is it less than p? ``interval(b)`` encloses ``2**b p`` by two integers at most 2 apart."""
+        while True:
+            lo, hi = interval(self.bits)
+            if self.digits + 1 <= lo:
+                return True
+            if self.digits >= hi:
+                return False
+            more = 8 * -(-self.bits // 8)
+            self.digits = self.digits << more | _random_int(more // 8)
+            self.bits += more
+
+
+@dataclass(frozen=True, slots=True)
+class _Inversion:
+    """N = the largest n with U < P[N >= n], for a geometric N or, when `signed`, for the absolute value of a
+    discrete Laplace variable, which then gets a sign.
+
+    With q = exp(-num/den) the tail P[N >= n] is q**n, or 2 q**n / (1 + q) for n >= 1. Either way N is the
+    integer part of ``scale * -ln U + shift``, which doubles settle unless it is too close to an integer.
+    The sign is the lowest bit of the word whose upper 63 bits begin U.
+    """
+
+    num: int
+    den: int
+    signed: bool
+    scale: float
+    shift: float
+
+    @classmethod
+    def of(cls, num: int, den: int, *, signed: bool) -> _Inversion:
+        scale = float(max(Fraction(den, num), _TINY))
+        if not signed:
+            return cls(num, den, False, scale, 0.0)
+        q = exp_interval(num, den, 63)[0]
+        return cls(num, den, True, scale, scale * minus_log_int((1 << 63) + q, 64))
+
+    @property
+    def python_ints(self) -> bool:
+        return False
+
+    def tail(self, n: int, bits: int) -> tuple[int, int]:
+        """Integers that enclose ``2**bits P[N >= n]``, at most 2 apart, for n >= 1."""
+        if not self.signed:
+            return exp_interval(n * self.num, self.den, bits)
+        more = bits + 8
+        lo, hi = exp_interval(n * self.num, self.den, more)
+        q_lo, q_hi = exp_interval(self.num, self.den, more)
+        one = 1 << more
+        return (lo << bits + 1) // (one + q_hi), (hi << bits + 1) // (one + q_lo) + 1
+
+    def resolve(self, digits: int, least: int) -> int:
+        """N by exact comparisons, for a U whose first 63 bits are `digits`, when N >= `least` is certain."""
+        u = _Uniform(digits, 63)
+        step = 1
+        while u.below(partial(self.tail, least + step)):
+            least += step
+            step *= 2
+        while step > 1:
+            step //= 2
+            if u.below(partial(self.tail, least + step)):
+                least += step
+        return least
+
+    def magnitude(self, word: int) -> int:
+        digits = word >> 1
+        if digits < _COARSE:
+            return self.resolve(digits, 0)
+        t = minus_log_int(digits, 63) * self.scale + self.shift
+        slack = (t + (self.scale + 1.0)) * _SLACK
+        n = int(t - slack)  # towards zero: a t - slack below 0 gives 0, and N >= 0 is certain
+        return n if n == int(t + slack) else self.resolve(digits, n)
+
+    def magnitudes(self, words: Words) -> Integers:
+        digits = words >> np.uint64(1)
+        t = minus_log(digits.astype(np.float64), 63)
+        t *= self.scale
+        t += self.shift
+        slack = t + (self.scale + 1.0)
+        slack *= _SLACK
+        n = (t - slack).astype(np.int64)
+        t += slack
+        for i in np.flatnonzero((n != t.astype(np.int64)) | (digits < _COARSE)):
+            least = int(n[i]) if digits[i] >= _COARSE else 0
+            n[i] = _fit(self.resolve(int(digits[i]), least))
+        return n
+
+    def one(self) -> int:
+        word = _random_int(8)
+        n = self.magnitude(word)
+        return -n if self.signed and word & 1 else n
+
+    def attempts(self, size: int) -> int:
+        return size
+
+    def block(self, n: int) -> Integers:
+        words = _random_words(n)
+        x = self.magnitudes(words)
+        return _with_signs(x, words) if self.signed else x
+
+
+def _with_signs(x: Integers, words: Words) -> Integers:
+    minus = (words & np.uint64(1)).astype(np.int64)
+    return (x ^ -minus) + minus
+
+
+@dataclass(frozen=True, slots=True)
+class _Split:
+    """The same laws at scales above 2**24: N = 2**m H + Z for independent H and Z.
+
+    H is geometric at the rate ``2**m num/den``, which lies in [2**-24, 2**-23). Z is uniform on m bits and
+    survives with probability ``exp(-Z num/den)``. That is above ``1 - 2**m num/den``, so a uniform V of
+    `spare` bits that is at least ``2**m num/den`` says so without arithmetic. A `signed` N gets a sign; minus
+    zero is drawn anew.
+    """
+
+    num: int
+    den: int
+    signed: bool
+    python_ints: bool
+    high: _Inversion
+    m: int
+    spare: int
+    doubtful: int  # V from here on is safe
+
+    @classmethod
+    def of(cls, num: int, den: int, *, signed: bool) -> _Split:
+        m = 0
+        while den > _SPLIT_SCALE * num << m:
+            m += 1
+        spare = max(64, 8 * math.ceil((m + 40) / 8)) - m
+        rate = Fraction(num << m, den)
+        return cls(
+            num,
+            den,
+            signed,
+            den >= _INT64_SCALE * num,
+            _Inversion.of(rate.numerator, rate.denominator, signed=False),
+            m,
+            spare,
+            math.ceil(rate * 2**spare),
+        )
+
+    def survives(self, low: int, v: int) -> bool:
+        return not _Uniform(v, self.spare).below(partial(one_minus_exp_interval, low * self.num, self.den))
+
+    def one(self) -> int:
+        while True:
+            word = _random_int(8)
+            low_word = _random_int((self.m + self.spare) // 8)
+            low, v = low_word & (1 << self.m) - 1, low_word >> self.m
+            n = (self.high.magnitude(word) << self.m) + low
+            minus = self.signed and word & 1
+            if (v >= self.doubtful or self.survives(low, v)) and (n or not minus):
+                return -n if minus else n
+
+    def attempts(self, size: int) -> int:
+        return size + 1
+
+    def block(self, n: int) -> Integers:
+        words = _random_words(2 * n)
+        words, low_words = words[:n], words[n:]
+        high = self.high.magnitudes(words)
+        _fit(int(high.max()) << self.m)
+        low = (low_words & np.uint64((1 << self.m) - 1)).astype(np.int64)
+        v = low_words >> np.uint64(self.m)
+        x = (high << self.m) + low
+        keep = v >= self.doubtful
+        for i in np.flatnonzero(~keep):
+            keep[i] = self.survives(int(low[i]), int(v[i]))
+        if self.signed:
+            keep &= (x > 0) | ((words & np.uint64(1)) == 0)
+            x = _with_signs(x, words)
+        return x if keep.all() else x[keep]
+
+
+@dataclass(frozen=True, slots=True)
+class _Gaussian:
+    """Rejection from a discrete Laplace variable Y of scale t = floor(sigma) + 1 (Canonne, Kamath, Steinke
+    2020): keep Y with probability exp(-gamma), ``gamma = (|Y| - variance/t)**2 / (2 variance)``.
+
+    V < exp(-gamma) is ``-ln V > gamma`` for a uniform V, which begins with 32 bits.
+    """
+
+    num: int
+    den: int
+    t: int
+    proposal: _Inversion | _Split
+    centre: float
+    weight: float
+
+    @classmethod
+    def of(cls, num: int, den: int) -> _Gaussian:
+        variance = Fraction(num, den)
+        t = math.isqrt(num // den) + 1
+        if variance >= _INT64_VARIANCE:  # python integers: the doubles below are not used
+            return cls(num, den, t, _laplace(t, 1), 0.0, 0.0)
+        weight = 1 / (2 * max(variance, _TINY))
+        return cls(num, den, t, _laplace(t, 1), float(variance / t), float(weight))
+
+    @property
+    def python_ints(self) -> bool:
+        return self.num >= _INT64_VARIANCE * self.den
+
+    def gamma(self, y: int) -> tuple[int, int]:
+        return (abs(y) * self.den * self.t - self.num) ** 2, 2 * self.num * self.den * self.t**2
+
+    def survives(self, y: int, v: int) -> bool:
+        return _Uniform(v, 32).below(partial(exp_interval, *self.gamma(y)))
+
+    def one(self) -> int:
+        while True:
+            y, v = self.proposal.one(), _random_int(4)
+            num, den = self.gamma(y)
+            gamma = num / den if num < den << 64 else 2.0**64
+            ahead = minus_log_int(v + 1, 32) - gamma
+            slack = (gamma + 64.0) * _SLACK
+            if ahead > slack:
+                return y
+            if (v == 0 or ahead + 2.0 / (v + 1) >= -slack) and self.survives(y, v):
+                return y
+
+    def attempts(self, size: int) -> int:
+        return 3 * size // 2 + 8  # three in four are kept, fewer at variances below 1
+
+    def block(self, n: int) -> Integers:
+        y = self.proposal.block(n)
+        v = np.frombuffer(random_bytes(4 * len(y)), dtype="<u4")
+        gamma = np.abs(y).astype(np.float64)
+        gamma -= self.centre
+        gamma *= gamma
+        gamma *= self.weight
+        x = v + 1.0
+        ahead = minus_log(x, 32)
+        ahead -= gamma
+        gamma += 64.0
+        gamma *= _SLACK
+        keep = ahead > gamma
+        rest = np.flatnonzero(~keep)
+        doubtful = (ahead[rest] + 2.0 / x[rest] >= -gamma[rest]) | (v[rest] == 0)
+        for i in rest[doubtful]:
+            keep[i] = self.survives(int(y[i]), int(v[i]))
+        return y[keep]
+
+
+@lru_cache(maxsize=256)
+def _laplace(num: int, den: int) -> _Inversion | _Split:
+    return (_Inversion if num <= _SPLIT_SCALE * den else _Split).of(den, num, signed=True)
+
+
+@lru_cache(maxsize=256)
+def _geometric(num: int, den: int) -> _Inversion | _Split:
+    return (_Inversion if den <= _SPLIT_SCALE * num else _Split).of(num, den, signed=False)
+
+
+@lru_cache(maxsize=256)
+def _gaussian(num: int, den: int) -> _Gaussian:
+    return _Gaussian.of(num, den)

@@ -1,0 +1,70 @@
+"""Discrete Gaussian noise: concentrated privacy by the L2 sensitivity (docs/guarantees/gaussian.md)."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar
+
+from numpy.typing import NDArray
+
+from dpframe.mechanisms import _sampling
+from dpframe.mechanisms.laplace import normal_quantile
+
+
+@dataclass(frozen=True, slots=True)
+class Gaussian:
+    """Adds to each integer independent noise with P[x] proportional to exp(-x**2 / (2 variance)).
+
+    Formal guarantee: integers that one person moves by at most L in L2 are released with
+    rho = L**2 / (2 variance) zero-concentrated differential privacy, and with (epsilon, delta) as
+    ``accounting.calibrate`` converts it (Canonne, Kamath and Steinke 2020, theorem 14 and proposition 12).
+    """
+
+    name: ClassVar[str] = "gaussian"
+    variance: Fraction
+
+    @staticmethod
+    def for_price(l2_squared: int, rho: Fraction) -> Gaussian:
+        return Gaussian(l2_squared / (2 * rho))
+
+    @property
+    def scale(self) -> float:
+        """The parameter sigma."""
+        return math.sqrt(self.variance)
+
+    def release(self, integers: NDArray[Any]) -> NDArray[Any]:
+        """The integers with noise, as integers."""
+        noise = _sampling.discrete_gaussian(self.variance, integers.size).reshape(integers.shape)
+        wide: NDArray[Any] = integers if noise.dtype != object else integers.astype(object)
+        noisy: NDArray[Any] = wide + noise
+        return noisy
+
+    @property
+    def deviation(self) -> float:
+        """An upper bound on the standard deviation: sigma (same paper, corollary 9)."""
+        return self.scale
+
+    def quantile(self, level: float) -> int:
+        """A t with P[|X| <= t] >= level: the tail is below the continuous one's, shifted by one step."""
+        sigma = self.scale
+        if sigma > 64:
+            return math.ceil(normal_quantile(level) * sigma + 0.5)
+        reach = math.ceil(40 * sigma) + 1
+        weights = [math.exp(-(x * x) / (2 * sigma * sigma)) for x in range(reach + 1)]
+        mass = 2 * math.fsum(weights) - weights[0]
+        inside = weights[0]
+        t = 0
+        while inside < level * mass and t < reach:
+            t += 1
+            inside += 2 * weights[t]
+        return t
+
+    @staticmethod
+    def spread(level: float) -> float:
+        """Deviations within which any weighted sum of such noise stays with probability ``level``."""
+        return normal_quantile(level)
+
+    def to_json(self) -> dict[str, str]:
+        return {"mechanism": self.name, "variance": str(self.variance)}

@@ -1,0 +1,48 @@
+"""Report noisy max with one-sided geometric noise: private selection (docs/guarantees/noisy-max.md)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpframe.mechanisms import _sampling
+
+
+@dataclass(frozen=True, slots=True)
+class NoisyMax:
+    """Adds to each integer score one-sided geometric noise and tells which is largest, and nothing else.
+
+    Formal guarantee: with noise P[G >= t] = exp(-rate * t), the choice is epsilon-private for
+    epsilon = rate * shift, where ``shift`` bounds by how much one person can move a score relative to any
+    other: the sensitivity where all scores move one way (counts under add-remove), twice that otherwise.
+    Ties go by an order drawn afresh, whatever the scores.
+    """
+
+    name: ClassVar[str] = "noisy-max"
+    rate: Fraction
+
+    @staticmethod
+    def for_price(shift: int, epsilon: Fraction) -> NoisyMax:
+        return NoisyMax(epsilon / shift)
+
+    @property
+    def scale(self) -> Fraction:
+        return 1 / self.rate
+
+    def release(self, scores: NDArray[Any]) -> NDArray[Any]:
+        """The place of the chosen score, in an array of one."""
+        flat = scores.reshape(-1)
+        noise = _sampling.geometric(self.rate, flat.size)
+        noisy = flat + noise if noise.dtype != object else flat.astype(object) + noise
+        best = np.flatnonzero(noisy == noisy.max())
+        if len(best) > 1:
+            # The order is independent of the scores, so given it the shift argument applies.
+            best = best[np.argsort(_sampling.permutation(flat.size)[best])]
+        return best[:1].reshape(1, 1)
+
+    def to_json(self) -> dict[str, str]:
+        return {"mechanism": self.name, "rate": str(self.rate)}
