@@ -713,10 +713,19 @@ def kind_of(dtype: Any) -> Kind:
     if isinstance(dtype, pd.BooleanDtype):
         return "bool"
     if isinstance(dtype, pd.DatetimeTZDtype):
-        return "time"
+        return _kind_of_zoned(_zone(dtype))
     if isinstance(dtype, pd.ArrowDtype):
         return _kind_of_arrow(dtype.pyarrow_dtype)
     return "number" if isinstance(dtype, _MASKED) else "other"
+
+
+def _kind_of_zoned(zone: str | None) -> Kind:
+    """Zones without a name (a dateutil file) cannot be written down, so their columns have null tests only."""
+    try:
+        pd.Timestamp(0, tz=zone)
+    except (ValueError, KeyError, TypeError, OSError):
+        return "other"
+    return "time"
 
 
 def _kind_of_arrow(dtype: Any) -> Kind:
@@ -728,7 +737,7 @@ def _kind_of_arrow(dtype: Any) -> Kind:
     if types.is_integer(dtype) or types.is_floating(dtype) or types.is_decimal(dtype):
         return "number"
     if types.is_timestamp(dtype) or types.is_date(dtype):
-        return "time"
+        return _kind_of_zoned(getattr(dtype, "tz", None))
     view = getattr(types, "is_string_view", lambda _: False)
     return "text" if types.is_string(dtype) or types.is_large_string(dtype) or view(dtype) else "other"
 
@@ -762,6 +771,9 @@ def kind_of_value(value: object) -> Kind:
         return "time"
     return "label" if isinstance(value, pd.Interval) else "other"
 
+
+# What may list public values; a Series or a frame may be people's data.
+COLLECTIONS = (list, tuple, set, frozenset, range, np.ndarray, pd.Index)
 
 # ---- constants --------------------------------------------------------------------------------------------
 
@@ -805,7 +817,7 @@ def listed(values: object, what: str = "isin") -> list[Any]:
         )
     if isinstance(values, np.ndarray) and values.ndim != 1:
         raise BadType(f"{what} needs a flat list of values, not an array of {values.ndim} dimensions.")
-    if isinstance(values, list | tuple | set | frozenset | range | np.ndarray | pd.Index):
+    if isinstance(values, COLLECTIONS):
         return list(typed(Iterable[Any], values))
     raise BadType(f"{what} needs a list of public values, such as ['a', 'b'], not {type(values).__name__}.")
 

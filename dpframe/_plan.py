@@ -8,6 +8,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import lru_cache
 from html import escape
 from typing import Any, NamedTuple
 
@@ -327,6 +328,7 @@ class Planned(NamedTuple):
     statistics: tuple[Statistic, ...]
 
 
+@lru_cache(maxsize=512)
 def make_plan(
     query: Query, unit: Unit, price: Price, public_rows: int | None = None, declared: tuple[str, ...] = ()
 ) -> Planned:

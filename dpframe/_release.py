@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+from collections import OrderedDict
 from collections.abc import Hashable, Sequence
 from typing import Any, cast
 
@@ -149,21 +150,36 @@ def _attach(answer: pd.Series[Any] | pd.DataFrame, release: Release, shape: str,
     )
 
 
-def _seal(answer: Any) -> str:
+def _seal(answer: pd.Series[Any] | pd.DataFrame) -> str:
     """A digest of values, dtypes and labels, so that a receipt goes with one answer only."""
+    if isinstance(answer, pd.Series):
+        arrays, labels = [answer.to_numpy()], [answer.name]
+    else:
+        arrays, labels = [answer[c].to_numpy() for c in answer.columns], list(answer.columns)
+    digest = hashlib.blake2b(_index_digest(answer.index), digest_size=16)
+    for array in arrays:
+        digest.update(str(array.dtype).encode() + array.tobytes())
+    digest.update("\x1f".join(map(str, labels)).encode())
+    return digest.hexdigest()
+
+
+# Answers over the same keys share one index object; held here, so that its id stays its own.
+_digests: OrderedDict[int, tuple[pd.Index[Any], bytes]] = OrderedDict()
+
+
+def _index_digest(index: pd.Index[Any]) -> bytes:
+    known = _digests.get(id(index))
+    if known is not None and known[0] is index:
+        return known[1] + str(index.names).encode()
     digest = hashlib.blake2b(digest_size=16)
-    frame = answer.to_frame("0") if isinstance(answer, pd.Series) else answer
-    for i in range(frame.shape[1]):
-        column = frame.iloc[:, i].to_numpy()
-        digest.update(str(column.dtype).encode() + column.tobytes())
-    labels = [str(answer.name)] if isinstance(answer, pd.Series) else [str(c) for c in answer.columns]
-    digest.update("\x1f".join([*labels, *map(str, answer.index.names)]).encode())
-    index = answer.index
     if isinstance(index.dtype, np.dtype) and index.dtype.kind in "iufb":
         digest.update(index.to_numpy().tobytes())
     else:
         digest.update("\x1f".join(map(str, index.to_numpy())).encode())
-    return digest.hexdigest()
+    _digests[id(index)] = index, digest.digest()
+    while len(_digests) > 32:
+        _digests.popitem(last=False)
+    return digest.digest() + str(index.names).encode()
 
 
 class Answer:

@@ -13,6 +13,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -77,6 +78,7 @@ class Grid:
         return Grid(bounds, min(exponent, 0) if integral else exponent)
 
 
+@lru_cache(maxsize=4096)
 def _on_grid(bound: float, exponent: int) -> int:
     # Python's round and numpy's rint agree: ties to even.
     return round(Fraction(bound) * Fraction(2) ** exponent)

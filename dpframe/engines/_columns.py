@@ -79,7 +79,7 @@ UNMATCHED = _Unmatched()
 def prepare(series: pd.Series[Any], kind: Kind) -> Vector:
     """The column's cells, zero-copy where the memory already is what `Vector` says."""
     dtype: Any = series.dtype
-    cells: Any = series.array
+    cells: Any = series.to_numpy() if isinstance(dtype, np.dtype) else series.array
     if isinstance(dtype, pd.SparseDtype):
         return _PREPARE[kind](np.asarray(cells), None)
     if isinstance(dtype, pd.CategoricalDtype):
@@ -113,10 +113,9 @@ def _bool(cells: Any, arrow: Any) -> Vector:
 
 def _unmasked(cells: Any, blank: Any) -> tuple[Array, Bools | None]:
     """Values and mask of a numpy or nullable array; `blank` stands under the mask."""
-    dtype = getattr(cells, "dtype", None)
-    target = getattr(dtype, "numpy_dtype", None)
-    if target is None or isinstance(dtype, np.dtype):
-        return _native(np.asarray(cells)), None
+    if isinstance(cells, np.ndarray):
+        return _native(cells), None
+    target = cells.dtype.numpy_dtype
     null: Bools = np.asarray(cells.isna())
     if not null.any():
         return np.asarray(cells.to_numpy(dtype=target)), None

@@ -148,10 +148,8 @@ def _compare(b: _Block, e: ex.Compare) -> Vector:
     right = b.vector(e.right)
     if left.categories is not None:
         return _bools(_text_with_text(b, e, left, right))
-    if left.kind == "time":
-        found = _compare_times(e.op, left.values, right.values)
-    else:
-        found = _COMPARE[e.op](left.values, right.values)
+    compare = _compare_times if left.kind == "time" else _compare_numbers
+    found = compare(e.op, left.values, right.values)
     for v in (left, right):
         found = _null_is(found, v, e.op == "!=")
     return _bools(found)
@@ -211,6 +209,10 @@ def _compare_integers(op: str, values: Array, wanted: Any) -> Array:
     if not info.min <= floor <= info.max:
         return np.full(len(values), compare(0, floor))
     return np.asarray(compare(values, values.dtype.type(floor)))
+
+
+def _compare_numbers(op: str, left: Array, right: Array) -> Array:
+    return np.asarray(_COMPARE[op](left, right))
 
 
 def _compare_times(op: str, left: Array, right: Array) -> Array:
@@ -541,14 +543,23 @@ def _date_part(b: _Block, e: ex.DatePart) -> Vector:
     return Vector("number", np.where(null, 0, _FIELDS[e.part](local)), null)
 
 
+# Zones have offsets for the years 1 to 9999 only, and pandas raises beyond: those days count as the last one.
+_YEAR_1, _YEAR_9999 = -62_135_596_800, 253_402_300_799
+_MARGIN = 2 * 86_400
+
+
 def _local(moments: Array, zone: str | None) -> Array:
-    """Wall time. pandas raises where a zone's offset would leave the int64 range, so we keep away."""
-    margin = 2 * 86_400 * _TICKS[_unit(moments)]
+    """Wall time, moved inside the range in which no conversion can fail."""
+    per_second = _TICKS[_unit(moments)]
+    low, high = _NAT + _MARGIN * per_second, _LAST - _MARGIN * per_second
+    if zone is not None:
+        low = max(low, (_YEAR_1 + _MARGIN) * per_second)
+        high = min(high, (_YEAR_9999 - _MARGIN) * per_second)
     ticks = moments.view(np.int64)
-    inside = np.where(ticks == _NAT, _NAT, np.clip(ticks, _NAT + margin, _LAST - margin)).view(moments.dtype)
+    inside = np.where(ticks == _NAT, _NAT, np.clip(ticks, low, high)).view(moments.dtype)
     if zone is None:
-        return inside
-    index = pd.DatetimeIndex(inside).tz_localize("UTC").tz_convert(zone)
+        return np.asarray(inside)
+    index: Any = pd.DatetimeIndex(inside).tz_localize("UTC").tz_convert(zone)
     return np.asarray(index.tz_localize(None))
 
 
@@ -557,13 +568,14 @@ def _from_local(wall: Array, zone: str | None) -> Array:
         return wall
     # A midnight that does not exist, or exists twice, must not raise: the next moment; the first.
     first = np.ones(len(wall), dtype=bool)
-    index = pd.DatetimeIndex(wall).tz_localize(zone, ambiguous=first, nonexistent="shift_forward")
+    index: Any = pd.DatetimeIndex(wall).tz_localize(zone, ambiguous=first, nonexistent="shift_forward")
     return np.asarray(index.tz_convert(None))
 
 
 def _since(t: Array, small: str, large: str) -> Array:
     """How many `small` units have passed since the `large` one began."""
-    return (t.astype(f"M8[{small}]") - t.astype(f"M8[{large}]").astype(f"M8[{small}]")).astype(np.int64)
+    began = t.astype(f"M8[{large}]").astype(f"M8[{small}]")
+    return np.asarray(t.astype(f"M8[{small}]") - began).astype(np.int64)
 
 
 _FIELDS: dict[str, Callable[[Array], Array]] = {

@@ -1,0 +1,370 @@
+"""The string language of `query` and `assign`: pandas' own, as far as it is row-wise, and nothing else.
+
+Python's parser reads the text and we walk its tree; nothing is ever compiled or called. As in pandas, ``&`` and
+``|`` mean ``and`` and ``or``, backticks quote column names, and ``@name`` is a variable of the caller.
+
+*Formal guarantee.* The result is built by the constructors of `dpframe._expr` alone, so it is row-wise. The values
+of ``@names`` are the caller's word that they are public; they are returned for the ledger.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import re
+import warnings
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+from dpframe import _expr as ex
+from dpframe._errors import BadExpression, DPError, unknown_column
+from dpframe._expr import Expr
+
+MAX_LENGTH = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Parsed:
+    """The expression, and the value of each ``@name`` it used."""
+
+    expr: Expr
+    names: dict[str, object]
+
+
+def parse(text: str, columns: Mapping[Hashable, Expr], names: Callable[[str], object]) -> Parsed:
+    """Read one expression over `columns`; `names` finds the value of an ``@name``."""
+    if not isinstance(text, str):
+        raise BadExpression(f"an expression is a string such as 'age > 30', not {type(text).__name__}.")
+    if len(text) > MAX_LENGTH:
+        raise BadExpression(f"the expression has {len(text)} characters, more than {MAX_LENGTH}. Split it.")
+    if not text.strip():
+        raise BadExpression("the expression is empty. Write a condition such as 'age > 30'.")
+    reader = _Reader(text, columns, names)
+    return Parsed(reader.read(reader.tree), reader.used)
+
+
+# Strings come first, so that nothing inside them is rewritten.
+_PIECES = re.compile(
+    r"""(?P<string>'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*")|(?P<column>`[^`]*`)|@(?P<local>[^\W\d]\w*)"""
+    r"|(?P<and>&)|(?P<or>\|)|(?P<line>\s+)",
+    re.DOTALL,
+)
+
+_ACROSS = (
+    "mean sum min max std var median quantile count nunique mode rank shift diff cumsum cumprod cummax cummin "
+    "rolling ewm expanding value_counts unique head tail nlargest nsmallest sample describe prod product sem skew "
+    "kurt any all first last idxmax idxmin argmax argmin size transform agg aggregate apply corr cov autocorr "
+    "duplicated drop_duplicates interpolate ffill bfill pct_change groupby sort_values factorize iloc loc iat at "
+    "values index is_unique array hist mad cat item to_numpy tolist"
+)
+
+_ARITHMETIC: dict[type[ast.operator], str] = {
+    ast.Add: "+",
+    ast.Sub: "-",
+    ast.Mult: "*",
+    ast.Div: "/",
+    ast.FloorDiv: "//",
+    ast.Mod: "%",
+    ast.Pow: "**",
+}
+_COMPARE: dict[type[ast.cmpop], str] = {
+    ast.Eq: "==",
+    ast.NotEq: "!=",
+    ast.Lt: "<",
+    ast.LtE: "<=",
+    ast.Gt: ">",
+    ast.GtE: ">=",
+}
+
+
+# The parameters carry pandas' names, so that keywords work as there.
+def _isin(x: Expr, values: Any) -> Expr:
+    return ex.is_in(x, values)
+
+
+def _between(x: Expr, left: Any, right: Any, inclusive: Any = "both") -> Expr:
+    return ex.between(x, left, right, inclusive)
+
+
+def _fillna(x: Expr, value: Any) -> Expr:
+    return ex.fill(x, value)
+
+
+def _clip(x: Expr, lower: Any = None, upper: Any = None) -> Expr:
+    return ex.clip(x, lower, upper)
+
+
+def _round(x: Expr, decimals: Any = 0) -> Expr:
+    return ex.round_to(x, decimals)
+
+
+def _isna(x: Expr) -> Expr:
+    return ex.is_null(x)
+
+
+def _notna(x: Expr) -> Expr:
+    return ex.not_null(x)
+
+
+def _abs(x: Expr) -> Expr:
+    return ex.absolute(x)
+
+
+_METHODS: dict[str, Callable[..., Expr]] = {
+    "isin": _isin,
+    "between": _between,
+    "isna": _isna,
+    "isnull": _isna,
+    "notna": _notna,
+    "notnull": _notna,
+    "fillna": _fillna,
+    "clip": _clip,
+    "abs": _abs,
+    "round": _round,
+}
+_DATE_CALLS = ("normalize", "day_name", "month_name")
+
+
+class _Reader:
+    """From Python's tree to ours; a method per kind of node that the language has."""
+
+    def __init__(self, text: str, columns: Mapping[Hashable, Expr], names: Callable[[str], object]):
+        self.used: dict[str, object] = {}
+        self._columns, self._names = columns, names
+        self._places: dict[str, str] = {}
+        self._depth = 0
+        self._prefix = "_"
+        while self._prefix in text:  # our stand-ins must not be names of the caller's
+            self._prefix += "_q"
+        self._text = _PIECES.sub(self._rewrite, text).strip()
+        self.tree = self._parse()
+
+    def _rewrite(self, piece: re.Match[str]) -> str:
+        if piece.lastgroup in ("column", "local"):
+            place = f"{self._prefix}{len(self._places)}_"
+            self._places[place] = piece.group()
+            return place
+        return {"and": " and ", "or": " or ", "line": " "}.get(piece.lastgroup or "", piece.group())
+
+    def _parse(self) -> ast.expr:
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # about escapes in strings
+                return ast.parse(self._text, mode="eval").body
+        except (SyntaxError, ValueError, MemoryError, RecursionError):
+            raise BadExpression(
+                f"{self._restore(self._text)!r} is not one expression. Write a condition such as "
+                "\"age > 30 and state in ['CA', 'NY']\"; names with spaces go in `backticks`, and a new column "
+                "is assign(name='...')."
+            ) from None
+
+    def _restore(self, text: str) -> str:
+        for place, original in self._places.items():
+            text = text.replace(place, original)
+        return text if len(text) <= 80 else text[:77] + "..."
+
+    def _source(self, node: ast.AST) -> str:
+        return self._restore(ast.get_source_segment(self._text, node) or type(node).__name__)
+
+    def _refuse(self, node: ast.AST, why: str) -> NoReturn:
+        raise BadExpression(f"{self._source(node)!r}: {why}")
+
+    # ---- expressions --------------------------------------------------------------------------------------
+
+    def read(self, node: ast.expr) -> Expr:
+        self._depth += 1
+        if self._depth > ex.MAX_DEPTH:
+            raise BadExpression("the expression is nested too deeply. Split it into several steps.")
+        method: Callable[[Any], Expr] | None = getattr(self, f"_read_{type(node).__name__}", None)
+        if method is None:
+            self._refuse(
+                node,
+                f"a {_WORDS.get(type(node), type(node).__name__)} is not part of the row-wise language. It has "
+                "comparisons, and/or/not, arithmetic, in [...], and methods of one cell such as .isna() or .str.len().",
+            )
+        found = method(node)
+        self._depth -= 1
+        return found
+
+    def _read_BoolOp(self, node: ast.BoolOp) -> Expr:
+        join = ex.logical_and if isinstance(node.op, ast.And) else ex.logical_or
+        return _fold([self.read(v) for v in node.values], join)
+
+    def _read_BinOp(self, node: ast.BinOp) -> Expr:
+        op = _ARITHMETIC.get(type(node.op))
+        if op is None:
+            self._refuse(node, f"arithmetic here is {', '.join(_ARITHMETIC.values())}.")
+        return ex.arithmetic(op, self.read(node.left), self.read(node.right))
+
+    def _read_UnaryOp(self, node: ast.UnaryOp) -> Expr:
+        x = self.read(node.operand)
+        if isinstance(node.op, ast.Not | ast.Invert):
+            return ex.logical_not(x)
+        if isinstance(x, ex.Constant) and x.kind == "number":
+            return ex.constant(-x.value if isinstance(node.op, ast.USub) else x.value)
+        return ex.negate(x) if isinstance(node.op, ast.USub) else ex.negate(ex.negate(x))
+
+    def _read_Compare(self, node: ast.Compare) -> Expr:
+        sides = [node.left, *node.comparators]
+        pairs = zip(sides, node.ops, sides[1:], strict=False)
+        return _fold([self._pair(node, a, op, b) for a, op, b in pairs], ex.logical_and)
+
+    def _pair(self, node: ast.Compare, left: ast.expr, op: ast.cmpop, right: ast.expr) -> Expr:
+        if isinstance(op, ast.Is | ast.IsNot):
+            self._refuse(node, "'is' compares objects. Write == or !=, or .isna() for nulls.")
+        listed = self._is_listed(right)
+        if isinstance(op, ast.In | ast.NotIn) or (listed and isinstance(op, ast.Eq | ast.NotEq)):
+            if not listed and not self._is_local(right):
+                self._refuse(right, "'in' needs a public list: ['CA', 'NY'], or @name for a list of yours.")
+            found = ex.is_in(self.read(left), self._value(right))
+            return ex.logical_not(found) if isinstance(op, ast.NotIn | ast.NotEq) else found
+        return ex.compare(_COMPARE[type(op)], self.read(left), self.read(right))
+
+    def _read_Constant(self, node: ast.Constant) -> Expr:
+        if isinstance(node.value, bytes | complex) or node.value is ...:
+            self._refuse(node, "constants are numbers, strings in quotes, True and False.")
+        return ex.constant(node.value)
+
+    def _read_Name(self, node: ast.Name) -> Expr:
+        if self._is_local(node):
+            return ex.constant(self._local(node))
+        name = self._places.get(node.id, node.id).strip("`")
+        if name in self._columns:
+            return self._columns[name]
+        alike = [k for k in self._columns if not isinstance(k, str) and str(k) == name]
+        if node.id in self._places and len(alike) == 1:  # `2020` may be a number
+            return self._columns[alike[0]]
+        error = unknown_column(name, self._columns)
+        raise type(error)(
+            f"{error} A variable of yours is written @{name}." if name.isidentifier() else str(error)
+        )
+
+    def _read_Attribute(self, node: ast.Attribute) -> Expr:
+        if isinstance(node.value, ast.Attribute) and node.value.attr == "dt" and node.attr not in _DATE_CALLS:
+            return ex.date_part(self.read(node.value.value), node.attr)
+        self._refuse_member(node, node.attr)
+
+    def _read_Call(self, node: ast.Call) -> Expr:
+        if not isinstance(node.func, ast.Attribute):
+            self._refuse(
+                node, "functions are not called here. Methods of one cell are: x.abs(), x.round(2), ..."
+            )
+        if any(isinstance(a, ast.Starred) for a in node.args) or any(k.arg is None for k in node.keywords):
+            self._refuse(node, "* and ** are not part of the row-wise language. Write the arguments out.")
+        owner, name = node.func.value, node.func.attr
+        space = owner.attr if isinstance(owner, ast.Attribute) else None
+        if isinstance(owner, ast.Attribute) and space == "str":
+            x = self.read(owner.value)
+            return self._call(node, lambda *a, **k: ex.str_part(x, name, *a, **k))
+        if isinstance(owner, ast.Attribute) and space == "dt":
+            if name not in _DATE_CALLS or node.args or node.keywords:
+                self._refuse(node, f"of .dt only {', '.join(_DATE_CALLS)} are called, and without arguments.")
+            return ex.date_part(self.read(owner.value), name)
+        method = _METHODS.get(name)
+        if method is None:
+            self._refuse_member(node, name)
+        x = self.read(owner)
+        return self._call(node, lambda *a, **k: method(x, *a, **k), method)
+
+    def _call(
+        self, node: ast.Call, make: Callable[..., Expr], like: Callable[..., Expr] | None = None
+    ) -> Expr:
+        args = [self._value(a) for a in node.args]
+        options = {k.arg: self._value(k.value) for k in node.keywords if k.arg is not None}
+        if like is not None:
+            signature = inspect.signature(like)
+            try:
+                signature.bind(None, *args, **options)
+            except TypeError:
+                wanted = ", ".join(list(signature.parameters)[1:])
+                self._refuse(node, f"the arguments here are ({wanted}).")
+        return make(*args, **options)
+
+    def _read_Subscript(self, node: ast.Subscript) -> Expr:
+        owner, key = node.value, node.slice
+        if isinstance(owner, ast.Attribute) and owner.attr == "str":
+            x = self.read(owner.value)
+            if isinstance(key, ast.Slice):
+                ends = [None if e is None else self._value(e) for e in (key.lower, key.upper, key.step)]
+                return ex.str_part(x, "slice", *ends)
+            return ex.str_part(x, "get", self._value(key))
+        self._refuse(
+            node, "brackets are not part of the row-wise language, except .str[0:2]. Write the column's name."
+        )
+
+    def _refuse_member(self, node: ast.AST, name: str) -> NoReturn:
+        if name in _ACROSS.split():
+            self._refuse(
+                node,
+                "it looks across people, so it must be a release first. Release it (for instance with "
+                f".dp.{name}(...) if there is one), and use the released number as @name.",
+            )
+        self._refuse(
+            node,
+            f".{name} is not part of the row-wise language. It has {', '.join(f'.{m}()' for m in _METHODS)}, "
+            ".str.* and .dt.*.",
+        )
+
+    # ---- arguments ----------------------------------------------------------------------------------------
+
+    def _is_local(self, node: ast.AST) -> bool:
+        return isinstance(node, ast.Name) and self._places.get(node.id, "").startswith("@")
+
+    def _is_listed(self, node: ast.AST) -> bool:
+        if isinstance(node, ast.List | ast.Tuple | ast.Set):
+            return True
+        return self._is_local(node) and isinstance(self._local(node), ex.COLLECTIONS)
+
+    def _local(self, node: ast.AST) -> object:
+        assert isinstance(node, ast.Name)
+        name = self._places[node.id][1:]
+        if name not in self.used:
+            try:
+                self.used[name] = self._names(name)
+            except DPError:
+                raise
+            except (LookupError, NameError):
+                raise BadExpression(f"@{name}: there is no variable of that name. Define it first.") from None
+        return self.used[name]
+
+    def _value(self, node: ast.expr) -> Any:
+        """An argument: a literal, a list of them, an @name, or an expression over columns."""
+        if self._is_local(node):
+            return self._local(node)
+        if isinstance(node, ast.List | ast.Tuple | ast.Set):
+            return [self._scalar(e) for e in node.elts]
+        return self._scalar(node)
+
+    def _scalar(self, node: ast.expr) -> Any:
+        if isinstance(node, ast.Constant) and node.value is None:
+            return None
+        x = self.read(node)
+        return x.value if isinstance(x, ex.Constant) else x
+
+
+def _fold(parts: list[Expr], join: Callable[[Expr, Expr], Expr]) -> Expr:
+    """In halves: a hundred clauses are seven levels deep, not a hundred."""
+    if len(parts) == 1:
+        return parts[0]
+    middle = len(parts) // 2
+    return join(_fold(parts[:middle], join), _fold(parts[middle:], join))
+
+
+_WORDS: dict[type[ast.AST], str] = {
+    ast.Lambda: "lambda",
+    ast.JoinedStr: "f-string",
+    ast.NamedExpr: "assignment (:=)",
+    ast.ListComp: "comprehension",
+    ast.SetComp: "comprehension",
+    ast.DictComp: "comprehension",
+    ast.GeneratorExp: "comprehension",
+    ast.IfExp: "conditional (if ... else)",
+    ast.Dict: "dict",
+    ast.List: "list outside 'in'",
+    ast.Tuple: "tuple outside 'in'",
+    ast.Set: "set outside 'in'",
+    ast.Slice: "slice",
+    ast.Starred: "star",
+    ast.Await: "await",
+}

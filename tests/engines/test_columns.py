@@ -1,0 +1,242 @@
+"""Columns of every dtype as plain arrays, with one null rule and no code of the cells."""
+
+from __future__ import annotations
+
+import datetime as dt
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+from dpframe._expr import kind_of
+from dpframe.engines._columns import UNMATCHED, Vector, plain, prepare
+
+
+def vector(values: Any, dtype: Any = None) -> Vector:
+    series = pd.Series(values, dtype=dtype)
+    return prepare(series, kind_of(series.dtype))
+
+
+def arrow(array: Any) -> Vector:
+    series = pd.Series(pd.arrays.ArrowExtensionArray(array))
+    return prepare(series, kind_of(series.dtype))
+
+
+def cells(v: Vector) -> list[Any]:
+    """What the vector holds, with None for null."""
+    values = v.values.tolist() if v.categories is None else [v.categories[c] for c in v.values]
+    null = v.nulls()
+    return values if null is None else [None if n else x for x, n in zip(values, null, strict=True)]
+
+
+class Hostile:
+    """Every question about it is an accident."""
+
+    def _fail(self, *_: Any) -> Any:
+        raise RuntimeError("a cell's own code ran")
+
+    __eq__ = __ne__ = __lt__ = __hash__ = __str__ = __repr__ = __bool__ = __len__ = __float__ = __iter__ = (
+        _fail  # type: ignore[assignment]
+    )
+
+
+class HostileText(str):
+    def __hash__(self) -> int:
+        raise RuntimeError("a cell's own code ran")
+
+    def __eq__(self, other: object) -> bool:
+        raise RuntimeError("a cell's own code ran")
+
+
+class HostileMeta(type):
+    def __hash__(cls) -> int:
+        raise RuntimeError("a type's own code ran")
+
+    def __eq__(cls, other: object) -> bool:
+        raise RuntimeError("a type's own code ran")
+
+
+class HostileType(metaclass=HostileMeta):
+    pass
+
+
+class HostileZone(dt.tzinfo):
+    def utcoffset(self, when: Any) -> Any:
+        raise RuntimeError("a zone's own code ran")
+
+
+NULLS = [
+    None,
+    np.nan,
+    pd.NA,
+    pd.NaT,
+    np.float32("nan"),
+    np.datetime64("NaT"),
+    np.timedelta64("NaT"),
+    Decimal("NaN"),
+]
+
+
+@pytest.mark.parametrize("dtype", ["Int8", "UInt64", "Float32", "int16[pyarrow]", "double[pyarrow]"])
+def test_masked_and_arrow_numbers_have_one_kind_of_null(dtype: str) -> None:
+    assert cells(vector([1, None, 3], dtype)) == [1, None, 3]
+
+
+def test_nan_and_null_of_arrow_floats_are_both_null() -> None:
+    assert cells(arrow(pa.array([1.5, None, float("nan")]))) == [1.5, None, None]
+
+
+def test_arrow_integers_with_nulls_stay_exact() -> None:
+    assert cells(arrow(pa.array([2**63 - 1, None]))) == [2**63 - 1, None]
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint64", "float64", "float32", "bool"])
+def test_numpy_columns_are_not_copied(dtype: str) -> None:
+    series = pd.Series([0, 1, 1], dtype=dtype)
+    assert np.shares_memory(prepare(series, kind_of(series.dtype)).values, series.to_numpy())
+
+
+def test_categorical_codes_are_not_copied() -> None:
+    series = pd.Series(["a", None, "b"], dtype="category")
+    assert np.shares_memory(prepare(series, "text").values, np.asarray(series.array.codes))
+
+
+@pytest.mark.parametrize("dtype", [">i4", ">f8", np.longdouble])
+def test_odd_numpy_numbers_become_native(dtype: Any) -> None:
+    v = vector(np.array([1, 2]).astype(dtype))
+    assert v.values.dtype.isnative
+    assert v.values.dtype.itemsize <= 8
+    assert cells(v) == [1, 2]
+
+
+def test_decimals_become_doubles() -> None:
+    wide = [Decimal("1e20"), None, Decimal("-0.5")]
+    assert cells(arrow(pa.array(wide, pa.decimal128(38, 2)))) == [1e20, None, -0.5]
+    assert cells(arrow(pa.array([Decimal(9)], pa.decimal256(76, 2)))) == [9.0]
+
+
+def test_sparse_columns_are_densified() -> None:
+    assert cells(vector(pd.arrays.SparseArray([1, 0, 2]))) == [1, 0, 2]
+    assert cells(vector(pd.arrays.SparseArray([1.0, np.nan]))) == [1, None]
+    assert cells(vector(pd.arrays.SparseArray([True, False]))) == [True, False]
+
+
+@pytest.mark.parametrize("dtype", ["boolean", "bool[pyarrow]"])
+def test_nullable_bools_keep_their_mask(dtype: str) -> None:
+    assert cells(vector([True, None, False], dtype)) == [True, None, False]
+
+
+@pytest.mark.parametrize(
+    "dtype",
+    ["str", "string", "string[python]", "string[pyarrow]", "category", "large_string[pyarrow]", object],
+)
+def test_texts_are_codes_into_a_dictionary(dtype: Any) -> None:
+    if dtype == "large_string[pyarrow]":
+        dtype = pd.ArrowDtype(pa.large_string())
+    v = vector(["a", None, "b", "a"], dtype)
+    assert v.values.dtype == np.int8
+    assert cells(v) == ["a", None, "b", "a"]
+
+
+def test_arrow_dictionaries_are_read_as_what_they_stand_for() -> None:
+    chunks = pa.chunked_array(
+        [pa.array(["a", "b", None]).dictionary_encode(), pa.array(["b"]).dictionary_encode()]
+    )
+    assert cells(arrow(chunks)) == ["a", "b", None, "b"]
+    assert cells(arrow(pa.array([1, None]).dictionary_encode())) == [1, None]
+
+
+def test_many_categories_get_wider_codes() -> None:
+    v = vector([str(i) for i in range(200)])
+    assert v.values.dtype == np.int16
+    assert cells(v) == [str(i) for i in range(200)]
+
+
+def test_times_of_every_unit_and_zone_are_utc_instants() -> None:
+    berlin = pd.Series(["2024-07-01 12:00", None]).astype("datetime64[s]").dt.tz_localize("Europe/Berlin")
+    v = prepare(berlin, "time")
+    assert v.values.dtype == "M8[s]"
+    assert str(v.values[0]) == "2024-07-01T10:00:00"
+    nulls = v.nulls()
+    assert nulls is not None
+    assert nulls.tolist() == [False, True]
+    zoned = pa.array([0, None], pa.timestamp("ms", tz="Asia/Tokyo"))
+    assert arrow(zoned).values.astype("i8").tolist() == [0, np.iinfo("i8").min]
+
+
+def test_arrow_dates_beyond_nanoseconds_are_read() -> None:
+    v = arrow(pa.array([dt.date(9999, 12, 31), None]))
+    assert str(v.values[0]) == "9999-12-31T00:00:00"
+    assert np.isnat(v.values[1])
+    assert str(arrow(pa.array([dt.date(1, 1, 1)], pa.date64())).values[0]) == "0001-01-01T00:00:00.000"
+
+
+def test_other_columns_have_nulls_only() -> None:
+    assert vector(pd.to_timedelta([1, None])).nulls().tolist() == [False, True]  # type: ignore[union-attr]
+    assert arrow(pa.array([[1], None])).nulls().tolist() == [False, True]  # type: ignore[union-attr]
+
+
+def test_every_null_is_one_thing_in_object_columns() -> None:
+    assert cells(vector(["x", *NULLS], object)) == ["x"] + [None] * len(NULLS)
+
+
+def test_cells_that_are_no_scalars_are_one_category_and_run_no_code() -> None:
+    odd = [
+        [1],
+        {"a": 1},
+        {1},
+        (1,),
+        b"a",
+        Hostile(),
+        HostileText("x"),
+        HostileType(),
+        np.array([1]),
+        len,
+        1j,
+        10**5000,
+    ]
+    zone = dt.datetime(2024, 1, 1, tzinfo=HostileZone())
+    column: Any = np.empty(len(odd) + 2, dtype=object)
+    column[:-2], column[-2], column[-1] = odd, zone, "x"
+    found = cells(vector(column))
+    assert all(c is UNMATCHED for c in found[:-1])
+    assert found[-1] == "x"
+
+
+def test_numbers_of_different_types_stay_apart_whatever_came_first() -> None:
+    values = [1, 1.0, True, Decimal("1"), Decimal("1.0")]
+    for order in (values, values[::-1]):
+        found = cells(vector(order, object))
+        assert [(type(c), str(c)) for c in found] == [(type(c), str(c)) for c in order]
+
+
+def test_negative_zero_is_zero() -> None:
+    assert [str(c) for c in cells(vector([0.0, -0.0, "x"], object))] == ["0.0", "0.0", "x"]
+    assert [str(c) for c in cells(vector([-0.0, 0.0, 1], object))] == ["0.0", "0.0", "1"]
+
+
+def test_numpy_scalars_become_pythons() -> None:
+    given = [np.int8(1), np.uint64(2), np.float32(0.5), np.longdouble(2), np.bool_(True), np.str_("a")]
+    found = [plain(g) for g in given]
+    assert found == [1, 2, 0.5, 2.0, True, "a"]
+    assert [type(f) for f in found] == [int, int, float, float, bool, str]
+
+
+def test_dates_and_datetimes_of_object_columns_become_timestamps() -> None:
+    assert plain(dt.date(2024, 1, 2)) == pd.Timestamp("2024-01-02")
+    assert plain(dt.datetime(2024, 1, 2, tzinfo=dt.UTC)) == pd.Timestamp("2024-01-02", tz="UTC")
+    assert plain(np.datetime64("2024-01-02")) == pd.Timestamp("2024-01-02")
+
+
+def test_categoricals_of_other_things_keep_their_values() -> None:
+    assert cells(vector([3, None], "category")) == [3, None]
+    assert cells(vector(pd.cut([1, 2], [0, 1, 2]))) == [pd.Interval(0, 1), pd.Interval(1, 2)]
+    assert cells(vector(pd.Categorical([(1, 2)]))) == [UNMATCHED]
+
+
+@pytest.mark.parametrize("dtype", [object, "str", "category", "float64", "Int64", "M8[ns]", "boolean"])
+def test_empty_columns_are_fine(dtype: Any) -> None:
+    assert len(vector([], dtype)) == 0
