@@ -9,26 +9,32 @@
 True
 """
 
-from dpframe._accessor import private, register
-from dpframe._errors import (
-    BadExpression,
-    BadType,
-    BadValue,
-    BudgetError,
-    BudgetExceeded,
-    DPError,
-    LineageError,
-    MissingBounds,
-    MissingKeys,
-    NoSession,
-    NotOffered,
-    Refused,
-    SessionError,
-    UnknownColumn,
-)
-from dpframe._plan import Plan
-from dpframe._private import PrivateFrame
-from dpframe._release import Estimate
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+if TYPE_CHECKING:
+    from dpframe._accessor import private
+    from dpframe._errors import (
+        BadExpression,
+        BadType,
+        BadValue,
+        BudgetError,
+        BudgetExceeded,
+        DPError,
+        LineageError,
+        MissingBounds,
+        MissingKeys,
+        NoSession,
+        NotOffered,
+        Refused,
+        SessionError,
+        UnknownColumn,
+    )
+    from dpframe._plan import Plan
+    from dpframe._private import PrivateFrame
+    from dpframe._release import Estimate
 
 __all__ = [
     "BadExpression",
@@ -53,4 +59,31 @@ __all__ = [
 
 __version__ = "0.1.0"
 
-register()
+# Where the public names live; all that is not here is an error. They load when first used, so that importing
+# dpframe beside pandas costs next to nothing.
+_HOMES = {"private": "_accessor", "Plan": "_plan", "PrivateFrame": "_private", "Estimate": "_release"}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in __all__:
+        raise AttributeError(f"module 'dpframe' has no attribute {name!r}")
+    return getattr(import_module(f"dpframe.{_HOMES.get(name, '_errors')}"), name)
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]
+
+
+def _of_frame(frame: pd.DataFrame) -> Any:
+    return import_module("dpframe._accessor").of_frame(frame)
+
+
+def _of_series(series: "pd.Series[Any]") -> Any:
+    return import_module("dpframe._accessor").of_series(series)
+
+
+# pandas-stubs asks for classes here; pandas itself takes any callable.
+_frame_accessor: Any = pd.api.extensions.register_dataframe_accessor("dp")
+_series_accessor: Any = pd.api.extensions.register_series_accessor("dp")
+_frame_accessor(_of_frame)
+_series_accessor(_of_series)

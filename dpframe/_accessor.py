@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from html import escape
 from typing import Any, NoReturn
 
 import pandas as pd
 
 from dpframe import _release, _rewrite, _session
 from dpframe._column import PrivateColumn
-from dpframe._errors import BadType, LineageError, NoSession
+from dpframe._errors import BadType, BadValue, DPError, LineageError, NoSession
 from dpframe._private import PrivateFrame
 from dpframe._query import Neighbors
 
@@ -92,24 +93,49 @@ class Unopened:
         return "no dpframe session: open one with df.dp.open(epsilon=..., bounds={...}, keys={...})"
 
 
-def of_frame(frame: pd.DataFrame) -> PrivateFrame | Unopened | _release.Answer:
+class Unanswerable:
+    """``.dp`` of what can answer nothing. It says why when used: pandas' ``dir`` and completion build accessors."""
+
+    def __init__(self, reason: DPError):
+        self._reason = reason
+
+    def __getattr__(self, name: str) -> NoReturn:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        raise type(self._reason)(*self._reason.args)
+
+    def __repr__(self) -> str:
+        return str(self._reason)
+
+
+def of_frame(frame: pd.DataFrame) -> PrivateFrame | Unopened | _release.Answer | Unanswerable:
     """What ``df.dp`` is: a session's frame, a receipt, or the door to open a session."""
-    receipt = _release.receipt_of(frame)
-    if receipt is not None:
-        return _release.Answer(frame, receipt)
-    session = _session.find(frame.attrs)
+    try:
+        receipt = _release.receipt_of(frame)
+        if receipt is not None:
+            return _release.Answer(frame, receipt)
+        session = _session.find(frame.attrs)
+    except (NoSession, BadValue) as reason:
+        return Unanswerable(reason)
     if session is None:
         return Unopened(frame)
     places = _session.positions(frame, session)
     if places is None:
         derived = session.root() is not frame
-        return _Derived(session, _derived_message() if derived else _edited_message())
+        return _Derived(frame, session, _derived_message() if derived else _edited_message())
     leaves = list(session.leaves.values())
     return PrivateFrame(session, {name: leaves[i] for name, i in zip(frame.columns, places, strict=True)})
 
 
-def of_series(series: pd.Series[Any]) -> PrivateColumn | _release.Answer:
+def of_series(series: pd.Series[Any]) -> PrivateColumn | _release.Answer | Unanswerable:
     """What ``series.dp`` is: a receipt, or a column that is provably the root's."""
+    try:
+        return _column_or_answer(series)
+    except (NoSession, LineageError, BadValue) as reason:
+        return Unanswerable(reason)
+
+
+def _column_or_answer(series: pd.Series[Any]) -> PrivateColumn | _release.Answer:
     receipt = _release.receipt_of(series)
     if receipt is not None:
         return _release.Answer(series, receipt)
@@ -128,12 +154,15 @@ def of_series(series: pd.Series[Any]) -> PrivateColumn | _release.Answer:
 class _Derived(PrivateFrame):
     """``df.dp`` of a frame that pandas made from a session's: it finds budget and ledger, and answers nothing."""
 
-    def __init__(self, session: _session.Session, reason: str):
+    def __init__(self, frame: pd.DataFrame, session: _session.Session, reason: str):
         super().__init__(session, {})
+        self._frame = frame
         self._reason = reason
 
-    def open(self, *args: Any, **kwargs: Any) -> NoReturn:
-        raise LineageError(self._reason)
+    def open(self, epsilon: float, delta: float = 0, **terms: Any) -> PrivateFrame:
+        if terms.get("because") is None:
+            raise LineageError(self._reason)
+        return PrivateFrame._of(_session.open_session(self._frame, epsilon, delta, **terms))
 
     def _usable(self) -> NoReturn:
         raise LineageError(self._reason)
@@ -142,6 +171,12 @@ class _Derived(PrivateFrame):
         if name.startswith("_"):
             raise AttributeError(name)
         raise LineageError(self._reason)
+
+    def __repr__(self) -> str:
+        return f"{self._reason}\n{self.budget!r}"
+
+    def _repr_html_(self) -> str:
+        return f"<div>{escape(self._reason)}{self.budget._repr_html_()}</div>"
 
 
 def _derived_message() -> str:
@@ -170,15 +205,8 @@ def private(frame: pd.DataFrame) -> PrivateFrame:
     if not isinstance(frame, pd.DataFrame):
         raise BadType(f"private() takes a DataFrame, not {type(frame).__name__}.")
     found = of_frame(frame)
+    if isinstance(found, Unanswerable):
+        raise found._reason
     if not isinstance(found, PrivateFrame):
         raise NoSession("this frame has no session. Open one: df.dp.open(epsilon=...).")
     return found
-
-
-def register() -> None:
-    """Put ``.dp`` on DataFrame and Series."""
-    # pandas-stubs asks for classes, pandas itself for any callable.
-    frame_accessor: Any = pd.api.extensions.register_dataframe_accessor("dp")
-    series_accessor: Any = pd.api.extensions.register_series_accessor("dp")
-    frame_accessor(of_frame)
-    series_accessor(of_series)

@@ -11,14 +11,36 @@ import pandas as pd
 from dpframe import _expr
 from dpframe._errors import BadType, NotOffered, Refused
 from dpframe._expr import Expr
-from dpframe._refusals import ADVICE, Unprinted
+from dpframe._plan import Plan
+from dpframe._refusals import ADVICE, Unprinted, refuse
 
 if TYPE_CHECKING:
     from dpframe._private import PrivateFrame
 
 
+_MIRRORED = {
+    "add": "__radd__",
+    "subtract": "__rsub__",
+    "multiply": "__rmul__",
+    "divide": "__rtruediv__",
+    "floor_divide": "__rfloordiv__",
+    "remainder": "__rmod__",
+    "equal": "__eq__",
+    "not_equal": "__ne__",
+    "less": "__gt__",
+    "less_equal": "__ge__",
+    "greater": "__lt__",
+    "greater_equal": "__le__",
+}
+
+
 def as_expr(value: Any) -> Expr:
     """A constant as an expression; data that is not tracked is refused."""
+    if isinstance(value, Plan):
+        raise Refused(
+            "an expression looks at one row, so a release cannot stand in it. Ask it first, with its price, and use "
+            "the number."
+        )
     if isinstance(value, pd.Series | pd.DataFrame | pd.Index | np.ndarray):
         raise Refused(
             f"a {type(value).__name__} is data that dpframe has not tracked: it may look across people. Use tracked "
@@ -125,6 +147,14 @@ class PrivateColumn(Unprinted):
 
     def __ge__(self, other: Any) -> PrivateColumn:
         return self._compare(">=", other)
+
+    def __array_ufunc__(self, ufunc: Any, method: Any, *inputs: Any, **options: Any) -> PrivateColumn:
+        """``np.float64(2) * p["x"]``: a numpy scalar on the left is a constant; an array is refused."""
+        mirrored = _MIRRORED.get(ufunc.__name__)
+        if mirrored is None or method != "__call__" or np.ndim(inputs[0]) or inputs[0] is self or options:
+            refuse("__array__")
+        result: PrivateColumn = getattr(self, mirrored)(np.asarray(inputs[0])[()])
+        return result
 
     def __and__(self, other: Any) -> PrivateColumn:
         return self._new(_expr.logical_and(self._expr, self._other(other)))

@@ -32,6 +32,9 @@ def mark(array: Any) -> Mark | None:
     inner = getattr(array, "_ndarray", None)
     if isinstance(inner, np.ndarray):
         return _joined((str(array.dtype),), inner)
+    if isinstance(array, pd.arrays.IntervalArray):
+        ends = [mark(getattr(array, side)) for side in ("_left", "_right")]
+        return None if None in ends else ("interval", str(array.dtype), *ends)
     values = getattr(array, "sp_values", None)
     if isinstance(values, np.ndarray):
         return _joined(("sparse", id(array.sp_index), str(array.dtype)), values)
@@ -83,6 +86,8 @@ def root_positions(frame: pd.DataFrame, root: pd.DataFrame) -> list[int] | None:
 
 
 def shares_columns(frame: pd.DataFrame, root: pd.DataFrame) -> bool:
-    """Whether any column of one is a column of the other."""
+    """Whether any column of one is a column of the other, or both are about the very same rows."""
+    if len(root) and frame.index.is_(root.index):
+        return True
     known = {m for m in _marks(root) if m is not None}
     return any(m in known for m in _marks(frame) if m is not None)

@@ -49,6 +49,7 @@ class Ledger:
         self._spent = Loss(Fraction(0))
         self._debits: list[Debit] = []
         self._declarations: list[Declaration] = []
+        self._words: set[tuple[str, str, str]] = set()
         self._lock = threading.RLock()
 
     @property
@@ -61,10 +62,9 @@ class Ledger:
 
     def declare(self, what: str, value: str, where: str) -> None:
         with self._lock:
-            entry = Declaration(datetime.now(UTC), what, value, where)
-            known = any((d.what, d.value, d.where) == (what, value, where) for d in self._declarations)
-            if not known:
-                self._declarations.append(entry)
+            if (what, value, where) not in self._words:
+                self._words.add((what, value, where))
+                self._declarations.append(Declaration(datetime.now(UTC), what, value, where))
 
     def debit(self, plan: Plan) -> None:
         """Record the price, or raise `BudgetExceeded` and change nothing."""

@@ -8,7 +8,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from html import escape
 from typing import Any, NamedTuple
 
@@ -72,7 +72,7 @@ class Part:
         return float(self.noise.scale * self.step) if self.step == 1 else float(self.noise.scale) * self.step
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Plan:
     """A priced question: mechanism, scale, price, expected error. Public, free, and the same for all data.
 
@@ -176,6 +176,10 @@ class Plan:
         )
         return f"<table>{body}</table>"
 
+    @cached_property
+    def _text(self) -> str:
+        return json.dumps(self.to_json(), separators=(",", ":"))
+
     def to_json(self) -> dict[str, Any]:
         return {
             "question": self.question,
@@ -209,10 +213,7 @@ class Plan:
         parts = tuple(
             Part(d["statistic"], _noise_from(d), d["l1"], d["l2_squared"], d["step"]) for d in data["parts"]
         )
-        cells = tuple(
-            Cell(*fields, {k: tuple(v) for k, v in maps.items()}, constants)
-            for *fields, maps, constants in data["cells"]
-        )
+        cells = tuple(_cell_from(row) for row in data["cells"])
         loss = Loss(Fraction(data["epsilon"]), Fraction(data["delta"]))
         return Plan(
             data["question"],
@@ -232,6 +233,12 @@ def _noise_from(data: dict[str, str]) -> Laplace | Gaussian | NoisyMax:
     if data["mechanism"] == Gaussian.name:
         return Gaussian(Fraction(data["variance"]))
     return NoisyMax(Fraction(data["rate"]))
+
+
+def _cell_from(row: list[Any]) -> Cell:
+    name, aggregate, part, lower, upper, ddof, whole, functionals, constants = row
+    maps = {k: tuple(v) for k, v in functionals.items()}
+    return Cell(name, aggregate, part, lower, upper, ddof, whole, maps, constants)
 
 
 # Arrangement: which statistics a question is released as ----------------------------------------------------
@@ -410,9 +417,8 @@ def unpack(packed: Sequence[Any]) -> list[Any]:
 
 
 def receipt_text(plan: Plan, raw: Sequence[Any], **extra: Any) -> str:
-    return json.dumps(
-        {"version": 1, "plan": plan.to_json(), "raw": pack(raw), **extra}, separators=(",", ":")
-    )
+    rest = json.dumps({"raw": pack(raw), **extra}, separators=(",", ":"))
+    return f'{{"version":1,"plan":{plan._text},{rest[1:]}'
 
 
 def measured(plan: Plan, raw: Sequence[Any], cell: Cell) -> Measured:

@@ -22,7 +22,7 @@ from dpframe._ledger import Budget, describe
 from dpframe._parse import parse
 from dpframe._refusals import ADVICE, Unprinted, refuse
 from dpframe._releases import Releases
-from dpframe._session import Session
+from dpframe._session import Session, open_session
 
 
 class PrivateFrame(Releases, Unprinted):
@@ -77,9 +77,7 @@ class PrivateFrame(Releases, Unprinted):
             raise LineageError(
                 "the frame that was opened is gone; this session goes on with its own copy of it."
             )
-        from dpframe._accessor import Unopened
-
-        return Unopened(root).open(epsilon, delta, **terms)
+        return PrivateFrame._of(open_session(root, epsilon, delta, **terms))
 
     @property
     def budget(self) -> Budget:
@@ -182,7 +180,7 @@ class PrivateFrame(Releases, Unprinted):
 
     def __getitem__(self, key: Any) -> Any:
         self._usable()
-        if isinstance(key, list):
+        if isinstance(key, list | pd.Index):
             names = [_validate.column_name(k, self._columns) for k in key]
             return self._with(columns={n: self._columns[n] for n in names})
         if isinstance(key, PrivateColumn) or _is_pandas_col(key) or callable(key):
@@ -198,7 +196,8 @@ class PrivateFrame(Releases, Unprinted):
     def _resolve(self, value: Any) -> Expr:
         """An expression from a tracked column, ``pd.col`` or a function of the tracked frame."""
         if _is_pandas_col(value):
-            value = value._eval_expression(self)
+            # Explaining, so that pd.col("x").mean() is refused and not a hidden charge.
+            value = value._eval_expression(self.explain)
         elif callable(value) and not isinstance(value, PrivateColumn):
             value = value(self)
         return self._own(value) if isinstance(value, PrivateColumn) else as_expr(value)
@@ -260,7 +259,8 @@ class PrivateFrame(Releases, Unprinted):
 
     def dropna(self, subset: Any = None) -> PrivateFrame:
         """The rows without nulls, in the columns named or in all."""
-        names = list(self._columns) if subset is None else subset if isinstance(subset, list) else [subset]
+        names = list(self._columns) if subset is None else subset
+        names = names if isinstance(names, list | pd.Index) else [names]
         frame = self
         for name in names:
             expr = self._expr_of(name)
@@ -300,9 +300,9 @@ class PrivateFrame(Releases, Unprinted):
         return PrivateColumn(self, self._expr_of(column), column).cut(bins, labels=labels, right=right)
 
     def isin(self, values: Mapping[Any, Any] | Iterable[Any]) -> PrivateFrame:
-        """Each cell replaced by whether it is one of the values."""
-        wanted = values if isinstance(values, Mapping) else dict.fromkeys(self._columns, list(values))
-        return self._each(wanted, lambda column, v: column.isin(v))
+        """Each cell replaced by whether it is one of the values; of a dict, one of those for its column."""
+        wanted = values if isinstance(values, Mapping) else dict.fromkeys(self._columns, values)
+        return self._each({**dict.fromkeys(self._columns, ()), **wanted}, lambda column, v: column.isin(v))
 
     def sort_values(self, *args: Any, **kwargs: Any) -> PrivateFrame:
         """Nothing: a private answer does not depend on the order of rows. Says so in a warning."""

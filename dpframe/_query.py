@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, Literal
 
 import numpy as np
@@ -109,6 +110,18 @@ def keys_for(given: Any, expr: Expr, name: Hashable) -> Keys:
     return Keys(_index_of(proper, expr, name), null)
 
 
+def keys_of(keys: Any, place: int, name: Hashable, levels: int) -> Any:
+    """The part of ``keys=`` that is about one of the columns of a group-by."""
+    if isinstance(keys, Mapping):
+        return keys.get(name)
+    if levels == 1 or keys is None:
+        return keys
+    listed = list(keys)
+    if len(listed) != levels or any(isinstance(k, str) or not isinstance(k, Iterable) for k in listed):
+        raise BadType("keys for several columns are a dict by column name, or a list with one list a column.")
+    return listed[place]
+
+
 def _integer_keys(values: np.ndarray[Any, Any], expr: Expr, name: Hashable) -> Keys:
     if expr.kind not in ("number", "label"):
         raise BadType(f"keys of {name!r} are integers, but the column is of kind {expr.kind}.")
@@ -168,6 +181,11 @@ class KeyBy:
         return f"{self.expr} over {len(self.keys)} keys"
 
 
+@lru_cache(maxsize=64)
+def _intervals(edges: tuple[float, ...], name: Hashable) -> pd.Index[Any]:
+    return pd.IntervalIndex.from_breaks(list(edges), closed="left", name=name)
+
+
 @dataclass(frozen=True, slots=True)
 class BinBy:
     """Group by bins between increasing edges: left-closed, the last one closed, as numpy counts."""
@@ -178,8 +196,7 @@ class BinBy:
     index: pd.Index[Any] = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        intervals = pd.IntervalIndex.from_breaks(list(self.edges), closed="left", name=self.name)
-        object.__setattr__(self, "index", intervals)
+        object.__setattr__(self, "index", _intervals(self.edges, self.name))
 
     def to_json(self) -> object:
         return {"by": self.expr.to_json(), "edges": [repr(e) for e in self.edges]}
@@ -235,6 +252,13 @@ class Query:
     @property
     def groups(self) -> int:
         return math.prod(len(b.index) for b in self.by)
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """What is taken to be public in this question, for its row in the ledger."""
+        given = [(o.name, o.bounds) for o in self.outputs if o.bounds]
+        words = [f"bounds of {name}: ({pair.lower:g}, {pair.upper:g})" for name, pair in given]
+        return (*words, *(f"groups: {b}" for b in self.by))
 
     def to_json(self) -> object:
         return {

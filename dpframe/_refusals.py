@@ -43,6 +43,7 @@ ADVICE: dict[str, str] = {
     "nsmallest": f"choosing rows by comparing people is refused: {_ROWS}",
     "pivot_table": "write groupby(['a', 'b'])['x'].mean() and unstack() the answer.",
     "plot": "plot an answer: p.histogram('x', bins=...).plot.bar().",
+    "logistic": "models are not in this version.",
     "corr": "correlations are not in this version.",
     "cov": "covariances are not in this version.",
 }
@@ -87,10 +88,10 @@ class Unprinted:
     """The ways Python and numpy would take rows out of an object, all refused."""
 
     def __len__(self) -> int:
-        refuse("len")
+        raise Refused(ADVICE["len"])
 
     def __bool__(self) -> bool:
-        refuse("bool")
+        raise Refused(ADVICE["bool"])
 
     def __iter__(self) -> Any:
         refuse("iteration")
@@ -98,7 +99,7 @@ class Unprinted:
     def __array__(self, *args: Any, **kwargs: Any) -> NoReturn:
         refuse("__array__")
 
-    def __array_ufunc__(self, *args: Any, **kwargs: Any) -> NoReturn:
+    def __array_ufunc__(self, ufunc: Any, method: Any, *inputs: Any, **options: Any) -> Any:
         refuse("__array__")
 
     def __dataframe__(self, *args: Any, **kwargs: Any) -> NoReturn:

@@ -172,7 +172,9 @@ def _index_digest(index: pd.Index[Any]) -> bytes:
     if known is not None and known[0] is index:
         return known[1] + str(index.names).encode()
     digest = hashlib.blake2b(digest_size=16)
-    if isinstance(index.dtype, np.dtype) and index.dtype.kind in "iufb":
+    if isinstance(index, pd.IntervalIndex):
+        digest.update(index.left.to_numpy().tobytes() + index.right.to_numpy().tobytes() + index.closed.encode())
+    elif isinstance(index.dtype, np.dtype) and index.dtype.kind in "iufb":
         digest.update(index.to_numpy().tobytes())
     else:
         digest.update("\x1f".join(map(str, index.to_numpy())).encode())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Hashable, Iterable, Mapping
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final, cast
 
 import numpy as np
@@ -15,7 +16,7 @@ from dpframe._errors import BadType, BadValue, MissingBounds
 from dpframe._expr import Column, Expr
 from dpframe._groupby import PrivateGroupBy
 from dpframe._ledger import describe
-from dpframe._query import BinBy, KeyBy, Keys, Output, Query, keys_for, need_keys
+from dpframe._query import BinBy, KeyBy, Keys, Output, Query, keys_for, keys_of, need_keys
 from dpframe._release import IntEstimate
 from dpframe._session import Release, Session
 from dpframe._validate import Bounds
@@ -53,10 +54,12 @@ class Releases:
     ) -> Any:
         """Every release ends here: a price, then the plan alone or the session's door."""
         self._usable()
+        if not query.outputs:
+            raise BadValue("no columns are selected, so nothing is asked.")
         session = self._session
         session.check_alive()
         price = session.price(epsilon, delta, mechanism)
-        declared = self._declared + _owner_words(query)
+        declared = self._declared + query.words
         if self._explaining:
             return session.plan(query, price, declared)
         release = session.ask(query, price, bool(fresh), declared)
@@ -137,6 +140,8 @@ class Releases:
         >>> type(p.count(epsilon=50)).__name__, p.count(epsilon=50) == 3
         ('IntEstimate', True)
         """
+        if isinstance(column, float) and column not in self._columns:
+            raise BadType(f"count takes the name of a column. A price is a keyword: count(epsilon={column}).")
         out = Output("rows", "size") if column is EVERY else self._output("count", column, None)
         query = Query((out,), self._where)
         return cast(IntEstimate, self._ask(query, _release.scalar, epsilon, delta, mechanism, fresh))
@@ -369,9 +374,10 @@ class Releases:
             float(e) if isinstance(e, float) and np.isinf(e) else _validate.real(e, f"an edge of {name!r}")
             for e in listed
         ]
-        if len(edges) < 2 or any(a >= b for a, b in zip(edges, edges[1:], strict=False)):
+        if len(edges) < 2 or any(a >= b for a, b in pairwise(edges)):
             raise BadValue(f"the edges of {name!r} must be at least two increasing numbers.")
-        self._session.ledger.declare("bins", f"{name!r}: {describe(edges)}", str(expr))
+        shown = str(edges) if len(edges) <= 12 else f"{len(edges)} edges from {edges[0]:g} to {edges[-1]:g}"
+        self._session.ledger.declare("bins", f"{name!r}: {shown}", str(expr))
         return tuple(edges)
 
     def argmax(
@@ -414,7 +420,7 @@ class Releases:
         for i, column in enumerate(names):
             expr, name = self._named(column)
             self._unambiguous(name)
-            levels.append(KeyBy(expr, self._keys(expr, name, _keys_of(keys, i, name, len(names)), "groupby")))
+            levels.append(KeyBy(expr, self._keys(expr, name, keys_of(keys, i, name, len(names)), "groupby")))
         return PrivateGroupBy(cast("PrivateFrame", self), tuple(levels))
 
     def _unambiguous(self, name: Hashable) -> None:
@@ -422,24 +428,3 @@ class Releases:
             raise BadValue(
                 f"{name!r} is both a column and an index level, which pandas calls ambiguous. Rename one."
             )
-
-
-def _keys_of(keys: Any, place: int, name: Hashable, levels: int) -> Any:
-    """The part of ``keys=`` that is about one of the columns."""
-    if isinstance(keys, Mapping):
-        return keys.get(name)
-    if levels == 1 or keys is None:
-        return keys
-    listed = list(keys)
-    if len(listed) != levels or any(isinstance(k, str) or not isinstance(k, Iterable) for k in listed):
-        raise BadType("keys for several columns are a dict by column name, or a list with one list a column.")
-    return listed[place]
-
-
-def _owner_words(query: Query) -> tuple[str, ...]:
-    """What is taken to be public in this question, for its row in the ledger."""
-    words = [
-        f"bounds of {o.name}: ({o.bounds.lower:g}, {o.bounds.upper:g})" for o in query.outputs if o.bounds
-    ]
-    words += [f"groups: {b}" for b in query.by]
-    return tuple(words)

@@ -6,14 +6,14 @@ import ast
 import linecache
 import sys
 
+import pandas as pd
+
 
 def _moved(node: ast.expr) -> tuple[ast.expr, bool]:
     """The chain without its ``.dp``, put back right after the name it starts from."""
     if isinstance(node, ast.Attribute):
         inner, found = _moved(node.value)
-        if node.attr == "dp":
-            return inner, True
-        return ast.Attribute(inner, node.attr, node.ctx), found
+        return (inner, True) if node.attr == "dp" else (ast.Attribute(inner, node.attr, node.ctx), found)
     if isinstance(node, ast.Call):
         inner, found = _moved(node.func)
         return ast.Call(inner, node.args, node.keywords), found
@@ -25,31 +25,37 @@ def _moved(node: ast.expr) -> tuple[ast.expr, bool]:
     return node, False
 
 
-def rewritten(line: str) -> str | None:
-    """``df.dp.query("age > 30").mean("x")`` from ``df.query("age > 30").dp.mean("x")``.
+def rewritten(source: str, line: int = 1) -> str | None:
+    """The chain with ``.dp`` that stands on a line of a source, with ``.dp`` moved to its left.
 
     >>> rewritten('m = df.query("age > 30").dp.mean("x")')
     "df.dp.query('age > 30').mean('x')"
     """
     try:
-        tree = ast.parse(line.strip())
+        tree = ast.parse(source)
     except SyntaxError:
         return None
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Call | ast.Attribute | ast.Subscript):
+    for node in ast.walk(tree):  # outermost first
+        if not isinstance(node, ast.Call | ast.Attribute | ast.Subscript):
+            continue
+        if node.lineno <= line <= (node.end_lineno or node.lineno):
             moved, found = _moved(node)
             if found:
-                return ast.unparse(moved)
+                text = ast.unparse(moved)
+                return text if text != ast.unparse(node) else None  # d.dp.mean("x") of a d made elsewhere
     return None
 
 
 def callers_line() -> str | None:
-    """The statement outside dpframe and pandas that is running, rewritten; None where it cannot be read."""
+    """The chain that runs outside dpframe and pandas, rewritten; None where its source cannot be read."""
     frame = sys._getframe(1)
     while frame is not None:
-        module = frame.f_globals.get("__name__", "")
-        if module.split(".")[0] not in ("dpframe", "pandas"):
-            return rewritten(linecache.getline(frame.f_code.co_filename, frame.f_lineno))
+        if frame.f_globals.get("__name__", "").split(".")[0] not in ("dpframe", "pandas"):
+            source = "".join(linecache.getlines(frame.f_code.co_filename))
+            text = rewritten(source, frame.f_lineno)
+            name = "" if text is None else text.partition(".dp")[0]
+            start = frame.f_locals.get(name, frame.f_globals.get(name))
+            return text if isinstance(start, pd.DataFrame | pd.Series) else None  # not pd.dp.concat(...)
         if frame.f_back is None:
             return None
         frame = frame.f_back

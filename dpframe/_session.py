@@ -36,6 +36,7 @@ class Terms:
     bounds: tuple[tuple[int, Bounds], ...]
     times: tuple[tuple[int, str], ...]
     keys: tuple[tuple[int, Keys], ...]
+    because: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,16 +180,16 @@ def find(attrs: Mapping[Hashable, Any]) -> Session | None:
 def open_session(
     frame: pd.DataFrame,
     epsilon: object,
-    delta: object,
+    delta: object = 0,
     *,
-    unit: object,
-    max_rows: object,
-    max_groups: object,
-    neighbors: object,
-    bounds: object,
-    keys: object,
-    queries: object,
-    because: object,
+    unit: object = None,
+    max_rows: object = None,
+    max_groups: object = None,
+    neighbors: object = "add-remove",
+    bounds: object = None,
+    keys: object = None,
+    queries: object = 20,
+    because: object = None,
 ) -> Session:
     """A session on this frame: the one there is, or a new one."""
     if unit is not None or max_rows is not None or max_groups is not None:
@@ -199,10 +200,10 @@ def open_session(
     if because is not None and not (isinstance(because, str) and because.strip()):
         raise BadType("because= must be a sentence: it is written in the ledger as your declaration.")
     leaves = _leaves(frame)
-    terms = _terms(leaves, epsilon, delta, neighbors, bounds, keys, queries)
+    terms = _terms(leaves, epsilon, delta, neighbors, bounds, keys, queries, because)
     with _opening:
         present = find(frame.attrs)
-        if present is not None:
+        if present is not None and (because is None or terms == present.terms):
             return _again(present, frame, terms)
         _refuse_second_budget(frame, because)
         if len(frame) > ROW_CEILING:
@@ -231,6 +232,7 @@ def _terms(
     bounds: object,
     keys: object,
     queries: object,
+    because: str | None,
 ) -> Terms:
     budget = Loss(_validate.epsilon(epsilon), _validate.delta(delta))
     relation = _validate.choice(neighbors, "neighbors", ("add-remove", "replace-one"))
@@ -255,6 +257,7 @@ def _terms(
         tuple(sorted(numbers)),
         tuple(sorted(times)),
         tuple(sorted(listed, key=lambda k: k[0])),
+        because,
     )
 
 

@@ -9,6 +9,7 @@ import math
 from collections.abc import Hashable, Iterable
 from decimal import Decimal
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -40,7 +41,7 @@ def exact(value: object, name: str) -> Fraction:
     if isinstance(value, float):  # np.float64 too
         if not math.isfinite(value):
             raise BadValue(f"{name} must be finite, not {value}.")
-        return Fraction(repr(float(value)))
+        return _decimal(float(value))
     if isinstance(value, np.floating):
         if not np.isfinite(value):
             raise BadValue(f"{name} must be finite, not {value}.")
@@ -50,6 +51,11 @@ def exact(value: object, name: str) -> Fraction:
             raise BadValue(f"{name} must be finite, not {value}.")
         return Fraction(value)
     raise BadType(f"{name} must be a number such as 0.1, not {type(value).__name__}.")
+
+
+@lru_cache(maxsize=1024)
+def _decimal(value: float) -> Fraction:
+    return Fraction(repr(value))
 
 
 def epsilon(value: object, name: str = "epsilon") -> Fraction:
@@ -90,6 +96,8 @@ def positive_int(value: object, name: str) -> int:
 
 def real(value: object, name: str) -> float:
     """A finite real number as a double."""
+    if (type(value) is float and math.isfinite(value)) or (type(value) is int and abs(value) < 2**53):
+        return float(value) + 0.0
     try:
         x = float(exact(value, name))
     except OverflowError:

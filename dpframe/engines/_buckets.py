@@ -19,7 +19,7 @@ from dpframe.engines._columns import Vector
 Buckets = NDArray[Any]
 Finder = Callable[[Vector], Buckets]
 _TABLE = 2**20  # whole numbers within a range of this size are looked up directly
-_PIECE = 2**19  # rows that one thread matches at a time
+_PIECE = 2**18  # rows that one thread matches at a time
 _INT64 = np.iinfo(np.int64)
 
 
@@ -144,9 +144,8 @@ def _looked_up(values: NDArray[Any], first: int, table: Buckets) -> Buckets:
     """
     if values.dtype == np.uint64:  # the upper half must not turn negative
         values = np.minimum(values, np.uint64(_INT64.max))
-    offset = values.astype(np.int64)
-    offset -= first - 1
-    return np.take(table, offset, mode="clip")
+    offset = np.subtract(values, first - 1, dtype=np.int64, casting="unsafe")
+    return np.asarray(np.take(table, offset, mode="clip"))
 
 
 def _searched(values: NDArray[Any], wanted: NDArray[Any], places: NDArray[Any]) -> Buckets:
@@ -210,10 +209,11 @@ def _is_regular(breaks: NDArray[np.float64]) -> bool:
 
 def _numbers_in_bins(values: NDArray[np.float64], breaks: NDArray[np.float64], regular: bool) -> Buckets:
     bins = len(breaks) - 1
+    found: Buckets
     if regular:
         found = _by_division(values, breaks)
     else:
-        found = np.searchsorted(breaks, values, side="right")  # NaN sorts after everything
+        found = np.asarray(np.searchsorted(breaks, values, side="right"))  # NaN sorts after everything
         found[found > bins] = 0
     found[values == breaks[-1]] = bins
     return found
@@ -234,4 +234,4 @@ def _by_division(values: NDArray[np.float64], breaks: NDArray[np.float64]) -> Bu
     guess -= values < padded[guess]
     guess += values >= padded[guess + 1]
     guess[guess > bins] = 0
-    return guess
+    return np.asarray(guess)

@@ -1,0 +1,185 @@
+"""The documentation runs: every Python block of every page, in order, in one namespace a page."""
+
+from __future__ import annotations
+
+import doctest
+import inspect
+import re
+from pathlib import Path
+
+import pytest
+
+import dpframe
+from dpframe._accessor import Unopened
+from dpframe._column import PrivateColumn
+from dpframe._groupby import PrivateGroupBy
+from dpframe._ledger import Budget
+from dpframe._private import PrivateFrame
+from dpframe._release import Answer, Estimate
+
+ROOT = Path(__file__).parent.parent
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+FENCE = re.compile(r"^```python\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+LINK = re.compile(r"(?<!!)\[[^\]]+\]\(([^)\s]+)\)")
+FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
+
+
+def name_of(page: Path) -> str:
+    return str(page.relative_to(ROOT))
+
+
+def blocks(page: Path) -> list[tuple[int, str]]:
+    """Each block with the number of the line it starts at."""
+    text = page.read_text(encoding="utf-8")
+    return [(text.count("\n", 0, m.start(1)), m.group(1)) for m in FENCE.finditer(text)]
+
+
+def run(page: Path) -> int:
+    """Run a page; how many blocks it had."""
+    names: dict[str, object] = {"__name__": "__page__"}
+    found = blocks(page)
+    for line, source in found:
+        if source.lstrip().startswith(">>>"):
+            test = doctest.DocTestParser().get_doctest(source, names, name_of(page), str(page), line)
+            test.globs = names  # a DocTest copies its namespace; later blocks need what it defines
+            report: list[str] = []
+            result = doctest.DocTestRunner(optionflags=FLAGS).run(test, out=report.append, clear_globs=False)
+            assert result.failed == 0, "".join(report)
+        else:
+            exec(compile("\n" * line + source, str(page), "exec"), names)
+    return len(found)
+
+
+def anchors(page: Path) -> set[str]:
+    """The fragments that GitHub gives the headings of a page."""
+    text = re.sub(r"^```.*?^```$", "", page.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
+    headings = re.findall(r"^#+ (.+)$", text, flags=re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", h.lower()).replace(" ", "-") for h in headings}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_every_example_of_the_page_runs(page: Path) -> None:
+    run(page)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_links_lead_to_pages_and_headings_that_exist(page: Path) -> None:
+    for link in LINK.findall(page.read_text(encoding="utf-8")):
+        if link.startswith(("http://", "https://")):
+            continue
+        path, _, fragment = link.partition("#")
+        target = (page.parent / path).resolve() if path else page
+        assert target.exists(), f"{name_of(page)} links to {link}, which is not there"
+        if fragment:
+            assert fragment in anchors(target), f"{name_of(page)} links to {link}: no such heading"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_no_page_names_a_path_of_somebodys_machine(page: Path) -> None:
+    assert not re.search(r"/(home|tmp|work|Users|root)/", page.read_text(encoding="utf-8"))
+
+
+def test_every_page_can_be_reached_from_the_readme() -> None:
+    seen: set[Path] = set()
+    waiting = [ROOT / "README.md"]
+    while waiting:
+        page = waiting.pop()
+        if page in seen or page.suffix != ".md":
+            continue
+        seen.add(page)
+        links = [
+            link.partition("#")[0]
+            for link in LINK.findall(page.read_text(encoding="utf-8"))
+            if not link.startswith("http")
+        ]
+        waiting += [(page.parent / link).resolve() for link in links if link]
+    assert set(PAGES) <= seen
+
+
+def test_a_wrong_output_on_a_page_is_noticed(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text("```python\nx = 1\n```\n\n```python\n>>> x + 1\n3\n```\n", encoding="utf-8")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("builtins.print", lambda *args, **kwargs: None)
+        patch.setitem(globals(), "ROOT", tmp_path)
+        with pytest.raises(AssertionError, match="Expected"):
+            run(page)
+
+
+def test_a_block_that_raises_is_noticed(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text("```python\nundefined\n```\n", encoding="utf-8")
+    with pytest.raises(NameError):
+        run(page)
+
+
+def test_the_readme_has_the_two_commands() -> None:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert "pip install . && python -m dpframe demo" in text
+    assert re.search(r"pip install -e '?\.\[[a-z,]+\]'?.*pytest", text)
+
+
+# The reference ----------------------------------------------------------------------------------------------
+
+REFERENCE = ROOT / "docs" / "reference.md"
+
+
+def public_methods(kind: type) -> set[str]:
+    """What a user can call: defined in dpframe, without an underscore, not a builtin of int or float."""
+    names = set()
+    for base in kind.__mro__:
+        if base.__module__.split(".")[0] == "dpframe":
+            names |= {n for n in vars(base) if not n.startswith("_")}
+    return names
+
+
+SECTIONS = {
+    "Opening": Unopened,
+    "PrivateFrame": PrivateFrame,
+    "Columns": PrivateColumn,
+    "Groups": PrivateGroupBy,
+    "Budget": Budget,
+    "Estimate": Estimate,
+    "Answers": Answer,
+    "Plan": dpframe.Plan,
+}
+
+
+def section(title: str) -> str:
+    found = re.search(rf"^## {title}\n(.*?)(?=^## |\Z)", REFERENCE.read_text("utf-8"), re.DOTALL | re.MULTILINE)
+    assert found is not None, f"docs/reference.md has no section {title}"
+    return found.group(1)
+
+
+def listed(text: str) -> dict[str, str]:
+    """The names at the start of the rows, each with its signature."""
+    rows = re.findall(r"^\| `(\w+)(\([^`]*\))?[^`]*` \|", text, flags=re.MULTILINE)
+    return dict(rows)
+
+
+@pytest.mark.parametrize("title", SECTIONS)
+def test_the_reference_lists_every_public_method_and_no_other(title: str) -> None:
+    assert set(listed(section(title))) == public_methods(SECTIONS[title])
+
+
+@pytest.mark.parametrize("title", SECTIONS)
+def test_the_reference_names_every_parameter(title: str) -> None:
+    kind = SECTIONS[title]
+    for name, shown in listed(section(title)).items():
+        member = inspect.getattr_static(kind, name)
+        if not inspect.isfunction(member):
+            assert not shown, f"{title}.{name} is no method"
+            continue
+        wanted = [
+            p.name
+            for p in inspect.signature(member).parameters.values()
+            if p.name != "self" and p.name not in ("epsilon", "delta", "mechanism", "fresh")
+        ]
+        given = re.findall(r"\w+", re.sub(r"=(\"[^\"]*\"|[\w.]+|\(\))", "", shown))
+        missing = [w for w in wanted if w not in given]
+        assert not missing, f"{title}.{name}{shown} does not mention {missing}"
+
+
+def test_the_reference_lists_every_public_name() -> None:
+    names = re.findall(r"^\| `(\w+)", section("Names"), flags=re.MULTILINE)
+    assert names == sorted(dpframe.__all__)
