@@ -33,7 +33,7 @@ Interval = tuple[float, float] | None
 Lookup = Callable[["Column"], Interval]
 
 # A tree may share branches (x + x of x + x), so its size is bounded as well as its depth.
-MAX_DEPTH = 150
+MAX_DEPTH = 100
 MAX_SIZE = 20_000
 # No integer dtype reaches beyond this, so integer columns are finite even when no bounds are declared.
 _INTEGERS = (-(2.0**64), 2.0**64)
@@ -252,7 +252,7 @@ class Unary(_Same):
         return (0.0 if a[0] <= 0 <= a[1] else low, high)
 
     def __str__(self) -> str:
-        return f"-{_part(self.x)}" if self.op == "-" else f"{_part(self.x)}.abs()"
+        return f"-{_owner(self.x)}" if self.op == "-" else f"{_owner(self.x)}.abs()"
 
 
 @dataclass(frozen=True, slots=True)
@@ -274,7 +274,7 @@ class Round(_Same):
         return (low, high) if math.isfinite(low) and math.isfinite(high) else None
 
     def __str__(self) -> str:
-        return f"{_part(self.x)}.round({self.digits})"
+        return f"{_owner(self.x)}.round({self.digits})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -329,7 +329,7 @@ class IsIn(Expr):
     values: tuple[Constant, ...]
 
     def __str__(self) -> str:
-        return f"{_part(self.x)}.isin([{_listing(self.values)}])"
+        return f"{_owner(self.x)}.isin([{_listing(self.values)}])"
 
 
 @dataclass(frozen=True, slots=True)
@@ -339,7 +339,7 @@ class IsNull(Expr):
     x: Expr
 
     def __str__(self) -> str:
-        return f"{_part(self.x)}.isna()"
+        return f"{_owner(self.x)}.isna()"
 
 
 @dataclass(frozen=True, slots=True)
@@ -365,7 +365,7 @@ class Fill(_Same):
         return self.interval(lambda c: _INTEGERS if c.integral else None) is not None
 
     def __str__(self) -> str:
-        return f"{_part(self.x)}.fillna({self.value})"
+        return f"{_owner(self.x)}.fillna({self.value})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -387,7 +387,7 @@ class Clip(_Same):
         return (low, high) if math.isfinite(low) and math.isfinite(high) else None
 
     def __str__(self) -> str:
-        return f"{_part(self.x)}.clip({self.lower}, {self.upper})"
+        return f"{_owner(self.x)}.clip({self.lower}, {self.upper})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -415,7 +415,7 @@ class Cast(_Same):
         return a and ((float(math.trunc(a[0])), float(math.trunc(a[1]))) if self.to == "int" else a)
 
     def __str__(self) -> str:
-        return f"{_part(self.x)}.astype({self.to!r})"
+        return f"{_owner(self.x)}.astype({self.to!r})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -496,7 +496,7 @@ class MapDict(Expr):
 
     def __str__(self) -> str:
         pairs = [f"{k}: {v}" for k, v in zip(self.keys[:5], self.values[:5], strict=True)]
-        return f"{_part(self.x)}.map({{{', '.join(pairs)}{', ...' if len(self.keys) > 5 else ''}}})"
+        return f"{_owner(self.x)}.map({{{', '.join(pairs)}{', ...' if len(self.keys) > 5 else ''}}})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -521,7 +521,7 @@ class StrPart(Expr):
         return self.kind in ("number", "bool")
 
     def __str__(self) -> str:
-        return f"{_part(self.x)}.str.{self.method}({', '.join(map(str, self.args))})"
+        return f"{_owner(self.x)}.str.{self.method}({', '.join(map(str, self.args))})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -551,7 +551,7 @@ class DatePart(Expr):
         return _DATES[self.part][1]
 
     def __str__(self) -> str:
-        return f"{_part(self.x)}.dt.{self.part}" + ("()" if _DATES[self.part][0] != "number" else "")
+        return f"{_owner(self.x)}.dt.{self.part}" + ("()" if _DATES[self.part][0] != "number" else "")
 
 
 # ---- what the tables above refer to -----------------------------------------------------------------------
@@ -669,9 +669,14 @@ _ARITHMETIC: dict[str, Callable[[_Pair, _Pair], Interval]] = {
 
 
 def _part(x: Expr) -> str:
-    """The text of an operand: in parentheses when it is an operation itself."""
-    text = str(x)
-    return f"({text})" if " " in text and not isinstance(x, Column | Constant) else text
+    """The text of an operand: in parentheses when it is an operation of two sides itself."""
+    return f"({x})" if isinstance(x, Arithmetic | Compare | And | Or) else str(x)
+
+
+def _owner(x: Expr) -> str:
+    """The text of what a method is called on: a sign in front would belong to the result."""
+    text = _part(x)
+    return f"({text})" if text[0] in "-~" else text
 
 
 def _listing(values: Sequence[Constant]) -> str:

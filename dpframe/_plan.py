@@ -20,6 +20,7 @@ from dpframe._errors import BadValue, BudgetError
 from dpframe._expr import Expr
 from dpframe._query import Output, Query, Unit
 from dpframe._stats import (
+    MAGNITUDE_BITS,
     SQUARE_BITS,
     VALUE_BITS,
     Centred,
@@ -300,7 +301,7 @@ def _column_statistic(
     if bounds is None:
         return ValueCount(expr, nulls)
     if asked == {"sum"} and not with_rows:
-        return Total(expr, Grid.for_magnitude(bounds, VALUE_BITS, _whole(expr, bounds)))
+        return Total(expr, Grid.for_magnitude(bounds, MAGNITUDE_BITS, _whole(expr, bounds)))
     if asked == {"mean"} and not with_rows and unit.replaces and not query.by:
         return Centred(expr, Grid.for_width(bounds, VALUE_BITS), None if expr.nullable else public_rows)
     degree = max(AGGREGATES[a].degree for a in asked)
@@ -309,7 +310,7 @@ def _column_statistic(
 
 def _whole(expr: Expr, bounds: Bounds) -> bool:
     """Whether sums are whole numbers by dtype and bounds alone, and few enough bits to be answered as such."""
-    small = max(abs(bounds.lower), abs(bounds.upper)) < 2**VALUE_BITS
+    small = max(abs(bounds.lower), abs(bounds.upper)) < 2**MAGNITUDE_BITS
     return expr.integral and small and bounds.lower.is_integer() and bounds.upper.is_integer()
 
 

@@ -17,6 +17,7 @@ from dpframe._expr import Expr
 from dpframe._validate import Bounds
 
 Neighbors = Literal["add-remove", "replace-one"]
+GROUP_CEILING = 2**26  # more groups than this would not fit in memory
 ROW_CEILING = 2**31  # public; grids are chosen so that sums over this many rows fit 63 bits
 
 
@@ -141,6 +142,11 @@ def _checked_key(key: Any, expr: Expr, name: Hashable) -> Any:
     wanted = _KEY_TYPES.get(kind)
     if wanted and (not isinstance(key, wanted) or (kind == "number" and isinstance(key, bool))):
         raise BadType(f"a key of {name!r} is a {type(key).__name__}, but the column is of kind {kind}.")
+    if isinstance(key, str):
+        try:
+            key.encode()
+        except UnicodeEncodeError:
+            raise BadValue(f"a key of {name!r} is not valid Unicode text.") from None
     return key
 
 

@@ -19,7 +19,7 @@ import pandas as pd
 from dpframe import _validate
 from dpframe._aggregates import AGGREGATES
 from dpframe._errors import BadValue
-from dpframe._plan import Plan, measured, receipt_text, unpack
+from dpframe._plan import Plan, measured, pack, receipt_text, unpack
 from dpframe._session import Release
 from dpframe.accounting.loss import Loss
 
@@ -114,27 +114,27 @@ def scalar(release: Release, cell: int = 0) -> Estimate:
 
 def series(release: Release, index: pd.Index[Any], name: Hashable, order: Any = None) -> pd.Series[Any]:
     """One output, a row a group; ``order`` rearranges the rows."""
-    data = values(release, 0)
+    data = _storable(values(release, 0))
     if order is not None:
         data, index = data[order], index[order]
-    answer: pd.Series[Any] = pd.Series(_storable(data), index=index, name=name)
-    _attach(answer, release, "series", order)
+    answer: pd.Series[Any] = pd.Series(data, index=index, name=name)
+    answer.attrs[ATTR] = _receipt(release, "series", [data], [name], index, order)
     return answer
 
 
 def across(release: Release, index: pd.Index[Any], name: Hashable = None) -> pd.Series[Any]:
     """Several outputs without groups: a row an output."""
-    data = np.array([values(release, i)[0] for i in range(len(release.plan.cells))])
-    answer: pd.Series[Any] = pd.Series(_storable(data), index=index, name=name)
-    _attach(answer, release, "across")
+    data = _storable(np.array([values(release, i)[0] for i in range(len(release.plan.cells))]))
+    answer: pd.Series[Any] = pd.Series(data, index=index, name=name)
+    answer.attrs[ATTR] = _receipt(release, "across", [data], [name], index)
     return answer
 
 
 def table(release: Release, index: pd.Index[Any], columns: Sequence[Hashable]) -> pd.DataFrame:
     """Several outputs of several groups."""
-    data = {name: _storable(values(release, i)) for i, name in enumerate(columns)}
-    answer = pd.DataFrame(data, index=index)
-    _attach(answer, release, "table")
+    data = [_storable(values(release, i)) for i in range(len(columns))]
+    answer = pd.DataFrame(dict(zip(columns, data, strict=True)), index=index)
+    answer.attrs[ATTR] = _receipt(release, "table", data, columns, index)
     return answer
 
 
@@ -143,24 +143,33 @@ def _storable(data: Any) -> Any:
     return data.astype(np.float64) if data.dtype == object else data
 
 
-def _attach(answer: pd.Series[Any] | pd.DataFrame, release: Release, shape: str, order: Any = None) -> None:
-    places = None if order is None else [int(i) for i in order]
-    answer.attrs[ATTR] = receipt_text(
-        release.plan, release.raw, shape=shape, order=places, seal=_seal(answer)
-    )
+def _receipt(
+    release: Release,
+    shape: str,
+    arrays: Sequence[Any],
+    labels: Sequence[Hashable],
+    index: pd.Index[Any],
+    order: Any = None,
+) -> str:
+    places = None if order is None else pack([order[None, :]])
+    seal = _seal(arrays, labels, index)
+    return receipt_text(release.plan, release.raw, shape=shape, order=places, seal=seal)
 
 
-def _seal(answer: pd.Series[Any] | pd.DataFrame) -> str:
+def _seal(arrays: Sequence[Any], labels: Sequence[Hashable], index: pd.Index[Any]) -> str:
     """A digest of values, dtypes and labels, so that a receipt goes with one answer only."""
-    if isinstance(answer, pd.Series):
-        arrays, labels = [answer.to_numpy()], [answer.name]
-    else:
-        arrays, labels = [answer[c].to_numpy() for c in answer.columns], list(answer.columns)
-    digest = hashlib.blake2b(_index_digest(answer.index), digest_size=16)
+    digest = hashlib.blake2b(_index_digest(index), digest_size=16)
     for array in arrays:
         digest.update(str(array.dtype).encode() + array.tobytes())
     digest.update("\x1f".join(map(str, labels)).encode())
     return digest.hexdigest()
+
+
+def _seal_of(answer: pd.Series[Any] | pd.DataFrame) -> str:
+    if isinstance(answer, pd.Series):
+        return _seal([answer.to_numpy()], [answer.name], answer.index)
+    arrays = [answer.iloc[:, i].to_numpy() for i in range(answer.shape[1])]
+    return _seal(arrays, list(answer.columns), answer.index)
 
 
 # Answers over the same keys share one index object; held here, so that its id stays its own.
@@ -173,7 +182,9 @@ def _index_digest(index: pd.Index[Any]) -> bytes:
         return known[1] + str(index.names).encode()
     digest = hashlib.blake2b(digest_size=16)
     if isinstance(index, pd.IntervalIndex):
-        digest.update(index.left.to_numpy().tobytes() + index.right.to_numpy().tobytes() + index.closed.encode())
+        digest.update(
+            index.left.to_numpy().tobytes() + index.right.to_numpy().tobytes() + index.closed.encode()
+        )
     elif isinstance(index.dtype, np.dtype) and index.dtype.kind in "iufb":
         digest.update(index.to_numpy().tobytes())
     else:
@@ -189,7 +200,7 @@ class Answer:
 
     def __init__(self, answer: pd.Series[Any] | pd.DataFrame, text: str):
         receipt = json.loads(text)
-        if receipt["seal"] != _seal(answer):
+        if receipt["seal"] != _seal_of(answer):
             raise BadValue(
                 "the values or the labels of this answer have changed since it was released, so its receipt no "
                 "longer describes it. Ask the answer as it came: keep it in a variable of its own."
@@ -222,7 +233,7 @@ class Answer:
             return pd.DataFrame({"lower": low, "upper": high}, index=index)
         if self._receipt["shape"] == "series":
             order = self._receipt["order"]
-            low, high = (side if order is None else side[order] for side in pairs[0])
+            low, high = pairs[0] if order is None else (side[unpack(order)[0][0]] for side in pairs[0])
             return pd.DataFrame({"lower": low, "upper": high}, index=index)
         columns = cast(pd.DataFrame, self._answer).columns
         parts = [pd.DataFrame({"lower": low, "upper": high}, index=index) for low, high in pairs]

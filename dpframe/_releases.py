@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from itertools import pairwise
@@ -16,7 +17,7 @@ from dpframe._errors import BadType, BadValue, MissingBounds
 from dpframe._expr import Column, Expr
 from dpframe._groupby import PrivateGroupBy
 from dpframe._ledger import describe
-from dpframe._query import BinBy, KeyBy, Keys, Output, Query, keys_for, keys_of, need_keys
+from dpframe._query import GROUP_CEILING, BinBy, KeyBy, Keys, Output, Query, keys_for, keys_of, need_keys
 from dpframe._release import IntEstimate
 from dpframe._session import Release, Session
 from dpframe._validate import Bounds
@@ -421,6 +422,11 @@ class Releases:
             expr, name = self._named(column)
             self._unambiguous(name)
             levels.append(KeyBy(expr, self._keys(expr, name, keys_of(keys, i, name, len(names)), "groupby")))
+        groups = math.prod(len(level.keys) for level in levels)
+        if groups > GROUP_CEILING:
+            raise BadValue(
+                f"{groups} combinations of keys are more than {GROUP_CEILING}. Group by fewer columns."
+            )
         return PrivateGroupBy(cast("PrivateFrame", self), tuple(levels))
 
     def _unambiguous(self, name: Hashable) -> None:

@@ -203,7 +203,8 @@ def open_session(
     terms = _terms(leaves, epsilon, delta, neighbors, bounds, keys, queries, because)
     with _opening:
         present = find(frame.attrs)
-        if present is not None and (because is None or terms == present.terms):
+        same = present is not None and terms == present.terms and positions(frame, present) is not None
+        if present is not None and (because is None or same):
             return _again(present, frame, terms)
         _refuse_second_budget(frame, because)
         if len(frame) > ROW_CEILING:
@@ -287,7 +288,8 @@ def _again(present: Session, frame: pd.DataFrame, terms: Terms) -> Session:
     if _identity.root_positions(frame, present.snapshot) is None:
         raise LineageError(
             "this frame belongs to the session of another frame, from which it was made or of which it is an edited "
-            "version. A second budget on the same people would undo the first. Ask the frame that was opened."
+            "version. A second budget on the same people would undo the first. Ask the frame that was opened, or "
+            "declare why this one is right: open(..., because='...')."
         )
     if terms != present.terms:
         spent = present.budget

@@ -116,8 +116,9 @@ Primitive = Rows | Trues | Powers
 Reduced = Mapping[Primitive, Integers]  # (groups,) for rows and conditions, (degree + 1, groups) for powers
 
 # The bits of a grid: sums over ROW_CEILING rows of values, or of squares, stay below 2**62.
-VALUE_BITS = 31
-SQUARE_BITS = 15
+VALUE_BITS = 31  # of the width of the bounds
+MAGNITUDE_BITS = 30  # of a value itself, which may have either sign
+SQUARE_BITS = 15  # of the width, where squares are summed
 
 
 class Statistic(ABC):
@@ -260,7 +261,7 @@ class Total(Statistic):
     def integers(self, reduced: Reduced) -> Integers:
         count, above = reduced[self.primitives[0]]
         total: Integers = above + self.grid.low * count
-        return total[None, :]  # the lower bound is below 2**31 steps on this grid
+        return total[None, :]  # the lower bound is at most 2**30 steps on this grid
 
     def sensitivity(self, unit: Unit, grouped: bool) -> Sensitivity:
         m = self.grid.magnitude
@@ -310,9 +311,8 @@ class Simplex(Statistic):
     def integers(self, reduced: Reduced) -> Integers:
         w = self.grid.width
         p = reduced[Powers(self.expr, self.grid, self.degree)]
-        if self.degree == 1:
-            parts = [w * p[0] - p[1], p[1]]
-        else:
+        parts = [w * p[0] - p[1], p[1]]
+        if self.degree == 2:
             parts = [w * w * p[0] - 2 * w * p[1] + p[2], 2 * (w * p[1] - p[2]), p[2]]
         if self.nulls:
             parts.append(self._mass * (reduced[Rows()] - p[0]))
@@ -362,7 +362,7 @@ class Centred(Statistic):
     def integers(self, reduced: Reduced) -> Integers:
         w = self.grid.width
         count, above = reduced[self.primitives[0]]
-        centred = 2 * above - w * count
+        centred = above - (w * count - above)  # each step within 63 bits
         return centred[None, :] if self.rows is not None else np.stack([centred, w * count])
 
     def sensitivity(self, unit: Unit, grouped: bool) -> Sensitivity:

@@ -20,8 +20,10 @@ def visits(rows: int = 20_000, seed: int = 0) -> pd.DataFrame:
     state; one in twenty-five costs is missing.
 
     >>> visits(3)
-      state  age  smoker     diagnosis  days     cost   admitted
-    0    MA   27   False           flu     2  2254.82 2025-10-12
+      state  age  smoker     diagnosis  days      cost   admitted
+    0    NY   48   False  hypertension     3   4758.32 2025-04-04
+    1    FL   52   False        asthma    11  14642.72 2025-08-13
+    2    CA   63    True  hypertension     2   2457.67 2025-10-06
     """
     rng = np.random.default_rng(seed)
     state = rng.choice(STATES, size=rows, p=[0.24, 0.13, 0.08, 0.06, 0.18, 0.08, 0.18, 0.05])

@@ -24,9 +24,10 @@ from dpframe.mechanisms.laplace import Laplace
 
 LIST = json.loads((Path(__file__).parent / "data" / "bad_inputs.json").read_text())
 CASES = {case["id"]: case for case in LIST["cases"]}
-NAMES = {
-    **{"copy": copy, "datetime": datetime, "pickle": pickle, "uuid": uuid, "Decimal": Decimal},
-    **{"Fraction": Fraction, "np": np, "pd": pd, "pa": pa},
+NAMES = {m.__name__: m for m in (copy, datetime, pickle, uuid, Decimal, Fraction)} | {
+    "np": np,
+    "pd": pd,
+    "pa": pa,
 }
 ERRORS = {"BudgetError": dpframe.BudgetError}
 
@@ -85,8 +86,13 @@ def shape_of(answer):
     if isinstance(answer, list):
         return [shape_of(a) for a in answer]
     if isinstance(answer, pd.Series):
-        return type(answer), answer.name, answer.dtype, answer.index.dtype, list(map(str, answer.index)), (
-            answer.index.names
+        return (
+            type(answer),
+            answer.name,
+            answer.dtype,
+            answer.index.dtype,
+            list(map(str, answer.index)),
+            (answer.index.names),
         )
     return type(answer)
 
@@ -187,9 +193,14 @@ def argument_errors_charge_nothing(df):
 
 def an_interrupted_question_stays_charged(df):
     p = DP(df, delta=0)
-    with pytest.MonkeyPatch.context() as patch, pytest.raises(KeyboardInterrupt):
-        patch.setattr(Laplace, "release", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
-        p.count(epsilon=0.5)
+
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Laplace, "release", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            p.count(epsilon=0.5)
     assert spent(df) == Fraction(1, 2)
 
 

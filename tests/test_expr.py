@@ -390,7 +390,11 @@ def _grown(step: Any, times: int) -> Expr:
 
 
 def test_nesting_is_limited_before_anything_recurses_to_death() -> None:
-    assert _grown(lambda e: plus(e, 1), 100).bounds(DECLARED) == (100.0, 210.0)
+    deepest = _grown(lambda e: plus(e, 1), 99)
+    assert deepest.bounds(DECLARED) == (99.0, 209.0)
+    assert copy.deepcopy(deepest) == pickle.loads(pickle.dumps(deepest)) == deepest
+    assert len({deepest}) == 1
+    assert str(deepest).count("(") == json.dumps(deepest.to_json()).count('"+"') - 1
     with pytest.raises(BadExpression, match="deep"):
         _grown(lambda e: plus(e, 1), 10_000)
     with pytest.raises(BadExpression, match="deep"):

@@ -36,7 +36,7 @@ def zcdp_rho(epsilon: Fraction, delta: Fraction) -> Fraction:
     """The largest rho (rounded down) such that rho-zCDP implies (epsilon, delta)-DP.
 
     >>> round(float(zcdp_rho(Fraction(1), Fraction(1, 10**6))), 6)
-    0.020526
+    0.024356
     """
     e, d = float(epsilon) * (1 - _SLACK), float(delta) * (1 - _SLACK)
     low, high = 1e-40, e + 1.0  # at every order rho-zCDP has an epsilon of at least rho

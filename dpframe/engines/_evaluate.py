@@ -83,6 +83,7 @@ class _Block:
         return self._column(e).rows(self._rows)
 
     def truth(self, e: ex.Expr) -> Bools:
+        """May share memory with the column, so it is only to be read."""
         v = self.vector(e)
         return v.values if v.null is None else v.values & ~v.null
 
@@ -245,7 +246,8 @@ def _text_with_constant(b: _Block, e: ex.Compare, v: Vector, c: ex.Constant) -> 
     if len(odd) <= 1:
         if len(odd) == 0:
             return np.full(b.n, bool(table[-1]))
-        return np.asarray((v.values != odd[0]) if table[-1] else (v.values == odd[0]))
+        code = int(odd[0])  # a numpy integer would widen every code first
+        return np.asarray((v.values != code) if table[-1] else (v.values == code))
     return _look_up(table, v.values)
 
 
@@ -298,27 +300,33 @@ def _is_in(b: _Block, e: ex.IsIn) -> Vector:
         found = np.zeros(b.n, dtype=bool)
     else:
         values = _exact(v)
-        places = _places(e.values, v, values.dtype)
-        found = np.isin(values if values.dtype.kind in "iu" else _floats(v), [p[0] for p in places])
+        known, _ = _places(b, e, e.values, v)
+        found = np.isin(values if values.dtype.kind in "iu" else _floats(v), known)
     null = v.nulls()
     if null is not None:
         found[null] = listed
     return _bools(found)
 
 
-def _places(constants: Iterable[ex.Constant], v: Vector, dtype: Any) -> list[tuple[Any, int]]:
-    """The constants that a cell of this dtype could equal, in that dtype, each with its position."""
-    found: list[tuple[Any, int]] = []
+def _places(b: _Block, e: ex.Expr, constants: Iterable[ex.Constant], v: Vector) -> tuple[Array, Array]:
+    """The constants that a cell of this dtype could equal, sorted and in that dtype, each with its position."""
+    dtype = _exact(v).dtype
     whole = dtype.kind in "iu"
-    for i, c in enumerate(constants):
-        if c.value is None:
-            continue
-        value = _in_units(c, v)
-        if not whole:
-            found.append((np.float64(value), i))
-        elif value == value // 1 and np.iinfo(dtype).min <= value <= np.iinfo(dtype).max:
-            found.append((dtype.type(int(value)), i))
-    return found
+
+    def make() -> tuple[Array, Array]:
+        found: list[tuple[Any, int]] = []
+        for i, c in enumerate(constants):
+            value = None if c.value is None else _in_units(c, v)
+            if value is not None and not whole:
+                found.append((float(value), i))
+            elif value is not None and value == value // 1 and _fits(int(value), dtype):
+                found.append((int(value), i))
+        found.sort()
+        kind = dtype if whole else np.dtype(np.float64)
+        return np.array([k for k, _ in found], dtype=kind), np.array([i for _, i in found], dtype=np.intp)
+
+    places: tuple[Array, Array] = b.per_category(e, make, part=f"places in {v.values.dtype}")
+    return places
 
 
 # ---- arithmetic -------------------------------------------------------------------------------------------
@@ -508,11 +516,10 @@ def _map_places(b: _Block, e: ex.MapDict) -> Array:
         return _look_up(table, v.values)
     values = _exact(v)
     values = values if values.dtype.kind in "iu" else _floats(v)
-    places = sorted(_places(e.keys, v, values.dtype), key=lambda p: p[0])
-    if places:
-        keys = np.array([k for k, _ in places], dtype=values.dtype)
+    keys, places = _places(b, e, e.keys, v)
+    if len(keys):
         at = np.minimum(np.searchsorted(keys, values), len(keys) - 1)
-        place = np.where(keys[at] == values, np.array([i for _, i in places])[at], -1)
+        place = np.where(keys[at] == values, places[at], -1)
     else:
         place = np.full(b.n, -1)
     null = v.nulls()

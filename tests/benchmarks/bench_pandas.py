@@ -11,6 +11,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -61,7 +62,8 @@ def best(action: Callable[[], object], repeats: int = 5) -> float:
 
 
 def first(frame: pd.DataFrame, ask: Callable[[dpframe.PrivateFrame], object], repeats: int = 3) -> float:
-    return min(best(lambda p=opened(frame): ask(p), 1) for _ in range(repeats))  # type: ignore[misc]
+    sessions = [opened(frame) for _ in range(repeats)]
+    return min(best(partial(ask, p), 1) for p in sessions)
 
 
 def group_by(by: str) -> Callable[[dpframe.PrivateFrame], object]:
@@ -95,7 +97,7 @@ def ratios(rows: int) -> None:
     for name, plain, ask in questions:
         p = opened(frame)
         ask(p)
-        for way, seconds in (("first", first(frame, ask)), ("repeated", best(lambda a=ask, p=p: a(p)))):  # type: ignore[misc]
+        for way, seconds in (("first", first(frame, ask)), ("repeated", best(partial(ask, p)))):
             label, ratio = f"{name}, {way}", seconds / plain
             aim = AIMS.get(label, {}).get(rows)
             note = "" if aim is None else f"  aim {aim}" + ("" if ratio <= aim else "  MISSED")
