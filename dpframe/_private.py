@@ -212,6 +212,14 @@ class PrivateFrame(Releases, Unprinted):
     def __setitem__(self, key: object, value: object) -> NoReturn:
         raise Refused("a tracked frame is not changed in place. Write p = p.assign(name='expression').")
 
+    def __delitem__(self, key: object) -> NoReturn:
+        raise Refused("a tracked frame is not changed in place. Write p = p.drop(columns='name').")
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if not name.startswith("_"):
+            raise Refused("a tracked frame is not changed in place. Write p = p.assign(name='expression').")
+        super().__setattr__(name, value)
+
     def __dir__(self) -> Iterable[str]:
         return [*super().__dir__(), *(str(c) for c in self._columns if str(c).isidentifier())]
 

@@ -187,7 +187,7 @@ class KeyBy:
         return f"{self.expr} over {len(self.keys)} keys"
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=64, typed=True)  # the names 1 and True are two
 def _intervals(edges: tuple[float, ...], name: Hashable) -> pd.Index[Any]:
     return pd.IntervalIndex.from_breaks(list(edges), closed="left", name=name)
 

@@ -96,6 +96,9 @@ class Unprinted:
     def __iter__(self) -> Any:
         refuse("iteration")
 
+    def __contains__(self, value: object) -> bool:
+        refuse("iteration")
+
     def __array__(self, *args: Any, **kwargs: Any) -> NoReturn:
         refuse("__array__")
 

@@ -112,12 +112,15 @@ def scalar(release: Release, cell: int = 0) -> Estimate:
     return FloatEstimate(float(value), release.plan, release.raw)
 
 
+# Every answer gets a view of the index: its names are the user's to change, and the session's own must not follow.
+
+
 def series(release: Release, index: pd.Index[Any], name: Hashable, order: Any = None) -> pd.Series[Any]:
     """One output, a row a group; ``order`` rearranges the rows."""
     data = _storable(values(release, 0))
     if order is not None:
         data, index = data[order], index[order]
-    answer: pd.Series[Any] = pd.Series(data, index=index, name=name)
+    answer: pd.Series[Any] = pd.Series(data, index=index.view(), name=name)
     answer.attrs[ATTR] = _receipt(release, "series", [data], [name], index, order)
     return answer
 
@@ -125,7 +128,7 @@ def series(release: Release, index: pd.Index[Any], name: Hashable, order: Any = 
 def across(release: Release, index: pd.Index[Any], name: Hashable = None) -> pd.Series[Any]:
     """Several outputs without groups: a row an output."""
     data = _storable(np.array([values(release, i)[0] for i in range(len(release.plan.cells))]))
-    answer: pd.Series[Any] = pd.Series(data, index=index, name=name)
+    answer: pd.Series[Any] = pd.Series(data, index=index.view(), name=name)
     answer.attrs[ATTR] = _receipt(release, "across", [data], [name], index)
     return answer
 
@@ -133,7 +136,7 @@ def across(release: Release, index: pd.Index[Any], name: Hashable = None) -> pd.
 def table(release: Release, index: pd.Index[Any], columns: Sequence[Hashable]) -> pd.DataFrame:
     """Several outputs of several groups."""
     data = [_storable(values(release, i)) for i in range(len(columns))]
-    answer = pd.DataFrame(dict(zip(columns, data, strict=True)), index=index)
+    answer = pd.DataFrame(dict(zip(columns, data, strict=True)), index=index.view())
     answer.attrs[ATTR] = _receipt(release, "table", data, columns, index)
     return answer
 

@@ -14,10 +14,10 @@ from uuid import uuid4
 import pandas as pd
 
 from dpframe import _identity, _validate
-from dpframe._errors import BadType, BadValue, LineageError, NoSession, SessionError
+from dpframe._errors import BadType, BadValue, BudgetError, LineageError, NoSession, SessionError
 from dpframe._expr import Column
 from dpframe._ledger import Budget, Ledger, describe
-from dpframe._plan import Plan, Price, check_room, make_plan
+from dpframe._plan import Plan, Price, make_plan
 from dpframe._query import ROW_CEILING, Keys, Query, Unit, keys_for
 from dpframe._validate import Bounds
 from dpframe.accounting.loss import Loss
@@ -102,9 +102,9 @@ class Session:
         else:
             # A price of epsilon alone means what a pure mechanism of that epsilon costs.
             d = Fraction(0)
-        price = Price(e, d, chosen)
-        check_room(price, total.delta)
-        return price
+        if chosen == "gaussian" and not total.delta:
+            raise BudgetError("this session has delta=0, so it has no room for the Gaussian mechanism.")
+        return Price(e, d, chosen)
 
     def plan(self, query: Query, price: Price, declared: tuple[str, ...]) -> Plan:
         return make_plan(query, self.unit, price, self._public_rows(query), declared).plan

@@ -1,0 +1,106 @@
+"""Which statistics a question is released as: the arrangement with the least error for its price."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from dpframe._aggregates import AGGREGATES, Cell
+from dpframe._expr import Expr
+from dpframe._query import Output, Query, Unit
+from dpframe._stats import (
+    MAGNITUDE_BITS,
+    SQUARE_BITS,
+    VALUE_BITS,
+    Centred,
+    Grid,
+    Questions,
+    RowCount,
+    Simplex,
+    Statistic,
+    Total,
+    ValueCount,
+)
+from dpframe._validate import Bounds
+
+
+def arrange(query: Query, unit: Unit, public_rows: int | None) -> list[tuple[Statistic, list[int]]]:
+    """The statistics of one release, and the outputs that each serves.
+
+    A column's count, sum and moments come from one vector whose sensitivity is that of a single number, and so
+    do the rows of the group where the column may be null. ``docs/guarantees/statistics.md`` shows why that
+    beats splitting the price, and when one of the other forms is better still.
+    """
+    columns: dict[tuple[Expr, Bounds | None], list[int]] = {}
+    rows: list[int] = []
+    questions: list[int] = []
+    bounded = {
+        o.expr: (o.expr, o.bounds) for o in query.outputs if o.bounds is not None and o.expr is not None
+    }
+    for i, out in enumerate(query.outputs):
+        if out.aggregate == "true":
+            questions.append(i)
+        elif out.expr is None or (
+            out.aggregate == "count" and not out.expr.nullable and out.expr not in bounded
+        ):
+            rows.append(i)
+        elif out.bounds is not None:
+            columns.setdefault((out.expr, out.bounds), []).append(i)
+        else:
+            columns.setdefault(bounded.get(out.expr, (out.expr, None)), []).append(i)
+
+    arranged: list[tuple[Statistic, list[int]]] = []
+    for (expr, bounds), members in columns.items():
+        statistic = _column_statistic(
+            expr, bounds, [query.outputs[i] for i in members], query, unit, public_rows, bool(rows)
+        )
+        serves = list(members)
+        if rows and isinstance(statistic, Simplex | ValueCount) and (statistic.nulls or not expr.nullable):
+            serves, rows = serves + rows, []
+        arranged.append((statistic, serves))
+    if rows:
+        arranged.append((RowCount(), rows))
+    if questions:
+        exprs = tuple(e for e in (query.outputs[i].expr for i in questions) if e is not None)
+        arranged.append((Questions(exprs), questions))
+    return arranged
+
+
+def _column_statistic(
+    expr: Expr,
+    bounds: Bounds | None,
+    outputs: Sequence[Output],
+    query: Query,
+    unit: Unit,
+    public_rows: int | None,
+    with_rows: bool,
+) -> Statistic:
+    asked = {o.aggregate for o in outputs}
+    nulls = with_rows and expr.nullable
+    if bounds is None:
+        return ValueCount(expr, nulls)
+    if asked == {"sum"} and not with_rows:
+        return Total(expr, Grid.for_magnitude(bounds, MAGNITUDE_BITS, _whole(expr, bounds)))
+    if asked == {"mean"} and not with_rows and unit.replaces and not query.by:
+        return Centred(expr, Grid.for_width(bounds, VALUE_BITS), None if expr.nullable else public_rows)
+    degree = max(AGGREGATES[a].degree for a in asked)
+    return Simplex(expr, Grid.for_width(bounds, SQUARE_BITS if degree == 2 else VALUE_BITS), degree, nulls)
+
+
+def _whole(expr: Expr, bounds: Bounds) -> bool:
+    """Whether sums are whole numbers by dtype and bounds alone, and few enough bits to be answered as such."""
+    small = max(abs(bounds.lower), abs(bounds.upper)) < 2**MAGNITUDE_BITS
+    return expr.integral and small and bounds.lower.is_integer() and bounds.upper.is_integer()
+
+
+def cell_of(out: Output, part: int, statistic: Statistic, place: int) -> Cell:
+    functionals, constants = statistic.functionals(), statistic.constants()
+    if out.aggregate == "true":
+        functionals = {f"true{place}": functionals[f"true{place}"]}
+    whole = out.aggregate in ("size", "count", "true", "argmax") or (
+        out.aggregate == "sum"
+        and out.expr is not None
+        and out.bounds is not None
+        and _whole(out.expr, out.bounds)
+    )
+    lower, upper = out.bounds or (0.0, 1.0)
+    return Cell(out.name, out.aggregate, part, lower, upper, out.ddof, whole, functionals, constants)
