@@ -70,6 +70,7 @@ class PrivateColumn(Unprinted):
 
     @property
     def name(self) -> Hashable:
+        """The column's name, which an answer takes."""
         return self._name
 
     def _new(self, expr: Expr) -> PrivateColumn:

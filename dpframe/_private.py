@@ -198,6 +198,11 @@ class PrivateFrame(Releases, Unprinted):
         if _is_pandas_col(value):
             # Explaining, so that pd.col("x").mean() is refused and not a hidden charge.
             value = value._eval_expression(self.explain)
+            if not isinstance(value, PrivateColumn):
+                raise Refused(
+                    "this pd.col expression is no row-wise column: it may look across people. Release such a number "
+                    "first, p.mean('age'), and use the answer in the expression."
+                )
         elif callable(value) and not isinstance(value, PrivateColumn):
             value = value(self)
         return self._own(value) if isinstance(value, PrivateColumn) else as_expr(value)
@@ -207,7 +212,14 @@ class PrivateFrame(Releases, Unprinted):
             raise AttributeError(name)
         if name in self._columns:
             return self[name]
-        raise NotOffered(ADVICE.get(name) or f"{_unknown(name, self)} PrivateFrame has no {name!r}.")
+        raise NotOffered(ADVICE.get(name) or self._unknown(name))
+
+    def _unknown(self, name: str) -> str:
+        if hasattr(pd.DataFrame, name):
+            return (
+                f"DataFrame.{name} has no private counterpart in this version. See dir(p) for what there is."
+            )
+        return str(unknown_column(name, self._columns))
 
     def __setitem__(self, key: object, value: object) -> NoReturn:
         raise Refused("a tracked frame is not changed in place. Write p = p.assign(name='expression').")
@@ -352,10 +364,6 @@ def _local(name: str, caller: Any) -> object:
         if name in scope:
             return scope[name]
     raise KeyError(name)
-
-
-def _unknown(name: str, frame: PrivateFrame) -> str:
-    return "" if not frame._columns else str(unknown_column(name, frame._columns))
 
 
 def _escape(value: object) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Callable, Hashable, Iterable, Mapping
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final, cast
 
 import numpy as np
@@ -362,24 +361,16 @@ class Releases:
         if isinstance(bins, str):
             raise BadValue(f"bins={bins!r} would look at the data. Give a number of bins or a list of edges.")
         if isinstance(bins, int | np.integer):
-            pair = self._bounds(expr, name, bounds)
-            if pair.lower == pair.upper:
-                raise BadValue(
-                    f"the bounds of {name!r} coincide, so they have no bins. Give a list of edges."
-                )
-            return tuple(float(e) for e in np.linspace(*pair, _validate.positive_int(bins, "bins") + 1))
+            number = _validate.positive_int(bins, "bins")
+            return _validate.even_edges(self._bounds(expr, name, bounds), number, repr(name))
         if isinstance(bins, pd.Series | pd.DataFrame) or not isinstance(bins, Iterable):
             raise BadType("bins must be a number of bins or a list of public edges.")
-        listed = list(bins)
-        edges = [
-            float(e) if isinstance(e, float) and np.isinf(e) else _validate.real(e, f"an edge of {name!r}")
-            for e in listed
-        ]
-        if len(edges) < 2 or any(a >= b for a, b in pairwise(edges)):
-            raise BadValue(f"the edges of {name!r} must be at least two increasing numbers.")
-        shown = str(edges) if len(edges) <= 12 else f"{len(edges)} edges from {edges[0]:g} to {edges[-1]:g}"
+        edges = _validate.edges(bins, repr(name))
+        shown = (
+            str(list(edges)) if len(edges) <= 12 else f"{len(edges)} edges from {edges[0]:g} to {edges[-1]:g}"
+        )
         self._session.ledger.declare("bins", f"{name!r}: {shown}", str(expr))
-        return tuple(edges)
+        return edges
 
     def argmax(
         self, column: Any, *, keys: Any = None, epsilon: float | None = None, fresh: bool = False

@@ -10,6 +10,7 @@ from collections.abc import Hashable, Iterable
 from decimal import Decimal
 from fractions import Fraction
 from functools import lru_cache
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,6 +22,7 @@ MIN_EPSILON = Fraction(1, 2**50)
 MAX_EPSILON = Fraction(2**10)
 # A width below this has no power-of-two grid inside the range of normal doubles.
 MIN_WIDTH = 2.0**-900
+MAX_BINS = 2**24
 
 
 class Bounds(NamedTuple):
@@ -120,6 +122,30 @@ def bounds(value: object, what: str) -> Bounds:
     return Bounds(lower, upper)
 
 
+def edges(values: Iterable[object], what: str) -> tuple[float, ...]:
+    """At least two increasing numbers, of which the outer ones may be infinite."""
+    found = tuple(
+        float(v) if isinstance(v, float) and math.isinf(v) else real(v, f"an edge of {what}") for v in values
+    )
+    if len(found) < 2 or any(a >= b for a, b in pairwise(found)):
+        raise BadValue(f"the edges of {what} must be at least two increasing numbers.")
+    return found
+
+
+def even_edges(pair: Bounds, number: int, what: str) -> tuple[float, ...]:
+    """The edges of ``number`` equally wide bins between two bounds, as ``np.linspace`` has them."""
+    if number > MAX_BINS:
+        raise BadValue(f"{number} bins are more than 2**24, the most that are supported.")
+    with np.errstate(over="ignore", invalid="ignore"):
+        found = tuple(map(float, np.linspace(*pair, number + 1)))
+    if not all(a < b for a, b in pairwise(found)):
+        raise BadValue(
+            f"the bounds of {what}, ({pair.lower:g}, {pair.upper:g}), cannot be divided into {number} bins of "
+            "different doubles. Give a list of edges."
+        )
+    return found
+
+
 def choice(value: object, name: str, options: Iterable[str]) -> str:
     known = list(options)
     if not isinstance(value, str):
@@ -134,7 +160,10 @@ def column_name(name: Any, known: Iterable[Hashable]) -> Hashable:
     if callable(name):
         raise BadType("a column is given by its name, not by a function: a function could see the data.")
     if isinstance(name, list | dict | set | np.ndarray):
-        raise BadType(f"one column by name is expected here, not a {type(name).__name__}.")
+        raise BadType(
+            f"one column by name is expected here, not a {type(name).__name__}. For several, select them first: "
+            "p[['x', 'y']].mean()."
+        )
     names = list(known)
     try:
         hits = [k for k in names if k is name or (type(k) is type(name) and k == name) or k == name]

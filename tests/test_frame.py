@@ -10,12 +10,14 @@ import pandas as pd
 import pytest
 
 import dpframe
-from dpframe import BadType, BadValue, LineageError, MissingBounds, NotOffered, Refused, UnknownColumn
+from dpframe import BadType, BadValue, MissingBounds, UnknownColumn
 from dpframe.engines.pandas import PandasEngine
 
 N = 400
 BOUNDS = {"age": (0, 110), "cost": (0, 1000), "score": (-5, 5), "stay": (0, 60)}
-EXACT = 40  # at this price noise of a count is zero but once in 10**17, and sums of N rows are as good as exact
+EXACT = (
+    40  # at this price noise of a count is zero but once in 10**17, and sums of N rows are as good as exact
+)
 
 
 def visits():
@@ -71,7 +73,7 @@ CONDITIONS = {
     "arithmetic": ("cost / age > 20 + score", lambda d: d["cost"] / d["age"] > 20 + d["score"]),
     "two columns": ("cost < age", lambda d: d["cost"] < d["age"]),
     "strings": ("state.str.lower() == 'ny'", lambda d: d["state"].str.lower() == "ny"),
-    "starts with": ("state.str.startswith('N')", lambda d: d["state"].str.startswith("N", na=False)),
+    "starts with": ("state.str.startswith('N')", lambda d: d["state"].str.startswith("N")),
     "dates": ("when >= '2024-07-01'", lambda d: d["when"] >= "2024-07-01"),
     "parts of dates": ("when.dt.month == 3", lambda d: d["when"].dt.month == 3),
     "nulls": ("cost.isna()", lambda d: d["cost"].isna()),
@@ -175,7 +177,10 @@ def test_assigned_column_has_pandas_values_and_derived_bounds(df, p, name):
 
 @pytest.mark.parametrize("op", BINARY)
 def test_operators_agree_with_pandas_both_ways(df, p, op):
-    pairs = [(op(p["cost"], 7), op(df["cost"], 7)), (op(p["cost"], p["age"] + 1), op(df["cost"], df["age"] + 1))]
+    pairs = [
+        (op(p["cost"], 7), op(df["cost"], 7)),
+        (op(p["cost"], p["age"] + 1), op(df["cost"], df["age"] + 1)),
+    ]
     if op is not operator.mod:
         pairs.append((op(7, p["age"] + 1), op(7, df["age"] + 1)))
     for ours, theirs in pairs:
@@ -281,3 +286,39 @@ def test_dates_compare_with_dates_of_any_type(df, p):
     for value in (day, day.date(), pd.Timestamp(day), np.datetime64(day), "2024-07-01"):
         assert p[p["when"] < value].count(epsilon=EXACT) == (df["when"] < day).sum()
     assert p[pd.Timestamp(day) > p["when"]].count(epsilon=EXACT) == (df["when"] < day).sum()
+
+
+# Nothing is read ----------------------------------------------------------------------------------------------
+
+
+def test_no_person_wise_verb_and_no_plan_reads_data(p, monkeypatch):
+    def forbidden(*_):
+        pytest.fail("the data was read")
+
+    monkeypatch.setattr(PandasEngine, "column", forbidden)
+    monkeypatch.setattr(PandasEngine, "reduce", forbidden)
+    for text, mask in CONDITIONS.values():
+        p.query(text)
+        p[mask(p)]
+    for ours, _, _ in COLUMNS.values():
+        p.assign(new=ours)
+    q = p.rename(columns={"age": "years"}).drop(columns="when").dropna()[["years", "cost", "score"]]
+    q = q.fillna(0).clip(0, 50).astype(float).isin([1])
+    with pytest.warns(UserWarning, match="does nothing"):
+        q = q.sort_values("years")
+    repr(q), q._repr_html_(), q.columns, dir(q), "years" in q, p.cut("age", [0, 50, 110])
+    groups = p.explain.groupby(["state", "smoker"], keys={"state": ["CA"]})
+    for plan in (
+        p.explain.count(),
+        p.explain.mean("age"),
+        p.explain.histogram("age"),
+        p.explain.argmax("state", keys=["CA"]),
+        p.explain.counts({"a": "age > 3", "b": p["smoker"]}),
+        p.explain[["age", "cost"]].var(),
+        groups.agg(n=("age", "size"), m=("cost", "mean")),
+    ):
+        assert isinstance(plan, dpframe.Plan)
+        repr(plan), plan._repr_html_(), plan.error(n=100)
+    assert p.budget.spent == 0
+    with pytest.raises(pytest.fail.Exception):
+        p.count()

@@ -478,8 +478,8 @@ def expressions(x: Column) -> list[Expr]:
     found += [ex.compare("==", x, x), ex.is_in(x, [three, None]), ex.map_dict(x, {three: "q", None: "n"})]
     found += [ex.map_dict(x, {three: 1})]
     if x.kind in ("number", "bool"):
-        found += [ex.arithmetic(op, x, ex.constant(k)) for op in ex._ARITHMETIC for k in (3, 0, -0.5)]
-        found += [ex.arithmetic(op, x, x) for op in ex._ARITHMETIC]
+        found += [ex.arithmetic(op, x, ex.constant(k)) for op in ex.ARITHMETIC for k in (3, 0, -0.5)]
+        found += [ex.arithmetic(op, x, x) for op in ex.ARITHMETIC]
         found += [ex.negate(x), ex.absolute(x), ex.round_to(x, 1), ex.cut(x, [0, 1, 3.5])]
         found += [ex.cast(x, to) for to in (int, float, bool)]
         found += [ex.cast(ex.cast(x, int), str)]
@@ -490,7 +490,7 @@ def expressions(x: Column) -> list[Expr]:
         found += [ex.str_part(x, "contains", "a"), ex.str_part(x, "get", 0), ex.cast(x, str)]
         found += [ex.compare("==", ex.str_part(x, "upper"), x)]
     if x.kind == "time":
-        found += [ex.date_part(x, p) for p in ex._DATES]
+        found += [ex.date_part(x, p) for p in ex.DATES]
     return [*found, ex.fill(x, True if x.kind == "bool" else three)]
 
 

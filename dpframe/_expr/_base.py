@@ -1,0 +1,172 @@
+"""The base of every expression, and its two leaves: a column and a constant."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import dataclass, field, fields
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from dpframe._errors import BadExpression
+from dpframe._expr._kinds import Kind, is_whole, kind_of, kind_of_value, zone_of
+from dpframe._expr._ranges import Interval, outward
+
+# What is known about a column's values; None when nothing is.
+Lookup = Callable[["Column"], Interval]
+
+# A tree may share branches (x + x of x + x), so its size is bounded as well as its depth.
+MAX_DEPTH = 100
+MAX_SIZE = 20_000
+# No integer dtype reaches beyond this, so integer columns are finite even when no bounds are declared.
+INTEGERS = (-(2.0**64), 2.0**64)
+
+
+@dataclass(frozen=True, slots=True)
+class Expr:
+    """A function of one row. A predicate that is never null, unless the class says otherwise."""
+
+    depth: int = field(init=False, compare=False, repr=False, default=1)
+    size: int = field(init=False, compare=False, repr=False, default=1)
+
+    def __post_init__(self) -> None:
+        below = self.children
+        object.__setattr__(self, "depth", 1 + max((c.depth for c in below), default=0))
+        object.__setattr__(self, "size", 1 + sum(c.size for c in below))
+        if self.depth > MAX_DEPTH or self.size > MAX_SIZE:
+            raise BadExpression(
+                "the expression is nested too deeply. Split it into several columns or filters."
+            )
+
+    @property
+    def kind(self) -> Kind:
+        return "bool"
+
+    @property
+    def nullable(self) -> bool:
+        """Can the value be null, as far as dtypes and constants tell?"""
+        return False
+
+    @property
+    def integral(self) -> bool:
+        """Is every finite value provably an integer?"""
+        return self.kind == "bool"
+
+    @property
+    def tz(self) -> str | None:
+        """The time zone of a time expression; None is naive."""
+        return None
+
+    @property
+    def children(self) -> tuple[Expr, ...]:
+        found = (getattr(self, f.name) for f in fields(self))
+        return tuple(c for c in found if isinstance(c, Expr))
+
+    def columns(self) -> frozenset[Column]:
+        return frozenset[Column]().union(*(c.columns() for c in self.children))
+
+    def interval(self, lookup: Lookup) -> Interval:
+        """A closed interval that holds every value, from what `lookup` says of the columns."""
+        return (0.0, 1.0) if self.kind == "bool" else None
+
+    def bounds(self, declared: Mapping[int, tuple[float, float]]) -> Interval:
+        """A closed interval that holds every value, if the columns are clipped to their declared bounds."""
+        return self.interval(lambda column: declared.get(column.position))
+
+    @property
+    def finite(self) -> bool:
+        """Provably neither infinite nor NaN, whatever the columns hold."""
+        return not self.nullable and self.interval(lambda c: INTEGERS if c.integral else None) is not None
+
+    def to_json(self) -> Any:
+        body = {f.name: as_json(getattr(self, f.name)) for f in fields(self) if f.compare}
+        return {"node": type(self).__name__, **body}
+
+
+def as_json(value: object) -> Any:
+    if isinstance(value, Expr):
+        return value.to_json()
+    return [as_json(v) for v in value] if isinstance(value, tuple) else value
+
+
+@dataclass(frozen=True, slots=True)
+class Column(Expr):
+    """A root column. Its position identifies it: names change, and 1, 1.0 and True are one name to a dict."""
+
+    position: int = 0
+    name: Hashable = None
+    kind: Kind = "other"
+    nullable: bool = True
+    integral: bool = False
+    tz: str | None = None
+
+    @classmethod
+    def of(cls, position: int, name: Hashable, dtype: Any) -> Column:
+        """The column with everything that its dtype tells."""
+        kind = kind_of(dtype)
+        plain = isinstance(dtype, np.dtype) and dtype.kind in "biu"
+        whole = kind == "bool" or (kind == "number" and is_whole(dtype))
+        return cls(position, name, kind, nullable=not plain, integral=whole, tz=zone_of(dtype))
+
+    def columns(self) -> frozenset[Column]:
+        return frozenset({self})
+
+    def interval(self, lookup: Lookup) -> Interval:
+        if self.kind == "bool":
+            return (0.0, 1.0)
+        return lookup(self) if self.kind == "number" else None
+
+    def to_json(self) -> Any:
+        return {"column": str(self.name), "position": self.position}
+
+    def __str__(self) -> str:
+        name = str(self.name)
+        return name if name.isidentifier() else f"`{name}`"
+
+
+@dataclass(frozen=True, slots=True)
+class Constant(Expr):
+    """A public literal. 1, 1.0, True and -0.0 differ, because the tag says the type."""
+
+    value: Any = field(compare=False, default=None)
+    tag: str = field(init=False, default="")
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "tag", f"{type(self.value).__name__}:{self.value!r}")
+
+    @property
+    def kind(self) -> Kind:
+        return kind_of_value(self.value)
+
+    @property
+    def nullable(self) -> bool:
+        return self.value is None
+
+    @property
+    def integral(self) -> bool:
+        return isinstance(self.value, int) or (isinstance(self.value, float) and self.value.is_integer())
+
+    @property
+    def tz(self) -> str | None:
+        zone = self.value.tz if isinstance(self.value, pd.Timestamp) else None
+        return None if zone is None else str(zone)
+
+    def interval(self, lookup: Lookup) -> Interval:
+        if self.kind in ("number", "bool") and math.isfinite(self.value):
+            return outward(Fraction(self.value), Fraction(self.value))
+        return None
+
+    def to_json(self) -> Any:
+        v = self.value
+        plain = isinstance(v, bool | int | str) or v is None or (isinstance(v, float) and math.isfinite(v))
+        return {type(v).__name__: v if plain else str(v)}
+
+    def __str__(self) -> str:
+        return repr(str(self.value)) if isinstance(self.value, pd.Timestamp) else repr(self.value)
+
+
+def as_double(value: Constant) -> float:
+    return float(value.value)

@@ -1,0 +1,375 @@
+"""How expressions are made: constants are normalised, kinds are checked, and what cannot be meant is refused."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Mapping
+from datetime import date
+from itertools import pairwise
+from typing import Any, Literal
+from typing import cast as typed
+
+import numpy as np
+import pandas as pd
+
+from dpframe._errors import BadType, BadValue
+from dpframe._expr._base import Constant, Expr, as_double
+from dpframe._expr._kinds import CASTS, DTYPES
+from dpframe._expr._nodes import (
+    And,
+    Arithmetic,
+    Cast,
+    Clip,
+    Compare,
+    Cut,
+    DatePart,
+    Fill,
+    IsIn,
+    IsNull,
+    MapDict,
+    Not,
+    Or,
+    Round,
+    StrPart,
+    Unary,
+)
+from dpframe._expr._parts import DATE_NAMES, DATES, TEXT
+from dpframe._expr._ranges import ARITHMETIC
+
+# What may list public values; a Series or a frame may be people's data.
+COLLECTIONS = (list, tuple, set, frozenset, range, np.ndarray, pd.Index)
+# A comparison with its sides exchanged.
+_FLIP = {"==": "==", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
+
+# ---- constants --------------------------------------------------------------------------------------------
+
+
+def constant(value: object, *, null: bool = False) -> Constant:
+    """A public scalar, normalised: numpy scalars to Python's, dates to Timestamps, every null to None."""
+    if isinstance(value, Constant):
+        value = value.value
+    if isinstance(value, np.generic) and not isinstance(value, np.datetime64 | np.timedelta64):
+        value = float(value) if isinstance(value, np.longdouble) else value.item()
+    if isinstance(value, date | np.datetime64):
+        value = pd.Timestamp(value)
+    for plain in (int, float):  # released numbers are subclasses; as constants they are what they show
+        if isinstance(value, plain) and not isinstance(value, bool):
+            value = plain(value)
+    if value is None or value is pd.NA or value is pd.NaT or (isinstance(value, float) and math.isnan(value)):
+        if null:
+            return Constant(None)
+        raise BadValue(
+            "a null constant has no meaning here. Ask with isna() or notna(), or fill with fillna(constant)."
+        )
+    if type(value) is int and value.bit_length() > 1000:
+        raise BadValue("an integer constant of more than 1000 bits is not supported.")
+    if type(value) in (bool, int, float, str, pd.Timestamp):
+        return Constant(value)
+    if isinstance(value, pd.Interval) and isinstance(value.left, int | float):
+        return Constant(value)
+    if isinstance(value, pd.Series | pd.DataFrame):
+        raise BadType(
+            "a Series or DataFrame could be people's data, not a public constant. Give plain Python values."
+        )
+    raise BadType(
+        f"a constant must be a number, a string, a bool or a timestamp, not {type(value).__name__}. "
+        "Only public constants and this row's own columns can stand in an expression."
+    )
+
+
+def listed(values: object, what: str = "isin") -> list[Any]:
+    """The members of a public collection."""
+    if isinstance(values, pd.Series | pd.DataFrame):
+        raise BadType(
+            f"{what} needs public values, and a {type(values).__name__} could be people's data. "
+            "If the values are public, write list(...)."
+        )
+    if isinstance(values, np.ndarray) and values.ndim != 1:
+        raise BadType(f"{what} needs a flat list of values, not an array of {values.ndim} dimensions.")
+    if isinstance(values, COLLECTIONS):
+        return list(typed(Iterable[Any], values))
+    raise BadType(f"{what} needs a list of public values, such as ['a', 'b'], not {type(values).__name__}.")
+
+
+def _moment(c: Constant, x: Expr) -> Constant:
+    """A constant as it compares with the time expression `x`: dates may be given as strings."""
+    value = c.value
+    if isinstance(value, str):
+        try:
+            value = pd.Timestamp(value)
+        except (ValueError, TypeError, OverflowError):
+            raise BadValue(f"{value!r} is no date. Write it as '2024-01-31' or '2024-01-31 12:00'.") from None
+        if pd.isna(value):
+            raise BadValue(f"{c.value!r} is no date. Ask for nulls with isna().")
+        if value.tz is None and x.tz is not None:  # pandas reads such a string in the column's zone
+            value = value.tz_localize(x.tz, ambiguous=True, nonexistent="shift_forward")
+    if isinstance(value, pd.Timestamp) and (value.tz is None) != (x.tz is None):
+        have, want = (
+            ("no time zone", f"the zone {x.tz}") if value.tz is None else (f"the zone {value.tz}", "none")
+        )
+        raise BadType(f"{value} has {have}, and {x} has {want}. Give both a zone, or neither.")
+    return Constant(value)
+
+
+def _describe(x: Expr) -> str:
+    return f"{x} ({x.kind})"
+
+
+def _match(x: Expr, value: object, *, null: bool = False) -> Constant:
+    """A constant that a cell of `x` could be equal to."""
+    c = constant(value, null=null)
+    if c.value is None or x.kind == "label":
+        return c
+    if x.kind == "time" and c.kind in ("time", "text"):
+        return _moment(c, x)
+    same = x.kind == c.kind or {x.kind, c.kind} == {"number", "bool"}
+    if x.kind == "other" or not same:
+        raise BadType(f"{_describe(x)} can never equal {_describe(c)}. {_advice(x)}")
+    return c
+
+
+def _advice(x: Expr) -> str:
+    return {
+        "number": "Give a number.",
+        "bool": "Give True or False.",
+        "text": "Give a string in quotes.",
+        "label": "Such a column has equality, isin, isna, map and string parts only.",
+        "time": "Give a date such as '2024-01-31'.",
+        "other": "Such a column has isna() and notna() only.",
+    }[x.kind]
+
+
+def _numeric(x: Expr, what: str) -> None:
+    if x.kind not in ("number", "bool"):
+        raise BadType(f"{what} needs numbers, and {_describe(x)} is none. {_hint(x)}")
+
+
+def _hint(x: Expr) -> str:
+    if x.kind == "time":
+        return "Take a part of it, such as .dt.year."
+    if x.kind in ("text", "label"):
+        return "Take .str.len(), map it to numbers with a dict, or convert it before opening the session."
+    return "Convert the column before opening the session."
+
+
+def _boolean(x: Expr, what: str) -> None:
+    if x.kind != "bool":
+        raise BadType(
+            f"{what} needs conditions (true or false), and {_describe(x)} is none. Compare it with something."
+        )
+
+
+# ---- constructors: one per operation ----------------------------------------------------------------------
+
+
+def arithmetic(op: str, left: Expr, right: Expr) -> Expr:
+    if op not in ARITHMETIC:
+        raise BadValue(f"unknown operator {op!r}. Use one of {', '.join(ARITHMETIC)}.")
+    _numeric(left, op)
+    _numeric(right, op)
+    return Arithmetic(op, left, right)
+
+
+def negate(x: Expr) -> Expr:
+    _numeric(x, "-")
+    return Unary(x, "-")
+
+
+def absolute(x: Expr) -> Expr:
+    _numeric(x, "abs")
+    return Unary(x, "abs")
+
+
+def round_to(x: Expr, digits: object = 0) -> Expr:
+    _numeric(x, "round")
+    n = constant(digits).value
+    if type(n) is not int or not -300 <= n <= 300:
+        raise BadValue(f"round needs a whole number of digits, such as 2, not {digits!r}.")
+    return x if x.integral and n >= 0 else Round(x, n)
+
+
+def compare(op: str, left: Expr, right: Expr) -> Expr:
+    if op not in _FLIP:
+        raise BadValue(f"unknown comparison {op!r}. Use one of {', '.join(_FLIP)}.")
+    if isinstance(left, Constant) and not isinstance(right, Constant):
+        return compare(_FLIP[op], right, left)
+    for side in (left, right):
+        if side.kind == "other":
+            raise BadType(f"{_describe(side)} cannot be compared. {_advice(side)}")
+    if isinstance(right, Constant):
+        right = _match(left, right)
+    elif left.kind == right.kind == "time":
+        if (left.tz is None) != (right.tz is None):
+            raise BadType(
+                f"one of {left} and {right} has a time zone, the other has none. Give both one, or neither."
+            )
+    elif not ({left.kind, right.kind} <= {"number", "bool"} or {left.kind, right.kind} <= {"text", "label"}):
+        raise BadType(f"{_describe(left)} can never equal {_describe(right)}. Compare columns of one kind.")
+    if op not in ("==", "!=") and "label" in (left.kind, right.kind):
+        raise BadType(
+            f"{_describe(left)} {op} {_describe(right)}: labels have no order that their dtype guarantees. "
+            "Use == or isin, or convert the column before opening the session."
+        )
+    return Compare(op, left, right)
+
+
+def logical_and(left: Expr, right: Expr) -> Expr:
+    _boolean(left, "and")
+    _boolean(right, "and")
+    return And(left, right)
+
+
+def logical_or(left: Expr, right: Expr) -> Expr:
+    _boolean(left, "or")
+    _boolean(right, "or")
+    return Or(left, right)
+
+
+def logical_not(x: Expr) -> Expr:
+    _boolean(x, "not")
+    return Not(x)
+
+
+def is_in(x: Expr, values: object) -> Expr:
+    """Membership in a public list; the order and repeats of the list do not matter, so they are not kept."""
+    found = {c.tag: c for c in (_match(x, v, null=True) for v in listed(values))}
+    if x.kind == "other" and any(c.value is not None for c in found.values()):
+        raise BadType(f"isin does not work on {_describe(x)}. {_advice(x)}")
+    return IsIn(x, tuple(found[tag] for tag in sorted(found)))
+
+
+def between(x: Expr, lower: object, upper: object, inclusive: str = "both") -> Expr:
+    if inclusive not in ("both", "neither", "left", "right"):
+        raise BadValue(f"inclusive must be 'both', 'neither', 'left' or 'right', not {inclusive!r}.")
+    low, high = (v if isinstance(v, Expr) else constant(v) for v in (lower, upper))
+    above = ">=" if inclusive in ("both", "left") else ">"
+    below = "<=" if inclusive in ("both", "right") else "<"
+    return And(compare(above, x, low), compare(below, x, high))
+
+
+def is_null(x: Expr) -> Expr:
+    return IsNull(x)
+
+
+def not_null(x: Expr) -> Expr:
+    return Not(IsNull(x))
+
+
+def fill(x: Expr, value: object) -> Expr:
+    c = _match(x, value)
+    if {x.kind, c.kind} == {"number", "bool"} or x.kind == "other":
+        raise BadType(f"nulls of {_describe(x)} cannot be filled with {_describe(c)}. {_advice(x)}")
+    return Fill(x, c) if x.nullable else x
+
+
+def clip(x: Expr, lower: object = None, upper: object = None) -> Expr:
+    if x.kind != "number":
+        raise BadType(f"clip needs numbers, and {_describe(x)} is none. {_hint(x)}")
+    ends = [None if v is None else constant(v) for v in (lower, upper)]
+    for c in ends:
+        if c is not None and c.kind != "number":
+            raise BadType(f"clip needs numbers as its limits, not {_describe(c)}.")
+    low, high = ends
+    if low is not None and high is not None and low.value > high.value:
+        raise BadValue(f"clip limits are reversed: ({low}, {high}).")
+    return Clip(x, low, high) if low is not None or high is not None else x
+
+
+def cast(x: Expr, to: object) -> Expr:
+    """``astype``; conversions that could fail on a value are refused by dtype."""
+    name = to.__name__ if isinstance(to, type) else str(to)
+    name = DTYPES.get(name.lower(), name.lower())
+    if name not in CASTS:
+        raise BadValue(f"astype goes to float, int, bool or str, not {name}.")
+    numeric = x.kind in ("number", "bool")
+    ok = numeric if name != "str" else x.kind in ("text", "label") or (numeric and x.integral)
+    if not ok:
+        advice = (
+            "Round it and cast it to int first."
+            if x.kind == "number"
+            else "Convert it before opening the session."
+        )
+        raise BadType(f"{_describe(x)} cannot become {name} without looking at its values. {advice}")
+    same = x.kind == CASTS[name] and (name != "int" or x.integral) and name != "float"
+    return x if same else Cast(x, typed(Literal["float", "int", "bool", "str"], name))
+
+
+def cut(x: Expr, edges: object, labels: object = None, right: object = True) -> Expr:
+    _numeric(x, "cut")
+    if isinstance(edges, int | np.integer):
+        raise BadType("a number of bins would look at the data. Give the edges, such as [0, 18, 65, 110].")
+    found = [constant(e) for e in listed(edges, "cut")]
+    if len(found) < 2 or any(c.kind != "number" for c in found):
+        raise BadValue("cut needs at least two edges, all of them numbers, such as [0, 18, 65, 110].")
+    points = tuple(as_double(c) for c in found)
+    if any(a >= b for a, b in pairwise(points)):
+        raise BadValue("the edges of cut must increase.")
+    if not isinstance(right, bool | np.bool_):
+        raise BadType(f"right must be True or False, not {right!r}.")
+    names = None if labels is None else tuple(constant(v) for v in _labels(labels))
+    if names is not None and (len(names) != len(points) - 1 or len({c.tag for c in names}) < len(names)):
+        raise BadValue(f"cut needs {len(points) - 1} different labels, one per interval, not {len(names)}.")
+    return Cut(x, points, names, bool(right))
+
+
+def _labels(labels: object) -> list[Any]:
+    if isinstance(labels, bool):
+        raise BadType("cut needs labels as a list, such as ['young', 'old'], or range(n) for numbers.")
+    return listed(labels, "labels")
+
+
+def map_dict(x: Expr, mapping: object) -> Expr:
+    if not isinstance(mapping, Mapping) or not mapping:
+        raise BadType(f"map needs a public dict that is not empty, not {type(mapping).__name__}.")
+    keys = tuple(_match(x, k, null=True) for k in mapping)
+    values = tuple(constant(v, null=True) for v in mapping.values())
+    if x.kind == "other":
+        raise BadType(f"map does not work on {_describe(x)}. {_advice(x)}")
+    return MapDict(x, keys, values)
+
+
+def str_part(x: Expr, method: str, *args: object, **options: object) -> Expr:
+    """``x.str.method(*args, **options)`` for the methods that read one string at a time."""
+    if x.kind not in ("text", "label"):
+        raise BadType(f".str needs strings, and {_describe(x)} is none.")
+    if method not in TEXT:
+        raise BadValue(f".str.{method} is not offered. Use one of {', '.join(sorted(TEXT))}.")
+    parameters = TEXT[method][1]
+    if method == "replace" and options.get("regex", False) is False:
+        options.pop("regex", None)
+    unknown = [k for k in options if k not in [p[0] for p in parameters]]
+    if unknown or len(args) > len(parameters):
+        raise BadValue(f".str.{method} takes ({', '.join(p[0] for p in parameters)}) here, nothing else.")
+    given = dict(zip((p[0] for p in parameters), args, strict=False)) | options
+    found = []
+    for name, types, default in parameters:
+        c = constant(given.get(name, default), null=True) if given.get(name, default) is not ... else None
+        if c is None or type(c.value) not in types:
+            raise BadType(f".str.{method} needs {name} as {' or '.join(t.__name__ for t in types)}.")
+        found.append(c)
+    _check_text(method, [c.value for c in found])
+    return StrPart(x, method, tuple(found))
+
+
+def _check_text(method: str, values: list[Any]) -> None:
+    if method == "contains" and values[2]:
+        try:
+            re.compile(values[0])
+        except (re.error, OverflowError, RecursionError):
+            raise BadValue(
+                f"{values[0]!r} is no regular expression. For plain text, give regex=False."
+            ) from None
+    if method == "slice" and values[2] == 0:
+        raise BadValue("the step of a slice cannot be 0.")
+    if method == "zfill" and values[0] > 10_000:
+        raise BadValue("zfill is limited to a width of 10000.")
+
+
+def date_part(x: Expr, part: str) -> Expr:
+    if x.kind != "time":
+        raise BadType(f".dt needs timestamps, and {_describe(x)} is none.")
+    name = DATE_NAMES.get(part, part)
+    if name not in DATES:
+        raise BadValue(f".dt.{part} is not offered. Use one of {', '.join(sorted(DATES))}.")
+    return DatePart(x, name)

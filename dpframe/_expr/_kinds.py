@@ -1,0 +1,102 @@
+"""Kinds: what can be done with a column or a constant, from its dtype or type alone."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+
+Kind = Literal["number", "bool", "text", "label", "time", "other"]
+
+# What astype goes to, with the kind of the result; and other names of the same.
+CASTS: dict[str, Kind] = {"float": "number", "int": "number", "bool": "bool", "str": "text"}
+DTYPES = {"float64": "float", "int64": "int", "boolean": "bool", "string": "str"}
+
+_MASKED = (
+    *(pd.Int8Dtype, pd.Int16Dtype, pd.Int32Dtype, pd.Int64Dtype, pd.Float32Dtype, pd.Float64Dtype),
+    *(pd.UInt8Dtype, pd.UInt16Dtype, pd.UInt32Dtype, pd.UInt64Dtype),
+)
+_NUMPY: dict[str, Kind] = {
+    "b": "bool",
+    "i": "number",
+    "u": "number",
+    "f": "number",
+    "M": "time",
+    "O": "label",
+}
+
+
+def kind_of(dtype: Any) -> Kind:
+    """What can be done with a column, from its dtype alone."""
+    if isinstance(dtype, np.dtype):
+        return _NUMPY.get(dtype.kind, "other")
+    if isinstance(dtype, pd.SparseDtype):
+        return kind_of(dtype.subtype)
+    if isinstance(dtype, pd.CategoricalDtype):
+        return (
+            "text" if dtype.categories is not None and kind_of(dtype.categories.dtype) == "text" else "label"
+        )
+    if isinstance(dtype, pd.StringDtype):
+        return "text"
+    if isinstance(dtype, pd.BooleanDtype):
+        return "bool"
+    if isinstance(dtype, pd.DatetimeTZDtype):
+        return _kind_of_zoned(zone_of(dtype))
+    if isinstance(dtype, pd.ArrowDtype):
+        return _kind_of_arrow(dtype.pyarrow_dtype)
+    return "number" if isinstance(dtype, _MASKED) else "other"
+
+
+def _kind_of_zoned(zone: str | None) -> Kind:
+    """Zones without a name (a dateutil file) cannot be written down, so their columns have null tests only."""
+    try:
+        pd.Timestamp(0, tz=zone)
+    except (ValueError, KeyError, TypeError, OSError):
+        return "other"
+    return "time"
+
+
+def _kind_of_arrow(dtype: Any) -> Kind:
+    types: Any = import_module("pyarrow.types")  # there is such a dtype, so pyarrow is there
+    if types.is_dictionary(dtype):
+        return "text" if _kind_of_arrow(dtype.value_type) == "text" else "label"
+    if types.is_boolean(dtype):
+        return "bool"
+    if types.is_integer(dtype) or types.is_floating(dtype) or types.is_decimal(dtype):
+        return "number"
+    if types.is_timestamp(dtype) or types.is_date(dtype):
+        return _kind_of_zoned(getattr(dtype, "tz", None))
+    view = getattr(types, "is_string_view", lambda _: False)
+    return "text" if types.is_string(dtype) or types.is_large_string(dtype) or view(dtype) else "other"
+
+
+def is_whole(dtype: Any) -> bool:
+    """Does a number dtype hold integers only?"""
+    if isinstance(dtype, pd.SparseDtype):
+        return is_whole(np.dtype(dtype.subtype)) and not pd.isna(dtype.fill_value)
+    if isinstance(dtype, pd.ArrowDtype):
+        types: Any = import_module("pyarrow.types")
+        return bool(types.is_integer(dtype.pyarrow_dtype))
+    return getattr(dtype, "kind", "") in ("i", "u")
+
+
+def zone_of(dtype: Any) -> str | None:
+    if isinstance(dtype, pd.ArrowDtype):
+        zone: Any = getattr(dtype.pyarrow_dtype, "tz", None)
+        return None if zone is None else str(zone)
+    return str(dtype.tz) if isinstance(dtype, pd.DatetimeTZDtype) else None
+
+
+def kind_of_value(value: object) -> Kind:
+    """The kind of a normalised constant."""
+    if isinstance(value, bool):
+        return "bool"
+    if isinstance(value, int | float):
+        return "number"
+    if isinstance(value, str):
+        return "text"
+    if isinstance(value, pd.Timestamp):
+        return "time"
+    return "label" if isinstance(value, pd.Interval) else "other"

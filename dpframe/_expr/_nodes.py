@@ -1,0 +1,403 @@
+"""The operations: what each one is called, whether it can be null, and how bounds travel through it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+
+from dpframe._expr._base import INTEGERS, Constant, Expr, Lookup, as_double, as_json
+from dpframe._expr._kinds import CASTS, Kind
+from dpframe._expr._parts import DATES, TEXT
+from dpframe._expr._ranges import ARITHMETIC, Interval
+
+
+@dataclass(frozen=True, slots=True)
+class Arithmetic(Expr):
+    """``left op right`` in float64, bools as 0 and 1; a null operand or a NaN result is null."""
+
+    op: str
+    left: Expr
+    right: Expr
+
+    @property
+    def kind(self) -> Kind:
+        return "number"
+
+    @property
+    def nullable(self) -> bool:
+        # Finite operands of + - * may overflow to inf, but never to NaN.
+        return self.op not in ("+", "-", "*") or not (self.left.finite and self.right.finite)
+
+    @property
+    def integral(self) -> bool:
+        return self.op in ("+", "-", "*") and self.left.integral and self.right.integral
+
+    def interval(self, lookup: Lookup) -> Interval:
+        a, b = self.left.interval(lookup), self.right.interval(lookup)
+        return None if a is None or b is None else ARITHMETIC[self.op](a, b)
+
+    def __str__(self) -> str:
+        return f"{_part(self.left)} {self.op} {_part(self.right)}"
+
+
+@dataclass(frozen=True, slots=True)
+class _Same(Expr):
+    """A node whose value is of the kind of its operand, and null with it."""
+
+    x: Expr
+
+    @property
+    def kind(self) -> Kind:
+        return self.x.kind
+
+    @property
+    def nullable(self) -> bool:
+        return self.x.nullable
+
+    @property
+    def integral(self) -> bool:
+        return self.x.integral
+
+    @property
+    def tz(self) -> str | None:
+        return self.x.tz
+
+
+@dataclass(frozen=True, slots=True)
+class Unary(_Same):
+    """``-x`` or ``abs(x)``, in float64."""
+
+    op: str
+
+    @property
+    def kind(self) -> Kind:
+        return "number"
+
+    def interval(self, lookup: Lookup) -> Interval:
+        a = self.x.interval(lookup)
+        if a is None or self.op == "-":
+            return a and (-a[1], -a[0])
+        low, high = sorted((abs(a[0]), abs(a[1])))
+        return (0.0 if a[0] <= 0 <= a[1] else low, high)
+
+    def __str__(self) -> str:
+        return f"-{_owner(self.x)}" if self.op == "-" else f"{_owner(self.x)}.abs()"
+
+
+@dataclass(frozen=True, slots=True)
+class Round(_Same):
+    """``x.round(digits)``: half to even, as numpy scales and rounds."""
+
+    digits: int
+
+    @property
+    def integral(self) -> bool:
+        return self.digits <= 0 or self.x.integral
+
+    def interval(self, lookup: Lookup) -> Interval:
+        a = self.x.interval(lookup)
+        if a is None:
+            return None
+        with np.errstate(all="ignore"):  # scaling, rounding and unscaling are each monotone, so ends suffice
+            low, high = (float(np.round(np.float64(v), self.digits)) for v in a)
+        return (low, high) if math.isfinite(low) and math.isfinite(high) else None
+
+    def __str__(self) -> str:
+        return f"{_owner(self.x)}.round({self.digits})"
+
+
+@dataclass(frozen=True, slots=True)
+class Compare(Expr):
+    """``left op right``. With a null on either side it is False, except that != is True."""
+
+    op: str
+    left: Expr
+    right: Expr
+
+    def __str__(self) -> str:
+        return f"{_part(self.left)} {self.op} {_part(self.right)}"
+
+
+@dataclass(frozen=True, slots=True)
+class And(Expr):
+    """Both are true; null counts as False."""
+
+    left: Expr
+    right: Expr
+
+    def __str__(self) -> str:
+        return f"{_part(self.left)} & {_part(self.right)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Or(Expr):
+    """At least one is true; null counts as False."""
+
+    left: Expr
+    right: Expr
+
+    def __str__(self) -> str:
+        return f"{_part(self.left)} | {_part(self.right)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Not(Expr):
+    """The plain negation of a two-valued answer: the negation of null is True."""
+
+    x: Expr
+
+    def __str__(self) -> str:
+        return f"~{_part(self.x)}"
+
+
+@dataclass(frozen=True, slots=True)
+class IsIn(Expr):
+    """Equal to one of the values; a null cell only if a null is listed."""
+
+    x: Expr
+    values: tuple[Constant, ...]
+
+    def __str__(self) -> str:
+        return f"{_owner(self.x)}.isin([{_listing(self.values)}])"
+
+
+@dataclass(frozen=True, slots=True)
+class IsNull(Expr):
+    """None, NaN, NA, NaT and Arrow's null are one thing."""
+
+    x: Expr
+
+    def __str__(self) -> str:
+        return f"{_owner(self.x)}.isna()"
+
+
+@dataclass(frozen=True, slots=True)
+class Fill(_Same):
+    """Null cells become the constant."""
+
+    value: Constant
+
+    @property
+    def nullable(self) -> bool:
+        return False
+
+    @property
+    def integral(self) -> bool:
+        return self.x.integral and self.value.integral
+
+    def interval(self, lookup: Lookup) -> Interval:
+        a, b = self.x.interval(lookup), self.value.interval(lookup)
+        return None if a is None or b is None else (min(a[0], b[0]), max(a[1], b[1]))
+
+    @property
+    def finite(self) -> bool:
+        return self.interval(lambda c: INTEGERS if c.integral else None) is not None
+
+    def __str__(self) -> str:
+        return f"{_owner(self.x)}.fillna({self.value})"
+
+
+@dataclass(frozen=True, slots=True)
+class Clip(_Same):
+    """Values are moved into [lower, upper]; null stays null (other clips turn NaN into a bound)."""
+
+    lower: Constant | None
+    upper: Constant | None
+
+    @property
+    def integral(self) -> bool:
+        return self.x.integral and all(c is None or c.integral for c in (self.lower, self.upper))
+
+    def interval(self, lookup: Lookup) -> Interval:
+        low, high = self.x.interval(lookup) or (-math.inf, math.inf)
+        floor = -math.inf if self.lower is None else as_double(self.lower)
+        ceiling = math.inf if self.upper is None else as_double(self.upper)
+        low, high = (min(max(v, floor), ceiling) for v in (low, high))
+        return (low, high) if math.isfinite(low) and math.isfinite(high) else None
+
+    def __str__(self) -> str:
+        return f"{_owner(self.x)}.clip({self.lower}, {self.upper})"
+
+
+@dataclass(frozen=True, slots=True)
+class Cast(_Same):
+    """``astype``: int truncates towards zero, and what has no counterpart (inf as int) is null."""
+
+    to: Literal["float", "int", "bool", "str"]
+
+    @property
+    def kind(self) -> Kind:
+        return CASTS[self.to]
+
+    @property
+    def nullable(self) -> bool:
+        return self.x.nullable or (self.to == "int" and not self.x.finite)
+
+    @property
+    def integral(self) -> bool:
+        return self.to in ("int", "bool") or self.x.integral
+
+    def interval(self, lookup: Lookup) -> Interval:
+        a = self.x.interval(lookup)
+        if self.to == "bool":
+            return (0.0, 1.0)
+        return a and ((float(math.trunc(a[0])), float(math.trunc(a[1]))) if self.to == "int" else a)
+
+    def __str__(self) -> str:
+        return f"{_owner(self.x)}.astype({self.to!r})"
+
+
+@dataclass(frozen=True, slots=True)
+class Cut(Expr):
+    """``pd.cut`` with given edges: a label per interval, null outside."""
+
+    x: Expr
+    edges: tuple[float, ...]
+    labels: tuple[Constant, ...] | None
+    right: bool
+
+    @property
+    def kind(self) -> Kind:
+        return "label"
+
+    @property
+    def nullable(self) -> bool:
+        return True
+
+    @property
+    def categories(self) -> tuple[Any, ...]:
+        """The labels, or the very intervals that pandas would make of the edges; public, as the edges are."""
+        if self.labels is not None:
+            return tuple(c.value for c in self.labels)
+        empty: Any = pd.cut(np.array([], dtype=float), list(self.edges), right=self.right)
+        return tuple(empty.categories)
+
+    def to_json(self) -> Any:
+        edges = [e if math.isfinite(e) else str(e) for e in self.edges]
+        return {
+            "node": "Cut",
+            "x": as_json(self.x),
+            "edges": edges,
+            "labels": as_json(self.labels),
+            "right": self.right,
+        }
+
+    def __str__(self) -> str:
+        labels = "" if self.labels is None else f", labels=[{_listing(self.labels)}]"
+        return f"cut({self.x}, {list(self.edges)}{labels}, right={self.right})"
+
+
+@dataclass(frozen=True, slots=True)
+class MapDict(Expr):
+    """``Series.map`` with a public dict: what is not in it becomes null."""
+
+    x: Expr
+    keys: tuple[Constant, ...]
+    values: tuple[Constant, ...]
+
+    @property
+    def kind(self) -> Kind:
+        kinds = {v.kind for v in self.values if v.value is not None}
+        if kinds == {"number", "bool"}:
+            return "number"
+        if len(kinds) != 1 or len({v.tz for v in self.values if v.value is not None}) > 1:
+            return "label"
+        return kinds.pop()
+
+    @property
+    def nullable(self) -> bool:
+        return True
+
+    @property
+    def integral(self) -> bool:
+        return self.kind in ("number", "bool") and all(v.integral for v in self.values if v.value is not None)
+
+    @property
+    def tz(self) -> str | None:
+        return next((v.tz for v in self.values), None) if self.kind == "time" else None
+
+    def interval(self, lookup: Lookup) -> Interval:
+        if self.kind not in ("number", "bool"):
+            return None
+        found = [v.interval(lookup) for v in self.values if v.value is not None]
+        known = [f for f in found if f is not None]
+        return (min(f[0] for f in known), max(f[1] for f in known)) if len(known) == len(found) else None
+
+    def __str__(self) -> str:
+        pairs = [f"{k}: {v}" for k, v in zip(self.keys[:5], self.values[:5], strict=True)]
+        return f"{_owner(self.x)}.map({{{', '.join(pairs)}{', ...' if len(self.keys) > 5 else ''}}})"
+
+
+@dataclass(frozen=True, slots=True)
+class StrPart(Expr):
+    """``x.str.method(args)``. Cells that are no strings give null."""
+
+    x: Expr
+    method: str
+    args: tuple[Constant, ...] = ()
+
+    @property
+    def kind(self) -> Kind:
+        return TEXT[self.method][0]
+
+    @property
+    def nullable(self) -> bool:
+        # As pandas' own string dtype has it: a yes-or-no question about a null string is answered with no.
+        return self.kind != "bool" or self.x.kind != "text"
+
+    @property
+    def integral(self) -> bool:
+        return self.kind in ("number", "bool")
+
+    def __str__(self) -> str:
+        return f"{_owner(self.x)}.str.{self.method}({', '.join(map(str, self.args))})"
+
+
+@dataclass(frozen=True, slots=True)
+class DatePart(Expr):
+    """``x.dt.part``, in the local time of the column."""
+
+    x: Expr
+    part: str
+
+    @property
+    def kind(self) -> Kind:
+        return DATES[self.part][0]
+
+    @property
+    def nullable(self) -> bool:
+        return self.x.nullable
+
+    @property
+    def integral(self) -> bool:
+        return self.kind == "number"
+
+    @property
+    def tz(self) -> str | None:
+        return self.x.tz if self.part == "normalize" else None
+
+    def interval(self, lookup: Lookup) -> Interval:
+        return DATES[self.part][1]
+
+    def __str__(self) -> str:
+        return f"{_owner(self.x)}.dt.{self.part}" + ("()" if DATES[self.part][0] != "number" else "")
+
+
+def _part(x: Expr) -> str:
+    """The text of an operand: in parentheses when it is an operation of two sides itself."""
+    return f"({x})" if isinstance(x, Arithmetic | Compare | And | Or) else str(x)
+
+
+def _owner(x: Expr) -> str:
+    """The text of what a method is called on: a sign in front would belong to the result."""
+    text = _part(x)
+    return f"({text})" if text[0] in "-~" else text
+
+
+def _listing(values: Sequence[Constant]) -> str:
+    return ", ".join(map(str, values[:5])) + (", ..." if len(values) > 5 else "")

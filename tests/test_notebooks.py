@@ -1,0 +1,82 @@
+"""The notebooks run from top to bottom, and the committed ones carry their outputs and pictures."""
+
+from __future__ import annotations
+
+import shutil
+import warnings
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+with warnings.catch_warnings():  # their imports warn of their own future
+    warnings.simplefilter("ignore")
+    import nbformat
+    from nbclient import NotebookClient
+    from nbclient.exceptions import CellExecutionError
+
+ROOT = Path(__file__).parent.parent
+NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
+
+# Jupyter's own warnings (transport, event loops) are not ours to fix.
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+
+def read(path: Path) -> Any:
+    return nbformat.read(path, as_version=4)
+
+
+def outputs(notebook: Any) -> list[Any]:
+    return [o for cell in notebook.cells if cell.cell_type == "code" for o in cell.outputs]
+
+
+def run(path: Path, folder: Path) -> Any:
+    """The notebook, executed as a copy in an empty folder."""
+    copy = folder / path.name
+    shutil.copy(path, copy)
+    notebook = read(copy)
+    client = NotebookClient(
+        notebook, timeout=120, kernel_name="python3", resources={"metadata": {"path": str(folder)}}
+    )
+    client.execute()
+    return notebook
+
+
+def test_there_are_the_two_notebooks() -> None:
+    assert [n.name for n in NOTEBOOKS] == ["01-quickstart.ipynb", "02-replacing-groupby.ipynb"]
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda p: p.name)
+def test_the_notebook_runs_and_gives_the_kinds_of_output_that_were_committed(
+    path: Path, tmp_path: Path
+) -> None:
+    again, committed = outputs(run(path, tmp_path)), outputs(read(path))
+    assert [o.output_type for o in again] == [o.output_type for o in committed]
+    assert [sorted(o.get("data", {})) for o in again] == [sorted(o.get("data", {})) for o in committed]
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda p: p.name)
+def test_the_committed_notebook_has_outputs_and_pictures(path: Path) -> None:
+    notebook = read(path)
+    nbformat.validate(notebook)
+    code = [cell for cell in notebook.cells if cell.cell_type == "code"]
+    assert [cell.execution_count for cell in code] == list(range(1, len(code) + 1))
+    found = outputs(notebook)
+    assert not [o for o in found if o.output_type == "error" or o.get("name") == "stderr"]
+    assert sum("image/png" in o.get("data", {}) for o in found) >= 1
+    assert any("border-radius" in o.get("data", {}).get("text/html", "") for o in found), "no budget meter"
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda p: p.name)
+def test_no_output_names_a_path_of_somebodys_machine(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    assert not [place for place in ("/tmp", "/home/", "/root/", "/work/", "/Users/") if place in text]
+
+
+def test_a_notebook_that_raises_is_noticed(tmp_path: Path) -> None:
+    broken = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell("undefined")])
+    source = tmp_path / "source"
+    source.mkdir()
+    nbformat.write(broken, source / "broken.ipynb")
+    with pytest.raises(CellExecutionError, match="undefined"):
+        run(source / "broken.ipynb", tmp_path)

@@ -1,0 +1,262 @@
+"""Estimates and receipts: an answer knows its plan and its interval for as long as it is the answer that was given."""
+
+from __future__ import annotations
+
+import copy
+import json
+import math
+import pickle
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import dpframe
+from dpframe import BadValue
+from dpframe._release import FloatEstimate, IntEstimate
+
+STATES = ["NY", "CA", "WA"]
+SECRET = "a-cell-that-nobody-may-see"
+
+
+@pytest.fixture
+def df():
+    return pd.DataFrame(
+        {
+            "age": [31, 47, 66, 80, 12, 55, 70, 41],
+            "cost": [120.5, None, 80.25, 900.0, 15.0, 60.0, 30.0, 123456.789],
+            "state": ["CA", "NY", "CA", SECRET, None, "NY", "CA", "CA"],
+        }
+    )
+
+
+@pytest.fixture
+def p(df):
+    return df.dp.open(100, bounds={"age": (0, 110), "cost": (0, 1000)}, keys={"state": STATES})
+
+
+ANSWERS = {
+    "series": lambda p: p.groupby("state")["cost"].mean(),
+    "sizes": lambda p: p.groupby("state").size(),
+    "table": lambda p: p.groupby("state").agg(n=("age", "size"), m=("cost", "mean")),
+    "counts": lambda p: p.counts({"a": "age > 50", "b": "age > 20"}),
+    "means": lambda p: p[["age", "cost"]].mean(),
+    "histogram": lambda p: p.histogram("age", bins=[0, 50, 110]),
+    "value_counts": lambda p: p.value_counts("state"),
+    "two columns": lambda p: p.assign(old="age > 50").groupby(["state", "old"]).size(),
+}
+
+
+# Estimates ----------------------------------------------------------------------------------------------------
+
+
+def test_scalar_is_a_number_with_plan_cost_and_interval(p):
+    answer = p.mean("age", epsilon=0.5)
+    assert isinstance(answer, FloatEstimate)
+    assert isinstance(answer, float)
+    assert isinstance(answer, dpframe.Estimate)
+    assert answer.cost.epsilon == answer.plan.loss.epsilon == 0.5
+    low, high = answer.interval()
+    assert low <= answer <= high
+    wide = answer.interval(0.999)
+    assert wide[0] <= low
+    assert high <= wide[1]
+    assert isinstance(p.count(), IntEstimate)
+    assert isinstance(p.sum("age"), IntEstimate)
+    assert isinstance(p.sum("cost"), FloatEstimate)
+
+
+def test_arithmetic_gives_plain_numbers(p):
+    answer = p.count(epsilon=50)
+    assert type(answer + 1) is int
+    assert type(answer / 1000) is float
+    assert type(p.mean("age") * 2) is float
+    assert answer == 8
+    assert hash(answer) == hash(8)
+    assert list(range(10))[answer] == 8
+
+
+@pytest.mark.parametrize("level", [0, 1, -0.1, 95, float("nan")])
+def test_level_of_an_interval_lies_between_0_and_1(p, level):
+    for ask in (p.count(), p.groupby("state").size().dp):
+        with pytest.raises(ValueError, match="level"):
+            ask.interval(level)
+    with pytest.raises(TypeError):
+        p.count().interval("95%")
+
+
+def test_repr_is_short_and_formats_as_a_number(p):
+    answer = p.mean("age", epsilon=5)
+    assert re.fullmatch(r"-?\d+(\.\d+)? ± \d+(\.\d+)?", repr(answer))
+    assert f"{answer:.1f}" == f"{float(answer):.1f}"
+    assert str(p.count(epsilon=60)) == "8 ± 0"
+    assert json.dumps({"n": p.count(epsilon=60)}) == '{"n": 8}'
+    assert "95 % interval" in answer._repr_html_()
+
+
+def test_repr_of_a_hopeless_estimate_is_short_too():
+    p = pd.DataFrame({"x": [1.0]}).dp.open(1)
+    for answer in (
+        p.sum("x", bounds=(0, 1e300), epsilon=1e-6),
+        p.mean("x", bounds=(-1e300, 1e300), epsilon=1e-6),
+        p.count(epsilon=2**-40),
+        p.var("x", bounds=(0, 1e-200), epsilon=1e-6),
+    ):
+        assert len(repr(answer)) < 60
+        assert all(math.isfinite(end) for end in answer.interval())
+
+
+@pytest.mark.parametrize("make", [pickle.dumps, copy.deepcopy, copy.copy])
+def test_estimate_survives_pickle_and_copy_without_raw_data(p, make):
+    for answer in (p.mean("cost"), p.count()):
+        made = make(answer)
+        twin = pickle.loads(made) if isinstance(made, bytes) else made
+        assert (twin, type(twin), twin.plan) == (answer, type(answer), answer.plan)
+        assert twin.interval(0.9) == answer.interval(0.9)
+        if isinstance(made, bytes):
+            assert SECRET.encode() not in made
+            assert np.float64(123456.789).tobytes() not in made
+
+
+def test_estimate_in_pandas_is_a_plain_number(p):
+    series = pd.Series([p.mean("age"), p.mean("cost")])
+    assert series.dtype == float
+    assert isinstance(series.sum(), float)
+
+
+def test_released_number_can_stand_in_the_next_question(p):
+    middle = p.mean("age", epsilon=20)
+    n = p.count(epsilon=20)
+    for q in (
+        p.query("age > @middle and age > @n"),
+        p[(p["age"] > middle) & (p["age"] > n)],
+        p[p["age"].between(middle, 200)],
+    ):
+        assert 0 <= q.count(epsilon=15) <= 8
+
+
+# Receipts -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("ask", ANSWERS)
+def test_answer_knows_its_plan_cost_and_intervals(p, ask):
+    answer = ANSWERS[ask](p)
+    assert answer.dp.plan == ANSWERS[ask](p.explain)
+    assert answer.dp.cost.epsilon == 5
+    interval = answer.dp.interval(0.9)
+    pd.testing.assert_index_equal(interval.index, answer.index)
+    if isinstance(answer, pd.DataFrame):
+        assert list(interval.columns) == [(c, side) for c in answer for side in ("lower", "upper")]
+        for column in answer:
+            assert (interval[column]["lower"] <= answer[column]).all()
+            assert (answer[column] <= interval[column]["upper"]).all()
+    else:
+        assert list(interval.columns) == ["lower", "upper"]
+        assert ((interval["lower"] <= answer) & (answer <= interval["upper"])).all()
+    assert "epsilon 5" in repr(answer.dp)
+
+
+@pytest.mark.parametrize("ask", ANSWERS)
+def test_receipt_is_one_json_string_in_attrs_without_raw_data(p, ask):
+    answer = ANSWERS[ask](p)
+    assert list(answer.attrs) == ["dpframe_receipt"]
+    text = answer.attrs["dpframe_receipt"]
+    assert type(text) is str
+    assert {"plan", "raw", "seal"} <= set(json.loads(text))
+    assert SECRET not in text
+    assert "123456" not in text
+
+
+CHANGES = {
+    "values": lambda a: a / 1000,
+    "one value": lambda a: (
+        (a.isetitem(0, a.iloc[::-1, 0].to_numpy()) or a)
+        if isinstance(a, pd.DataFrame)
+        else a.mask(np.arange(len(a)) == 0, 99)
+    ),
+    "rounded up": lambda a: a + 1,
+    "dtype": lambda a: a.astype("float32"),
+    "order": lambda a: a.iloc[::-1],
+    "fewer": lambda a: a.iloc[:-1],
+    "more": lambda a: pd.concat([a, a]).pipe(lambda b: (b.attrs.update(a.attrs), b)[1]),
+    "index": lambda a: a.set_axis(range(len(a))),
+    "index name": lambda a: a.rename_axis(index=["other"] * a.index.nlevels),
+    "name": lambda a: (
+        a.rename(columns={a.columns[0]: "other"}) if isinstance(a, pd.DataFrame) else a.rename("other")
+    ),
+}
+
+
+@pytest.mark.parametrize("ask", ANSWERS)
+@pytest.mark.parametrize("change", CHANGES)
+def test_receipt_is_refused_after_a_change(p, ask, change):
+    answer = CHANGES[change](ANSWERS[ask](p))
+    assert "dpframe_receipt" in answer.attrs
+    for use in (lambda: answer.dp.interval(), lambda: answer.dp.plan, lambda: answer.dp.cost):
+        with pytest.raises(BadValue, match="have changed since it was released"):
+            use()
+
+
+def test_receipt_is_refused_after_columns_trade_places(p):
+    table = ANSWERS["table"](p)
+    for changed in (table[["m", "n"]], table[["n"]]):
+        with pytest.raises(BadValue):
+            changed.dp.interval()
+    series = table["m"]
+    with pytest.raises(BadValue):
+        series.dp.interval()
+
+
+@pytest.mark.parametrize("ask", ANSWERS)
+def test_receipt_survives_copies_pickle_and_equal_values(p, ask):
+    answer = ANSWERS[ask](p)
+    for twin in (
+        answer.copy(),
+        answer.copy(deep=False),
+        copy.deepcopy(answer),
+        pickle.loads(pickle.dumps(answer)),
+        answer + 0,
+        answer.iloc[:],
+    ):
+        pd.testing.assert_frame_equal(twin.dp.interval(), answer.dp.interval())
+        assert twin.dp.plan == answer.dp.plan
+
+
+@pytest.mark.parametrize(
+    "ask", ["table", "series", "sizes", "means", "counts", "value_counts", "two columns"]
+)
+def test_receipt_survives_parquet(p, ask, tmp_path):
+    answer = ANSWERS[ask](p)
+    frame = answer if isinstance(answer, pd.DataFrame) else answer.to_frame("x")
+    frame.attrs = dict(answer.attrs)
+    frame.to_parquet(tmp_path / "answer.parquet")
+    back = pd.read_parquet(tmp_path / "answer.parquet")
+    assert back.attrs == answer.attrs
+    if isinstance(answer, pd.DataFrame):
+        pd.testing.assert_frame_equal(back.dp.interval(), answer.dp.interval())
+
+
+def test_receipt_of_one_answer_does_not_fit_another(p):
+    a, b = p.groupby("state").size(), p.groupby("state").size(epsilon=1)
+    b.attrs = dict(a.attrs)
+    with pytest.raises(BadValue):
+        b.dp.interval()
+
+
+def test_receipt_outlives_the_session(df):
+    p = df.dp.open(1, keys={"state": STATES})
+    answer = p.groupby("state").size()
+    p.close()
+    assert len(answer.dp.interval()) == 3
+
+
+def test_answer_alone_opens_no_budget_of_its_own(p):
+    answer = ANSWERS["table"](p)
+    assert not hasattr(answer.dp, "open")
+
+
+def test_value_counts_keeps_intervals_in_its_own_order(p):
+    counts = p.value_counts("state", epsilon=60)
+    interval = counts.dp.interval()
+    assert interval["lower"].tolist() == counts.tolist() == [4, 2, 0]

@@ -1,0 +1,200 @@
+"""What a tracked frame refuses: handing out rows, looking across people, data that is not tracked. All with advice."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from dpframe import BadType, BadValue, LineageError, MissingBounds, NotOffered, Refused, UnknownColumn
+from dpframe.datasets import BOUNDS, visits
+
+N = 50
+
+
+@pytest.fixture
+def df():
+    return visits(N)
+
+
+@pytest.fixture
+def p(df):
+    return df.dp.open(1000, bounds={**BOUNDS, "days": (0, 60)})
+
+
+# Refusals -----------------------------------------------------------------------------------------------------
+
+ROWS = {
+    "len": (lambda p: len(p), "p.count()"),
+    "len of a column": (lambda p: len(p["age"]), "p.count()"),
+    "iteration": (lambda p: list(p), "p.columns"),
+    "iteration over a column": (lambda p: list(p["age"]), "p.columns"),
+    "sum of Python": (lambda p: sum(p["age"]), "p.mean"),
+    "membership": (lambda p: 30 in p["age"], "release"),
+    "items": (lambda p: dict(p.items()), "release"),
+    "bool": (lambda p: bool(p["age"] > 30), "&, | and ~"),
+    "and": (lambda p: p["age"] > 30 and p["cost"] > 5, "&, | and ~"),
+    "chained comparison": (lambda p: 30 < p["age"] < 50, "&, | and ~"),
+    "if": (lambda p: 1 if p else 2, "p.count()"),
+    "np.asarray": (lambda p: np.asarray(p), "release"),
+    "np.array of a column": (lambda p: np.array(p["age"]), "release"),
+    "np.log": (lambda p: np.log(p["age"]), "release"),
+    "np.add.reduce": (lambda p: np.add.reduce(p["age"]), "release"),
+    "an array times a column": (lambda p: np.arange(N) * p["age"], "release"),
+    "pd.Series": (lambda p: pd.Series(p["age"]), "p.count()"),
+    "pd.DataFrame": (lambda p: pd.DataFrame(p), "release"),
+    "pd.DataFrame of columns": (lambda p: pd.DataFrame({"a": p["age"]}), "p."),
+    "float": (lambda p: p["age"].item(), "release"),
+    **{
+        verb: (lambda p, verb=verb: getattr(p, verb)(), "release")
+        for verb in [
+            "head",
+            "tail",
+            "to_numpy",
+            "to_dict",
+            "to_csv",
+            "to_parquet",
+            "to_pickle",
+            "itertuples",
+            "iterrows",
+        ]
+    },
+    **{
+        name: (lambda p, name=name: getattr(p, name), "release")
+        for name in ["values", "iloc", "loc", "T", "index"]
+    },
+    "shape": (lambda p: p.shape, "p.count()"),
+    "empty": (lambda p: p.empty, "p.count()"),
+    "column values": (lambda p: p["age"].values, "release"),
+    "column tolist": (lambda p: p["age"].tolist(), "release"),
+    "unique": (lambda p: p["state"].unique(), "value_counts"),
+}
+ACROSS = {
+    "apply": (lambda p: p.apply(lambda r: r), "expressions"),
+    "apply of a column": (lambda p: p["age"].apply(len), "expressions"),
+    "transform": (lambda p: p.transform("mean"), "expressions"),
+    "pipe": (lambda p: p.pipe(len), "f(p)"),
+    "median": (lambda p: p["age"].median(), "histogram"),
+    "quantile": (lambda p: p.quantile("age", 0.5), "histogram"),
+    "min": (lambda p: p["age"].min(), "histogram"),
+    "max": (lambda p: p.max(), "histogram"),
+    "mode": (lambda p: p["state"].mode(), "argmax"),
+    "idxmax": (lambda p: p["age"].idxmax(), "argmax"),
+    "describe": (lambda p: p.describe(), "mean"),
+    "rank": (lambda p: p["age"].rank(), "compares people"),
+    "shift": (lambda p: p.shift(), "neighbouring row"),
+    "ffill": (lambda p: p.ffill(), "fillna(constant)"),
+    "cumsum": (lambda p: p["age"].cumsum(), "groupby"),
+    "sample": (lambda p: p.sample(5), "not private"),
+    "nlargest": (lambda p: p.nlargest(3, "age"), "comparing people"),
+    "drop_duplicates": (lambda p: p.drop_duplicates(), "compares people"),
+    "merge": (lambda p: p.merge(pd.DataFrame()), "map"),
+    "prod": (lambda p: p["age"].prod(), "no price rule"),
+    "agg of the frame": (lambda p: p.agg("mean"), "no price rule"),
+    "plot": (lambda p: p.plot.bar(), "histogram"),
+    "corr": (lambda p: p.corr(), "not in this version"),
+    "a function in agg": (lambda p: p.groupby("smoker").agg(m=("age", max)), "function"),
+    "a function of groups": (lambda p: p.groupby("smoker").apply(len), "expressions"),
+    "groups one by one": (lambda p: list(p.groupby("smoker")), "release"),
+    "a mean in pd.col": (lambda p: p[pd.col("age") > pd.col("age").mean()], "Ask it first"),
+    "a mean in a new column": (lambda p: p.assign(z=pd.col("age") - pd.col("age").mean()), "Ask it first"),
+    "a mean in a query": (lambda p: p.query("age > age.mean()"), "across people"),
+    "a function in map": (lambda p: p["age"].map(abs), "dict"),
+    "a function as a column": (lambda p: p.mean(lambda q: q["age"]), "function"),
+    "a function to group by": (lambda p: p.groupby(lambda q: q), "function"),
+}
+RAW = {
+    "a raw mask": (lambda p, df: p[df["age"] > 30], "p[p['age'] > 30]"),
+    "a mask as an array": (lambda p, df: p[(df["age"] > 30).to_numpy()], "p[p['age'] > 30]"),
+    "a slice": (lambda p, df: p[:10], "p[p['age'] > 30]"),
+    "comparison with a raw column": (lambda p, df: p["age"] > df["cost"], "tracked"),
+    "a raw column on the left": (lambda p, df: df["age"] + p["cost"], "release"),
+    "assign of a raw column": (lambda p, df: p.assign(z=df["age"]), "tracked"),
+    "assign of an array": (lambda p, df: p.assign(z=np.arange(N)), "tracked"),
+    "isin of a raw column": (lambda p, df: p["age"].isin(df["age"]), "list(...)"),
+    "isin of a raw column, frame": (lambda p, df: p[["age"]].isin(df["age"]), "list(...)"),
+    "keys from a raw column": (lambda p, df: p.groupby("state", keys=df["state"]), "list(...)"),
+    "edges from a raw column": (lambda p, df: p.histogram("age", bins=df["age"]), "edges"),
+    "bounds from a raw column": (lambda p, df: p.mean("age", bounds=df["age"]), "pair"),
+    "a raw column as the column": (lambda p, df: p.mean(df["age"]), "name"),
+    "bins by number in cut": (lambda p, df: p.cut("age", 4), "edges"),
+    "bins that look": (lambda p, df: p.histogram("age", bins="auto"), "list of edges"),
+}
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_rows_are_not_handed_out_and_the_refusal_says_what_to_write(p, name):
+    act, advice = ROWS[name]
+    with pytest.raises((Refused, MissingBounds)) as caught:
+        act(p)
+    assert advice in str(caught.value)
+    assert p.budget.spent == 0
+
+
+@pytest.mark.parametrize("name", ACROSS)
+def test_what_looks_across_people_is_refused_with_advice(p, name):
+    act, advice = ACROSS[name]
+    with pytest.raises((Refused, BadType, BadValue)) as caught:
+        act(p)
+    assert advice in str(caught.value)
+    assert p.budget.spent == 0
+
+
+@pytest.mark.parametrize("name", RAW)
+def test_data_that_is_not_tracked_is_refused_with_advice(df, p, name):
+    act, advice = RAW[name]
+    with pytest.raises((Refused, BadType, BadValue)) as caught:
+        act(p, df)
+    assert advice in str(caught.value)
+    assert p.budget.spent == 0
+
+
+def test_columns_of_other_frames_and_other_selections_are_refused(df, p):
+    other = visits(N).dp.open(1)
+    old = p.query("age > 60")
+    for act in (
+        lambda: p[other["age"] > 3],
+        lambda: p["age"] + other["age"],
+        lambda: p.assign(z=other["age"]),
+        lambda: p.mean(other["age"]),
+        lambda: old[p["smoker"]],
+        lambda: old.assign(z=p["age"]),
+        lambda: old.counts({"a": p["smoker"]}),
+    ):
+        with pytest.raises(LineageError, match="another frame or to another selection"):
+            act()
+
+
+def test_tracked_frame_is_not_changed_in_place(p):
+    with pytest.raises(Refused, match="assign"):
+        p["new"] = 1
+    with pytest.raises(Refused, match="assign"):
+        p.age = 1
+    with pytest.raises(Refused, match="drop"):
+        del p["age"]
+
+
+def test_hasattr_is_false_for_what_pandas_has_and_dpframe_has_not(p):
+    assert not any(hasattr(p, name) for name in ("head", "iloc", "median", "nothing_like_it"))
+    with pytest.raises(NotOffered, match="Did you mean 'smoker'"):
+        p.smokers  # noqa: B018
+
+
+@pytest.mark.parametrize("typo", ["agee", "Age", "costs", "staet"])
+def test_mistyped_column_gets_a_suggestion_everywhere(p, typo):
+    for act in (
+        lambda: p[typo],
+        lambda: p[["age", typo]],
+        lambda: p.mean(typo),
+        lambda: p.query(f"{typo} > 3"),
+        lambda: p.groupby(typo),
+        lambda: p.groupby("smoker")[typo],
+        lambda: p.groupby("smoker").agg(m=(typo, "mean")),
+        lambda: p.groupby("smoker").agg(m=(typo, "size")),
+        lambda: p.drop(columns=typo),
+        lambda: p.fillna({typo: 1}),
+        lambda: p.assign(z=f"{typo} * 2"),
+        lambda: p.dropna(subset=[typo]),
+    ):
+        with pytest.raises(UnknownColumn, match="Did you mean"):
+            act()

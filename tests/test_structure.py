@@ -1,0 +1,278 @@
+"""The house itself: public names, imports that run downwards, one door to the data, one source of randomness."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import subprocess
+import sys
+from itertools import pairwise
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+import dpframe
+from dpframe._groupby import PrivateGroupBy
+from dpframe._private import PrivateFrame
+from dpframe._release import Answer
+
+HERE = Path(__file__).parent
+PACKAGE = Path(dpframe.__file__).parent
+MODULES = {
+    ".".join(("dpframe", *path.relative_to(PACKAGE).with_suffix("").parts)).removesuffix(".__init__"): path
+    for path in sorted(PACKAGE.rglob("*.py"))
+}
+TREES = {name: ast.parse(path.read_text()) for name, path in MODULES.items()}
+LINES = 430
+
+# Lowest first; modules of one line do not know each other.
+LAYERS = """
+_errors _identity _rewrite accounting.loss accounting.calibrate mechanisms._tables datasets
+_validate _expr _refusals mechanisms._sampling
+_query _parse engines._columns mechanisms.laplace
+_stats engines._buckets engines._evaluate mechanisms.gaussian mechanisms.noisy_max
+_aggregates engines.pandas
+_arrange
+_plan
+_ledger _column
+_session
+_release
+_groupby
+_releases
+_private
+_accessor
+__main__
+"""
+PACKAGES = {"dpframe", "dpframe.accounting", "dpframe.engines", "dpframe.mechanisms"}
+LEVEL = {f"dpframe.{name}": i for i, line in enumerate(LAYERS.split("\n")) for name in line.split()}
+
+
+def only_for_types(node):
+    return isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+
+
+def imports(tree):
+    """Every dpframe module that this one imports when it runs, also inside functions."""
+    if only_for_types(tree):
+        return
+    if isinstance(tree, ast.ImportFrom) and (tree.module or "").startswith("dpframe"):
+        for alias in tree.names:
+            full = f"{tree.module}.{alias.name}"
+            yield full if full in MODULES else tree.module
+    if isinstance(tree, ast.Import):
+        yield from (a.name for a in tree.names if a.name.startswith("dpframe"))
+    for child in ast.iter_child_nodes(tree):
+        yield from imports(child)
+
+
+def test_public_names_are_sorted_and_pinned():
+    assert dpframe.__all__ == sorted(dpframe.__all__)
+    assert set(dpframe.__all__) == {
+        "BadExpression",
+        "BadType",
+        "BadValue",
+        "BudgetError",
+        "BudgetExceeded",
+        "DPError",
+        "Estimate",
+        "LineageError",
+        "MissingBounds",
+        "MissingKeys",
+        "NoSession",
+        "NotOffered",
+        "Plan",
+        "PrivateFrame",
+        "Refused",
+        "SessionError",
+        "UnknownColumn",
+        "private",
+    }
+    for name in dpframe.__all__:
+        assert getattr(dpframe, name).__name__ == name
+    assert set(dpframe.__all__) <= set(dir(dpframe))
+    with pytest.raises(AttributeError, match="nothing"):
+        dpframe.nothing  # noqa: B018
+
+
+def test_every_module_has_its_place():
+    assert set(LEVEL) == set(MODULES) - PACKAGES
+
+
+@pytest.mark.parametrize("name", LEVEL)
+def test_imports_run_downwards_only(name):
+    for other in imports(TREES[name]):
+        if other == "dpframe":
+            assert name == "dpframe.__main__"
+        else:
+            assert LEVEL[other] < LEVEL[name], f"{name} imports {other}"
+
+
+def test_check_of_imports_sees_an_upward_one():
+    tree = ast.parse("def f():\n    from dpframe._accessor import private\n    from dpframe import _session")
+    assert set(imports(tree)) == {"dpframe._accessor", "dpframe._session"}
+
+
+def calls(tree, name):
+    found = []
+    for owner in ast.walk(tree):
+        if isinstance(owner, ast.FunctionDef):
+            for node in ast.walk(owner):
+                if (
+                    isinstance(node, ast.Call)
+                    and isinstance(node.func, ast.Attribute)
+                    and node.func.attr == name
+                ):
+                    found.append((owner.name, node))
+    return found
+
+
+@pytest.mark.parametrize("method", ["reduce", "debit"])
+def test_one_function_opens_the_door_and_pays(method):
+    """`reduce` hands out sums of the private frame and `debit` charges for them: both are called once."""
+    found = [(m, owner) for m, tree in TREES.items() for owner, _ in calls(tree, method)]
+    assert found == [("dpframe._session", "ask")]
+
+
+def test_debit_precedes_the_data_which_precedes_the_noise():
+    tree = TREES["dpframe._session"]
+    (_, debit), (_, reduce) = calls(tree, "debit")[0], calls(tree, "reduce")[0]
+    releases = [node for owner, node in calls(tree, "release") if owner == "ask"]
+    assert len(releases) == 1
+    order = [debit.lineno, reduce.lineno, releases[0].lineno]
+    assert all(a < b for a, b in pairwise(order))
+    ask = next(n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef) and n.name == "ask")
+    assert not any(isinstance(n, ast.Try) for n in ast.walk(ask))  # nothing there takes a debit back
+
+
+def test_noise_is_added_at_the_door_only():
+    """Apart from mechanisms themselves, `.release(...)` of a mechanism is called in Session.ask alone."""
+    found = {
+        (m, owner)
+        for m, tree in TREES.items()
+        for owner, node in calls(tree, "release")
+        if not m.startswith("dpframe.mechanisms")
+    }
+    assert found == {("dpframe._session", "ask")}
+
+
+RANDOM = ("os.urandom", "np.random", "numpy.random", "secrets", "SystemRandom", "getrandbits", "token_bytes")
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_one_module_reads_randomness(name):
+    used = set()
+    for node in ast.walk(TREES[name]):
+        if isinstance(node, ast.Attribute):
+            used.add(ast.unparse(node))
+        elif isinstance(node, ast.Import):
+            used |= {a.name for a in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            used |= {f"{node.module}.{a.name}" for a in node.names}
+    found = {u for u in used if u == "random" or u.startswith("random.") or any(r in u for r in RANDOM)}
+    allowed = {"dpframe.mechanisms._sampling": {"os.urandom"}}
+    if name == "dpframe.datasets":
+        assert all(u.startswith("np.random") for u in found)
+    else:
+        assert found <= allowed.get(name, set())
+
+
+def test_operating_system_is_asked_by_one_function():
+    tree = TREES["dpframe.mechanisms._sampling"]
+    assert [owner for owner, _ in calls(tree, "urandom")] == ["random_bytes"]
+
+
+@pytest.mark.parametrize(
+    "path", [*MODULES.values(), *sorted(HERE.rglob("*.py"))], ids=lambda p: str(p.relative_to(HERE.parent))
+)
+def test_file_fits_in_a_head(path):
+    assert len(path.read_text().splitlines()) <= LINES
+
+
+def public_methods():
+    df = pd.DataFrame({"x": [1]})
+    opened = df.dp.open(1)
+    for thing in (type(pd.DataFrame({"y": [1]}).dp), PrivateFrame, type(opened["x"]), PrivateGroupBy, Answer):
+        yield from ((thing, name) for name in dir(thing) if not name.startswith("_"))
+    for name in dpframe.__all__:
+        yield dpframe, name
+    for thing in (dpframe.Plan, dpframe.Estimate):
+        yield from (
+            (thing, name) for name, value in vars(thing).items() if callable(value) and name[0] != "_"
+        )
+
+
+@pytest.mark.parametrize(("owner", "name"), list(public_methods()), ids=lambda x: getattr(x, "__name__", x))
+def test_everything_public_has_a_docstring(owner, name):
+    thing = getattr(owner, name) if owner is dpframe else inspect.getattr_static(owner, name)
+    thing = getattr(thing, "__func__", thing)
+    assert (thing.__doc__ or "").strip(), f"{owner.__name__}.{name}"
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_every_module_says_what_it_is_for(name):
+    source = MODULES[name].read_text()
+    assert not source.strip() or ast.get_docstring(TREES[name])
+
+
+def test_importing_dpframe_loads_neither_scipy_nor_matplotlib_and_registers_dp():
+    code = (
+        "import sys, dpframe, pandas as pd\n"
+        "df = pd.DataFrame({'x': [1.0]})\n"
+        "assert hasattr(df, 'dp') and hasattr(df['x'], 'dp')\n"
+        "p = df.dp.open(1, 1e-6); p.mean('x', bounds=(0, 1)); p.count(epsilon=.1).interval(); df.dp.ledger\n"
+        "print([m for m in ('scipy', 'matplotlib', 'IPython', 'pyarrow.dataset') if m in sys.modules])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == "[]"
+
+
+# What every refusal on a frame says is the same for all cells -------------------------------------------------
+
+WRONG = [
+    lambda p: p.sum("text"),
+    lambda p: p.mean("number", bounds=(1, 0)),
+    lambda p: p.query("text > 5"),
+    lambda p: p.query("number == 'x'"),
+    lambda p: p.query("label < 3"),
+    lambda p: p.groupby("text", keys=[1]),
+    lambda p: p.groupby("label", keys=[[1]]),
+    lambda p: p["text"].astype(float),
+    lambda p: p["label"].astype(int),
+    lambda p: p["number"].astype("datetime64[ns]"),
+    lambda p: p["text"].cut([0, 1]),
+    lambda p: p["number"].map({"x": 1}),
+    lambda p: p["text"].fillna(0),
+    lambda p: p.histogram("label", bins=[0, 1]),
+    lambda p: p["text"].dt.year,
+    lambda p: p["number"].str.upper(),
+    lambda p: p.head(),
+    lambda p: list(p["text"]),
+    lambda p: p.count(epsilon=99),
+    lambda p: p.nothing,
+]
+
+
+@pytest.mark.parametrize("wrong", WRONG)
+def test_message_is_the_same_for_all_cells(wrong):
+    frame = pd.DataFrame(
+        {
+            "text": ["Sesame-Street-123", "x"],
+            "number": [987654.25, 2.0],
+            "label": pd.Series([["Sesame-Street-123"], 987654], dtype=object),
+        }
+    )
+    texts = []
+    for some in (frame, frame.iloc[:0], frame.iloc[::-1].reset_index(drop=True)):
+        with pytest.raises(dpframe.DPError) as caught:
+            wrong(some.dp.open(1))
+        error = caught.value
+        chain = []
+        while error is not None:
+            chain.append(str(error))
+            error = error.__cause__ or error.__context__
+        texts.append(chain)
+    assert texts[0] == texts[1] == texts[2]
+    assert not any(cell in text for text in texts[0] for cell in ("Sesame", "987654"))
