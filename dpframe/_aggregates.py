@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from dpframe.mechanisms._quantiles import COARSE
 from dpframe.mechanisms.gaussian import Gaussian
 from dpframe.mechanisms.laplace import Laplace
 
@@ -68,9 +69,9 @@ class Measured:
 
     def half_width(self, combination: dict[str, float], level: float) -> float:
         weights = self.weights(combination)
-        alone = np.flatnonzero(weights)
-        if len(alone) == 1:  # exact for the integers
-            return float(abs(weights[alone[0]]) * self.noise.quantile(level))
+        used = np.abs(weights[weights != 0])
+        if len(used) == 1 or (len(used) and self.noise.deviation < COARSE and np.ptp(used) == 0):
+            return float(used[0] * self.noise.quantile(level, len(used)))  # exact for the integers
         return self.noise.spread(level) * self.noise.deviation * math.hypot(*weights)
 
 

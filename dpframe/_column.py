@@ -125,6 +125,12 @@ class PrivateColumn(Unprinted):
     def __pow__(self, other: Any) -> PrivateColumn:
         return self._math("**", other)
 
+    def __rpow__(self, other: Any) -> PrivateColumn:
+        return self._math("**", other, True)
+
+    def __pos__(self) -> PrivateColumn:
+        return -(-self)
+
     def __neg__(self) -> PrivateColumn:
         return self._new(_expr.negate(self._expr))
 
@@ -163,6 +169,8 @@ class PrivateColumn(Unprinted):
     def __or__(self, other: Any) -> PrivateColumn:
         return self._new(_expr.logical_or(self._expr, self._other(other)))
 
+    __rand__, __ror__ = __and__, __or__
+
     def __invert__(self) -> PrivateColumn:
         return self._new(_expr.logical_not(self._expr))
 
@@ -177,8 +185,8 @@ class PrivateColumn(Unprinted):
         return self._new(_expr.is_in(self._expr, values))
 
     def between(self, left: Any, right: Any, inclusive: str = "both") -> PrivateColumn:
-        """Whether the cell lies between two constants."""
-        return self._new(_expr.between(self._expr, left, right, inclusive))
+        """Whether the cell lies between two others of its row, or between constants."""
+        return self._new(_expr.between(self._expr, self._other(left), self._other(right), inclusive))
 
     def isna(self) -> PrivateColumn:
         """Whether the cell is null: None, NaN, NA and NaT are one thing."""
@@ -301,6 +309,8 @@ class _Parts:
         )
 
     def __getitem__(self, key: Any) -> PrivateColumn:
-        if self._make is _expr.date_part or not isinstance(key, slice):
-            raise BadType("only .str[start:stop] takes brackets.")
+        if self._make is _expr.date_part:
+            raise BadType("only .str takes brackets.")
+        if not isinstance(key, slice):
+            return self._column._new(_expr.str_part(self._column._expr, "get", key))
         return self._column._new(_expr.str_part(self._column._expr, "slice", key.start, key.stop, key.step))

@@ -58,7 +58,8 @@ class PrivateGroupBy:
         fresh: bool = False,
     ) -> pd.Series[int]:
         """How many rows each group has, nulls included: an unnamed Series, as in pandas."""
-        return cast("pd.Series[int]", self._rows(None, locals()))
+        name = cast(Any, self._selected)[0] if self._single else None
+        return cast("pd.Series[int]", self._rows(name, locals()))
 
     def _rows(self, name: Hashable, given: Mapping[str, Any]) -> Any:
         index = self._index()
@@ -192,7 +193,7 @@ class PrivateGroupBy:
         column, aggregate = pair
         if not isinstance(aggregate, str):
             raise BadType(
-                "an aggregate is given by its name, not by a function: a function could see the data."
+                "an aggregate is one name such as 'mean', not a list, and not a function, which could see the data."
             )
         if aggregate not in NAMED:
             raise BadValue(f"no private aggregate {aggregate!r}. Those there are: {', '.join(NAMED)}.")

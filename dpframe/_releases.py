@@ -73,7 +73,7 @@ class Releases:
                 "For its values use value_counts or argmax; for dates histogram or groupby."
             )
         if isinstance(given, Mapping):
-            given = given.get(name)
+            given = self._by_column(given).get(name)
         if given is not None:
             pair = _validate.bounds(given, repr(name))
             self._session.ledger.declare("bounds", f"{name!r}: ({pair.lower:g}, {pair.upper:g})", str(expr))
@@ -87,6 +87,10 @@ class Releases:
                 "They are never inferred from the data; say what the values can be, not what they are."
             )
         return _validate.bounds(known, repr(name))
+
+    def _by_column(self, given: Mapping[Any, Any]) -> dict[Hashable, Any]:
+        known = [*self._columns, *self._session.leaves]
+        return {_validate.column_name(name, known): value for name, value in given.items()}
 
     def _keys(self, expr: Expr, name: Hashable, given: Any, verb: str) -> Keys:
         """The verb's own keys, the declared ones of a root column, or those an expression brings along."""
@@ -115,6 +119,10 @@ class Releases:
     ) -> Output:
         expr, label = self._named(column)
         pair = None if aggregate == "count" else self._bounds(expr, label, bounds)
+        if aggregate in ("var", "std") and pair and pair.upper - pair.lower > 2.0**500:
+            raise BadValue(
+                f"the bounds of {label!r} are too wide for a {aggregate}: squares must be doubles."
+            )
         if isinstance(ddof, bool) or ddof not in (0, 1):
             raise BadValue("ddof must be 0 or 1.")
         return Output(
@@ -404,6 +412,7 @@ class Releases:
         combinations. Columns with declared keys, cut columns and bools need none.
         """
         names = by if isinstance(by, list) else [by]
+        keys = self._by_column(keys) if isinstance(keys, Mapping) else keys
         if not names:
             raise BadValue("groupby needs at least one column.")
         if callable(by) and not isinstance(by, PrivateColumn):

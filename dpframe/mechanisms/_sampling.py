@@ -8,10 +8,9 @@ probability, provided that `random_bytes` returns independent uniform bits. Noth
   never the logarithm of a C library) with a proven bound on its error. Only when the answer lies outside that
   bound is it believed. Otherwise rigorous integer intervals for p and further bits of U decide.
 
-So a double never decides a doubtful case, and the answer is a function of U alone. There are no tables and no
-buffers; all that is kept of a law is a few constants. So the first draw at a scale costs little more than the
-next, threads share no randomness, and a forked child cannot repeat its parent. The proofs are in
-``docs/guarantees/sampling.md``.
+So a double never decides a doubtful case, and the answer is a function of U alone. No tables, no buffers: all that
+is kept of a law is a few constants, so the first draw at a scale costs little more than the next, threads share no
+randomness, and a forked child cannot repeat its parent. The proofs are in ``docs/guarantees/sampling.md``.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpframe._errors import BadValue
-from dpframe.mechanisms._tables import exp_interval, minus_log, minus_log_int, one_minus_exp_interval
+from dpframe.mechanisms._exp_log import exp_interval, minus_log, minus_log_int, one_minus_exp_interval
 
 Words = NDArray[np.uint64]
 Integers = NDArray[np.int64]
@@ -282,10 +281,9 @@ def _with_signs(x: Integers, words: Words) -> Integers:
 class _Split:
     """The same laws at scales above 2**24: N = 2**m H + Z for independent H and Z.
 
-    H is geometric at the rate ``2**m num/den``, which lies in [2**-24, 2**-23). Z is uniform on m bits and
-    survives with probability ``exp(-Z num/den)``. That is above ``1 - 2**m num/den``, so a uniform V of
-    `spare` bits that is at least ``2**m num/den`` says so without arithmetic. A `signed` N gets a sign; minus
-    zero is drawn anew.
+    H is geometric at the rate ``2**m num/den``, which lies in [2**-24, 2**-23). Z is uniform on m bits and survives
+    with probability ``exp(-Z num/den)``. That is above ``1 - 2**m num/den``, so a uniform V of `spare` bits that is
+    at least ``2**m num/den`` says so without arithmetic. A `signed` N gets a sign; minus zero is drawn anew.
     """
 
     num: int

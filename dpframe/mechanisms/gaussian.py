@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
 
+import numpy as np
 from numpy.typing import NDArray
 
 from dpframe.mechanisms import _sampling
-from dpframe.mechanisms.laplace import normal_quantile
+from dpframe.mechanisms._quantiles import COARSE, normal_quantile, sum_quantile
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,20 +47,13 @@ class Gaussian:
         """An upper bound on the standard deviation: sigma (same paper, corollary 9)."""
         return self.scale
 
-    def quantile(self, level: float) -> int:
-        """A t with P[|X| <= t] >= level: the tail is below the continuous one's, shifted by one step."""
+    def quantile(self, level: float, terms: int = 1) -> int:
+        """A t with P[|X| <= t] >= level, for the sum X of some such variables; the least if sigma is small."""
         sigma = self.scale
-        if sigma > 64:
-            return math.ceil(normal_quantile(level) * sigma + 0.5)
-        reach = math.ceil(40 * sigma) + 1
-        weights = [math.exp(-(x * x) / (2 * sigma * sigma)) for x in range(reach + 1)]
-        mass = 2 * math.fsum(weights) - weights[0]
-        inside = weights[0]
-        t = 0
-        while inside < level * mass and t < reach:
-            t += 1
-            inside += 2 * weights[t]
-        return t
+        if sigma > COARSE:  # the tail is below the continuous one's, shifted by one step
+            return math.ceil(normal_quantile(level) * sigma * math.sqrt(terms) + 0.5)
+        steps = np.arange(math.ceil(40 * sigma) + 2)
+        return sum_quantile(np.exp(-(steps**2) / (2 * sigma * sigma)), level, terms)
 
     @staticmethod
     def spread(level: float) -> float:

@@ -1,0 +1,381 @@
+"""Intervals over repeated releases: they cover what pandas computes on the clipped values, and are not too wide.
+
+A release is asked through its plan, on the integers that the engine makes of a frame with groups of 0 to
+50,000 rows; the noise of many releases is drawn at once. A coverage is too low when so few hits have a
+probability below 1e-8; at 95 % at least 94 % must be covered. Twins that must fail: noise larger than the plan
+says, and intervals a tenth too wide or with a side cut off.
+"""
+
+from __future__ import annotations
+
+from decimal import Decimal, localcontext
+from fractions import Fraction as F
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+from dpframe._aggregates import AGGREGATES, Measured
+from dpframe._expr import Column
+from dpframe._plan import Planned, Price, make_plan
+from dpframe._query import KeyBy, Output, Query, Unit, keys_for
+from dpframe._validate import Bounds
+from dpframe.engines.pandas import PandasEngine
+from dpframe.mechanisms.gaussian import Gaussian
+from dpframe.mechanisms.laplace import Laplace
+
+LEVELS = (0.5, 0.95, 0.99)
+SIZES = [0, 1, 2, 5, 30, 300, 50_000]
+DELTA = F(1, 10**6)
+SHAPES = ["uniform", "skewed", "at the ends", "at one end", "constant"]
+BOUNDS = Bounds(-2.0, 6.0)
+
+
+# Frames --------------------------------------------------------------------------------------------------------
+
+
+def values(shape: str, n: int, rng: Any) -> Any:
+    if shape == "uniform":
+        return rng.uniform(-3, 7, n)  # some beyond the bounds
+    if shape == "skewed":
+        return -2 + rng.exponential(0.6, n)
+    if shape == "at the ends":
+        return np.where(rng.random(n) < 0.5, -9.0, 9.0)
+    return np.full(n, 6.0 if shape == "at one end" else 1.3)
+
+
+RNG_SEED = 11  # of the data, which is no secret
+
+
+def grouped_frame(shape: str) -> pd.DataFrame:
+    """A group of each size; a tenth of x and some of k are null, h is whole and never null."""
+    rng = np.random.default_rng(RNG_SEED)
+    x = np.concatenate([values(shape, n, rng) for n in SIZES])
+    g = np.repeat(np.arange(len(SIZES)), SIZES)
+    k = pd.array(np.clip(np.rint(x), -2, 6).astype(int), dtype="Int64")
+    k[rng.random(len(x)) < 0.2] = pd.NA
+    frame = pd.DataFrame({"x": x, "k": k, "h": np.clip(np.rint(x), -2, 6).astype("int64"), "g": g})
+    frame.loc[rng.random(len(x)) < 0.1, "x"] = np.nan
+    return frame
+
+
+FRAMES = {shape: grouped_frame(shape) for shape in SHAPES}
+
+
+class Question(NamedTuple):
+    """Outputs as (column, aggregate); None is the rows."""
+
+    outputs: tuple[tuple[str | None, str], ...]
+    ddof: int = 1
+
+
+QUESTIONS = {
+    "size": Question(((None, "size"),)),
+    "count": Question((("x", "count"),)),
+    "count and size": Question((("x", "count"), (None, "size"))),
+    "sum": Question((("x", "sum"),)),
+    "sum of whole": Question((("h", "sum"),)),
+    "mean": Question((("x", "mean"),)),
+    "mean without nulls": Question((("h", "mean"),)),
+    "var": Question((("x", "var"),)),
+    "var, ddof 0": Question((("x", "var"),), 0),
+    "std": Question((("x", "std"),)),
+    "all of one": Question(tuple(("x", a) for a in ("count", "sum", "mean", "var", "std")) + ((None, "size"),)),
+    "whole, with rows": Question((("k", "count"), ("k", "sum"), ("k", "mean"), (None, "size"))),
+    "two columns": Question((("x", "mean"), ("k", "sum"), (None, "size"))),
+}
+
+
+def planned(question: Question, frame: pd.DataFrame, grouped: bool, unit: Unit, price: Price) -> tuple[Any, Planned]:
+    leaves = {n: Column.of(i, n, frame.dtypes.iloc[i]) for i, n in enumerate(frame)}
+    outputs = tuple(
+        Output(
+            f"{c} {a}",
+            a,
+            leaves[c] if c else None,
+            BOUNDS if a in ("sum", "mean", "var", "std") else None,
+            question.ddof if a in ("var", "std") else 1,
+        )
+        for c, a in question.outputs
+    )
+    by = (KeyBy(leaves["g"], keys_for(range(len(SIZES)), leaves["g"], "g")),) if grouped else ()
+    query = Query(outputs, None, by)
+    public = len(frame) if unit.replaces and not grouped else None
+    return query, make_plan(query, unit, price, public)
+
+
+def truth(frame: pd.DataFrame, column: str | None, aggregate: str, ddof: int) -> float:
+    """What pandas computes of the clipped values; NaN where it computes nothing."""
+    if column is None:
+        return float(len(frame))
+    clipped = frame[column].clip(BOUNDS.lower, BOUNDS.upper)
+    words = {"ddof": ddof} if aggregate in ("var", "std") else {}
+    if aggregate in ("var", "std", "mean") and clipped.count() <= (ddof if words else 0):
+        return float("nan")
+    return float(getattr(clipped, aggregate)(**words))
+
+
+class Found(NamedTuple):
+    """Of one output and group: the truth, many answers and their intervals by level."""
+
+    name: str
+    rows: int
+    truth: float
+    answers: Any
+    intervals: dict[float, tuple[Any, Any]]
+    steps: int  # how far a whole number may move for nothing
+
+
+def releases(
+    question: Question, shape: str, sizes: list[int] | None, unit: Unit, price: Price, draws: int, **noise_of: Any
+) -> list[Found]:
+    """Many releases of all groups (or of each size alone, ungrouped, where ``sizes`` are given)."""
+    frame = FRAMES[shape]
+    frames = [frame] if sizes is None else [frame[frame["g"] == SIZES.index(n)].reset_index(drop=True) for n in sizes]
+    found = []
+    for one in frames:
+        query, (plan, statistics) = planned(question, one, sizes is None, unit, price)
+        reduced = PandasEngine(one).reduce(query, {p for s in statistics for p in s.primitives})
+        exact = [s.integers(reduced) for s in statistics]
+        for group in range(exact[0].shape[1]):
+            part_of = one if sizes is not None else one[one["g"] == group]
+            raw = [
+                noise_of.get("noise", part.noise).release(np.repeat(integers[:, [group]], draws, axis=1))
+                for part, integers in zip(plan.parts, exact, strict=True)
+            ]
+            for cell, (column, aggregate) in zip(plan.cells, question.outputs, strict=True):
+                m = Measured(cell, plan.parts[cell.part].noise, raw[cell.part])
+                entry = AGGREGATES[aggregate]
+                found.append(
+                    Found(
+                        cell.name,
+                        len(part_of),
+                        truth(part_of, column, aggregate, question.ddof),
+                        np.asarray(entry.value(m), dtype=float),
+                        {level: entry.interval(m, level) for level in LEVELS},
+                        2 if cell.whole else 0,
+                    )
+                )
+    return found
+
+
+def too_rarely(one: Found, level: float) -> str | None:
+    """Says so where the truth is covered less often than it should be."""
+    low, high = one.intervals[level]
+    if np.isnan(one.truth):
+        return None
+    reach = 1e-9 * (abs(one.truth) + 8)  # doubles, and pandas' own rounding
+    covered = (low - reach <= one.truth) & (one.truth <= high + reach)
+    hits = int(covered.sum())
+    enough = hits >= 0.94 * len(covered) or level != 0.95
+    if enough and stats.binom.cdf(hits, len(covered), level) > 1e-8:
+        return None
+    return f"{one.name}, {one.rows} rows: {hits / len(covered):.4f} at {level}"
+
+
+def width_ratio(one: Found, level: float = 0.95) -> float | None:
+    """Mean width over the shortest that covers as many of the answers around the truth; None if not normal enough.
+
+    A whole number may be two steps wider: one on each side.
+    """
+    error = np.sort(one.answers - one.truth)
+    inside = int(np.ceil(level * len(error)))
+    shortest = float((error[inside - 1 :] - error[: len(error) - inside + 1]).min())
+    low, high = one.intervals[level]
+    width = float(np.median(high - low))
+    if one.steps:
+        return max(0.0, width - 2) / max(shortest, 1e-300) if shortest else None
+    return width / shortest if shortest else None
+
+
+@pytest.fixture
+def draws(request):
+    """Releases a case: a smaller share unless pytest was called with ``-m slow``."""
+    return 40_000 if request.config.getoption("markexpr") == "slow" else 3_000
+
+
+@pytest.fixture
+def shapes(request):
+    return SHAPES if request.config.getoption("markexpr") == "slow" else ["skewed", "at the ends"]
+
+
+MECHANISMS = ["laplace", "gaussian"]
+UNITS = {"add-remove": Unit("add-remove"), "replace-one": Unit("replace-one")}
+EPSILONS = [F(1, 10), F(1), F(5)]
+
+
+def price_of(mechanism: str, epsilon: F) -> Price:
+    return Price(epsilon, DELTA if mechanism == "gaussian" else F(0), mechanism)
+
+
+# Coverage ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("relation", UNITS)
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+@pytest.mark.parametrize("name", QUESTIONS)
+def test_grouped_intervals_cover_the_noise(name, mechanism, relation, draws, shapes):
+    missed = [
+        f"epsilon {epsilon}, {shape}: {text}"
+        for epsilon in EPSILONS
+        for shape in shapes
+        for one in releases(QUESTIONS[name], shape, None, UNITS[relation], price_of(mechanism, epsilon), draws)
+        for level in LEVELS
+        if (text := too_rarely(one, level))
+    ]
+    assert not missed
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("relation", UNITS)
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+@pytest.mark.parametrize("name", QUESTIONS)
+def test_ungrouped_intervals_cover_the_noise(name, mechanism, relation, draws, shapes):
+    missed = [
+        f"epsilon {epsilon}, {shape}: {text}"
+        for epsilon in EPSILONS
+        for shape in shapes
+        for one in releases(QUESTIONS[name], shape, [5, 300], UNITS[relation], price_of(mechanism, epsilon), draws)
+        for level in LEVELS
+        if (text := too_rarely(one, level))
+    ]
+    assert not missed
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+@pytest.mark.parametrize("name", QUESTIONS)
+def test_more_noise_than_the_plan_says_is_not_covered(name, mechanism):
+    """The twin: with half as much noise again, something is missed."""
+    question, price = QUESTIONS[name], price_of(mechanism, F(1))
+    _, (plan, _) = planned(question, FRAMES["skewed"], True, UNITS["add-remove"], price)
+    noise = plan.parts[0].noise
+    more = Laplace(noise.scale * F(3, 2)) if mechanism == "laplace" else Gaussian(noise.variance * F(9, 4))
+    found = releases(question, "skewed", None, UNITS["add-remove"], price, 3000, noise=more)
+    assert any(too_rarely(one, level) for one in found for level in LEVELS)
+
+
+def test_an_empty_group_may_have_any_mean():
+    """Every value within the bounds is covered often enough: there is no truth to miss."""
+    for mechanism in MECHANISMS:
+        price = price_of(mechanism, F(1))
+        empty = releases(QUESTIONS["mean"], "skewed", None, UNITS["add-remove"], price, 20_000)[0]
+        assert empty.rows == 0
+        for value in np.linspace(*BOUNDS, 5):
+            for level in LEVELS:
+                assert not too_rarely(empty._replace(truth=float(value)), level)
+        whole = (empty.intervals[0.95][0] == BOUNDS.lower) & (empty.intervals[0.95][1] == BOUNDS.upper)
+        assert whole.mean() > 0.9
+
+
+# Width ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("relation", UNITS)
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+@pytest.mark.parametrize("name", QUESTIONS)
+def test_intervals_are_not_much_wider_than_they_must_be(name, mechanism, relation, draws, shapes):
+    """At most 1.3 times the shortest, where there are rows enough for a ratio to behave."""
+    wide = []
+    for epsilon in EPSILONS:
+        for shape in shapes:
+            found = releases(
+                QUESTIONS[name], shape, None, UNITS[relation], price_of(mechanism, epsilon), draws
+            )
+            for one in found:
+                if one.rows >= 50_000:
+                    ratio = width_ratio(one)
+                    if ratio is not None and ratio > 1.3:
+                        wide.append(f"epsilon {epsilon}, {shape}, {one.name}: {ratio:.3f}")
+    assert not wide
+
+
+def test_a_wide_interval_is_seen():
+    """The twin: intervals twice as wide."""
+    for name in ("sum", "mean", "var"):
+        one = releases(QUESTIONS[name], "skewed", None, UNITS["add-remove"], price_of("laplace", F(1)), 3000)[-1]
+        low, high = one.intervals[0.95]
+        assert width_ratio(one) <= 1.3
+        half = (high - low) / 2
+        assert width_ratio(one._replace(intervals={0.95: (low - half / 2, high + half / 2)})) > 1.3
+
+
+# The reach of weighted sums ------------------------------------------------------------------------------------
+
+
+def outside(weights: list[float], t: float) -> float:
+    """P[|sum of weighted Laplace variables| > t deviations], exactly, by partial fractions in 300 digits.
+
+    The characteristic function is a product of 1 / (1 + (b s)**2), so the tail is a sum of exponentials; equal
+    weights are moved apart by 1e-8 of themselves, which such digits bear.
+    """
+    with localcontext() as context:
+        context.prec = 300
+        b = [Decimal(w) * (1 + i * Decimal("1e-8")) for i, w in enumerate(weights)]
+        deviation = sum(2 * x * x for x in b).sqrt()
+        total = Decimal(0)
+        for i, x in enumerate(b):
+            part = (-Decimal(t) * deviation / x).exp()
+            for j, y in enumerate(b):
+                if j != i:
+                    part *= x * x / (x * x - y * y)
+            total += part
+        return float(total)
+
+
+REACHES = [0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.905, 0.91, 0.92, 0.93, 0.94, 0.95, 0.96, 0.97, 0.98, 0.99, 0.995, 0.999]
+
+
+def weight_lists() -> list[list[float]]:
+    rng = np.random.default_rng(RNG_SEED)
+    lists = [[1.0] * k for k in (1, 2, 3, 4, 8, 20)]
+    lists += [[1.0, r] for r in np.linspace(0.02, 0.98, 13)]
+    lists += [[1.0] + [r] * k for k in (2, 5, 19) for r in (0.05, 0.1, 0.2, 0.3, 0.5, 0.8)]
+    lists += [list(rng.uniform(0.01, 1, k)) for k in (2, 3, 4, 5, 10, 20) for _ in range(4)]
+    lists += [list(0.6 ** np.arange(k)) for k in (3, 6, 12)]
+    return lists
+
+
+@pytest.mark.parametrize("level", REACHES)
+def test_the_laplace_spread_holds_for_every_weighted_sum(level):
+    for weights in weight_lists():
+        assert outside(weights, Laplace.spread(level)) <= 1 - level + 1e-7, weights
+
+
+def test_a_spread_of_one_law_alone_is_not_enough():
+    """The twins: the quantile of a single Laplace variable at low levels, the normal one at high levels."""
+    assert outside([1.0] * 20, -np.log(0.5) / np.sqrt(2)) > 0.5
+    assert outside([1.0, 0.1], stats.norm.isf(0.005)) > 0.01
+    assert outside([1.0], 1.0) == pytest.approx(np.exp(-np.sqrt(2)))
+
+
+SCALES = [F(1, 8), F(1, 5), F(1, 3), F(1, 2), F(1), F(3, 2), F(2), F(10, 3), F(5), F(10)]
+
+
+@pytest.mark.parametrize("law", [Laplace, Gaussian], ids=lambda law: law.name)
+@pytest.mark.parametrize("parts", [1, 2, 3, 4])
+def test_sums_of_coarse_counts_stay_within_their_half_width(law, parts):
+    """Few-step noise is far from any continuous law: exact convolution, for every interval that ends at a whole number."""
+    for scale in SCALES:
+        noise = Laplace(scale) if law is Laplace else Gaussian(scale**2)
+        x = np.arange(-400, 401)
+        mass = np.exp(-np.abs(x) / float(scale)) if law is Laplace else np.exp(-(x**2) / (2 * float(scale) ** 2))
+        mass /= mass.sum()
+        together = mass
+        for _ in range(parts - 1):
+            together = np.convolve(together, mass)
+        steps = np.abs(np.arange(len(together)) - len(together) // 2)
+        m = Measured(cell_of_sum(parts), noise)
+        for level in REACHES:
+            half = m.half_width({"size": 1.0}, level)
+            assert together[steps <= half + 1e-6].sum() >= level - 1e-9, (scale, level)
+
+
+def cell_of_sum(parts: int) -> Any:
+    """The cell of a count that left as several numbers."""
+    from dpframe._aggregates import Cell
+
+    return Cell("size", "size", 0, 0.0, 1.0, 1, True, {"size": (1.0,) * parts}, {})
