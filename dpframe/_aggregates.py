@@ -245,8 +245,10 @@ class Var(Aggregate):
             some_low, some_high = fieller(about, n, v_top, cov, v_n, reach)
             low, high = np.minimum(low, some_low), np.maximum(high, some_high)
         low, high = _within(low, high, limit=0.25)
-        fewest = np.maximum(n - m.half_width(_N, 1 - risk / 20), 2.0)
-        return low, high * fewest / (fewest - m.cell.ddof)
+        spare = m.half_width(_N, 1 - risk / 20)
+        fewest, most = np.maximum(n - spare, 2.0), np.maximum(n + spare, 2.0)
+        ddof = m.cell.ddof
+        return low * most / (most - ddof), high * fewest / (fewest - ddof)
 
     def _moments(self, m: Measured, mean: Floats) -> tuple[Floats, Floats, float]:
         """Variance of the noise in the squares about ``mean``, its covariance with the count, the count's."""

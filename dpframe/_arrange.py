@@ -96,6 +96,9 @@ def cell_of(out: Output, part: int, statistic: Statistic, place: int) -> Cell:
     functionals, constants = statistic.functionals(), statistic.constants()
     if out.aggregate == "true":
         functionals = {f"true{place}": functionals[f"true{place}"]}
+    elif getattr(statistic, "expr", out.expr) != out.expr:
+        # Rows read off another column's vector: its own count would leave out that column's nulls.
+        functionals = {"size": functionals.get("size", functionals["n"])}
     whole = out.aggregate in ("size", "count", "true", "argmax") or (
         out.aggregate == "sum"
         and out.expr is not None

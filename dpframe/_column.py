@@ -129,7 +129,7 @@ class PrivateColumn(Unprinted):
         return self._math("**", other, True)
 
     def __pos__(self) -> PrivateColumn:
-        return -(-self)
+        return self._new(_expr.negate(_expr.negate(self._expr)))
 
     def __neg__(self) -> PrivateColumn:
         return self._new(_expr.negate(self._expr))

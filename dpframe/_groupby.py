@@ -38,7 +38,7 @@ class PrivateGroupBy:
 
     def __getitem__(self, key: Any) -> PrivateGroupBy:
         names = key if isinstance(key, list) else [key]
-        chosen = tuple(_validate.column_name(n, self._frame._columns) for n in names)
+        chosen = tuple(_validate.column_names(names, self._frame._columns))
         return PrivateGroupBy(self._frame, self._by, chosen, not isinstance(key, list))
 
     def _index(self) -> pd.Index[Any]:

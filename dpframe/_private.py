@@ -181,7 +181,7 @@ class PrivateFrame(Releases, Unprinted):
     def __getitem__(self, key: Any) -> Any:
         self._usable()
         if isinstance(key, list | pd.Index):
-            names = [_validate.column_name(k, self._columns) for k in key]
+            names = _validate.column_names(key, self._columns)
             return self._with(columns={n: self._columns[n] for n in names})
         if isinstance(key, PrivateColumn) or _is_pandas_col(key) or callable(key):
             return self._filter(self._resolve(key))

@@ -54,6 +54,10 @@ class Keys:
     def __len__(self) -> int:
         return len(self.index)
 
+    def named(self, name: Hashable) -> Keys:
+        """The same keys for a column that was renamed."""
+        return self if self.index.name == name else Keys(self.index.rename(name), self.null)
+
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Keys) and self.token == other.token
 

@@ -202,8 +202,12 @@ class Answer:
     """``answer.dp`` of a released Series or DataFrame: its interval, its plan, its cost."""
 
     def __init__(self, answer: pd.Series[Any] | pd.DataFrame, text: str):
-        receipt = json.loads(text)
-        if receipt["seal"] != _seal_of(answer):
+        try:
+            receipt = json.loads(text)
+            seal = receipt["seal"]
+        except (ValueError, KeyError, TypeError):
+            raise BadValue("the receipt of this answer is not one that dpframe wrote.") from None
+        if seal != _seal_of(answer):
             raise BadValue(
                 "the values or the labels of this answer have changed since it was released, so its receipt no "
                 "longer describes it. Ask the answer as it came: keep it in a variable of its own."

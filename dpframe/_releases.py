@@ -100,9 +100,7 @@ class Releases:
             return keys
         declared = self._session.keys.get(expr.position) if isinstance(expr, Column) else None
         if declared is not None:
-            return (
-                declared if declared.index.name == name else Keys(declared.index.rename(name), declared.null)
-            )
+            return declared.named(name)
         own = getattr(expr, "categories", None)
         if own is None and expr.kind == "bool" and not expr.nullable:
             own = (False, True)
@@ -120,9 +118,7 @@ class Releases:
         expr, label = self._named(column)
         pair = None if aggregate == "count" else self._bounds(expr, label, bounds)
         if aggregate in ("var", "std") and pair and pair.upper - pair.lower > 2.0**500:
-            raise BadValue(
-                f"the bounds of {label!r} are too wide for a {aggregate}: squares must be doubles."
-            )
+            raise BadValue(f"bounds of {label!r} are too wide for a {aggregate}: squares must be doubles.")
         if isinstance(ddof, bool) or ddof not in (0, 1):
             raise BadValue("ddof must be 0 or 1.")
         return Output(
@@ -420,7 +416,10 @@ class Releases:
         levels = []
         for i, column in enumerate(names):
             expr, name = self._named(column)
-            self._unambiguous(name)
+            if name is not None and name in self._session.snapshot.index.names:
+                raise BadValue(
+                    f"{name!r} is both a column and an index level, which pandas calls ambiguous. Rename one."
+                )
             levels.append(KeyBy(expr, self._keys(expr, name, keys_of(keys, i, name, len(names)), "groupby")))
         groups = math.prod(len(level.keys) for level in levels)
         if groups > GROUP_CEILING:
@@ -428,9 +427,3 @@ class Releases:
                 f"{groups} combinations of keys are more than {GROUP_CEILING}. Group by fewer columns."
             )
         return PrivateGroupBy(cast("PrivateFrame", self), tuple(levels))
-
-    def _unambiguous(self, name: Hashable) -> None:
-        if name is not None and name in self._session.snapshot.index.names:
-            raise BadValue(
-                f"{name!r} is both a column and an index level, which pandas calls ambiguous. Rename one."
-            )

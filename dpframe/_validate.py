@@ -155,6 +155,15 @@ def choice(value: object, name: str, options: Iterable[str]) -> str:
     return value
 
 
+def column_names(names: Iterable[Any], known: Iterable[Hashable]) -> list[Hashable]:
+    """Several columns by their names, each once."""
+    found = [column_name(name, known) for name in names]
+    twice = [name for i, name in enumerate(found) if name in found[:i]]
+    if twice:
+        raise BadValue(f"column {twice[0]!r} is listed twice.")
+    return found
+
+
 def column_name(name: Any, known: Iterable[Hashable]) -> Hashable:
     """One column by its name: not a position, not a list, not a function."""
     if callable(name):

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import random
+
 import numpy as np
 import pandas as pd
 import pytest
 
 import dpframe
-from dpframe import BadValue, MissingBounds, MissingKeys
+from dpframe import BadValue, MissingKeys
 
 STATES = ["NY", "CA", "WA"]
 BOUNDS = {"age": (0, 110), "cost": (0, 1000)}
@@ -52,6 +54,8 @@ GROUPED = {
     "mean of two": lambda g, **o: g[["age", "cost"]].mean(**o),
     "sum of a list of one": lambda g, **o: g[["age"]].sum(**o),
     "size": lambda g, **o: g.size(**o),
+    "size of one": lambda g, **o: g["age"].size(**o),
+    "size of two": lambda g, **o: g[["age", "cost"]].size(**o),
     "agg": lambda g, **o: g.agg(m=("cost", "mean"), n=("age", "size"), s=("age", "sum"), **o),
     "agg by dict": lambda g, **o: g.agg({"cost": "mean", "age": "count"}, **o),
     "attribute": lambda g, **o: g.cost.mean(**o),
@@ -192,79 +196,6 @@ def test_label_of_an_answer_may_be_changed_without_changing_the_next(p):
         assert ask().dp.plan
 
 
-# Histograms ---------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    "bins",
-    [
-        [0, 50, 110],
-        range(0, 111, 10),
-        (12, 31, 80),
-        np.array([30.5, 66, 80]),
-        [-np.inf, 31, np.inf],
-        [80, 81],
-        [-10.0, 12.0],
-        pd.Index([0, 47, 200]),
-    ],
-    ids=str,
-)
-def test_histogram_counts_as_numpy_does_over_an_interval_index(df, p, bins):
-    answer = p.histogram("age", bins=bins, epsilon=900)
-    exact, edges = np.histogram(df["age"], bins=list(bins))
-    assert answer.tolist() == exact.tolist()
-    assert isinstance(answer.index, pd.IntervalIndex)
-    assert answer.index.left.tolist() == edges[:-1].tolist()
-    assert answer.index.right.tolist() == edges[1:].tolist()
-    assert (answer.index.closed, answer.index.name, answer.name) == ("left", "age", "count")
-    assert answer.dtype == np.int64
-
-
-@pytest.mark.parametrize("number", [1, 4, np.int64(11)])
-def test_number_of_bins_divides_the_declared_bounds(df, p, number):
-    answer = p.histogram("age", bins=number, epsilon=900)
-    exact, edges = np.histogram(df["age"], bins=int(number), range=(0, 110))
-    assert answer.tolist() == exact.tolist()
-    np.testing.assert_array_equal(answer.index.left, edges[:-1])
-
-
-def test_histogram_leaves_nulls_and_outsiders_out(df, p):
-    answer = p.histogram("cost", bins=[50, 100, 200], epsilon=900)
-    assert answer.tolist() == [2, 1]
-
-
-def test_number_of_bins_needs_bounds(df):
-    p = df.dp.open(1)
-    with pytest.raises(MissingBounds):
-        p.histogram("age", bins=5)
-    assert len(p.histogram("age", bins=5, bounds=(0, 100))) == 5
-
-
-@pytest.mark.parametrize(
-    ("bins", "error"),
-    [
-        (0, ValueError),
-        (-3, ValueError),
-        (True, TypeError),
-        (2.5, TypeError),
-        ("auto", ValueError),
-        ([], ValueError),
-        ([1], ValueError),
-        ([1, 1], ValueError),
-        ([2, 1], ValueError),
-        ([0, float("nan")], ValueError),
-        (2**60, ValueError),
-        (["0", "1"], TypeError),
-        (None, TypeError),
-    ],
-    ids=str,
-)
-def test_bad_bins_are_refused_and_charge_nothing(p, bins, error):
-    with pytest.raises(error):
-        p.histogram("age", bins=bins)
-    assert p.budget.spent == 0
-
-
 # Nothing but the numbers depends on the data ------------------------------------------------------------------
 
 EVERY = {
@@ -323,6 +254,100 @@ def test_type_index_and_plan_do_not_depend_on_the_data(df, ask):
     for answer in answers:
         values = np.asarray(answer, dtype=float)
         assert np.isfinite(values).all()
+
+
+def test_categories_of_the_dtype_are_not_groups_of_the_answer(df):
+    answers = []
+    for categories in (["CA", "NY", "OR"], ["OR", "NY", "CA", "XX"]):
+        frame = df.assign(state=pd.Categorical(df["state"], categories=categories))
+        p = frame.dp.open(1000, because="a neighbour")
+        answers.append(p.value_counts("state", keys=STATES, sort=False, epsilon=300))
+    assert answers[0].to_dict() == answers[1].to_dict() == {"NY": 2, "CA": 4, "WA": 0}
+    pd.testing.assert_index_equal(answers[0].index, answers[1].index)
+
+
+@pytest.mark.parametrize(
+    ("column", "keys", "error"),
+    [
+        ("age", [1, 1.0], ValueError),
+        ("age", [0.0, -0.0], ValueError),
+        ("age", [True], TypeError),
+        ("age", ["31"], TypeError),
+        ("smoker", [1, 0], TypeError),
+        ("state", [31], TypeError),
+        ("state", ["CA", "CA"], ValueError),
+        ("state", [None, float("nan")], ValueError),
+        ("state", "CA", TypeError),
+        ("state", {"CA", "NY"}, TypeError),
+        ("state", [], ValueError),
+        ("state", [["CA"]], TypeError),
+    ],
+    ids=str,
+)
+def test_wrong_keys_are_refused_by_dtype_and_charge_nothing(p, column, keys, error):
+    for ask in (p.groupby, p.value_counts, p.argmax):
+        with pytest.raises(error):
+            ask(column, keys=keys)
+    assert p.budget.spent == 0
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda p: p[["age", "cost"]].mean(bounds={"aeg": (0, 1)}),
+        lambda p: p.groupby("state").agg(m=("age", "mean"), bounds={"aeg": (0, 1)}),
+        lambda p: p.groupby("state", keys={"sate": ["CA"]}),
+        lambda p: p.groupby(["state", "smoker"], keys={"state": ["CA"], "smoekr": [True]}),
+    ],
+)
+def test_mistyped_column_of_bounds_and_keys_is_not_ignored(p, ask):
+    with pytest.raises(dpframe.UnknownColumn, match="Did you mean"):
+        ask(p)
+
+
+@pytest.mark.parametrize("verb", ["var", "std"])
+def test_bounds_whose_squares_are_no_doubles_are_refused_before_they_cost(df, verb):
+    p = df.dp.open(1)
+    with pytest.raises(BadValue, match="too wide"):
+        getattr(p, verb)("cost", bounds=(-1e200, 1e308))
+    assert p.budget.spent == 0
+    assert np.isfinite(getattr(p, verb)("cost", bounds=(0, 1e150), epsilon=1).interval()).all()
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda p: p[["age", "age"]],
+        lambda p: p.groupby("state")[["age", "age"]],
+        lambda p: p[[]].mean(),
+        lambda p: p.groupby("state")[[]].mean(),
+        lambda p: p.groupby("state").agg(),
+        lambda p: p.groupby("state").agg({}),
+        lambda p: p.groupby([]),
+        lambda p: p.counts({}),
+    ],
+)
+def test_question_that_asks_nothing_costs_nothing(p, ask):
+    with pytest.raises(BadValue):
+        ask(p)
+    assert p.ledger.empty
+
+
+def test_every_group_gets_noise_of_its_own(df):
+    p = df.iloc[:0].dp.open(1)
+    sizes = p.groupby("age", keys=range(2000)).size(epsilon=0.01)
+    assert sizes.nunique() > 200
+    assert abs(sizes.autocorr(1)) < 0.2
+
+
+def test_noise_has_no_seed(df):
+    found = []
+    for _ in range(2):
+        random.seed(0)
+        np.random.seed(0)
+        p = df.dp.open(1, because=f"run {len(found)}")
+        found.append(p.groupby("age", keys=range(50)).size(epsilon=0.01).tolist())
+    assert found[0] != found[1]
 
 
 def test_replace_one_makes_the_number_of_rows_public_and_nothing_else(df):

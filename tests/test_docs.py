@@ -26,7 +26,7 @@ FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
 
 
 def name_of(page: Path) -> str:
-    return str(page.relative_to(ROOT))
+    return str(page.relative_to(ROOT)) if page.is_relative_to(ROOT) else page.name
 
 
 def blocks(page: Path) -> list[tuple[int, str]]:
@@ -100,11 +100,8 @@ def test_every_page_can_be_reached_from_the_readme() -> None:
 def test_a_wrong_output_on_a_page_is_noticed(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
     page.write_text("```python\nx = 1\n```\n\n```python\n>>> x + 1\n3\n```\n", encoding="utf-8")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("builtins.print", lambda *args, **kwargs: None)
-        patch.setitem(globals(), "ROOT", tmp_path)
-        with pytest.raises(AssertionError, match="Expected"):
-            run(page)
+    with pytest.raises(AssertionError, match="Expected"):
+        run(page)
 
 
 def test_a_block_that_raises_is_noticed(tmp_path: Path) -> None:

@@ -76,6 +76,9 @@ CONDITIONS = {
     "starts with": ("state.str.startswith('N')", lambda d: d["state"].str.startswith("N")),
     "dates": ("when >= '2024-07-01'", lambda d: d["when"] >= "2024-07-01"),
     "parts of dates": ("when.dt.month == 3", lambda d: d["when"].dt.month == 3),
+    "between columns": ("stay.between(score, age)", lambda d: d["stay"].between(d["score"], d["age"])),
+    "a letter": ("state.str[0] == 'N'", lambda d: d["state"].str[0] == "N"),
+    "a bool from the left": ("smoker and age > 3", lambda d: True & d["smoker"] & (d["age"] > 3)),
     "nulls": ("cost.isna()", lambda d: d["cost"].isna()),
     "not null": ("score.notna() & state.notna()", lambda d: d["score"].notna() & d["state"].notna()),
     "unequal keeps nulls": ("score != 5", lambda d: (d["score"] != 5).fillna(True)),
@@ -97,9 +100,20 @@ def test_query_keeps_the_rows_that_pandas_keeps(df, p, name):
     assert 0 < len(kept) < N
 
 
-@pytest.mark.parametrize(
-    "name", ["comparison", "and or not", "in a list", "between", "two columns", "dates", "nulls", "strings"]
-)
+SPOKEN = [
+    "comparison",
+    "and or not",
+    "in a list",
+    "between",
+    "two columns",
+    "dates",
+    "nulls",
+    "strings",
+    "a letter",
+]
+
+
+@pytest.mark.parametrize("name", [*SPOKEN, "between columns"])
 def test_masks_columns_lambdas_and_pd_col_keep_the_same_rows(df, p, name):
     mask = CONDITIONS[name][1]
     asked = [p[mask(p)], p[lambda q: mask(q)]]
@@ -153,6 +167,8 @@ COLUMNS = {
     "str.len": (lambda d: d["state"].str.len(), lambda d: d["state"].str.len(), None),
     "dt.day": (lambda d: d["when"].dt.day, lambda d: d["when"].dt.day, (1, 31)),
     "a numpy scalar on the left": (lambda d: np.float64(2) * d["age"], lambda d: 2.0 * d["age"], (0, 220)),
+    "a power of two": (lambda d: 2 ** (d["age"] / 50), lambda d: 2 ** (d["age"] / 50), None),
+    "plus": (lambda d: +d["age"], lambda d: +d["age"], (0, 110)),
     "minus from the left": (lambda d: 100 - d["age"], lambda d: 100 - d["age"], (-10, 100)),
     "over from the left": (lambda d: 10 / (d["age"] + 1), lambda d: 10 / (d["age"] + 1), None),
 }

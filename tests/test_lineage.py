@@ -171,6 +171,14 @@ EDITS = {
 }
 
 
+def test_names_that_are_swapped_in_place_leave_bounds_with_their_columns(df):
+    p = df.dp.open(1, bounds=BOUNDS)
+    df.columns = ["cost", "age", "state"]
+    assert df.dp.explain.sum("age").sensitivity == 1000
+    assert df.dp.explain.sum("cost").sensitivity == 110
+    assert p.explain.sum("age").sensitivity == 110
+
+
 @pytest.mark.filterwarnings("ignore:The inplace keyword")
 @pytest.mark.parametrize("edit", EDITS)
 def test_edit_in_place_is_noticed_and_the_frame_as_it_stood_still_answers(df, edit):

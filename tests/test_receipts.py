@@ -244,6 +244,15 @@ def test_receipt_of_one_answer_does_not_fit_another(p):
         b.dp.interval()
 
 
+@pytest.mark.parametrize("text", ["garbage", "{}", "[]", "7", '{"seal": "0"}'])
+def test_receipt_that_dpframe_did_not_write_is_refused_at_use(p, text):
+    answer = p.groupby("state").size()
+    answer.attrs["dpframe_receipt"] = text
+    assert "dp" in dir(answer)
+    with pytest.raises(BadValue, match=r"receipt"):
+        answer.dp.interval()
+
+
 def test_receipt_outlives_the_session(df):
     p = df.dp.open(1, keys={"state": STATES})
     answer = p.groupby("state").size()

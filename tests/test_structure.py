@@ -28,10 +28,16 @@ LINES = 430
 
 # Lowest first; modules of one line do not know each other.
 LAYERS = """
-_errors _identity _rewrite accounting.loss accounting.calibrate mechanisms._tables datasets
-_validate _expr _refusals mechanisms._sampling
-_query _parse engines._columns mechanisms.laplace
-_stats engines._buckets engines._evaluate mechanisms.gaussian mechanisms.noisy_max
+_errors _identity _rewrite accounting.loss accounting.calibrate mechanisms._exp_log mechanisms._quantiles datasets
+_validate _refusals _expr._kinds _expr._ranges mechanisms._sampling
+_expr._parts _expr._base mechanisms.laplace mechanisms.gaussian mechanisms.noisy_max
+_expr._nodes
+_expr._build
+_expr
+_query _parse engines._columns
+_stats engines._block engines._buckets
+engines._parts engines._conditions
+engines._evaluate
 _aggregates engines.pandas
 _arrange
 _plan
