@@ -120,11 +120,19 @@ def of_frame(frame: pd.DataFrame) -> PrivateFrame | Unopened | _release.Answer |
     if session is None:
         return Unopened(frame)
     places = _session.positions(frame, session)
-    if places is None:
-        derived = session.root() is not frame
-        return _Derived(frame, session, _derived_message() if derived else _edited_message())
+    if places is None or _could_be_filtered(frame, session):
+        return _Derived(frame, session)
     leaves = list(session.leaves.values())
     return PrivateFrame(session, {name: leaves[i] for name, i in zip(frame.columns, places, strict=True)})
+
+
+def _could_be_filtered(frame: pd.DataFrame, session: _session.Session) -> bool:
+    """Whether this is another frame with the very columns of the one that was opened.
+
+    pandas returns such a frame from a filter that happens to keep every row. To answer it would make the
+    difference between an answer and an error a matter of values, so it is refused like any filtered frame.
+    """
+    return frame is not session.root() and list(frame.columns) == list(session.leaves)
 
 
 def of_series(series: pd.Series[Any]) -> PrivateColumn | _release.Answer | Unanswerable:
@@ -154,10 +162,13 @@ def _column_or_answer(series: pd.Series[Any]) -> PrivateColumn | _release.Answer
 class _Derived(PrivateFrame):
     """``df.dp`` of a frame that pandas made from a session's: it finds budget and ledger, and answers nothing."""
 
-    def __init__(self, frame: pd.DataFrame, session: _session.Session, reason: str):
+    def __init__(self, frame: pd.DataFrame, session: _session.Session):
         super().__init__(session, {})
         self._frame = frame
-        self._reason = reason
+
+    @property
+    def _reason(self) -> str:
+        return _edited_message() if self._session.root() is self._frame else _derived_message()
 
     def open(self, epsilon: float, delta: float = 0, **terms: Any) -> PrivateFrame:
         if terms.get("because") is None:

@@ -1,10 +1,11 @@
-"""Which statistics a question is released as: the arrangement with the least error for its price."""
+"""Which statistics a question is released as: the arrangement that shares one person's reach between outputs."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from dpframe._aggregates import AGGREGATES, Cell
+from dpframe._errors import BadValue
 from dpframe._expr import Expr
 from dpframe._query import Output, Query, Unit
 from dpframe._stats import (
@@ -79,10 +80,13 @@ def _column_statistic(
     if bounds is None:
         return ValueCount(expr, nulls)
     if asked == {"sum"} and not with_rows:
-        return Total(expr, Grid.for_magnitude(bounds, MAGNITUDE_BITS, _whole(expr, bounds)))
+        always = public_rows is not None and not expr.nullable
+        return Total(expr, Grid.for_magnitude(bounds, MAGNITUDE_BITS, _whole(expr, bounds)), always)
     if asked == {"mean"} and not with_rows and unit.replaces and not query.by:
         return Centred(expr, Grid.for_width(bounds, VALUE_BITS), None if expr.nullable else public_rows)
     degree = max(AGGREGATES[a].degree for a in asked)
+    if degree == 2 and bounds.upper - bounds.lower > 2.0**500:
+        raise BadValue(f"the bounds of {expr} are too wide for squares to be doubles. Rescale the column.")
     return Simplex(expr, Grid.for_width(bounds, SQUARE_BITS if degree == 2 else VALUE_BITS), degree, nulls)
 
 

@@ -173,7 +173,7 @@ class PrivateGroupBy:
     ) -> Any:
         """Several aggregates in one release with one price: ``agg(n=("age", "size"), m=("age", "mean"))``.
 
-        Aggregates of one column share one vector, so a count and a sum beside a mean cost no accuracy. The price
+        Aggregates of one column share one vector, so a mean is as accurate beside a count and a sum as alone. The price
         words ``epsilon``, ``delta``, ``mechanism``, ``fresh`` and ``bounds`` cannot be names of outputs.
         """
         price = {"epsilon": epsilon, "delta": delta, "mechanism": mechanism, "fresh": fresh}
@@ -182,6 +182,9 @@ class PrivateGroupBy:
                 raise BadType("agg takes named outputs: agg(mean_age=('age', 'mean'), n=('age', 'size')).")
             outputs = {**{name: (name, aggregate) for name, aggregate in spec.items()}, **outputs}
         if not outputs:
+            taken = [word for word, value in [*price.items(), ("bounds", bounds)] if isinstance(value, tuple)]
+            if taken:
+                raise BadValue(f"{taken[0]}= is a price word of agg and cannot be the name of an output.")
             raise BadValue("agg needs at least one output: agg(mean_age=('age', 'mean')).")
         asked = [self._named(name, pair, bounds) for name, pair in outputs.items()]
         index, names = self._index(), list(outputs)

@@ -85,9 +85,6 @@ def root_positions(frame: pd.DataFrame, root: pd.DataFrame) -> list[int] | None:
     return found
 
 
-def shares_columns(frame: pd.DataFrame, root: pd.DataFrame) -> bool:
-    """Whether any column of one is a column of the other, or both are about the very same rows."""
-    if len(root) and frame.index.is_(root.index):
-        return True
-    known = {m for m in _marks(root) if m is not None}
-    return any(m in known for m in _marks(frame) if m is not None)
+def marks(frame: pd.DataFrame) -> frozenset[Mark]:
+    """Of all columns that have one. They hold for as long as the frame is kept."""
+    return frozenset(m for m in _marks(frame) if m is not None)

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from fractions import Fraction
 from html import escape
-from typing import Any
 
 import pandas as pd
 
@@ -166,9 +165,3 @@ class Budget:
         if self.total.delta:
             text += f"; delta: {self.spent_delta:.3g} of {self.delta:.3g} spent"
         return f"<div>{meter}<small>{escape(text)}; a share is {self.share:.4g}</small></div>"
-
-
-def describe(value: Any) -> str:
-    """A declared value as text; long lists are cut, since they are shown and not read back."""
-    text = repr(value)
-    return text if len(text) <= 500 else text[:480] + " ..."

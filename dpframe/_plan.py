@@ -18,7 +18,7 @@ from dpframe import _validate
 from dpframe._aggregates import AGGREGATES, Cell, Measured, Noise
 from dpframe._arrange import arrange, cell_of
 from dpframe._errors import BadValue
-from dpframe._query import Query, Unit
+from dpframe._query import Query, Unit, Word
 from dpframe._stats import Statistic
 from dpframe.accounting.calibrate import zcdp_rho
 from dpframe.accounting.loss import Loss
@@ -169,6 +169,7 @@ class Plan:
         return json.dumps(self.to_json(), separators=(",", ":"))
 
     def to_json(self) -> dict[str, Any]:
+        """All of it as JSON: what a receipt holds."""
         return {
             "question": self.question,
             "neighbors": self.neighbors,
@@ -198,6 +199,7 @@ class Plan:
 
     @staticmethod
     def from_json(data: dict[str, Any]) -> Plan:
+        """The plan of a receipt."""
         parts = tuple(
             Part(d["statistic"], _noise_from(d), d["l1"], d["l2_squared"], d["step"]) for d in data["parts"]
         )
@@ -239,7 +241,7 @@ class Planned(NamedTuple):
 
 @lru_cache(maxsize=512)
 def make_plan(
-    query: Query, unit: Unit, price: Price, public_rows: int | None = None, declared: tuple[str, ...] = ()
+    query: Query, unit: Unit, price: Price, public_rows: int | None = None, declared: tuple[Word, ...] = ()
 ) -> Planned:
     """The plan of a question at a price: pure, and the only place where a price becomes a scale."""
     arranged = arrange(query, unit, public_rows)
@@ -289,7 +291,7 @@ def make_plan(
         tuple(c for c in cells if c is not None),
         query.groups,
         why,
-        declared,
+        tuple(map(str, declared)),
     )
     return Planned(plan, tuple(statistics))
 

@@ -18,8 +18,9 @@ from dpframe import _expr, _validate
 from dpframe._column import PrivateColumn, as_expr, predicate_of
 from dpframe._errors import BadType, BadValue, LineageError, NotOffered, Refused, unknown_column
 from dpframe._expr import Expr
-from dpframe._ledger import Budget, describe
+from dpframe._ledger import Budget
 from dpframe._parse import parse
+from dpframe._query import Word, describe
 from dpframe._refusals import ADVICE, Unprinted, refuse
 from dpframe._releases import Releases
 from dpframe._session import Session, open_session
@@ -39,7 +40,7 @@ class PrivateFrame(Releases, Unprinted):
         session: Session,
         columns: Mapping[Hashable, Expr],
         where: Expr | None = None,
-        declared: tuple[str, ...] = (),
+        declared: tuple[Word, ...] = (),
         explaining: bool = False,
     ):
         self._session = session
@@ -161,9 +162,9 @@ class PrivateFrame(Releases, Unprinted):
             raise BadType(f"an expression is a string such as 'age > 30', not {type(text).__name__}.")
         self._usable()
         parsed = parse(text, self._columns, lambda name: _local(name, caller))
-        words = tuple(f"@{name} = {describe(value)}" for name, value in parsed.names.items())
-        for name, value in parsed.names.items():
-            self._session.ledger.declare("@name", f"{name} = {describe(value)}", text)
+        words = tuple(
+            Word("@name", f"{name} = {describe(value)}", text) for name, value in parsed.names.items()
+        )
         return parsed.expr, self._with(declared=self._declared + words)
 
     def _filter(self, condition: Expr) -> PrivateFrame:

@@ -7,7 +7,7 @@ import math
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -146,6 +146,8 @@ def _checked_key(key: Any, expr: Expr, name: Hashable) -> Any:
     wanted = _KEY_TYPES.get(kind)
     if wanted and (not isinstance(key, wanted) or (kind == "number" and isinstance(key, bool))):
         raise BadType(f"a key of {name!r} is a {type(key).__name__}, but the column is of kind {kind}.")
+    if kind == "number" and not abs(key) < 2.0**1000:
+        raise BadValue(f"a key of {name!r} is beyond the range of a double.")
     if isinstance(key, str):
         try:
             key.encode()
@@ -173,12 +175,37 @@ def _index_of(keys: list[Any], expr: Expr, name: Hashable) -> pd.Index[Any]:
     return index
 
 
+class Word(NamedTuple):
+    """A fact that is public because the owner says so: what kind, the fact, and where it was used."""
+
+    what: str
+    value: str
+    where: str
+
+    def __str__(self) -> str:
+        return f"{self.what} {self.value}"
+
+
+def describe(value: Any) -> str:
+    """A declared value as text; long lists are cut, since they are shown and not read back."""
+    text = repr(value)
+    return text if len(text) <= 500 else text[:480] + " ..."
+
+
 @dataclass(frozen=True, slots=True)
 class KeyBy:
     """Group by equality with declared keys; rows with another value belong to no group."""
 
     expr: Expr
     keys: Keys
+
+    @property
+    def token(self) -> str:
+        return self.keys.token
+
+    @property
+    def word(self) -> Word:
+        return Word("keys", f"{self.expr}: {describe(self.keys.to_json())}", "groups")
 
     @property
     def index(self) -> pd.Index[Any]:
@@ -207,6 +234,15 @@ class BinBy:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "index", _intervals(self.edges, self.name))
+
+    @property
+    def token(self) -> str:
+        return ""
+
+    @property
+    def word(self) -> Word:
+        ends = f"{len(self.edges)} edges from {self.edges[0]:g} to {self.edges[-1]:g}"
+        return Word("bins", f"{self.expr}: {ends if len(self.edges) > 12 else list(self.edges)}", "groups")
 
     def to_json(self) -> object:
         return {"by": self.expr.to_json(), "edges": [repr(e) for e in self.edges]}
@@ -262,13 +298,6 @@ class Query:
     @property
     def groups(self) -> int:
         return math.prod(len(b.index) for b in self.by)
-
-    @property
-    def words(self) -> tuple[str, ...]:
-        """What is taken to be public in this question, for its row in the ledger."""
-        given = [(o.name, o.bounds) for o in self.outputs if o.bounds]
-        words = [f"bounds of {name}: ({pair.lower:g}, {pair.upper:g})" for name, pair in given]
-        return (*words, *(f"groups: {b}" for b in self.by))
 
     def to_json(self) -> object:
         return {

@@ -51,7 +51,7 @@ class Estimate:
         It covers the noise: not the clipping to the bounds, and not what a sample says about a population.
         """
         low, high = _interval(self._plan, self._raw, 0, _validate.level(level))
-        return float(low[0]), float(high[0])
+        return float(low[0]) + 0.0, float(high[0]) + 0.0  # no negative zero
 
     def __repr__(self) -> str:
         low, high = self.interval()

@@ -15,8 +15,18 @@ from dpframe._column import PrivateColumn, predicate_of
 from dpframe._errors import BadType, BadValue, MissingBounds
 from dpframe._expr import Column, Expr
 from dpframe._groupby import PrivateGroupBy
-from dpframe._ledger import describe
-from dpframe._query import GROUP_CEILING, BinBy, KeyBy, Keys, Output, Query, keys_for, keys_of, need_keys
+from dpframe._query import (
+    GROUP_CEILING,
+    BinBy,
+    KeyBy,
+    Keys,
+    Output,
+    Query,
+    Word,
+    keys_for,
+    keys_of,
+    need_keys,
+)
 from dpframe._release import IntEstimate
 from dpframe._session import Release, Session
 from dpframe._validate import Bounds
@@ -33,7 +43,7 @@ class Releases:
     _session: Session
     _columns: dict[Hashable, Expr]
     _where: Expr | None
-    _declared: tuple[str, ...]
+    _declared: tuple[Word, ...]
     _explaining: bool
 
     if TYPE_CHECKING:
@@ -59,10 +69,9 @@ class Releases:
         session = self._session
         session.check_alive()
         price = session.price(epsilon, delta, mechanism)
-        declared = self._declared + query.words
         if self._explaining:
-            return session.plan(query, price, declared)
-        release = session.ask(query, price, bool(fresh), declared)
+            return session.plan(query, price, self._declared)
+        release = session.ask(query, price, bool(fresh), self._declared)
         return finish(release)
 
     def _bounds(self, expr: Expr, name: Hashable, given: Any) -> Bounds:
@@ -70,14 +79,12 @@ class Releases:
         if expr.kind not in ("number", "bool"):
             raise BadType(
                 f"column {name!r} is of kind {expr.kind}: only numbers have sums and means. "
-                "For its values use value_counts or argmax; for dates histogram or groupby."
+                "For its values use value_counts or argmax; of a date take a part first, such as t.dt.month."
             )
         if isinstance(given, Mapping):
             given = self._by_column(given).get(name)
         if given is not None:
-            pair = _validate.bounds(given, repr(name))
-            self._session.ledger.declare("bounds", f"{name!r}: ({pair.lower:g}, {pair.upper:g})", str(expr))
-            return pair
+            return _validate.bounds(given, repr(name))
         known = expr.bounds(self._session.bounds)
         if known is None:
             lacking = sorted(str(c) for c in expr.columns() if c.position not in self._session.bounds)
@@ -95,9 +102,7 @@ class Releases:
     def _keys(self, expr: Expr, name: Hashable, given: Any, verb: str) -> Keys:
         """The verb's own keys, the declared ones of a root column, or those an expression brings along."""
         if given is not None:
-            keys = keys_for(given, expr, name)
-            self._session.ledger.declare("keys", f"{name!r}: {describe(keys.to_json())}", str(expr))
-            return keys
+            return keys_for(given, expr, name)
         declared = self._session.keys.get(expr.position) if isinstance(expr, Column) else None
         if declared is not None:
             return declared.named(name)
@@ -236,10 +241,10 @@ class Releases:
     ) -> Any:
         """The mean of a column's values, each clipped to its bounds; of every column if none is named.
 
-        One release of the distances to both bounds, whose sum tells the count: the least error there is at the
-        price (docs/guarantees/mean.md). The answer lies within the bounds, whatever the noise. Nulls count for
-        nothing, as in pandas. Under replace-one a column that cannot be null is divided by the public number of
-        rows; ``fillna`` with a constant makes it such a column.
+        One release of the distances to both bounds, whose sum tells the count: half the variance of splitting the
+        price between a sum and a count (docs/guarantees/mean.md). The answer lies within the bounds, whatever the
+        noise. Nulls count for nothing, as in pandas. Under replace-one a column that cannot be null is divided by
+        the public number of rows; ``fillna`` with a constant makes it such a column.
 
         Formal guarantee: epsilon-DP for its price.
 
@@ -369,12 +374,7 @@ class Releases:
             return _validate.even_edges(self._bounds(expr, name, bounds), number, repr(name))
         if isinstance(bins, pd.Series | pd.DataFrame) or not isinstance(bins, Iterable):
             raise BadType("bins must be a number of bins or a list of public edges.")
-        edges = _validate.edges(bins, repr(name))
-        shown = (
-            str(list(edges)) if len(edges) <= 12 else f"{len(edges)} edges from {edges[0]:g} to {edges[-1]:g}"
-        )
-        self._session.ledger.declare("bins", f"{name!r}: {shown}", str(expr))
-        return edges
+        return _validate.edges(bins, repr(name))
 
     def argmax(
         self, column: Any, *, keys: Any = None, epsilon: float | None = None, fresh: bool = False

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import linecache
 import sys
+from functools import lru_cache
 
 import pandas as pd
 
@@ -25,17 +26,21 @@ def _moved(node: ast.expr) -> tuple[ast.expr, bool]:
     return node, False
 
 
+@lru_cache(maxsize=8)
+def _tree(source: str) -> ast.Module:
+    try:
+        return ast.parse(source)
+    except SyntaxError:
+        return ast.Module([], [])
+
+
 def rewritten(source: str, line: int = 1) -> str | None:
     """The chain with ``.dp`` that stands on a line of a source, with ``.dp`` moved to its left.
 
     >>> rewritten('m = df.query("age > 30").dp.mean("x")')
     "df.dp.query('age > 30').mean('x')"
     """
-    try:
-        tree = ast.parse(source)
-    except SyntaxError:
-        return None
-    for node in ast.walk(tree):  # outermost first
+    for node in ast.walk(_tree(source)):  # outermost first
         if not isinstance(node, ast.Call | ast.Attribute | ast.Subscript):
             continue
         if node.lineno <= line <= (node.end_lineno or node.lineno):

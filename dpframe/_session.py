@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import threading
 import weakref
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, NoReturn
@@ -16,9 +17,9 @@ import pandas as pd
 from dpframe import _identity, _validate
 from dpframe._errors import BadType, BadValue, BudgetError, LineageError, NoSession, SessionError
 from dpframe._expr import Column
-from dpframe._ledger import Budget, Ledger, describe
+from dpframe._ledger import Budget, Ledger
 from dpframe._plan import Plan, Price, make_plan
-from dpframe._query import ROW_CEILING, Keys, Query, Unit, keys_for
+from dpframe._query import ROW_CEILING, Keys, Query, Unit, Word, describe, keys_for
 from dpframe._validate import Bounds
 from dpframe.accounting.loss import Loss
 from dpframe.engines.pandas import PandasEngine
@@ -59,11 +60,13 @@ class Session:
         self.keys: dict[int, Keys] = dict(terms.keys)
         # Shares its buffers with the user's frame; copy-on-write keeps later edits out of it.
         self.snapshot = frame.copy(deep=False)
+        self.marks = _identity.marks(self.snapshot)
         self.rows = len(frame)
         self.root = weakref.ref(frame)
         self._engine = PandasEngine(self.snapshot)
         self._answers: dict[tuple[Query, Price], Release] = {}
         self._lock = threading.RLock()
+        self._asking = False
         self._process = os.getpid()
         self.closed = False
 
@@ -106,27 +109,40 @@ class Session:
             raise BudgetError("this session has delta=0, so it has no room for the Gaussian mechanism.")
         return Price(e, d, chosen)
 
-    def plan(self, query: Query, price: Price, declared: tuple[str, ...]) -> Plan:
-        return make_plan(query, self.unit, price, self._public_rows(query), declared).plan
+    def plan(self, query: Query, price: Price, names: tuple[Word, ...]) -> Plan:
+        return make_plan(query, self.unit, price, self._public_rows(query), self._declared(query, names)).plan
 
     def _public_rows(self, query: Query) -> int | None:
         """The number of rows where it is public: under replace-one, and of the whole root only."""
         return self.rows if self.unit.replaces and query.where is None and not query.by else None
 
-    def ask(self, query: Query, price: Price, fresh: bool, declared: tuple[str, ...]) -> Release:
+    def _declared(self, query: Query, names: tuple[Word, ...]) -> tuple[Word, ...]:
+        """The facts this question takes for public, beyond those that the session was opened with."""
+        words = list(names)
+        for out in query.outputs:
+            if out.bounds and out.expr is not None and out.bounds != out.expr.bounds(self.bounds):
+                pair = f"{out.expr}: ({out.bounds.lower:g}, {out.bounds.upper:g})"
+                words.append(Word("bounds", pair, str(out)))
+        opened = {keys.token for keys in self.keys.values()}
+        words += [by.word for by in query.by if by.token not in opened]
+        return tuple(words)
+
+    def ask(self, query: Query, price: Price, fresh: bool, names: tuple[Word, ...]) -> Release:
         """The one door: plan, debit, read, add noise. In this order, and nothing else reads the data.
 
         Formal guarantee: the sequence of all releases of a session is (epsilon, delta)-differentially private
         for its budget, however the questions were chosen (docs/guarantees/session.md). A question asked before
         at the same price is answered from what was released then; whether it was depends on questions only.
         """
-        with self._lock:
-            self.check_alive()
+        with self._lock, self._alone():
             known = None if fresh else self._answers.get((query, price))
             if known is not None:
                 return known
+            declared = self._declared(query, names)
             plan, statistics = make_plan(query, self.unit, price, self._public_rows(query), declared)
             self.ledger.debit(plan)
+            for word in declared:
+                self.ledger.declare(*word)
             # ------------------------------------------------------------------ the door: from here data is read
             reduced = self._engine.reduce(query, {p for s in statistics for p in s.primitives})
             raw = tuple(
@@ -137,6 +153,19 @@ class Session:
             release = Release(plan, raw)
             self._answers[query, price] = release
             return release
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """No question within a question: the lock lets its own thread in again, from a signal handler or a
+        finaliser, and between two lines of a debit that would be a second answer for one price."""
+        self.check_alive()
+        if self._asking:
+            raise SessionError("this session is in the middle of another question of the same thread.")
+        self._asking = True
+        try:
+            yield
+        finally:
+            self._asking = False
 
     def check_alive(self) -> None:
         if self.closed:
@@ -151,7 +180,8 @@ class Session:
         """Give up what is left of the budget and let go of the data."""
         with self._lock:
             self.closed = True
-            _sessions.pop(self.name, None)
+            if _sessions.pop(self.name, None) is not None:
+                _closed.append(self)
             self.snapshot = self.snapshot.iloc[:0]
             self._engine = PandasEngine(self.snapshot)
             self._answers.clear()
@@ -159,6 +189,7 @@ class Session:
 
 # Sessions live here, because an accessor is built anew at every access and attrs are copied.
 _sessions: dict[str, Session] = {}
+_closed: list[Session] = []  # without their data
 _opening = threading.RLock()
 
 
@@ -304,10 +335,14 @@ def _again(present: Session, frame: pd.DataFrame, terms: Terms) -> Session:
 def _refuse_second_budget(frame: pd.DataFrame, because: object) -> None:
     if because is not None:
         return
-    for other in list(_sessions.values()):
-        if _identity.shares_columns(frame, other.snapshot):
+    own = _identity.marks(frame)
+    # Marks are addresses: those of a closed session mean something only while its frame keeps them in use.
+    closed = [s for s in _closed if s.root() is not None]
+    for other in [*_sessions.values(), *closed]:
+        # The very same index object means the very same rows.
+        if own & other.marks or (other.rows and frame.index.is_(other.snapshot.index)):
             raise SessionError(
-                "this frame shares its data with a frame that has an open session "
+                "this frame shares its data with a frame that has, or had, a session "
                 f"(epsilon {other.budget.epsilon:g}, {other.budget.spent:g} spent). Ask that one, or declare why a "
                 "second budget on the same people is right: open(..., because='...')."
             )

@@ -247,12 +247,13 @@ class Questions(Statistic):
 class Total(Statistic):
     """The sum of clipped values, measured from zero: the least noise when a sum is all that is wanted.
 
-    Add-remove: max(abs(lower), abs(upper)). Replace-one: the width, or that maximum where a row may become null
-    or leave the filter; twice the maximum over several groups.
+    Add-remove: max(abs(lower), abs(upper)). Replace-one: the width where every row ``always`` has a value, the
+    larger of width and maximum where one may become null or leave the filter, twice the maximum over groups.
     """
 
     expr: Expr
     grid: Grid
+    always: bool = False
 
     @property
     def primitives(self) -> tuple[Primitive, ...]:
@@ -270,6 +271,8 @@ class Total(Statistic):
         width = self.grid.high - self.grid.low
         if grouped:
             return Sensitivity(2 * m, max(width * width, 2 * m * m))
+        if self.always:
+            return Sensitivity(max(width, 1), max(width, 1) ** 2)
         return Sensitivity(max(width, m), max(width, m) ** 2)
 
     def functionals(self) -> dict[str, tuple[float, ...]]:
@@ -346,9 +349,10 @@ class Simplex(Statistic):
 class Centred(Statistic):
     """Twice the distance from the middle of the bounds, summed, and W for each non-null value.
 
-    For replace-one without groups, where it beats the simplex: a changed value moves the first component by at
-    most 2W and leaves the second; a value that comes or goes moves each by at most W. With ``rows`` given the
-    number of values is public, the second component is left out, and a null counts as the middle.
+    For replace-one without groups, where under Laplace noise it has half the variance of the simplex: a changed
+    value moves the first component by at most 2W and leaves the second; a value that comes or goes moves each by
+    at most W. With ``rows`` given the number of values is public, the second component is left out, and a null
+    counts as the middle.
     """
 
     expr: Expr

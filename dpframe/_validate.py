@@ -20,6 +20,7 @@ from dpframe._errors import BadType, BadValue, unknown_column
 # Below 2**-50 a price is a typing error, and noise would leave any double; above 2**10 it protects nobody.
 MIN_EPSILON = Fraction(1, 2**50)
 MAX_EPSILON = Fraction(2**10)
+MIN_DELTA = Fraction(1, 2**900)  # conversions are done in doubles, which have to hold it
 # A width below this has no power-of-two grid inside the range of normal doubles.
 MIN_WIDTH = 2.0**-900
 MAX_BINS = 2**24
@@ -77,6 +78,10 @@ def delta(value: object, name: str = "delta") -> Fraction:
     d = exact(value, name)
     if not 0 <= d < 1:
         raise BadValue(f"{name} must be at least 0 and below 1, not {value}.")
+    if 0 < d < MIN_DELTA:
+        raise BadValue(
+            f"{name}={value} is below 2**-900, the least that is supported. Use 0 or a larger one."
+        )
     return d
 
 

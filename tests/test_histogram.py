@@ -105,3 +105,10 @@ def test_bounds_that_cannot_be_divided_are_refused(p, bounds, bins):
     with pytest.raises(BadValue):
         p.histogram("age", bins=bins, bounds=bounds)
     assert p.budget.spent == 0
+
+
+@pytest.mark.parametrize("name", [1, True, 1.0], ids=repr)
+def test_names_that_are_equal_but_differ_stay_apart(name):
+    p = pd.DataFrame({name: [0.5, 1.5]}).dp.open(1)
+    answer = p.histogram(name, bins=[0, 1, 2])
+    assert repr(answer.index.name) == repr(name)

@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 
 import dpframe
+from dpframe._ledger import Ledger
 
 
 @pytest.fixture
@@ -64,10 +65,32 @@ def test_declarations_keep_every_word_of_the_owner(df):
     assert text["'state': ['CA', 'NY']"] == "keys"
     assert text["coast = ['CA', 'WA']"] == "@name"
     assert text["oldest = 90"] == "@name"
-    assert text["'cost': (0, 500)"] == "bounds"
-    assert text["'state': ['WA']"] == "keys"
-    assert "bins" in set(words["what"])
-    assert "@oldest = 90" in p.ledger["declared"][0]
+    assert text["cost: (0, 500)"] == "bounds"
+    assert text["state: ['WA']"] == "keys"
+    assert text["age: [0.0, 50.0, 100.0]"] == "bins"
+    assert "oldest = 90" in p.ledger["declared"][0]
+    assert len(words) == 7
+
+
+def test_only_what_was_asked_is_declared(df):
+    p = df.dp.open(1, bounds={"age": (0, 110)})
+    before = p.declarations
+    limit = 50
+    filtered = p.query("age > @limit")
+    filtered.explain.mean("cost", bounds=(0, 500))
+    with pytest.raises(dpframe.BudgetExceeded):
+        filtered.mean("cost", bounds=(0, 500), epsilon=2)
+    pd.testing.assert_frame_equal(p.declarations, before)
+    filtered.mean("cost", bounds=(0, 500))
+    filtered.mean("cost", bounds=(0, 500), fresh=True)
+    assert p.declarations["what"].tolist() == ["bounds", "@name", "bounds"]
+    assert limit == 50
+
+
+def test_ledger_knows_no_way_back():
+    """Debits are made and read; nothing refunds, removes or redefines one."""
+    public = {name for name in vars(Ledger) if not name.startswith("_")}
+    assert public == {"spent", "remaining", "declare", "debit", "debits", "declarations"}
 
 
 def test_ledger_and_declarations_are_copies(df):

@@ -6,7 +6,16 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpframe import BadType, BadValue, LineageError, MissingBounds, NotOffered, Refused, UnknownColumn
+from dpframe import (
+    BadType,
+    BadValue,
+    Estimate,
+    LineageError,
+    MissingBounds,
+    NotOffered,
+    Refused,
+    UnknownColumn,
+)
 from dpframe.datasets import BOUNDS, visits
 
 N = 50
@@ -198,3 +207,58 @@ def test_mistyped_column_gets_a_suggestion_everywhere(p, typo):
     ):
         with pytest.raises(UnknownColumn, match="Did you mean"):
             act()
+
+
+@pytest.mark.parametrize("word", ["seed", "random_state", "sensitivity", "scale", "noise", "axis", "inplace"])
+@pytest.mark.parametrize("verb", ["count", "mean", "histogram", "value_counts", "argmax"])
+def test_words_that_would_undo_the_noise_or_mean_nothing_are_refused(p, verb, word):
+    with pytest.raises(TypeError, match=word):
+        getattr(p, verb)("age", **{word: 0})
+    assert p.ledger.empty
+
+
+# After the charge ---------------------------------------------------------------------------------------------
+
+WILD = pd.DataFrame({"x": [0.0, np.inf, -np.inf, np.nan, 1e308, -1e308, 5e-324] * 3})
+BOUNDS_OF_ALL_SIZES = [
+    (0, 1),
+    (1, 1),
+    (0, 0),
+    (-5, -4),
+    (0, 2**70),
+    (1e-250, 1e-240),
+    (0, 1e150),
+    (-1e150, 1e150),
+]
+NUMBERS = {
+    "sum": lambda p, b, **o: p.sum("x", b, **o),
+    "mean": lambda p, b, **o: p.mean("x", b, **o),
+    "var": lambda p, b, **o: p.var("x", b, **o),
+    "std": lambda p, b, **o: p.std("x", b, ddof=0, **o),
+    "of two columns": lambda p, b, **o: p.assign(y="x * x - x / 3")[["x", "y"]].mean(
+        bounds={"x": b, "y": b}, **o
+    ),
+    "in groups": lambda p, b, **o: p.groupby(p["x"] > 0).agg(
+        m=("x", "mean"),
+        s=("x", "sum"),
+        n=("x", "count"),
+        v=("x", "var"),
+        k=("x", "size"),
+        bounds={"x": b},
+        **o,
+    ),
+}
+
+
+@pytest.mark.parametrize("neighbors", ["add-remove", "replace-one"])
+@pytest.mark.parametrize("ask", NUMBERS)
+def test_question_that_was_charged_is_answered_whatever_the_cells_bounds_and_price(ask, neighbors):
+    for epsilon in (1e-15, 1e-3, 20):
+        p = WILD.copy().dp.open(1000, neighbors=neighbors, because=f"the price {epsilon}")
+        for bounds in BOUNDS_OF_ALL_SIZES:
+            answer = NUMBERS[ask](p, bounds, epsilon=epsilon)
+            interval = answer.interval() if isinstance(answer, Estimate) else answer.dp.interval()
+            assert np.isfinite(np.asarray(answer, dtype=float)).all()
+            assert not np.isnan(np.asarray(interval, dtype=float)).any()
+            assert repr(answer)
+        assert len(p.ledger) == len(BOUNDS_OF_ALL_SIZES)

@@ -35,8 +35,8 @@ _expr._nodes
 _expr._build
 _expr
 _query _parse engines._columns
-_stats engines._block engines._buckets
-engines._parts engines._conditions
+_stats engines._block
+engines._parts engines._conditions engines._buckets
 engines._evaluate
 _aggregates engines.pandas
 _arrange
@@ -133,33 +133,36 @@ def calls(tree, name):
     return found
 
 
+DOOR = [("dpframe._session", "_answer")]
+
+
 @pytest.mark.parametrize("method", ["reduce", "debit"])
 def test_one_function_opens_the_door_and_pays(method):
     """`reduce` hands out sums of the private frame and `debit` charges for them: both are called once."""
-    found = [(m, owner) for m, tree in TREES.items() for owner, _ in calls(tree, method)]
-    assert found == [("dpframe._session", "ask")]
+    assert [(m, owner) for m, tree in TREES.items() for owner, _ in calls(tree, method)] == DOOR
+
+
+def test_door_is_reached_through_ask_alone():
+    assert [(m, o) for m, tree in TREES.items() for o, _ in calls(tree, "_answer")] == [
+        ("dpframe._session", "ask")
+    ]
 
 
 def test_debit_precedes_the_data_which_precedes_the_noise():
     tree = TREES["dpframe._session"]
     (_, debit), (_, reduce) = calls(tree, "debit")[0], calls(tree, "reduce")[0]
-    releases = [node for owner, node in calls(tree, "release") if owner == "ask"]
+    releases = [node for owner, node in calls(tree, "release") if owner == DOOR[0][1]]
     assert len(releases) == 1
     order = [debit.lineno, reduce.lineno, releases[0].lineno]
     assert all(a < b for a, b in pairwise(order))
-    ask = next(n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef) and n.name == "ask")
-    assert not any(isinstance(n, ast.Try) for n in ast.walk(ask))  # nothing there takes a debit back
+    door = next(n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef) and n.name == DOOR[0][1])
+    assert not any(isinstance(n, ast.Try) for n in ast.walk(door))  # nothing there takes a debit back
 
 
 def test_noise_is_added_at_the_door_only():
-    """Apart from mechanisms themselves, `.release(...)` of a mechanism is called in Session.ask alone."""
-    found = {
-        (m, owner)
-        for m, tree in TREES.items()
-        for owner, node in calls(tree, "release")
-        if not m.startswith("dpframe.mechanisms")
-    }
-    assert found == {("dpframe._session", "ask")}
+    """Apart from mechanisms themselves, `.release(...)` of a mechanism is called at the door alone."""
+    outside = {m: tree for m, tree in TREES.items() if not m.startswith("dpframe.mechanisms")}
+    assert [(m, owner) for m, tree in outside.items() for owner, _ in calls(tree, "release")] == DOOR
 
 
 RANDOM = ("os.urandom", "np.random", "numpy.random", "secrets", "SystemRandom", "getrandbits", "token_bytes")

@@ -61,7 +61,9 @@ def _kind_of_zoned(zone: str | None) -> Kind:
 def _kind_of_arrow(dtype: Any) -> Kind:
     types: Any = import_module("pyarrow.types")  # there is such a dtype, so pyarrow is there
     if types.is_dictionary(dtype):
-        return "text" if _kind_of_arrow(dtype.value_type) == "text" else "label"
+        # Dates beyond Python's own have no cells to show; all other kinds do.
+        kinds: dict[Kind, Kind] = {"text": "text", "time": "other", "other": "other"}
+        return kinds.get(_kind_of_arrow(dtype.value_type), "label")
     if types.is_boolean(dtype):
         return "bool"
     if types.is_integer(dtype) or types.is_floating(dtype) or types.is_decimal(dtype):

@@ -96,6 +96,10 @@ class Round(_Same):
     digits: int
 
     @property
+    def kind(self) -> Kind:
+        return "number"
+
+    @property
     def integral(self) -> bool:
         return self.digits <= 0 or self.x.integral
 
@@ -319,7 +323,8 @@ class MapDict(Expr):
 
     @property
     def tz(self) -> str | None:
-        return next((v.tz for v in self.values), None) if self.kind == "time" else None
+        zones = (v.tz for v in self.values if v.value is not None)
+        return next(zones, None) if self.kind == "time" else None
 
     def interval(self, lookup: Lookup) -> Interval:
         if self.kind not in ("number", "bool"):

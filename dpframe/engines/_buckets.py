@@ -5,15 +5,16 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from fractions import Fraction
 from importlib import import_module
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from dpframe._expr import Expr
 from dpframe._query import Keys
+from dpframe.engines._block import TICKS, ticks_of, unit_of
 from dpframe.engines._columns import Vector
 
 Buckets = NDArray[Any]
@@ -109,9 +110,19 @@ def _by_truth(keys: Keys) -> Finder:
 
 
 def _by_time(keys: Keys) -> Finder:
-    index = pd.DatetimeIndex(keys.index)  # compared in UTC, as the engine keeps times
-    wanted = index.tz_convert("UTC").tz_localize(None) if index.tz is not None else index
-    return lambda vector: np.asarray(wanted.get_indexer(pd.DatetimeIndex(vector.values))) + 1
+    """By exact ticks: a key between two ticks of the column, or beyond them, equals nothing."""
+    stamps = [(i + 1, *ticks_of(key)) for i, key in enumerate(keys.index) if i != keys.null]
+
+    def find(vector: Vector) -> Buckets:
+        per_second = TICKS[unit_of(vector.values)]
+        exact = [(place, Fraction(ticks * per_second, TICKS[unit])) for place, ticks, unit in stamps]
+        whole = [(place, int(t)) for place, t in exact if t.denominator == 1 and abs(t) <= _INT64.max]
+        if not whole:
+            return np.zeros(len(vector), dtype=np.int64)
+        places, wanted = (np.array(column, dtype=np.int64) for column in zip(*whole, strict=True))
+        return _searched(vector.values.view(np.int64), wanted, places)
+
+    return find
 
 
 def _by_number(keys: Keys) -> Finder:

@@ -11,6 +11,7 @@ equal.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import date, datetime
@@ -81,7 +82,7 @@ def prepare(series: pd.Series[Any], kind: Kind) -> Vector:
     dtype: Any = series.dtype
     cells: Any = series.to_numpy() if isinstance(dtype, np.dtype) else series.array
     if isinstance(dtype, pd.SparseDtype):
-        return _PREPARE[kind](np.asarray(cells), None)
+        return _sparse(cells, kind)
     if isinstance(dtype, pd.CategoricalDtype):
         return _categorical(cells, kind)
     arrow = None
@@ -91,6 +92,20 @@ def prepare(series: pd.Series[Any], kind: Kind) -> Vector:
             arrow = arrow.cast(arrow.type.value_type)  # a dictionary is read as what it stands for
             cells = np.array(arrow.to_pylist(), dtype=object)
     return _PREPARE[kind](cells, arrow)
+
+
+def _sparse(cells: Any, kind: Kind) -> Vector:
+    """Dense, in the dtype that the sparse one names: numpy's own conversion turns to doubles where it finds a gap."""
+    fill, places, n = cells.fill_value, cells.sp_index.indices, len(cells)
+    gap = bool(pd.isna(fill))
+    values = np.zeros(n, dtype=cells.dtype.subtype) if gap else np.full(n, fill, dtype=cells.dtype.subtype)
+    values[places] = cells.sp_values
+    dense = _PREPARE[kind](values, None)
+    if not gap or dense.categories is not None:
+        return dense
+    null = np.ones(n, dtype=bool)
+    null[places] = False
+    return Vector(dense.kind, dense.values, null if dense.null is None else null | dense.null)
 
 
 # ---- numbers, bools, times --------------------------------------------------------------------------------
@@ -108,7 +123,9 @@ def _number(cells: Any, arrow: Any) -> Vector:
 
 
 def _bool(cells: Any, arrow: Any) -> Vector:
-    return Vector("bool", *(_unmasked(cells, False) if arrow is None else _filled(arrow, False)))
+    values, null = _unmasked(cells, False) if arrow is None else _filled(arrow, False)
+    # A bool made of foreign bytes may hold others than 0 and 1, which numpy's functions read differently.
+    return Vector("bool", values.view(np.uint8) != 0, null)
 
 
 def _unmasked(cells: Any, blank: Any) -> tuple[Array, Bools | None]:
@@ -168,7 +185,9 @@ def _text(cells: Any, arrow: Any) -> Vector:
     if not isinstance(cells.dtype, pd.StringDtype) and arrow is None:
         return _label(np.asarray(cells, dtype=object), None, kind="text")
     if getattr(cells.dtype, "storage", None) == "python":
-        cells = np.asarray(cells, dtype=object)  # strings and NaN by dtype; half the time of the array's own way
+        cells = np.asarray(
+            cells, dtype=object
+        )  # strings and NaN by dtype; half the time of the array's own way
     codes, uniques = pd.factorize(cells)
     return Vector("text", narrow(codes, len(uniques)), None, np.asarray(uniques, dtype=object))
 
@@ -243,7 +262,7 @@ def _null(cell: Any) -> Any:
 
 def _int(cell: Any) -> Any:
     value = int(cell)
-    return value if value.bit_length() <= 10_000 else UNMATCHED  # Python refuses to print longer ones
+    return value if value.bit_length() <= 2_000 else UNMATCHED  # Python may refuse to print longer ones
 
 
 def _float(cell: Any) -> Any:
@@ -263,11 +282,13 @@ def _complex(cell: Any) -> Any:
 def _moment(cell: Any) -> Any:
     """A Timestamp, in UTC if it has a zone: the zone's own code runs here, guarded, and never again."""
     try:
-        value: Any = pd.Timestamp(cell)
-        if value is pd.NaT:
-            return None
-        value = value if value.tz is None else value.tz_convert("UTC")
-        hash(value)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            value: Any = pd.Timestamp(cell)
+            if value is pd.NaT:
+                return None
+            value = value if value.tz is None else value.tz_convert("UTC")
+            hash(value)
     except Exception:
         return UNMATCHED
     return value

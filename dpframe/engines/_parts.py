@@ -66,12 +66,18 @@ def _item(x: str, i: int) -> str | None:
     return x[i] if -len(x) <= i < len(x) else None
 
 
+_LONGEST = 2**16  # a longer text is null: without a limit one cell could ask for all memory
+
+
+def _replace(x: str, old: str, new: str) -> str | None:
+    grown = len(x) + (x.count(old) + (not old)) * (len(new) - len(old))
+    return x.replace(old, new) if grown <= _LONGEST else None
+
+
 _STRINGS: dict[str, Callable[..., Any]] = {
     **{m: getattr(str, m) for m in ("lower", "upper", "title", "capitalize", "swapcase")},
-    **{
-        m: getattr(str, m)
-        for m in ("strip", "lstrip", "rstrip", "startswith", "endswith", "replace", "zfill")
-    },
+    **{m: getattr(str, m) for m in ("strip", "lstrip", "rstrip", "startswith", "endswith", "zfill")},
+    "replace": _replace,
     "len": len,
     "contains": _contains,
     "slice": lambda x, *ends: x[slice(*ends)],

@@ -55,6 +55,7 @@ class PandasEngine:
             self._columns[leaf.position] = vector
         return vector
 
+    @np.errstate(all="ignore")  # no warning may tell of a value, whatever the caller has set
     def reduce(self, query: Query, primitives: set[Primitive]) -> dict[Primitive, Integers]:
         """The primitive sums of each group, as int64."""
         groups = query.groups
@@ -191,6 +192,7 @@ class PandasEngine:
         for leaf in by.expr.columns():
             self.column(leaf)  # prepared once, before there are threads
 
+        @np.errstate(all="ignore")  # threads have a state of their own
         def piece(start: int) -> None:
             for first in range(start, min(start + PIECE, n), _BLOCK):
                 rows = slice(first, min(first + _BLOCK, n))

@@ -63,7 +63,9 @@ def rmse_of_halves(frame: pd.DataFrame, unit: Unit, epsilon: F, grouped: bool) -
     count = int(frame["x"].count())
     times = 2 if unit.replaces else 1
     sums = Laplace.for_price(times * reach, epsilon / 2).release(np.full(DRAWS, total))
-    counts = Laplace.for_price(2 if unit.replaces and grouped else 1, epsilon / 2).release(np.full(DRAWS, count))
+    counts = Laplace.for_price(2 if unit.replaces and grouped else 1, epsilon / 2).release(
+        np.full(DRAWS, count)
+    )
     answers = middle + sums * step / np.maximum(counts, 1)
     return root_mean_square(np.clip(answers, *BOUNDS) - frame["x"].mean())
 

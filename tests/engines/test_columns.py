@@ -93,7 +93,7 @@ def test_arrow_integers_with_nulls_stay_exact() -> None:
     assert cells(arrow(pa.array([2**63 - 1, None]))) == [2**63 - 1, None]
 
 
-@pytest.mark.parametrize("dtype", ["int8", "uint64", "float64", "float32", "bool"])
+@pytest.mark.parametrize("dtype", ["int8", "uint64", "float64", "float32"])
 def test_numpy_columns_are_not_copied(dtype: str) -> None:
     series = pd.Series([0, 1, 1], dtype=dtype)
     assert np.shares_memory(prepare(series, kind_of(series.dtype)).values, series.to_numpy())

@@ -43,7 +43,7 @@ def values(shape: str, n: int, rng: Any) -> Any:
         return -2 + rng.exponential(0.6, n)
     if shape == "at the ends":
         return np.where(rng.random(n) < 0.5, -9.0, 9.0)
-    return np.full(n, 6.0 if shape == "at one end" else 1.3)
+    return np.full(n, 6.0 if shape == "at one end" else 1.5)  # on every grid: see the test of rounding
 
 
 RNG_SEED = 11  # of the data, which is no secret
@@ -82,13 +82,15 @@ QUESTIONS = {
     "var": Question((("x", "var"),)),
     "var, ddof 0": Question((("x", "var"),), 0),
     "std": Question((("x", "std"),)),
-    "all of one": Question(tuple(("x", a) for a in ("count", "sum", "mean", "var", "std")) + ((None, "size"),)),
+    "all of one": Question((*(("x", a) for a in ("count", "sum", "mean", "var", "std")), (None, "size"))),
     "whole, with rows": Question((("k", "count"), ("k", "sum"), ("k", "mean"), (None, "size"))),
     "two columns": Question((("x", "mean"), ("k", "sum"), (None, "size"))),
 }
 
 
-def planned(question: Question, frame: pd.DataFrame, grouped: bool, unit: Unit, price: Price) -> tuple[Any, Planned]:
+def planned(
+    question: Question, frame: pd.DataFrame, grouped: bool, unit: Unit, price: Price
+) -> tuple[Any, Planned]:
     leaves = {n: Column.of(i, n, frame.dtypes.iloc[i]) for i, n in enumerate(frame)}
     outputs = tuple(
         Output(
@@ -140,7 +142,11 @@ def releases(
 ) -> list[Found]:
     """Many releases of all groups (or of each size alone, ungrouped, where ``sizes`` are given)."""
     frame = FRAMES[shape]
-    frames = [frame] if sizes is None else [frame[frame["g"] == SIZES.index(n)].reset_index(drop=True) for n in sizes]
+    frames = (
+        [frame]
+        if sizes is None
+        else [frame[frame["g"] == SIZES.index(n)].reset_index(drop=True) for n in sizes]
+    )
     found = []
     for one in frames:
         query, (plan, statistics) = planned(question, one, sizes is None, unit, price)
@@ -200,7 +206,7 @@ def width_ratio(one: Found, level: float = 0.95) -> float | None:
 @pytest.fixture
 def draws(request):
     """Releases a case: a smaller share unless pytest was called with ``-m slow``."""
-    return 20_000 if request.config.getoption("markexpr") == "slow" else 2_000
+    return 20_000 if request.config.getoption("markexpr") == "slow" else 1_500
 
 
 @pytest.fixture
@@ -229,7 +235,9 @@ def test_grouped_intervals_cover_the_noise(name, mechanism, relation, draws, sha
         f"epsilon {epsilon}, {shape}: {text}"
         for epsilon in EPSILONS
         for shape in shapes
-        for one in releases(QUESTIONS[name], shape, None, UNITS[relation], price_of(mechanism, epsilon), draws)
+        for one in releases(
+            QUESTIONS[name], shape, None, UNITS[relation], price_of(mechanism, epsilon), draws
+        )
         for level in LEVELS
         if (text := too_rarely(one, level))
     ]
@@ -245,7 +253,9 @@ def test_ungrouped_intervals_cover_the_noise(name, mechanism, relation, draws, s
         f"epsilon {epsilon}, {shape}: {text}"
         for epsilon in EPSILONS
         for shape in shapes
-        for one in releases(QUESTIONS[name], shape, [5, 300], UNITS[relation], price_of(mechanism, epsilon), draws)
+        for one in releases(
+            QUESTIONS[name], shape, [5, 300], UNITS[relation], price_of(mechanism, epsilon), draws
+        )
         for level in LEVELS
         if (text := too_rarely(one, level))
     ]
@@ -293,7 +303,9 @@ def test_intervals_are_not_much_wider_than_they_must_be(name, mechanism, relatio
     for epsilon in EPSILONS:
         for shape in ("uniform", "skewed"):
             price = price_of(mechanism, epsilon)
-            found = releases(QUESTIONS[name], shape, None, UNITS[relation], price, draws, groups=slice(-1, None))
+            found = releases(
+                QUESTIONS[name], shape, None, UNITS[relation], price, draws, groups=slice(-1, None)
+            )
             for one in found:
                 ratio = width_ratio(one)
                 if ratio is not None and ratio > 1.3:
@@ -304,11 +316,47 @@ def test_intervals_are_not_much_wider_than_they_must_be(name, mechanism, relatio
 def test_a_wide_interval_is_seen():
     """The twin: intervals twice as wide."""
     for name in ("sum", "mean", "var"):
-        one = releases(QUESTIONS[name], "skewed", None, UNITS["add-remove"], price_of("laplace", F(1)), 3000)[-1]
+        one = releases(QUESTIONS[name], "skewed", None, UNITS["add-remove"], price_of("laplace", F(1)), 3000)[
+            -1
+        ]
         low, high = one.intervals[0.95]
         assert width_ratio(one) <= 1.3
         half = (high - low) / 2
         assert width_ratio(one._replace(intervals={0.95: (low - half / 2, high + half / 2)})) > 1.3
+
+
+# Rounding, which is not noise -----------------------------------------------------------------------------------
+
+
+def rounding(name: str, values: Any) -> float:
+    """How far the first answer without noise is from pandas', in widths of the bounds (squared for a variance)."""
+    frame = pd.DataFrame({"x": values, "k": 0, "h": 0, "g": 0})
+    question = QUESTIONS[name]
+    query, (plan, statistics) = planned(
+        question, frame, False, UNITS["add-remove"], price_of("laplace", F(1))
+    )
+    exact = statistics[0].integers(PandasEngine(frame).reduce(query, set(statistics[0].primitives)))
+    worst = 0.0
+    for cell, (column, aggregate) in zip(plan.cells, question.outputs, strict=True):
+        if aggregate in ("mean", "var"):
+            answer = AGGREGATES[aggregate].value(Measured(cell, plan.parts[0].noise, exact))[0]
+            power = 2 if aggregate == "var" else 1
+            error = abs(answer - truth(frame, column, aggregate, question.ddof))
+            worst = max(worst, error / (BOUNDS.upper - BOUNDS.lower) ** power)
+    return worst
+
+
+@pytest.mark.parametrize("low", [-1.7, 1.3, 0.1, 2.0])
+def test_rounding_to_the_grid_is_as_small_as_the_guarantee_says(low):
+    """An interval covers noise, not rounding: 2**-31 of the width for a mean, 2**-14 at most beside a variance.
+
+    With few distinct values off the grid the errors do not average out, and above n * epsilon = 30,000 they are
+    seen beside a variance: coverage of such a mean was 0.03 at level 0.5, n = 45,000, epsilon = 5.
+    """
+    values = np.where(np.arange(50_000) % 3 == 0, low, 5.9)
+    assert rounding("mean", values) <= 2**-31
+    assert 2**-31 < rounding("all of one", values) <= 2**-14
+    assert rounding("var", values) <= 2**-14
 
 
 # The reach of weighted sums ------------------------------------------------------------------------------------
@@ -334,7 +382,26 @@ def outside(weights: list[float], t: float) -> float:
         return float(total)
 
 
-REACHES = [0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.907, 0.908, 0.92, 0.93, 0.94, 0.95, 0.96, 0.97, 0.98, 0.99, 0.995, 0.999]
+REACHES = [
+    0.5,
+    0.6,
+    0.7,
+    0.8,
+    0.85,
+    0.9,
+    0.907,
+    0.908,
+    0.92,
+    0.93,
+    0.94,
+    0.95,
+    0.96,
+    0.97,
+    0.98,
+    0.99,
+    0.995,
+    0.999,
+]
 
 
 def weight_lists() -> list[list[float]]:
@@ -370,7 +437,9 @@ def test_sums_of_coarse_counts_stay_within_their_half_width(law, parts):
     for scale in SCALES:
         noise = Laplace(scale) if law is Laplace else Gaussian(scale**2)
         x = np.arange(-400, 401)
-        mass = np.exp(-np.abs(x) / float(scale)) if law is Laplace else np.exp(-(x**2) / (2 * float(scale) ** 2))
+        mass = (
+            np.exp(-np.abs(x) / float(scale)) if law is Laplace else np.exp(-(x**2) / (2 * float(scale) ** 2))
+        )
         mass /= mass.sum()
         together = mass
         for _ in range(parts - 1):
