@@ -241,7 +241,7 @@ def clearing_attrs_loses_no_ledger(df):
     p = DP(df)
     p.count(epsilon=0.5)
     df.attrs.clear()
-    with pytest.raises(dpframe.SessionError, match="open session"):
+    with pytest.raises(dpframe.SessionError, match="has, or had, a session"):
         df.dp.open(epsilon=10, delta=1e-3)
     assert p._p.budget.used.epsilon == Fraction(1, 2)
 
