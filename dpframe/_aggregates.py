@@ -88,7 +88,7 @@ def fieller(
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         root = np.sqrt(np.maximum(b * b - a * c, 0))
         low, high = (b - root) / a, (b + root) / a
-    certain = (a > 0) & np.isfinite(low) & np.isfinite(high)
+    certain = (a > 0) & (n > 0) & np.isfinite(low) & np.isfinite(high)
     return np.where(certain, low, -np.inf), np.where(certain, high, np.inf)
 
 
@@ -127,7 +127,8 @@ class _Linear(Aggregate):
     def interval(self, m: Measured, level: float) -> Interval:
         half = m.half_width(self.combination(m.cell), level)
         values = m.values(self.combination(m.cell))
-        low, high = values - half, values + half
+        with np.errstate(over="ignore"):
+            low, high = values - half, values + half
         if not m.cell.whole:
             return low, high
         # The answer without noise is whole, so the interval may end at whole numbers.
@@ -180,7 +181,8 @@ class Mean(Aggregate):
 
     def interval(self, m: Measured, level: float) -> Interval:
         low, high = self.unit_interval(m, level)
-        return _stretch(m.cell, low), _stretch(m.cell, high)
+        bottom = _stretch(m.cell, low)
+        return bottom, np.maximum(bottom, _stretch(m.cell, high))  # bounds may be a few doubles apart
 
     def unit_interval(self, m: Measured, level: float) -> tuple[Floats, Floats]:
         n, t1 = m.values(_N).astype(float), m.values(_T1).astype(float)

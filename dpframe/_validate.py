@@ -18,7 +18,7 @@ import numpy as np
 from dpframe._errors import BadType, BadValue, unknown_column
 
 # Below 2**-50 a price is a typing error, and noise would leave any double; above 2**10 it protects nobody.
-MIN_EPSILON = Fraction(1, 2**50)
+MIN_EPSILON = Fraction(repr(2.0**-50))
 MAX_EPSILON = Fraction(2**10)
 MIN_DELTA = Fraction(1, 2**900)  # conversions are done in doubles, which have to hold it
 # A width below this has no power-of-two grid inside the range of normal doubles.
