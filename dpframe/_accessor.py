@@ -84,6 +84,11 @@ class Unopened:
     def __getattr__(self, name: str) -> NoReturn:
         if name.startswith("_"):
             raise AttributeError(name)
+        if name in ("interval", "plan", "cost"):
+            raise NoSession(
+                f".dp.{name} belongs to an answer as it was released, and this object has no receipt any more: take "
+                f"answer.dp.{name} before reshaping the answer (unstack, pd.DataFrame(...))."
+            )
         raise NoSession(
             f".dp.{name} needs an open session. Open one with the whole budget, for example "
             "df.dp.open(epsilon=1, bounds={'age': (0, 110)}), and ask then."

@@ -84,8 +84,11 @@ def _is_null(key: object) -> bool:
 _KEY_TYPES: dict[str, tuple[type, ...]] = {"number": (int, float), "bool": (bool,), "text": (str,)}
 
 
-def keys_for(given: Any, expr: Expr, name: Hashable) -> Keys:
-    """The list as it was typed, checked against the dtype of the column and nothing else."""
+def keys_for(given: Any, expr: Expr, name: Hashable, ordered: bool = False) -> Keys:
+    """The list as it was typed, checked against the dtype of the column and nothing else.
+
+    ``ordered`` keys come back as ordered categories, as pandas groups by what it has cut.
+    """
     if isinstance(given, str | bytes) or not isinstance(given, Iterable):
         raise BadType(f"keys of {name!r} must be a list of values, not {type(given).__name__}.")
     if isinstance(given, pd.Series | pd.DataFrame | set | frozenset | dict):
@@ -112,6 +115,10 @@ def keys_for(given: Any, expr: Expr, name: Hashable) -> Keys:
         raise BadValue(f"keys of {name!r} are not distinct (1, 1.0 and True are equal).")
     if null is not None:
         proper.insert(null, None)
+    if ordered:
+        return Keys(
+            pd.CategoricalIndex(pd.Categorical(proper, categories=proper, ordered=True), name=name), null
+        )
     return Keys(_index_of(proper, expr, name), null)
 
 

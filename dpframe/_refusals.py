@@ -11,7 +11,7 @@ ADVICE: dict[str, str] = {
     "len": "len() would be the exact number of rows. Write p.count().",
     "bool": "a tracked frame or column has no truth value. Combine conditions with &, | and ~, and ask p.count().",
     "iteration": f"iterating is refused: {_ROWS} For the names of columns: p.columns.",
-    "__array__": f"turning it into an array is refused: {_ROWS}",
+    "__array__": f"turning it into an array is refused: {_ROWS} Instead of pd.cut(p['x'], edges): p['x'].cut(edges).",
     "pickle": "a tracked frame cannot be pickled: its budget must exist once. Pickle the answers instead.",
     "shape": "shape would be the exact number of rows. Write p.count(), and len(p.columns) for the columns.",
     "size": "size would be the exact number of cells. Write p.count(); in groups p.groupby('k').size().",

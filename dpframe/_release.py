@@ -121,7 +121,7 @@ def series(release: Release, index: pd.Index[Any], name: Hashable, order: Any = 
     if order is not None:
         data, index = data[order], index[order]
     answer: pd.Series[Any] = pd.Series(data, index=index.view(), name=name)
-    answer.attrs[ATTR] = _receipt(release, "series", [data], [name], index, order)
+    answer.attrs[ATTR] = _receipt(release, "series", [data], [], index, order)
     return answer
 
 
@@ -129,7 +129,7 @@ def across(release: Release, index: pd.Index[Any], name: Hashable = None) -> pd.
     """Several outputs without groups: a row an output."""
     data = _storable(np.array([values(release, i)[0] for i in range(len(release.plan.cells))]))
     answer: pd.Series[Any] = pd.Series(data, index=index.view(), name=name)
-    answer.attrs[ATTR] = _receipt(release, "across", [data], [name], index)
+    answer.attrs[ATTR] = _receipt(release, "across", [data], [], index)
     return answer
 
 
@@ -168,11 +168,11 @@ def _seal(arrays: Sequence[Any], labels: Sequence[Hashable], index: pd.Index[Any
     return digest.hexdigest()
 
 
-def _seal_of(answer: pd.Series[Any] | pd.DataFrame) -> str:
-    if isinstance(answer, pd.Series):
-        return _seal([answer.to_numpy()], [answer.name], answer.index)
-    arrays = [answer.iloc[:, i].to_numpy() for i in range(answer.shape[1])]
-    return _seal(arrays, list(answer.columns), answer.index)
+def _seal_of(answer: pd.Series[Any] | pd.DataFrame, shape: str) -> str:
+    """The seal an answer would have. A Series may be renamed, or become the one column of a frame."""
+    frame = answer.to_frame() if isinstance(answer, pd.Series) else answer
+    arrays = [frame.iloc[:, i].to_numpy() for i in range(frame.shape[1])]
+    return _seal(arrays, list(frame.columns) if shape == "table" else [], answer.index)
 
 
 # Answers over the same keys share one index object; held here, so that its id stays its own.
@@ -204,10 +204,10 @@ class Answer:
     def __init__(self, answer: pd.Series[Any] | pd.DataFrame, text: str):
         try:
             receipt = json.loads(text)
-            seal = receipt["seal"]
+            seal, shape = receipt["seal"], receipt["shape"]
         except (ValueError, KeyError, TypeError):
             raise BadValue("the receipt of this answer is not one that dpframe wrote.") from None
-        if seal != _seal_of(answer):
+        if seal != _seal_of(answer, shape):
             raise BadValue(
                 "the values or the labels of this answer have changed since it was released, so its receipt no "
                 "longer describes it. Ask the answer as it came: keep it in a variable of its own."

@@ -13,7 +13,7 @@ import pandas as pd
 from dpframe import _release, _validate
 from dpframe._column import PrivateColumn, predicate_of
 from dpframe._errors import BadType, BadValue, MissingBounds
-from dpframe._expr import Column, Expr
+from dpframe._expr import Column, Cut, Expr
 from dpframe._groupby import PrivateGroupBy
 from dpframe._query import (
     GROUP_CEILING,
@@ -88,7 +88,7 @@ class Releases:
         known = expr.bounds(self._session.bounds)
         if known is None:
             lacking = sorted(str(c) for c in expr.columns() if c.position not in self._session.bounds)
-            what = f" (no bounds are declared for {', '.join(lacking)})" if lacking else ""
+            what = f" (none follow from what is declared about {', '.join(lacking)})" if lacking else ""
             raise MissingBounds(
                 f"{name!r} needs public bounds{what}: bounds=(lower, upper) here, or open(..., bounds={{...}}) once. "
                 "They are never inferred from the data; say what the values can be, not what they are."
@@ -106,12 +106,10 @@ class Releases:
         declared = self._session.keys.get(expr.position) if isinstance(expr, Column) else None
         if declared is not None:
             return declared.named(name)
-        own = getattr(expr, "categories", None)
-        if own is None and expr.kind == "bool" and not expr.nullable:
-            own = (False, True)
-        if own is None:
-            raise need_keys(name, verb)
-        return keys_for(list(own), expr, name)
+        own = (False, True) if expr.kind == "bool" else getattr(expr, "categories", None)
+        if not own:
+            raise need_keys(name if isinstance(expr, Column) else str(expr), verb)
+        return keys_for(list(own), expr, name, ordered=isinstance(expr, Cut))
 
     def _named(self, column: Any) -> tuple[Expr, Hashable]:
         expr = self._expr_of(column)

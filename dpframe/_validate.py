@@ -117,7 +117,7 @@ def bounds(value: object, what: str) -> Bounds:
     if not isinstance(value, tuple | list) or len(value) != 2:
         raise BadType(
             f"bounds of {what} must be a pair (lower, upper) of public numbers, not {type(value).__name__}. "
-            "They are never inferred from the data."
+            "They are never inferred from the data. A price is given by name: epsilon=0.1."
         )
     lower, upper = (real(v, f"a bound of {what}") for v in value)
     if lower > upper:

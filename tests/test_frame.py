@@ -278,6 +278,18 @@ def test_cut_groups_as_pandas_cuts(df, p, right, labels):
     exact = df.groupby(pd.cut(df["age"], edges, labels=labels, right=right), observed=False).size()
     assert found.tolist() == exact.tolist()
     assert list(found.index) == list(exact.index)
+    assert found.index.dtype == "category"
+    assert found.index.ordered
+
+
+def test_mapped_columns_bring_their_groups_along(df, p):
+    found = (
+        p.assign(coast=p["state"].map({"CA": "west", "WA": "west", "NY": "east"}))
+        .groupby("coast")
+        .size(epsilon=EXACT)
+    )
+    assert list(found.index) == ["west", "east"]
+    assert found["west"] == df["state"].isin(["CA", "WA"]).sum()
 
 
 def test_attribute_access_and_column_releases(df, p):

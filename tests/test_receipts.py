@@ -184,7 +184,7 @@ CHANGES = {
     "index": lambda a: a.set_axis(range(len(a))),
     "index name": lambda a: a.rename_axis(index=["other"] * a.index.nlevels),
     "name": lambda a: (
-        a.rename(columns={a.columns[0]: "other"}) if isinstance(a, pd.DataFrame) else a.rename("other")
+        a.rename(columns={a.columns[0]: "other"}) if isinstance(a, pd.DataFrame) else a.rename_axis(index=["z"] * a.index.nlevels)
     ),
 }
 
@@ -207,6 +207,14 @@ def test_receipt_is_refused_after_columns_trade_places(p):
     series = table["m"]
     with pytest.raises(BadValue):
         series.dp.interval()
+
+
+def test_an_unnamed_answer_keeps_its_receipt_as_a_named_column_in_a_file(p, tmp_path):
+    answer = p.groupby("state").size()
+    answer.to_frame("n").to_parquet(tmp_path / "answer.parquet")
+    back = pd.read_parquet(tmp_path / "answer.parquet")
+    assert back.dp.interval().equals(answer.dp.interval())
+    assert answer.rename("n").dp.cost == answer.dp.cost
 
 
 @pytest.mark.parametrize("ask", ANSWERS)

@@ -322,6 +322,12 @@ class MapDict(Expr):
         return self.kind in ("number", "bool") and all(v.integral for v in self.values if v.value is not None)
 
     @property
+    def categories(self) -> tuple[Any, ...]:
+        """The values, each once; public, as the dict is."""
+        found = {v.tag: v.value for v in self.values if v.value is not None}
+        return tuple(found.values())
+
+    @property
     def tz(self) -> str | None:
         zones = (v.tz for v in self.values if v.value is not None)
         return next(zones, None) if self.kind == "time" else None

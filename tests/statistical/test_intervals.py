@@ -206,7 +206,7 @@ def width_ratio(one: Found, level: float = 0.95) -> float | None:
 @pytest.fixture
 def draws(request):
     """Releases a case: a smaller share unless pytest was called with ``-m slow``."""
-    return 20_000 if request.config.getoption("markexpr") == "slow" else 1_500
+    return 20_000 if request.config.getoption("markexpr") == "slow" else 1_200
 
 
 @pytest.fixture

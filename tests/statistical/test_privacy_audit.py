@@ -319,7 +319,7 @@ class Sizes(NamedTuple):
 def sizes(request):
     """A smaller share unless pytest was called with ``-m slow``."""
     full = request.config.getoption("markexpr") == "slow"
-    return Sizes(200_000, 600_000, 100_000, 3_000) if full else Sizes(20_000, 30_000, 10_000, 120)
+    return Sizes(200_000, 600_000, 100_000, 3_000) if full else Sizes(20_000, 30_000, 10_000, 80)
 
 
 def audited(
