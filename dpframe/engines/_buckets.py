@@ -20,7 +20,7 @@ from dpframe.engines._columns import Vector
 Buckets = NDArray[Any]
 Finder = Callable[[Vector], Buckets]
 _TABLE = 2**20  # whole numbers within a range of this size are looked up directly
-PIECE = 2**18  # rows that one thread matches at a time
+_PIECE = 2**18  # rows that one thread matches at a time
 _INT64 = np.iinfo(np.int64)
 
 
@@ -41,7 +41,7 @@ def key_buckets(keys: Keys, expr: Expr) -> Finder:
 def arrow_buckets(keys: Keys, strings: Any) -> Buckets:
     """The same for a whole Arrow array of strings: each is looked up among the keys, pieces side by side.
 
-    Looking keys up takes two thirds of the time of numbering all values first.
+    Looking keys up takes two thirds of the time of numbering all values first, and Arrow lets go of Python's lock.
     """
     pa: Any = import_module("pyarrow")
     pc: Any = import_module("pyarrow.compute")
@@ -53,24 +53,18 @@ def arrow_buckets(keys: Keys, strings: Any) -> Buckets:
     table = places.astype(found.dtype)
 
     def match(start: int) -> None:
-        piece = strings.slice(start, PIECE)
+        piece = strings.slice(start, _PIECE)
         at = pc.fill_null(pc.index_in(piece, value_set=wanted), len(proper))
         np.take(table, _numpy(at), out=found[start : start + len(piece)], mode="clip")
         if null and piece.null_count:
             found[start : start + len(piece)][_numpy(piece.is_null())] = null
 
-    side_by_side(match, range(0, len(strings), PIECE))
+    if len(strings) <= _PIECE:
+        match(0)
+        return found
+    with ThreadPoolExecutor(os.cpu_count()) as threads:
+        list(threads.map(match, range(0, len(strings), _PIECE)))
     return found
-
-
-def side_by_side(step: Callable[[int], None], starts: range) -> None:
-    """The steps in any order, in threads where there are several: Arrow and numpy let go of Python's lock."""
-    if len(starts) < 2:
-        for start in starts:
-            step(start)
-        return
-    with ThreadPoolExecutor(min(len(starts), os.cpu_count() or 1)) as threads:
-        list(threads.map(step, starts))
 
 
 def _numpy(chunks: Any) -> NDArray[Any]:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from dpframe._expr import Column, Expr
 from dpframe._query import By, KeyBy, Query
 from dpframe._stats import Grid, Integers, Powers, Primitive, Rows, Trues
-from dpframe.engines._buckets import PIECE, arrow_buckets, bin_buckets, key_buckets, side_by_side
+from dpframe.engines._buckets import arrow_buckets, bin_buckets, key_buckets
 from dpframe.engines._columns import Vector, prepare
 from dpframe.engines._evaluate import evaluate, predicate
 
@@ -189,16 +189,9 @@ class PandasEngine:
         small = np.min_scalar_type(len(by.index))
         found = np.empty(n, dtype=small if small != np.uint64 else np.int64)
         memo: dict[Any, Any] = {}
-        for leaf in by.expr.columns():
-            self.column(leaf)  # prepared once, before there are threads
-
-        @np.errstate(all="ignore")  # threads have a state of their own
-        def piece(start: int) -> None:
-            for first in range(start, min(start + PIECE, n), _BLOCK):
-                rows = slice(first, min(first + _BLOCK, n))
-                found[rows] = one(evaluate(by.expr, self.column, rows, memo))
-
-        side_by_side(piece, range(0, n, PIECE))
+        for start in range(0, n, _BLOCK):
+            rows = slice(start, min(start + _BLOCK, n))
+            found[rows] = one(evaluate(by.expr, self.column, rows, memo))
         return found
 
     def _arrow_strings(self, expr: Expr) -> Any:
