@@ -184,7 +184,9 @@ CHANGES = {
     "index": lambda a: a.set_axis(range(len(a))),
     "index name": lambda a: a.rename_axis(index=["other"] * a.index.nlevels),
     "name": lambda a: (
-        a.rename(columns={a.columns[0]: "other"}) if isinstance(a, pd.DataFrame) else a.rename_axis(index=["z"] * a.index.nlevels)
+        a.rename(columns={a.columns[0]: "other"})
+        if isinstance(a, pd.DataFrame)
+        else a.rename_axis(index=["z"] * a.index.nlevels)
     ),
 }
 

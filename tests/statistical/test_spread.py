@@ -1,0 +1,111 @@
+"""How far weighted sums of noise reach: the factor that intervals use, against exact laws."""
+
+from __future__ import annotations
+
+from decimal import Decimal, localcontext
+from fractions import Fraction as F
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from dpframe._aggregates import Cell, Measured
+from dpframe.mechanisms.gaussian import Gaussian
+from dpframe.mechanisms.laplace import Laplace
+
+# The reach of weighted sums ------------------------------------------------------------------------------------
+
+
+def outside(weights: list[float], t: float) -> float:
+    """P[|sum of weighted Laplace variables| > t deviations], exactly, by partial fractions in 300 digits.
+
+    The characteristic function is a product of 1 / (1 + (b s)**2), so the tail is a sum of exponentials; equal
+    weights are moved apart by 1e-8 of themselves, which such digits bear.
+    """
+    with localcontext() as context:
+        context.prec = 300
+        b = [Decimal(w) * (1 + i * Decimal("1e-8")) for i, w in enumerate(weights)]
+        deviation = sum(2 * x * x for x in b).sqrt()
+        total = Decimal(0)
+        for i, x in enumerate(b):
+            part = (-Decimal(t) * deviation / x).exp()
+            for j, y in enumerate(b):
+                if j != i:
+                    part *= x * x / (x * x - y * y)
+            total += part
+        return float(total)
+
+
+REACHES = [
+    0.5,
+    0.6,
+    0.7,
+    0.8,
+    0.85,
+    0.9,
+    0.907,
+    0.908,
+    0.92,
+    0.93,
+    0.94,
+    0.95,
+    0.96,
+    0.97,
+    0.98,
+    0.99,
+    0.995,
+    0.999,
+]
+
+
+def weight_lists() -> list[list[float]]:
+    rng = np.random.default_rng(11)
+    lists = [[1.0] * k for k in (1, 2, 3, 4, 8, 20)]
+    lists += [[1.0, r] for r in np.linspace(0.02, 0.98, 13)]
+    lists += [[1.0] + [r] * k for k in (2, 5, 19) for r in (0.05, 0.1, 0.2, 0.3, 0.5, 0.8)]
+    lists += [list(rng.uniform(0.01, 1, k)) for k in (2, 3, 4, 5, 10, 20) for _ in range(4)]
+    lists += [list(0.6 ** np.arange(k)) for k in (3, 6, 12)]
+    return lists
+
+
+@pytest.mark.parametrize("level", REACHES)
+def test_the_laplace_spread_holds_for_every_weighted_sum(level):
+    for weights in weight_lists():
+        assert outside(weights, Laplace.spread(level)) <= 1 - level + 1e-7, weights
+
+
+def test_a_spread_of_one_law_alone_is_not_enough():
+    """The twins: the quantile of a single Laplace variable at low levels, the normal one at high levels."""
+    assert outside([1.0] * 20, -np.log(0.5) / np.sqrt(2)) > 0.5
+    assert outside([1.0, 0.1], stats.norm.isf(0.005)) > 0.01
+    assert outside([1.0], 1.0) == pytest.approx(np.exp(-np.sqrt(2)))
+
+
+SCALES = [F(1, 8), F(1, 5), F(1, 3), F(1, 2), F(1), F(3, 2), F(2), F(10, 3), F(5), F(10)]
+
+
+@pytest.mark.parametrize("law", [Laplace, Gaussian], ids=lambda law: law.name)
+@pytest.mark.parametrize("parts", [1, 2, 3, 4])
+def test_sums_of_coarse_counts_stay_within_their_half_width(law, parts):
+    """Few-step noise is far from any continuous law: exact convolution, for every interval that ends at a whole number."""
+    for scale in SCALES:
+        noise = Laplace(scale) if law is Laplace else Gaussian(scale**2)
+        x = np.arange(-400, 401)
+        mass = (
+            np.exp(-np.abs(x) / float(scale)) if law is Laplace else np.exp(-(x**2) / (2 * float(scale) ** 2))
+        )
+        mass /= mass.sum()
+        together = mass
+        for _ in range(parts - 1):
+            together = np.convolve(together, mass)
+        steps = np.abs(np.arange(len(together)) - len(together) // 2)
+        m = Measured(cell_of_sum(parts), noise)
+        for level in REACHES:
+            half = m.half_width({"size": 1.0}, level)
+            assert together[steps <= half + 1e-6].sum() >= level - 1e-9, (scale, level)
+
+
+def cell_of_sum(parts: int) -> Any:
+    """The cell of a count that left as several numbers."""
+    return Cell("size", "size", 0, 0.0, 1.0, 1, True, {"size": (1.0,) * parts}, {})
