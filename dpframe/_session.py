@@ -124,7 +124,7 @@ class Session:
                 pair = f"{out.expr}: ({out.bounds.lower:g}, {out.bounds.upper:g})"
                 words.append(Word("bounds", pair, str(out)))
         opened = {keys.token for keys in self.keys.values()}
-        words += [by.word for by in query.by if by.token not in opened]
+        words += [by.word for by in query.by if by.token not in opened and by.expr.kind != "bool"]
         return tuple(words)
 
     def ask(self, query: Query, price: Price, fresh: bool, names: tuple[Word, ...]) -> Release:
