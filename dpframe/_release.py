@@ -180,9 +180,10 @@ _digests: OrderedDict[int, tuple[pd.Index[Any], bytes]] = OrderedDict()
 
 
 def _index_digest(index: pd.Index[Any]) -> bytes:
+    names = "\x1f".join(map(repr, index.names)).encode()  # an index can be renamed in place
     known = _digests.get(id(index))
     if known is not None and known[0] is index:
-        return known[1] + str(index.names).encode()
+        return known[1] + names
     digest = hashlib.blake2b(digest_size=16)
     if isinstance(index, pd.IntervalIndex):
         digest.update(
@@ -195,7 +196,7 @@ def _index_digest(index: pd.Index[Any]) -> bytes:
     _digests[id(index)] = index, digest.digest()
     while len(_digests) > 32:
         _digests.popitem(last=False)
-    return digest.digest() + str(index.names).encode()
+    return digest.digest() + names
 
 
 class Answer:
