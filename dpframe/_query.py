@@ -6,6 +6,8 @@ import hashlib
 import math
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import date
+from decimal import Decimal
 from functools import lru_cache
 from typing import Any, Literal, NamedTuple
 
@@ -82,6 +84,7 @@ def _is_null(key: object) -> bool:
 
 
 _KEY_TYPES: dict[str, tuple[type, ...]] = {"number": (int, float), "bool": (bool,), "text": (str,)}
+_LABEL_TYPES = (str, int, float, bool, Decimal, pd.Timestamp, pd.Interval)
 
 
 def keys_for(given: Any, expr: Expr, name: Hashable, ordered: bool = False) -> Keys:
@@ -150,8 +153,14 @@ def _checked_key(key: Any, expr: Expr, name: Hashable) -> Any:
         return _time_key(key, expr, name)
     if kind == "other":
         raise BadType(f"column {name!r} has a dtype that cannot be grouped by.")
-    wanted = _KEY_TYPES.get(kind)
-    if wanted and (not isinstance(key, wanted) or (kind == "number" and isinstance(key, bool))):
+    for plain in (int, float):  # released numbers are subclasses; as keys they are what they show
+        if isinstance(key, plain) and not isinstance(key, bool):
+            key = plain(key)
+    if isinstance(key, date | np.datetime64):
+        key = pd.Timestamp(key)
+    # By exact type: the equality of a key meets people's values, and must be Python's or pandas' own.
+    wanted = _KEY_TYPES.get(kind, _LABEL_TYPES)
+    if type(key) not in wanted:
         raise BadType(f"a key of {name!r} is a {type(key).__name__}, but the column is of kind {kind}.")
     if kind == "number" and not abs(key) < 2.0**1000:
         raise BadValue(f"a key of {name!r} is beyond the range of a double.")

@@ -37,8 +37,8 @@ def exact(value: object, name: str) -> Fraction:
     """The rational number that was typed: ``0.1`` is one tenth, a float32 is its exact binary value."""
     if isinstance(value, bool | np.bool_):
         raise BadType(f"{name} must be a number, not the bool {value}.")
-    if isinstance(value, Fraction):
-        return value
+    if isinstance(value, Fraction):  # a subclass could add up in its own way
+        return Fraction(int(value.numerator), int(value.denominator))
     if isinstance(value, int | np.integer):
         return Fraction(int(value))
     if isinstance(value, float):  # np.float64 too

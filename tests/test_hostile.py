@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import warnings
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -118,6 +119,32 @@ def test_keys_beyond_a_double_are_refused_before_anything_is_charged() -> None:
     p = opened(pd.DataFrame({"x": [1.0]}))
     with pytest.raises(BadValue, match="beyond"):
         p.value_counts("x", keys=[10**400])
+    assert p.budget.spent == 0
+
+
+def test_a_price_that_adds_up_in_its_own_way_is_charged_all_the_same() -> None:
+    class Free(Fraction):
+        __add__ = __radd__ = lambda self, other: other  # type: ignore[assignment]
+
+    p = opened(pd.DataFrame({"x": [1.0]}), epsilon=1)
+    p.count(epsilon=Free(1))
+    assert p.budget.spent == 1
+    with pytest.raises(dpframe.BudgetExceeded):
+        p.count(epsilon=Free(1), fresh=True)
+
+
+def test_a_key_that_listens_to_comparisons_is_refused() -> None:
+    class Ear:
+        def __hash__(self) -> int:
+            return hash("alice")
+
+    class Whisper(str):
+        pass
+
+    p = opened(pd.DataFrame({"n": pd.Series(["alice", "bob"], dtype=object), "s": ["a", "b"]}))
+    for column, key in (("n", Ear()), ("n", Whisper("alice")), ("s", Whisper("a"))):
+        with pytest.raises(dpframe.BadType):
+            p.value_counts(column, keys=[key])
     assert p.budget.spent == 0
 
 
