@@ -270,7 +270,7 @@ def test_gaussian_releases_lose_no_more_than_they_cost(name, pair, sizes):
 @pytest.mark.parametrize("name", ["count", "counts", "sum", "mean", "groupby size", "groupby mean"])
 def test_the_audit_sees_most_of_what_gaussian_releases_lose(name, sizes):
     _, one, two, score = audited(name, JOINS, max(sizes.gaussian, 300_000), GAUSSIAN, DELTA)
-    assert 0.7 * RHO <= divergence_bound(one, two, score) <= RHO
+    assert 0.6 * RHO <= divergence_bound(one, two, score) <= RHO  # 0.74 to 0.82 in eighteen runs
 
 
 @pytest.mark.slow
@@ -279,7 +279,7 @@ def test_choices_lose_what_they_cost(pair, sizes):
     seen = audited("argmax", CHOICES[pair], sizes.choices, {})[0]
     assert seen <= EPSILON
     if pair in ("the first joins", "catches up"):
-        assert seen >= 0.7 * EPSILON
+        assert seen >= (0.7 if sizes.choices >= 100_000 else 0.5) * EPSILON
 
 
 @pytest.mark.slow
