@@ -18,7 +18,7 @@ from dpframe import _identity, _validate
 from dpframe._errors import BadType, BadValue, BudgetError, LineageError, NoSession, SessionError
 from dpframe._expr import Column
 from dpframe._ledger import Budget, Ledger
-from dpframe._plan import Plan, Price, make_plan
+from dpframe._plan import MECHANISMS, Plan, Price, make_plan
 from dpframe._query import ROW_CEILING, Keys, Query, Unit, Word, describe, keys_for
 from dpframe._validate import Bounds
 from dpframe.accounting.loss import Loss
@@ -89,7 +89,7 @@ class Session:
 
     def price(self, epsilon: object, delta: object, mechanism: object) -> Price:
         """The price that was asked for, or the session's share."""
-        chosen = _validate.choice(mechanism, "mechanism", ("auto", "laplace", "gaussian"))
+        chosen = _validate.choice(mechanism, "mechanism", MECHANISMS)
         total, share = self.terms.budget, self.terms.queries
         e = total.epsilon / share if epsilon is None else _validate.epsilon(epsilon)
         if delta is not None:

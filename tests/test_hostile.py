@@ -83,7 +83,7 @@ def test_a_closed_session_is_remembered_while_its_frame_lives() -> None:
     p.count(epsilon=1)
     p.close()
     with pytest.raises(SessionError, match="had, a session"):
-        pd.DataFrame(frame).dp.open(1)  # type: ignore[operator]
+        pd.DataFrame(frame).dp.open(1)
 
 
 @pytest.mark.parametrize("cell", ["a", "b"])
@@ -124,7 +124,7 @@ def test_keys_beyond_a_double_are_refused_before_anything_is_charged() -> None:
 
 def test_a_price_that_adds_up_in_its_own_way_is_charged_all_the_same() -> None:
     class Free(Fraction):
-        __add__ = __radd__ = lambda self, other: other  # type: ignore[assignment]
+        __add__ = __radd__ = lambda self, other: other
 
     p = opened(pd.DataFrame({"x": [1.0]}), epsilon=1)
     p.count(epsilon=Free(1))

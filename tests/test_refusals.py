@@ -186,7 +186,7 @@ def test_tracked_frame_is_not_changed_in_place(p):
 def test_hasattr_is_false_for_what_pandas_has_and_dpframe_has_not(p):
     assert not any(hasattr(p, name) for name in ("head", "iloc", "median", "nothing_like_it"))
     with pytest.raises(NotOffered, match="Did you mean 'smoker'"):
-        p.smokers  # noqa: B018
+        p.smokers  # noqa: B018  (looking it up is the test)
 
 
 @pytest.mark.parametrize("typo", ["agee", "Age", "costs", "staet"])

@@ -48,7 +48,7 @@ def opened(frame: pd.DataFrame) -> dpframe.PrivateFrame:
     """A new session, which has not seen any key yet."""
     view = frame.copy(deep=False)
     view.attrs = {}
-    private: dpframe.PrivateFrame = view.dp.open(**TERMS)  # type: ignore[operator]  # pandas-stubs: dp is a Series
+    private: dpframe.PrivateFrame = view.dp.open(**TERMS)
     return private
 
 
