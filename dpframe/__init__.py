@@ -23,20 +23,24 @@ if TYPE_CHECKING:
         BudgetError,
         BudgetExceeded,
         DPError,
+        LedgerError,
         LineageError,
         MissingBounds,
         MissingKeys,
         NoSession,
         NotOffered,
+        PrivacyWarning,
         Refused,
         SessionError,
         UnknownColumn,
     )
+    from dpframe._ledger import Accountant
     from dpframe._plan import Plan
     from dpframe._private import PrivateFrame
     from dpframe._release import Estimate
 
 __all__ = [
+    "Accountant",
     "BadExpression",
     "BadType",
     "BadValue",
@@ -44,12 +48,14 @@ __all__ = [
     "BudgetExceeded",
     "DPError",
     "Estimate",
+    "LedgerError",
     "LineageError",
     "MissingBounds",
     "MissingKeys",
     "NoSession",
     "NotOffered",
     "Plan",
+    "PrivacyWarning",
     "PrivateFrame",
     "Refused",
     "SessionError",
@@ -61,7 +67,13 @@ __version__ = "0.1.0"
 
 # Where the public names live; all that is not here is an error. They load when first used, so that importing
 # dpframe beside pandas costs next to nothing.
-_HOMES = {"private": "_accessor", "Plan": "_plan", "PrivateFrame": "_private", "Estimate": "_release"}
+_HOMES = {
+    "Accountant": "_ledger",
+    "private": "_accessor",
+    "Plan": "_plan",
+    "PrivateFrame": "_private",
+    "Estimate": "_release",
+}
 
 
 def __getattr__(name: str) -> Any:

@@ -1,13 +1,15 @@
-"""``python -m dpframe demo``: a session on a synthetic visits table, from opening it to what is left."""
+"""``python -m dpframe``: ``demo``, a session on a synthetic visits table; ``ledger FILE``, what a ledger file holds."""
 
 from __future__ import annotations
 
 import argparse
+import sys
 from typing import Any
 
 import pandas as pd
 
-from dpframe import private
+from dpframe import DPError, private
+from dpframe._history import as_json, as_text
 from dpframe.datasets import BOUNDS, KEYS, visits
 
 
@@ -58,11 +60,21 @@ def demo() -> None:
 
 def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m dpframe", description="Differential privacy for pandas.")
-    parser.add_argument(
-        "command", choices=["demo"], help="demo: a session on synthetic data, from start to end"
+    commands = parser.add_subparsers(dest="command", required=True)
+    commands.add_parser("demo", help="a session on synthetic data, from start to end")
+    reader = commands.add_parser(
+        "ledger", help="the populations of a ledger file, what they spent, and on what"
     )
-    parser.parse_args(arguments)
-    demo()
+    reader.add_argument("file")
+    reader.add_argument("--json", action="store_true", help="the same as JSON")
+    given = parser.parse_args(arguments)
+    if given.command == "demo":
+        demo()
+        return
+    try:
+        print(as_json(given.file) if given.json else as_text(given.file), end="\n" if given.json else "")
+    except DPError as problem:
+        sys.exit(f"dpframe: {problem}")
 
 
 if __name__ == "__main__":

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from html import escape
 from typing import Any, NoReturn
 
 import pandas as pd
 
-from dpframe import _release, _rewrite, _session
+from dpframe import _opening, _release, _rewrite, _session
 from dpframe._column import PrivateColumn
 from dpframe._errors import BadType, BadValue, DPError, LineageError, NoSession
+from dpframe._ledger import Accountant
 from dpframe._private import PrivateFrame
 from dpframe._query import Neighbors
 
@@ -23,8 +25,8 @@ class Unopened:
 
     def open(
         self,
-        epsilon: float,
-        delta: float = 0,
+        epsilon: float | None = None,
+        delta: float | None = None,
         *,
         unit: str | None = None,
         max_rows: int | None = None,
@@ -33,6 +35,12 @@ class Unopened:
         bounds: Mapping[Any, tuple[float, float]] | None = None,
         keys: Mapping[Any, Any] | None = None,
         queries: int = 20,
+        accountant: str | Accountant | None = None,
+        reserve: float | None = None,
+        ledger: str | os.PathLike[str] | None = None,
+        population: str | None = None,
+        version: str | None = None,
+        n: int | None = None,
         because: str | None = None,
     ) -> PrivateFrame:
         """Open the budgeted session of this frame; the same words again return the session that is there.
@@ -40,7 +48,7 @@ class Unopened:
         Formal guarantee: everything released through the session is together (epsilon, delta)-differentially
         private in one row, under the neighbouring relation, given that what you declare here is public.
 
-        There is no ledger file: the budget lives in this process and ends with it.
+        Without a ledger file the budget lives in this process and ends with it.
 
         Parameters
         ----------
@@ -55,6 +63,16 @@ class Unopened:
             Public facts: ``{"state": ["CA", "NY"]}``, the groups that may appear, in the order of the answers.
         queries
             A question without a price takes one such share of the budget.
+        accountant, reserve
+            The rule that adds losses and its part of delta (see `dpframe.Accountant`); or an Accountant that other frames
+            share, which brings the budget along.
+        ledger, population
+            A file that keeps the ledger, and the name of these people in it: the same words in another process, or tomorrow,
+            go on with the same budget. Answers on record are free.
+        version
+            The name of this state of the data. What was answered for another version is not repeated for this one.
+        n
+            Public: how many people there are. ``within=`` uses it, and a delta that is too large for it is warned of.
         because
             Declares why a second budget on the same rows is right; written in the ledger.
 
@@ -65,21 +83,8 @@ class Unopened:
         >>> p.budget.remaining
         1.0
         """
-        return PrivateFrame._of(
-            _session.open_session(
-                self._frame,
-                epsilon,
-                delta,
-                unit=unit,
-                max_rows=max_rows,
-                max_groups=max_groups,
-                neighbors=neighbors,
-                bounds=bounds,
-                keys=keys,
-                queries=queries,
-                because=because,
-            )
-        )
+        terms = {name: value for name, value in locals().items() if name not in ("self", "epsilon", "delta")}
+        return PrivateFrame._of(_opening.open_session(self._frame, epsilon, delta, **terms))
 
     def __getattr__(self, name: str) -> NoReturn:
         if name.startswith("_"):
@@ -113,6 +118,18 @@ class Unanswerable:
         return str(self._reason)
 
 
+class Elsewhere(Unanswerable):
+    """``.dp`` of a frame whose session was in another process, and its budget in a file: it can be opened again."""
+
+    def __init__(self, frame: pd.DataFrame, reason: DPError):
+        super().__init__(reason)
+        self._frame = frame
+
+    def open(self, epsilon: float | None = None, delta: float | None = None, **terms: Any) -> PrivateFrame:
+        """As ``open`` of a new frame; with the ledger and the population that the frame names."""
+        return PrivateFrame._of(_opening.open_session(self._frame, epsilon, delta, **terms))
+
+
 def of_frame(frame: pd.DataFrame) -> PrivateFrame | Unopened | _release.Answer | Unanswerable:
     """What ``df.dp`` is: a session's frame, a receipt, or the door to open a session."""
     try:
@@ -121,7 +138,7 @@ def of_frame(frame: pd.DataFrame) -> PrivateFrame | Unopened | _release.Answer |
             return _release.Answer(frame, receipt)
         session = _session.find(frame.attrs)
     except (NoSession, BadValue) as reason:
-        return Unanswerable(reason)
+        return Elsewhere(frame, reason) if _session.elsewhere(frame.attrs) else Unanswerable(reason)
     if session is None:
         return Unopened(frame)
     places = _session.positions(frame, session)
@@ -175,10 +192,10 @@ class _Derived(PrivateFrame):
     def _reason(self) -> str:
         return _edited_message() if self._session.root() is self._frame else _derived_message()
 
-    def open(self, epsilon: float, delta: float = 0, **terms: Any) -> PrivateFrame:
+    def open(self, epsilon: float | None = None, delta: float | None = None, **terms: Any) -> PrivateFrame:
         if terms.get("because") is None:
             raise LineageError(self._reason)
-        return PrivateFrame._of(_session.open_session(self._frame, epsilon, delta, **terms))
+        return PrivateFrame._of(_opening.open_session(self._frame, epsilon, delta, **terms))
 
     def _usable(self) -> NoReturn:
         raise LineageError(self._reason)

@@ -8,6 +8,7 @@
     │   └── LineageError                   a frame that pandas derived: the rows may no longer be people's own
     ├── BudgetError        RuntimeError    the budget has no room of that kind
     │   └── BudgetExceeded                 requested, spent, remaining, difference, what would fit
+    ├── LedgerError        RuntimeError    a ledger file that is damaged, locked away, or not dpframe's
     ├── Refused            TypeError       it would hand out rows, or it has no price rule
     │   └── NotOffered     AttributeError  a pandas method that has no private counterpart here
     ├── UnknownColumn      KeyError        no such column; did you mean ...
@@ -52,6 +53,10 @@ class BudgetExceeded(BudgetError):
     """The price does not fit what is left; nothing was charged."""
 
 
+class LedgerError(DPError, RuntimeError):
+    """The ledger file cannot be trusted or written, so nothing is charged and nothing is answered."""
+
+
 class Refused(DPError, TypeError):
     """It would hand out rows, or it looks across people without a price."""
 
@@ -87,14 +92,18 @@ class BadExpression(BadValue):
     """A query string outside the row-wise language."""
 
 
-def did_you_mean(name: Hashable, known: Iterable[Hashable]) -> str:
+class PrivacyWarning(UserWarning):
+    """Allowed, and probably not what you want. Raised before anything is charged where it concerns a charge."""
+
+
+def did_you_mean(name: Hashable, known: Iterable[Hashable], what: str = "Columns") -> str:
     """`` Did you mean 'age'?`` or the names there are; column names are public."""
     names = [str(k) for k in known]
     close = get_close_matches(str(name), names, n=1)
     if close:
         return f" Did you mean {close[0]!r}?"
     shown = ", ".join(map(repr, names[:20])) + (", ..." if len(names) > 20 else "")
-    return f" Columns: {shown}." if names else " The frame has no columns."
+    return f" {what}: {shown}." if names else " The frame has no columns."
 
 
 def unknown_column(name: Hashable, known: Iterable[Hashable]) -> UnknownColumn:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Unpack, cast
 
 import pandas as pd
 
 from dpframe import _release, _validate
 from dpframe._aggregates import NAMED
 from dpframe._errors import BadType, BadValue, NotOffered
+from dpframe._price import WORDS, Payment, spell_out
 from dpframe._query import By, Output, Query, combined_index
 from dpframe._refusals import ADVICE
 
@@ -44,66 +45,49 @@ class PrivateGroupBy:
     def _index(self) -> pd.Index[Any]:
         return cast("pd.Index[Any]", combined_index(self._by))
 
-    def _ask(self, outputs: list[Output], finish: Any, price: Mapping[str, Any]) -> Any:
+    def _ask(self, outputs: list[Output], finish: Any, payment: Mapping[str, Any]) -> Any:
         frame = self._frame
-        options = {"epsilon": None, "delta": None, "mechanism": "auto", "fresh": False, **price}
-        return frame._ask(Query(tuple(outputs), frame._where, self._by), finish, **options)
+        return frame._ask(Query(tuple(outputs), frame._where, self._by), finish, payment)
 
     def size(
         self,
-        *,
-        epsilon: float | None = None,
-        delta: float | None = None,
-        mechanism: str = "auto",
-        fresh: bool = False,
+        **payment: Unpack[Payment],
     ) -> pd.Series[int]:
         """How many rows each group has, nulls included: an unnamed Series, as in pandas."""
         name = cast(Any, self._selected)[0] if self._single else None
-        return cast("pd.Series[int]", self._rows(name, locals()))
+        return cast("pd.Series[int]", self._rows(name, payment))
 
-    def _rows(self, name: Hashable, given: Mapping[str, Any]) -> Any:
+    def _rows(self, name: Hashable, payment: Mapping[str, Any]) -> Any:
         index = self._index()
-        return self._ask([Output("size", "size")], lambda r: _release.series(r, index, name), _price(given))
+        return self._ask([Output("size", "size")], lambda r: _release.series(r, index, name), payment)
 
     def count(
         self,
         column: Any = None,
-        *,
-        epsilon: float | None = None,
-        delta: float | None = None,
-        mechanism: str = "auto",
-        fresh: bool = False,
+        **payment: Unpack[Payment],
     ) -> Any:
         """How many non-null values of the column each group has; without a column how many rows.
 
         (pandas counts every column: name one, or select several with ``[[...]]``.)
         """
         if column is None and self._selected is None:
-            return self._rows("count", locals())
-        return self._measure("count", column, None, 1, locals())
+            return self._rows("count", payment)
+        return self._measure("count", column, None, 1, payment)
 
     def sum(
         self,
         column: Any = None,
         bounds: Any = None,
-        *,
-        epsilon: float | None = None,
-        delta: float | None = None,
-        mechanism: str = "auto",
-        fresh: bool = False,
+        **payment: Unpack[Payment],
     ) -> Any:
         """Sums of clipped values; see `PrivateFrame.sum`."""
-        return self._measure("sum", column, bounds, 1, locals())
+        return self._measure("sum", column, bounds, 1, payment)
 
     def mean(
         self,
         column: Any = None,
         bounds: Any = None,
-        *,
-        epsilon: float | None = None,
-        delta: float | None = None,
-        mechanism: str = "auto",
-        fresh: bool = False,
+        **payment: Unpack[Payment],
     ) -> Any:
         """Means of clipped values; within the bounds also for an empty group, whose interval is then wide.
 
@@ -115,7 +99,7 @@ class PrivateGroupBy:
         NY    41.0
         Name: age, dtype: float64
         """
-        return self._measure("mean", column, bounds, 1, locals())
+        return self._measure("mean", column, bounds, 1, payment)
 
     def var(
         self,
@@ -123,13 +107,10 @@ class PrivateGroupBy:
         bounds: Any = None,
         *,
         ddof: int = 1,
-        epsilon: float | None = None,
-        delta: float | None = None,
-        mechanism: str = "auto",
-        fresh: bool = False,
+        **payment: Unpack[Payment],
     ) -> Any:
         """Variances of clipped values; see `PrivateFrame.var`."""
-        return self._measure("var", column, bounds, ddof, locals())
+        return self._measure("var", column, bounds, ddof, payment)
 
     def std(
         self,
@@ -137,58 +118,55 @@ class PrivateGroupBy:
         bounds: Any = None,
         *,
         ddof: int = 1,
-        epsilon: float | None = None,
-        delta: float | None = None,
-        mechanism: str = "auto",
-        fresh: bool = False,
+        **payment: Unpack[Payment],
     ) -> Any:
         """Standard deviations of clipped values; see `PrivateFrame.std`."""
-        return self._measure("std", column, bounds, ddof, locals())
+        return self._measure("std", column, bounds, ddof, payment)
 
-    def _measure(self, aggregate: str, column: Any, bounds: Any, ddof: int, given: Mapping[str, Any]) -> Any:
-        index, price = self._index(), _price(given)
+    def _measure(
+        self, aggregate: str, column: Any, bounds: Any, ddof: int, payment: Mapping[str, Any]
+    ) -> Any:
+        index = self._index()
         if column is not None or self._single:
             name = cast(Any, self._selected)[0] if column is None else column
             out = self._frame._output(aggregate, name, bounds, ddof=ddof)
-            return self._ask([out], lambda r: _release.series(r, index, out.name), price)
+            return self._ask([out], lambda r: _release.series(r, index, out.name), payment)
         names = self._selected
         if names is None:
             raise BadType(
                 f"name the columns: .{aggregate}('x'), ['x'].{aggregate}() or [['x', 'y']].{aggregate}()."
             )
         outs = [self._frame._output(aggregate, n, bounds, ddof=ddof) for n in names]
-        return self._ask(outs, lambda r: _release.table(r, index, list(names)), price)
+        return self._ask(outs, lambda r: _release.table(r, index, list(names)), payment)
 
     def agg(
         self,
         spec: Mapping[Any, str] | None = None,
         /,
         *,
-        epsilon: float | None = None,
-        delta: float | None = None,
-        mechanism: str = "auto",
-        fresh: bool = False,
         bounds: Mapping[Any, Any] | None = None,
-        **outputs: tuple[Any, str],
+        **outputs: Any,
     ) -> Any:
         """Several aggregates in one release with one price: ``agg(n=("age", "size"), m=("age", "mean"))``.
 
         Aggregates of one column share one vector, so a mean is as accurate beside a count and a sum as alone. The price
-        words ``epsilon``, ``delta``, ``mechanism``, ``fresh`` and ``bounds`` cannot be names of outputs.
+        words are those of `mean`; of them only ``n`` and ``name`` may also be outputs, when they are pairs.
         """
-        price = {"epsilon": epsilon, "delta": delta, "mechanism": mechanism, "fresh": fresh}
+        payment = {
+            word: outputs.pop(word) for word in WORDS if word in outputs and not _is_output(word, outputs)
+        }
         if spec is not None:
             if not isinstance(spec, Mapping):
                 raise BadType("agg takes named outputs: agg(mean_age=('age', 'mean'), n=('age', 'size')).")
             outputs = {**{name: (name, aggregate) for name, aggregate in spec.items()}, **outputs}
+        taken = [word for word, value in [*payment.items(), ("bounds", bounds)] if isinstance(value, tuple)]
+        if taken:
+            raise BadValue(f"{taken[0]}= is a price word of agg and cannot be the name of an output.")
         if not outputs:
-            taken = [word for word, value in [*price.items(), ("bounds", bounds)] if isinstance(value, tuple)]
-            if taken:
-                raise BadValue(f"{taken[0]}= is a price word of agg and cannot be the name of an output.")
             raise BadValue("agg needs at least one output: agg(mean_age=('age', 'mean')).")
         asked = [self._named(name, pair, bounds) for name, pair in outputs.items()]
         index, names = self._index(), list(outputs)
-        return self._ask(asked, lambda r: _release.table(r, index, names), price)
+        return self._ask(asked, lambda r: _release.table(r, index, names), payment)
 
     def _named(self, name: Hashable, pair: Any, bounds: Any) -> Output:
         if not isinstance(pair, tuple) or len(pair) != 2:
@@ -224,5 +202,8 @@ class PrivateGroupBy:
         return f"PrivateGroupBy by {', '.join(map(str, self._by))}"
 
 
-def _price(given: Mapping[str, Any]) -> dict[str, Any]:
-    return {word: given[word] for word in ("epsilon", "delta", "mechanism", "fresh")}
+def _is_output(word: str, given: Mapping[str, Any]) -> bool:
+    return word in ("n", "name") and isinstance(given[word], tuple)
+
+
+spell_out(PrivateGroupBy)

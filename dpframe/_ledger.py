@@ -1,167 +1,391 @@
-"""The ledger: what was declared and what was spent, in order, for ever. In memory; it ends with the process.
+"""The ledger: what was declared and what was spent, in order, for ever; and the accountant that keeps it.
 
-A debit is admitted and recorded under one lock, before the data is read, and there is no way to take one back.
+A debit is admitted and on record before the data is read, under the store's lock, and there is no way to take one back. All
+that an accountant knows follows from the entries of its population, so that threads, kernels and processes that share a
+file share one budget.
 """
 
 from __future__ import annotations
 
+import json
+import os
 import threading
-from dataclasses import dataclass
-from datetime import UTC, datetime
+import warnings
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
-from html import escape
+from typing import Any, NamedTuple, NoReturn
+from uuid import uuid4
 
 import pandas as pd
 
-from dpframe._errors import BudgetExceeded
-from dpframe._plan import Plan
-from dpframe.accounting.loss import Loss
+from dpframe import _validate
+from dpframe._budget import Budget
+from dpframe._errors import BadType, BadValue, BudgetExceeded, LedgerError, PrivacyWarning, SessionError
+from dpframe._plan import Plan, receipt_text, unpack
+from dpframe._query import Unit
+from dpframe._store import Entry, MemoryStore, Store, open_store
+from dpframe.accounting import ACCOUNTANTS, make_filter
+from dpframe.accounting._base import Charge, Limits
+from dpframe.accounting.loss import Events, loss_from_json
+
+DEBITS = ["when", "question", "mechanism", "scale", "epsilon", "delta", "declared", "name"]
 
 
-@dataclass(frozen=True, slots=True)
-class Declaration:
-    """A word of the owner's: a fact taken to be public because somebody said so."""
+class Accountant:
+    """One budget, which several frames may share that hold the same people.
 
-    when: datetime
-    what: str
-    value: str
-    where: str
+    Formal guarantee: all that is released by the sessions that share it is together (epsilon, delta)-differentially
+    private, however the questions were chosen, for every person, in all its frames at once. With a file the
+    same holds across kernels, processes and restarts (docs/guarantees/accounting.md).
 
+    Parameters
+    ----------
+    epsilon, delta
+        The whole budget.
+    accountant
+        The rule that adds losses: ``"tight"`` where delta > 0, else ``"pure"``; or ``"advanced"``, ``"advanced-squared"``,
+        ``"zcdp"``, ``"rdp"``, ``"gdp"``, and ``"pld"`` for one batch of plans declared in advance.
+    reserve
+        The part of delta kept for releases that fail with a small probability; half of it unless you say otherwise. It is
+        fixed here: what it leaves is for the conversion of Gaussian and other losses.
+    ledger, population
+        A file that keeps the ledger, and the name of these people in it. Without a file a named population lives as long as
+        the process.
 
-@dataclass(frozen=True, slots=True)
-class Debit:
-    """A release that was admitted, whether or not its answer ever left."""
+    >>> import pandas as pd
+    >>> acc = Accountant(epsilon=1)
+    >>> visits, patients = pd.DataFrame({"cost": [1, 2]}), pd.DataFrame({"age": [30, 41]})
+    >>> p, q = visits.dp.open(accountant=acc), patients.dp.open(accountant=acc)
+    >>> answers = p.count(epsilon=0.25), q.count(epsilon=0.25)
+    >>> acc.budget.remaining
+    0.5
+    """
 
-    when: datetime
-    plan: Plan
-
-
-def short(number: Fraction) -> str:
-    return f"{float(number):.6g}"
-
-
-class Ledger:
-    """Basic composition: losses add, and their sum may never exceed the budget."""
-
-    def __init__(self, budget: Loss):
-        self.budget = budget
-        self._spent = Loss(Fraction(0))
-        self._debits: list[Debit] = []
-        self._declarations: list[Declaration] = []
-        self._words: set[tuple[str, str, str]] = set()
+    def __init__(
+        self,
+        epsilon: float,
+        delta: float = 0,
+        accountant: str | None = None,
+        *,
+        reserve: float | None = None,
+        ledger: str | os.PathLike[str] | None = None,
+        population: str | None = None,
+    ):
+        self._limits = limits_of(epsilon, delta, accountant, reserve)
+        name = accountant or ("tight" if self._limits.delta else "pure")
+        self._filter = make_filter(name, self._limits)
+        self._population = _named(population, ledger)
+        self._file = None if ledger is None else os.fspath(ledger)
+        self._store: Store = _memory if ledger is None and population is not None else open_store(ledger)
         self._lock = threading.RLock()
+        self._last = 0
+        self._state: Any = self._filter.start()
+        self._charges: list[Charge] = []
+        self._unit: Unit | None = None
+        self._words: set[tuple[str, str, str]] = set()
+        self._answers: dict[str, str] = {}  # by key
+        self._names: Names = {}
+        self._sketches: list[list[str]] = []
+        self._found = False
+        self._sync()
 
-    @property
-    def spent(self) -> Loss:
-        return self._spent
+    def __copy__(self) -> Accountant:
+        return self
 
-    @property
-    def remaining(self) -> Loss:
-        return self.budget - self._spent
+    def __deepcopy__(self, memo: object) -> Accountant:
+        return self
 
-    def declare(self, what: str, value: str, where: str) -> None:
-        with self._lock:
-            if (what, value, where) not in self._words:
-                self._words.add((what, value, where))
-                self._declarations.append(Declaration(datetime.now(UTC), what, value, where))
-
-    def debit(self, plan: Plan) -> None:
-        """Record the price, or raise `BudgetExceeded` and change nothing."""
-        with self._lock:
-            after = self._spent + plan.loss
-            if not after.fits(self.budget):
-                raise BudgetExceeded(self._refusal(plan.loss))
-            self._debits.append(Debit(datetime.now(UTC), plan))
-            self._spent = after
-
-    def _refusal(self, loss: Loss) -> str:
-        left = self.remaining
-        what, over, fits = "epsilon", loss.epsilon - left.epsilon, left.epsilon
-        if over <= 0:
-            what, over, fits = "delta", loss.delta - left.delta, left.delta
-        advice = f"The largest {what} that still fits is {short(fits)}." if fits else f"No {what} is left."
-        requested = loss.epsilon if what == "epsilon" else loss.delta
-        spent = self._spent.epsilon if what == "epsilon" else self._spent.delta
-        return (
-            f"the budget does not allow this question: {what} requested {short(requested)}, "
-            f"spent {short(spent)}, remaining {short(fits)}, short by {short(over)}. {advice} "
-            "Nothing was charged. Answers already released stay free to use and to repeat."
+    def __reduce__(self) -> NoReturn:
+        raise BadType(
+            "an accountant cannot be pickled: its budget must exist once. Name its ledger file instead."
         )
 
-    def debits(self) -> pd.DataFrame:
-        rows = [
-            {
-                "when": pd.Timestamp(d.when),
-                "question": d.plan.question,
-                "mechanism": d.plan.mechanism,
-                "scale": d.plan.scale,
-                "epsilon": d.plan.epsilon,
-                "delta": d.plan.delta,
-                "declared": "; ".join(d.plan.declared),
-            }
-            for d in self._debits
-        ]
-        columns = ["when", "question", "mechanism", "scale", "epsilon", "delta", "declared"]
-        return pd.DataFrame(rows, columns=columns)
+    def __eq__(self, other: object) -> bool:
+        """Two names of one budget are equal."""
+        return isinstance(other, Accountant) and self._place == other._place
 
+    def __hash__(self) -> int:
+        return hash(self._place)
+
+    @property
+    def _place(self) -> tuple[int, str]:
+        return id(self._store), self._population
+
+    # What it is ---------------------------------------------------------------------------------------------------------
+
+    @property
+    def name(self) -> str:
+        """Of the rule that adds losses."""
+        return self._filter.name
+
+    @property
+    def limits(self) -> Limits:
+        """Epsilon, delta, and the reserve, exact."""
+        return self._limits
+
+    @property
+    def population(self) -> str:
+        return self._population
+
+    @property
+    def file(self) -> str | None:
+        """The path of its ledger, as it was given; None in memory."""
+        return self._file
+
+    @property
+    def secret(self) -> bytes:
+        """The key of the store's hashes."""
+        return self._store.secret
+
+    @property
+    def budget(self) -> Budget:
+        """What was spent and what is left; `Budget.report` compares the accountants."""
+        return self.meter(20)
+
+    def meter(self, queries: int) -> Budget:
+        with self._lock:
+            self._sync()
+            return self._meter(queries)
+
+    def _meter(self, queries: int) -> Budget:
+        return Budget(self._filter, self._state, tuple(self._charges), queries)
+
+    def _terms(self) -> dict[str, Any]:
+        e, d, r = map(str, self._limits)
+        return {"schema": 1, "accountant": self.name, "epsilon": e, "delta": d, "reserve": r}
+
+    # Reading the store -------------------------------------------------------------------------------------------------
+
+    def _sync(self) -> None:
+        """Fold what others have written. Entries of one's own are folded when they are written."""
+        for entry in self._store.entries(self._population, self._last):
+            self._fold(entry)
+
+    def _fold(self, entry: Entry) -> None:
+        body = _json(entry)
+        if entry.kind == "open":
+            if body != self._terms():
+                raise SessionError(
+                    f"population {self._population!r} was opened with other terms: epsilon {_short(body['epsilon'])}, "
+                    f"delta {_short(body['delta'])}, accountant {body['accountant']!r}, reserve {_short(body['reserve'])}. "
+                    "Open it with those; a second budget on the same people would undo the first."
+                )
+            self._found = True
+        elif entry.kind == "unit":
+            self._unit = Unit(body["neighbors"])
+        elif entry.kind == "debit":
+            charge = charge_of(body)
+            self._charges.append(charge)
+            # Rounding may differ between machines; what does not fit here ends the budget here.
+            self._state = None if self._state is None else self._filter.after(self._state, charge)
+        elif entry.kind == "declaration":
+            self._words.add((body["what"], body["value"], body["where"]))
+        elif entry.kind == "answer":
+            self._answers[body["key"]] = entry.body
+            if body["name"] is not None:
+                self._names[body["version"], body["name"]] = body["question"], body["key"]
+        elif entry.kind == "sketch":
+            self._sketches.append(body["hashes"])
+        self._last = entry.id
+
+    def _append(self, kind: str, body: dict[str, Any] | str) -> Entry:
+        text = body if isinstance(body, str) else json.dumps(body, separators=(",", ":"))
+        return self._store.append(self._population, kind, text)
+
+    # Writing ----------------------------------------------------------------------------------------------------------------
+
+    def attach(self, unit: Unit) -> None:
+        """The relation and the id space of its frames: the first frame decides, others must agree."""
+        with self._lock:
+            with self._store.transaction():
+                self._sync()
+                if not self._found:
+                    self._append("open", self._terms())
+                if self._unit is None:
+                    self._append("unit", {"neighbors": unit.neighbors})
+                elif self._unit != unit:
+                    raise SessionError(
+                        f"this budget is for frames with neighbors={self._unit.neighbors!r}, and this one has "
+                        f"{unit.neighbors!r}. One budget counts one relation."
+                    )
+            self._sync()
+
+    def declare(self, words: Iterable[tuple[str, str, str]]) -> None:
+        """The owner's words, each once."""
+        with self._lock:
+            new = [w for w in dict.fromkeys(words) if w not in self._words]
+            if not new:
+                return
+            with self._store.transaction():
+                self._sync()
+                for what, value, where in new:
+                    self._append("declaration", {"what": what, "value": value, "where": where})
+            self._sync()
+
+    def keep_sketch(self, hashes: list[str]) -> None:
+        with self._lock:
+            if hashes and hashes not in self._sketches:
+                with self._store.transaction():
+                    self._sync()
+                    self._append("sketch", {"hashes": hashes})
+                self._sync()
+
+    def debit(self, plans: Sequence[Plan], name: str | None = None) -> None:
+        """Put the price on record, or raise `BudgetExceeded` and change nothing."""
+        charge = charge_for(plans)
+        with self._lock:
+            with self._store.transaction():
+                self._sync()
+                after = None if self._state is None else self._filter.after(self._state, charge)
+                if after is None:
+                    raise BudgetExceeded(self._meter(20)._refusal(charge))
+                note = self._filter.warning(self._state, after)
+                if note is not None:  # as an error it stops here, and nothing is charged
+                    warnings.warn(note, PrivacyWarning, stacklevel=2)
+                texts = ",".join(plan.text for plan in plans)
+                entry = self._append("debit", f'{{"name":{json.dumps(name)},"plans":[{texts}]}}')
+            # On record: only now does it count here. After a failed commit the next `_sync` finds out.
+            self._state, self._last = after, entry.id
+            self._charges.append(charge)
+
+    def record(self, label: Label, plan: Plan, raw: Sequence[Any]) -> None:
+        """Keep an answer, so that a restart need not pay for it again. In memory the session itself remembers."""
+        if self._file is not None:
+            with self._lock:
+                with self._store.transaction():
+                    self._append("answer", receipt_text(plan, raw, **label._asdict()))
+                self._sync()
+
+    def recall(self, label: Label) -> tuple[Plan, tuple[Any, ...]] | None:
+        """The recorded answer to a question: of this name at any price, else at this price."""
+        if self._file is None:
+            return None
+        with self._lock:
+            self._sync()
+            text = self._answers.get(key_of(label, self._names))
+        if text is None:
+            return None
+        body = json.loads(text)
+        return Plan.from_json(body["plan"]), tuple(unpack(body["raw"]))
+
+    # Tables ---------------------------------------------------------------------------------------------------------------
+
+    @property
+    def ledger(self) -> pd.DataFrame:
+        """Every debit, whether or not its answer ever left: when, what was asked, mechanism, scale, price, declarations."""
+        rows = []
+        for entry in self._entries("debit"):
+            body = _json(entry)
+            for data in body["plans"]:
+                plan = Plan.from_json(data)
+                rows.append(
+                    (
+                        *(pd.Timestamp(entry.when), plan.question, plan.mechanism, plan.scale, plan.epsilon),
+                        *(plan.delta, "; ".join(plan.declared), body["name"]),
+                    )
+                )
+        return pd.DataFrame(rows, columns=DEBITS)
+
+    @property
     def declarations(self) -> pd.DataFrame:
-        rows = [(pd.Timestamp(d.when), d.what, d.value, d.where) for d in self._declarations]
+        """Every fact that is public because you said so."""
+        rows = [
+            (pd.Timestamp(e.when), *(_json(e)[k] for k in ("what", "value", "where")))
+            for e in self._entries("declaration")
+        ]
         return pd.DataFrame(rows, columns=["when", "what", "value", "where"])
 
+    def _entries(self, kind: str) -> list[Entry]:
+        return [e for e in self._store.entries(self._population) if e.kind == kind]
 
-@dataclass(frozen=True, slots=True)
-class Budget:
-    """What may be spent, what was, and what is left. Exact inside; the numbers shown are rounded doubles."""
-
-    total: Loss
-    used: Loss
-    queries: int
-
-    @property
-    def epsilon(self) -> float:
-        return float(self.total.epsilon)
-
-    @property
-    def delta(self) -> float:
-        return float(self.total.delta)
-
-    @property
-    def spent(self) -> float:
-        """Epsilon spent so far: a valid claim at any time, since it is a plain sum."""
-        return float(self.used.epsilon)
-
-    @property
-    def remaining(self) -> float:
-        return float(self.total.epsilon - self.used.epsilon)
-
-    @property
-    def spent_delta(self) -> float:
-        return float(self.used.delta)
-
-    @property
-    def remaining_delta(self) -> float:
-        return float(self.total.delta - self.used.delta)
-
-    @property
-    def share(self) -> float:
-        """What a question costs that names no price."""
-        return float(self.total.epsilon / self.queries)
+    def others(self) -> dict[str, list[list[str]]]:
+        """The sketches of the other populations in its file."""
+        found: dict[str, list[list[str]]] = {}
+        for name in self._store.populations():
+            if name != self._population:
+                entries = [e for e in self._store.entries(name) if e.kind == "sketch"]
+                found[name] = [_json(e)["hashes"] for e in entries]
+        return found
 
     def __repr__(self) -> str:
-        fraction = float(self.used.epsilon / self.total.epsilon)
-        bar = "█" * round(20 * fraction) + "░" * (20 - round(20 * fraction))
-        text = f"{bar} {self.spent:.4g} of epsilon {self.epsilon:.4g} spent, {self.remaining:.4g} left"
-        if self.total.delta:
-            text += f"; delta {self.spent_delta:.3g} of {self.delta:.3g}"
-        return text + f" (a share is {self.share:.4g})"
+        place = f", population {self._population!r} in {self.file!r}" if self.file else ""
+        return f"{self.budget!r}\naccountant {self.name!r}{place}"
 
     def _repr_html_(self) -> str:
-        percent = 100 * float(self.used.epsilon / self.total.epsilon)
-        meter = (
-            "<div style='width:22em;height:1em;border:1px solid #888;border-radius:3px;background:#eee'>"
-            f"<div style='width:{percent:.1f}%;height:100%;background:#3b6ea5'></div></div>"
-        )
-        text = f"epsilon: {self.spent:.4g} of {self.epsilon:.4g} spent, {self.remaining:.4g} left"
-        if self.total.delta:
-            text += f"; delta: {self.spent_delta:.3g} of {self.delta:.3g} spent"
-        return f"<div>{meter}<small>{escape(text)}; a share is {self.share:.4g}</small></div>"
+        return self.budget._repr_html_()
+
+
+class Label(NamedTuple):
+    """What makes two questions the same: ``question`` is the question itself, ``key`` has its price as well."""
+
+    question: str
+    key: str
+    name: str | None
+    version: str | None
+
+
+Names = dict[tuple[str | None, str], tuple[str, str]]  # from version and name to question and key
+
+
+def key_of(label: Label, names: Names) -> str:
+    """The key under which to look; a name must belong to the same question."""
+    if label.name is None or (label.version, label.name) not in names:
+        return label.key
+    question, key = names[label.version, label.name]
+    if question != label.question:
+        raise BadValue(f"name={label.name!r} was given to another question. Choose another name.")
+    return key
+
+
+_memory = MemoryStore()  # the named populations of a process that have no file
+
+
+def limits_of(epsilon: object, delta: object, accountant: object, reserve: object) -> Limits:
+    e, d = _validate.epsilon(epsilon), _validate.delta(delta)
+    name = _validate.choice(accountant or ("tight" if d else "pure"), "accountant", ACCOUNTANTS)
+    if not d and name not in ("pure", "tight"):
+        raise BadValue(f"accountant={name!r} converts its losses with delta, so it needs delta > 0.")
+    # What adds (epsilon, delta) pairs or composes a fixed list needs no split.
+    halved = d / 2 if name not in ("pure", "pld") else Fraction(0)
+    kept = halved if reserve is None else _validate.delta(reserve, "reserve")
+    if kept >= d and d:
+        raise BadValue(f"reserve must be below delta={delta}: the rest of delta converts losses.")
+    return Limits(e, d, kept)
+
+
+def _named(population: object, ledger: object) -> str:
+    if population is None:
+        if ledger is not None:
+            check_population(population)
+        return f"unnamed-{uuid4().hex}"
+    return check_population(population)
+
+
+def check_population(population: object) -> str:
+    if not isinstance(population, str) or not population.strip():
+        raise BadType("population= must be a name such as 'patients-2026', and a ledger file needs one.")
+    return population
+
+
+def charge_for(plans: Sequence[Plan]) -> Charge:
+    losses: Events = tuple(event for plan in plans for event in plan.charge.losses)
+    return Charge(losses, sum((plan.charge.delta for plan in plans), Fraction(0)))
+
+
+def charge_of(body: dict[str, Any]) -> Charge:
+    """The charge of a debit's record: what `charge_for` made of its plans."""
+    losses = tuple((loss_from_json(plan["loss"]), 1) for plan in body["plans"])
+    return Charge(losses, sum((Fraction(plan["stated_at"]) for plan in body["plans"]), Fraction(0)))
+
+
+def _json(entry: Entry) -> Any:
+    try:
+        return json.loads(entry.body)
+    except ValueError:
+        raise LedgerError(
+            f"entry {entry.id} of the ledger is not readable, so nothing more is answered."
+        ) from None
+
+
+def _short(number: str) -> str:
+    return f"{float(Fraction(number)):g}"

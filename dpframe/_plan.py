@@ -17,22 +17,21 @@ import numpy as np
 from dpframe import _validate
 from dpframe._aggregates import AGGREGATES, Cell, Measured, Noise
 from dpframe._arrange import arrange, cell_of
-from dpframe._errors import BadValue
+from dpframe._errors import BadValue, BudgetError
 from dpframe._query import Query, Unit, Word
-from dpframe._stats import Statistic
-from dpframe.accounting.calibrate import zcdp_rho
-from dpframe.accounting.loss import Loss
+from dpframe._stats import Sensitivity, Statistic
+from dpframe.accounting._base import Charge, Price
+from dpframe.accounting.loss import DiscreteGaussian, Loss, PureDP, loss_from_json
 from dpframe.mechanisms.gaussian import Gaussian
 from dpframe.mechanisms.laplace import Laplace
 from dpframe.mechanisms.noisy_max import NoisyMax
 
 
-class Price(NamedTuple):
-    """What a question may cost, and with which mechanism: ``auto``, ``laplace`` or ``gaussian``."""
+class Cost(NamedTuple):
+    """What a release guarantees by itself: it is (epsilon, delta)-private."""
 
-    epsilon: Fraction
-    delta: Fraction
-    mechanism: str
+    epsilon: float
+    delta: float
 
 
 MECHANISMS = ("auto", "laplace", "gaussian")
@@ -64,25 +63,37 @@ class Part:
 class Plan:
     """A priced question: mechanism, scale, price, expected error. Public, free, and the same for all data.
 
-    `explain` returns it, and every answer carries it.
+    `explain` returns it, and every answer carries it. ``loss`` is what accountants add up; ``stated_at`` is the delta at
+    which its guarantee is told as (epsilon, delta).
     """
 
     question: str
     neighbors: str
     loss: Loss
+    stated_at: Fraction
     parts: tuple[Part, ...]
     cells: tuple[Cell, ...]
     groups: int
     why: str
     declared: tuple[str, ...] = field(default=(), compare=False)
 
+    @cached_property
+    def cost(self) -> Cost:
+        """What this release guarantees by itself, as (epsilon, delta). In a session its price is what the accountant counts."""
+        epsilon = self.loss.epsilon_at(self.stated_at)
+        return Cost(math.inf if epsilon is None else float(epsilon), float(self.stated_at))
+
     @property
     def epsilon(self) -> float:
-        return float(self.loss.epsilon)
+        return self.cost.epsilon
 
     @property
     def delta(self) -> float:
-        return float(self.loss.delta)
+        return self.cost.delta
+
+    @property
+    def charge(self) -> Charge:
+        return Charge(((self.loss, 1),), self.stated_at)
 
     @property
     def mechanism(self) -> str:
@@ -115,8 +126,21 @@ class Plan:
             )
         return found if len(found) > 1 else next(iter(found.values()))
 
+    @property
+    def selects(self) -> bool:
+        """Only a choice leaves, and no number."""
+        return isinstance(self.parts[0].noise, NoisyMax)
+
+    def worst_error(self, n: float | None = None) -> float | None:
+        """The largest `error` of its outputs at 95 %; of a selection by how much the choice may fall short of the largest."""
+        if self.selects:
+            return self._selection_error()
+        found = self.error(n=n)
+        errors = list(found.values()) if isinstance(found, dict) else [found]
+        return None if None in errors else max(errors)
+
     def _rows(self) -> list[tuple[str, str]]:
-        price = f"epsilon {self.epsilon:.6g}" + (f", delta {self.delta:.3g}" if self.loss.delta else "")
+        price = f"epsilon {self.epsilon:.6g}" + (f", delta {self.delta:.3g}" if self.delta else "")
         rows = [("question", self.question), ("price", price), ("neighbours", self.neighbors)]
         for part in self.parts:
             norm = "L2" if isinstance(part.noise, Gaussian) else "L1"
@@ -165,7 +189,7 @@ class Plan:
         return f"<table>{body}</table>"
 
     @cached_property
-    def _text(self) -> str:
+    def text(self) -> str:
         return json.dumps(self.to_json(), separators=(",", ":"))
 
     def to_json(self) -> dict[str, Any]:
@@ -173,8 +197,8 @@ class Plan:
         return {
             "question": self.question,
             "neighbors": self.neighbors,
-            "epsilon": str(self.loss.epsilon),
-            "delta": str(self.loss.delta),
+            "loss": self.loss.to_json(),
+            "stated_at": str(self.stated_at),
             "parts": [
                 {
                     **p.noise.to_json(),
@@ -204,11 +228,11 @@ class Plan:
             Part(d["statistic"], _noise_from(d), d["l1"], d["l2_squared"], d["step"]) for d in data["parts"]
         )
         cells = tuple(_cell_from(row) for row in data["cells"])
-        loss = Loss(Fraction(data["epsilon"]), Fraction(data["delta"]))
         return Plan(
             data["question"],
             data["neighbors"],
-            loss,
+            loss_from_json(data["loss"]),
+            Fraction(data["stated_at"]),
             parts,
             cells,
             data["groups"],
@@ -251,28 +275,26 @@ def make_plan(
     share = len(statistics)
     selects = any(AGGREGATES[o.aggregate].selects for o in query.outputs)
     noises: list[Laplace | Gaussian | NoisyMax]
-    loss = Loss(price.epsilon)
+    stated_at = Fraction(0)
     if selects:
         if price.mechanism != "auto":
             raise BadValue("a selection has its own mechanism (noisy-max): leave mechanism= out.")
         # Under add-remove all counts move one way, so one may gain on another by the sensitivity only.
         shift = 2 if unit.replaces else 1
-        noises = [NoisyMax.for_price(shift, price.epsilon)]
+        noises = [NoisyMax.for_price(shift, _pure(price))]
         why = f"{query.groups} candidates, one price: only the choice leaves, never a count"
     else:
-        laplace = [Laplace.for_price(s.l1 * share, price.epsilon) for s in sensitivities]
-        noises, why = list(laplace), "pure epsilon"
-        if price.mechanism == "gaussian" and not price.delta:
-            raise BadValue("mechanism='gaussian' needs delta > 0: give delta=, or open the session with one.")
-        if price.mechanism != "laplace" and price.delta:
-            rho = zcdp_rho(price.epsilon, price.delta)
-            gaussian = [Gaussian.for_price(s.l2_squared * share, rho) for s in sensitivities]
-            ratio = gaussian[0].quantile(0.95) / max(laplace[0].quantile(0.95), 1)
-            if price.mechanism == "gaussian" or ratio < 1:
-                noises, loss = list(gaussian), Loss(price.epsilon, price.delta)
-                why = f"Gaussian intervals are {ratio:.3g} times as wide as Laplace ones at this epsilon"
-            else:
-                why = f"Laplace: Gaussian intervals would be {ratio:.3g} times as wide at this price"
+        noises, why = _noises(sensitivities, price)
+    gaussians = [
+        (n.variance, Fraction(s.l2_squared))
+        for n, s in zip(noises, sensitivities, strict=True)
+        if isinstance(n, Gaussian)
+    ]
+    # A statistic that nobody can move has no cost, and no loss has a sensitivity of 0.
+    moved = [(v, d) for v, d in gaussians if d]
+    loss: Loss = DiscreteGaussian(parts=moved) if moved else PureDP(_pure(price))
+    if moved:
+        stated_at = price.delta
     if share > 1:
         why += f"; the price is shared by {share} statistics"
     parts = tuple(
@@ -287,6 +309,7 @@ def make_plan(
         str(query),
         unit.neighbors,
         loss,
+        stated_at,
         parts,
         tuple(c for c in cells if c is not None),
         query.groups,
@@ -294,6 +317,49 @@ def make_plan(
         tuple(map(str, declared)),
     )
     return Planned(plan, tuple(statistics))
+
+
+def _pure(price: Price) -> Fraction:
+    if price.epsilon is None:
+        raise BudgetError("this price buys no pure mechanism: give epsilon=.")
+    return price.epsilon
+
+
+def _noises(sensitivities: Sequence[Sensitivity], price: Price) -> tuple[list[Any], str]:
+    """Laplace or Gaussian, whichever has the narrower interval of those that the price buys, and why."""
+    share = len(sensitivities)
+    laplace = (
+        [Laplace.for_price(s.l1 * share, _pure(price)) for s in sensitivities] if price.epsilon else None
+    )
+    gaussian = (
+        [_gaussian(s.l2_squared * share, price) for s in sensitivities] if _buys_gaussian(price) else None
+    )
+    if price.mechanism == "laplace" or gaussian is None:
+        if price.mechanism == "gaussian":
+            raise BudgetError(
+                "mechanism='gaussian' needs a price that buys one: delta= beside epsilon=, or a session with delta > 0 "
+                "whose accountant still has room for it."
+            )
+        if laplace is None:
+            raise BudgetError("this price buys no pure mechanism: give epsilon=.")
+        return laplace, "Laplace, as asked" if price.mechanism == "laplace" else "pure epsilon"
+    if price.mechanism == "gaussian" or laplace is None:
+        return gaussian, "Gaussian, as asked" if price.mechanism == "gaussian" else "Gaussian"
+    ratio = gaussian[0].quantile(0.95) / max(laplace[0].quantile(0.95), 1)
+    if ratio < 1:
+        return gaussian, f"Gaussian intervals are {ratio:.3g} times as wide as Laplace ones at this price"
+    return laplace, f"Laplace: Gaussian intervals would be {ratio:.3g} times as wide at this price"
+
+
+def _buys_gaussian(price: Price) -> bool:
+    return price.rho is not None or price.mu_squared is not None
+
+
+def _gaussian(l2_squared: int, price: Price) -> Gaussian:
+    if price.rho is not None:
+        return Gaussian.for_rho(l2_squared, price.rho)
+    assert price.mu_squared is not None
+    return Gaussian.for_mu(l2_squared, price.mu_squared)
 
 
 # Receipts: a plan with its noisy integers, as text -----------------------------------------------------------
@@ -322,7 +388,7 @@ def unpack(packed: Sequence[Any]) -> list[Any]:
 
 def receipt_text(plan: Plan, raw: Sequence[Any], **extra: Any) -> str:
     rest = json.dumps({"raw": pack(raw), **extra}, separators=(",", ":"))
-    return f'{{"version":1,"plan":{plan._text},{rest[1:]}'
+    return f'{{"version":1,"plan":{plan.text},{rest[1:]}'
 
 
 def measured(plan: Plan, raw: Sequence[Any], cell: Cell) -> Measured:

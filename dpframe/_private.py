@@ -15,15 +15,18 @@ import numpy as np
 import pandas as pd
 
 from dpframe import _expr, _validate
+from dpframe._batch import Batch
+from dpframe._budget import Budget
 from dpframe._column import PrivateColumn, as_expr, predicate_of
 from dpframe._errors import BadType, BadValue, LineageError, NotOffered, Refused, unknown_column
 from dpframe._expr import Expr
-from dpframe._ledger import Budget
+from dpframe._ledger import Accountant
+from dpframe._opening import open_session
 from dpframe._parse import parse
 from dpframe._query import Word, describe
 from dpframe._refusals import ADVICE, Unprinted, refuse
 from dpframe._releases import Releases
-from dpframe._session import Session, open_session
+from dpframe._session import Session
 
 
 class PrivateFrame(Releases, Unprinted):
@@ -42,12 +45,14 @@ class PrivateFrame(Releases, Unprinted):
         where: Expr | None = None,
         declared: tuple[Word, ...] = (),
         explaining: bool = False,
+        batch: Batch | None = None,
     ):
         self._session = session
         self._columns = dict(columns)
         self._where = where
         self._declared = declared
         self._explaining = explaining
+        self._batch = batch
 
     @staticmethod
     def _of(session: Session) -> PrivateFrame:
@@ -60,6 +65,7 @@ class PrivateFrame(Releases, Unprinted):
             "where": self._where,
             "declared": self._declared,
             "explaining": self._explaining,
+            "batch": self._batch,
         }
         return PrivateFrame(self._session, **{**state, **changes})
 
@@ -68,10 +74,11 @@ class PrivateFrame(Releases, Unprinted):
 
     # The session ----------------------------------------------------------------------------------------------
 
-    def open(self, epsilon: float, delta: float = 0, **terms: Any) -> PrivateFrame:
+    def open(self, epsilon: float | None = None, delta: float | None = None, **terms: Any) -> PrivateFrame:
         """The session is open: the same terms return it, others are refused, since they would undo the budget.
 
-        See ``df.dp.open`` of a frame without a session for the parameters. The budget ends with the process.
+        See ``df.dp.open`` of a frame without a session for the parameters. Without a ledger file the budget
+        ends with the process.
         """
         root = self._session.root()
         if root is None:
@@ -82,18 +89,40 @@ class PrivateFrame(Releases, Unprinted):
 
     @property
     def budget(self) -> Budget:
-        """Epsilon, delta, spent, remaining; a meter in a notebook."""
+        """What is spent and what is left; a meter in a notebook. `Budget.report` compares the accountants."""
         return self._session.budget
+
+    @property
+    def accountant(self) -> Accountant:
+        """What counts the budget, to be given to other frames of the same people: ``open(accountant=...)``."""
+        return self._session.accountant
 
     @property
     def ledger(self) -> pd.DataFrame:
         """Every debit so far: when, what was asked, mechanism, scale, price, what was declared for it."""
-        return self._session.ledger.debits()
+        return self._session.accountant.ledger
 
     @property
     def declarations(self) -> pd.DataFrame:
         """Every fact that is public because you said so: bounds, keys, @names, and reasons."""
-        return self._session.ledger.declarations()
+        return self._session.accountant.declarations
+
+    def plan_ahead(self) -> Batch:
+        """Questions that are declared together and paid as one: all of them or none.
+
+        Inside the block every verb returns a `Planned` place; after it, its ``answer``. With ``accountant="pld"`` the
+        composed curve of the batch is what guards the budget, which is tighter than any rule for questions that
+        depend on earlier answers.
+
+        >>> df = pd.DataFrame({"age": [30, 41, 55]})
+        >>> p = df.dp.open(100, bounds={"age": (0, 110)})
+        >>> with p.plan_ahead() as batch:
+        ...     rows = batch.count(epsilon=50)
+        ...     old = batch.query("age > 50").count(epsilon=50)
+        >>> rows.answer == 3, old.answer == 1, p.budget.remaining
+        (True, True, 0.0)
+        """
+        return Batch(self)
 
     @property
     def explain(self) -> Any:

@@ -294,6 +294,7 @@ class Output:
             "name": str(self.name),
             "aggregate": self.aggregate,
             "expr": self.expr.to_json() if self.expr else None,
+            "ddof": self.ddof,
             "bounds": [repr(b) for b in self.bounds] if self.bounds else None,
         }
 

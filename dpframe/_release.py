@@ -19,9 +19,8 @@ import pandas as pd
 from dpframe import _validate
 from dpframe._aggregates import AGGREGATES
 from dpframe._errors import BadValue
-from dpframe._plan import Plan, measured, pack, receipt_text, unpack
+from dpframe._plan import Cost, Plan, measured, pack, receipt_text, unpack
 from dpframe._session import Release
-from dpframe.accounting.loss import Loss
 
 ATTR = "dpframe_receipt"
 
@@ -41,9 +40,9 @@ class Estimate:
         return self._plan
 
     @property
-    def cost(self) -> Loss:
-        """The price: exact ``epsilon`` and ``delta``."""
-        return self._plan.loss
+    def cost(self) -> Cost:
+        """What this release guarantees by itself: ``epsilon`` and ``delta``. The ledger counts it by its accountant."""
+        return self._plan.cost
 
     def interval(self, level: float = 0.95) -> tuple[float, float]:
         """Where the answer without noise lies with probability ``level``.
@@ -224,9 +223,9 @@ class Answer:
         return self._plan
 
     @property
-    def cost(self) -> Loss:
-        """The price: exact ``epsilon`` and ``delta``."""
-        return self._plan.loss
+    def cost(self) -> Cost:
+        """What this release guarantees by itself: ``epsilon`` and ``delta``. The ledger counts it by its accountant."""
+        return self._plan.cost
 
     def interval(self, level: float = 0.95) -> pd.DataFrame:
         """Columns ``lower`` and ``upper``, a row as the answer has them; for a table, under each column's name.

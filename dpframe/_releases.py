@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Callable, Hashable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final, Unpack, cast
 
 import numpy as np
 import pandas as pd
@@ -15,6 +15,7 @@ from dpframe._column import PrivateColumn, predicate_of
 from dpframe._errors import BadType, BadValue, MissingBounds
 from dpframe._expr import Column, Cut, Expr
 from dpframe._groupby import PrivateGroupBy
+from dpframe._price import Payment, checked, spell_out
 from dpframe._query import (
     GROUP_CEILING,
     BinBy,
@@ -28,10 +29,11 @@ from dpframe._query import (
     need_keys,
 )
 from dpframe._release import IntEstimate
-from dpframe._session import Release, Session
+from dpframe._session import Asked, Release, Session
 from dpframe._validate import Bounds
 
 if TYPE_CHECKING:
+    from dpframe._batch import Batch
     from dpframe._private import PrivateFrame
 
 EVERY: Final[Any] = type("Every", (), {"__repr__": lambda self: "every column"})()
@@ -45,6 +47,7 @@ class Releases:
     _where: Expr | None
     _declared: tuple[Word, ...]
     _explaining: bool
+    _batch: Batch | None
 
     if TYPE_CHECKING:
 
@@ -53,26 +56,20 @@ class Releases:
         def _resolve(self, value: Any) -> Expr: ...
         def _parsed(self, text: str, caller: Any) -> tuple[Expr, PrivateFrame]: ...
 
-    def _ask(
-        self,
-        query: Query,
-        finish: Callable[[Release], Any],
-        epsilon: object,
-        delta: object,
-        mechanism: object,
-        fresh: object,
-    ) -> Any:
-        """Every release ends here: a price, then the plan alone or the session's door."""
+    def _ask(self, query: Query, finish: Callable[[Release], Any], payment: Mapping[str, Any]) -> Any:
+        """Every release ends here: a price, then the plan alone, a place in a batch, or the session's door."""
         self._usable()
+        words = checked(payment)
         if not query.outputs:
             raise BadValue("no columns are selected, so nothing is asked.")
         session = self._session
         session.check_alive()
-        price = session.price(epsilon, delta, mechanism)
+        asked = Asked(query, session.price(query, words), self._declared, words.get("name"))
         if self._explaining:
-            return session.plan(query, price, self._declared)
-        release = session.ask(query, price, bool(fresh), self._declared)
-        return finish(release)
+            return session.plan(asked)
+        if self._batch is not None:
+            return self._batch.add(asked, finish)
+        return finish(session.ask([asked], bool(words.get("fresh")))[0])
 
     def _bounds(self, expr: Expr, name: Hashable, given: Any) -> Bounds:
         """The verb's own bounds, or those that follow from the declared ones."""
@@ -131,11 +128,7 @@ class Releases:
     def count(
         self,
         column: Any = EVERY,
-        *,
-        epsilon: float | None = None,
-        delta: float | None = None,
-        mechanism: str = "auto",
-        fresh: bool = False,
+        **payment: Unpack[Payment],
     ) -> IntEstimate:
         """How many rows; of a column, how many non-null values. (pandas counts every column: name one.)
 
@@ -151,16 +144,12 @@ class Releases:
             raise BadType(f"count takes the name of a column. A price is a keyword: count(epsilon={column}).")
         out = Output("rows", "size") if column is EVERY else self._output("count", column, None)
         query = Query((out,), self._where)
-        return cast(IntEstimate, self._ask(query, _release.scalar, epsilon, delta, mechanism, fresh))
+        return cast(IntEstimate, self._ask(query, _release.scalar, payment))
 
     def counts(
         self,
         questions: Mapping[Any, Any],
-        *,
-        epsilon: float | None = None,
-        delta: float | None = None,
-        mechanism: str = "auto",
-        fresh: bool = False,
+        **payment: Unpack[Payment],
     ) -> pd.Series[Any]:
         """Several yes-no questions about rows, which may overlap, in one release: a Series by their names.
 
@@ -186,7 +175,7 @@ class Releases:
         query = Query(tuple(outputs), self._where)
         return cast(
             "pd.Series[Any]",
-            frame._ask(query, lambda r: _release.across(r, index, "count"), epsilon, delta, mechanism, fresh),
+            frame._ask(query, lambda r: _release.across(r, index, "count"), payment),
         )
 
     def _measure(
@@ -195,25 +184,21 @@ class Releases:
         column: Any,
         bounds: Any,
         ddof: int,
-        price: tuple[object, object, object, object],
+        payment: Mapping[str, Any],
     ) -> Any:
         """One column: an estimate. None named: every column of this frame, in one release."""
         if column is not EVERY:
             out = self._output(aggregate, column, bounds, ddof=ddof)
-            return self._ask(Query((out,), self._where), _release.scalar, *price)
+            return self._ask(Query((out,), self._where), _release.scalar, payment)
         outs = tuple(self._output(aggregate, name, bounds, ddof=ddof) for name in self._columns)
         index = pd.Index(list(self._columns), tupleize_cols=False)
-        return self._ask(Query(outs, self._where), lambda r: _release.across(r, index), *price)
+        return self._ask(Query(outs, self._where), lambda r: _release.across(r, index), payment)
 
     def sum(
         self,
         column: Any = EVERY,
         bounds: Any = None,
-        *,
-        epsilon: float | None = None,
-        delta: float | None = None,
-        mechanism: str = "auto",
-        fresh: bool = False,
+        **payment: Unpack[Payment],
     ) -> Any:
         """The sum of a column's values, each clipped to its bounds; of every column if none is named.
 
@@ -225,17 +210,13 @@ class Releases:
         >>> p.sum("visits", bounds=(0, 10), epsilon=900) == 13
         True
         """
-        return self._measure("sum", column, bounds, 1, (epsilon, delta, mechanism, fresh))
+        return self._measure("sum", column, bounds, 1, payment)
 
     def mean(
         self,
         column: Any = EVERY,
         bounds: Any = None,
-        *,
-        epsilon: float | None = None,
-        delta: float | None = None,
-        mechanism: str = "auto",
-        fresh: bool = False,
+        **payment: Unpack[Payment],
     ) -> Any:
         """The mean of a column's values, each clipped to its bounds; of every column if none is named.
 
@@ -251,7 +232,7 @@ class Releases:
         >>> round(p.mean("age", epsilon=900))
         40
         """
-        return self._measure("mean", column, bounds, 1, (epsilon, delta, mechanism, fresh))
+        return self._measure("mean", column, bounds, 1, payment)
 
     def var(
         self,
@@ -259,10 +240,7 @@ class Releases:
         bounds: Any = None,
         *,
         ddof: int = 1,
-        epsilon: float | None = None,
-        delta: float | None = None,
-        mechanism: str = "auto",
-        fresh: bool = False,
+        **payment: Unpack[Payment],
     ) -> Any:
         """The variance of a column's clipped values; of every column if none is named.
 
@@ -270,7 +248,7 @@ class Releases:
 
         Formal guarantee: epsilon-DP for its price.
         """
-        return self._measure("var", column, bounds, ddof, (epsilon, delta, mechanism, fresh))
+        return self._measure("var", column, bounds, ddof, payment)
 
     def std(
         self,
@@ -278,16 +256,13 @@ class Releases:
         bounds: Any = None,
         *,
         ddof: int = 1,
-        epsilon: float | None = None,
-        delta: float | None = None,
-        mechanism: str = "auto",
-        fresh: bool = False,
+        **payment: Unpack[Payment],
     ) -> Any:
         """The standard deviation of a column's clipped values; of every column if none is named.
 
         Formal guarantee: epsilon-DP for its price; the root of `var`, which is post-processing.
         """
-        return self._measure("std", column, bounds, ddof, (epsilon, delta, mechanism, fresh))
+        return self._measure("std", column, bounds, ddof, payment)
 
     def value_counts(
         self,
@@ -295,10 +270,7 @@ class Releases:
         *,
         keys: Any = None,
         sort: bool = True,
-        epsilon: float | None = None,
-        delta: float | None = None,
-        mechanism: str = "auto",
-        fresh: bool = False,
+        **payment: Unpack[Payment],
     ) -> pd.Series[Any]:
         """How many rows have each of the listed values; the largest (noisy) count first, as pandas sorts.
 
@@ -314,6 +286,7 @@ class Releases:
         WA    0
         Name: count, dtype: int64
         """
+        checked(payment)
         expr, name = self._named(column)
         by = KeyBy(expr, self._keys(expr, name, keys, "value_counts"))
 
@@ -322,7 +295,7 @@ class Releases:
             return _release.series(release, by.index, "count", order)
 
         query = Query((Output("count", "size"),), self._where, (by,))
-        return cast("pd.Series[Any]", self._ask(query, finish, epsilon, delta, mechanism, fresh))
+        return cast("pd.Series[Any]", self._ask(query, finish, payment))
 
     def histogram(
         self,
@@ -330,10 +303,7 @@ class Releases:
         bins: Any = 10,
         *,
         bounds: Any = None,
-        epsilon: float | None = None,
-        delta: float | None = None,
-        mechanism: str = "auto",
-        fresh: bool = False,
+        **payment: Unpack[Payment],
     ) -> pd.Series[Any]:
         """How many values lie in each bin, over an IntervalIndex.
 
@@ -359,9 +329,7 @@ class Releases:
         query = Query((Output("count", "size"),), self._where, (by,))
         return cast(
             "pd.Series[Any]",
-            self._ask(
-                query, lambda r: _release.series(r, by.index, "count"), epsilon, delta, mechanism, fresh
-            ),
+            self._ask(query, lambda r: _release.series(r, by.index, "count"), payment),
         )
 
     def _edges(self, expr: Expr, name: Hashable, bins: Any, bounds: Any) -> tuple[float, ...]:
@@ -374,9 +342,7 @@ class Releases:
             raise BadType("bins must be a number of bins or a list of public edges.")
         return _validate.edges(bins, repr(name))
 
-    def argmax(
-        self, column: Any, *, keys: Any = None, epsilon: float | None = None, fresh: bool = False
-    ) -> Any:
+    def argmax(self, column: Any, *, keys: Any = None, **payment: Unpack[Payment]) -> Any:
         """The value that most rows have, of the listed ones. Only the choice leaves, so any number of candidates
         costs the same.
 
@@ -388,6 +354,7 @@ class Releases:
         >>> p.argmax("diagnosis", keys=["asthma", "flu", "gout"], epsilon=80)
         'flu'
         """
+        checked(payment)
         expr, name = self._named(column)
         by = KeyBy(expr, self._keys(expr, name, keys, "argmax"))
         query = Query((Output("argmax", "argmax"),), self._where, (by,))
@@ -397,7 +364,7 @@ class Releases:
             key = by.index[place]
             return None if place == by.keys.null else key.item() if isinstance(key, np.generic) else key
 
-        return self._ask(query, finish, epsilon, None, "auto", fresh)
+        return self._ask(query, finish, payment)
 
     def groupby(self, by: Any, *, keys: Any = None) -> PrivateGroupBy:
         """Groups by one column or several; ``keys`` lists the groups that may appear, all of which come back.
@@ -425,3 +392,6 @@ class Releases:
                 f"{groups} combinations of keys are more than {GROUP_CEILING}. Group by fewer columns."
             )
         return PrivateGroupBy(cast("PrivateFrame", self), tuple(levels))
+
+
+spell_out(Releases)

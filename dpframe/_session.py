@@ -2,26 +2,30 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
 import threading
 import weakref
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from fractions import Fraction
-from typing import Any, NoReturn
+from functools import lru_cache
+from typing import Any, NamedTuple, NoReturn
 from uuid import uuid4
 
 import pandas as pd
 
-from dpframe import _identity, _validate
-from dpframe._errors import BadType, BadValue, BudgetError, LineageError, NoSession, SessionError
+from dpframe import _identity
+from dpframe._budget import Budget
+from dpframe._errors import BadType, NoSession, SessionError
 from dpframe._expr import Column
-from dpframe._ledger import Budget, Ledger
-from dpframe._plan import MECHANISMS, Plan, Price, make_plan
-from dpframe._query import ROW_CEILING, Keys, Query, Unit, Word, describe, keys_for
+from dpframe._ledger import Accountant, Label, Names, key_of
+from dpframe._plan import Plan, Planned, make_plan
+from dpframe._price import Payment, price_of
+from dpframe._query import Keys, Query, Unit, Word
 from dpframe._validate import Bounds
-from dpframe.accounting.loss import Loss
+from dpframe.accounting._base import Limits, Price
 from dpframe.engines.pandas import PandasEngine
 
 ATTR = "dpframe"
@@ -31,13 +35,48 @@ ATTR = "dpframe"
 class Terms:
     """What a session was opened with: the same words again find the same session."""
 
-    budget: Loss
+    account: AccountTerms
     unit: Unit
     queries: int
     bounds: tuple[tuple[int, Bounds], ...]
     times: tuple[tuple[int, str], ...]
     keys: tuple[tuple[int, Keys], ...]
+    people: int | None
+    version: str | None
     because: str | None = None
+
+
+class AccountTerms(NamedTuple):
+    """Which budget: one of its own, by its words, or one that is shared."""
+
+    limits: Limits
+    rule: str
+    file: str | None = None
+    population: str | None = None
+    shared: Accountant | None = None
+
+    def open(self) -> Accountant:
+        if self.shared is not None:
+            return self.shared
+        e, d, reserve = self.limits
+        return Accountant(e, d, self.rule, reserve=reserve, ledger=self.file, population=self.population)  # type: ignore[arg-type]
+
+    def names(self, accountant: Accountant) -> bool:
+        """Whether this is the budget that an accountant keeps."""
+        if self.shared is not None:
+            return self.shared == accountant
+        places = [None if file is None else os.path.realpath(file) for file in (self.file, accountant.file)]
+        return self.population == accountant.population and places[0] == places[1]
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A question with its price, the words it relies on, and the name of its answer."""
+
+    query: Query
+    price: Price
+    names: tuple[Word, ...]
+    name: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,10 +91,13 @@ class Session:
     """A frame as it stood when it was opened, its terms, and its ledger."""
 
     def __init__(self, frame: pd.DataFrame, terms: Terms, leaves: dict[Hashable, Column]):
-        self.name = uuid4().hex
         self.terms = terms
         self.leaves = leaves
-        self.ledger = Ledger(terms.budget)
+        self.accountant = terms.account.open()
+        self.name = _name_of(self.accountant)
+        self.schema = (
+            f"{[(str(n), str(d)) for n, d in zip(frame.columns, frame.dtypes, strict=True)]}|{terms.version}"
+        )
         self.bounds: dict[int, tuple[float, float]] = dict(terms.bounds)
         self.keys: dict[int, Keys] = dict(terms.keys)
         # Shares its buffers with the user's frame; copy-on-write keeps later edits out of it.
@@ -64,7 +106,9 @@ class Session:
         self.rows = len(frame)
         self.root = weakref.ref(frame)
         self._engine = PandasEngine(self.snapshot)
-        self._answers: dict[tuple[Query, Price], Release] = {}
+        self._answers: dict[str, tuple[Query, Release]] = {}
+        self._names: Names = {}
+        self._within: dict[tuple[Any, ...], Price] = {}
         self._lock = threading.RLock()
         self._asking = False
         self._process = os.getpid()
@@ -85,32 +129,30 @@ class Session:
 
     @property
     def budget(self) -> Budget:
-        return Budget(self.terms.budget, self.ledger.spent, self.terms.queries)
+        return self.accountant.meter(self.terms.queries)
 
-    def price(self, epsilon: object, delta: object, mechanism: object) -> Price:
-        """The price that was asked for, or the session's share."""
-        chosen = _validate.choice(mechanism, "mechanism", MECHANISMS)
-        total, share = self.terms.budget, self.terms.queries
-        e = total.epsilon / share if epsilon is None else _validate.epsilon(epsilon)
-        if delta is not None:
-            d = _validate.delta(delta)
-            if chosen == "laplace" and d:
-                raise BadValue(
-                    "mechanism='laplace' is purely epsilon-private: leave delta= out, it would be wasted."
-                )
-            if chosen == "gaussian" and not d:
-                raise BadValue("mechanism='gaussian' needs delta > 0.")
-        elif chosen == "gaussian" or (epsilon is None and chosen == "auto"):
-            d = total.delta / share
-        else:
-            # A price of epsilon alone means what a pure mechanism of that epsilon costs.
-            d = Fraction(0)
-        if chosen == "gaussian" and not total.delta:
-            raise BudgetError("this session has delta=0, so it has no room for the Gaussian mechanism.")
-        return Price(e, d, chosen)
+    def price(self, query: Query, payment: Payment) -> Price:
+        """The price that was asked for, or what the wanted accuracy needs, or the session's share."""
+        rows, people = self._public_rows(query), self.terms.people
 
-    def plan(self, query: Query, price: Price, names: tuple[Word, ...]) -> Plan:
-        return make_plan(query, self.unit, price, self._public_rows(query), self._declared(query, names)).plan
+        def plan_for(price: Price) -> Plan:
+            return make_plan.__wrapped__(query, self.unit, price, rows).plan
+
+        if payment.get("within") is None:
+            return price_of(self.budget, payment, None, plan_for)
+        words = query, *(payment.get(word) for word in ("within", "n", "mechanism"))
+        if words not in self._within:
+            known = people if rows is None else rows
+            self._within[words] = price_of(self.budget, payment, known, plan_for)
+        return self._within[words]
+
+    def plan(self, asked: Asked) -> Plan:
+        return self._planned(asked).plan
+
+    def _planned(self, asked: Asked) -> Planned:
+        query = asked.query
+        words = self._declared(query, asked.names)
+        return make_plan(query, self.unit, asked.price, self._public_rows(query), words)
 
     def _public_rows(self, query: Query) -> int | None:
         """The number of rows where it is public: under replace-one, and of the whole root only."""
@@ -127,32 +169,78 @@ class Session:
         words += [by.word for by in query.by if by.token not in opened and by.expr.kind != "bool"]
         return tuple(words)
 
-    def ask(self, query: Query, price: Price, fresh: bool, names: tuple[Word, ...]) -> Release:
+    def ask(self, questions: Sequence[Asked], fresh: bool = False) -> list[Release]:
         """The one door: plan, debit, read, add noise. In this order, and nothing else reads the data.
 
-        Formal guarantee: the sequence of all releases of a session is (epsilon, delta)-differentially private
-        for its budget, however the questions were chosen (docs/guarantees/session.md). A question asked before
-        at the same price is answered from what was released then; whether it was depends on questions only.
+        Several questions are one debit: all of them or none. Formal guarantee: the sequence of all releases of an accountant
+        is (epsilon, delta)-differentially private for its budget, however the questions were chosen
+        (docs/guarantees/session.md). A question asked before at the same price, or by the same name, is answered from what was
+        released then; whether it was depends on questions only.
         """
         with self._lock, self._alone():
-            known = None if fresh else self._answers.get((query, price))
-            if known is not None:
-                return known
-            declared = self._declared(query, names)
-            plan, statistics = make_plan(query, self.unit, price, self._public_rows(query), declared)
-            self.ledger.debit(plan)
-            for word in declared:
-                self.ledger.declare(*word)
-            # ------------------------------------------------------------------ the door: from here data is read
-            reduced = self._engine.reduce(query, {p for s in statistics for p in s.primitives})
+            labels = [self._label(one) for one in questions]
+            known = (
+                {}
+                if fresh
+                else {
+                    label: self._recall(label, one.query)
+                    for label, one in zip(labels, questions, strict=True)
+                }
+            )
+            new = {
+                label: one for label, one in zip(labels, questions, strict=True) if known.get(label) is None
+            }
+            if new:
+                known.update(self._release(new))
+            found = [known[label] for label in labels]
+            return [release for release in found if release is not None]
+
+    def _release(self, new: dict[Label, Asked]) -> dict[Label, Release]:
+        made = {label: self._planned(asked) for label, asked in new.items()}
+        self.accountant.debit([planned.plan for planned in made.values()], self._names_of(new))
+        for asked in new.values():
+            self.accountant.declare(self._declared(asked.query, asked.names))
+        released = {}
+        for label, (plan, statistics) in made.items():
+            # ---------------------------------------------------------------------- the door: from here data is read
+            reduced = self._engine.reduce(new[label].query, {p for s in statistics for p in s.primitives})
             raw = tuple(
                 part.noise.release(s.integers(reduced))
                 for part, s in zip(plan.parts, statistics, strict=True)
             )
-            # ------------------------------------------------------------------ and closes: only noisy integers leave
-            release = Release(plan, raw)
-            self._answers[query, price] = release
-            return release
+            # ---------------------------------------------------------------------- and closes: only noisy integers leave
+            released[label] = Release(plan, raw)
+            self._keep(label, new[label].query, released[label])
+            self.accountant.record(label, plan, raw)
+        return released
+
+    @staticmethod
+    def _names_of(new: dict[Label, Asked]) -> str | None:
+        named = [label.name for label in new if label.name is not None]
+        return ", ".join(named) if named else None
+
+    def _label(self, one: Asked) -> Label:
+        """Who asks what: the population, the columns, the declared version; never the data."""
+        rows, unit = self._public_rows(one.query), self.unit
+        question = f"{_question(one.query)}|{unit.neighbors}|{rows}|{self.schema}"
+        digest = hashlib.blake2b(question.encode(), digest_size=24).hexdigest()
+        return Label(digest, f"{digest}|{'|'.join(map(str, one.price))}", one.name, self.terms.version)
+
+    def _recall(self, label: Label, query: Query) -> Release | None:
+        known = self._answers.get(key_of(label, self._names))
+        if known is not None:
+            return known[1] if known[0] == query else None
+        recorded = self.accountant.recall(label)
+        if recorded is None:
+            return None
+        release = Release(*recorded)
+        self._keep(label, query, release)
+        return release
+
+    def _keep(self, label: Label, query: Query, release: Release) -> None:
+        self._answers[label.key] = query, release
+        if label.name is not None:
+            self._names[label.version, label.name] = label.question, label.key
 
     @contextmanager
     def _alone(self) -> Iterator[None]:
@@ -180,16 +268,30 @@ class Session:
         """Give up what is left of the budget and let go of the data."""
         with self._lock:
             self.closed = True
-            if _sessions.pop(self.name, None) is not None:
-                _closed.append(self)
+            if sessions.pop(self.name, None) is not None:
+                closed.append(self)
             self.snapshot = self.snapshot.iloc[:0]
             self._engine = PandasEngine(self.snapshot)
             self._answers.clear()
 
 
+@lru_cache(maxsize=1024)
+def _question(query: Query) -> str:
+    tokens = [by.token for by in query.by]
+    return json.dumps([query.to_json(), tokens], default=str, separators=(",", ":"))
+
+
+def _name_of(accountant: Accountant) -> str:
+    """What ``attrs`` will say: a plain string, which tells another kernel which ledger to open."""
+    name = uuid4().hex
+    if accountant.file is None:
+        return name
+    return json.dumps({"session": name, "ledger": accountant.file, "population": accountant.population})
+
+
 # Sessions live here, because an accessor is built anew at every access and attrs are copied.
-_sessions: dict[str, Session] = {}
-_closed: list[Session] = []  # without their data
+sessions: dict[str, Session] = {}
+closed: list[Session] = []  # without their data
 _opening = threading.RLock()
 
 
@@ -198,8 +300,15 @@ def find(attrs: Mapping[Hashable, Any]) -> Session | None:
     name = attrs.get(ATTR)
     if name is None:
         return None
-    session = _sessions.get(name) if isinstance(name, str) else None
+    session = sessions.get(name) if isinstance(name, str) else None
     if session is None:
+        place = elsewhere(attrs)
+        if place is not None:
+            ledger, population = place
+            raise NoSession(
+                "this frame names a dpframe session of another process. Its budget is in a file: open it again with the terms "
+                f"it had, df.dp.open(..., ledger={ledger!r}, population={population!r})."
+            )
         raise NoSession(
             "this frame names a dpframe session that is not in this process: it was closed, or it ended with the "
             "process that opened it. Its budget is gone. If the data has never been asked, remove the name "
@@ -208,156 +317,21 @@ def find(attrs: Mapping[Hashable, Any]) -> Session | None:
     return session
 
 
-def open_session(
-    frame: pd.DataFrame,
-    epsilon: object,
-    delta: object = 0,
-    *,
-    unit: object = None,
-    max_rows: object = None,
-    max_groups: object = None,
-    neighbors: object = "add-remove",
-    bounds: object = None,
-    keys: object = None,
-    queries: object = 20,
-    because: object = None,
-) -> Session:
-    """A session on this frame: the one there is, or a new one."""
-    if unit is not None or max_rows is not None or max_groups is not None:
-        raise BadValue(
-            "unit=, max_rows= and max_groups= (many rows per person) are not in this version: a row is a person "
-            "here. Aggregate to one row per person first, or leave them out if that is what the rows are."
-        )
-    if because is not None and not (isinstance(because, str) and because.strip()):
-        raise BadType("because= must be a sentence: it is written in the ledger as your declaration.")
-    leaves = _leaves(frame)
-    terms = _terms(leaves, epsilon, delta, neighbors, bounds, keys, queries, because)
-    with _opening:
-        present = find(frame.attrs)
-        same = present is not None and terms == present.terms and positions(frame, present) is not None
-        if present is not None and (because is None or same):
-            return _again(present, frame, terms)
-        _refuse_second_budget(frame, because)
-        if len(frame) > ROW_CEILING:
-            raise SessionError(
-                f"frames of more than {ROW_CEILING} rows are not supported: exact sums would not fit."
-            )
-        session = Session(frame, terms, leaves)
-        _declare(session, because)
-        _sessions[session.name] = session
-        frame.attrs[ATTR] = session.name
-        return session
+def same_place(attrs: Mapping[Hashable, Any], account: AccountTerms) -> bool:
+    """Whether the session that a frame names had this ledger and population, in whatever process."""
+    place = elsewhere(attrs)
+    if place is None or account.file is None:
+        return False
+    return os.path.realpath(place[0]) == os.path.realpath(account.file) and place[1] == account.population
 
 
-def _leaves(frame: pd.DataFrame) -> dict[Hashable, Column]:
-    if not frame.columns.is_unique:
-        twice = frame.columns[frame.columns.duplicated()][0]
-        raise BadValue(f"column names must be unique: {twice!r} stands twice.")
-    return {name: Column.of(i, name, frame.dtypes.iloc[i]) for i, name in enumerate(frame.columns)}
-
-
-def _terms(
-    leaves: dict[Hashable, Column],
-    epsilon: object,
-    delta: object,
-    neighbors: object,
-    bounds: object,
-    keys: object,
-    queries: object,
-    because: str | None,
-) -> Terms:
-    budget = Loss(_validate.epsilon(epsilon), _validate.delta(delta))
-    relation = _validate.choice(neighbors, "neighbors", ("add-remove", "replace-one"))
-    numbers: list[tuple[int, Bounds]] = []
-    times: list[tuple[int, str]] = []
-    for name, pair in _mapping(bounds, "bounds").items():
-        leaf = leaves[_validate.column_name(name, leaves)]
-        if leaf.kind == "time":
-            times.append((leaf.position, _time_bounds(pair, name)))
-        elif leaf.kind in ("number", "bool"):
-            numbers.append((leaf.position, _validate.bounds(pair, repr(name))))
-        else:
-            raise BadType(f"column {name!r} is of kind {leaf.kind}: only numbers and times have bounds.")
-    listed = []
-    for name, given in _mapping(keys, "keys").items():
-        leaf = leaves[_validate.column_name(name, leaves)]
-        listed.append((leaf.position, keys_for(given, leaf, name)))
-    return Terms(
-        budget,
-        Unit("replace-one" if relation == "replace-one" else "add-remove"),
-        _validate.positive_int(queries, "queries"),
-        tuple(sorted(numbers)),
-        tuple(sorted(times)),
-        tuple(sorted(listed, key=lambda k: k[0])),
-        because,
-    )
-
-
-def _mapping(value: object, name: str) -> Mapping[Any, Any]:
-    if value is None:
-        return {}
-    if not isinstance(value, Mapping):
-        raise BadType(f"{name} must be a dict from column names, not {type(value).__name__}.")
-    return value
-
-
-def _time_bounds(pair: object, name: object) -> str:
-    if not isinstance(pair, tuple | list) or len(pair) != 2:
-        raise BadType(f"bounds of {name!r} must be a pair of dates.")
+def elsewhere(attrs: Mapping[Hashable, Any]) -> tuple[str, str] | None:
+    """The ledger file and the population that a frame's session of another process had."""
     try:
-        lower, upper = (pd.Timestamp(p) for p in pair)
-        ordered = bool(lower <= upper)
-    except (TypeError, ValueError):
-        raise BadType(f"bounds of {name!r} must be two dates, both with a time zone or neither.") from None
-    if not ordered:
-        raise BadValue(f"bounds of {name!r} are reversed or not dates.")
-    return f"{lower.isoformat()} to {upper.isoformat()}"
-
-
-def _again(present: Session, frame: pd.DataFrame, terms: Terms) -> Session:
-    present.check_alive()
-    if _identity.root_positions(frame, present.snapshot) is None:
-        raise LineageError(
-            "this frame belongs to the session of another frame, from which it was made or of which it is an edited "
-            "version. A second budget on the same people would undo the first. Ask the frame that was opened, or "
-            "declare why this one is right: open(..., because='...')."
-        )
-    if terms != present.terms:
-        spent = present.budget
-        raise SessionError(
-            f"this frame has an open session with other terms (epsilon {spent.epsilon:g}, delta {spent.delta:g}, "
-            f"{present.unit.neighbors}, {spent.spent:g} spent). Use it as df.dp; a second budget on the same people "
-            "would undo the first."
-        )
-    return present
-
-
-def _refuse_second_budget(frame: pd.DataFrame, because: object) -> None:
-    if because is not None:
-        return
-    own = _identity.marks(frame)
-    # Marks are addresses: those of a closed session mean something only while its frame keeps them in use.
-    closed = [s for s in _closed if s.root() is not None]
-    for other in [*_sessions.values(), *closed]:
-        # The very same index object means the very same rows.
-        if own & other.marks or (other.rows and frame.index.is_(other.snapshot.index)):
-            raise SessionError(
-                "this frame shares its data with a frame that has, or had, a session "
-                f"(epsilon {other.budget.epsilon:g}, {other.budget.spent:g} spent). Ask that one, or declare why a "
-                "second budget on the same people is right: open(..., because='...')."
-            )
-
-
-def _declare(session: Session, because: object) -> None:
-    names = {leaf.position: name for name, leaf in session.leaves.items()}
-    for position, pair in session.terms.bounds:
-        session.ledger.declare("bounds", f"{names[position]!r}: ({pair.lower:g}, {pair.upper:g})", "open")
-    for position, text in session.terms.times:
-        session.ledger.declare("bounds", f"{names[position]!r}: {text}", "open")
-    for position, listed in session.terms.keys:
-        session.ledger.declare("keys", f"{names[position]!r}: {describe(listed.to_json())}", "open")
-    if because is not None:
-        session.ledger.declare("second budget", str(because), "open")
+        place = json.loads(attrs[ATTR])
+        return str(place["ledger"]), str(place["population"])
+    except (KeyError, TypeError, ValueError):
+        return None
 
 
 def positions(frame: pd.DataFrame, session: Session) -> list[int] | None:

@@ -48,12 +48,12 @@ def test_a_question_within_a_question_is_refused_and_costs_nothing() -> None:
         except SessionError as refused:
             inner.append(refused)
 
-    ledger, debit = p._session.ledger, p._session.ledger.debit
+    ledger, debit = p._session.accountant, p._session.accountant.debit
 
-    def interrupted(plan: Any) -> None:  # as a finaliser would between two lines
+    def interrupted(plans: Any, name: Any) -> None:  # as a finaliser would between two lines
         gc.callbacks.append(ask)
         gc.collect()
-        debit(plan)
+        debit(plans, name)
 
     ledger.debit = interrupted
     p.count(epsilon=0.9)

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 import dpframe
-from dpframe._ledger import Ledger
+from dpframe import Accountant
 
 
 @pytest.fixture
@@ -30,7 +30,7 @@ KEYS = {"state": ["CA", "NY"]}
 
 
 def used(p):
-    return p.budget.used.epsilon
+    return p.budget.rule.pure_spent(p.budget.state)
 
 
 # Ledger, declarations, budget ---------------------------------------------------------------------------------
@@ -42,7 +42,7 @@ def test_ledger_has_a_row_a_debit(df):
     p.count(epsilon=0.25)
     p.query("age > 30").mean("cost", epsilon=0.5)
     ledger = df.dp.ledger
-    assert list(ledger) == ["when", "question", "mechanism", "scale", "epsilon", "delta", "declared"]
+    assert list(ledger) == ["when", "question", "mechanism", "scale", "epsilon", "delta", "declared", "name"]
     assert ledger["epsilon"].tolist() == [0.25, 0.5]
     assert ledger["scale"].tolist()[0] == 4
     assert ledger["question"].tolist() == ["size()", "mean(cost, bounds=(0, 1000)) where age > 30"]
@@ -89,8 +89,22 @@ def test_only_what_was_asked_is_declared(df):
 
 def test_ledger_knows_no_way_back():
     """Debits are made and read; nothing refunds, removes or redefines one."""
-    public = {name for name in vars(Ledger) if not name.startswith("_")}
-    assert public == {"spent", "remaining", "declare", "debit", "debits", "declarations"}
+    public = {name for name in vars(Accountant) if not name.startswith("_")}
+    reads = {
+        "budget",
+        "declarations",
+        "file",
+        "ledger",
+        "limits",
+        "meter",
+        "name",
+        "others",
+        "population",
+        "recall",
+        "secret",
+    }
+    adds = {"attach", "debit", "declare", "keep_sketch", "record"}
+    assert public == reads | adds
 
 
 def test_ledger_and_declarations_are_copies(df):
@@ -102,14 +116,14 @@ def test_ledger_and_declarations_are_copies(df):
 
 
 def test_budget_tells_what_is_spent_and_left(df):
-    p = df.dp.open(2, 1e-6)
+    p = df.dp.open(2, 1e-6, accountant="pure")
     p.count(epsilon=0.5)
     b = df.dp.budget
     assert (b.epsilon, b.delta, b.spent, b.remaining, b.share) == (2, 1e-6, 0.5, 1.5, 0.1)
     assert "0.5 of epsilon 2 spent, 1.5 left" in repr(b)
     html = b._repr_html_()
     assert "width:25.0%" in html
-    assert "0.5 of 2 spent, 1.5 left" in html
+    assert "0.5 of epsilon 2 spent, 1.5 left" in html
     with pytest.raises((AttributeError, TypeError)):
         b.epsilon = 100
 

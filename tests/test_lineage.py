@@ -27,7 +27,7 @@ KEYS = {"state": ["CA", "NY"]}
 
 
 def used(p):
-    return p.budget.used.epsilon
+    return p.budget.rule.pure_spent(p.budget.state)
 
 
 # Lineage ------------------------------------------------------------------------------------------------------

@@ -1,0 +1,94 @@
+"""Losses, and the accountants that add them: a calculator without data.
+
+>>> from dpframe.accounting import Gaussian, Laplace, epsilon
+>>> spent = epsilon([(Gaussian(sigma=30), 10), Laplace(0.1)], delta=1e-6, accountant="pld")
+>>> round(spent, 3)
+0.503
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from fractions import Fraction
+from typing import Any
+
+from dpframe import _validate
+from dpframe._errors import BadType
+from dpframe.accounting._base import Filter, Limits
+from dpframe.accounting.advanced import Advanced, AdvancedSquared
+from dpframe.accounting.gdp import Gdp, Tight
+from dpframe.accounting.loss import (
+    ApproxDP,
+    DiscreteGaussian,
+    DiscreteLaplace,
+    Events,
+    Exponential,
+    Gaussian,
+    Laplace,
+    Loss,
+    PoissonGaussian,
+    PureDP,
+    from_json,
+)
+from dpframe.accounting.planned import Planned
+from dpframe.accounting.pure import Pure
+from dpframe.accounting.rdp import Rdp
+from dpframe.accounting.zcdp import Zcdp
+
+__all__ = [
+    "ACCOUNTANTS",
+    "ApproxDP",
+    "DiscreteGaussian",
+    "DiscreteLaplace",
+    "Exponential",
+    "Gaussian",
+    "Laplace",
+    "Loss",
+    "PoissonGaussian",
+    "PureDP",
+    "compare",
+    "epsilon",
+    "from_json",
+]
+
+ACCOUNTANTS: dict[str, type[Filter]] = {
+    one.name: one for one in (Pure, Advanced, AdvancedSquared, Zcdp, Rdp, Gdp, Tight, Planned)
+}
+
+
+def make_filter(name: str, limits: Limits) -> Filter:
+    return ACCOUNTANTS[name](limits)
+
+
+def as_events(events: Iterable[Any]) -> Events:
+    """Losses, and pairs of a loss and a count, as pairs."""
+    if isinstance(events, Loss):
+        raise BadType("events are a list: [Gaussian(sigma=30), (Laplace(0.1), 10)].")
+    found = []
+    for event in events:
+        loss, count = event if isinstance(event, tuple) and len(event) == 2 else (event, 1)
+        if not isinstance(loss, Loss):
+            raise BadType(f"an event is a loss such as Laplace(0.1), or (loss, count), not {event!r}.")
+        found.append((loss, _validate.positive_int(count, "count")))
+    return tuple(found)
+
+
+def epsilon(events: Iterable[Any], delta: float = 0, accountant: str = "pld") -> float:
+    """The epsilon of a list of releases that was fixed in advance, at this delta; inf if it has none.
+
+    ``events`` are losses, or pairs of a loss and a count. Formal guarantee: together they are (epsilon, delta)-private,
+    by the theorem of the accountant, with all rounding towards a larger epsilon. It says nothing of a list that was chosen
+    from earlier answers: that takes a session, whose accountant is a filter.
+
+    >>> epsilon([(PureDP(0.1), 10)], accountant="pure")
+    1.0
+    """
+    d = _validate.delta(delta)
+    rule = ACCOUNTANTS[_validate.choice(accountant, "accountant", ACCOUNTANTS)]
+    return rule.report(as_events(events), d)
+
+
+def compare(events: Iterable[Any], delta: float = 0) -> dict[str, float]:
+    """The epsilon of a list fixed in advance, by accountant."""
+    listed, d = as_events(events), _validate.delta(delta)
+    return {name: rule.report(listed, Fraction(d)) for name, rule in ACCOUNTANTS.items()}

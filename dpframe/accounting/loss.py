@@ -1,27 +1,82 @@
-"""What a release costs."""
+"""All kinds of losses by name, and their records. Kinds are never removed or redefined: ledgers keep them for ever."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
 from fractions import Fraction
+from typing import Any
+
+from dpframe import _validate
+from dpframe._errors import BadValue
+from dpframe.accounting._loss import (
+    ApproxDP,
+    Curve,
+    DiscreteLaplace,
+    Exponential,
+    Floats,
+    Laplace,
+    Loss,
+    PureDP,
+)
+from dpframe.accounting._normal import DiscreteGaussian, Gaussian, PoissonGaussian
+
+__all__ = [
+    "KINDS",
+    "ApproxDP",
+    "Curve",
+    "DiscreteGaussian",
+    "DiscreteLaplace",
+    "Events",
+    "Exponential",
+    "Floats",
+    "Gaussian",
+    "Laplace",
+    "Loss",
+    "PoissonGaussian",
+    "PureDP",
+    "from_json",
+    "loss_from_json",
+]
+
+KINDS: dict[str, Callable[..., Loss]] = {
+    c.kind: c
+    for c in (
+        PureDP,
+        Laplace,
+        DiscreteLaplace,
+        Exponential,
+        ApproxDP,
+        Gaussian,
+        DiscreteGaussian,
+        PoissonGaussian,
+    )
+}
+
+Events = tuple[tuple[Loss, int], ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Loss:
-    """An (epsilon, delta) guarantee, exact; losses of successive releases add (basic composition).
+def loss_from_json(data: Mapping[str, Any]) -> Loss:
+    """The loss of one record; numbers may be text, as `Loss.to_json` writes them."""
+    fields = {k: v for k, v in data.items() if k not in ("type", "count")}
+    make = KINDS.get(str(data.get("type")))
+    if make is None:
+        raise BadValue(f"unknown kind of event {data.get('type')!r}. Known are {', '.join(KINDS)}.")
+    try:
+        return make(**{k: _exact(v) for k, v in fields.items()})
+    except (TypeError, ValueError, ZeroDivisionError) as problem:
+        raise BadValue(f"an event of kind {data['type']!r} is not readable: {problem}") from None
 
-    >>> sum((Loss(Fraction(1, 10)) for _ in range(10)), Loss(Fraction(0))).epsilon
-    Fraction(1, 1)
+
+def _exact(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_exact(v) for v in value]
+    return Fraction(value) if isinstance(value, str) else value
+
+
+def from_json(events: Iterable[Mapping[str, Any]]) -> list[tuple[Loss, int]]:
+    """A list of events as JSON: ``{"type": "gaussian", "sigma": 30, "count": 10}``.
+
+    >>> from_json([{"type": "pure_dp", "epsilon": 0.5, "count": 3}])
+    [(PureDP(epsilon=Fraction(1, 2)), 3)]
     """
-
-    epsilon: Fraction
-    delta: Fraction = Fraction(0)
-
-    def __add__(self, other: Loss) -> Loss:
-        return Loss(self.epsilon + other.epsilon, self.delta + other.delta)
-
-    def __sub__(self, other: Loss) -> Loss:
-        return Loss(self.epsilon - other.epsilon, self.delta - other.delta)
-
-    def fits(self, limit: Loss) -> bool:
-        return self.epsilon <= limit.epsilon and self.delta <= limit.delta
+    return [(loss_from_json(e), _validate.positive_int(e.get("count", 1), "count")) for e in events]

@@ -25,7 +25,7 @@ from dpframe._aggregates import NAMED
 from dpframe._groupby import PrivateGroupBy
 from dpframe._plan import make_plan
 from dpframe._releases import Releases
-from dpframe.accounting.calibrate import zcdp_rho
+from dpframe.accounting.zcdp import zcdp_rho
 from dpframe.mechanisms.gaussian import Gaussian
 from dpframe.mechanisms.laplace import Laplace
 from dpframe.mechanisms.noisy_max import NoisyMax

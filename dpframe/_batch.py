@@ -1,0 +1,64 @@
+"""Questions declared in advance: paid as one debit, answered together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+from dpframe._errors import SessionError
+from dpframe._session import Asked, Release
+
+if TYPE_CHECKING:
+    from dpframe._private import PrivateFrame
+
+
+class Planned:
+    """The place of an answer in a batch: its question now, its ``answer`` when the block has ended."""
+
+    def __init__(self, question: str):
+        self._question = question
+        self._answers: list[Any] = []
+
+    @property
+    def answer(self) -> Any:
+        """What the verb would have returned."""
+        if not self._answers:
+            raise SessionError(
+                f"{self._question} is planned: its answer is there when the with block has ended."
+            )
+        return self._answers[0]
+
+    def __repr__(self) -> str:
+        return repr(self._answers[0]) if self._answers else f"planned: {self._question}"
+
+
+class Batch:
+    """``with p.plan_ahead() as batch:`` collects what is asked of ``batch``; nothing is charged if the block fails."""
+
+    def __init__(self, frame: PrivateFrame):
+        self._frame = frame
+        self._questions: list[tuple[Asked, Callable[[Release], Any], Planned]] = []
+        self._ended = False
+
+    def add(self, asked: Asked, finish: Callable[[Release], Any]) -> Planned:
+        if self._ended:
+            raise SessionError("this batch has ended: what it asked is answered, and no more can be added.")
+        place = Planned(str(asked.query))
+        self._questions.append((asked, finish, place))
+        return place
+
+    def __enter__(self) -> PrivateFrame:
+        if self._ended or self._questions:
+            raise SessionError("a batch is used once: take a new plan_ahead().")
+        return self._frame._with(batch=self)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._ended = True
+        if kind is not None or not self._questions:
+            return
+        releases = self._frame._session.ask([asked for asked, _, _ in self._questions])
+        for (_, finish, place), release in zip(self._questions, releases, strict=True):
+            place._answers.append(finish(release))

@@ -1,0 +1,274 @@
+"""The meter of a budget: what is gone, what is left, and what other accountants would say. Nothing here can spend."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from html import escape
+from typing import Any, NamedTuple
+
+import pandas as pd
+
+from dpframe import _validate
+from dpframe.accounting import ACCOUNTANTS, make_filter
+from dpframe.accounting._base import Charge, Filter
+from dpframe.accounting.loss import Events, PureDP
+
+
+class Group(NamedTuple):
+    """What is promised to so many people together: they are (epsilon, delta)-indistinguishable from any others."""
+
+    people: int
+    epsilon: float
+    delta: float
+    delta_of_the_notes: float
+
+
+@dataclass(frozen=True)
+class Budget:
+    """What may be spent, what was, and what is left. Exact inside; the numbers shown are rounded doubles."""
+
+    rule: Filter
+    state: Any
+    charges: tuple[Charge, ...]
+    queries: int
+
+    @property
+    def epsilon(self) -> float:
+        return float(self.rule.limits.epsilon)
+
+    @property
+    def delta(self) -> float:
+        return float(self.rule.limits.delta)
+
+    @property
+    def accountant(self) -> str:
+        """The rule that guards it."""
+        return self.rule.name
+
+    @cached_property
+    def fraction(self) -> float:
+        """How much of the budget is gone, in the accountant's own currency: 0 to 1."""
+        return 1.0 if self.state is None else float(self.rule.spent(self.state))
+
+    @property
+    def spent(self) -> float:
+        """The epsilon spent so far where that is a valid claim at any time, which only the plain sum is; else inf.
+
+        `fraction` says how much is gone in any case, `report` what the list so far costs by each accountant.
+        """
+        sum_so_far = None if self.state is None else self.rule.pure_spent(self.state)
+        return math.inf if sum_so_far is None else float(sum_so_far)
+
+    @cached_property
+    def remaining(self) -> float:
+        """The largest epsilon that one more pure question may have."""
+        return float(self.fits)
+
+    @cached_property
+    def fits(self) -> Fraction:
+        """`remaining`, as an exact number that does fit."""
+        if self.state is None:
+            return Fraction(0)
+        total = self.rule.limits.epsilon
+        known = self.rule.pure_spent(self.state)
+        if known is not None and (known == total or self._admits(total - known)):
+            return total - known
+        low, high = Fraction(0), total
+        for _ in range(40):
+            middle = (low + high) / 2
+            low, high = (middle, high) if self._admits(middle) else (low, middle)
+        return low
+
+    def _admits(self, epsilon: Fraction) -> bool:
+        return self.rule.after(self.state, Charge(((PureDP(epsilon), 1),))) is not None
+
+    @property
+    def spent_delta(self) -> float:
+        """The part of delta that is gone for good: deltas that add up, and outright failures."""
+        return 0.0 if self.state is None else float(self.rule.delta_spent(self.state))
+
+    @property
+    def remaining_delta(self) -> float:
+        """What is left of delta for those."""
+        return 0.0 if self.state is None else float(self.rule.delta_limit - self.rule.delta_spent(self.state))
+
+    @property
+    def share(self) -> float:
+        """The epsilon of a pure question that names no price; a Gaussian one costs as large a part of the budget."""
+        price = None if self.state is None else self.rule.share(self.queries, self.state)
+        return float(price.epsilon) if price is not None and price.epsilon is not None else 0.0
+
+    # Reports ------------------------------------------------------------------------------------------------------------
+
+    def report(self, accountant: str | None = None) -> pd.DataFrame:
+        """What the releases so far cost by each accountant, had their list been fixed in advance.
+
+        ``epsilon`` is at the delta of the budget; ``guards`` tells whether the accountant may also stop a session whose
+        questions depend on earlier answers. Only the accountant of the session does stop it.
+
+        >>> df = pd.DataFrame({"age": [30, 41, 55]})
+        >>> p = df.dp.open(1)
+        >>> n = p.count(epsilon=0.25)
+        >>> p.budget.report("pure")
+                    epsilon  spent  guards
+        accountant
+        pure           0.25   0.25    True
+        """
+        names = (
+            list(ACCOUNTANTS)
+            if accountant is None
+            else [_validate.choice(accountant, "accountant", ACCOUNTANTS)]
+        )
+        limits, listed = self.rule.limits, runs(self.charges)
+        rows = []
+        for name in names:
+            found = ACCOUNTANTS[name].report(listed, limits.delta) if listed else 0.0
+            rows.append((found, found / self.epsilon, name != "pld"))
+        index = pd.Index(names, name="accountant")
+        return pd.DataFrame(rows, columns=["epsilon", "spent", "guards"], index=index)
+
+    def plot(self, accountant: str | None = None, ax: Any = None) -> Any:
+        """`report` as bars, with the budget as a line; takes and returns matplotlib axes."""
+        found = self.report(accountant)["epsilon"]
+        shown = found[found < math.inf]
+        ax = shown.plot.barh(ax=ax, color="#3b6ea5", xlabel="epsilon of the list so far")
+        ax.axvline(self.epsilon, color="#b5432a", linestyle="--", label="budget")
+        ax.invert_yaxis()
+        ax.legend()
+        return ax
+
+    def for_group(self, people: int) -> Group:
+        """What the whole budget promises to so many people together.
+
+        k epsilon, and with delta the sum of a geometric series, delta (e**(k eps) - 1) / (e**eps - 1); beside it the
+        simpler bound of the lecture notes, k e**(k eps) delta. A delta of 1 or more promises nothing.
+
+        >>> df = pd.DataFrame({"age": [30, 41]})
+        >>> df.dp.open(0.5).budget.for_group(4)
+        Group(people=4, epsilon=2.0, delta=0.0, delta_of_the_notes=0.0)
+        """
+        k = _validate.positive_int(people, "people")
+        e, d = self.epsilon, self.delta
+        total = float(k * self.rule.limits.epsilon)
+        if not d:
+            return Group(k, total, 0.0, 0.0)
+        if total > 700:
+            return Group(k, total, 1.0, 1.0)
+        up = 1 + 1e-12
+        series = d * math.expm1(k * e * up) / math.expm1(e) * up
+        return Group(k, total, min(1.0, series), min(1.0, k * math.exp(k * e * up) * d * up))
+
+    # Texts --------------------------------------------------------------------------------------------------------------
+
+    def _text(self) -> str:
+        sum_so_far = self.spent
+        if self.accountant in ("pure",):
+            text = f"{sum_so_far:.4g} of epsilon {self.epsilon:.4g} spent, {self.remaining:.4g} left"
+            return text + (f"; delta {self.spent_delta:.3g} of {self.delta:.3g}" if self.delta else "")
+        text = f"{100 * self.fraction:.3g} % of epsilon {self.epsilon:.4g}, delta {self.delta:.3g} spent"
+        if math.isfinite(sum_so_far):
+            text += f" (as a plain sum {sum_so_far:.4g})"
+        return text + f"; accountant {self.accountant}"
+
+    def __repr__(self) -> str:
+        full = round(20 * self.fraction)
+        return f"{'█' * full}{'░' * (20 - full)} {self._text()} (a share is {self.share:.4g})"
+
+    def _repr_html_(self) -> str:
+        meter = (
+            "<div style='width:22em;height:1em;border:1px solid #888;border-radius:3px;background:#eee'>"
+            f"<div style='width:{100 * self.fraction:.1f}%;height:100%;background:#3b6ea5'></div></div>"
+        )
+        return f"<div>{meter}<small>{escape(self._text())}; a share is {self.share:.4g}</small></div>"
+
+    def _refusal(self, charge: Charge) -> str:
+        """Why a debit does not fit: requested, spent, remaining, difference, what would, and who would allow it."""
+        return (
+            f"the budget does not allow this question: {self._shortfall(charge)} {self._advice()}{self._others(charge)} "
+            "Nothing was charged. Answers already released stay free to use and to repeat."
+        )
+
+    def _shortfall(self, charge: Charge) -> str:
+        if self.state is None:
+            return "nothing is left of it."
+        alone = self.rule.after(self.rule.start(), charge)
+        if self.accountant == "pld" and self.state:
+            return "its one batch of plans was made, and another would depend on the first one's answers."
+        limits, own = self.rule.limits, charge.epsilon
+        spent = self.rule.pure_spent(self.state)
+        if (
+            spent is not None
+            and own is not None
+            and own > limits.epsilon - spent
+            and self.accountant == "pure"
+        ):
+            left = limits.epsilon - spent
+            return _line("epsilon", _short(own), _short(spent), _short(left), _short(own - left))
+        lost = self.rule.delta_spent(self.state)
+        asked = charge.failures + (charge.delta if self.accountant == "pure" else 0)
+        if asked > self.rule.delta_limit - lost:
+            left = self.rule.delta_limit - lost
+            return _line("delta", _short(asked), _short(lost), _short(left), _short(asked - left))
+        if alone is None:
+            return "it costs more than the whole of it."
+        need, gone = float(self.rule.spent(alone)), self.fraction
+        parts = [f"{100 * x:.4g} %" for x in (need, gone, 1 - gone, max(need + gone - 1, 0.0))]
+        return _line("of the budget", *parts)
+
+    def _advice(self) -> str:
+        return (
+            f"The largest epsilon that still fits is {_short(self.fits)}."
+            if self.fits
+            else "No epsilon is left."
+        )
+
+    def _others(self, charge: Charge) -> str:
+        if not self.rule.limits.delta:
+            return ""
+        allowing = [
+            name for name in ACCOUNTANTS if name not in (self.accountant, "pld") and self._under(name, charge)
+        ]
+        return (
+            f" An accountant that would have allowed it: {', '.join(map(repr, allowing))}."
+            if allowing
+            else ""
+        )
+
+    def _under(self, name: str, charge: Charge) -> bool:
+        rule = make_filter(name, self.rule.limits)
+        state = rule.start()
+        for one in merged([*self.charges, charge]):
+            state = rule.after(state, one)
+            if state is None:
+                return False
+        return True
+
+
+def _line(what: str, requested: str, spent: str, remaining: str, over: str) -> str:
+    return f"{what} requested {requested}, spent {spent}, remaining {remaining}, short by {over}."
+
+
+def _short(number: Fraction) -> str:
+    return f"{float(number):.6g}"
+
+
+def runs(charges: Any) -> Events:
+    """The losses in order, equal neighbours counted together."""
+    found: list[tuple[Any, int]] = []
+    for charge in charges:
+        for loss, n in charge.losses:
+            if found and found[-1][0] == loss:
+                found[-1] = (loss, found[-1][1] + n)
+            else:
+                found.append((loss, n))
+    return tuple(found)
+
+
+def merged(charges: Any) -> list[Charge]:
+    """Equal charges as one, so that a long ledger is read quickly; accountants other than the residue see no order."""
+    counts = Counter(charges)
+    return [Charge(tuple((loss, n * k) for loss, n in c.losses), c.delta * k) for c, k in counts.items()]

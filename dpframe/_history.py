@@ -1,0 +1,65 @@
+"""``python -m dpframe ledger FILE``: what a ledger file holds, for its owner. Reading only."""
+
+from __future__ import annotations
+
+import json
+import os
+from fractions import Fraction
+from typing import Any
+
+import pandas as pd
+
+from dpframe._errors import LedgerError
+from dpframe._ledger import Accountant
+from dpframe._store import open_store
+
+
+def populations(path: str) -> list[Accountant]:
+    """The budgets of a file that is there, in the order in which they were opened."""
+    if not os.path.lexists(path):
+        raise LedgerError(f"there is no ledger file {path!r}.")
+    store = open_store(path)
+    found = []
+    for name in store.populations():
+        terms = json.loads(next(e.body for e in store.entries(name) if e.kind == "open"))
+        e, d, reserve = (Fraction(terms[word]) for word in ("epsilon", "delta", "reserve"))
+        found.append(
+            Accountant(e, d, terms["accountant"], reserve=reserve, ledger=path, population=name)  # type: ignore[arg-type]
+        )
+    return found
+
+
+def as_json(path: str) -> str:
+    """All of it as one JSON text: terms, meter, debits, declarations."""
+    told = [
+        {
+            "population": account.population,
+            "accountant": account.name,
+            "epsilon": account.budget.epsilon,
+            "delta": account.budget.delta,
+            "spent": account.budget.fraction,
+            "debits": _records(account.ledger),
+            "declarations": _records(account.declarations),
+        }
+        for account in populations(path)
+    ]
+    return json.dumps({"ledger": path, "populations": told}, indent=1, allow_nan=False)
+
+
+def _records(table: pd.DataFrame) -> Any:
+    return json.loads(table.to_json(orient="records", date_format="iso"))
+
+
+def as_text(path: str) -> str:
+    lines = []
+    for account in populations(path):
+        lines += [f"population {account.population!r}, accountant {account.name!r}", repr(account.budget)]
+        for title, table in (("debits", account.ledger), ("declarations", account.declarations)):
+            lines.append(f"{len(table)} {title}")
+            if len(table):
+                shown = table.assign(when=table["when"].dt.strftime("%Y-%m-%d %H:%M:%S")).dropna(
+                    axis=1, how="all"
+                )
+                lines.append(shown.to_string(index=False, max_colwidth=60))
+        lines.append("")
+    return "\n".join(lines) if lines else "the ledger has no populations yet.\n"

@@ -1,0 +1,259 @@
+"""Opening a session: what the words mean, and whether this frame may have a budget."""
+
+from __future__ import annotations
+
+import os
+import threading
+import warnings
+from collections.abc import Hashable, Mapping
+from fractions import Fraction
+from typing import Any
+
+import pandas as pd
+
+from dpframe import _identity, _validate
+from dpframe._errors import BadType, BadValue, LineageError, PrivacyWarning, SessionError
+from dpframe._expr import Column
+from dpframe._ledger import Accountant, check_population, limits_of
+from dpframe._query import ROW_CEILING, Unit, describe, keys_for
+from dpframe._session import ATTR, AccountTerms, Session, Terms, closed, find, positions, same_place, sessions
+from dpframe._sketch import alike, sketch
+from dpframe._validate import Bounds
+
+_opening = threading.RLock()
+
+
+def open_session(
+    frame: pd.DataFrame,
+    epsilon: object = None,
+    delta: object = None,
+    *,
+    unit: object = None,
+    max_rows: object = None,
+    max_groups: object = None,
+    neighbors: object = "add-remove",
+    bounds: object = None,
+    keys: object = None,
+    queries: object = 20,
+    accountant: object = None,
+    reserve: object = None,
+    ledger: object = None,
+    population: object = None,
+    version: object = None,
+    n: object = None,
+    because: object = None,
+) -> Session:
+    """A session on this frame: the one there is, or a new one."""
+    if unit is not None or max_rows is not None or max_groups is not None:
+        raise BadValue(
+            "unit=, max_rows= and max_groups= (many rows per person) are not in this version: a row is a person "
+            "here. Aggregate to one row per person first, or leave them out if that is what the rows are."
+        )
+    if because is not None and not (isinstance(because, str) and because.strip()):
+        raise BadType("because= must be a sentence: it is written in the ledger as your declaration.")
+    if version is not None and not (isinstance(version, str) and version.strip()):
+        raise BadType("version= must be a name of this state of the data, such as '2026-11'.")
+    leaves = _leaves(frame)
+    account = _account(epsilon, delta, accountant, reserve, ledger, population)
+    people = None if n is None else _validate.positive_int(n, "n")
+    relation = Unit("replace-one" if _relation(neighbors) == "replace-one" else "add-remove")
+    terms = Terms(
+        account,
+        relation,
+        _validate.positive_int(queries, "queries"),
+        *_words(leaves, bounds, keys),
+        people,
+        version,
+        because,
+    )
+    with _opening:
+        here = sessions.get(frame.attrs[ATTR]) if isinstance(frame.attrs.get(ATTR), str) else None
+        # A frame that names a session of another process may go on with the ledger and the population it names.
+        present = here if here is not None or same_place(frame.attrs, account) else find(frame.attrs)
+        same = present is not None and terms == present.terms and positions(frame, present) is not None
+        if present is not None and (because is None or same):
+            return _again(present, frame, terms)
+        _refuse_second_budget(frame, because, account)
+        if len(frame) > ROW_CEILING:
+            raise SessionError(
+                f"frames of more than {ROW_CEILING} rows are not supported: exact sums would not fit."
+            )
+        _warn_of_delta(account.limits.delta, len(frame) if relation.replaces else people)
+        session = Session(frame, terms, leaves)
+        hashes = _refuse_same_people(session, because)
+        _refuse_twins(session)
+        session.accountant.attach(relation)
+        session.accountant.keep_sketch(hashes)
+        _declare(session, because)
+        sessions[session.name] = session
+        frame.attrs[ATTR] = session.name
+        return session
+
+
+def _account(
+    epsilon: object, delta: object, accountant: object, reserve: object, ledger: object, population: object
+) -> AccountTerms:
+    if isinstance(accountant, Accountant):
+        if not epsilon is delta is reserve is ledger is population is None:
+            raise BadValue(
+                "accountant= brings its own epsilon, delta, ledger and population: leave them out."
+            )
+        return AccountTerms(
+            accountant.limits, accountant.name, accountant.file, accountant.population, accountant
+        )
+    if epsilon is None:
+        raise BadType(
+            "open needs the whole budget: open(epsilon=1), or accountant= with a dpframe.Accountant."
+        )
+    limits = limits_of(epsilon, 0 if delta is None else delta, accountant, reserve)
+    rule = str(accountant or ("tight" if limits.delta else "pure"))
+    if ledger is not None and not isinstance(ledger, str | os.PathLike):
+        raise BadType(f"ledger= must be the path of a file, not {type(ledger).__name__}.")
+    if population is not None or ledger is not None:
+        check_population(population)
+    file = None if ledger is None else os.fspath(ledger)
+    return AccountTerms(limits, rule, file, None if population is None else str(population))
+
+
+def _relation(neighbors: object) -> str:
+    return _validate.choice(neighbors, "neighbors", ("add-remove", "replace-one"))
+
+
+def _warn_of_delta(delta: Fraction, people: int | None) -> None:
+    if people and delta * people > Fraction(1, 10):
+        warnings.warn(
+            f"delta={float(delta):g} is not far below 1/n = {1 / people:.3g}: publishing one random person's row in full "
+            "would be (0, 1/n)-private. Choose a delta of a tenth of that at most, better a thousandth.",
+            PrivacyWarning,
+            stacklevel=5,
+        )
+
+
+def _leaves(frame: pd.DataFrame) -> dict[Hashable, Column]:
+    if not frame.columns.is_unique:
+        twice = frame.columns[frame.columns.duplicated()][0]
+        raise BadValue(f"column names must be unique: {twice!r} stands twice.")
+    return {name: Column.of(i, name, frame.dtypes.iloc[i]) for i, name in enumerate(frame.columns)}
+
+
+def _words(leaves: dict[Hashable, Column], bounds: object, keys: object) -> tuple[Any, Any, Any]:
+    """Bounds of numbers, bounds of times, and keys, by the places of their columns."""
+    numbers: list[tuple[int, Bounds]] = []
+    times: list[tuple[int, str]] = []
+    for name, pair in _mapping(bounds, "bounds").items():
+        leaf = leaves[_validate.column_name(name, leaves)]
+        if leaf.kind == "time":
+            times.append((leaf.position, _time_bounds(pair, name)))
+        elif leaf.kind in ("number", "bool"):
+            numbers.append((leaf.position, _validate.bounds(pair, repr(name))))
+        else:
+            raise BadType(f"column {name!r} is of kind {leaf.kind}: only numbers and times have bounds.")
+    listed = []
+    for name, given in _mapping(keys, "keys").items():
+        leaf = leaves[_validate.column_name(name, leaves)]
+        listed.append((leaf.position, keys_for(given, leaf, name)))
+    return tuple(sorted(numbers)), tuple(sorted(times)), tuple(sorted(listed, key=lambda k: k[0]))
+
+
+def _mapping(value: object, name: str) -> Mapping[Any, Any]:
+    if value is None:
+        return {}
+    if not isinstance(value, Mapping):
+        raise BadType(f"{name} must be a dict from column names, not {type(value).__name__}.")
+    return value
+
+
+def _time_bounds(pair: object, name: object) -> str:
+    if not isinstance(pair, tuple | list) or len(pair) != 2:
+        raise BadType(f"bounds of {name!r} must be a pair of dates.")
+    try:
+        lower, upper = (pd.Timestamp(p) for p in pair)
+        ordered = bool(lower <= upper)
+    except (TypeError, ValueError):
+        raise BadType(f"bounds of {name!r} must be two dates, both with a time zone or neither.") from None
+    if not ordered:
+        raise BadValue(f"bounds of {name!r} are reversed or not dates.")
+    return f"{lower.isoformat()} to {upper.isoformat()}"
+
+
+def _again(present: Session, frame: pd.DataFrame, terms: Terms) -> Session:
+    present.check_alive()
+    if _identity.root_positions(frame, present.snapshot) is None:
+        raise LineageError(
+            "this frame belongs to the session of another frame, from which it was made or of which it is an edited "
+            "version. A second budget on the same people would undo the first. Ask the frame that was opened, or "
+            "declare why this one is right: open(..., because='...')."
+        )
+    if terms != present.terms:
+        spent = present.budget
+        raise SessionError(
+            f"this frame has an open session with other terms (epsilon {spent.epsilon:g}, delta {spent.delta:g}, "
+            f"{present.unit.neighbors}, {spent.fraction:.0%} spent). Use it as df.dp; a second budget on the same people "
+            "would undo the first."
+        )
+    return present
+
+
+def _refuse_second_budget(frame: pd.DataFrame, because: object, account: AccountTerms) -> None:
+    if because is not None:
+        return
+    own = _identity.marks(frame)
+    # Marks are addresses: those of a closed session mean something only while its frame keeps them in use.
+    kept = [s for s in closed if s.root() is not None]
+    for other in [*sessions.values(), *kept]:
+        # The very same index object means the very same rows.
+        if account.names(other.accountant):
+            continue  # one budget for both, whatever they share
+        if own & other.marks or (other.rows and frame.index.is_(other.snapshot.index)):
+            raise SessionError(
+                "this frame shares its data with a frame that has, or had, a session "
+                f"(epsilon {other.budget.epsilon:g}, {other.budget.fraction:.0%} spent). Ask that one, or declare why a "
+                "second budget on the same people is right: open(..., because='...')."
+            )
+
+
+def _refuse_same_people(session: Session, because: object) -> list[str]:
+    """An owner-side check, yes or no: does the ledger know these people under another name? Their sketch, to be kept."""
+    accountant = session.accountant
+    if accountant.file is None:
+        return []
+    hashes = sketch(session.snapshot, accountant.secret)
+    known = (
+        None
+        if because is not None
+        else next(
+            (name for name, seen in accountant.others().items() if any(alike(hashes, s) for s in seen)), None
+        )
+    )
+    if known is not None:
+        raise SessionError(
+            f"these are the people of population {known!r} in this ledger, under another name. Attach to its budget: "
+            f"open(..., population={known!r}), or declare why a second one is right: open(..., because='...')."
+        )
+    return hashes
+
+
+def _refuse_twins(session: Session) -> None:
+    """Two frames with the same columns in one population would be taken for each other's answers."""
+    for other in sessions.values():
+        if other.accountant == session.accountant and other.schema == session.schema and not other.closed:
+            raise SessionError(
+                "this budget has an open session of a frame with the same columns. Tell the two apart: open(..., version='...')."
+            )
+
+
+def _declare(session: Session, because: object) -> None:
+    names = {leaf.position: name for name, leaf in session.leaves.items()}
+    terms, words = session.terms, []
+    words += [
+        ("bounds", f"{names[i]!r}: ({pair.lower:g}, {pair.upper:g})", "open") for i, pair in terms.bounds
+    ]
+    words += [("bounds", f"{names[i]!r}: {text}", "open") for i, text in terms.times]
+    words += [("keys", f"{names[i]!r}: {describe(listed.to_json())}", "open") for i, listed in terms.keys]
+    if terms.people is not None:
+        words.append(("n", f"{terms.people} people", "open"))
+    if terms.version is not None:
+        words.append(("version", terms.version, "open"))
+    if because is not None:
+        words.append(("second budget", str(because), "open"))
+    session.accountant.declare(words)

@@ -1,0 +1,171 @@
+"""From the words of a call to a price: ``epsilon=``, ``within=``, or the session's share. Pure; reads no data."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from fractions import Fraction
+from inspect import Parameter, signature
+from typing import Any, TypedDict
+
+from dpframe import _validate
+from dpframe._budget import Budget
+from dpframe._errors import BadType, BadValue, BudgetError, did_you_mean
+from dpframe._plan import MECHANISMS, Plan
+from dpframe.accounting._base import Filter, Price
+
+
+class Payment(TypedDict, total=False):
+    """The words that every releasing verb takes."""
+
+    epsilon: float | None
+    delta: float | None
+    within: float | None
+    n: float | None
+    mechanism: str
+    fresh: bool
+    name: str | None
+
+
+WORDS = tuple(Payment.__annotations__)
+DEFAULTS: dict[str, Any] = {"mechanism": "auto", "fresh": False}
+_LEAST = Fraction(1, 2**40)
+
+
+def checked(payment: Mapping[str, Any]) -> Payment:
+    """The words of a call; one that no verb knows is an error, not ignored."""
+    for word in payment:
+        if word not in WORDS:
+            raise BadType(f"no such argument: {word}=.{did_you_mean(word, WORDS, 'Price words')}")
+    name = payment.get("name")
+    if name is not None and not (isinstance(name, str) and name.strip()):
+        raise BadType("name= must be a name for the answer, such as 'mean_age'.")
+    return payment  # type: ignore[return-value]  # checked just now
+
+
+def spell_out(verbs: type) -> None:
+    """Show the price words in the signatures of a class, so that help and completion tell them."""
+    words = [
+        Parameter(word, Parameter.KEYWORD_ONLY, default=DEFAULTS.get(word), annotation=kind)
+        for word, kind in Payment.__annotations__.items()
+    ]
+    for verb in vars(verbs).values():
+        code = getattr(verb, "__code__", None)
+        if code is not None and "payment" in code.co_varnames and code.co_flags & 0x08:  # it takes **payment
+            own = signature(verb)
+            fixed = [p for p in own.parameters.values() if p.kind is not Parameter.VAR_KEYWORD]
+            verb.__signature__ = own.replace(parameters=[*fixed, *words])
+
+
+def price_of(
+    budget: Budget, payment: Payment, people: int | None, plan_for: Callable[[Price], Plan]
+) -> Price:
+    """The price that was asked for, what the wanted accuracy needs, or a share of the budget."""
+    mechanism = _validate.choice(payment.get("mechanism", "auto"), "mechanism", MECHANISMS)
+    epsilon, delta, within = (payment.get(word) for word in ("epsilon", "delta", "within"))
+    if within is not None:
+        if epsilon is not None or delta is not None:
+            raise BadValue("within= finds the price itself: leave epsilon= and delta= out.")
+        price = _price_within(budget, within, _known_n(payment.get("n"), people), mechanism, plan_for)
+    elif epsilon is None and delta is None:
+        price = budget.rule.share(budget.queries, budget.state)
+    else:
+        price = _stated(budget, epsilon, delta, mechanism)
+    if mechanism == "gaussian" and price.mu_squared is None and price.rho is None:
+        if not budget.rule.limits.delta:
+            raise BudgetError("this session has delta=0, so it has no room for the Gaussian mechanism.")
+        e = price.epsilon or budget.rule.limits.epsilon / budget.queries
+        price = budget.rule.gaussian_stated(e, budget.queries)
+    return price._replace(mechanism=mechanism)
+
+
+def _stated(budget: Budget, epsilon: object, delta: object, mechanism: str) -> Price:
+    rule = budget.rule
+    e = rule.limits.epsilon / budget.queries if epsilon is None else _validate.epsilon(epsilon)
+    if delta is None:
+        return rule.worth(e, budget.state)
+    d = _validate.delta(delta)
+    if mechanism == "laplace" and d:
+        raise BadValue("mechanism='laplace' is purely epsilon-private: leave delta= out, it would be wasted.")
+    if mechanism == "gaussian" and not d:
+        raise BadValue("mechanism='gaussian' needs delta > 0.")
+    if d and not rule.limits.delta:
+        raise BudgetError("this session has delta=0, so it has no room for a price with delta.")
+    return rule.stated(e, d) if d else Price(e)
+
+
+def _known_n(n: object, people: int | None) -> float | None:
+    """A public number of values: given, declared at opening, or the lower end of a released count's interval."""
+    if n is None:
+        return None if people is None else float(people)
+    interval = getattr(n, "interval", None)
+    known = float(interval()[0]) if interval is not None else _validate.real(n, "n")
+    if known < 1:
+        raise BadValue("n= must be at least 1; of a released count the lower end of its interval is taken.")
+    return known
+
+
+def _price_within(
+    budget: Budget, within: object, n: float | None, mechanism: str, plan_for: Callable[[Price], Plan]
+) -> Price:
+    """The least price, in the session's currency, whose 95 % interval is at most this wide on either side."""
+    target = _validate.real(within, "within")
+    if target <= 0:
+        raise BadValue(f"within= must be positive, not {within}.")
+    rule = budget.rule
+    found = []
+    if mechanism != "gaussian":
+        found.append(_least(target, n, lambda x: Price(x), rule, plan_for))
+    if mechanism != "laplace" and rule.gaussian(Fraction(1), budget.queries) is not None:
+
+        def gaussian(x: Fraction) -> Price:
+            price = rule.gaussian(x, budget.queries)
+            assert price is not None
+            return price._replace(mechanism="gaussian")
+
+        # A selection has a mechanism of its own, which is pure.
+        if not plan_for(Price(Fraction(1))).selects:
+            found.append(_least(target, n, gaussian, rule, plan_for))
+    if not found:
+        raise BudgetError("this session has delta=0, so it has no room for the Gaussian mechanism.")
+    return min(found, key=lambda price: _cost(rule, plan_for(price)))
+
+
+def _cost(rule: Filter, plan: Plan) -> float:
+    after = rule.after(rule.start(), plan.charge)
+    return math.inf if after is None else float(rule.spent(after))
+
+
+def _least(
+    target: float,
+    n: float | None,
+    price: Callable[[Fraction], Price],
+    rule: Filter,
+    plan_for: Callable[[Price], Plan],
+) -> Price:
+    high = Fraction(1)
+
+    def wide(x: Fraction) -> bool:
+        error = plan_for(price(x)).worst_error(n)
+        if error is None:
+            raise BadValue(
+                "within= needs to know how many values there are: give n=, a public number or a released count. "
+                "(A standard deviation and some others have no such error: ask for epsilon=.)"
+            )
+        return error > target
+
+    while wide(high):
+        high *= 4
+        if high > 2**20:
+            raise BadValue(
+                f"no price gives an interval of ±{target:g}: it is finer than the grid of the answer."
+            )
+    low = high / 4
+    while not wide(low):
+        low, high = low / 4, low
+        if high < _LEAST:
+            return price(_LEAST)
+    for _ in range(24):
+        middle = (low + high) / 2
+        low, high = (middle, high) if wide(middle) else (low, middle)
+    return price(high)

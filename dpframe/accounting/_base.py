@@ -1,0 +1,141 @@
+"""What an accountant is: a rule that adds losses and says when to stop, a pure function of the ledger.
+
+As a *filter* it guards a session whose questions depend on earlier answers: `Filter.after` folds one debit into a state or
+says that it no longer fits. As a *report* it gives the epsilon of a list that was fixed in advance. What may guard is a matter
+of theorems (docs/guarantees/accounting.md), so the two are not derived from each other.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any, ClassVar, NamedTuple
+
+from dpframe.accounting import _gaussian
+from dpframe.accounting.loss import Events, Loss
+
+
+class Limits(NamedTuple):
+    """A budget. ``reserve`` is the part of delta for outright failures; the rest converts. Fixed at opening."""
+
+    epsilon: Fraction
+    delta: Fraction = Fraction(0)
+    reserve: Fraction = Fraction(0)
+
+    @property
+    def conversion(self) -> Fraction:
+        return self.delta - self.reserve
+
+
+class Charge(NamedTuple):
+    """A debit as the accountants see it. ``delta``: at which a Gaussian is stated where (epsilon, delta) pairs add up."""
+
+    losses: Events
+    delta: Fraction = Fraction(0)
+
+    @property
+    def failures(self) -> Fraction:
+        return failures(self.losses)
+
+    @property
+    def epsilon(self) -> Fraction | None:
+        """The pure sum of its own; None if there is none."""
+        return pure_sum(self.losses)
+
+
+def failures(events: Sequence[tuple[Loss, int]]) -> Fraction:
+    return sum((loss.failure * n for loss, n in events), Fraction(0))
+
+
+def pure_sum(events: Sequence[tuple[Loss, int]]) -> Fraction | None:
+    """The sum of pure epsilons (but for failures); None if one has none."""
+    total = Fraction(0)
+    for loss, n in events:
+        if loss.epsilon is None:
+            return None
+        total += loss.epsilon * n
+    return total
+
+
+class Price(NamedTuple):
+    """What a question may cost: ``epsilon`` to a pure mechanism, or mu squared or rho to a Gaussian; None where neither.
+
+    ``delta`` is where a Gaussian is stated as an (epsilon, delta) guarantee.
+    """
+
+    epsilon: Fraction | None
+    mu_squared: Fraction | None = None
+    rho: Fraction | None = None
+    delta: Fraction = Fraction(0)
+    mechanism: str = "auto"
+
+
+def stated_gaussian(epsilon: Fraction, delta: Fraction) -> Price:
+    """The Gaussian of an (epsilon, delta) guarantee, just inside it so that the guarantee recomputed fits too."""
+    mu = Fraction(_gaussian.mu_for(float(epsilon) * (1 - 1e-11), float(delta) * (1 - 1e-11)))
+    return Price(epsilon, mu**2 or None, None, delta)
+
+
+class Filter(ABC):
+    """A rule with its budget. States are values: a refused debit leaves the old one as it was."""
+
+    name: ClassVar[str]
+
+    def __init__(self, limits: Limits):
+        self.limits = limits
+
+    @abstractmethod
+    def start(self) -> Any:
+        """The state of an empty ledger."""
+
+    @abstractmethod
+    def after(self, state: Any, charge: Charge) -> Any:
+        """The state after a debit; None if the debit does not fit."""
+
+    @abstractmethod
+    def spent(self, state: Any) -> Fraction:
+        """The fraction of the budget that is gone, in this rule's own currency."""
+
+    @abstractmethod
+    def share(self, queries: int, state: Any) -> Price:
+        """The price of which so many always fit, whatever mechanisms they go to."""
+
+    @abstractmethod
+    def worth(self, epsilon: Fraction, state: Any) -> Price:
+        """What a pure mechanism of this epsilon costs, and what else may be had for as much."""
+
+    @abstractmethod
+    def stated(self, epsilon: Fraction, delta: Fraction) -> Price:
+        """The price of an (epsilon, delta) guarantee."""
+
+    @abstractmethod
+    def gaussian(self, amount: Fraction, queries: int) -> Price | None:
+        """A price for Gaussians that grows with ``amount``; None if this budget has none."""
+
+    def gaussian_stated(self, epsilon: Fraction, queries: int) -> Price:
+        """A Gaussian for an epsilon that buys none by itself: stated at the delta of the conversion."""
+        return self.stated(epsilon, self.limits.conversion)
+
+    def warning(self, before: Any, after: Any) -> str | None:
+        """What the owner should know before a debit is made."""
+        return None
+
+    @staticmethod
+    @abstractmethod
+    def report(events: Events, delta: Fraction) -> float:
+        """An epsilon, rounded up, of a list fixed in advance at this delta; inf if there is none."""
+
+    @property
+    def delta_limit(self) -> Fraction:
+        """What outright failures, and deltas that add up, may come to."""
+        return self.limits.reserve
+
+    def delta_spent(self, state: Any) -> Fraction:
+        """What they have come to."""
+        found: Fraction = state.failures
+        return found
+
+    def pure_spent(self, state: Any) -> Fraction | None:
+        """The pure sum so far, where the rule keeps one: a claim that is valid at any time."""
+        return None

@@ -1,0 +1,142 @@
+"""The Gaussian pair N(mu, 1) against N(0, 1): its curve and the conversions that follow, on the safe side.
+
+H(t) = sup_S P[S] - e**t Q[S] = Phi(mu/2 - t/mu) - e**t Phi(-mu/2 - t/mu) (Balle and Wang 2018, theorem 8).
+Its derivative in mu is the normal density at t/mu - mu/2, which every bisection here uses.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import special
+
+# The relative error of the curve below is under 1e-8 for every mu and every t where it is a double.
+_SLACK = 2e-8
+_SMALL = 1e-5  # below, two nearly equal tails would be subtracted
+_ROOT2 = math.sqrt(2)
+_ROOT_2PI = math.sqrt(2 * math.pi)
+
+
+def delta(mu: float, t: ArrayLike) -> NDArray[np.float64]:
+    """H(t) of the pair with this mu, at any real t; (1 - e**t)+ where mu is 0.
+
+    Right of mu**2/2 as phi(a) (R(a) - R(b)) with Mills' ratio R, which neither overflows nor cancels in the tail. For a small mu
+    as the integral of the derivative without its factor e**(-mu**2/8): mu e**(t/2) (phi(x) - x Phi(-x)), x = t/mu.
+    """
+    t = np.asarray(t, float)
+    with np.errstate(over="ignore", invalid="ignore", under="ignore", divide="ignore"):
+        floor: NDArray[np.float64] = np.maximum(-np.expm1(np.minimum(t, 0.0)), 0.0)
+        if mu <= 0:
+            return floor
+        if mu < _SMALL:
+            x = np.minimum(np.abs(t) / mu, 45.0)
+            mills = 1 / _ROOT_2PI - x * special.erfcx(x / _ROOT2) / 2
+            # H(-t) = 1 - e**-t + e**-t H(t), and e**-t e**(t/2) is e**(-t/2)
+            found: NDArray[np.float64] = floor + mu * np.exp(np.minimum(t, 80.0) / 2 - x * x / 2) * mills
+            return found
+        a = t / mu - mu / 2
+        b = a + mu
+        right = np.maximum(a, 0.0)
+        ratio = special.erfcx(right / _ROOT2) - special.erfcx((right + mu) / _ROOT2)
+        tail = np.exp(-right * right / 2) * ratio / 2
+        # e**t phi(b) = phi(a), so that neither factor overflows where b > 0
+        lifted = np.where(
+            b > 0,
+            np.exp(-a * a / 2) * special.erfcx(np.maximum(b, 0.0) / _ROOT2) / 2,
+            np.exp(np.minimum(t, 0.0)) * special.ndtr(-b),
+        )
+        body = special.ndtr(-a) - lifted
+    curve: NDArray[np.float64] = np.maximum(np.where(a > 0, tail, body), floor)
+    return curve
+
+
+def delta_at(mu: float, t: float) -> float:
+    """`delta` of one number, by scalar functions."""
+    floor = -math.expm1(t) if t < 0 else 0.0
+    if mu <= 0:
+        return floor
+    if mu < _SMALL:
+        x = min(abs(t) / mu, 45.0)
+        mills = 1 / _ROOT_2PI - x * float(special.erfcx(x / _ROOT2)) / 2
+        return floor + mu * math.exp(min(t, 80.0) / 2 - x * x / 2) * mills
+    a = t / mu - mu / 2
+    b = a + mu
+    if a > 0:
+        if a > 38:
+            return floor
+        near, far = float(special.erfcx(a / _ROOT2)), float(special.erfcx(b / _ROOT2))
+        return max(floor, math.exp(-a * a / 2) * (near - far) / 2)
+    scaled = math.exp(-a * a / 2) * float(special.erfcx(max(b, 0.0) / _ROOT2))
+    lifted = scaled if b > 0 else math.exp(t) * math.erfc(b / _ROOT2)
+    return max(floor, (math.erfc(a / _ROOT2) - lifted) / 2)
+
+
+@lru_cache(maxsize=4096)
+def mu_for(epsilon: float, delta: float) -> float:
+    """The largest mu, rounded down, for which the pair is (epsilon, delta)-indistinguishable.
+
+    >>> round(mu_for(1.0, 1e-6), 4)
+    0.2367
+    """
+    if delta <= 0:
+        return 0.0
+    target = min(delta, 1.0) * (1 - _SLACK)
+    low, high = 0.0, 1.0
+    while delta_at(high, epsilon) <= target:
+        low, high = high, 2 * high
+        if high > 1e6:
+            return low
+    for _ in range(200):
+        middle = (low + high) / 2
+        if not low < middle < high:
+            break
+        low, high = (middle, high) if delta_at(middle, epsilon) <= target else (low, middle)
+    return low * (1 - 1e-12)
+
+
+@lru_cache(maxsize=4096)
+def epsilon_for(mu: float, delta: float) -> float:
+    """The least epsilon >= 0, rounded up, for which the pair is (epsilon, delta)-indistinguishable.
+
+    >>> round(epsilon_for(1.0, 1e-5), 6)
+    4.377178
+    """
+    if mu <= 0:
+        return 0.0
+    if delta <= 0:
+        return math.inf
+    target = delta * (1 - _SLACK)
+    if delta_at(mu, 0.0) <= target:
+        return 0.0
+    low, high = 0.0, 1.0
+    while delta_at(mu, high) > target:
+        low, high = high, 2 * high
+        if high > 1e9:
+            return math.inf
+    for _ in range(200):
+        middle = (low + high) / 2
+        if not low < middle < high:
+            break
+        low, high = (low, middle) if delta_at(mu, middle) <= target else (middle, high)
+    return high * (1 + 1e-12)
+
+
+def quantile(p: float) -> float:
+    """Phi**-1."""
+    return float(special.ndtri(p))
+
+
+def pure_mu(epsilon: float) -> float:
+    """The least mu, rounded up, whose pair dominates every epsilon-private release.
+
+    2 Phi**-1(e**epsilon / (1 + e**epsilon)) (Dong, Roth and Su 2022, as randomized response touches the curve).
+    """
+    if epsilon > 700:
+        return math.inf
+    # erfinv of tanh(epsilon / 2), from the side that keeps its digits
+    near = 2 * _ROOT2 * float(special.erfinv(math.tanh(epsilon / 2)))
+    far = -2 * float(special.ndtri(1 / (1 + math.exp(epsilon))))
+    return (near if epsilon < 1 else far) * (1 + 1e-12)

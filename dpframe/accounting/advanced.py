@@ -1,0 +1,129 @@
+"""Advanced composition with the constants of the lecture notes (Dwork, Rothblum and Vadhan 2010).
+
+k epsilon-private releases are together (epsilon sqrt(2 k ln(1/delta')) + k epsilon (e**epsilon - 1), delta')-private; the simpler
+form has k epsilon**2 in place of the second term, for epsilon < 1. For (epsilon, delta) releases k delta is added to delta'.
+
+As filters both hold when epsilons differ and depend on earlier answers: with sums over the releases they lie above
+sqrt(2 ln(1/delta') sum e**2) + sum e**2 / 2, which Whitehouse et al. (2023, theorem 2) prove to be one.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from fractions import Fraction
+from typing import ClassVar, NamedTuple
+
+from dpframe.accounting._base import Charge, Filter, Price, failures, stated_gaussian
+from dpframe.accounting.loss import Events
+
+_UP = 1 + 1e-12
+
+
+class Sums(NamedTuple):
+    squares: float
+    drift: float
+    failures: Fraction
+
+
+class _Advanced(Filter):
+    @staticmethod
+    @abstractmethod
+    def drift(epsilon: float) -> float:
+        """The term per release that grows with k; inf where the theorem does not speak."""
+
+    def start(self) -> Sums:
+        return Sums(0.0, 0.0, Fraction(0))
+
+    @classmethod
+    def _sums(cls, losses: Events, delta: Fraction) -> Sums | None:
+        needing = sum(n for loss, n in losses if loss.epsilon is None)
+        squares = drift = 0.0
+        for loss, n in losses:
+            own = loss.epsilon if loss.epsilon is not None else loss.epsilon_at(delta / needing)
+            if own is None or own > 700:
+                return None
+            e = float(own) * _UP
+            squares, drift = (squares + n * e * e) * _UP, (drift + n * cls.drift(e)) * _UP
+        return Sums(squares, drift, failures(losses) + (delta if needing else 0))
+
+    @staticmethod
+    def _total(sums: Sums, delta: float) -> float:
+        return (math.sqrt(2 * math.log(1 / delta) * sums.squares) + sums.drift) * _UP
+
+    def after(self, state: Sums, charge: Charge) -> Sums | None:
+        own = self._sums(charge.losses, charge.delta)
+        if own is None:
+            return None
+        total = Sums(
+            (state.squares + own.squares) * _UP,
+            (state.drift + own.drift) * _UP,
+            state.failures + own.failures,
+        )
+        fits = total.failures <= self.limits.reserve and self._epsilon(total) <= self.limits.epsilon
+        return total if fits else None
+
+    def _epsilon(self, sums: Sums) -> Fraction:
+        found = self._total(sums, float(self.limits.conversion) * (1 - 1e-12))
+        return Fraction(found) if math.isfinite(found) else 2 * self.limits.epsilon
+
+    def spent(self, state: Sums) -> Fraction:
+        """Of the squares: what grows evenly from release to release."""
+        most = self._largest(1.0)
+        return min(Fraction(1), Fraction(state.squares / (most * most)))
+
+    def _largest(self, queries: float) -> float:
+        """The epsilon of which so many fit, by bisection, rounded down."""
+        low, high = 0.0, float(self.limits.epsilon)
+        for _ in range(100):
+            e = (low + high) / 2
+            sums = Sums(queries * e * e * (1 + 1e-9), queries * self.drift(e) * (1 + 1e-9), Fraction(0))
+            low, high = (e, high) if self._epsilon(sums) <= self.limits.epsilon else (low, e)
+        return low * (1 - 1e-9)
+
+    def share(self, queries: int, state: Sums) -> Price:
+        e = Fraction(self._largest(queries))
+        return self.stated(e, self.limits.reserve / queries) if self.limits.reserve else Price(e)
+
+    def worth(self, epsilon: Fraction, state: Sums) -> Price:
+        return Price(epsilon)
+
+    def gaussian(self, amount: Fraction, queries: int) -> Price | None:
+        return self.stated(amount, self.limits.reserve / queries) if self.limits.reserve else None
+
+    def gaussian_stated(self, epsilon: Fraction, queries: int) -> Price:
+        return self.stated(epsilon, self.limits.reserve / queries)
+
+    def stated(self, epsilon: Fraction, delta: Fraction) -> Price:
+        return stated_gaussian(epsilon, delta)
+
+    @classmethod
+    def report(cls, events: Events, delta: Fraction) -> float:
+        left = delta - failures(events)
+        if left <= 0:
+            return math.inf
+        needing = any(loss.epsilon is None for loss, _ in events)
+        sums = cls._sums(events, left / 2 if needing else Fraction(0))
+        if sums is None:
+            return math.inf
+        return cls._total(sums, float(left / 2 if needing else left) * (1 - 1e-12))
+
+
+class Advanced(_Advanced):
+    """With k epsilon (e**epsilon - 1), for every epsilon."""
+
+    name: ClassVar[str] = "advanced"
+
+    @staticmethod
+    def drift(epsilon: float) -> float:
+        return epsilon * math.expm1(epsilon)
+
+
+class AdvancedSquared(_Advanced):
+    """With k epsilon**2, for epsilon < 1."""
+
+    name: ClassVar[str] = "advanced-squared"
+
+    @staticmethod
+    def drift(epsilon: float) -> float:
+        return epsilon * epsilon if epsilon < 1 else math.inf

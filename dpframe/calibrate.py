@@ -1,0 +1,399 @@
+"""From the guarantee or the accuracy wanted to noise, price and number of people. No data, no session, no cost.
+
+*Which noise:* `gaussian_sigma`, `laplace_scale`; backwards `gaussian_epsilon`, `gaussian_delta`.
+*Which epsilon, how far off:* `laplace_epsilon`, `laplace_within`, `exponential_within`.
+*How many people:* `mean_n` where a curator sees the data, `randomized_response_n` where nobody does, `sgd_n`.
+
+What carries a guarantee (sigma, scale, and an epsilon or delta claimed for noise) is rounded towards privacy. A
+price, a reach or a number of people carries none: it says what to expect, and is rounded towards the accuracy.
+
+"The notes" are the lecture notes behind this library; "the notes on privacy" are those with the headings
+"Randomized response", "Output perturbation", "Exponential mechanism" and "Private ERM".
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from decimal import Decimal
+from fractions import Fraction
+
+from scipy import special
+
+from dpframe import _validate
+from dpframe._errors import BadType, BadValue
+from dpframe.accounting import _gaussian
+
+__all__ = [
+    "exponential_within",
+    "gaussian_delta",
+    "gaussian_epsilon",
+    "gaussian_sigma",
+    "laplace_epsilon",
+    "laplace_scale",
+    "laplace_within",
+    "mean_n",
+    "randomized_response_n",
+    "sgd_n",
+]
+
+Real = float | Fraction | Decimal
+
+_SLACK = 2e-8  # covers the relative error of the Gaussian curve, 1e-8 at worst, and what surrounds it
+_UP = 1 + 1e-12  # covers a handful of correctly rounded operations a thousand times over
+# The expansion for small mu is exact to mu**2/8, the difference of two tails to 1e-16/mu.
+_SMALL_MU = 1e-5
+# Beyond it the curve's exponents lose the digits that the slack covers; epsilon is above 10**9 there.
+_LARGE_MU = 1e5
+_MOST = 2**53
+
+
+# Gaussian noise ---------------------------------------------------------------------------------------------
+
+
+def gaussian_sigma(epsilon: Real, delta: Real, *, sensitivity: Real = 1, method: str = "analytic") -> float:
+    """The standard deviation of Gaussian noise that gives (epsilon, delta), rounded up.
+
+    *Formal guarantee.* f + N(0, sigma**2) in each coordinate is (epsilon, delta)-private if one person moves
+    the vector f by at most S = ``sensitivity`` in L2.
+
+    ``method="analytic"``: the least sigma with
+
+        Phi(S/(2 sigma) - epsilon sigma/S) - e**epsilon Phi(-S/(2 sigma) - epsilon sigma/S) <= delta,
+
+    which is necessary, too (Balle and Wang 2018, theorem 8). ``method="classic"``: the formula of the notes
+    on privacy, "Gaussian mechanism", sigma = sqrt(2 ln(1.25/delta)) S/epsilon. It is a theorem for epsilon
+    below 1 only (Dwork and Roth 2014, theorem A.1), and never less noise there.
+
+    >>> round(gaussian_sigma(0.5, 1e-6), 3)
+    8.058
+    >>> round(gaussian_sigma(0.5, 1e-6, method="classic"), 3)
+    10.598
+    """
+    e, d, s = _validate.epsilon(epsilon), _delta(delta), _positive(sensitivity, "sensitivity")
+    if _validate.choice(method, "method", ("analytic", "classic")) == "classic":
+        if e >= 1:
+            raise BadValue(
+                f"the classic formula is proved for epsilon below 1 only, not for {epsilon}: at large ones it "
+                "adds too little noise. Use method='analytic', which holds for every epsilon."
+            )
+        return math.sqrt(2 * math.log(1.25 / d)) * s / float(e) * _UP
+    price = float(e)
+    return _least(lambda sigma: _curve(1 / sigma, price) <= d) * s * _UP
+
+
+def gaussian_epsilon(sigma: Real, delta: Real, *, sensitivity: Real = 1) -> float:
+    """The least epsilon of Gaussian noise at this delta, rounded up: `gaussian_sigma` backwards.
+
+    *Formal guarantee.* f + N(0, sigma**2) is (answer, delta)-private if one person moves f by at most
+    ``sensitivity`` in L2 (Balle and Wang 2018, theorem 8). It is 0 where delta alone covers the difference,
+    and infinite where sigma is less than 1e-5 sensitivities.
+
+    >>> round(gaussian_epsilon(8.06, 1e-6), 3)
+    0.5
+    """
+    mu, d = _positive(sensitivity, "sensitivity") / _positive(sigma, "sigma") * _UP, _delta(delta)
+    if mu > _LARGE_MU:
+        return math.inf
+    return 0.0 if _curve(mu, 0.0) <= d else _least(lambda e: _curve(mu, e) <= d) * _UP
+
+
+def gaussian_delta(sigma: Real, epsilon: Real, *, sensitivity: Real = 1) -> float:
+    """The least delta of Gaussian noise at this epsilon, rounded up; never below 2**-900.
+
+    *Formal guarantee.* f + N(0, sigma**2) is (epsilon, answer)-private if one person moves f by at most
+    ``sensitivity`` in L2 (Balle and Wang 2018, theorem 8). At epsilon 0 it is the total variation distance,
+    2 Phi(S/(2 sigma)) - 1.
+
+    >>> f"{gaussian_delta(8, 0.5):.2e}"
+    '1.14e-06'
+    """
+    mu = _positive(sensitivity, "sensitivity") / _positive(sigma, "sigma") * _UP
+    e = _validate.real(epsilon, "epsilon")
+    if e < 0:
+        raise BadValue(f"epsilon must not be negative, not {epsilon}.")
+    if mu > _LARGE_MU:
+        return 1.0
+    # Where doubles underflow, the least delta that the library takes is an upper bound as well.
+    return min(1.0, max(_curve(mu, e), float(_validate.MIN_DELTA)))
+
+
+def _curve(mu: float, t: float) -> float:
+    """An upper bound on the delta of N(mu, 1) against N(0, 1) at t >= 0, tight to 4e-8 (3e-2 for t over 700).
+
+    The derivative in mu is the density at t/mu - mu/2, that is phi(t/mu) e**(t/2) e**(-mu**2/8). For small mu
+    the last factor is 1, and the rest integrates to e**(t/2) mu (phi(x) - x Phi(-x)) with x = t/mu: no
+    difference of two tails that are nearly equal.
+    """
+    if mu > _SMALL_MU:
+        return float(_gaussian.delta(mu, t)) * (1 + _SLACK)
+    x = t / mu
+    if x > 45:  # exp(-x * x / 2) is 0
+        return 0.0
+    loss = 1 / math.sqrt(2 * math.pi) - x * float(special.erfcx(x / math.sqrt(2))) / 2
+    return mu * math.exp(t / 2 - x * x / 2) * loss * (1 + _SLACK)
+
+
+# Laplace noise and selection --------------------------------------------------------------------------------
+
+
+def laplace_scale(epsilon: Real, *, sensitivity: Real = 1) -> float:
+    """The scale b = S/epsilon of Laplace noise that gives pure epsilon, rounded up.
+
+    *Formal guarantee.* f + Laplace(b) in each coordinate is epsilon-private if one person moves the vector f
+    by at most S = ``sensitivity`` in L1 (the notes' lecture 4 of CS 860, theorem 4). One count has sensitivity
+    1; a histogram 1 where people are added or removed and 2 where they are replaced ("Histograms" there); k
+    overlapping counts k ("Counting Queries").
+
+    >>> laplace_scale(0.5, sensitivity=2)
+    4.0
+    """
+    _positive(sensitivity, "sensitivity")
+    scale = _validate.exact(sensitivity, "sensitivity") / _validate.epsilon(epsilon)
+    nearest = float(scale)
+    return nearest if Fraction(nearest) >= scale else math.nextafter(nearest, math.inf)
+
+
+def laplace_within(epsilon: Real, *, sensitivity: Real = 1, answers: int = 1, level: Real = 0.95) -> float:
+    """How far off: all ``answers`` numbers are within +- this, with probability ``level``.
+
+    t S/epsilon with (1 - e**-t)**k = level for k answers: the tail P[|Y| >= t b] = e**-t of the notes' lecture 4
+    of CS 860, fact 5, k times independently. Their union bound ("Histograms"), t = ln(k/(1 - level)), is a
+    little more. ``sensitivity`` is that of the whole vector in L1, as in `laplace_scale`.
+
+    Noise on counts is a whole number; for it P[|noise| <= w] >= level holds with w this number rounded up.
+
+    >>> round(laplace_within(0.5), 2), round(laplace_within(0.5, answers=20), 2)  # twenty bins at once
+    (5.99, 11.93)
+    """
+    e, reach = _validate.epsilon(epsilon), _laplace_reach(_number(answers, "answers"), _beta(level))
+    return reach * _positive(sensitivity, "sensitivity") / float(e) * _UP
+
+
+def laplace_epsilon(within: Real, *, sensitivity: Real = 1, answers: int = 1, level: Real = 0.95) -> float:
+    """The epsilon for which all ``answers`` numbers are within +- ``within``, with probability ``level``.
+
+    `laplace_within` backwards: t S/within with (1 - e**-t)**k = level. For counts give a whole number.
+
+    >>> round(laplace_epsilon(6), 2), round(laplace_epsilon(6, answers=20), 2)
+    (0.5, 0.99)
+    """
+    reach = _laplace_reach(_number(answers, "answers"), _beta(level))
+    e = reach * _positive(sensitivity, "sensitivity") / _positive(within, "within") * _UP
+    if e > _validate.MAX_EPSILON:
+        raise BadValue(f"within={within} would need an epsilon above 1024, where nobody is protected.")
+    return max(e, float(_validate.MIN_EPSILON))
+
+
+def exponential_within(epsilon: Real, candidates: int, *, sensitivity: Real = 1, level: Real = 0.95) -> float:
+    """How far the chosen candidate's score is from the best one's, at most, with probability ``level``.
+
+    (2 S/epsilon)(ln k + t) for k candidates, with e**-t = 1 - level (Dwork and Roth 2014, theorem 3.11). The
+    notes on privacy, "Exponential mechanism", weigh by exp(epsilon u/S), which is 2 epsilon-private, and state
+    (S/epsilon)(ln k + t): the same, as epsilon here is the whole loss, twice theirs. ``sensitivity`` is the most
+    one person moves any one score. The epsilon for a given accuracy is ``exponential_within(1, k) / accuracy``.
+
+    dpframe's ``argmax`` is permute-and-flip, for which the bound holds as well; where people are added or
+    removed its counts move one way only, and half of this is enough.
+
+    >>> round(exponential_within(1, 50), 2)
+    13.82
+    """
+    e, reach = _validate.epsilon(epsilon), math.log(_number(candidates, "candidates") / _beta(level))
+    return 2 * _positive(sensitivity, "sensitivity") * reach / float(e) * _UP
+
+
+# How many people --------------------------------------------------------------------------------------------
+
+
+def mean_n(
+    alpha: Real,
+    epsilon: Real,
+    *,
+    delta: Real = 0,
+    queries: int = 1,
+    population: bool = False,
+    mechanism: str = "auto",
+    level: Real = 0.95,
+) -> int:
+    """People needed so that all ``queries`` private means of values in [0, 1] are within ``alpha``.
+
+    A trusted curator adds the noise; n is public and people are replaced, so a mean has sensitivity 1/n, and n is
+    the reach of noise for sensitivity 1 over alpha. The share of a counting query is such a mean.
+
+    - ``"laplace"``: pure epsilon; scale k/epsilon for k queries (the notes' lecture 4 of CS 860, "Counting
+      Queries"). For one query at level 3/4 it is ln(4)/(alpha epsilon); the notes on privacy, "Output
+      perturbation", have n >= 2/(alpha epsilon), since they round the tail e**-2 up to 1/4.
+    - ``"advanced"``: Laplace noise of scale 1/e0 for each query, where k queries of e0 make (epsilon, delta)
+      by the notes' lecture 4 of CIS 800, theorem 6: e0 sqrt(2 k ln(1/delta)) + k e0 (e**e0 - 1) = epsilon.
+    - ``"gaussian"``: sigma from `gaussian_sigma`, for sensitivity sqrt(k) in L2.
+    - ``"auto"``: the one of these that needs the fewest people, without delta the first.
+
+    The error is that of the noise: the target is the mean of the people asked. ``population=True`` takes them
+    as a random sample, asks for the mean of the population, and divides alpha and 1 - level between the noise
+    and the sampling error, at most sqrt(ln(2 k/beta)/(2 n)) with probability 1 - beta (Hoeffding 1963). That
+    holds for every population, and is some two times what shares near a half were seen to need.
+
+    >>> mean_n(0.01, 0.5), mean_n(0.01, 0.5, population=True)
+    (600, 21011)
+    >>> [mean_n(0.01, 0.5, queries=100, delta=d) for d in (0, 1e-6)]
+    [151513, 27992]
+    """
+    a, e, d = _alpha(alpha), _validate.epsilon(epsilon), _validate.delta(delta)
+    k, beta, sampled = _number(queries, "queries"), _beta(level), _flag(population, "population")
+    noises = []  # the scale at sensitivity 1, and the reach in units of it
+    chosen = _validate.choice(mechanism, "mechanism", ("auto", "laplace", "advanced", "gaussian"))
+    if chosen in ("advanced", "gaussian") and d == 0:
+        raise BadValue(f"mechanism {mechanism!r} needs a positive delta, such as delta=1e-6.")
+    if chosen in ("auto", "laplace"):
+        noises.append((float(k / e), _laplace_reach))
+    if chosen in ("auto", "advanced") and d > 0:
+        noises.append((1 / _share(e, d, k), _laplace_reach))
+    if chosen in ("auto", "gaussian") and d > 0:
+        noises.append((gaussian_sigma(e, d) * math.sqrt(k), _normal_reach))
+
+    def needed(share: float) -> float:
+        """Where the noise has this share of the failures: the n of c/n + h/sqrt(n) = alpha."""
+        c = min(scale * reach(k, share * beta) for scale, reach in noises)
+        h = math.sqrt(math.log(2 * k / ((1 - share) * beta)) / 2) if sampled else 0.0
+        return ((h + math.sqrt(h * h + 4 * a * c)) / (2 * a)) ** 2
+
+    return _people(min(map(needed, [i / 64 for i in range(1, 64)] if sampled else [1.0])))
+
+
+def randomized_response_n(
+    alpha: Real, epsilon: Real, *, population: bool = False, method: str = "bound", level: Real = 0.95
+) -> int:
+    """People needed so that a frequency from randomized response is within ``alpha``. No curator is trusted.
+
+    Each person tells the truth with probability p = e**epsilon/(1 + e**epsilon), the notes' 1/2 + delta with
+    delta = tanh(epsilon/2)/2, which is epsilon-private. The estimate (mean answer - (1 - p))/(2 p - 1) has no
+    bias, and the variance 1/(4 n sinh(epsilon/2)**2) whatever the truth. Its target is the frequency among
+    the people asked; ``population=True`` takes them as a random sample and asks for the frequency in the
+    population, with a variance of at most 1/(4 n tanh(epsilon/2)**2).
+
+    ``method="bound"`` holds for every frequency and every n: the best of Chebyshev's, Hoeffding's and
+    Bernstein's inequalities. ``method="normal"`` is the normal quantile for that variance. It is about half as
+    large, an approximation, and too small where fewer than some twenty answers will be false.
+
+    The notes on privacy, "Randomized response", have n >= 1/(delta**2 alpha**2) for level 3/4: the order is
+    1/(epsilon alpha)**2 where `mean_n` has 1/(epsilon alpha), the price of trusting nobody. For k questions to
+    the same people take epsilon/k and level 1 - (1 - level)/k.
+
+    >>> randomized_response_n(0.01, 0.5), randomized_response_n(0.01, 0.5, method="normal")
+    (289664, 150497)
+    """
+    a, e, beta = _alpha(alpha), float(_validate.epsilon(epsilon)), _beta(level)
+    sampled = _flag(population, "population")
+    lie = math.exp(-e) / (1 + math.exp(-e))
+    # Of one answer: its variance, kept from underflow, its farthest deviation, and what the mean may be off.
+    variance = 0.25 if sampled else max(lie * (1 - lie), 1e-300)
+    farthest = 1.0 if sampled else 1 - lie
+    off = a * math.tanh(e / 2)
+    if _validate.choice(method, "method", ("bound", "normal")) == "normal":
+        return _people(variance * (_normal_reach(1, beta) / off) ** 2)
+    reach = math.log(2 / beta)
+    bernstein = reach * (2 * variance / off + 2 * farthest / 3) / off
+    return _people(min(variance / beta / off / off, reach / 2 / off / off, bernstein))
+
+
+def sgd_n(alpha: Real, epsilon: Real, delta: Real, dimension: int) -> int:
+    """The *order* of people needed for a private model with excess loss ``alpha``. Not a guarantee.
+
+    More than sqrt(d ln(1/delta))/(epsilon alpha**2) for d parameters, by stochastic gradient descent with
+    Gaussian noise (the notes on privacy, theorem of "Private ERM"). The notes give neither the constant nor
+    the conditions; the constant is 1 here. Read it as: a hundred times the parameters, ten times the people.
+
+    >>> sgd_n(0.1, 1, 1e-6, dimension=100)
+    3717
+    """
+    a, e, d = _alpha(alpha), float(_validate.epsilon(epsilon)), _delta(delta)
+    size = math.sqrt(_number(dimension, "dimension") * -math.log(d)) / e / a / a
+    return _people(math.nextafter(size, math.inf))  # more than, not at least
+
+
+# Parts ------------------------------------------------------------------------------------------------------
+
+
+def _delta(value: object) -> float:
+    d = _validate.delta(value)
+    if d == 0:
+        raise BadValue("delta must be positive here: no Gaussian noise is purely private. Laplace noise is.")
+    return float(d)
+
+
+def _positive(value: object, name: str) -> float:
+    """Within a range in which products and quotients of a few such numbers are normal doubles."""
+    x = _validate.real(value, name)
+    if x <= 0:
+        raise BadValue(f"{name} must be positive, not {value}.")
+    if not 2.0**-400 <= x <= 2.0**400:
+        raise BadValue(f"{name} must lie between 2**-400 and 2**400. Choose another unit.")
+    return x
+
+
+def _number(value: object, name: str) -> int:
+    k = _validate.positive_int(value, name)
+    if k > _MOST:
+        raise BadValue(f"{name} must be at most 2**53.")
+    return k
+
+
+def _beta(level: object) -> float:
+    """How often it may fail: 1 - level, and below 1 also where that rounds to 1."""
+    return min(1 - _validate.level(level), 1 - 2.0**-53)
+
+
+def _alpha(value: object) -> float:
+    a = _validate.real(value, "alpha")
+    if not 0 < a < 1:
+        raise BadValue(f"alpha must lie strictly between 0 and 1, such as 0.01, not {value}.")
+    return max(a, 2.0**-100)  # too many people either way, and its square is still a double
+
+
+def _flag(value: object, name: str) -> bool:
+    if not isinstance(value, bool):
+        raise BadType(f"{name} must be True or False, not {type(value).__name__}.")
+    return value
+
+
+def _each(answers: int, beta: float) -> float:
+    """How often each of several independent numbers may fail, if any of them may this often."""
+    return -math.expm1(math.log1p(-beta) / answers)
+
+
+def _laplace_reach(answers: int, beta: float) -> float:
+    return -math.log(_each(answers, beta))
+
+
+def _normal_reach(answers: int, beta: float) -> float:
+    return -_gaussian.quantile(_each(answers, beta) / 2)
+
+
+def _share(epsilon: Fraction, delta: Fraction, queries: int) -> float:
+    """The epsilon of each query that advanced composition allows, rounded down."""
+    budget, root = float(epsilon) / _UP, math.sqrt(2 * queries * -math.log(float(delta)))
+
+    def fits(parts: float) -> bool:  # one query has epsilon 1/parts
+        e0 = min(1 / parts, 700.0)
+        return e0 * root + queries * e0 * math.expm1(e0) <= budget
+
+    return 1 / (_least(fits) * _UP)
+
+
+def _people(size: float) -> int:
+    if not size <= _MOST:
+        raise BadValue("that accuracy at that price would need more than 2**53 people.")
+    return max(1, math.ceil(size))
+
+
+def _least(enough: Callable[[float], bool]) -> float:
+    """The least x > 0 from which on it is enough, to the last digits and on the safe side."""
+    low = high = 1.0
+    while not enough(high):
+        low, high = high, 2 * high
+    while low == high or enough(low):
+        low, high = low / 2, low
+    while low < (middle := (low + high) / 2) < high:
+        low, high = (low, middle) if enough(middle) else (middle, high)
+    return high
