@@ -76,14 +76,19 @@ _HOMES = {
 }
 
 
+_MODULES = ("accounting", "calibrate")
+
+
 def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        return import_module(f"dpframe.{name}")
     if name not in __all__:
         raise AttributeError(f"module 'dpframe' has no attribute {name!r}")
     return getattr(import_module(f"dpframe.{_HOMES.get(name, '_errors')}"), name)
 
 
 def __dir__() -> list[str]:
-    return [*__all__, "__version__"]
+    return [*__all__, *_MODULES, "__version__"]
 
 
 def _of_frame(frame: pd.DataFrame) -> Any:

@@ -59,6 +59,6 @@ class Batch:
         self._ended = True
         if kind is not None or not self._questions:
             return
-        releases = self._frame._session.ask([asked for asked, _, _ in self._questions])
+        releases = self._frame._session.ask([asked for asked, _, _ in self._questions], batch=True)
         for (_, finish, place), release in zip(self._questions, releases, strict=True):
             place._answers.append(finish(release))

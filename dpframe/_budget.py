@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -33,8 +34,14 @@ class Budget:
 
     rule: Filter
     state: Any
-    charges: tuple[Charge, ...]
+    _ledger: Sequence[Charge]  # only grows, and the first so many are this budget's
+    _debits: int
     queries: int
+
+    @property
+    def charges(self) -> Sequence[Charge]:
+        """What was debited, in order."""
+        return self._ledger[: self._debits]
 
     @property
     def epsilon(self) -> float:
@@ -99,7 +106,8 @@ class Budget:
     @property
     def share(self) -> float:
         """The epsilon of a pure question that names no price; a Gaussian one costs as large a part of the budget."""
-        price = None if self.state is None else self.rule.share(self.queries, self.state)
+        gone = self.state is None or (self.rule.batches and self.fraction >= 1)
+        price = None if gone else self.rule.share(self.queries, self.state)
         return float(price.epsilon) if price is not None and price.epsilon is not None else 0.0
 
     # Reports ------------------------------------------------------------------------------------------------------------
@@ -127,7 +135,7 @@ class Budget:
         rows = []
         for name in names:
             found = ACCOUNTANTS[name].report(listed, limits.delta) if listed else 0.0
-            rows.append((found, found / self.epsilon, name != "pld"))
+            rows.append((found, found / self.epsilon, name != "pld" or self.rule.batches))
         index = pd.Index(names, name="accountant")
         return pd.DataFrame(rows, columns=["epsilon", "spent", "guards"], index=index)
 
@@ -188,7 +196,7 @@ class Budget:
     def _refusal(self, charge: Charge) -> str:
         """Why a debit does not fit: requested, spent, remaining, difference, what would, and who would allow it."""
         return (
-            f"the budget does not allow this question: {self._shortfall(charge)} {self._advice()}{self._others(charge)} "
+            f"the budget does not allow this question: {self._shortfall(charge)}{self._advice(charge)}{self._others(charge)} "
             "Nothing was charged. Answers already released stay free to use and to repeat."
         )
 
@@ -216,27 +224,29 @@ class Budget:
         if alone is None:
             return "it costs more than the whole of it."
         need, gone = float(self.rule.spent(alone)), self.fraction
+        if need + gone <= 1:
+            return "its accountant has no room for noise of this kind any more."
         parts = [f"{100 * x:.4g} %" for x in (need, gone, 1 - gone, max(need + gone - 1, 0.0))]
         return _line("of the budget", *parts)
 
-    def _advice(self) -> str:
+    def _advice(self, charge: Charge) -> str:
+        if len(charge.losses) > 1:
+            return ""  # of a batch no one epsilon would help
         return (
-            f"The largest epsilon that still fits is {_short(self.fits)}."
+            f" The largest epsilon that still fits is {_short(self.fits)}."
             if self.fits
-            else "No epsilon is left."
+            else " No epsilon is left."
         )
 
     def _others(self, charge: Charge) -> str:
         if not self.rule.limits.delta:
             return ""
-        allowing = [
-            name for name in ACCOUNTANTS if name not in (self.accountant, "pld") and self._under(name, charge)
-        ]
-        return (
-            f" An accountant that would have allowed it: {', '.join(map(repr, allowing))}."
-            if allowing
-            else ""
-        )
+        names = [name for name in ACCOUNTANTS if name not in (self.accountant, "pld")]
+        allowing = [repr(name) for name in names if self._under(name, charge)]
+        told = f" An accountant that would have allowed it: {', '.join(allowing)}." if allowing else ""
+        if not self.rule.batches and not self.charges and self._under("pld", charge):
+            told += " As a batch declared in advance, accountant='pld' would have allowed it."
+        return told
 
     def _under(self, name: str, charge: Charge) -> bool:
         rule = make_filter(name, self.rule.limits)

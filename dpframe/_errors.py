@@ -25,6 +25,8 @@ given, and what to do.
 
 from __future__ import annotations
 
+import sys
+import warnings
 from collections.abc import Hashable, Iterable
 from difflib import get_close_matches
 
@@ -94,6 +96,14 @@ class BadExpression(BadValue):
 
 class PrivacyWarning(UserWarning):
     """Allowed, and probably not what you want. Raised before anything is charged where it concerns a charge."""
+
+
+def caution(message: str) -> None:
+    """Warn at the caller's own line, wherever in the package it came up."""
+    level, frame = 1, sys._getframe()
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("dpframe."):
+        level, frame = level + 1, frame.f_back
+    warnings.warn(message, PrivacyWarning, stacklevel=level)
 
 
 def did_you_mean(name: Hashable, known: Iterable[Hashable], what: str = "Columns") -> str:

@@ -55,11 +55,10 @@ def as_text(path: str) -> str:
     for account in populations(path):
         lines += [f"population {account.population!r}, accountant {account.name!r}", repr(account.budget)]
         for title, table in (("debits", account.ledger), ("declarations", account.declarations)):
-            lines.append(f"{len(table)} {title}")
+            lines.append(f"{title}: {len(table)}")
             if len(table):
-                shown = table.assign(when=table["when"].dt.strftime("%Y-%m-%d %H:%M:%S")).dropna(
-                    axis=1, how="all"
-                )
-                lines.append(shown.to_string(index=False, max_colwidth=60))
+                shown = table.assign(when=table["when"].dt.strftime("%Y-%m-%d %H:%M:%S"))
+                shown = shown.drop(columns=[c for c in ("scale", "declared") if c in shown])
+                lines.append(shown.fillna("").to_string(index=False, max_colwidth=40))
         lines.append("")
     return "\n".join(lines) if lines else "the ledger has no populations yet.\n"

@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import os
 import threading
-import warnings
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple, NoReturn
@@ -20,15 +19,15 @@ import pandas as pd
 
 from dpframe import _validate
 from dpframe._budget import Budget
-from dpframe._errors import BadType, BadValue, BudgetExceeded, LedgerError, PrivacyWarning, SessionError
+from dpframe._errors import BadType, BadValue, BudgetExceeded, DPError, LedgerError, SessionError, caution
 from dpframe._plan import Plan, receipt_text, unpack
 from dpframe._query import Unit
 from dpframe._store import Entry, MemoryStore, Store, open_store
 from dpframe.accounting import ACCOUNTANTS, make_filter
-from dpframe.accounting._base import Charge, Limits
+from dpframe.accounting._base import Charge, Limits, halved
 from dpframe.accounting.loss import Events, loss_from_json
 
-DEBITS = ["when", "question", "mechanism", "scale", "epsilon", "delta", "declared", "name"]
+DEBITS = ["when", "question", "mechanism", "scale", "epsilon", "delta", "spent", "declared", "name"]
 
 
 class Accountant:
@@ -81,6 +80,7 @@ class Accountant:
         self._last = 0
         self._state: Any = self._filter.start()
         self._charges: list[Charge] = []
+        self._spent: list[float] = []  # the fraction of the budget that was gone after each
         self._unit: Unit | None = None
         self._words: set[tuple[str, str, str]] = set()
         self._answers: dict[str, str] = {}  # by key
@@ -124,6 +124,11 @@ class Accountant:
         return self._limits
 
     @property
+    def batches(self) -> bool:
+        """Whether it guards only what is declared together: `PrivateFrame.plan_ahead`."""
+        return self._filter.batches
+
+    @property
     def population(self) -> str:
         return self._population
 
@@ -148,18 +153,29 @@ class Accountant:
             return self._meter(queries)
 
     def _meter(self, queries: int) -> Budget:
-        return Budget(self._filter, self._state, tuple(self._charges), queries)
+        return Budget(self._filter, self._state, self._charges, len(self._charges), queries)
 
     def _terms(self) -> dict[str, Any]:
         e, d, r = map(str, self._limits)
         return {"schema": 1, "accountant": self.name, "epsilon": e, "delta": d, "reserve": r}
+
+    def _note_spent(self) -> None:
+        self._spent.append(1.0 if self._state is None else float(self._filter.spent(self._state)))
 
     # Reading the store -------------------------------------------------------------------------------------------------
 
     def _sync(self) -> None:
         """Fold what others have written. Entries of one's own are folded when they are written."""
         for entry in self._store.entries(self._population, self._last):
-            self._fold(entry)
+            try:
+                self._fold(entry)
+            except (KeyError, TypeError, ValueError, AttributeError) as problem:
+                if isinstance(problem, DPError):
+                    raise
+                raise LedgerError(
+                    f"entry {entry.id} of the ledger is not readable, so nothing more is answered. Was it written by a "
+                    "newer dpframe?"
+                ) from None
 
     def _fold(self, entry: Entry) -> None:
         body = _json(entry)
@@ -178,10 +194,11 @@ class Accountant:
             self._charges.append(charge)
             # Rounding may differ between machines; what does not fit here ends the budget here.
             self._state = None if self._state is None else self._filter.after(self._state, charge)
+            self._note_spent()
         elif entry.kind == "declaration":
             self._words.add((body["what"], body["value"], body["where"]))
         elif entry.kind == "answer":
-            self._answers[body["key"]] = entry.body
+            self._answers[body["key"]] = self._answers[body["paid"]] = entry.body
             if body["name"] is not None:
                 self._names[body["version"], body["name"]] = body["question"], body["key"]
         elif entry.kind == "sketch":
@@ -210,17 +227,21 @@ class Accountant:
                     )
             self._sync()
 
-    def declare(self, words: Iterable[tuple[str, str, str]]) -> None:
+    def declare(self, words: Iterable[Declared]) -> None:
         """The owner's words, each once."""
         with self._lock:
-            new = [w for w in dict.fromkeys(words) if w not in self._words]
-            if not new:
-                return
-            with self._store.transaction():
+            if self._new(words):
+                with self._store.transaction():
+                    self._sync()
+                    self._append_words(self._new(words))
                 self._sync()
-                for what, value, where in new:
-                    self._append("declaration", {"what": what, "value": value, "where": where})
-            self._sync()
+
+    def _new(self, words: Iterable[Declared]) -> list[Declared]:
+        return [word for word in dict.fromkeys(words) if word not in self._words]
+
+    def _append_words(self, words: Iterable[Declared]) -> None:
+        for what, value, where in words:
+            self._append("declaration", {"what": what, "value": value, "where": where})
 
     def keep_sketch(self, hashes: list[str]) -> None:
         with self._lock:
@@ -230,23 +251,37 @@ class Accountant:
                     self._append("sketch", {"hashes": hashes})
                 self._sync()
 
-    def debit(self, plans: Sequence[Plan], name: str | None = None) -> None:
-        """Put the price on record, or raise `BudgetExceeded` and change nothing."""
+    def debit(self, plans: Sequence[Plan], words: Sequence[Declared] = (), name: str | None = None) -> None:
+        """Put the price on record, with the words it relies on, or raise `BudgetExceeded` and change nothing."""
         charge = charge_for(plans)
         with self._lock:
-            with self._store.transaction():
-                self._sync()
-                after = None if self._state is None else self._filter.after(self._state, charge)
-                if after is None:
-                    raise BudgetExceeded(self._meter(20)._refusal(charge))
-                note = self._filter.warning(self._state, after)
-                if note is not None:  # as an error it stops here, and nothing is charged
-                    warnings.warn(note, PrivacyWarning, stacklevel=2)
-                texts = ",".join(plan.text for plan in plans)
-                entry = self._append("debit", f'{{"name":{json.dumps(name)},"plans":[{texts}]}}')
-            # On record: only now does it count here. After a failed commit the next `_sync` finds out.
-            self._state, self._last = after, entry.id
-            self._charges.append(charge)
+            if not self._admitted(plans, charge, words, name):
+                # Told outside the transaction: looking for what would fit takes time.
+                raise BudgetExceeded(self._meter(20)._refusal(charge))
+
+    def _admitted(
+        self, plans: Sequence[Plan], charge: Charge, words: Iterable[Declared], name: str | None
+    ) -> bool:
+        with self._store.transaction():
+            self._sync()
+            after = None if self._state is None else self._filter.after(self._state, charge)
+            if after is None:
+                return False
+            note = self._filter.warning(self._state, after)
+            if note is not None:  # as an error it stops here, and nothing is charged
+                caution(note)
+            new = self._new(words)
+            self._append_words(new)
+            texts = ",".join(plan.text for plan in plans)
+            entry = self._append("debit", f'{{"name":{json.dumps(name)},"plans":[{texts}]}}')
+        # On record: only now does it count here. If anything fails before the last line, `_sync` will read it, so that
+        # it may count twice but never not at all.
+        self._state = after
+        self._charges.append(charge)
+        self._note_spent()
+        self._words.update(new)
+        self._last = entry.id
+        return True
 
     def record(self, label: Label, plan: Plan, raw: Sequence[Any]) -> None:
         """Keep an answer, so that a restart need not pay for it again. In memory the session itself remembers."""
@@ -262,7 +297,7 @@ class Accountant:
             return None
         with self._lock:
             self._sync()
-            text = self._answers.get(key_of(label, self._names))
+            text = next((self._answers[k] for k in keys_of(label, self._names) if k in self._answers), None)
         if text is None:
             return None
         body = json.loads(text)
@@ -272,16 +307,22 @@ class Accountant:
 
     @property
     def ledger(self) -> pd.DataFrame:
-        """Every debit, whether or not its answer ever left: when, what was asked, mechanism, scale, price, declarations."""
+        """Every debit, whether or not its answer ever left.
+
+        ``epsilon`` and ``delta`` are the guarantee of the release by itself, ``spent`` the part of the budget that was gone then.
+        """
         rows = []
-        for entry in self._entries("debit"):
+        with self._lock:
+            self._sync()
+            entries = self._entries("debit")
+        for entry, spent in zip(entries, self._spent, strict=False):
             body = _json(entry)
             for data in body["plans"]:
                 plan = Plan.from_json(data)
                 rows.append(
                     (
                         *(pd.Timestamp(entry.when), plan.question, plan.mechanism, plan.scale, plan.epsilon),
-                        *(plan.delta, "; ".join(plan.declared), body["name"]),
+                        *(plan.delta, spent, "; ".join(plan.declared), body["name"]),
                     )
                 )
         return pd.DataFrame(rows, columns=DEBITS)
@@ -315,26 +356,35 @@ class Accountant:
         return self.budget._repr_html_()
 
 
+Declared = tuple[str, str, str]  # what, value, where
+
+
 class Label(NamedTuple):
-    """What makes two questions the same: ``question`` is the question itself, ``key`` has its price as well."""
+    """What makes two questions the same: ``question`` is the question itself, ``key`` has its price as well, and ``paid`` the
+    words of its price: what a share of the budget buys can change, and a repeated line stays free all the same."""
 
     question: str
     key: str
+    paid: str
     name: str | None
     version: str | None
+    place: int | None = None  # of a fresh question in its batch, which is not to be taken for an equal one
 
 
 Names = dict[tuple[str | None, str], tuple[str, str]]  # from version and name to question and key
 
 
-def key_of(label: Label, names: Names) -> str:
-    """The key under which to look; a name must belong to the same question."""
+def keys_of(label: Label, names: Names) -> tuple[str, ...]:
+    """The keys under which to look; a name must belong to the same question."""
     if label.name is None or (label.version, label.name) not in names:
-        return label.key
+        return label.key, label.paid
     question, key = names[label.version, label.name]
     if question != label.question:
-        raise BadValue(f"name={label.name!r} was given to another question. Choose another name.")
-    return key
+        raise BadValue(
+            f"name={label.name!r} was given to another question, or its data had another public number of rows. Choose "
+            "another name, or say that the data is newer: open(..., version='...')."
+        )
+    return (key,)
 
 
 _memory = MemoryStore()  # the named populations of a process that have no file
@@ -345,9 +395,7 @@ def limits_of(epsilon: object, delta: object, accountant: object, reserve: objec
     name = _validate.choice(accountant or ("tight" if d else "pure"), "accountant", ACCOUNTANTS)
     if not d and name not in ("pure", "tight"):
         raise BadValue(f"accountant={name!r} converts its losses with delta, so it needs delta > 0.")
-    # What adds (epsilon, delta) pairs or composes a fixed list needs no split.
-    halved = d / 2 if name not in ("pure", "pld") else Fraction(0)
-    kept = halved if reserve is None else _validate.delta(reserve, "reserve")
+    kept = halved(name, d) if reserve is None else _validate.delta(reserve, "reserve")
     if kept >= d and d:
         raise BadValue(f"reserve must be below delta={delta}: the rest of delta converts losses.")
     return Limits(e, d, kept)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import threading
-import warnings
 from collections.abc import Hashable, Mapping
 from fractions import Fraction
 from typing import Any
@@ -12,11 +11,22 @@ from typing import Any
 import pandas as pd
 
 from dpframe import _identity, _validate
-from dpframe._errors import BadType, BadValue, LineageError, PrivacyWarning, SessionError
+from dpframe._errors import BadType, BadValue, LineageError, SessionError, caution
 from dpframe._expr import Column
 from dpframe._ledger import Accountant, check_population, limits_of
 from dpframe._query import ROW_CEILING, Unit, describe, keys_for
-from dpframe._session import ATTR, AccountTerms, Session, Terms, closed, find, positions, same_place, sessions
+from dpframe._session import (
+    ATTR,
+    AccountTerms,
+    Session,
+    Terms,
+    closed,
+    find,
+    place_of,
+    positions,
+    same_place,
+    sessions,
+)
 from dpframe._sketch import alike, sketch
 from dpframe._validate import Bounds
 
@@ -98,8 +108,9 @@ def _account(
             raise BadValue(
                 "accountant= brings its own epsilon, delta, ledger and population: leave them out."
             )
+        place = place_of(accountant.file)
         return AccountTerms(
-            accountant.limits, accountant.name, accountant.file, accountant.population, accountant
+            accountant.limits, accountant.name, accountant.population, place, accountant, accountant.file
         )
     if epsilon is None:
         raise BadType(
@@ -112,7 +123,8 @@ def _account(
     if population is not None or ledger is not None:
         check_population(population)
     file = None if ledger is None else os.fspath(ledger)
-    return AccountTerms(limits, rule, file, None if population is None else str(population))
+    own = None if population is None else str(population)
+    return AccountTerms(limits, rule, own, place_of(file), None, file)
 
 
 def _relation(neighbors: object) -> str:
@@ -121,11 +133,9 @@ def _relation(neighbors: object) -> str:
 
 def _warn_of_delta(delta: Fraction, people: int | None) -> None:
     if people and delta * people > Fraction(1, 10):
-        warnings.warn(
+        caution(
             f"delta={float(delta):g} is not far below 1/n = {1 / people:.3g}: publishing one random person's row in full "
             "would be (0, 1/n)-private. Choose a delta of a tenth of that at most, better a thousandth.",
-            PrivacyWarning,
-            stacklevel=5,
         )
 
 
@@ -235,11 +245,14 @@ def _refuse_same_people(session: Session, because: object) -> list[str]:
 
 def _refuse_twins(session: Session) -> None:
     """Two frames with the same columns in one population would be taken for each other's answers."""
-    for other in sessions.values():
-        if other.accountant == session.accountant and other.schema == session.schema and not other.closed:
-            raise SessionError(
-                "this budget has an open session of a frame with the same columns. Tell the two apart: open(..., version='...')."
-            )
+    for other in list(sessions.values()):
+        if other.accountant == session.accountant and other.schema == session.schema:
+            if other.root() is not None:
+                raise SessionError(
+                    "this budget has an open session of another frame with the same columns. Tell the two apart: "
+                    "open(..., version='...')."
+                )
+            other.close()  # its frame is gone: this is the data read once more
 
 
 def _declare(session: Session, because: object) -> None:

@@ -140,7 +140,7 @@ class Plan:
         return None if None in errors else max(errors)
 
     def _rows(self) -> list[tuple[str, str]]:
-        price = f"epsilon {self.epsilon:.6g}" + (f", delta {self.delta:.3g}" if self.delta else "")
+        price = f"epsilon {self.epsilon:.6g}" + (f", delta {self.delta:.3g} by itself" if self.delta else "")
         rows = [("question", self.question), ("price", price), ("neighbours", self.neighbors)]
         for part in self.parts:
             norm = "L2" if isinstance(part.noise, Gaussian) else "L1"

@@ -12,7 +12,7 @@ from dpframe import _validate
 from dpframe._budget import Budget
 from dpframe._errors import BadType, BadValue, BudgetError, did_you_mean
 from dpframe._plan import MECHANISMS, Plan
-from dpframe.accounting._base import Filter, Price
+from dpframe.accounting._base import Charge, Filter, Price
 
 
 class Payment(TypedDict, total=False):
@@ -63,6 +63,8 @@ def price_of(
     """The price that was asked for, what the wanted accuracy needs, or a share of the budget."""
     mechanism = _validate.choice(payment.get("mechanism", "auto"), "mechanism", MECHANISMS)
     epsilon, delta, within = (payment.get(word) for word in ("epsilon", "delta", "within"))
+    if within is None and payment.get("n") is not None:
+        raise BadValue("n= is a number of values for within=, and nothing else uses it.")
     if within is not None:
         if epsilon is not None or delta is not None:
             raise BadValue("within= finds the price itself: leave epsilon= and delta= out.")
@@ -75,7 +77,7 @@ def price_of(
         if not budget.rule.limits.delta:
             raise BudgetError("this session has delta=0, so it has no room for the Gaussian mechanism.")
         e = price.epsilon or budget.rule.limits.epsilon / budget.queries
-        price = budget.rule.gaussian_stated(e, budget.queries)
+        price = budget.rule.gaussian_stated(e, budget.queries, budget.state)
     return price._replace(mechanism=mechanism)
 
 
@@ -91,7 +93,7 @@ def _stated(budget: Budget, epsilon: object, delta: object, mechanism: str) -> P
         raise BadValue("mechanism='gaussian' needs delta > 0.")
     if d and not rule.limits.delta:
         raise BudgetError("this session has delta=0, so it has no room for a price with delta.")
-    return rule.stated(e, d) if d else Price(e)
+    return rule.stated(e, d, budget.state) if d else Price(e)
 
 
 def _known_n(n: object, people: int | None) -> float | None:
@@ -128,12 +130,15 @@ def _price_within(
             found.append(_least(target, n, gaussian, rule, plan_for))
     if not found:
         raise BudgetError("this session has delta=0, so it has no room for the Gaussian mechanism.")
-    return min(found, key=lambda price: _cost(rule, plan_for(price)))
+    return min(found, key=lambda price: _cost(budget, plan_for(price).charge))
 
 
-def _cost(rule: Filter, plan: Plan) -> float:
-    after = rule.after(rule.start(), plan.charge)
-    return math.inf if after is None else float(rule.spent(after))
+def _cost(budget: Budget, charge: Charge) -> tuple[bool, float]:
+    """What does not fit any more comes last; else what takes the smaller part of a whole budget."""
+    rule = budget.rule
+    fits = budget.state is not None and rule.after(budget.state, charge) is not None
+    alone = rule.after(rule.start(), charge)
+    return not fits, math.inf if alone is None else float(rule.spent(alone))
 
 
 def _least(
@@ -149,8 +154,9 @@ def _least(
         error = plan_for(price(x)).worst_error(n)
         if error is None:
             raise BadValue(
-                "within= needs to know how many values there are: give n=, a public number or a released count. "
-                "(A standard deviation and some others have no such error: ask for epsilon=.)"
+                "within= needs to know how many values there are: give n=, a public number or a released count."
+                if n is None
+                else "within= cannot tell the width of this answer's interval in advance: give epsilon=."
             )
         return error > target
 

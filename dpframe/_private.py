@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 import warnings
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from html import escape
 from typing import Any, NoReturn, overload
 
 import numpy as np
@@ -35,7 +36,7 @@ class PrivateFrame(Releases, Unprinted):
     Steps that look at one row at a time are free and return another PrivateFrame. Releases cost a price and
     return what pandas would, with noise. Anything else is refused, with what to write instead.
 
-    The budget is in memory and ends with the process.
+    Without a ledger file the budget is in memory and ends with the process.
     """
 
     def __init__(
@@ -86,6 +87,13 @@ class PrivateFrame(Releases, Unprinted):
                 "the frame that was opened is gone; this session goes on with its own copy of it."
             )
         return PrivateFrame._of(open_session(root, epsilon, delta, **terms))
+
+    @property
+    def _place(self) -> str:
+        account = self._session.accountant
+        if account.file is None:
+            return "in memory: the budget ends with the process"
+        return f"population {account.population!r} of the ledger {account.file!r}"
 
     @property
     def budget(self) -> Budget:
@@ -369,7 +377,7 @@ class PrivateFrame(Releases, Unprinted):
         rows = "" if self._where is None else f" where {self._where}"
         return (
             f"PrivateFrame of [{shown}{more}]{rows}\n{self.budget!r}\n"
-            f"{self._session.unit.neighbors}, one row one person; in memory: the budget ends with the process"
+            f"{self._session.unit.neighbors}, one row one person; {self._place}"
         )
 
     def _repr_html_(self) -> str:
@@ -381,7 +389,7 @@ class PrivateFrame(Releases, Unprinted):
         return (
             f"<div><b>PrivateFrame</b> ({self._session.unit.neighbors}, one row one person)"
             f"<table><tr><th>column</th><th>kind</th><th>bounds</th></tr>{rows}</table>{where}"
-            f"{self.budget._repr_html_()}<small>in memory: the budget ends with the process</small></div>"
+            f"{self.budget._repr_html_()}<small>{escape(self._place)}</small></div>"
         )
 
 

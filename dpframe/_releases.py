@@ -64,12 +64,14 @@ class Releases:
             raise BadValue("no columns are selected, so nothing is asked.")
         session = self._session
         session.check_alive()
-        asked = Asked(query, session.price(query, words), self._declared, words.get("name"))
+        price = session.price(query, words)
+        paid = "|".join(str(words.get(word)) for word in ("epsilon", "delta", "within", "n", "mechanism"))
+        asked = Asked(query, price, self._declared, paid, words.get("name"), bool(words.get("fresh")))
         if self._explaining:
             return session.plan(asked)
         if self._batch is not None:
             return self._batch.add(asked, finish)
-        return finish(session.ask([asked], bool(words.get("fresh")))[0])
+        return finish(session.ask([asked])[0])
 
     def _bounds(self, expr: Expr, name: Hashable, given: Any) -> Bounds:
         """The verb's own bounds, or those that follow from the declared ones."""

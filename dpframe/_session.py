@@ -9,9 +9,9 @@ import threading
 import weakref
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NoReturn
 from uuid import uuid4
 
 import pandas as pd
@@ -20,7 +20,7 @@ from dpframe import _identity
 from dpframe._budget import Budget
 from dpframe._errors import BadType, NoSession, SessionError
 from dpframe._expr import Column
-from dpframe._ledger import Accountant, Label, Names, key_of
+from dpframe._ledger import Accountant, Label, Names, keys_of
 from dpframe._plan import Plan, Planned, make_plan
 from dpframe._price import Payment, price_of
 from dpframe._query import Keys, Query, Unit, Word
@@ -46,14 +46,16 @@ class Terms:
     because: str | None = None
 
 
-class AccountTerms(NamedTuple):
-    """Which budget: one of its own, by its words, or one that is shared."""
+@dataclass(frozen=True, slots=True)
+class AccountTerms:
+    """Which budget: one of its own, by its words, or one that is shared. A file is the same by any of its names."""
 
     limits: Limits
     rule: str
-    file: str | None = None
     population: str | None = None
+    place: str | None = None
     shared: Accountant | None = None
+    file: str | None = field(default=None, compare=False)
 
     def open(self) -> Accountant:
         if self.shared is not None:
@@ -65,8 +67,11 @@ class AccountTerms(NamedTuple):
         """Whether this is the budget that an accountant keeps."""
         if self.shared is not None:
             return self.shared == accountant
-        places = [None if file is None else os.path.realpath(file) for file in (self.file, accountant.file)]
-        return self.population == accountant.population and places[0] == places[1]
+        return self.population == accountant.population and self.place == place_of(accountant.file)
+
+
+def place_of(file: str | None) -> str | None:
+    return None if file is None else os.path.realpath(file)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,8 +80,10 @@ class Asked:
 
     query: Query
     price: Price
-    names: tuple[Word, ...]
+    words: tuple[Word, ...]
+    paid: str = ""  # the words of its price, as they were typed
     name: str | None = None
+    fresh: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +103,7 @@ class Session:
         self.accountant = terms.account.open()
         self.name = _name_of(self.accountant)
         self.schema = (
-            f"{[(str(n), str(d)) for n, d in zip(frame.columns, frame.dtypes, strict=True)]}|{terms.version}"
+            f"{[(repr(n), str(d)) for n, d in zip(frame.columns, frame.dtypes, strict=True)]}|{terms.version}"
         )
         self.bounds: dict[int, tuple[float, float]] = dict(terms.bounds)
         self.keys: dict[int, Keys] = dict(terms.keys)
@@ -151,7 +158,7 @@ class Session:
 
     def _planned(self, asked: Asked) -> Planned:
         query = asked.query
-        words = self._declared(query, asked.names)
+        words = self._declared(query, asked.words)
         return make_plan(query, self.unit, asked.price, self._public_rows(query), words)
 
     def _public_rows(self, query: Query) -> int | None:
@@ -169,7 +176,7 @@ class Session:
         words += [by.word for by in query.by if by.token not in opened and by.expr.kind != "bool"]
         return tuple(words)
 
-    def ask(self, questions: Sequence[Asked], fresh: bool = False) -> list[Release]:
+    def ask(self, questions: Sequence[Asked], batch: bool = False) -> list[Release]:
         """The one door: plan, debit, read, add noise. In this order, and nothing else reads the data.
 
         Several questions are one debit: all of them or none. Formal guarantee: the sequence of all releases of an accountant
@@ -178,28 +185,21 @@ class Session:
         released then; whether it was depends on questions only.
         """
         with self._lock, self._alone():
-            labels = [self._label(one) for one in questions]
-            known = (
-                {}
-                if fresh
-                else {
-                    label: self._recall(label, one.query)
-                    for label, one in zip(labels, questions, strict=True)
-                }
-            )
-            new = {
-                label: one for label, one in zip(labels, questions, strict=True) if known.get(label) is None
-            }
-            if new:
-                known.update(self._release(new))
-            found = [known[label] for label in labels]
-            return [release for release in found if release is not None]
+            labels = [self._label(one, i) for i, one in enumerate(questions)]
+            asked = dict(zip(labels, questions, strict=True))
+            known = {label: self._recall(label, one) for label, one in asked.items()}
+            new = {label: one for label, one in asked.items() if known[label] is None}
+            if new and not batch and self.accountant.batches:
+                raise SessionError(
+                    "accountant='pld' guards one batch that is declared in advance: with p.plan_ahead() as batch: ..."
+                )
+            released = self._release(new) if new else {}
+            return [known[label] or released[label] for label in labels]
 
     def _release(self, new: dict[Label, Asked]) -> dict[Label, Release]:
-        made = {label: self._planned(asked) for label, asked in new.items()}
-        self.accountant.debit([planned.plan for planned in made.values()], self._names_of(new))
-        for asked in new.values():
-            self.accountant.declare(self._declared(asked.query, asked.names))
+        made = {label: self._planned(one) for label, one in new.items()}
+        words = [word for one in new.values() for word in self._declared(one.query, one.words)]
+        self.accountant.debit([planned.plan for planned in made.values()], words, self._names_of(new))
         released = {}
         for label, (plan, statistics) in made.items():
             # ---------------------------------------------------------------------- the door: from here data is read
@@ -219,26 +219,32 @@ class Session:
         named = [label.name for label in new if label.name is not None]
         return ", ".join(named) if named else None
 
-    def _label(self, one: Asked) -> Label:
+    def _label(self, one: Asked, place: int) -> Label:
         """Who asks what: the population, the columns, the declared version; never the data."""
         rows, unit = self._public_rows(one.query), self.unit
         question = f"{_question(one.query)}|{unit.neighbors}|{rows}|{self.schema}"
         digest = hashlib.blake2b(question.encode(), digest_size=24).hexdigest()
-        return Label(digest, f"{digest}|{'|'.join(map(str, one.price))}", one.name, self.terms.version)
+        key, paid = f"{digest}|{'|'.join(map(str, one.price))}", f"{digest}|{one.paid}|{self.terms.queries}"
+        return Label(digest, key, paid, one.name, self.terms.version, place if one.fresh else None)
 
-    def _recall(self, label: Label, query: Query) -> Release | None:
-        known = self._answers.get(key_of(label, self._names))
+    def _recall(self, label: Label, one: Asked) -> Release | None:
+        if one.fresh:
+            return None
+        known = next((self._answers[k] for k in keys_of(label, self._names) if k in self._answers), None)
         if known is not None:
-            return known[1] if known[0] == query else None
+            if known[0] != one.query:
+                return None
+            self._keep(label, *known)
+            return known[1]
         recorded = self.accountant.recall(label)
         if recorded is None:
             return None
         release = Release(*recorded)
-        self._keep(label, query, release)
+        self._keep(label, one.query, release)
         return release
 
     def _keep(self, label: Label, query: Query, release: Release) -> None:
-        self._answers[label.key] = query, release
+        self._answers[label.key] = self._answers[label.paid] = query, release
         if label.name is not None:
             self._names[label.version, label.name] = label.question, label.key
 
@@ -265,7 +271,8 @@ class Session:
             )
 
     def close(self) -> None:
-        """Give up what is left of the budget and let go of the data."""
+        """End the session and let go of the data. What is left of its own budget is given up; a shared one, or one in a
+        file, goes on."""
         with self._lock:
             self.closed = True
             if sessions.pop(self.name, None) is not None:
@@ -292,7 +299,6 @@ def _name_of(accountant: Accountant) -> str:
 # Sessions live here, because an accessor is built anew at every access and attrs are copied.
 sessions: dict[str, Session] = {}
 closed: list[Session] = []  # without their data
-_opening = threading.RLock()
 
 
 def find(attrs: Mapping[Hashable, Any]) -> Session | None:
@@ -320,9 +326,9 @@ def find(attrs: Mapping[Hashable, Any]) -> Session | None:
 def same_place(attrs: Mapping[Hashable, Any], account: AccountTerms) -> bool:
     """Whether the session that a frame names had this ledger and population, in whatever process."""
     place = elsewhere(attrs)
-    if place is None or account.file is None:
+    if place is None or account.place is None:
         return False
-    return os.path.realpath(place[0]) == os.path.realpath(account.file) and place[1] == account.population
+    return place_of(place[0]) == account.place and place[1] == account.population
 
 
 def elsewhere(attrs: Mapping[Hashable, Any]) -> tuple[str, str] | None:

@@ -18,11 +18,10 @@ from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction
 
-from scipy import special
-
 from dpframe import _validate
 from dpframe._errors import BadType, BadValue
-from dpframe.accounting import _gaussian
+from dpframe.accounting import ACCOUNTANTS, Loss, _gaussian, make_filter
+from dpframe.accounting._base import Charge, Limits, halved
 
 __all__ = [
     "exponential_within",
@@ -33,6 +32,7 @@ __all__ = [
     "laplace_scale",
     "laplace_within",
     "mean_n",
+    "queries",
     "randomized_response_n",
     "sgd_n",
 ]
@@ -41,8 +41,6 @@ Real = float | Fraction | Decimal
 
 _SLACK = 2e-8  # covers the relative error of the Gaussian curve, 1e-8 at worst, and what surrounds it
 _UP = 1 + 1e-12  # covers a handful of correctly rounded operations a thousand times over
-# The expansion for small mu is exact to mu**2/8, the difference of two tails to 1e-16/mu.
-_SMALL_MU = 1e-5
 # Beyond it the curve's exponents lose the digits that the slack covers; epsilon is above 10**9 there.
 _LARGE_MU = 1e5
 _MOST = 2**53
@@ -119,19 +117,47 @@ def gaussian_delta(sigma: Real, epsilon: Real, *, sensitivity: Real = 1) -> floa
 
 
 def _curve(mu: float, t: float) -> float:
-    """An upper bound on the delta of N(mu, 1) against N(0, 1) at t >= 0, tight to 4e-8 (3e-2 for t over 700).
+    """An upper bound on the delta of N(mu, 1) against N(0, 1) at t >= 0, tight to 4e-8 (3e-2 for t over 700)."""
+    return _gaussian.delta_at(mu, t) * (1 + _SLACK)
 
-    The derivative in mu is the density at t/mu - mu/2, that is phi(t/mu) e**(t/2) e**(-mu**2/8). For small mu
-    the last factor is 1, and the rest integrates to e**(t/2) mu (phi(x) - x Phi(-x)) with x = t/mu: no
-    difference of two tails that are nearly equal.
+
+# Budgets ----------------------------------------------------------------------------------------------------
+
+
+def queries(
+    epsilon: Real, each: Loss, *, delta: Real = 0, accountant: str | None = None, reserve: Real | None = None
+) -> int:
+    """How many releases of one kind a budget allows, one after the other: `dpframe.accounting` has the kinds.
+
+    By the rule of ``accountant`` and with the ``reserve`` (the part of delta kept for outright failures) that a session would
+    have where none is named. ``"pld"`` counts a batch that is declared in advance.
+
+    >>> from dpframe.accounting import PureDP
+    >>> [queries(1, PureDP(0.02), **words) for words in ({}, {"delta": 1e-6}, {"delta": 1e-6, "reserve": 0})]
+    [50, 129, 138]
     """
-    if mu > _SMALL_MU:
-        return float(_gaussian.delta(mu, t)) * (1 + _SLACK)
-    x = t / mu
-    if x > 45:  # exp(-x * x / 2) is 0
-        return 0.0
-    loss = 1 / math.sqrt(2 * math.pi) - x * float(special.erfcx(x / math.sqrt(2))) / 2
-    return mu * math.exp(t / 2 - x * x / 2) * loss * (1 + _SLACK)
+    if not isinstance(each, Loss):
+        raise BadType(
+            f"each= must be a loss such as dpframe.accounting.Laplace(0.1), not {type(each).__name__}."
+        )
+    e, d = _validate.epsilon(epsilon), _validate.delta(delta)
+    if accountant is not None and not isinstance(accountant, str):
+        raise BadType("accountant= must be the name of one, such as 'tight'.")
+    name = _validate.choice(accountant or ("tight" if d else "pure"), "accountant", ACCOUNTANTS)
+    rule = make_filter(
+        name, Limits(e, d, halved(name, d) if reserve is None else _validate.delta(reserve, "reserve"))
+    )
+
+    def fit(k: int) -> bool:
+        return rule.after(rule.start(), Charge(((each, k),), rule.delta_limit)) is not None
+
+    low, high = 0, 1
+    while high < 2**40 and fit(high):
+        low, high = high, 2 * high
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if fit(middle) else (low, middle)
+    return low
 
 
 # Laplace noise and selection --------------------------------------------------------------------------------

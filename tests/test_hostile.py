@@ -50,10 +50,10 @@ def test_a_question_within_a_question_is_refused_and_costs_nothing() -> None:
 
     ledger, debit = p._session.accountant, p._session.accountant.debit
 
-    def interrupted(plans: Any, name: Any) -> None:  # as a finaliser would between two lines
+    def interrupted(*debited: Any) -> None:  # as a finaliser would between two lines
         gc.callbacks.append(ask)
         gc.collect()
-        debit(plans, name)
+        debit(*debited)
 
     ledger.debit = interrupted
     p.count(epsilon=0.9)

@@ -42,7 +42,17 @@ def test_ledger_has_a_row_a_debit(df):
     p.count(epsilon=0.25)
     p.query("age > 30").mean("cost", epsilon=0.5)
     ledger = df.dp.ledger
-    assert list(ledger) == ["when", "question", "mechanism", "scale", "epsilon", "delta", "declared", "name"]
+    assert list(ledger) == [
+        "when",
+        "question",
+        "mechanism",
+        "scale",
+        "epsilon",
+        "delta",
+        "spent",
+        "declared",
+        "name",
+    ]
     assert ledger["epsilon"].tolist() == [0.25, 0.5]
     assert ledger["scale"].tolist()[0] == 4
     assert ledger["question"].tolist() == ["size()", "mean(cost, bounds=(0, 1000)) where age > 30"]
@@ -91,6 +101,7 @@ def test_ledger_knows_no_way_back():
     """Debits are made and read; nothing refunds, removes or redefines one."""
     public = {name for name in vars(Accountant) if not name.startswith("_")}
     reads = {
+        "batches",
         "budget",
         "declarations",
         "file",

@@ -43,8 +43,9 @@ def run(path: Path, folder: Path) -> Any:
     return notebook
 
 
-def test_there_are_the_two_notebooks() -> None:
-    assert [n.name for n in NOTEBOOKS] == ["01-quickstart.ipynb", "02-replacing-groupby.ipynb"]
+def test_there_are_the_three_notebooks() -> None:
+    names = ["01-quickstart.ipynb", "02-replacing-groupby.ipynb", "03-composition.ipynb"]
+    assert [n.name for n in NOTEBOOKS] == names
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda p: p.name)

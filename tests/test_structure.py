@@ -30,7 +30,7 @@ LINES = 430
 LAYERS = """
 _errors _identity _rewrite accounting._discrete accounting._gaussian mechanisms._exp_log mechanisms._quantiles datasets
 _validate _refusals _expr._kinds _expr._ranges mechanisms._sampling accounting._residue
-_expr._parts _expr._base mechanisms.laplace mechanisms.gaussian mechanisms.noisy_max accounting.residue calibrate _store
+_expr._parts _expr._base mechanisms.laplace mechanisms.gaussian mechanisms.noisy_max accounting.residue _store
 accounting._loss
 accounting._normal
 accounting.loss
@@ -39,7 +39,7 @@ _expr._build accounting._pld_ranges accounting.pure accounting.advanced accounti
 _expr accounting.rdp accounting.pld
 _query accounting.planned
 accounting
-_parse engines._columns _sketch
+_parse engines._columns _sketch calibrate
 _stats engines._block
 engines._parts engines._conditions engines._buckets
 engines._evaluate

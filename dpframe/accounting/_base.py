@@ -28,6 +28,11 @@ class Limits(NamedTuple):
         return self.delta - self.reserve
 
 
+def halved(rule: str, delta: Fraction) -> Fraction:
+    """The reserve where nobody named one: half. What adds up (epsilon, delta) pairs, or composes a fixed list, needs none."""
+    return Fraction(0) if rule in ("pure", "pld") else delta / 2
+
+
 class Charge(NamedTuple):
     """A debit as the accountants see it. ``delta``: at which a Gaussian is stated where (epsilon, delta) pairs add up."""
 
@@ -81,6 +86,7 @@ class Filter(ABC):
     """A rule with its budget. States are values: a refused debit leaves the old one as it was."""
 
     name: ClassVar[str]
+    batches: ClassVar[bool] = False  # guards one list that was fixed in advance, and nothing else
 
     def __init__(self, limits: Limits):
         self.limits = limits
@@ -106,16 +112,16 @@ class Filter(ABC):
         """What a pure mechanism of this epsilon costs, and what else may be had for as much."""
 
     @abstractmethod
-    def stated(self, epsilon: Fraction, delta: Fraction) -> Price:
-        """The price of an (epsilon, delta) guarantee."""
+    def stated(self, epsilon: Fraction, delta: Fraction, state: Any) -> Price:
+        """The price of a Gaussian with this (epsilon, delta) guarantee, and what pure mechanism costs no more."""
 
     @abstractmethod
     def gaussian(self, amount: Fraction, queries: int) -> Price | None:
         """A price for Gaussians that grows with ``amount``; None if this budget has none."""
 
-    def gaussian_stated(self, epsilon: Fraction, queries: int) -> Price:
+    def gaussian_stated(self, epsilon: Fraction, queries: int, state: Any) -> Price:
         """A Gaussian for an epsilon that buys none by itself: stated at the delta of the conversion."""
-        return self.stated(epsilon, self.limits.conversion)
+        return self.stated(epsilon, self.limits.conversion, state)
 
     def warning(self, before: Any, after: Any) -> str | None:
         """What the owner should know before a debit is made."""

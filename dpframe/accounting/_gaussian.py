@@ -106,7 +106,7 @@ def epsilon_for(mu: float, delta: float) -> float:
     """
     if mu <= 0:
         return 0.0
-    if delta <= 0:
+    if delta <= 0 or mu == math.inf:
         return math.inf
     target = delta * (1 - _SLACK)
     if delta_at(mu, 0.0) <= target:

@@ -180,10 +180,9 @@ def _renyi_sampled(q: float, sigma: float, order: int) -> float:
     logs = logs + (order - k) * (math.log1p(-q) if q < 1 else -1e300) * (k < order) + k * math.log(q)
     # The terms for k = 0 and 1 add up to 1 less the others' weights; log1p of the excess keeps small values.
     rest = k >= 2
+    grown = (k[rest] ** 2 - k[rest]) / (2 * sigma**2)
     with np.errstate(over="ignore"):
-        excess = np.exp(
-            logs[rest] + np.log(np.expm1(np.minimum((k[rest] ** 2 - k[rest]) / (2 * sigma**2), 690)))
-        )
+        excess = np.exp(logs[rest] + grown + np.log(-np.expm1(-grown)))
     exponents = logs + (k * k - k) / (2 * sigma**2)
     if float(exponents.max()) > 600:
         top = float(exponents.max())

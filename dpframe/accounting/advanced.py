@@ -83,18 +83,18 @@ class _Advanced(Filter):
 
     def share(self, queries: int, state: Sums) -> Price:
         e = Fraction(self._largest(queries))
-        return self.stated(e, self.limits.reserve / queries) if self.limits.reserve else Price(e)
+        return stated_gaussian(e, self.limits.reserve / queries) if self.limits.reserve else Price(e)
 
     def worth(self, epsilon: Fraction, state: Sums) -> Price:
         return Price(epsilon)
 
     def gaussian(self, amount: Fraction, queries: int) -> Price | None:
-        return self.stated(amount, self.limits.reserve / queries) if self.limits.reserve else None
+        return stated_gaussian(amount, self.limits.reserve / queries) if self.limits.reserve else None
 
-    def gaussian_stated(self, epsilon: Fraction, queries: int) -> Price:
-        return self.stated(epsilon, self.limits.reserve / queries)
+    def gaussian_stated(self, epsilon: Fraction, queries: int, state: Sums) -> Price:
+        return stated_gaussian(epsilon, self.limits.reserve / queries)
 
-    def stated(self, epsilon: Fraction, delta: Fraction) -> Price:
+    def stated(self, epsilon: Fraction, delta: Fraction, state: Sums) -> Price:
         return stated_gaussian(epsilon, delta)
 
     @classmethod

@@ -45,6 +45,12 @@ def mu_share(mu_squared: Fraction, delta: Fraction) -> Price:
     return Price(pure_for_mu(mu_squared), mu_squared, None, delta)
 
 
+def mu_stated(epsilon: Fraction, delta: Fraction) -> Price:
+    """The Gaussian of this guarantee, or a pure mechanism that it dominates."""
+    mu_squared = stated_gaussian(epsilon, delta).mu_squared
+    return Price(epsilon) if mu_squared is None else mu_share(mu_squared, delta)
+
+
 class State(NamedTuple):
     mu_squared: Fraction
     failures: Fraction
@@ -83,8 +89,8 @@ class Gdp(Filter):
     def gaussian(self, amount: Fraction, queries: int) -> Price | None:
         return Price(None, amount, None, self.limits.conversion)
 
-    def stated(self, epsilon: Fraction, delta: Fraction) -> Price:
-        return stated_gaussian(epsilon, delta)
+    def stated(self, epsilon: Fraction, delta: Fraction, state: State) -> Price:
+        return mu_stated(epsilon, delta)
 
     @staticmethod
     def report(events: Events, delta: Fraction) -> float:
@@ -161,8 +167,8 @@ class Tight(Filter):
             "epsilons. From here on that sum is all that guards the budget: no Gaussian noise, and k questions cost k times one."
         )
 
-    def stated(self, epsilon: Fraction, delta: Fraction) -> Price:
-        return stated_gaussian(epsilon, delta)
+    def stated(self, epsilon: Fraction, delta: Fraction, state: Either) -> Price:
+        return mu_stated(epsilon, delta) if state.mu_squared is not None else Price(epsilon)
 
     @staticmethod
     def report(events: Events, delta: Fraction) -> float:

@@ -11,28 +11,34 @@ from fractions import Fraction
 from typing import ClassVar
 
 from dpframe.accounting import pld
-from dpframe.accounting._base import Charge, Filter, Price, stated_gaussian
-from dpframe.accounting.gdp import Gdp, mu_share
+from dpframe.accounting._base import Charge, Filter, Price
+from dpframe.accounting.gdp import Gdp, mu_share, mu_stated
 from dpframe.accounting.loss import Events
+
+_USED = Fraction(1, 2**1074)
 
 
 class Planned(Filter):
-    """Admits one batch, if its composed curve keeps the budget. The state is the epsilon of the batch, or 0."""
+    """Admits one batch, if its composed curve keeps the budget. The state is the epsilon of the batch, or 0 before it."""
 
     name: ClassVar[str] = "pld"
+    batches: ClassVar[bool] = True
 
     def start(self) -> Fraction:
         return Fraction(0)
 
     def after(self, state: Fraction, charge: Charge) -> Fraction | None:
         found = math.inf if state else self.report(charge.losses, self.limits.delta)
-        return Fraction(found) if found <= self.limits.epsilon else None
+        # Never 0: a batch whose epsilon is 0 at this delta has used the delta, and a second one would use it again.
+        return max(Fraction(found), _USED) if found <= self.limits.epsilon else None
 
     def spent(self, state: Fraction) -> Fraction:
         return Fraction(1) if state else Fraction(0)
 
     def share(self, queries: int, state: Fraction) -> Price:
-        return mu_share(Gdp(self.limits).limit / queries, self.limits.conversion)
+        # The numerics of the curve round up by a few parts in a million; the shares leave room for that.
+        whole = Gdp(self.limits).limit * Fraction(9999, 10000)
+        return mu_share(whole / queries, self.limits.conversion)
 
     def worth(self, epsilon: Fraction, state: Fraction) -> Price:
         return Gdp(self.limits).worth(epsilon, Gdp(self.limits).start())
@@ -40,12 +46,13 @@ class Planned(Filter):
     def gaussian(self, amount: Fraction, queries: int) -> Price | None:
         return Price(None, amount, None, self.limits.conversion)
 
-    def stated(self, epsilon: Fraction, delta: Fraction) -> Price:
-        return stated_gaussian(epsilon, delta)
+    def stated(self, epsilon: Fraction, delta: Fraction, state: Fraction) -> Price:
+        return mu_stated(epsilon, delta)
 
     @staticmethod
     def report(events: Events, delta: Fraction) -> float:
-        return pld.epsilon(events, float(delta) * (1 - 1e-12))
+        # Both hold for a fixed list. The closed form has no grid, so that default shares fill the budget.
+        return min(pld.epsilon(events, float(delta) * (1 - 1e-12)), Gdp.report(events, delta))
 
     def delta_spent(self, state: Fraction) -> Fraction:
         return Fraction(0)  # the curve of the batch has its failures in it

@@ -52,18 +52,18 @@ class Pure(Filter):
 
     def share(self, queries: int, state: Sums) -> Price:
         e, d = self.limits.epsilon / queries, self.limits.delta / queries
-        return self.stated(e, d) if d else Price(e)
+        return stated_gaussian(e, d) if d else Price(e)
 
     def worth(self, epsilon: Fraction, state: Sums) -> Price:
         return Price(epsilon)
 
     def gaussian(self, amount: Fraction, queries: int) -> Price | None:
-        return self.stated(amount, self.limits.delta / queries) if self.limits.delta else None
+        return stated_gaussian(amount, self.limits.delta / queries) if self.limits.delta else None
 
-    def gaussian_stated(self, epsilon: Fraction, queries: int) -> Price:
-        return self.stated(epsilon, self.limits.delta / queries)
+    def gaussian_stated(self, epsilon: Fraction, queries: int, state: Sums) -> Price:
+        return stated_gaussian(epsilon, self.limits.delta / queries)
 
-    def stated(self, epsilon: Fraction, delta: Fraction) -> Price:
+    def stated(self, epsilon: Fraction, delta: Fraction, state: Sums) -> Price:
         return stated_gaussian(epsilon, delta)
 
     @staticmethod

@@ -15,7 +15,7 @@ from typing import ClassVar, Final, NamedTuple
 import numpy as np
 
 from dpframe.accounting._base import Charge, Filter, Price, failures
-from dpframe.accounting.loss import Events, Floats
+from dpframe.accounting.loss import Events, Floats, PureDP
 from dpframe.accounting.zcdp import root_below, zcdp_rho
 
 _UP = 1 + 1e-12
@@ -86,13 +86,17 @@ class Rdp(Filter):
         return Price(root_below(2 * rho), None, rho, self.limits.conversion)
 
     def worth(self, epsilon: Fraction, state: State) -> Price:
-        return Price(epsilon, None, epsilon**2 / 2, self.limits.conversion)
+        order = np.array([self.order])
+        of_response = Fraction(float(PureDP(epsilon).renyi(order)[0]))
+        rho = min(epsilon**2 / 2, of_response / Fraction(self.order))
+        return Price(epsilon, None, rho * (1 - Fraction(1, 10**11)), self.limits.conversion)
 
     def gaussian(self, amount: Fraction, queries: int) -> Price | None:
         return Price(None, None, amount, self.limits.conversion)
 
-    def stated(self, epsilon: Fraction, delta: Fraction) -> Price:
-        return Price(epsilon, None, zcdp_rho(epsilon, delta), delta)
+    def stated(self, epsilon: Fraction, delta: Fraction, state: State) -> Price:
+        rho = zcdp_rho(epsilon, delta)
+        return Price(root_below(2 * rho), None, rho, delta)
 
     @staticmethod
     def report(events: Events, delta: Fraction) -> float:

@@ -124,8 +124,9 @@ class Zcdp(Filter):
     def gaussian(self, amount: Fraction, queries: int) -> Price | None:
         return Price(None, None, amount, self.limits.conversion)
 
-    def stated(self, epsilon: Fraction, delta: Fraction) -> Price:
-        return Price(epsilon, None, zcdp_rho(epsilon, delta), delta)
+    def stated(self, epsilon: Fraction, delta: Fraction, state: State) -> Price:
+        rho = zcdp_rho(epsilon, delta)
+        return Price(root_below(2 * rho), None, rho, delta)
 
     @staticmethod
     def report(events: Events, delta: Fraction) -> float:

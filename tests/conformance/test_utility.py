@@ -16,9 +16,10 @@ import pytest
 
 from dpframe._aggregates import AGGREGATES, Measured
 from dpframe._expr import Column
-from dpframe._plan import Price, make_plan
+from dpframe._plan import make_plan
 from dpframe._query import KeyBy, Output, Query, Unit, keys_for
 from dpframe._validate import Bounds
+from dpframe.accounting._base import Price, stated_gaussian
 from dpframe.engines.pandas import PandasEngine
 from dpframe.mechanisms.laplace import Laplace
 
@@ -48,7 +49,7 @@ def rmse_of_mean(frame: pd.DataFrame, unit: Unit, epsilon: F, grouped: bool) -> 
     x = leaf(frame, "x")
     by = (KeyBy(leaf(frame, "g"), keys_for([0, 1], leaf(frame, "g"), "g")),) if grouped else ()
     query = Query((Output("x", "mean", x, BOUNDS),), None, by)
-    plan, (statistic,) = make_plan(query, unit, Price(epsilon, F(0), "laplace"))
+    plan, (statistic,) = make_plan(query, unit, Price(epsilon, mechanism="laplace"))
     exact = statistic.integers(PandasEngine(frame).reduce(query, set(statistic.primitives)))
     raw = plan.parts[0].noise.release(np.repeat(exact[:, [0]], DRAWS, axis=1))
     answers = AGGREGATES["mean"].value(Measured(plan.cells[0], plan.parts[0].noise, raw))
@@ -96,7 +97,7 @@ def questions(k: int, mechanism: str, epsilon: F) -> Any:
     frame = people(0.5)
     flag = Column.of(0, "x", np.dtype(bool))
     outputs = tuple(Output(i, "true", flag) for i in range(k))
-    price = Price(epsilon, F(0) if mechanism == "laplace" else F(1, 10**6), mechanism)
+    price = stated_gaussian(epsilon, F(1, 10**6))._replace(mechanism=mechanism)
     plan, (statistic,) = make_plan(Query(outputs), UNITS["add-remove"], price)
     frame = pd.DataFrame({"x": frame["x"] > 0})
     exact = statistic.integers(PandasEngine(frame).reduce(Query(outputs), set(statistic.primitives)))

@@ -18,9 +18,10 @@ from scipy import stats
 
 from dpframe._aggregates import AGGREGATES, Measured
 from dpframe._expr import Column
-from dpframe._plan import Planned, Price, make_plan
+from dpframe._plan import Planned, make_plan
 from dpframe._query import KeyBy, Output, Query, Unit, keys_for
 from dpframe._validate import Bounds
+from dpframe.accounting._base import Price, stated_gaussian
 from dpframe.engines.pandas import PandasEngine
 from dpframe.mechanisms.gaussian import Gaussian
 from dpframe.mechanisms.laplace import Laplace
@@ -219,7 +220,7 @@ EPSILONS = [F(1, 10), F(1), F(5)]
 
 
 def price_of(mechanism: str, epsilon: F) -> Price:
-    return Price(epsilon, DELTA if mechanism == "gaussian" else F(0), mechanism)
+    return stated_gaussian(epsilon, DELTA)._replace(mechanism=mechanism)
 
 
 # Coverage ------------------------------------------------------------------------------------------------------
