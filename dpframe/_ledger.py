@@ -12,7 +12,7 @@ import os
 import threading
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NoReturn
 from uuid import uuid4
 
 import pandas as pd
@@ -22,10 +22,10 @@ from dpframe._budget import Budget
 from dpframe._errors import BadType, BadValue, BudgetExceeded, DPError, LedgerError, SessionError, caution
 from dpframe._plan import Plan, receipt_text, unpack
 from dpframe._query import Unit
+from dpframe._records import Declared, Label, Names, charge_for, charge_of, keys_of
 from dpframe._store import Entry, MemoryStore, Store, open_store
 from dpframe.accounting import ACCOUNTANTS, make_filter
 from dpframe.accounting._base import Charge, Limits, halved
-from dpframe.accounting.loss import Events, loss_from_json
 
 DEBITS = ["when", "question", "mechanism", "scale", "epsilon", "delta", "spent", "declared", "name"]
 
@@ -356,37 +356,6 @@ class Accountant:
         return self.budget._repr_html_()
 
 
-Declared = tuple[str, str, str]  # what, value, where
-
-
-class Label(NamedTuple):
-    """What makes two questions the same: ``question`` is the question itself, ``key`` has its price as well, and ``paid`` the
-    words of its price: what a share of the budget buys can change, and a repeated line stays free all the same."""
-
-    question: str
-    key: str
-    paid: str
-    name: str | None
-    version: str | None
-    place: int | None = None  # of a fresh question in its batch, which is not to be taken for an equal one
-
-
-Names = dict[tuple[str | None, str], tuple[str, str]]  # from version and name to question and key
-
-
-def keys_of(label: Label, names: Names) -> tuple[str, ...]:
-    """The keys under which to look; a name must belong to the same question."""
-    if label.name is None or (label.version, label.name) not in names:
-        return label.key, label.paid
-    question, key = names[label.version, label.name]
-    if question != label.question:
-        raise BadValue(
-            f"name={label.name!r} was given to another question, or its data had another public number of rows. Choose "
-            "another name, or say that the data is newer: open(..., version='...')."
-        )
-    return (key,)
-
-
 _memory = MemoryStore()  # the named populations of a process that have no file
 
 
@@ -396,9 +365,15 @@ def limits_of(epsilon: object, delta: object, accountant: object, reserve: objec
     if not d and name not in ("pure", "tight"):
         raise BadValue(f"accountant={name!r} converts its losses with delta, so it needs delta > 0.")
     kept = halved(name, d) if reserve is None else _validate.delta(reserve, "reserve")
-    if kept >= d and d:
+    if kept and kept >= d:
         raise BadValue(f"reserve must be below delta={delta}: the rest of delta converts losses.")
-    return Limits(e, d, kept)
+    limits = Limits(e, d, kept)
+    rule = make_filter(name, limits)
+    if not rule.share(1, rule.start()).epsilon:
+        raise BadValue(
+            f"epsilon={epsilon} with delta={delta} is too small for accountant={name!r}: nothing would fit."
+        )
+    return limits
 
 
 def _named(population: object, ledger: object) -> str:
@@ -413,17 +388,6 @@ def check_population(population: object) -> str:
     if not isinstance(population, str) or not population.strip():
         raise BadType("population= must be a name such as 'patients-2026', and a ledger file needs one.")
     return population
-
-
-def charge_for(plans: Sequence[Plan]) -> Charge:
-    losses: Events = tuple(event for plan in plans for event in plan.charge.losses)
-    return Charge(losses, sum((plan.charge.delta for plan in plans), Fraction(0)))
-
-
-def charge_of(body: dict[str, Any]) -> Charge:
-    """The charge of a debit's record: what `charge_for` made of its plans."""
-    losses = tuple((loss_from_json(plan["loss"]), 1) for plan in body["plans"])
-    return Charge(losses, sum((Fraction(plan["stated_at"]) for plan in body["plans"]), Fraction(0)))
 
 
 def _json(entry: Entry) -> Any:

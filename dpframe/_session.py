@@ -20,10 +20,11 @@ from dpframe import _identity
 from dpframe._budget import Budget
 from dpframe._errors import BadType, NoSession, SessionError
 from dpframe._expr import Column
-from dpframe._ledger import Accountant, Label, Names, keys_of
+from dpframe._ledger import Accountant
 from dpframe._plan import Plan, Planned, make_plan
 from dpframe._price import Payment, price_of
 from dpframe._query import Keys, Query, Unit, Word
+from dpframe._records import Label, Names, keys_of
 from dpframe._validate import Bounds
 from dpframe.accounting._base import Limits, Price
 from dpframe.engines.pandas import PandasEngine

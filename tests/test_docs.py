@@ -124,7 +124,7 @@ REFERENCE = ROOT / "docs" / "reference.md"
 
 def public_methods(kind: type) -> set[str]:
     """What a user can reach: methods, properties and fields of dpframe's own, without an underscore."""
-    names = {f.name for f in fields(kind)} if is_dataclass(kind) else set()
+    names = {f.name for f in fields(kind) if f.name[0] != "_"} if is_dataclass(kind) else set()
     for base in kind.__mro__:
         if base.__module__.split(".")[0] == "dpframe":
             names |= {n for n in vars(base) if not n.startswith("_")}

@@ -46,7 +46,8 @@ engines._evaluate
 _aggregates engines.pandas
 _arrange
 _plan _budget
-_price _ledger _column
+_price _records _column
+_ledger
 _session
 _opening
 _release _batch

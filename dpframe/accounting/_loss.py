@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
@@ -22,7 +23,9 @@ from dpframe import _validate
 from dpframe._errors import BadValue
 from dpframe.accounting import _gaussian, residue
 
+_RANGE = Fraction(1, 2**400), Fraction(2**400)
 Floats = NDArray[np.float64]
+Number = int | float | Decimal | Fraction  # what users write; kept as a Fraction
 UP = 1 + 1e-12  # covers the few roundings of each formula below
 
 
@@ -153,6 +156,10 @@ def number(value: object, name: str) -> Fraction:
     exact = _validate.exact(value, name)
     if exact <= 0:
         raise BadValue(f"{name} must be positive, not {value}.")
+    if not _RANGE[0] <= exact <= _RANGE[1]:
+        raise BadValue(
+            f"{name}={value} is outside 2**-400 to 2**400, where doubles can hold what follows from it."
+        )
     return exact
 
 
@@ -162,6 +169,10 @@ class PureDP(Loss):
 
     epsilon: Fraction
     kind: ClassVar[str] = "pure_dp"
+
+    if TYPE_CHECKING:
+
+        def __init__(self, epsilon: Number) -> None: ...
 
     def __post_init__(self) -> None:
         assign(self, epsilon=number(self.epsilon, "epsilon"))
@@ -176,6 +187,10 @@ class Laplace(Loss):
 
     epsilon: Fraction
     kind: ClassVar[str] = "laplace"
+
+    if TYPE_CHECKING:
+
+        def __init__(self, epsilon: Number) -> None: ...
 
     def __post_init__(self) -> None:
         assign(self, epsilon=number(self.epsilon, "epsilon"))
@@ -227,6 +242,10 @@ class DiscreteLaplace(Loss):
     a: Fraction
     sensitivity: int = 1
     kind: ClassVar[str] = "discrete_laplace"
+
+    if TYPE_CHECKING:
+
+        def __init__(self, a: Number, sensitivity: int = 1) -> None: ...
 
     def __post_init__(self) -> None:
         assign(
@@ -282,6 +301,10 @@ class Exponential(Loss):
     epsilon: Fraction
     kind: ClassVar[str] = "exponential"
 
+    if TYPE_CHECKING:
+
+        def __init__(self, epsilon: Number) -> None: ...
+
     def __post_init__(self) -> None:
         assign(self, epsilon=number(self.epsilon, "epsilon"))
 
@@ -322,6 +345,10 @@ class ApproxDP(Loss):
     epsilon: Fraction
     delta: Fraction
     kind: ClassVar[str] = "approx_dp"
+
+    if TYPE_CHECKING:
+
+        def __init__(self, epsilon: Number, delta: Number) -> None: ...
 
     def __post_init__(self) -> None:
         d = _validate.delta(self.delta)

@@ -7,14 +7,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from scipy import special
 
 from dpframe._errors import BadValue
 from dpframe.accounting import _discrete, _gaussian
-from dpframe.accounting._loss import UP, Curve, Floats, Loss, assign, number
+from dpframe.accounting._loss import UP, Curve, Floats, Loss, Number, assign, number
 
 
 class _Normal(Loss):
@@ -55,6 +55,10 @@ class Gaussian(_Normal):
     sigma: Fraction
     sensitivity: Fraction = Fraction(1)
     kind: ClassVar[str] = "gaussian"
+
+    if TYPE_CHECKING:
+
+        def __init__(self, sigma: Number, sensitivity: Number = 1) -> None: ...
 
     def __post_init__(self) -> None:
         assign(self, sigma=number(self.sigma, "sigma"), sensitivity=number(self.sensitivity, "sensitivity"))
@@ -129,6 +133,10 @@ class PoissonGaussian(_Normal):
     q: Fraction
     sigma: Fraction
     kind: ClassVar[str] = "poisson_gaussian"
+
+    if TYPE_CHECKING:
+
+        def __init__(self, q: Number, sigma: Number) -> None: ...
 
     def __post_init__(self) -> None:
         q = number(self.q, "q")

@@ -6,9 +6,11 @@ import json
 import os
 import pickle
 import signal
+import sqlite3
 import subprocess
 import sys
 from collections import Counter
+from contextlib import closing
 from fractions import Fraction
 from pathlib import Path
 from typing import NamedTuple
@@ -146,3 +148,9 @@ def total(path, population="people"):
 def used(p):
     """The plain sum of epsilons that a session says was spent, exact."""
     return p.budget.rule.pure_spent(p.budget.state)
+
+
+def sql(path, statement):
+    """Plain SQL, as somebody who thinks that it is theirs."""
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        connection.execute(statement)

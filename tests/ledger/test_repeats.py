@@ -60,10 +60,9 @@ def test_repeated_question_is_free_after_a_restart_and_fresh_pays(path, question
     first, spent, rows = asked(path, question, times=3, epsilon=0.1)
     assert (len(set(map(str, first))), spent, rows) == (1, TENTH, 1)
     assert asked(path, question, times=3, epsilon=0.1) == (first, TENTH, 1)
-    assert asked(path, question, times=2, epsilon=0.1, fresh=True)[1:] == (3 * TENTH, 3)
-    newest = asked(path, question, epsilon=0.1)
-    assert newest == asked(path, question, epsilon=0.1)
-    assert newest[1] == 3 * TENTH
+    newest, *paid = asked(path, question, times=2, epsilon=0.1, fresh=True)
+    assert paid == [3 * TENTH, 3]
+    assert asked(path, question, epsilon=0.1) == (newest[-1:], 3 * TENTH, 3)
     assert asked(path, question, epsilon=0.2)[1:] == (5 * TENTH, 4)
 
 
@@ -252,7 +251,7 @@ def notebook(path, frame, terms):
     """All kinds of questions, some twice, some refused: what was debited after each."""
     p, seen = opened(path, frame=frame.copy(), **terms), []
     for options in ({}, {}, {"fresh": True}, {"name": "n"}, {"epsilon": 5.0}):
-        for name, question in QUESTIONS.items():
+        for name, question in list(QUESTIONS.items())[:: 3 if "epsilon" in options else 1]:
             words = {**options, "name": name} if "name" in options else options
             try:
                 question(p, **words)
@@ -277,7 +276,7 @@ def test_sequence_of_debits_is_the_same_for_all_data(tmp_path, full, terms):
 
     expected = work("as it is")
     assert len(expected[2]) > 12
-    for name in list(DATA)[1:] if full else ("a row less", "no rows", "nulls"):
+    for name in list(DATA)[1:] if full else ["a row less" if terms else "no rows"]:
         assert work(name) == expected
 
 
@@ -290,14 +289,16 @@ def quietly(work, *args):
 
 @pytest.mark.parametrize("name", DATA)
 def test_answers_on_record_are_free_whatever_the_data_is_now(path, name):
-    first = [asked(path, question, epsilon=0.05)[0] for question in ("count", "mean", "groupby", "argmax")]
-    spent = kinds(path)["debit"]
-    found = [
-        asked(path, question, frame=DATA[name].copy(), epsilon=0.05)[0]
-        for question in ("count", "mean", "groupby", "argmax")
-    ]
-    assert found == first
-    assert kinds(path)["debit"] == spent == 4
+    def work(name):
+        p = opened(path, frame=DATA[name].copy())
+        answers = [
+            QUESTIONS[question](p, epsilon=0.05) for question in ("count", "mean", "groupby", "argmax")
+        ]
+        return answers, len(p.ledger)
+
+    first = elsewhere(work, "as it is")
+    assert first[1] == 4
+    assert elsewhere(work, name) == first
 
 
 def test_replaced_rows_are_free_and_another_public_number_of_rows_pays(path):

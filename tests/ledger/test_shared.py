@@ -264,8 +264,8 @@ def test_accountants_that_convert_need_delta(name):
 
 
 @pytest.mark.parametrize("bad", [b for b in BAD_EPSILON if b is not None], ids=repr)
-def test_price_that_is_no_number_charges_nothing(words, bad):
-    p = people().dp.open(1, 1e-6, bounds=BOUNDS, keys=KEYS, **words)
+def test_price_that_is_no_number_charges_nothing(path, bad):
+    p = people().dp.open(1, 1e-6, bounds=BOUNDS, keys=KEYS, ledger=path, population="people")
     for question in (p.count, lambda **o: p.mean("age", n=300, **o), p.groupby("state").size):
         with pytest.raises(BAD):
             question(epsilon=bad)
@@ -274,21 +274,21 @@ def test_price_that_is_no_number_charges_nothing(words, bad):
 
 
 @pytest.mark.parametrize("bad", BAD_DELTA, ids=repr)
-def test_delta_of_a_price_that_is_no_probability_charges_nothing(words, bad):
-    p = people().dp.open(1, 1e-6, bounds=BOUNDS, keys=KEYS, **words)
+def test_delta_of_a_price_that_is_no_probability_charges_nothing(path, bad):
+    p = people().dp.open(1, 1e-6, bounds=BOUNDS, keys=KEYS, ledger=path, population="people")
     for question in (p.count, lambda **o: p.mean("age", n=300, **o), p.groupby("state").size):
         with pytest.raises(BAD):
             question(epsilon=0.1, delta=bad)
     assert p.ledger.empty
 
 
-NO_WIDTH = [NAN, INF, -INF, -1, 0, True, "1", b"1", [1], 1j, pd.NA, Decimal("NaN"), 1e-300]
+NO_WIDTH = [NAN, INF, -INF, -1, 0, True, "1", b"1", [1], 1j, pd.NA, Decimal("NaN")]
 
 
 @pytest.mark.parametrize("asked_before", [False, True])
 @pytest.mark.parametrize("bad", NO_WIDTH, ids=repr)
-def test_accuracy_that_is_no_number_charges_nothing(words, bad, asked_before):
-    p = people().dp.open(1000, bounds=BOUNDS, keys=KEYS, **words)
+def test_accuracy_that_is_no_number_charges_nothing(path, bad, asked_before):
+    p = people().dp.open(1000, bounds=BOUNDS, keys=KEYS, ledger=path, population="people")
     questions = (p.count, lambda **o: p.mean("age", n=300, **o), p.groupby("state").size)
     for question in questions if asked_before else ():
         question(within=1)  # 1 == True, and what was asked is remembered
@@ -301,8 +301,8 @@ def test_accuracy_that_is_no_number_charges_nothing(words, bad, asked_before):
 
 @pytest.mark.parametrize("epsilon", [1.0000000000000002, 2, 1000])
 @pytest.mark.parametrize("delta", [0, 1e-6])
-def test_price_over_the_whole_budget_is_refused_and_changes_nothing(words, epsilon, delta):
-    p = people().dp.open(1, delta, bounds=BOUNDS, **words)
+def test_price_over_the_whole_budget_is_refused_and_changes_nothing(path, epsilon, delta):
+    p = people().dp.open(1, delta, bounds=BOUNDS, ledger=path, population="people")
     for question in (p.count, lambda **o: p.mean("age", **o)):
         with pytest.raises(BudgetExceeded, match="Nothing was charged"):
             question(epsilon=epsilon, mechanism="laplace")

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import os
 import shutil
-import sqlite3
 import tempfile
-from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from dpframe import Accountant, BadType, LedgerError, _store
 from dpframe.engines.pandas import PandasEngine
-from tests.ledger.people import begun, opened, people, posix, python
+from tests.ledger.people import begun, opened, people, posix, python, sql
 
 
 def cut(path):
@@ -26,11 +24,6 @@ def scribble(path):
     for page in range(0, len(content), 4096):
         content[page + 2048 : page + 4096] = bytes(2048)
     Path(path).write_bytes(content)
-
-
-def sql(path, statement):
-    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
-        connection.execute(statement)
 
 
 WRONG = {

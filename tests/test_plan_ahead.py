@@ -1,0 +1,190 @@
+"""Questions that are declared together: one debit, all of them or none, and the answers when the block has ended."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from itertools import cycle, islice
+
+import pytest
+
+from dpframe import BudgetExceeded, SessionError
+from dpframe.engines.pandas import PandasEngine
+from tests.test_prices import MIX, budgets, opened, used
+
+
+def test_batch_is_one_debit_and_its_answers_come_after_the_block():
+    p = opened(1)
+    with p.plan_ahead() as batch:
+        rows = batch.count(epsilon=0.25)
+        old = batch.query("age > 50").mean("cost", epsilon=0.25, name="old")
+        states = batch.groupby("state")["age"].mean(epsilon=0.25)
+        common = batch["state"].value_counts(epsilon=0.125)
+        for place in (rows, old, states, common):
+            assert repr(place).startswith("planned: ")
+            with pytest.raises(SessionError, match="when the with block has ended"):
+                place.answer  # noqa: B018  (asking is the test)
+        assert used(p) == 0
+    assert used(p) == Fraction(7, 8)
+    assert len(p.ledger) == 4
+    assert p.ledger["when"].nunique() == 1
+    assert len(p.budget.charges) == 1
+    assert rows.answer == p.count(epsilon=0.25)
+    assert old.answer == p.query("age > 50").mean("cost", name="old")
+    assert list(states.answer.index) == ["CA", "NY"]
+    assert states.answer.dp.interval().shape == (2, 2)
+    assert set(common.answer.index) == {"CA", "NY"}
+    assert len(p.ledger) == 4
+
+
+def test_batch_that_does_not_fit_charges_and_answers_nothing(monkeypatch):
+    p = opened(1)
+    monkeypatch.setattr(PandasEngine, "reduce", lambda *_: pytest.fail("the data was read"))
+    places = []
+    with pytest.raises(BudgetExceeded, match=r"requested 1\.25"), p.plan_ahead() as batch:
+        places += [batch.count(epsilon=0.5), batch.mean("age", epsilon=0.75)]
+    assert (used(p), len(p.ledger)) == (0, 0)
+    for place in places:
+        with pytest.raises(SessionError):
+            place.answer  # noqa: B018
+
+
+@pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt, SystemExit, BudgetExceeded])
+def test_block_that_fails_charges_nothing(error):
+    p = opened(1)
+
+    def fail():
+        with p.plan_ahead() as batch:
+            batch.count(epsilon=0.5)
+            raise error
+
+    with pytest.raises(error):
+        fail()
+
+    def mistype():
+        with p.plan_ahead() as batch:
+            batch.count(epsilon=0.5)
+            batch.mean("no such column")
+
+    with pytest.raises(KeyError):
+        mistype()
+    assert (used(p), len(p.ledger)) == (0, 0)
+
+
+def test_batch_is_used_once():
+    p = opened(1)
+    block = p.plan_ahead()
+    with block as batch:
+        batch.count(epsilon=0.25)
+    with pytest.raises(SessionError, match="has ended"):
+        batch.count("age", epsilon=0.25)
+    with pytest.raises(SessionError, match="used once"), block:
+        pass
+    assert used(p) == Fraction(1, 4)
+
+
+def test_batch_within_a_batch_is_paid_at_its_own_end():
+    p = opened(1)
+    with p.plan_ahead() as outer:
+        a = outer.count(epsilon=0.25)
+        with outer.plan_ahead() as inner:
+            b = inner.mean("age", epsilon=0.25)
+        assert used(p) == Fraction(1, 4)
+        assert 0 <= b.answer <= 110
+    assert used(p) == Fraction(1, 2)
+    assert isinstance(a.answer, int)
+
+
+def test_questions_outside_the_batch_are_paid_at_once():
+    p = opened(1)
+    with p.plan_ahead() as batch:
+        a = batch.count(epsilon=0.25)
+        b = p.count("age", epsilon=0.25)
+        assert isinstance(b, int)
+        assert batch.explain.count(epsilon=0.5).epsilon == 0.5
+    assert used(p) == Fraction(1, 2)
+    assert a.answer == p.count(epsilon=0.25)
+
+
+def test_empty_batch_costs_nothing():
+    p = opened(1)
+    with p.plan_ahead():
+        pass
+    assert p.ledger.empty
+
+
+def test_equal_and_known_questions_of_a_batch_are_paid_once_and_fresh_ones_each():
+    p = opened(1)
+    known = p.count(epsilon=0.125)
+    with p.plan_ahead() as batch:
+        first = [batch.count(epsilon=0.125) for _ in range(2)]
+        second = [batch.mean("age", epsilon=0.125) for _ in range(2)]
+        third = [batch.count(epsilon=0.125, fresh=True) for _ in range(2)]
+    assert [place.answer for place in first] == [known] * 2
+    assert second[0].answer == second[1].answer
+    assert used(p) == Fraction(4, 8)
+    assert len({id(place.answer) for place in third}) == 2
+
+
+@budgets
+def test_batch_is_admitted_as_its_questions_would_be(accountant, delta):
+    def ask(p):
+        return [p.count(), p.mean("age"), p.argmax("state"), p.groupby("state").size(epsilon=0.02)]
+
+    one, together = opened(1, delta, accountant=accountant), opened(1, delta, accountant=accountant)
+    ask(one)
+    with together.plan_ahead() as batch:
+        ask(batch)
+    assert together.budget.fraction == pytest.approx(one.budget.fraction, rel=1e-9)
+
+
+def test_pld_admits_a_batch_that_the_tight_accountant_refuses_and_no_second_one():
+    def ask(p, k):
+        with p.plan_ahead() as batch:
+            return [batch.count(epsilon=0.02, mechanism="laplace", fresh=True) for _ in range(k)]
+
+    k = 142  # as many as there can be; the residue admits 138
+    tight, pld = (opened(1, 1e-6, accountant=name, reserve=0) for name in ("tight", "pld"))
+    with pytest.raises(BudgetExceeded):
+        ask(tight, k)
+    assert tight.ledger.empty
+    answers = ask(pld, k)
+    assert len({int(place.answer) for place in answers}) > 50
+    assert len(pld.ledger) == k
+    assert pld.budget.report("pld").loc["pld", "epsilon"] <= 1
+    assert pld.budget.report("tight").loc["tight", "epsilon"] > 1
+    with pytest.raises(BudgetExceeded, match="one batch"):
+        ask(pld, 1)
+    with pytest.raises(SessionError, match="declared in advance"):
+        pld.count(epsilon=0.001)
+    assert len(pld.ledger) == k
+
+
+def test_pld_refuses_a_batch_that_is_too_large_and_admits_a_smaller_one_after_it():
+    p = opened(1, 1e-6, accountant="pld")
+    with pytest.raises(BudgetExceeded), p.plan_ahead() as batch:
+        batch.count(epsilon=2, mechanism="laplace")
+    with p.plan_ahead() as batch:
+        place = batch.count(epsilon=0.9, mechanism="laplace")
+    assert p.count(epsilon=0.9, mechanism="laplace") == place.answer
+    assert p.budget.fraction == 1
+
+
+def test_pld_batch_in_a_file_stays_the_only_one(tmp_path):
+    words = {"ledger": tmp_path / "budget.db", "population": "people", "accountant": "pld"}
+    p = opened(1, 1e-6, **words)
+    with p.plan_ahead() as batch:
+        place = batch.count(epsilon=0.5, mechanism="laplace")
+    q = opened(1, 1e-6, version="2", **words)
+    assert q.budget.fraction == 1
+    with pytest.raises(BudgetExceeded), q.plan_ahead() as batch:
+        batch.count(epsilon=0.001)
+    assert p.count(epsilon=0.5, mechanism="laplace") == place.answer
+
+
+@pytest.mark.parametrize("accountant", ["tight", "pld", "pure", "rdp"])
+def test_twenty_shares_fit_one_batch(accountant):
+    p = opened(1, 1e-6, accountant=accountant)
+    with p.plan_ahead() as batch:
+        places = [MIX[kind](batch) for kind in islice(cycle(MIX), 20)]
+    assert len(p.ledger) == 20
+    assert all(place.answer is not None for place in places)
