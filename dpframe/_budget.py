@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from dpframe import _validate
+from dpframe._errors import BadValue
 from dpframe.accounting import ACCOUNTANTS, make_filter
 from dpframe.accounting._base import Charge, Filter
 from dpframe.accounting.loss import Events, PureDP
@@ -115,16 +116,16 @@ class Budget:
     def report(self, accountant: str | None = None) -> pd.DataFrame:
         """What the releases so far cost by each accountant, had their list been fixed in advance.
 
-        ``epsilon`` is at the delta of the budget; ``guards`` tells whether the accountant may also stop a session whose
-        questions depend on earlier answers. Only the accountant of the session does stop it.
+        ``epsilon`` is at the delta of the budget, ``used`` the part of the budget's epsilon that this is, and ``guards`` tells
+        whether the accountant could also stop a session whose questions depend on earlier answers. Only the session's own does.
 
         >>> df = pd.DataFrame({"age": [30, 41, 55]})
         >>> p = df.dp.open(1)
         >>> n = p.count(epsilon=0.25)
         >>> p.budget.report("pure")
-                    epsilon  spent  guards
+                    epsilon  used  guards
         accountant
-        pure           0.25   0.25    True
+        pure           0.25  0.25    True
         """
         names = (
             list(ACCOUNTANTS)
@@ -137,16 +138,23 @@ class Budget:
             found = ACCOUNTANTS[name].report(listed, limits.delta) if listed else 0.0
             rows.append((found, found / self.epsilon, name != "pld" or self.rule.batches))
         index = pd.Index(names, name="accountant")
-        return pd.DataFrame(rows, columns=["epsilon", "spent", "guards"], index=index)
+        return pd.DataFrame(rows, columns=["epsilon", "used", "guards"], index=index)
 
     def plot(self, accountant: str | None = None, ax: Any = None) -> Any:
         """`report` as bars, with the budget as a line; takes and returns matplotlib axes."""
+        try:
+            import matplotlib  # noqa: F401  (pandas would name its backend, not what to install)
+        except ImportError:
+            raise BadValue("plot() needs matplotlib: pip install 'dpframe[plot]'.") from None
         found = self.report(accountant)["epsilon"]
         shown = found[found < math.inf]
         ax = shown.plot.barh(ax=ax, color="#3b6ea5", xlabel="epsilon of the list so far")
         ax.axvline(self.epsilon, color="#b5432a", linestyle="--", label="budget")
+        ax.set_title("had the list been fixed in advance", fontsize="medium")
+        ax.set_ylabel("")
         ax.invert_yaxis()
         ax.legend()
+        ax.figure.tight_layout()
         return ax
 
     def for_group(self, people: int) -> Group:
@@ -169,6 +177,18 @@ class Budget:
         up = 1 + 1e-12
         series = d * math.expm1(k * e * up) / math.expm1(e) * up
         return Group(k, total, min(1.0, series), min(1.0, k * math.exp(k * e * up) * d * up))
+
+    def preview(self, charge: Charge) -> str:
+        """What a debit would take, before it is made: nothing is charged by asking."""
+        if self.state is None:
+            return "nothing is left"
+        after = self.rule.after(self.state, charge)
+        if after is None:
+            return f"it does not fit: {self._shortfall(charge).strip()}"
+        taken = float(self.rule.spent(after)) - self.fraction
+        note = self.rule.warning(self.state, after)
+        text = f"{100 * taken:.3g} % of it, of which {100 * self.fraction:.3g} % is used"
+        return text if note is None else f"{text}. Note: {note}"
 
     # Texts --------------------------------------------------------------------------------------------------------------
 
@@ -195,8 +215,10 @@ class Budget:
 
     def _refusal(self, charge: Charge) -> str:
         """Why a debit does not fit: requested, spent, remaining, difference, what would, and who would allow it."""
+        what = "these questions" if len(charge.losses) > 1 else "this question"
+        why = self._shortfall(charge) + self._advice(charge) + self._others(charge)
         return (
-            f"the budget does not allow this question: {self._shortfall(charge)}{self._advice(charge)}{self._others(charge)} "
+            f"the budget does not allow {what}: {why} "
             "Nothing was charged. Answers already released stay free to use and to repeat."
         )
 
@@ -225,18 +247,19 @@ class Budget:
             return "it costs more than the whole of it."
         need, gone = float(self.rule.spent(alone)), self.fraction
         if need + gone <= 1:
-            return "its accountant has no room for noise of this kind any more."
+            return (
+                f"{100 * gone:.4g} % of it is used, and what is left takes smaller releases only: this one alone is beyond "
+                "the tighter side of the accountant, and the plain sum has no room for it any more."
+            )
         parts = [f"{100 * x:.4g} %" for x in (need, gone, 1 - gone, max(need + gone - 1, 0.0))]
         return _line("of the budget", *parts)
 
     def _advice(self, charge: Charge) -> str:
         if len(charge.losses) > 1:
             return ""  # of a batch no one epsilon would help
-        return (
-            f" The largest epsilon that still fits is {_short(self.fits)}."
-            if self.fits
-            else " No epsilon is left."
-        )
+        if self.fits * 10_000 < self.rule.limits.epsilon:
+            return " Next to nothing is left." if self.fits else " No epsilon is left."
+        return f" The largest epsilon that still fits is {_short(self.fits)}."
 
     def _others(self, charge: Charge) -> str:
         if not self.rule.limits.delta:

@@ -37,7 +37,7 @@ def as_json(path: str) -> str:
             "accountant": account.name,
             "epsilon": account.budget.epsilon,
             "delta": account.budget.delta,
-            "spent": account.budget.fraction,
+            "used": account.budget.fraction,
             "debits": _records(account.ledger),
             "declarations": _records(account.declarations),
         }

@@ -10,24 +10,25 @@ from __future__ import annotations
 import json
 import os
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from fractions import Fraction
 from typing import Any, NoReturn
-from uuid import uuid4
 
 import pandas as pd
 
-from dpframe import _validate
 from dpframe._budget import Budget
-from dpframe._errors import BadType, BadValue, BudgetExceeded, DPError, LedgerError, SessionError, caution
+from dpframe._errors import BadType, BudgetExceeded, DPError, LedgerError, SessionError, caution
 from dpframe._plan import Plan, receipt_text, unpack
 from dpframe._query import Unit
 from dpframe._records import Declared, Label, Names, charge_for, charge_of, keys_of
+from dpframe._sketch import alike
 from dpframe._store import Entry, MemoryStore, Store, open_store
-from dpframe.accounting import ACCOUNTANTS, make_filter
-from dpframe.accounting._base import Charge, Limits, halved
+from dpframe._terms import limits_of, named_population, rule_for
+from dpframe.accounting import make_filter
+from dpframe.accounting._base import Charge, Limits
 
-DEBITS = ["when", "question", "mechanism", "scale", "epsilon", "delta", "spent", "declared", "name"]
+DEBITS = ["when", "question", "mechanism", "scale", "epsilon", "delta", "used", "declared", "name"]
 
 
 class Accountant:
@@ -71,12 +72,16 @@ class Accountant:
         population: str | None = None,
     ):
         self._limits = limits_of(epsilon, delta, accountant, reserve)
-        name = accountant or ("tight" if self._limits.delta else "pure")
+        name = rule_for(self._limits.delta) if accountant is None else accountant
         self._filter = make_filter(name, self._limits)
-        self._population = _named(population, ledger)
+        self._population = named_population(population, ledger)
         self._file = None if ledger is None else os.fspath(ledger)
+        # Once and for all: in another directory the same word would be another file.
+        self.place = None if self._file is None else os.path.realpath(self._file)
         self._store: Store = _memory if ledger is None and population is not None else open_store(ledger)
         self._lock = threading.RLock()
+        self._process = os.getpid()
+        self._open = False
         self._last = 0
         self._state: Any = self._filter.start()
         self._charges: list[Charge] = []
@@ -148,7 +153,7 @@ class Accountant:
         return self.meter(20)
 
     def meter(self, queries: int) -> Budget:
-        with self._lock:
+        with self._alone():
             self._sync()
             return self._meter(queries)
 
@@ -166,6 +171,8 @@ class Accountant:
 
     def _sync(self) -> None:
         """Fold what others have written. Entries of one's own are folded when they are written."""
+        if self._open:  # in the middle of writing, whoever asks sees what is on record
+            return
         for entry in self._store.entries(self._population, self._last):
             try:
                 self._fold(entry)
@@ -211,28 +218,63 @@ class Accountant:
 
     # Writing ----------------------------------------------------------------------------------------------------------------
 
-    def attach(self, unit: Unit) -> None:
-        """The relation and the id space of its frames: the first frame decides, others must agree."""
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        # Before the lock: a thread that does not exist in a forked child may have held it.
+        if os.getpid() != self._process:
+            raise SessionError(
+                "this process is a forked copy of the one that made this budget. Open its ledger file here, or ask there."
+            )
         with self._lock:
-            with self._store.transaction():
-                self._sync()
-                if not self._found:
-                    self._append("open", self._terms())
-                if self._unit is None:
-                    self._append("unit", {"neighbors": unit.neighbors})
-                elif self._unit != unit:
-                    raise SessionError(
-                        f"this budget is for frames with neighbors={self._unit.neighbors!r}, and this one has "
-                        f"{unit.neighbors!r}. One budget counts one relation."
-                    )
+            yield
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        """What others wrote is folded, and nobody writes in between; what is appended here counts when it is on record."""
+        with self._alone(), self._store.transaction():
             self._sync()
+            self._open = True
+            try:
+                yield
+            finally:
+                self._open = False
+
+    def attach(self, unit: Unit, hashes: list[str], because: object = None) -> None:
+        """A frame of these people: the first decides relation and id space, and others must agree.
+
+        With a file also whether its ledger knows the people under another name, by the sketch of the frame.
+        """
+        with self._writing():
+            if because is None and not any(alike(hashes, seen) for seen in self._sketches):
+                self._refuse_others(hashes)
+            if not self._found:
+                self._append("open", self._terms())
+            if self._unit is None:
+                self._append("unit", {"neighbors": unit.neighbors})
+            elif self._unit != unit:
+                raise SessionError(
+                    f"this budget is for frames with neighbors={self._unit.neighbors!r}, and this one has "
+                    f"{unit.neighbors!r}. One budget counts one relation."
+                )
+            if hashes and hashes not in self._sketches:
+                self._append("sketch", {"hashes": hashes})
+        with self._alone():
+            self._sync()
+
+    def _refuse_others(self, hashes: list[str]) -> None:
+        for name in self._store.populations() if hashes else ():
+            sketches = [_json(e)["hashes"] for e in self._store.entries(name) if e.kind == "sketch"]
+            if name != self._population and any(alike(hashes, seen) for seen in sketches):
+                raise SessionError(
+                    f"these are the people of population {name!r} in this ledger, under another name. Attach to its "
+                    f"budget: open(..., population={name!r}), or declare why a second one is right: open(..., because='...')."
+                )
 
     def declare(self, words: Iterable[Declared]) -> None:
         """The owner's words, each once."""
-        with self._lock:
+        with self._alone():
             if self._new(words):
-                with self._store.transaction():
-                    self._sync()
+                with self._writing():
                     self._append_words(self._new(words))
                 self._sync()
 
@@ -243,18 +285,10 @@ class Accountant:
         for what, value, where in words:
             self._append("declaration", {"what": what, "value": value, "where": where})
 
-    def keep_sketch(self, hashes: list[str]) -> None:
-        with self._lock:
-            if hashes and hashes not in self._sketches:
-                with self._store.transaction():
-                    self._sync()
-                    self._append("sketch", {"hashes": hashes})
-                self._sync()
-
     def debit(self, plans: Sequence[Plan], words: Sequence[Declared] = (), name: str | None = None) -> None:
         """Put the price on record, with the words it relies on, or raise `BudgetExceeded` and change nothing."""
         charge = charge_for(plans)
-        with self._lock:
+        with self._alone():
             if not self._admitted(plans, charge, words, name):
                 # Told outside the transaction: looking for what would fit takes time.
                 raise BudgetExceeded(self._meter(20)._refusal(charge))
@@ -262,8 +296,7 @@ class Accountant:
     def _admitted(
         self, plans: Sequence[Plan], charge: Charge, words: Iterable[Declared], name: str | None
     ) -> bool:
-        with self._store.transaction():
-            self._sync()
+        with self._writing():
             after = None if self._state is None else self._filter.after(self._state, charge)
             if after is None:
                 return False
@@ -286,8 +319,8 @@ class Accountant:
     def record(self, label: Label, plan: Plan, raw: Sequence[Any]) -> None:
         """Keep an answer, so that a restart need not pay for it again. In memory the session itself remembers."""
         if self._file is not None:
-            with self._lock:
-                with self._store.transaction():
+            with self._alone():
+                with self._writing():
                     self._append("answer", receipt_text(plan, raw, **label._asdict()))
                 self._sync()
 
@@ -295,7 +328,7 @@ class Accountant:
         """The recorded answer to a question: of this name at any price, else at this price."""
         if self._file is None:
             return None
-        with self._lock:
+        with self._alone():
             self._sync()
             text = next((self._answers[k] for k in keys_of(label, self._names) if k in self._answers), None)
         if text is None:
@@ -309,10 +342,10 @@ class Accountant:
     def ledger(self) -> pd.DataFrame:
         """Every debit, whether or not its answer ever left.
 
-        ``epsilon`` and ``delta`` are the guarantee of the release by itself, ``spent`` the part of the budget that was gone then.
+        ``epsilon`` and ``delta`` are the guarantee of the release by itself, ``used`` the part of the budget that was gone then.
         """
         rows = []
-        with self._lock:
+        with self._alone():
             self._sync()
             entries = self._entries("debit")
         for entry, spent in zip(entries, self._spent, strict=False):
@@ -339,15 +372,6 @@ class Accountant:
     def _entries(self, kind: str) -> list[Entry]:
         return [e for e in self._store.entries(self._population) if e.kind == kind]
 
-    def others(self) -> dict[str, list[list[str]]]:
-        """The sketches of the other populations in its file."""
-        found: dict[str, list[list[str]]] = {}
-        for name in self._store.populations():
-            if name != self._population:
-                entries = [e for e in self._store.entries(name) if e.kind == "sketch"]
-                found[name] = [_json(e)["hashes"] for e in entries]
-        return found
-
     def __repr__(self) -> str:
         place = f", population {self._population!r} in {self.file!r}" if self.file else ""
         return f"{self.budget!r}\naccountant {self.name!r}{place}"
@@ -357,37 +381,6 @@ class Accountant:
 
 
 _memory = MemoryStore()  # the named populations of a process that have no file
-
-
-def limits_of(epsilon: object, delta: object, accountant: object, reserve: object) -> Limits:
-    e, d = _validate.epsilon(epsilon), _validate.delta(delta)
-    name = _validate.choice(accountant or ("tight" if d else "pure"), "accountant", ACCOUNTANTS)
-    if not d and name not in ("pure", "tight"):
-        raise BadValue(f"accountant={name!r} converts its losses with delta, so it needs delta > 0.")
-    kept = halved(name, d) if reserve is None else _validate.delta(reserve, "reserve")
-    if kept and kept >= d:
-        raise BadValue(f"reserve must be below delta={delta}: the rest of delta converts losses.")
-    limits = Limits(e, d, kept)
-    rule = make_filter(name, limits)
-    if not rule.share(1, rule.start()).epsilon:
-        raise BadValue(
-            f"epsilon={epsilon} with delta={delta} is too small for accountant={name!r}: nothing would fit."
-        )
-    return limits
-
-
-def _named(population: object, ledger: object) -> str:
-    if population is None:
-        if ledger is not None:
-            check_population(population)
-        return f"unnamed-{uuid4().hex}"
-    return check_population(population)
-
-
-def check_population(population: object) -> str:
-    if not isinstance(population, str) or not population.strip():
-        raise BadType("population= must be a name such as 'patients-2026', and a ledger file needs one.")
-    return population
 
 
 def _json(entry: Entry) -> Any:

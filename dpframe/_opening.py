@@ -13,7 +13,7 @@ import pandas as pd
 from dpframe import _identity, _validate
 from dpframe._errors import BadType, BadValue, LineageError, SessionError, caution
 from dpframe._expr import Column
-from dpframe._ledger import Accountant, check_population, limits_of
+from dpframe._ledger import Accountant
 from dpframe._query import ROW_CEILING, Unit, describe, keys_for
 from dpframe._session import (
     ATTR,
@@ -27,7 +27,8 @@ from dpframe._session import (
     same_place,
     sessions,
 )
-from dpframe._sketch import alike, sketch
+from dpframe._sketch import sketch
+from dpframe._terms import check_population, limits_of, rule_for
 from dpframe._validate import Bounds
 
 _opening = threading.RLock()
@@ -90,10 +91,10 @@ def open_session(
             )
         _warn_of_delta(account.limits.delta, len(frame) if relation.replaces else people)
         session = Session(frame, terms, leaves)
-        hashes = _refuse_same_people(session, because)
         _refuse_twins(session)
-        session.accountant.attach(relation)
-        session.accountant.keep_sketch(hashes)
+        account_of = session.accountant
+        hashes = [] if account_of.file is None else sketch(session.snapshot, account_of.secret)
+        account_of.attach(relation, hashes, because)
         _declare(session, because)
         sessions[session.name] = session
         frame.attrs[ATTR] = session.name
@@ -108,7 +109,7 @@ def _account(
             raise BadValue(
                 "accountant= brings its own epsilon, delta, ledger and population: leave them out."
             )
-        place = place_of(accountant.file)
+        place = accountant.place
         return AccountTerms(
             accountant.limits, accountant.name, accountant.population, place, accountant, accountant.file
         )
@@ -117,7 +118,7 @@ def _account(
             "open needs the whole budget: open(epsilon=1), or accountant= with a dpframe.Accountant."
         )
     limits = limits_of(epsilon, 0 if delta is None else delta, accountant, reserve)
-    rule = str(accountant or ("tight" if limits.delta else "pure"))
+    rule = rule_for(limits.delta) if accountant is None else str(accountant)
     if ledger is not None and not isinstance(ledger, str | os.PathLike):
         raise BadType(f"ledger= must be the path of a file, not {type(ledger).__name__}.")
     if population is not None or ledger is not None:
@@ -195,12 +196,20 @@ def _again(present: Session, frame: pd.DataFrame, terms: Terms) -> Session:
             "declare why this one is right: open(..., because='...')."
         )
     if terms != present.terms:
-        spent = present.budget
-        raise SessionError(
-            f"this frame has an open session with other terms (epsilon {spent.epsilon:g}, delta {spent.delta:g}, "
-            f"{present.unit.neighbors}, {spent.fraction:.0%} spent). Use it as df.dp; a second budget on the same people "
-            "would undo the first."
-        )
+        fixed = ("account", "unit", "version", "because")
+        other = [word for word in fixed if getattr(terms, word) != getattr(present.terms, word)]
+        if other:
+            named = {"account": "the budget, accountant, ledger or population", "unit": "neighbors="}
+            budget = present.budget
+            raise SessionError(
+                f"this frame has an open session with other terms (epsilon {budget.epsilon:g}, delta {budget.delta:g}, "
+                f"accountant {budget.accountant!r}, {present.unit.neighbors}, {budget.fraction:.0%} used): "
+                f"{named.get(other[0], other[0] + '=')} differs. Use it as df.dp; a second budget on the same people would "
+                "undo the first."
+            )
+        # Bounds, keys, shares and n are words about the data, not about the budget: the new ones are on record too.
+        present.restate(terms)
+        _declare(present, None)
     return present
 
 
@@ -222,37 +231,15 @@ def _refuse_second_budget(frame: pd.DataFrame, because: object, account: Account
             )
 
 
-def _refuse_same_people(session: Session, because: object) -> list[str]:
-    """An owner-side check, yes or no: does the ledger know these people under another name? Their sketch, to be kept."""
-    accountant = session.accountant
-    if accountant.file is None:
-        return []
-    hashes = sketch(session.snapshot, accountant.secret)
-    known = (
-        None
-        if because is not None
-        else next(
-            (name for name, seen in accountant.others().items() if any(alike(hashes, s) for s in seen)), None
-        )
-    )
-    if known is not None:
-        raise SessionError(
-            f"these are the people of population {known!r} in this ledger, under another name. Attach to its budget: "
-            f"open(..., population={known!r}), or declare why a second one is right: open(..., because='...')."
-        )
-    return hashes
-
-
 def _refuse_twins(session: Session) -> None:
     """Two frames with the same columns in one population would be taken for each other's answers."""
     for other in list(sessions.values()):
-        if other.accountant == session.accountant and other.schema == session.schema:
-            if other.root() is not None:
-                raise SessionError(
-                    "this budget has an open session of another frame with the same columns. Tell the two apart: "
-                    "open(..., version='...')."
-                )
-            other.close()  # its frame is gone: this is the data read once more
+        same = other.accountant == session.accountant and other.schema == session.schema
+        if same and other.root() is not None:  # of a frame that is gone this is the data read once more
+            raise SessionError(
+                "this budget has an open session of another frame with the same columns. Tell the two apart: "
+                "open(..., version='...')."
+            )
 
 
 def _declare(session: Session, because: object) -> None:

@@ -76,6 +76,7 @@ class Plan:
     groups: int
     why: str
     declared: tuple[str, ...] = field(default=(), compare=False)
+    budget: str = field(default="", compare=False)  # what it would take, as `explain` sees it
 
     @cached_property
     def cost(self) -> Cost:
@@ -116,6 +117,7 @@ class Plan:
         one such errors are None, since looking would not be free. A selection has no such error.
         """
         level = _validate.level(level)
+        n = None if n is None else _validate.real(n, "n")
         found = {}
         for cell in self.cells:
             noise = self.parts[cell.part].noise
@@ -141,7 +143,10 @@ class Plan:
 
     def _rows(self) -> list[tuple[str, str]]:
         price = f"epsilon {self.epsilon:.6g}" + (f", delta {self.delta:.3g} by itself" if self.delta else "")
-        rows = [("question", self.question), ("price", price), ("neighbours", self.neighbors)]
+        rows = [("question", self.question), ("price", price)]
+        if self.budget:
+            rows.append(("budget", self.budget))
+        rows.append(("neighbours", self.neighbors))
         for part in self.parts:
             norm = "L2" if isinstance(part.noise, Gaussian) else "L1"
             rows.append(

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from decimal import Decimal
 from fractions import Fraction
 from inspect import Parameter, signature
 from typing import Any, TypedDict
+
+import numpy as np
 
 from dpframe import _validate
 from dpframe._budget import Budget
@@ -37,6 +40,8 @@ def checked(payment: Mapping[str, Any]) -> Payment:
     for word in payment:
         if word not in WORDS:
             raise BadType(f"no such argument: {word}=.{did_you_mean(word, WORDS, 'Price words')}")
+    if not isinstance(payment.get("fresh", False), bool):
+        raise BadType(f"fresh must be True or False, not {payment.get('fresh')!r}.")
     name = payment.get("name")
     if name is not None and not (isinstance(name, str) and name.strip()):
         raise BadType("name= must be a name for the answer, such as 'mean_age'.")
@@ -100,8 +105,12 @@ def _known_n(n: object, people: int | None) -> float | None:
     """A public number of values: given, declared at opening, or the lower end of a released count's interval."""
     if n is None:
         return None if people is None else float(people)
-    interval = getattr(n, "interval", None)
-    known = float(interval()[0]) if interval is not None else _validate.real(n, "n")
+    interval = getattr(n, "interval", None) if isinstance(n, int | float) else None
+    if not isinstance(n, int | float | Fraction | Decimal | np.number):
+        raise BadType(
+            f"n= is one number, public or released, not a {type(n).__name__}. Of groups give the smallest."
+        )
+    known = _validate.real(n, "n") if interval is None else float(interval()[0])
     if known < 1:
         raise BadValue("n= must be at least 1; of a released count the lower end of its interval is taken.")
     return known
@@ -155,7 +164,7 @@ def _least(
         if error is None:
             raise BadValue(
                 "within= needs to know how many values there are: give n=, a public number or a released count."
-                if n is None
+                if n is None and plan_for(price(x)).worst_error(1e6) is not None
                 else "within= cannot tell the width of this answer's interval in advance: give epsilon=."
             )
         return error > target

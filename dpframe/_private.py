@@ -19,7 +19,7 @@ from dpframe import _expr, _validate
 from dpframe._batch import Batch
 from dpframe._budget import Budget
 from dpframe._column import PrivateColumn, as_expr, predicate_of
-from dpframe._errors import BadType, BadValue, LineageError, NotOffered, Refused, unknown_column
+from dpframe._errors import BadType, BadValue, LineageError, NotOffered, Refused, did_you_mean, unknown_column
 from dpframe._expr import Expr
 from dpframe._ledger import Accountant
 from dpframe._opening import open_session
@@ -257,7 +257,13 @@ class PrivateFrame(Releases, Unprinted):
             return (
                 f"DataFrame.{name} has no private counterpart in this version. See dir(p) for what there is."
             )
-        return str(unknown_column(name, self._columns))
+        verbs = [n for n in dir(type(self)) if not n.startswith("_")]
+        close = did_you_mean(name, verbs)
+        return (
+            f"a tracked frame has no {name!r}.{close}"
+            if "Did you" in close
+            else str(unknown_column(name, self._columns))
+        )
 
     def __setitem__(self, key: object, value: object) -> NoReturn:
         raise Refused("a tracked frame is not changed in place. Write p = p.assign(name='expression').")

@@ -9,7 +9,7 @@ import threading
 import weakref
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any, NoReturn
 from uuid import uuid4
@@ -22,7 +22,7 @@ from dpframe._errors import BadType, NoSession, SessionError
 from dpframe._expr import Column
 from dpframe._ledger import Accountant
 from dpframe._plan import Plan, Planned, make_plan
-from dpframe._price import Payment, price_of
+from dpframe._price import WORDS, Payment, price_of
 from dpframe._query import Keys, Query, Unit, Word
 from dpframe._records import Label, Names, keys_of
 from dpframe._validate import Bounds
@@ -68,7 +68,7 @@ class AccountTerms:
         """Whether this is the budget that an accountant keeps."""
         if self.shared is not None:
             return self.shared == accountant
-        return self.population == accountant.population and self.place == place_of(accountant.file)
+        return self.population == accountant.population and self.place == accountant.place
 
 
 def place_of(file: str | None) -> str | None:
@@ -106,8 +106,10 @@ class Session:
         self.schema = (
             f"{[(repr(n), str(d)) for n, d in zip(frame.columns, frame.dtypes, strict=True)]}|{terms.version}"
         )
-        self.bounds: dict[int, tuple[float, float]] = dict(terms.bounds)
-        self.keys: dict[int, Keys] = dict(terms.keys)
+        self.bounds: dict[int, tuple[float, float]] = {}
+        self.keys: dict[int, Keys] = {}
+        self._lock = threading.RLock()
+        self.restate(terms)
         # Shares its buffers with the user's frame; copy-on-write keeps later edits out of it.
         self.snapshot = frame.copy(deep=False)
         self.marks = _identity.marks(self.snapshot)
@@ -117,10 +119,15 @@ class Session:
         self._answers: dict[str, tuple[Query, Release]] = {}
         self._names: Names = {}
         self._within: dict[tuple[Any, ...], Price] = {}
-        self._lock = threading.RLock()
         self._asking = False
         self._process = os.getpid()
         self.closed = False
+
+    def restate(self, terms: Terms) -> None:
+        """Other words about the same data and the same budget."""
+        with self._lock:
+            self.terms = terms
+            self.bounds, self.keys = dict(terms.bounds), dict(terms.keys)
 
     def __copy__(self) -> Session:
         return self
@@ -148,14 +155,19 @@ class Session:
 
         if payment.get("within") is None:
             return price_of(self.budget, payment, None, plan_for)
-        words = query, *(payment.get(word) for word in ("within", "n", "mechanism"))
+        # How many people there are says nothing of how many a condition or a group leaves.
+        known = rows if rows is not None else people if query.where is None and not query.by else None
+        words = query, *map(repr, (payment.get(word) for word in WORDS))
         if words not in self._within:
-            known = people if rows is None else rows
             self._within[words] = price_of(self.budget, payment, known, plan_for)
         return self._within[words]
 
     def plan(self, asked: Asked) -> Plan:
-        return self._planned(asked).plan
+        """What `explain` shows: the plan, and what it would take of the budget."""
+        plan = self._planned(asked).plan
+        if self._recall(self._label(asked, 0), asked) is not None:
+            return replace(plan, budget="nothing: it was answered before, and that answer is free")
+        return replace(plan, budget=self.budget.preview(plan.charge))
 
     def _planned(self, asked: Asked) -> Planned:
         query = asked.query
@@ -224,12 +236,15 @@ class Session:
         """Who asks what: the population, the columns, the declared version; never the data."""
         rows, unit = self._public_rows(one.query), self.unit
         question = f"{_question(one.query)}|{unit.neighbors}|{rows}|{self.schema}"
-        digest = hashlib.blake2b(question.encode(), digest_size=24).hexdigest()
+        digest = hashlib.blake2b(question.encode("utf-8", "surrogatepass"), digest_size=24).hexdigest()
         key, paid = f"{digest}|{'|'.join(map(str, one.price))}", f"{digest}|{one.paid}|{self.terms.queries}"
         return Label(digest, key, paid, one.name, self.terms.version, place if one.fresh else None)
 
     def _recall(self, label: Label, one: Asked) -> Release | None:
         if one.fresh:
+            if one.name is not None:  # it may not be another question's
+                keys_of(label, self._names)
+                self.accountant.recall(label)
             return None
         known = next((self._answers[k] for k in keys_of(label, self._names) if k in self._answers), None)
         if known is not None:
@@ -294,7 +309,7 @@ def _name_of(accountant: Accountant) -> str:
     name = uuid4().hex
     if accountant.file is None:
         return name
-    return json.dumps({"session": name, "ledger": accountant.file, "population": accountant.population})
+    return json.dumps({"session": name, "ledger": accountant.place, "population": accountant.population})
 
 
 # Sessions live here, because an accessor is built anew at every access and attrs are copied.

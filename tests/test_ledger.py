@@ -49,7 +49,7 @@ def test_ledger_has_a_row_a_debit(df):
         "scale",
         "epsilon",
         "delta",
-        "spent",
+        "used",
         "declared",
         "name",
     ]
@@ -109,12 +109,11 @@ def test_ledger_knows_no_way_back():
         "limits",
         "meter",
         "name",
-        "others",
         "population",
         "recall",
         "secret",
     }
-    adds = {"attach", "debit", "declare", "keep_sketch", "record"}
+    adds = {"attach", "debit", "declare", "record"}
     assert public == reads | adds
 
 

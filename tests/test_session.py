@@ -173,24 +173,6 @@ def test_same_words_return_the_session_that_is_there(df):
         assert used(again) == Fraction(1, 2)
 
 
-@pytest.mark.parametrize(
-    "terms",
-    [
-        {"epsilon": 2},
-        {"epsilon": 1, "delta": 1e-6},
-        {"epsilon": 1, "neighbors": "replace-one"},
-        {"epsilon": 1, "bounds": {"age": (0, 111)}},
-        {"epsilon": 1, "keys": {"state": ["NY", "CA"]}},
-        {"epsilon": 1, "queries": 10},
-    ],
-)
-def test_other_terms_are_refused(df, terms):
-    df.dp.open(1, bounds={"age": (0, 110)}, keys=KEYS)
-    with pytest.raises(SessionError, match="would undo the first"):
-        df.dp.open(**{"bounds": {"age": (0, 110)}, "keys": KEYS, **terms})
-    assert df.dp.budget.epsilon == 1
-
-
 SAME_PEOPLE = {
     "the frame itself": lambda d: d,
     "some columns": lambda d: d[["age"]],

@@ -39,7 +39,7 @@ _expr._build accounting._pld_ranges accounting.pure accounting.advanced accounti
 _expr accounting.rdp accounting.pld
 _query accounting.planned
 accounting
-_parse engines._columns _sketch calibrate
+_parse engines._columns _sketch calibrate _terms
 _stats engines._block
 engines._parts engines._conditions engines._buckets
 engines._evaluate

@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import Any
 
 from dpframe import _validate
-from dpframe._errors import BadValue
+from dpframe._errors import BadType, BadValue
 from dpframe.accounting._loss import (
     ApproxDP,
     Curve,
@@ -79,4 +79,6 @@ def from_json(events: Iterable[Mapping[str, Any]]) -> list[tuple[Loss, int]]:
     >>> from_json([{"type": "pure_dp", "epsilon": 0.5, "count": 3}])
     [(PureDP(epsilon=Fraction(1, 2)), 3)]
     """
+    if isinstance(events, str | Mapping):
+        raise BadType("events are a list of dicts; of a text take json.loads(text) first.")
     return [(loss_from_json(e), _validate.positive_int(e.get("count", 1), "count")) for e in events]

@@ -12,7 +12,7 @@ from typing import ClassVar
 
 from dpframe.accounting import pld
 from dpframe.accounting._base import Charge, Filter, Price
-from dpframe.accounting.gdp import Gdp, mu_share, mu_stated
+from dpframe.accounting.gdp import Gdp, Tight, mu_share, mu_stated
 from dpframe.accounting.loss import Events
 
 _USED = Fraction(1, 2**1074)
@@ -41,7 +41,8 @@ class Planned(Filter):
         return mu_share(whole / queries, self.limits.conversion)
 
     def worth(self, epsilon: Fraction, state: Fraction) -> Price:
-        return Gdp(self.limits).worth(epsilon, Gdp(self.limits).start())
+        tight = Tight(self.limits)
+        return tight.worth(epsilon, tight.start())
 
     def gaussian(self, amount: Fraction, queries: int) -> Price | None:
         return Price(None, amount, None, self.limits.conversion)

@@ -9,6 +9,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import warnings
 from collections import Counter
 from contextlib import closing
 from fractions import Fraction
@@ -67,7 +68,9 @@ class Outcome(NamedTuple):
 def spawn(work, *args):
     """A child process at this work; `outcome` waits for it. It has no session of ours on the ledger of the test."""
     reader, writer = os.pipe()
-    number = os.fork()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # about threads that other tests left
+        number = os.fork()
     if not number:
         status = 1
         try:

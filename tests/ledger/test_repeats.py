@@ -55,15 +55,22 @@ def asked(path, question, times=1, frame=None, terms=None, **options):
     return elsewhere(ask, path, question, options, times, frame, terms or {})
 
 
-@pytest.mark.parametrize("question", QUESTIONS)
-def test_repeated_question_is_free_after_a_restart_and_fresh_pays(path, question):
-    first, spent, rows = asked(path, question, times=3, epsilon=0.1)
-    assert (len(set(map(str, first))), spent, rows) == (1, TENTH, 1)
-    assert asked(path, question, times=3, epsilon=0.1) == (first, TENTH, 1)
-    newest, *paid = asked(path, question, times=2, epsilon=0.1, fresh=True)
-    assert paid == [3 * TENTH, 3]
-    assert asked(path, question, epsilon=0.1) == (newest[-1:], 3 * TENTH, 3)
-    assert asked(path, question, epsilon=0.2)[1:] == (5 * TENTH, 4)
+def test_repeated_questions_are_free_after_a_restart_and_fresh_ones_pay(path):
+    def work(times, **options):
+        p = opened(path, epsilon=1000, queries=2000)
+        answers = {name: [ask(p, **options) for _ in range(times)] for name, ask in QUESTIONS.items()}
+        return answers, len(p.ledger), used(p)
+
+    k = len(QUESTIONS)
+    first, *spent = elsewhere(work, 3)
+    assert all(answers[0] == answers[1] == answers[2] for answers in first.values())
+    assert spent == [k, Fraction(k, 2)]
+    assert elsewhere(work, 3) == (first, *spent)
+    newest, *paid = elsewhere(lambda: work(2, fresh=True))
+    assert paid == [3 * k, Fraction(3 * k, 2)]
+    again = {name: answers[-1:] for name, answers in newest.items()}
+    assert elsewhere(work, 1) == (again, *paid)
+    assert elsewhere(lambda: work(1, epsilon=0.25))[1:] == (4 * k, Fraction(7 * k, 4))
 
 
 def test_every_pair_of_questions_is_two_questions(path):
