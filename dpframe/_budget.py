@@ -181,13 +181,13 @@ class Budget:
     def preview(self, charge: Charge) -> str:
         """What a debit would take, before it is made: nothing is charged by asking."""
         if self.state is None:
-            return "nothing is left"
+            return "nothing is left of it"
         after = self.rule.after(self.state, charge)
         if after is None:
             return f"it does not fit: {self._shortfall(charge).strip()}"
         taken = float(self.rule.spent(after)) - self.fraction
         note = self.rule.warning(self.state, after)
-        text = f"{100 * taken:.3g} % of it, of which {100 * self.fraction:.3g} % is used"
+        text = f"takes {100 * taken:.3g} % of it; {100 * self.fraction:.3g} % is used so far"
         return text if note is None else f"{text}. Note: {note}"
 
     # Texts --------------------------------------------------------------------------------------------------------------

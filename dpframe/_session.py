@@ -166,7 +166,7 @@ class Session:
         """What `explain` shows: the plan, and what it would take of the budget."""
         plan = self._planned(asked).plan
         if self._recall(self._label(asked, 0), asked) is not None:
-            return replace(plan, budget="nothing: it was answered before, and that answer is free")
+            return replace(plan, budget="takes nothing: it was answered before, and that answer is free")
         return replace(plan, budget=self.budget.preview(plan.charge))
 
     def _planned(self, asked: Asked) -> Planned:
