@@ -23,7 +23,7 @@ def mark(array: Any) -> Mark | None:
         return (array.__array_interface__["data"][0], array.strides, array.dtype.str, array.shape)
     arrow = getattr(array, "_pa_array", None)
     if arrow is not None:
-        return ("arrow", id(arrow), str(array.dtype)) if len(array) else None
+        return ("arrow", _arrow_buffers(arrow), str(array.dtype)) if len(array) else None
     if isinstance(array, pd.Categorical):
         return _joined(("category", id(array.categories)), array.codes)
     data, null = getattr(array, "_data", None), getattr(array, "_mask", None)
@@ -39,6 +39,15 @@ def mark(array: Any) -> Mark | None:
     if isinstance(values, np.ndarray):
         return _joined(("sparse", id(array.sp_index), str(array.dtype)), values)
     return None
+
+
+def _arrow_buffers(chunked: Any) -> tuple[Any, ...]:
+    """Where the cells of an Arrow array are: two wrappers of the same memory are one column."""
+    found: list[Any] = []
+    for chunk in chunked.chunks:
+        found += [chunk.offset, len(chunk)]
+        found += [None if b is None else b.address for b in chunk.buffers()]
+    return tuple(found)
 
 
 def _joined(head: Mark, *arrays: np.ndarray[Any, Any]) -> Mark | None:

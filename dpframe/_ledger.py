@@ -81,7 +81,6 @@ class Accountant:
         self._store: Store = _memory if ledger is None and population is not None else open_store(ledger)
         self._lock = threading.RLock()
         self._process = os.getpid()
-        self._open = False
         self._last = 0
         self._state: Any = self._filter.start()
         self._charges: list[Charge] = []
@@ -169,9 +168,9 @@ class Accountant:
 
     # Reading the store -------------------------------------------------------------------------------------------------
 
-    def _sync(self) -> None:
+    def _sync(self, begun: bool = False) -> None:
         """Fold what others have written. Entries of one's own are folded when they are written."""
-        if self._open:  # in the middle of writing, whoever asks sees what is on record
+        if self._store.busy and not begun:  # whoever asks in the middle of writing sees what is on record
             return
         for entry in self._store.entries(self._population, self._last):
             try:
@@ -232,12 +231,8 @@ class Accountant:
     def _writing(self) -> Iterator[None]:
         """What others wrote is folded, and nobody writes in between; what is appended here counts when it is on record."""
         with self._alone(), self._store.transaction():
-            self._sync()
-            self._open = True
-            try:
-                yield
-            finally:
-                self._open = False
+            self._sync(begun=True)  # before anything is appended, so that only what is on record is folded
+            yield
 
     def attach(self, unit: Unit, hashes: list[str], because: object = None) -> None:
         """A frame of these people: the first decides relation and id space, and others must agree.

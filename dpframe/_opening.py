@@ -223,7 +223,7 @@ def _refuse_second_budget(frame: pd.DataFrame, because: object, account: Account
         # The very same index object means the very same rows.
         if account.names(other.accountant):
             continue  # one budget for both, whatever they share
-        if own & other.marks or (other.rows and frame.index.is_(other.snapshot.index)):
+        if own & other.marks or (other.rows and frame.index.is_(other.index)):
             raise SessionError(
                 "this frame shares its data with a frame that has, or had, a session "
                 f"(epsilon {other.budget.epsilon:g}, {other.budget.fraction:.0%} spent). Ask that one, or declare why a "

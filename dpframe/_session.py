@@ -18,7 +18,7 @@ import pandas as pd
 
 from dpframe import _identity
 from dpframe._budget import Budget
-from dpframe._errors import BadType, NoSession, SessionError
+from dpframe._errors import BadType, BadValue, NoSession, SessionError
 from dpframe._expr import Column
 from dpframe._ledger import Accountant
 from dpframe._plan import Plan, Planned, make_plan
@@ -113,6 +113,9 @@ class Session:
         # Shares its buffers with the user's frame; copy-on-write keeps later edits out of it.
         self.snapshot = frame.copy(deep=False)
         self.marks = _identity.marks(self.snapshot)
+        self.index = (
+            self.snapshot.index
+        )  # the same object means the same rows, also when the session is closed
         self.rows = len(frame)
         self.root = weakref.ref(frame)
         self._engine = PandasEngine(self.snapshot)
@@ -200,6 +203,7 @@ class Session:
         with self._lock, self._alone():
             labels = [self._label(one, i) for i, one in enumerate(questions)]
             asked = dict(zip(labels, questions, strict=True))
+            _check_names(labels)
             known = {label: self._recall(label, one) for label, one in asked.items()}
             new = {label: one for label, one in asked.items() if known[label] is None}
             if new and not batch and self.accountant.batches:
@@ -296,6 +300,16 @@ class Session:
             self.snapshot = self.snapshot.iloc[:0]
             self._engine = PandasEngine(self.snapshot)
             self._answers.clear()
+
+
+def _check_names(labels: Sequence[Label]) -> None:
+    """In one batch too a name belongs to one question."""
+    owners: dict[str, str] = {}
+    for label in labels:
+        if label.name is not None and owners.setdefault(label.name, label.question) != label.question:
+            raise BadValue(
+                f"name={label.name!r} is given to two questions of one batch. Choose another name."
+            )
 
 
 @lru_cache(maxsize=1024)

@@ -8,8 +8,7 @@ not at all. Where that cannot be established there is a `LedgerError`, never a s
 What a file cannot tell: whoever may write it can write another history with another chain, and an older copy
 restored while no process looks is a valid ledger. The chain is against accidents and careless hands.
 
-SQLite's locks end when their process closes any handle of the file. So nothing here opens it but SQLite, and nobody
-should read or copy it inside a process that is using it.
+SQLite's locks end when their process closes any handle of the file, so nobody should read or copy it in a process that uses it.
 """
 
 from __future__ import annotations
@@ -56,6 +55,8 @@ class Store(Protocol):
     def entries(self, population: str, after: int = 0) -> list[Entry]: ...
     def populations(self) -> list[str]: ...
     @property
+    def busy(self) -> bool: ...  # a transaction is open, whose entries may yet be undone
+    @property
     def secret(self) -> bytes: ...
     @property
     def label(self) -> str: ...
@@ -89,7 +90,7 @@ class MemoryStore(_Once):
         self._entries: list[tuple[str, Entry]] = []
         self._lock = threading.RLock()
         self._process = os.getpid()
-        self._open = False
+        self.busy = False
 
     @contextmanager
     def _alone(self) -> Iterator[None]:
@@ -102,20 +103,20 @@ class MemoryStore(_Once):
     @contextmanager
     def transaction(self) -> Iterator[None]:
         with self._alone():
-            if self._open:
+            if self.busy:
                 raise LedgerError(NESTED)
-            before, self._open = len(self._entries), True
+            before, self.busy = len(self._entries), True
             try:
                 yield
             except BaseException:
                 del self._entries[before:]
                 raise
             finally:
-                self._open = False
+                self.busy = False
 
     def append(self, population: str, kind: str, body: str) -> Entry:
         with self._alone():
-            if not self._open:
+            if not self.busy:
                 raise LedgerError(OUTSIDE)
             entry = _entry(len(self._entries) + 1, population, kind, body)
             self._entries.append((population, entry))
@@ -219,7 +220,7 @@ class FileStore(_Once):
         self.label, self._path = _local(path)
         self.secret = b""
         self._seen = self._next = UNSEEN  # verified and durable; with what the open transaction appended
-        self._writing = self._failed = False
+        self.busy = self._failed = False
         if not os.path.lexists(self._path):
             self._guard(self._create)
         self._read("SELECT 1")
@@ -229,17 +230,17 @@ class FileStore(_Once):
     @contextmanager
     def transaction(self) -> Iterator[None]:
         with self._locked("BEGIN EXCLUSIVE") as connection:
-            self._writing, self._failed, self._next = True, False, self._seen
+            self.busy, self._failed, self._next = True, False, self._seen
             try:
                 yield
                 self._guard(lambda: self._commit(connection))
             finally:
-                self._writing = False  # closing the connection undoes what was not committed
+                self.busy = False  # closing the connection undoes what was not committed
 
     def append(self, population: str, kind: str, body: str) -> Entry:
         with _lock:
             connection = _open.get(self._path)  # in a forked child there is none
-            if connection is None or not self._writing or self._failed:
+            if connection is None or not self.busy or self._failed:
                 raise LedgerError(OUTSIDE)
             entry = _entry(self._next[0] + 1, population, kind, body)
             after = _follow(self._next, entry.when, population, kind, body)
@@ -273,7 +274,7 @@ class FileStore(_Once):
                 raise self._error("another thread holds it for too long. Ask again later")
             try:
                 if self._path in _open:
-                    if begin != "BEGIN" or not self._writing:
+                    if begin != "BEGIN" or not self.busy:
                         raise LedgerError(NESTED)
                     return (yield _open[self._path])
                 try:
@@ -422,9 +423,8 @@ def _local(path: object) -> tuple[str, str]:
 
 
 def open_store(path: str | os.PathLike[str] | None) -> Store:
-    """A new store in memory for None, and for a file the one store that this process has of it."""
+    """A new store in memory for None, and for a file the one store that this process has of it, whoever was first."""
     if path is None:
         return MemoryStore()
     key = _local(path)[1]
-    # Of two threads that make one at once, both get the one that `setdefault` kept.
     return _stores.get(key) or _stores.setdefault(key, FileStore(path))

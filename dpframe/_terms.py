@@ -25,6 +25,8 @@ def limits_of(epsilon: object, delta: object, accountant: object, reserve: objec
     if kept and kept >= d:
         raise BadValue(f"reserve must be below delta={delta}: the rest of delta converts losses.")
     limits = Limits(e, d, kept)
+    if d and limits.conversion < _validate.MIN_DELTA:
+        raise BadValue("reserve leaves less than 2**-900 of delta to convert losses. Use a smaller one.")
     rule = make_filter(name, limits)
     if not rule.share(1, rule.start()).epsilon:
         raise BadValue(

@@ -16,6 +16,8 @@ from dpframe._errors import BadValue
 from dpframe.accounting import _discrete, _gaussian
 from dpframe.accounting._loss import UP, Curve, Floats, Loss, Number, assign, number
 
+_ROUNDING = 2e-15  # relative, of each term of a difference of probabilities
+
 
 class _Normal(Loss):
     """What the Gaussian kinds share: all follows from mu (Dong, Roth and Su 2022) and rho (Bun and Steinke 2016)."""
@@ -95,28 +97,12 @@ class DiscreteGaussian(_Normal):
         assign(self, parts=own)
 
     @cached_property
-    def mu_squared(self) -> Fraction | None:
-        steps = [_discrete.shift_mu(v) for v, _ in self.parts]
-        if not all(map(math.isfinite, steps)):
-            return None
-        return sum((Fraction(m) ** 2 * d for m, (_, d) in zip(steps, self.parts, strict=True)), Fraction(0))
+    def mu_squared(self) -> Fraction:
+        return sum((Fraction(_discrete.shift_mu(v)) ** 2 * d for v, d in self.parts), Fraction(0))
 
     @cached_property
     def rho(self) -> Fraction:
         return sum((d / (2 * v) for v, d in self.parts), Fraction(0))
-
-    @property
-    def mu(self) -> float:
-        return math.inf if self.mu_squared is None else super().mu
-
-    @property
-    def curves(self) -> tuple[Curve, ...]:
-        if self.mu_squared is None:
-            return (Curve(np.ones_like, 0.0, 0.0),)
-        return super().curves
-
-    def residue(self, mu: float) -> float | None:
-        return None if self.mu_squared is None else super().residue(mu)
 
     def fields(self) -> dict[str, Any]:
         return {"parts": [[str(v), str(d)] for v, d in self.parts]}
@@ -153,7 +139,8 @@ class PoissonGaussian(_Normal):
         return self.mu_squared / 2
 
     def epsilon_at(self, delta: Fraction) -> Fraction | None:
-        return Loss.epsilon_at(self, delta)
+        options = [Gaussian(self.sigma).epsilon_at(delta), Loss.epsilon_at(self, delta)]
+        return min((e for e in options if e is not None), default=None)
 
     def renyi(self, orders: Floats) -> Floats:
         whole = np.ceil(orders)  # the divergence grows with the order
@@ -204,7 +191,8 @@ def _removed(q: float, sigma: float, t: Floats) -> Floats:
     z = np.maximum(np.where(inside, np.expm1(np.minimum(np.where(inside, t, 0.0), 700)) + q, 1.0), 1e-300)
     x = sigma * sigma * np.log(z / q) + 0.5
     far, near = special.ndtr(-x / sigma), special.ndtr(-(x - 1) / sigma)
-    value = -np.expm1(np.minimum(t, 700.0)) * far + q * (near - far)
+    lift = np.expm1(np.minimum(t, 700.0))
+    value = q * (near - far) - lift * far + _ROUNDING * (q * (near + far) + np.abs(lift) * far)
     found: Floats = np.where(inside, np.maximum(value, 0.0), -np.expm1(np.minimum(t, 0.0)))
     return found
 
@@ -215,6 +203,7 @@ def _added(q: float, sigma: float, t: Floats) -> Floats:
     z = np.maximum(np.where(inside, np.expm1(np.where(inside, -t, 0.0)) + q, 1.0), 1e-300)
     x = sigma * sigma * np.log(z / q) + 0.5
     near, far = special.ndtr(x / sigma), special.ndtr((x - 1) / sigma)
-    value = -np.expm1(np.minimum(t, 700.0)) * near + np.exp(np.minimum(t, 700.0)) * q * (near - far)
+    lift, kept = np.expm1(np.minimum(t, 700.0)), np.exp(np.minimum(t, 700.0)) * q
+    value = kept * (near - far) - lift * near + _ROUNDING * (kept * (near + far) + np.abs(lift) * near)
     found: Floats = np.where(inside, np.maximum(value, 0.0), 0.0)
     return found

@@ -9,7 +9,8 @@ any other pair, so factors may be replaced one by one by larger ones (Zhu, Dong 
 
 1. Each pair is replaced by a discrete loss distribution on a common grid whose curve lies above its own (`_pld_atoms`).
 2. These are convolved by FFT after an exponential tilt to the saddle point of delta, which makes errors relative to the
-   tail asked for. Aliases only add mass. What lies above the window is bounded by Chernoff and counts as infinite loss.
+   tail asked for. What lies below the window is bounded by Chernoff on the atoms themselves, else the window is moved;
+   aliases from above only add mass. What lies above the window is bounded by Chernoff and counts as infinite loss.
    The rounding of the FFT is bounded as in theorem 24.2 of Higham 2002 and added to each cell.
    A few rare losses with a tail too heavy for any tilt are counted as infinite before, within _SPARE of delta.
 3. Exponential mechanisms leave the choice of the pair to an adversary (`_pld_ranges`). The other events are put first,
@@ -185,16 +186,24 @@ def _window(kinds: Sequence[_Kind], theta: float) -> tuple[float, float, float]:
         centre = float(weight @ x)
         mean += kind.uses * centre
         variance += kind.uses * float(weight @ (x - centre) ** 2)
-    reach = 1e-7 * max(max(abs(k.curve.lower), abs(k.curve.upper)) for k in kinds)
-    s = np.array([0.05, 0.2, 0.5, 1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 14, 20, 40, 100]) / (
-        math.sqrt(variance) + reach
-    )
+    s = _steps(kinds, variance)
     here = _cumulant(kinds, np.array([theta]))
     above = float(((_cumulant(kinds, theta + s) - here - math.log(_LOST)) / s).min())
     below = float(((_cumulant(kinds, theta - s) - here - math.log(_LOST)) / s).min())
     least = sum(k.uses * float(k.sketch.at[0]) for k in kinds)
     most = sum(k.uses * float(k.sketch.at[-1]) for k in kinds)
+    reach = _reach(kinds)
     return max(min(-below, mean), least) - reach, min(max(above, mean), most) + reach, variance
+
+
+def _reach(kinds: Sequence[_Kind]) -> float:
+    return 1e-7 * max(max(abs(k.curve.lower), abs(k.curve.upper)) for k in kinds)
+
+
+def _steps(kinds: Sequence[_Kind], variance: float) -> Floats:
+    """The changes of order at which Chernoff's bound is tried."""
+    orders = np.array([0.05, 0.2, 0.5, 1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 14, 20, 40, 100])
+    return orders / (math.sqrt(variance) + _reach(kinds))
 
 
 def _cumulant(kinds: Sequence[_Kind], theta: Floats) -> Floats:
@@ -204,7 +213,18 @@ def _cumulant(kinds: Sequence[_Kind], theta: Floats) -> Floats:
     return total
 
 
-def _compose(kinds: Sequence[_Kind], theta: float, delta: float, scale: float, cells: int) -> _Sum:
+def _below(kinds: Sequence[_Kind], theta: float, low: float, variance: float) -> float:
+    """The tilted mass of the sum below a loss, at most, by Chernoff."""
+    if low <= sum(k.uses * float(k.sketch.at[0]) for k in kinds):
+        return 0.0
+    s = _steps(kinds, variance)
+    here = float(_cumulant(kinds, np.array([theta]))[0])
+    return math.exp(min(0.0, float((_cumulant(kinds, theta - s) - here + s * low).min())))
+
+
+def _compose(
+    kinds: Sequence[_Kind], theta: float, delta: float, scale: float, cells: int, tries: int = 3
+) -> _Sum:
     """The sum of all losses, tilted by theta; `delta` and the epsilon `scale` say which errors would be seen."""
     low, high, variance = _window(kinds, theta)
     uses = sum(k.uses for k in kinds)
@@ -239,6 +259,11 @@ def _compose(kinds: Sequence[_Kind], theta: float, delta: float, scale: float, c
         infinite += kind.uses * atoms.infinite
         error += kind.uses * float(np.linalg.norm(weight))
         relative += kind.uses * (8 + theta * float(np.abs(losses).max()) + abs(kappa))
+    # A sketch bounds curves, not the lower tail of the tilted law: what the window loses is known of the atoms only.
+    if _below(fine, theta, h * first, variance) > 10 * _LOST:
+        if tries == 0:
+            return _Sum(np.zeros(1), np.zeros(1), 1.0)  # nothing is known; other bounds are left
+        return _compose(fine, theta, delta, scale, cells, tries - 1)
     tilted: Floats = np.roll(np.fft.irfft(transform, n), -((first - shift) % n))
     x: Floats = np.arange(first, first + n, dtype=np.float64) * h
     # Each transform errs by 8 log2(n) units of its norm at most, a power by `count` times its base: every cell gets it.

@@ -396,3 +396,15 @@ def test_speed():
     started = time.process_time()
     pld.epsilon([(loss, 1) for loss in kinds] * 500, 1e-6)
     assert time.process_time() - started < 4  # 0.15 s on an idle core
+
+
+@pytest.mark.parametrize("sigma", ["5", "50", "684", "141.43"])
+@pytest.mark.parametrize("q", ["0.001", "0.00099", "0.0021382", "0.03"])
+def test_a_few_steps_of_rare_sampling_are_not_lost_below_the_window(q, sigma):
+    """The curve of one step lies in a thirtieth of its support, which a first sketch once overlooked."""
+    step = PoissonGaussian(Fraction(q), Fraction(sigma))
+    for delta in (1e-6, 1e-8, 1.9e-9):
+        alone = float(step.epsilon_at(Fraction(str(delta))))
+        one, three = (pld.epsilon([(step, n)], delta) for n in (1, 3))
+        assert one >= alone * (1 - 1e-6) - 1e-12
+        assert three >= one

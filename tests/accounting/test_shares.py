@@ -159,9 +159,8 @@ def test_pure_adds_stated_deltas() -> None:
 
 
 def test_noise_too_narrow_for_any_mu_is_not_free() -> None:
-    """A mu beyond doubles was once an epsilon of 0."""
-    loss = DiscreteGaussian(F(1, 10**200))
-    assert loss.mu_squared is None
+    """A mu beyond all measure was once an epsilon of 0."""
+    loss = DiscreteGaussian(F(1, 10**100))
     assert loss.epsilon_at(MILLIONTH) is None
     for name in ("pure", "advanced", "gdp", "tight"):
         rule = make_filter(name, SPLIT if name != "pure" else WHOLE)
@@ -174,5 +173,5 @@ def test_a_loss_without_a_claim_is_refused(name: str) -> None:
     rule = make_filter(name, WHOLE)
     assert rule.after(rule.start(), one(PureDP(F(5)))) is None
     assert rule.after(rule.start(), one(PureDP(F(1000)))) is None
-    for narrow in (F(1, 100), F(1, 10**150)):
+    for narrow in (F(1, 100), F(1, 10**110)):
         assert rule.after(rule.start(), one(DiscreteGaussian(narrow), 1, MILLIONTH / 4)) is None
