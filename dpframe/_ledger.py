@@ -84,7 +84,7 @@ class Accountant:
         self._last = 0
         self._state: Any = self._filter.start()
         self._charges: list[Charge] = []
-        self._spent: list[float] = []  # the fraction of the budget that was gone after each
+        self._states: list[Any] = []  # of the filter, after each
         self._unit: Unit | None = None
         self._words: set[tuple[str, str, str]] = set()
         self._answers: dict[str, str] = {}  # by key
@@ -163,8 +163,8 @@ class Accountant:
         e, d, r = map(str, self._limits)
         return {"schema": 1, "accountant": self.name, "epsilon": e, "delta": d, "reserve": r}
 
-    def _note_spent(self) -> None:
-        self._spent.append(1.0 if self._state is None else float(self._filter.spent(self._state)))
+    def _used(self, state: Any) -> float:
+        return 1.0 if state is None else float(self._filter.spent(state))
 
     # Reading the store -------------------------------------------------------------------------------------------------
 
@@ -200,7 +200,7 @@ class Accountant:
             self._charges.append(charge)
             # Rounding may differ between machines; what does not fit here ends the budget here.
             self._state = None if self._state is None else self._filter.after(self._state, charge)
-            self._note_spent()
+            self._states.append(self._state)
         elif entry.kind == "declaration":
             self._words.add((body["what"], body["value"], body["where"]))
         elif entry.kind == "answer":
@@ -306,7 +306,7 @@ class Accountant:
         # it may count twice but never not at all.
         self._state = after
         self._charges.append(charge)
-        self._note_spent()
+        self._states.append(self._state)
         self._words.update(new)
         self._last = entry.id
         return True
@@ -343,14 +343,14 @@ class Accountant:
         with self._alone():
             self._sync()
             entries = self._entries("debit")
-        for entry, spent in zip(entries, self._spent, strict=False):
+        for entry, state in zip(entries, self._states, strict=False):
             body = _json(entry)
             for data in body["plans"]:
                 plan = Plan.from_json(data)
                 rows.append(
                     (
                         *(pd.Timestamp(entry.when), plan.question, plan.mechanism, plan.scale, plan.epsilon),
-                        *(plan.delta, spent, "; ".join(plan.declared), body["name"]),
+                        *(plan.delta, self._used(state), "; ".join(plan.declared), body["name"]),
                     )
                 )
         return pd.DataFrame(rows, columns=DEBITS)
