@@ -28,7 +28,7 @@ class Unopened:
         epsilon: float | None = None,
         delta: float | None = None,
         *,
-        unit: str | None = None,
+        unit: Any = None,
         max_rows: int | None = None,
         max_groups: int | None = None,
         neighbors: Neighbors = "add-remove",
@@ -46,7 +46,8 @@ class Unopened:
         """Open the budgeted session of this frame; the same words again return the session that is there.
 
         Formal guarantee: everything released through the session is together (epsilon, delta)-differentially
-        private in one row, under the neighbouring relation, given that what you declare here is public.
+        private in one row, or in all rows of one person where ``unit`` names them, under the neighbouring relation, given
+        that what you declare here is public.
 
         Without a ledger file the budget lives in this process and ends with it.
 
@@ -54,6 +55,9 @@ class Unopened:
         ----------
         epsilon, delta
             The whole budget. With ``delta=0`` the guarantee is pure.
+        unit, max_rows, max_groups
+            The column, or columns, that name a person who may have many rows, and for how many rows (of a group) and groups
+            one person may count. A question may have limits of its own. Without ``unit`` a row is a person.
         neighbors
             ``"add-remove"``: a neighbour has one row more or less. ``"replace-one"``: it differs in one row, and
             the number of rows is public.

@@ -305,6 +305,7 @@ class Argmax(Aggregate):
 
 AGGREGATES: dict[str, Aggregate] = {
     "size": Size(),
+    "people": Size(),
     "count": Count(),
     "true": Question(),
     "sum": Sum(),

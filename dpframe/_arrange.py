@@ -14,6 +14,7 @@ from dpframe._stats import (
     VALUE_BITS,
     Centred,
     Grid,
+    PersonCount,
     Questions,
     RowCount,
     Simplex,
@@ -34,12 +35,15 @@ def arrange(query: Query, unit: Unit, public_rows: int | None) -> list[tuple[Sta
     columns: dict[tuple[Expr, Bounds | None], list[int]] = {}
     rows: list[int] = []
     questions: list[int] = []
+    people: list[int] = []
     bounded = {
         o.expr: (o.expr, o.bounds) for o in query.outputs if o.bounds is not None and o.expr is not None
     }
     for i, out in enumerate(query.outputs):
         if out.aggregate == "true":
             questions.append(i)
+        elif out.aggregate == "people":
+            people.append(i)
         elif out.expr is None or (
             out.aggregate == "count" and not out.expr.nullable and out.expr not in bounded
         ):
@@ -60,6 +64,8 @@ def arrange(query: Query, unit: Unit, public_rows: int | None) -> list[tuple[Sta
         arranged.append((statistic, serves))
     if rows:
         arranged.append((RowCount(), rows))
+    if people:
+        arranged.append((PersonCount(), people))
     if questions:
         exprs = tuple(e for e in (query.outputs[i].expr for i in questions) if e is not None)
         arranged.append((Questions(exprs), questions))
@@ -103,7 +109,7 @@ def cell_of(out: Output, part: int, statistic: Statistic, place: int) -> Cell:
     elif getattr(statistic, "expr", out.expr) != out.expr:
         # Rows read off another column's vector: its own count would leave out that column's nulls.
         functionals = {"size": functionals.get("size", functionals["n"])}
-    whole = out.aggregate in ("size", "count", "true", "argmax") or (
+    whole = out.aggregate in ("size", "count", "true", "people", "argmax") or (
         out.aggregate == "sum"
         and out.expr is not None
         and out.bounds is not None

@@ -61,6 +61,16 @@ class PrivateGroupBy:
         index = self._index()
         return self._ask([Output("size", "size")], lambda r: _release.series(r, index, name), payment)
 
+    def nunique(self, column: Any = None, **payment: Unpack[Payment]) -> pd.Series[int]:
+        """How many people each group has, by the column that ``unit=`` names: each in at most ``max_groups`` of them."""
+        index = self._index()
+        if column is None and self._single:
+            column = cast(Any, self._selected)[0]
+        out = self._frame._people(column)
+        return cast(
+            "pd.Series[int]", self._ask([out], lambda r: _release.series(r, index, out.name), payment)
+        )
+
     def count(
         self,
         column: Any = None,

@@ -85,7 +85,7 @@ class Accountant:
         self._state: Any = self._filter.start()
         self._charges: list[Charge] = []
         self._states: list[Any] = []  # of the filter, after each
-        self._unit: Unit | None = None
+        self._unit: dict[str, Any] | None = None  # the relation and what names a person
         self._words: set[tuple[str, str, str]] = set()
         self._answers: dict[str, str] = {}  # by key
         self._names: Names = {}
@@ -194,7 +194,7 @@ class Accountant:
                 )
             self._found = True
         elif entry.kind == "unit":
-            self._unit = Unit(body["neighbors"])
+            self._unit = body
         elif entry.kind == "debit":
             charge = charge_of(body)
             self._charges.append(charge)
@@ -244,12 +244,14 @@ class Accountant:
                 self._refuse_others(hashes)
             if not self._found:
                 self._append("open", self._terms())
+            own = {"neighbors": unit.neighbors, "space": unit.space}
             if self._unit is None:
-                self._append("unit", {"neighbors": unit.neighbors})
-            elif self._unit != unit:
+                self._append("unit", own)
+            elif self._unit != own:
                 raise SessionError(
-                    f"this budget is for frames with neighbors={self._unit.neighbors!r}, and this one has "
-                    f"{unit.neighbors!r}. One budget counts one relation."
+                    f"this budget is for frames with neighbors={self._unit['neighbors']!r} whose people are named by "
+                    f"{self._unit['space']}, and this one has {unit.neighbors!r} and {unit.space}. One budget counts one "
+                    "relation between the same people."
                 )
             if hashes and hashes not in self._sketches:
                 self._append("sketch", {"hashes": hashes})

@@ -14,7 +14,7 @@ from dpframe import _identity, _validate
 from dpframe._errors import BadType, BadValue, LineageError, SessionError, caution
 from dpframe._expr import Column
 from dpframe._ledger import Accountant
-from dpframe._query import ROW_CEILING, Unit, describe, keys_for
+from dpframe._query import ROW_CEILING, Unit, describe, keys_for, limits_for
 from dpframe._session import (
     ATTR,
     AccountTerms,
@@ -55,11 +55,6 @@ def open_session(
     because: object = None,
 ) -> Session:
     """A session on this frame: the one there is, or a new one."""
-    if unit is not None or max_rows is not None or max_groups is not None:
-        raise BadValue(
-            "unit=, max_rows= and max_groups= (many rows per person) are not in this version: a row is a person "
-            "here. Aggregate to one row per person first, or leave them out if that is what the rows are."
-        )
     if because is not None and not (isinstance(because, str) and because.strip()):
         raise BadType("because= must be a sentence: it is written in the ledger as your declaration.")
     if version is not None and not (isinstance(version, str) and version.strip()):
@@ -67,7 +62,7 @@ def open_session(
     leaves = _leaves(frame)
     account = _account(epsilon, delta, accountant, reserve, ledger, population)
     people = None if n is None else _validate.positive_int(n, "n")
-    relation = Unit("replace-one" if _relation(neighbors) == "replace-one" else "add-remove")
+    relation = _unit(leaves, unit, max_rows, max_groups, neighbors)
     terms = Terms(
         account,
         relation,
@@ -89,11 +84,21 @@ def open_session(
             raise SessionError(
                 f"frames of more than {ROW_CEILING} rows are not supported: exact sums would not fit."
             )
-        _warn_of_delta(account.limits.delta, len(frame) if relation.replaces else people)
+        public = relation.replaces and not relation.people
+        _warn_of_delta(account.limits.delta, len(frame) if public else people)
         session = Session(frame, terms, leaves)
         _refuse_twins(session)
         account_of = session.accountant
-        hashes = [] if account_of.file is None else sketch(session.snapshot, account_of.secret)
+        ids = (
+            session.snapshot.iloc[:, [c.position for c in relation.people]]
+            if relation.people
+            else session.snapshot
+        )
+        hashes = (
+            []
+            if account_of.file is None
+            else sketch(ids.drop_duplicates() if relation.people else ids, account_of.secret)
+        )
         account_of.attach(relation, hashes, because)
         _declare(session, because)
         sessions[session.name] = session
@@ -126,6 +131,22 @@ def _account(
     file = None if ledger is None else os.fspath(ledger)
     own = None if population is None else str(population)
     return AccountTerms(limits, rule, own, place_of(file), None, file)
+
+
+def _unit(
+    leaves: dict[Hashable, Column], unit: object, max_rows: object, max_groups: object, neighbors: object
+) -> Unit:
+    relation: Any = _relation(neighbors)
+    rows, groups = limits_for(max_rows, max_groups)
+    if unit is None:
+        if rows is not None or groups is not None:
+            raise BadValue("max_rows= and max_groups= need unit=, the column that names a person.")
+        return Unit(relation)
+    names = unit if isinstance(unit, list) else [unit]
+    if not names:
+        raise BadValue("unit= names no column.")
+    columns = [leaves[name] for name in _validate.column_names(names, leaves)]
+    return Unit(relation, tuple(columns), rows, groups)
 
 
 def _relation(neighbors: object) -> str:

@@ -276,7 +276,7 @@ def make_plan(
     arranged = arrange(query, unit, public_rows)
     statistics = [s for s, _ in arranged]
     grouped = bool(query.by)
-    sensitivities = [s.sensitivity(unit, grouped) for s in statistics]
+    sensitivities = [s.reach(unit, query.groups if grouped else None) for s in statistics]
     share = len(statistics)
     selects = any(AGGREGATES[o.aggregate].selects for o in query.outputs)
     noises: list[Laplace | Gaussian | NoisyMax]
@@ -285,7 +285,7 @@ def make_plan(
         if price.mechanism != "auto":
             raise BadValue("a selection has its own mechanism (noisy-max): leave mechanism= out.")
         # Under add-remove all counts move one way, so one may gain on another by the sensitivity only.
-        shift = 2 if unit.replaces else 1
+        shift = (2 if unit.replaces else 1) * unit.reach(query.groups)[0]
         noises = [NoisyMax.for_price(shift, _pure(price))]
         why = f"{query.groups} candidates, one price: only the choice leaves, never a count"
     else:
@@ -318,7 +318,7 @@ def make_plan(
         parts,
         tuple(c for c in cells if c is not None),
         query.groups,
-        why,
+        why + unit.told(grouped),
         tuple(map(str, declared)),
     )
     return Planned(plan, tuple(statistics))

@@ -28,6 +28,8 @@ class Payment(TypedDict, total=False):
     mechanism: str
     fresh: bool
     name: str | None
+    max_rows: int | None
+    max_groups: int | None
 
 
 WORDS = tuple(Payment.__annotations__)

@@ -89,6 +89,11 @@ class PrivateFrame(Releases, Unprinted):
         return PrivateFrame._of(open_session(root, epsilon, delta, **terms))
 
     @property
+    def _whose(self) -> str:
+        unit = self._session.unit
+        return f"a person by {', '.join(map(repr, unit.space))}" if unit.people else "one row one person"
+
+    @property
     def _place(self) -> str:
         account = self._session.accountant
         if account.file is None:
@@ -383,7 +388,7 @@ class PrivateFrame(Releases, Unprinted):
         rows = "" if self._where is None else f" where {self._where}"
         return (
             f"PrivateFrame of [{shown}{more}]{rows}\n{self.budget!r}\n"
-            f"{self._session.unit.neighbors}, one row one person; {self._place}"
+            f"{self._session.unit.neighbors}, {self._whose}; {self._place}"
         )
 
     def _repr_html_(self) -> str:
@@ -393,7 +398,7 @@ class PrivateFrame(Releases, Unprinted):
         )
         where = "" if self._where is None else f"<p>where <code>{_escape(self._where)}</code></p>"
         return (
-            f"<div><b>PrivateFrame</b> ({self._session.unit.neighbors}, one row one person)"
+            f"<div><b>PrivateFrame</b> ({self._session.unit.neighbors}, {escape(self._whose)})"
             f"<table><tr><th>column</th><th>kind</th><th>bounds</th></tr>{rows}</table>{where}"
             f"{self.budget._repr_html_()}<small>{escape(self._place)}</small></div>"
         )

@@ -66,7 +66,8 @@ class Releases:
         session.check_alive()
         price = session.price(query, words)
         paid = "|".join(str(words.get(word)) for word in ("epsilon", "delta", "within", "n", "mechanism"))
-        asked = Asked(query, price, self._declared, paid, words.get("name"), bool(words.get("fresh")))
+        unit, name, fresh = session.limited(words), words.get("name"), bool(words.get("fresh"))
+        asked = Asked(query, price, self._declared, unit, paid, name, fresh)
         if self._explaining:
             return session.plan(asked)
         if self._batch is not None:
@@ -147,6 +148,28 @@ class Releases:
         out = Output("rows", "size") if column is EVERY else self._output("count", column, None)
         query = Query((out,), self._where)
         return cast(IntEstimate, self._ask(query, _release.scalar, payment))
+
+    def nunique(self, column: Any, **payment: Unpack[Payment]) -> IntEstimate:
+        """How many people: ``p.nunique("patient_id")``, of the column that ``unit=`` names.
+
+        Formal guarantee: epsilon-DP for its price; a person is one, however many rows they have. Distinct values of other
+        columns are not in this version.
+
+        >>> df = pd.DataFrame({"id": [1, 1, 2], "age": [30, 31, 55]})
+        >>> p = df.dp.open(100, unit="id")
+        >>> p.nunique("id", epsilon=80) == 2
+        True
+        """
+        query = Query((self._people(column),), self._where)
+        return cast(IntEstimate, self._ask(query, _release.scalar, payment))
+
+    def _people(self, column: Any) -> Output:
+        expr, name = self._named(column)
+        if (expr,) != self._session.unit.people:
+            raise BadValue(
+                f"nunique counts people, by the column that unit= names; distinct values of {name!r} are not in this version."
+            )
+        return Output(name, "people")
 
     def counts(
         self,

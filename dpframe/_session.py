@@ -23,11 +23,12 @@ from dpframe._expr import Column
 from dpframe._ledger import Accountant
 from dpframe._plan import Plan, Planned, make_plan
 from dpframe._price import WORDS, Payment, price_of
-from dpframe._query import Keys, Query, Unit, Word
+from dpframe._query import Keys, Query, Unit, Word, limits_for
 from dpframe._records import Label, Names, keys_of
 from dpframe._validate import Bounds
 from dpframe.accounting._base import Limits, Price
 from dpframe.engines.pandas import PandasEngine
+from dpframe.mechanisms import _sampling
 
 ATTR = "dpframe"
 
@@ -82,6 +83,7 @@ class Asked:
     query: Query
     price: Price
     words: tuple[Word, ...]
+    unit: Unit
     paid: str = ""  # the words of its price, as they were typed
     name: str | None = None
     fresh: bool = False
@@ -118,7 +120,7 @@ class Session:
         )  # the same object means the same rows, also when the session is closed
         self.rows = len(frame)
         self.root = weakref.ref(frame)
-        self._engine = PandasEngine(self.snapshot)
+        self._engine = PandasEngine(self.snapshot, _sampling.random_bytes(8))
         self._answers: dict[str, tuple[Query, Release]] = {}
         self._names: Names = {}
         self._within: dict[tuple[Any, ...], Price] = {}
@@ -149,12 +151,22 @@ class Session:
     def budget(self) -> Budget:
         return self.accountant.meter(self.terms.queries)
 
+    def limited(self, payment: Payment) -> Unit:
+        """The unit, with the limits that this question names."""
+        limits = payment.get("max_rows"), payment.get("max_groups")
+        if limits == (None, None):
+            return self.unit
+        if not self.unit.people:
+            raise BadValue("max_rows= and max_groups= are for sessions with unit=: here a row is a person.")
+        return self.unit.limited(*limits_for(*limits))
+
     def price(self, query: Query, payment: Payment) -> Price:
         """The price that was asked for, or what the wanted accuracy needs, or the session's share."""
-        rows, people = self._public_rows(query), self.terms.people
+        unit = self.limited(payment)
+        rows, people = self._public_rows(query), None if unit.people else self.terms.people
 
         def plan_for(price: Price) -> Plan:
-            return make_plan.__wrapped__(query, self.unit, price, rows).plan
+            return make_plan.__wrapped__(query, unit, price, rows).plan
 
         if payment.get("within") is None:
             return price_of(self.budget, payment, None, plan_for)
@@ -175,11 +187,12 @@ class Session:
     def _planned(self, asked: Asked) -> Planned:
         query = asked.query
         words = self._declared(query, asked.words)
-        return make_plan(query, self.unit, asked.price, self._public_rows(query), words)
+        return make_plan(query, asked.unit, asked.price, self._public_rows(query), words)
 
     def _public_rows(self, query: Query) -> int | None:
-        """The number of rows where it is public: under replace-one, and of the whole root only."""
-        return self.rows if self.unit.replaces and query.where is None and not query.by else None
+        """The number of rows where it is public: under replace-one, of the whole root only, a row a person."""
+        whole = query.where is None and not query.by and not self.unit.people
+        return self.rows if self.unit.replaces and whole else None
 
     def _declared(self, query: Query, names: tuple[Word, ...]) -> tuple[Word, ...]:
         """The facts this question takes for public, beyond those that the session was opened with."""
@@ -220,7 +233,8 @@ class Session:
         released = {}
         for label, (plan, statistics) in made.items():
             # ---------------------------------------------------------------------- the door: from here data is read
-            reduced = self._engine.reduce(new[label].query, {p for s in statistics for p in s.primitives})
+            primitives = {p for s in statistics for p in s.primitives}
+            reduced = self._engine.reduce(new[label].query, primitives, new[label].unit)
             raw = tuple(
                 part.noise.release(s.integers(reduced))
                 for part, s in zip(plan.parts, statistics, strict=True)
@@ -238,8 +252,8 @@ class Session:
 
     def _label(self, one: Asked, place: int) -> Label:
         """Who asks what: the population, the columns, the declared version; never the data."""
-        rows, unit = self._public_rows(one.query), self.unit
-        question = f"{_question(one.query)}|{unit.neighbors}|{rows}|{self.schema}"
+        rows, unit = self._public_rows(one.query), one.unit
+        question = f"{_question(one.query)}|{unit.neighbors}|{unit.space}|{unit.rows}|{unit.groups}|{rows}|{self.schema}"
         digest = hashlib.blake2b(question.encode("utf-8", "surrogatepass"), digest_size=24).hexdigest()
         key, paid = f"{digest}|{'|'.join(map(str, one.price))}", f"{digest}|{one.paid}|{self.terms.queries}"
         return Label(digest, key, paid, one.name, self.terms.version, place if one.fresh else None)

@@ -1,9 +1,8 @@
 """The integers an engine may compute, each with its sensitivity and the way back to data units.
 
-A statistic maps a frame to a vector of integers per group. All of them are linear in four *primitive* sums
-over the rows of a group (how many rows, how many non-null values, the sum of ``a`` and of ``a * a``, where
-``a`` is a clipped value on its grid, counted from the lower bound), so an engine implements the primitives
-and nothing else. Proofs of the sensitivities: docs/guarantees/statistics.md.
+A statistic maps a frame to a vector of integers per group, linear in *primitive* sums over the rows of a group: rows, non-null
+values, ``a`` and ``a * a``, where ``a`` is a clipped value on its grid, counted from the lower bound. Proofs of the
+sensitivities: docs/guarantees/statistics.md, and people.md for those of a person with many rows.
 """
 
 from __future__ import annotations
@@ -98,6 +97,10 @@ class Rows(NamedTuple):
     """Primitive: the rows of each group."""
 
 
+class Persons(NamedTuple):
+    """Primitive: the people who have rows in each group."""
+
+
 class Trues(NamedTuple):
     """Primitive: the rows where a condition holds."""
 
@@ -112,7 +115,7 @@ class Powers(NamedTuple):
     degree: int
 
 
-Primitive = Rows | Trues | Powers
+Primitive = Rows | Persons | Trues | Powers
 Reduced = Mapping[Primitive, Integers]  # (groups,) for rows and conditions, (degree + 1, groups) for powers
 
 # The bits of a grid: sums over ROW_CEILING rows of values, or of squares, stay below 2**62.
@@ -138,6 +141,12 @@ class Statistic(ABC):
     @abstractmethod
     def sensitivity(self, unit: Unit, grouped: bool) -> Sensitivity:
         """The largest change one person can cause, over all groups together."""
+
+    def reach(self, unit: Unit, groups: int | None) -> Sensitivity:
+        """`sensitivity` of a person with R rows in each of G groups (docs/guarantees/people.md)."""
+        one = self.sensitivity(unit, groups is not None)
+        rows, most = unit.reach(groups)
+        return Sensitivity(one.l1 * rows * most, one.l2_squared * rows**2 * most)
 
     @abstractmethod
     def functionals(self) -> dict[str, tuple[float, ...]]:
@@ -184,6 +193,33 @@ class RowCount(Statistic):
     @property
     def description(self) -> str:
         return "rows"
+
+
+@dataclass(frozen=True, slots=True)
+class PersonCount(Statistic):
+    """People of each group, one however many rows they have."""
+
+    @property
+    def primitives(self) -> tuple[Primitive, ...]:
+        return (Persons(),)
+
+    def integers(self, reduced: Reduced) -> Integers:
+        return reduced[Persons()][None, :]
+
+    def sensitivity(self, unit: Unit, grouped: bool) -> Sensitivity:
+        return _one_hot(unit, grouped)
+
+    def reach(self, unit: Unit, groups: int | None) -> Sensitivity:
+        one = self.sensitivity(unit, groups is not None)
+        _, most = unit.limited(1, None).reach(groups)
+        return Sensitivity(one.l1 * most, one.l2_squared * most)
+
+    def functionals(self) -> dict[str, tuple[float, ...]]:
+        return {"size": (1.0,)}
+
+    @property
+    def description(self) -> str:
+        return "people"
 
 
 @dataclass(frozen=True, slots=True)

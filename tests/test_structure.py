@@ -41,7 +41,7 @@ _query accounting.planned
 accounting
 _parse engines._columns _sketch calibrate _terms
 _stats engines._block
-engines._parts engines._conditions engines._buckets
+engines._parts engines._conditions engines._buckets engines._people
 engines._evaluate
 _aggregates engines.pandas
 _arrange

@@ -16,12 +16,14 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from dpframe._expr import Column, Expr
-from dpframe._query import By, KeyBy, Query
-from dpframe._stats import Grid, Integers, Powers, Primitive, Rows, Trues
+from dpframe._query import By, KeyBy, Query, Unit
+from dpframe._stats import Grid, Integers, Persons, Powers, Primitive, Rows, Trues
 from dpframe.engines._buckets import arrow_buckets, bin_buckets, key_buckets
 from dpframe.engines._columns import Vector, prepare
 from dpframe.engines._evaluate import evaluate, predicate
+from dpframe.engines._people import Bound, People, pairs_of, people_of, within_groups
 
+ROWS = Unit()
 _BLOCK = 2**16
 _LARGEST_BLOCK = 2**21
 
@@ -41,8 +43,10 @@ class _Block(NamedTuple):
 class PandasEngine:
     """Reads one frame, which nobody else may write to: the snapshot that a session keeps."""
 
-    def __init__(self, frame: pd.DataFrame):
+    def __init__(self, frame: pd.DataFrame, key: bytes = b""):
         self._frame = frame
+        self._key = key  # of the hashes by which a person's groups are chosen
+        self._people: dict[tuple[int, ...], People] = {}
         self._columns: dict[int, Vector] = {}
         self._buckets: OrderedDict[By, Buckets] = OrderedDict()
         self._room = int(frame.memory_usage(index=True, deep=False).sum()) + 2**16
@@ -56,8 +60,12 @@ class PandasEngine:
         return vector
 
     @np.errstate(all="ignore")  # no warning may tell of a value, whatever the caller has set
-    def reduce(self, query: Query, primitives: set[Primitive]) -> dict[Primitive, Integers]:
-        """The primitive sums of each group, as int64."""
+    def reduce(
+        self, query: Query, primitives: set[Primitive], unit: Unit = ROWS
+    ) -> dict[Primitive, Integers]:
+        """The primitive sums of each group, as int64; what one person adds to them is within the limits of the unit."""
+        if unit.people:
+            return self._reduce_people(query, primitives, unit)
         groups = query.groups
         totals: dict[Primitive, Integers] = {}
         for p in primitives:
@@ -70,7 +78,7 @@ class PandasEngine:
         memo: dict[Any, Any] = {}  # what expressions made of whole dictionaries
         for block in self._blocks(query, groups, step, memo):
             for p, total in totals.items():
-                if isinstance(p, Rows):
+                if isinstance(p, Rows | Persons):
                     total += block.counts
                 elif isinstance(p, Trues):
                     total += self._trues(p.expr, block, groups, memo)
@@ -81,6 +89,66 @@ class PandasEngine:
                     else:
                         self._add_powers(vector, p.grid, block, total, scratch)
         return totals
+
+    def _reduce_people(
+        self, query: Query, primitives: set[Primitive], unit: Unit
+    ) -> dict[Primitive, Integers]:
+        people = self._whose(unit.people)
+        buckets = self._grouping(query.by)
+        memo: dict[Any, Any] = {}
+        asked = people.codes >= 0
+        if buckets is not None:
+            asked &= buckets > 0
+        if query.where is not None:
+            for rows in self._slices():
+                asked[rows] &= predicate(query.where, self.column, rows, memo)
+        group = None if buckets is None else buckets[asked].astype(np.int64) - 1
+        # People are counted without a limit on rows, and the plan has asked for every limit that is needed.
+        limit, most = unit.limited(unit.rows or 1, None).reach(query.groups if query.by else None)
+        pairs = pairs_of(people.codes[asked], group, people.size, query.groups)
+        kept = within_groups(pairs, people.hashes, most, self._key) if query.by else None
+        bound = Bound(pairs, kept, limit, query.groups)
+        found: dict[Primitive, Integers] = {}
+        for p in primitives:
+            if isinstance(p, Rows):
+                found[p] = bound.rows()
+            elif isinstance(p, Persons):
+                found[p] = bound.people()
+            elif isinstance(p, Trues):
+                true = np.zeros(len(self._frame), dtype=bool)
+                for rows in self._slices():
+                    true[rows] = predicate(p.expr, self.column, rows, memo)
+                found[p] = bound.count(true[asked])
+            else:
+                found[p] = self._powers_of_people(p, bound, asked, memo)
+        return found
+
+    def _powers_of_people(
+        self, p: Powers, bound: Bound, asked: NDArray[np.bool_], memo: dict[Any, Any]
+    ) -> Integers:
+        values = np.empty(len(self._frame))
+        for rows in self._slices():
+            vector = evaluate(p.expr, self.column, rows, memo)
+            null = vector.nulls()
+            if p.grid is None:
+                values[rows] = 0.0
+            else:
+                np.copyto(values[rows], vector.values, casting="unsafe")
+                _to_grid(values[rows], values[rows], p.grid)
+            if null is not None:
+                values[rows][null] = np.nan
+        width = 0 if p.grid is None else p.grid.width
+        return bound.powers(values[asked], p.degree, width)
+
+    def _whose(self, columns: tuple[Column, ...]) -> People:
+        places = tuple(c.position for c in columns)
+        if places not in self._people:
+            self._people = {places: people_of([self.column(c) for c in columns], self._key)}
+        return self._people[places]
+
+    def _slices(self) -> Iterator[slice]:
+        n = len(self._frame)
+        return (slice(start, min(start + _BLOCK, n)) for start in range(0, n, _BLOCK))
 
     def _block_rows(self, groups: int) -> int:
         return min(_LARGEST_BLOCK, max(_BLOCK, 4 * groups))

@@ -1,0 +1,210 @@
+"""What each person adds: totals per (person, group), bounded by a function of that person's own rows.
+
+*Formal guarantee.* With limits of R rows and G groups, one person's rows change the sums of each group by what R rows
+could, and those of at most G groups, whatever the frame: totals of more than R rows in a group are scaled to R rows and
+rounded, and of more than G groups those with the smallest keyed hashes stay. Nothing here looks at another person's
+rows, or at the place of a row in the frame (docs/guarantees/people.md).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from dpframe._stats import Integers
+from dpframe.engines._columns import Vector
+
+Codes = NDArray[np.int64]
+_EXACT_ROWS = 2**21  # so many values below 2**32 add up exactly in doubles
+
+
+class People(NamedTuple):
+    """Who each row belongs to: a code, or -1 for nobody; how many codes there are, and a hash for each."""
+
+    codes: Codes
+    size: int
+    hashes: NDArray[np.uint64]
+
+
+def people_of(columns: Sequence[Vector], key: bytes) -> People:
+    """By one column or several. A null in any of them is nobody; equal numbers are one person, of whatever type."""
+    codes, count, hashes = _one(columns[0])
+    for column in columns[1:]:
+        inner, size, more = _one(column)
+        wide = np.where((codes < 0) | (inner < 0), -1, codes * size + inner)
+        codes, pairs = _factorized(wide)
+        hashes = _mixed(hashes[pairs // size] * np.uint64(31) + more[pairs % size], key)
+        count = len(pairs)
+    return People(codes, count, _mixed(hashes, key))
+
+
+def _one(column: Vector) -> tuple[Codes, int, NDArray[np.uint64]]:
+    if column.categories is not None:
+        return _of_categories(column)
+    values = column.values
+    if values.dtype.kind in "mM":
+        values = values.view(np.int64)
+    elif values.dtype.kind == "f":
+        values = values.astype(np.float64) + 0.0  # -0.0 is 0.0
+    codes, uniques = _factorized(values, column.nulls())
+    return codes, len(uniques), pd.util.hash_array(uniques, categorize=False)
+
+
+def _factorized(values: NDArray[Any], null: NDArray[np.bool_] | None = None) -> tuple[Codes, NDArray[Any]]:
+    if null is not None and null.any():
+        codes = np.full(len(values), -1, dtype=np.int64)
+        codes[~null], uniques = pd.factorize(values[~null])
+    elif values.dtype == np.int64 and len(values) and values.min() < 0:  # codes with nobody among them
+        return _factorized(values, values < 0)
+    else:
+        codes, uniques = pd.factorize(values)
+    return codes.astype(np.int64, copy=False), uniques
+
+
+def _of_categories(column: Vector) -> tuple[Codes, int, NDArray[np.uint64]]:
+    """Codes of a dictionary, in which a number may stand as 1 and as 1.0."""
+    assert column.categories is not None
+    texts = [_text(c) for c in column.categories]
+    places = {text: i for i, text in enumerate(dict.fromkeys(texts))}
+    to_place = np.array([places[t] for t in texts] or [0], dtype=np.int64)
+    codes = np.where(column.values < 0, -1, to_place[column.values])
+    hashes = pd.util.hash_array(np.array(list(places), dtype=object), categorize=False)
+    return codes, len(places), hashes
+
+
+def _text(cell: Any) -> str:
+    """Equal for equal scalars of the types that a dictionary may hold, which run no code of their own."""
+    if isinstance(cell, bool | int | float) and cell == cell and abs(cell) < 2**1000:
+        whole = int(cell)
+        return f"number {whole if whole == cell else float(cell)!r}"
+    return f"{type(cell).__name__} {cell!s}"
+
+
+def _mixed(hashes: NDArray[np.uint64], key: bytes) -> NDArray[np.uint64]:
+    salt = np.uint64(int.from_bytes(key[:8].ljust(8, b"\1"), "little") | 1)
+    with np.errstate(over="ignore"):
+        mixed: NDArray[np.uint64] = (hashes ^ (hashes >> np.uint64(29))) * salt
+    return mixed ^ (mixed >> np.uint64(32))
+
+
+class Pairs(NamedTuple):
+    """The (person, group) pairs that have rows: the pair of each row, and of each pair its group and its rows."""
+
+    of_row: Codes
+    places: Codes  # of the pairs in the arrays that `of_row` counts into
+    size: int
+    person: Codes
+    group: Codes
+    rows: NDArray[np.int64]
+
+
+def pairs_of(person: Codes, group: NDArray[Any] | None, people: int, groups: int) -> Pairs:
+    wide = person if group is None else person * groups + group
+    size = people * groups
+    if size > 4 * len(wide) + 2**16:
+        uniques, wide = np.unique(wide, return_inverse=True)
+        rows = np.bincount(wide, minlength=len(uniques))
+        return Pairs(wide, np.arange(len(uniques)), len(uniques), uniques // groups, uniques % groups, rows)
+    rows = np.bincount(wide, minlength=size)
+    places = np.flatnonzero(rows)
+    return Pairs(wide, places, size, places // groups, places % groups, rows[places])
+
+
+def within_groups(
+    pairs: Pairs, hashes: NDArray[np.uint64], limit: int, key: bytes
+) -> NDArray[np.bool_] | None:
+    """Which pairs stay when a person may be in so many groups; None if all do."""
+    counts = np.bincount(pairs.person)
+    many = counts[pairs.person] > limit
+    if not many.any():
+        return None
+    chosen = np.flatnonzero(many)
+    with np.errstate(over="ignore"):
+        seed = hashes[pairs.person[chosen]] + pairs.group[chosen].astype(np.uint64) * np.uint64(
+            0x9E3779B97F4A7C15
+        )
+    order = np.lexsort((pairs.group[chosen], _mixed(_mixed(seed, key), key), pairs.person[chosen]))
+    ranked = chosen[order]
+    starts = np.flatnonzero(np.r_[True, np.diff(pairs.person[ranked]) > 0])
+    place = np.arange(len(ranked)) - np.repeat(starts, np.diff(np.r_[starts, len(ranked)]))
+    keep = np.ones(len(many), dtype=bool)
+    keep[ranked[place >= limit]] = False
+    return keep
+
+
+class Bound:
+    """The pairs that count, and what each may add to the sums of its group."""
+
+    def __init__(self, pairs: Pairs, kept: NDArray[np.bool_] | None, limit: int, groups: int):
+        self._pairs, self._kept, self._limit, self._groups = pairs, kept, limit, groups
+
+    def rows(self) -> Integers:
+        return self._grouped(np.minimum(self._pairs.rows, self._limit))
+
+    def people(self) -> Integers:
+        return self._grouped(np.ones(len(self._pairs.rows), dtype=np.int64))
+
+    def count(self, true: NDArray[np.bool_]) -> Integers:
+        """The rows where a condition holds."""
+        return self._grouped(self._scaled(self._counted(true)))
+
+    def powers(self, values: NDArray[np.float64], degree: int, width: int) -> Integers:
+        """Sums of a**0 .. a**degree of values 0 <= a <= width; NaN is no value.
+
+        Rounding may leave the moments just outside of what any values have, where a person would reach further than
+        their rows; they are moved back: 0 <= s1 <= W s0, and 2 W s1 - W**2 s0 <= s2 <= W s1.
+        """
+        valid = values == values
+        some = None if valid.all() else valid
+        count = self._scaled(self._counted(valid) if some is not None else self._pairs.rows)
+        moments = [count]
+        if degree >= 1:
+            a = values if some is None else values[valid]
+            first = np.clip(self._scaled(self._summed(a, some)), 0, width * count)
+            moments.append(first)
+        if degree == 2:
+            least = np.maximum(0, 2 * width * first - width * width * count)
+            moments.append(np.clip(self._scaled(self._summed(a * a, some)), least, width * first))
+        return np.stack([self._grouped(m) for m in moments])
+
+    def _counted(self, true: NDArray[np.bool_]) -> NDArray[np.int64]:
+        return np.bincount(self._pairs.of_row[true], minlength=self._pairs.size)[self._pairs.places]
+
+    def _summed(self, weights: NDArray[np.float64], valid: NDArray[np.bool_] | None) -> NDArray[np.int64]:
+        """Exact sums per pair of whole numbers below 2**32."""
+        pairs = self._pairs
+        of_row = pairs.of_row if valid is None else pairs.of_row[valid]
+        if len(of_row) <= _EXACT_ROWS or int(pairs.rows.max(initial=0)) <= _EXACT_ROWS:
+            return np.bincount(of_row, weights=weights, minlength=pairs.size)[pairs.places].astype(np.int64)
+        high = np.floor(weights / 2**16)
+        halves = (high, weights - high * 2**16)
+        top, rest = (
+            np.bincount(of_row, weights=w, minlength=pairs.size)[pairs.places].astype(np.int64)
+            for w in halves
+        )
+        found: NDArray[np.int64] = top * 2**16 + rest
+        return found
+
+    def _scaled(self, totals: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Totals of more rows than the limit as if there were so many: times limit / rows, to the nearest integer."""
+        over = self._pairs.rows > self._limit
+        if not over.any():
+            return totals
+        found = totals.copy()
+        t, k = totals[over], self._pairs.rows[over]
+        whole, rest = t // k, t % k  # each product below stays within 63 bits
+        found[over] = whole * self._limit + (rest * self._limit + k // 2) // k
+        return found
+
+    def _grouped(self, totals: NDArray[np.int64]) -> Integers:
+        """Sums over people, per group."""
+        group = self._pairs.group
+        if self._kept is not None:
+            totals, group = totals[self._kept], group[self._kept]
+        found = np.zeros(self._groups, dtype=np.int64)
+        np.add.at(found, group, totals)
+        return found

@@ -1,0 +1,238 @@
+"""Neighbours differ in one person, who has many rows: exact statistics move no further than is claimed for a person.
+
+Frames are random; people have up to a dozen rows in several groups, some with a null id. The bounded integers are
+compared with the same written out in rational arithmetic. Twins that must fail: limits that are forgotten, and one row's
+sensitivity.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from fractions import Fraction as F
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dpframe._arrange import arrange
+from dpframe._expr import Column
+from dpframe._query import KeyBy, Output, Query, Unit, keys_for
+from dpframe._stats import Sensitivity, Statistic
+from dpframe._validate import Bounds
+from dpframe.engines import _people
+from dpframe.engines.pandas import PandasEngine
+
+KEY = b"12345678"
+GROUPS = ["a", "b", "c", "d"]
+BOUNDS = Bounds(-3.0, 5.0)
+AGGREGATES = ["size", "count", "sum", "mean", "var", "true", "people", "size+mean", "count+sum"]
+IDS: dict[str, Any] = {
+    "int": lambda i: i,
+    "float": lambda i: np.nan if i is None else float(i),
+    "text": lambda i: None if i is None else f"p{i}",
+    "category": lambda i: None if i is None else f"p{i}",
+    "arrow": lambda i: None if i is None else f"p{i}",
+    "object": lambda i: None if i is None else (i if i % 2 else float(i)),
+}
+DTYPES = {"category": "category", "text": "str", "arrow": "string[pyarrow]", "object": object, "float": float}
+
+Row = tuple[int | None, float | None, str | None, bool]
+rows_of_one = st.lists(
+    st.tuples(
+        st.one_of(st.none(), st.floats(-6, 8)), st.sampled_from([*GROUPS, "other", None]), st.booleans()
+    ),
+    min_size=1,
+    max_size=12,
+)
+crowd = st.lists(rows_of_one, min_size=0, max_size=5)
+
+
+def frame_of(people: list[tuple[int | None, list[Any]]], ids: str, order: int = 0) -> pd.DataFrame:
+    rows = [(IDS[ids](i), *row) for i, own in people for row in own]
+    rng = np.random.default_rng(order)
+    rows = [rows[i] for i in rng.permutation(len(rows))]
+    columns = {name: [r[k] for r in rows] for k, name in enumerate(("id", "x", "g", "flag"))}
+    frame = pd.DataFrame(columns).astype({"x": float, "flag": bool})
+    frame["g"] = frame["g"].astype("str")
+    return frame.astype({"id": DTYPES[ids]}) if ids in DTYPES else frame.astype({"id": "Int64"})
+
+
+def question(name: str, frame: pd.DataFrame, by: bool, where: bool) -> tuple[Query, Column]:
+    leaves = {c: Column.of(i, c, frame.dtypes.iloc[i]) for i, c in enumerate(frame.columns)}
+    outputs = []
+    for part in name.split("+"):
+        expr = {"size": None, "people": leaves["id"], "true": leaves["flag"]}.get(part, leaves["x"])
+        pair = None if part in ("size", "people", "true", "count") else BOUNDS
+        outputs.append(Output(part, part, expr, pair))
+    groups = (KeyBy(leaves["g"], keys_for(GROUPS, leaves["g"], "g")),) if by else ()
+    return Query(tuple(outputs), leaves["flag"] if where else None, groups), leaves["id"]
+
+
+def integers(query: Query, frame: pd.DataFrame, unit: Unit) -> list[tuple[Statistic, np.ndarray[Any, Any]]]:
+    statistics = [s for s, _ in arrange(query, unit, None)]
+    found = PandasEngine(frame, KEY).reduce(query, {p for s in statistics for p in s.primitives}, unit)
+    return [(s, s.integers(found)) for s in statistics]
+
+
+def moved(a: Any, b: Any) -> tuple[int, int]:
+    d = [int(x) - int(y) for x, y in zip(a.ravel(), b.ravel(), strict=True)]
+    return sum(map(abs, d)), sum(x * x for x in d)
+
+
+def claims(query: Query, unit: Unit) -> list[Sensitivity]:
+    return [s.reach(unit, query.groups if query.by else None) for s, _ in arrange(query, unit, None)]
+
+
+def distances(query: Query, unit: Unit, one: pd.DataFrame, other: pd.DataFrame) -> list[tuple[int, int]]:
+    pairs = zip(integers(query, one, unit), integers(query, other, unit), strict=True)
+    return [moved(a, b) for (_, a), (_, b) in pairs]
+
+
+@pytest.mark.parametrize("relation", ["add-remove", "replace-one"])
+@pytest.mark.parametrize("name", AGGREGATES)
+@settings(max_examples=25, deadline=None)
+@given(
+    others=crowd, first=rows_of_one, second=rows_of_one, ids=st.sampled_from(list(IDS)), by=st.booleans(), where=st.booleans(),
+    limits=st.tuples(st.integers(1, 6), st.integers(1, 5)), orders=st.tuples(st.integers(0, 9), st.integers(0, 9)),
+)  # fmt: skip
+def test_one_person_moves_no_statistic_further_than_claimed(
+    name, relation, others, first, second, ids, by, where, limits, orders
+):
+    people = list(enumerate(others)) + ([(None, others[0])] if others and ids != "object" else [])
+    one = frame_of([*people, (99, first)], ids, orders[0])
+    other = frame_of(people if relation == "add-remove" else [*people, (77, second)], ids, orders[1])
+    query, leaf = question(name, one, by, where)
+    unit = Unit(relation, (leaf,), *limits)
+    for (l1, l2), claim in zip(distances(query, unit, one, other), claims(query, unit), strict=True):
+        assert l1 <= claim.l1
+        assert l2 <= claim.l2_squared
+
+
+@pytest.mark.parametrize("name", ["size", "people", "count", "sum", "mean"])
+def test_claims_are_reached(name):
+    """By a person with as many rows as count, at the end of the bounds, in as many groups."""
+    own = [(5.0, g, True) for g in GROUPS[:3] for _ in range(4)]
+    one, other = frame_of([(1, own), (2, own)], "int"), frame_of([(2, own)], "int")
+    query, leaf = question(name, one, True, False)
+    unit = Unit("add-remove", (leaf,), 4, 3)
+    ((l1, l2),), (claim,) = distances(query, unit, one, other), claims(query, unit)
+    assert (l1, l2) == (claim.l1, claim.l2_squared)
+
+
+def by_hand(people: list[tuple[int, list[Any]]], limit: int) -> dict[str, tuple[F, F]]:
+    """Per group: rows that count, and the sum of clipped values, each person's scaled to so many rows."""
+    found: dict[str, list[F]] = defaultdict(lambda: [F(0), F(0)])
+    for _, own in people:
+        for g in GROUPS:
+            values = [F(min(max(x, BOUNDS.lower), BOUNDS.upper)) for x, group, _ in own if group == g]
+            weight = F(min(len(values), limit), max(len(values), 1))
+            found[g][0] += len(values) * weight
+            found[g][1] += sum(values, F(0)) * weight
+    return {g: (n, total) for g, (n, total) in found.items()}
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(
+        st.lists(
+            st.tuples(st.integers(-6, 8), st.sampled_from(GROUPS), st.booleans()), min_size=1, max_size=12
+        ),
+        min_size=1,
+        max_size=5,
+    ),
+    st.integers(1, 6),
+)
+def test_the_estimand_is_a_mean_in_which_nobody_weighs_more_than_the_limit(others, limit):
+    people = list(enumerate(others))
+    frame = frame_of(people, "int")
+    query, leaf = question("sum", frame, True, False)
+    ((statistic, found),) = integers(query, frame, Unit("add-remove", (leaf,), limit, len(GROUPS)))
+    truth = by_hand(people, limit)
+    for i, g in enumerate(GROUPS):
+        assert abs(float(found[0, i]) * statistic.step - float(truth[g][1])) <= len(people) * statistic.step
+    query, _ = question("size", frame, True, False)
+    ((_, rows),) = integers(query, frame, Unit("add-remove", (leaf,), limit, len(GROUPS)))
+    assert rows[0].tolist() == [truth[g][0] for g in GROUPS]
+
+
+def test_order_of_the_frame_and_other_people_change_nothing_of_ones_own():
+    own = [(float(i), GROUPS[i % 4], True) for i in range(12)]
+    frames = [
+        frame_of([(5, own), *extra], "text", order)
+        for extra in ([], [(1, own[:2]), (2, own)])
+        for order in range(3)
+    ]
+    query, leaf = question("size", frames[0], True, False)
+    unit = Unit("add-remove", (leaf,), 2, 2)
+    alone = [integers(query, f, unit)[0][1] for f in frames[:3]]
+    assert all((a == alone[0]).all() for a in alone)
+    assert alone[0].sum() == 4
+    rest = [integers(query, frame_of([(1, own[:2]), (2, own)], "text", i), unit)[0][1] for i in range(3)]
+    for f, r in zip(frames[3:], rest, strict=True):
+        assert (integers(query, f, unit)[0][1] - r == alone[0]).all()
+
+
+def test_equal_numbers_of_two_types_are_one_person_and_nulls_are_nobody():
+    frame = pd.DataFrame(
+        {"id": pd.Series([1, 1.0, True, None, np.nan], dtype=object), "x": 1.0, "g": "a", "flag": True}
+    )
+    query, leaf = question("people", frame, False, False)
+    ((_, found),) = integers(query, frame, Unit("add-remove", (leaf,), 1, 1))
+    assert found.tolist() == [[1]]
+
+
+def test_many_rows_of_one_person_add_up_exactly(monkeypatch):
+    monkeypatch.setattr(_people, "_EXACT_ROWS", 4)  # the way for sums that doubles cannot hold
+    own = [(5.0, "a", True)] * 50 + [(-3.0, "a", True)] * 31
+    frame = frame_of([(1, own), (2, own[:7])], "int")
+    query, leaf = question("var", frame, True, False)
+    for limit in (3, 100):
+        ours = integers(query, frame, Unit("add-remove", (leaf,), limit, 2))[0][1]
+        monkeypatch.undo()
+        assert (ours == integers(query, frame, Unit("add-remove", (leaf,), limit, 2))[0][1]).all()
+        monkeypatch.setattr(_people, "_EXACT_ROWS", 4)
+
+
+# Broken copies ------------------------------------------------------------------------------------------------------
+
+
+def worst(query: Query, unit: Unit) -> float:
+    """How far a person with a dozen rows in four groups moves it, as a share of the claim."""
+    own = [(5.0, g, True) for g in GROUPS for _ in range(3)]
+    shares = []
+    for order in range(6):
+        one, other = frame_of([(1, own), (2, own)], "int", order), frame_of([(2, own)], "int", order + 1)
+        for (l1, _), claim in zip(distances(query, unit, one, other), claims(query, unit), strict=True):
+            shares.append(l1 / claim.l1)
+    return max(shares)
+
+
+@pytest.fixture
+def asked():
+    return question("size", frame_of([(1, [(1.0, "a", True)])], "int"), True, False)
+
+
+def test_all_groups_of_a_person_are_seen(asked, monkeypatch):
+    query, leaf = asked
+    unit = Unit("add-remove", (leaf,), 3, 2)
+    assert worst(query, unit) <= 1
+    monkeypatch.setattr("dpframe.engines.pandas.within_groups", lambda *_: None)
+    assert worst(query, unit) > 1
+
+
+def test_rows_beyond_the_limit_are_seen(asked, monkeypatch):
+    query, leaf = asked
+    unit = Unit("add-remove", (leaf,), 2, 4)
+    assert worst(query, unit) <= 1
+    monkeypatch.setattr(_people.Bound, "rows", lambda self: self._grouped(self._pairs.rows))
+    assert worst(query, unit) > 1
+
+
+def test_the_sensitivity_of_one_row_is_seen(asked, monkeypatch):
+    query, leaf = asked
+    unit = Unit("add-remove", (leaf,), 2, 3)
+    monkeypatch.setattr(Statistic, "reach", lambda self, unit, groups: self.sensitivity(unit, True))
+    assert worst(query, unit) > 1

@@ -1,0 +1,181 @@
+"""Sessions whose people have many rows: opening, limits, answers, and what is refused."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import dpframe
+from dpframe import BadType, BadValue, BudgetExceeded, SessionError, UnknownColumn
+
+EXACT = 900.0
+STATES = ["CA", "NY", "WA"]
+
+
+@pytest.fixture
+def df():
+    rng = np.random.default_rng(4)
+    n = 3000
+    ids = rng.integers(0, 400, n)
+    return pd.DataFrame(
+        {
+            "id": np.where(rng.random(n) < 0.02, np.nan, ids.astype(float)),
+            "age": rng.integers(20, 90, n).astype(float),
+            "state": rng.choice([*STATES, "OR"], n),
+            "flag": rng.random(n) < 0.3,
+        }
+    )
+
+
+def opened(df, epsilon=1000, **terms):
+    words = {"unit": "id", "bounds": {"age": (0, 100)}, "keys": {"state": STATES}, **terms}
+    return df.dp.open(epsilon, **words)
+
+
+def test_generous_limits_answer_what_pandas_would(df):
+    p = opened(df, max_rows=40, max_groups=3)
+    known = df.dropna(subset="id")
+    assert p.count(epsilon=EXACT / 9) == len(known)
+    assert p.mean("age", epsilon=EXACT / 9) == pytest.approx(known["age"].mean(), abs=0.1)
+    means = p.groupby("state")["age"].mean(epsilon=EXACT / 9)
+    truth = known[known["state"].isin(STATES)].groupby("state")["age"].mean()
+    pd.testing.assert_series_equal(means, truth, atol=0.5, check_index_type=False)
+    assert p.query("flag").count(epsilon=EXACT / 9) == known["flag"].sum()
+    table = p.groupby("state").agg(n=("age", "size"), m=("age", "mean"), epsilon=EXACT / 9)
+    assert table.shape == (3, 2)
+
+
+@pytest.mark.parametrize("limit", [1, 2, 5])
+def test_nobody_counts_for_more_rows_than_the_limit(df, limit):
+    p = opened(df, max_rows=limit, max_groups=3)
+    truth = df.groupby("id").size().clip(upper=limit).sum()
+    assert p.count(epsilon=EXACT) == truth
+    assert (
+        opened(df.copy(), max_rows=9, because="the same twice, in a test").count(
+            epsilon=EXACT, max_rows=limit
+        )
+        == truth
+    )
+
+
+def test_people_are_counted_once(df):
+    p = opened(df, max_groups=4)
+    assert p.nunique("id", epsilon=EXACT / 3) == df["id"].nunique()
+    found = p.groupby("state").nunique("id", epsilon=EXACT / 3)
+    assert found.tolist() == [df.loc[df["state"] == s, "id"].nunique() for s in STATES]
+    assert p.groupby("state")["id"].nunique(epsilon=EXACT / 3).name == "id"
+
+
+def test_several_columns_name_a_person():
+    frame = pd.DataFrame({"a": ["x", "x", "y", None, "y"], "b": [1, 1, 1, 1, 2], "v": 1.0})
+    p = frame.dp.open(1000, unit=["a", "b"], max_rows=1)
+    assert p.count(epsilon=EXACT) == 3
+
+
+def test_noise_grows_with_the_limits_and_not_with_the_frame(df):
+    p = opened(df, epsilon=10, max_rows=4, max_groups=2)
+    assert p.explain.count(epsilon=1).scale == 4
+    assert p.explain.count(epsilon=1, max_rows=1).scale == 1
+    assert p.explain.nunique("id", epsilon=1).scale == 1
+    assert p.explain.groupby("state").size(epsilon=1).scale == 8
+    assert p.explain.groupby("state").size(epsilon=1, max_groups=100).scale == 12  # there are only three
+    assert p.explain.argmax("state", epsilon=1).parts[0].noise.rate * 4 == 1
+    assert "at most 4 rows in each of at most 2 groups" in repr(p.explain.groupby("state").size())
+
+
+def test_limits_are_needed_where_they_matter_and_nothing_is_charged(df):
+    p = opened(df, epsilon=1)
+    for ask in (p.count, lambda: p.mean("age"), lambda: p.groupby("state").size(), lambda: p.argmax("state")):
+        with pytest.raises(BadValue, match="max_rows="):
+            ask()
+    with pytest.raises(BadValue, match="max_groups="):
+        p.groupby("state").size(max_rows=3)
+    with pytest.raises(BadValue, match="max_groups="):
+        p.groupby("state").nunique("id")
+    assert p.budget.spent == 0
+    assert p.nunique("id", epsilon=0.5) is not None
+    assert p.count(max_rows=3, epsilon=0.5) is not None
+
+
+@pytest.mark.parametrize(
+    ("words", "error"),
+    [
+        ({"max_rows": 0}, BadValue),
+        ({"max_rows": 2**70}, BadValue),
+        ({"max_groups": -1}, BadValue),
+        ({"max_rows": 1.5}, BadType),
+        ({"max_rows": True}, BadType),
+        ({"max_groups": "3"}, BadType),
+    ],
+)
+def test_limits_that_are_none_are_refused(df, words, error):
+    with pytest.raises(error):
+        opened(df, **words)
+    p = opened(df, epsilon=1, max_rows=2, max_groups=2)
+    with pytest.raises(error):
+        p.groupby("state").size(**words)
+    assert p.budget.spent == 0
+
+
+def test_a_unit_is_a_column_of_the_frame(df):
+    with pytest.raises(UnknownColumn):
+        df.dp.open(1, unit="patient")
+    with pytest.raises(BadValue):
+        df.dp.open(1, unit=[])
+    with pytest.raises(BadValue, match="need unit="):
+        df.dp.open(1, max_rows=3)
+    p = df.dp.open(1)
+    with pytest.raises(BadValue, match="sessions with unit="):
+        p.count(max_rows=3)
+    with pytest.raises(BadValue, match="column that unit= names"):
+        p.nunique("id")
+
+
+def test_dropping_the_column_on_the_way_changes_nothing(df):
+    p = opened(df, max_rows=2)
+    truth = df.groupby("id").size().clip(upper=2).sum()
+    assert p.drop(columns="id").count(epsilon=EXACT) == truth
+    assert p[["age"]].rename(columns={"age": "x"}).count(epsilon=EXACT) == truth
+
+
+def test_the_same_budget_is_for_the_same_people(df):
+    account = dpframe.Accountant(1)
+    df.dp.open(accountant=account, unit="id", max_rows=2)
+    with pytest.raises(SessionError, match="named by"):
+        pd.DataFrame({"x": [1]}).dp.open(accountant=account)
+    other = pd.DataFrame({"id": [1, 2], "z": [0.0, 1.0]})
+    assert other.dp.open(accountant=account, unit="id", max_rows=5).count(epsilon=0.5) is not None
+    with pytest.raises(BudgetExceeded):
+        df.dp.count(epsilon=0.75)
+
+
+def test_the_number_of_rows_is_not_public_when_people_are(df):
+    p = opened(df, epsilon=10, max_rows=3, neighbors="replace-one")
+    assert p.explain.mean("age", epsilon=1).parts[0].l1 > 0
+    assert "public number of rows" not in repr(p.explain.mean("age"))
+    assert p.explain.count(epsilon=1).scale == 3
+
+
+def test_other_limits_are_another_question(df):
+    p = opened(df, epsilon=1, max_rows=3)
+    p.count(epsilon=0.25)
+    p.count(epsilon=0.25)
+    p.count(epsilon=0.25, max_rows=2)
+    assert p.budget.spent == 0.5
+
+
+@pytest.mark.parametrize("n", [0, 1])
+def test_empty_frames_answer(n):
+    frame = pd.DataFrame({"id": ["a"], "x": [1.0], "g": ["u"]}).iloc[:n]
+    p = frame.dp.open(1000, unit="id", max_rows=2, max_groups=1, bounds={"x": (0, 2)})
+    assert p.count(epsilon=EXACT / 4) == n
+    assert 0 <= p.mean("x", epsilon=EXACT / 4) <= 2
+    assert p.groupby("g", keys=["u", "v"]).size(epsilon=EXACT / 4).tolist() == [n, 0]
+    assert p.counts({"one": "x == 1"}, epsilon=EXACT / 4).tolist() == [n]
+
+
+def test_texts_name_the_unit_and_no_cell(df):
+    p = opened(df, max_rows=2)
+    assert "a person by 'id'" in repr(p)
+    assert "a person by" in p._repr_html_()
