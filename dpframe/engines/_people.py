@@ -19,6 +19,8 @@ from dpframe._stats import Integers
 from dpframe.engines._columns import Vector
 
 Codes = NDArray[np.int64]
+GROUP_BITS = 26  # as many as there may be groups
+_ROOM = 2**22  # cells of a table of people by groups
 _EXACT_ROWS = 2**21  # so many values below 2**32 add up exactly in doubles
 
 
@@ -117,22 +119,32 @@ def pairs_of(person: Codes, group: NDArray[Any] | None, people: int, groups: int
 def within_groups(
     pairs: Pairs, hashes: NDArray[np.uint64], limit: int, key: bytes
 ) -> NDArray[np.bool_] | None:
-    """Which pairs stay when a person may be in so many groups; None if all do."""
+    """Which pairs stay when a person may be in so many groups; None if all do. Pairs of one person stand together."""
     counts = np.bincount(pairs.person)
     many = counts[pairs.person] > limit
     if not many.any():
         return None
     chosen = np.flatnonzero(many)
+    person, group = pairs.person[chosen], pairs.group[chosen].astype(np.uint64)
     with np.errstate(over="ignore"):
-        seed = hashes[pairs.person[chosen]] + pairs.group[chosen].astype(np.uint64) * np.uint64(
-            0x9E3779B97F4A7C15
-        )
-    order = np.lexsort((pairs.group[chosen], _mixed(_mixed(seed, key), key), pairs.person[chosen]))
-    ranked = chosen[order]
-    starts = np.flatnonzero(np.r_[True, np.diff(pairs.person[ranked]) > 0])
-    place = np.arange(len(ranked)) - np.repeat(starts, np.diff(np.r_[starts, len(ranked)]))
+        seed = hashes[person] + group * np.uint64(0x9E3779B97F4A7C15)
+    # The low bits are the group itself: no two of a person's are equal, so exactly `limit` are among the smallest.
+    low = np.uint64(2**GROUP_BITS - 1)
+    rank = (_mixed(_mixed(seed, key), key) & ~low) | group
+    starts = np.flatnonzero(np.r_[True, person[1:] != person[:-1]])
+    lengths = np.diff(np.r_[starts, len(person)])
     keep = np.ones(len(many), dtype=bool)
-    keep[ranked[place >= limit]] = False
+    width = int(lengths.max())
+    step = max(1, _ROOM // width)
+    for first in range(0, len(starts), step):
+        some = lengths[first : first + step]
+        begin, end = int(starts[first]), int(starts[first] + some.sum())
+        row = np.repeat(np.arange(len(some)), some)
+        column = np.arange(end - begin) - np.repeat(starts[first : first + step] - begin, some)
+        table = np.full((len(some), width), np.iinfo(np.uint64).max)
+        table[row, column] = rank[begin:end]
+        last = np.partition(table, limit - 1, axis=1)[:, limit - 1]
+        keep[chosen[begin:end]] = rank[begin:end] <= last[row]
     return keep
 
 
@@ -206,5 +218,10 @@ class Bound:
         if self._kept is not None:
             totals, group = totals[self._kept], group[self._kept]
         found = np.zeros(self._groups, dtype=np.int64)
-        np.add.at(found, group, totals)
+        for start in range(0, len(totals), _EXACT_ROWS):
+            part, where = totals[start : start + _EXACT_ROWS], group[start : start + _EXACT_ROWS]
+            high = part >> 31  # both halves are below 2**32, so that their sums are exact in doubles
+            for half, shift in ((high, 31), (part - (high << 31), 0)):
+                sums = np.bincount(where, weights=half, minlength=self._groups)
+                found += sums.astype(np.int64) << shift
         return found

@@ -21,12 +21,14 @@ from dpframe._stats import Grid, Integers, Persons, Powers, Primitive, Rows, Tru
 from dpframe.engines._buckets import arrow_buckets, bin_buckets, key_buckets
 from dpframe.engines._columns import Vector, prepare
 from dpframe.engines._evaluate import evaluate, predicate
-from dpframe.engines._people import Bound, People, pairs_of, people_of, within_groups
+from dpframe.engines._people import Bound, Pairs, People, pairs_of, people_of, within_groups
 
 ROWS = Unit()
 _BLOCK = 2**16
 _LARGEST_BLOCK = 2**21
 
+# The rows that are asked about, their pairs of people and groups, and which of these stay.
+Paired = tuple[NDArray[np.bool_], Pairs, NDArray[np.bool_] | None]
 Buckets = NDArray[Any]  # 0: no group; g + 1: group g
 
 
@@ -47,6 +49,7 @@ class PandasEngine:
         self._frame = frame
         self._key = key  # of the hashes by which a person's groups are chosen
         self._people: dict[tuple[int, ...], People] = {}
+        self._last: tuple[Any, Paired] | None = None  # of the last question without a filter
         self._columns: dict[int, Vector] = {}
         self._buckets: OrderedDict[By, Buckets] = OrderedDict()
         self._room = int(frame.memory_usage(index=True, deep=False).sum()) + 2**16
@@ -93,20 +96,10 @@ class PandasEngine:
     def _reduce_people(
         self, query: Query, primitives: set[Primitive], unit: Unit
     ) -> dict[Primitive, Integers]:
-        people = self._whose(unit.people)
-        buckets = self._grouping(query.by)
         memo: dict[Any, Any] = {}
-        asked = people.codes >= 0
-        if buckets is not None:
-            asked &= buckets > 0
-        if query.where is not None:
-            for rows in self._slices():
-                asked[rows] &= predicate(query.where, self.column, rows, memo)
-        group = None if buckets is None else buckets[asked].astype(np.int64) - 1
         # People are counted without a limit on rows, and the plan has asked for every limit that is needed.
         limit, most = unit.limited(unit.rows or 1, None).reach(query.groups if query.by else None)
-        pairs = pairs_of(people.codes[asked], group, people.size, query.groups)
-        kept = within_groups(pairs, people.hashes, most, self._key) if query.by else None
+        asked, pairs, kept = self._paired(query, unit, most, memo)
         bound = Bound(pairs, kept, limit, query.groups)
         found: dict[Primitive, Integers] = {}
         for p in primitives:
@@ -121,6 +114,27 @@ class PandasEngine:
                 found[p] = bound.count(true[asked])
             else:
                 found[p] = self._powers_of_people(p, bound, asked, memo)
+        return found
+
+    def _paired(self, query: Query, unit: Unit, most: int, memo: dict[Any, Any]) -> Paired:
+        """The rows that are asked about, their pairs, and which of these stay; kept for the next question without a filter."""
+        known = (unit.people, query.by, most)
+        if query.where is None and self._last is not None and self._last[0] == known:
+            return self._last[1]
+        people, buckets = self._whose(unit.people), self._grouping(query.by)
+        asked = people.codes >= 0
+        if buckets is not None:
+            asked &= buckets > 0
+        if query.where is not None:
+            for rows in self._slices():
+                asked[rows] &= predicate(query.where, self.column, rows, memo)
+        group = None if buckets is None else buckets[asked].astype(np.int64) - 1
+        pairs = pairs_of(people.codes[asked], group, people.size, query.groups)
+        kept = within_groups(pairs, people.hashes, most, self._key) if query.by else None
+        found = asked, pairs, kept
+        size = asked.nbytes + sum(a.nbytes for a in pairs if isinstance(a, np.ndarray))
+        if query.where is None and size <= self._room:  # never more than the frame's own size
+            self._last = known, found
         return found
 
     def _powers_of_people(

@@ -140,9 +140,9 @@ COUNTS_AND_SUMS = [n for n in MEASURED if any(w in n for w in ("count", "sum", "
 
 
 def test_every_release_is_audited():
-    """The table names every verb that releases something; a new verb must be added to it."""
-    verbs = {n for n in vars(Releases) if not n.startswith("_")} - {"groupby"}
-    grouped = {n for n in vars(PrivateGroupBy) if not n.startswith("_")}
+    """The table names every verb that releases something; a new verb must be added to it (people: test_people_audit.py)."""
+    verbs = {n for n in vars(Releases) if not n.startswith("_")} - {"groupby", "nunique"}
+    grouped = {n for n in vars(PrivateGroupBy) if not n.startswith("_")} - {"nunique"}
     text = " ".join(RELEASES)
     assert verbs == {v for v in verbs if v in text}
     assert grouped == {v for v in grouped if f"groupby {v}" in text}

@@ -1,0 +1,101 @@
+"""Privacy audits of people with many rows: the loss that is seen between frames with and without a person, and broken copies."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from dpframe._plan import make_plan
+from dpframe._stats import Statistic
+from dpframe.engines import _people
+from tests.statistical import test_privacy_audit as audit
+
+EPSILON = audit.EPSILON
+RELEASES: dict[str, Any] = {
+    "count": lambda p, **w: p.count(**w),
+    "nunique": lambda p, **w: p.nunique("id", **w),
+    "sum": lambda p, **w: p.sum("x", **w),
+    "mean": lambda p, **w: p.mean("x", **w),
+    "groupby size": lambda p, **w: p.groupby("g").size(**w),
+    "groupby nunique": lambda p, **w: p.groupby("g").nunique("id", **w),
+    "groupby mean": lambda p, **w: p.groupby("g")["x"].mean(**w),
+    "argmax": lambda p, **w: p.argmax("g", **w),
+}
+CROWD = [
+    (i, x, g)
+    for i, x, g in [(1, 6.0, "a"), (1, -2.0, "b"), (2, 0.0, "a"), (3, 6.0, "b"), (3, 6.0, "c")]
+    for _ in range(3)
+]
+HEAVY = [(9, 6.0, g) for g in "aaaaabbbbbccccc"]
+LIGHT = [(8, -2.0, "c")]
+
+
+@pytest.fixture(autouse=True)
+def people(monkeypatch):
+    def opened(data: pd.DataFrame, neighbors: str) -> Any:
+        words = {
+            "bounds": {"x": (-2.0, 6.0)},
+            "keys": {"g": ["a", "b", "c"]},
+            "unit": "id",
+            "max_rows": 4,
+            "max_groups": 2,
+        }
+        return data.dp.open(1000, neighbors=neighbors, **words)
+
+    monkeypatch.setattr(audit, "opened", opened)
+    make_plan.cache_clear()
+    yield
+    make_plan.cache_clear()
+
+
+class People(audit.Pair):
+    def frames(self) -> tuple[pd.DataFrame, pd.DataFrame]:
+        first, second = (
+            pd.DataFrame([*CROWD, *rows], columns=["id", "x", "g"]) for rows in (self.one, self.two)
+        )
+        return first, second.iloc[::-1].reset_index(drop=True)  # the order of rows is nobody's
+
+
+PAIRS = {
+    "joins": People((), tuple(HEAVY), "add-remove"),
+    "leaves": People(tuple(HEAVY), (), "add-remove"),
+    "becomes": People(tuple(LIGHT), tuple(HEAVY), "replace-one"),
+}
+
+
+def seen(name: str, pair: audit.Pair, n: int) -> float:
+    given = [audit.given_to_noise(RELEASES[name], data, pair.neighbors, {}) for data in pair.frames()]
+    one, two = (audit.draws_of(g, n) for g in given)
+    return audit.loss_bound(one, two, 0.0, audit.likelihood_of(*given))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", RELEASES)
+def test_a_person_costs_no_more_than_the_price(name, request):
+    full = request.config.getoption("markexpr") == "slow"
+    n = (100_000 if full else 10_000) if name == "argmax" else (200_000 if full else 20_000)
+    assert max(seen(name, pair, n) for pair in PAIRS.values()) <= EPSILON
+
+
+@pytest.mark.parametrize("name", ["count", "nunique", "groupby size"])
+def test_and_most_of_it_is_seen(name):
+    assert max(seen(name, pair, 30_000) for pair in PAIRS.values()) >= 0.5 * EPSILON
+
+
+def test_the_sensitivity_of_one_row_is_caught(monkeypatch):
+    monkeypatch.setattr(
+        Statistic, "reach", lambda self, unit, groups: self.sensitivity(unit, groups is not None)
+    )
+    assert seen("groupby size", PAIRS["joins"], 20_000) > EPSILON
+
+
+def test_forgetting_the_limit_on_groups_is_caught(monkeypatch):
+    monkeypatch.setattr("dpframe.engines.pandas.within_groups", lambda *_: None)
+    assert seen("groupby nunique", PAIRS["joins"], 60_000) > EPSILON
+
+
+def test_forgetting_the_limit_on_rows_is_caught(monkeypatch):
+    monkeypatch.setattr(_people.Bound, "rows", lambda self: self._grouped(self._pairs.rows))
+    assert seen("count", PAIRS["joins"], 20_000) > EPSILON
