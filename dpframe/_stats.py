@@ -46,11 +46,11 @@ class Grid:
 
     @property
     def low(self) -> int:
-        return _on_grid(self.bounds.lower, self.exponent)
+        return on_grid(self.bounds.lower, self.exponent)
 
     @property
     def high(self) -> int:
-        return _on_grid(self.bounds.upper, self.exponent)
+        return on_grid(self.bounds.upper, self.exponent)
 
     @property
     def width(self) -> int:
@@ -79,7 +79,7 @@ class Grid:
 
 
 @lru_cache(maxsize=4096)
-def _on_grid(bound: float, exponent: int) -> int:
+def on_grid(bound: float, exponent: int) -> int:
     # Python's round and numpy's rint agree: ties to even.
     return round(Fraction(bound) * Fraction(2) ** exponent)
 
@@ -139,6 +139,10 @@ class Statistic(ABC):
     def sensitivity(self, unit: Unit, grouped: bool) -> Sensitivity:
         """The largest change one person can cause, over all groups together."""
 
+    def reach(self, unit: Unit) -> int:
+        """How much more one person can move one component than another: what a choice among them goes by."""
+        raise AssertionError(f"nothing is chosen among {self.description}")
+
     @abstractmethod
     def functionals(self) -> dict[str, tuple[float, ...]]:
         """Linear maps from the components to ``size`` (rows), ``n`` (non-null values), ``t1`` and ``t2`` (their
@@ -177,6 +181,10 @@ class RowCount(Statistic):
 
     def sensitivity(self, unit: Unit, grouped: bool) -> Sensitivity:
         return _one_hot(unit, grouped)
+
+    def reach(self, unit: Unit) -> int:
+        # Added, a row raises one count. Replaced, it may lower one and raise another.
+        return 2 if unit.replaces else 1
 
     def functionals(self) -> dict[str, tuple[float, ...]]:
         return {"size": (1.0,)}
@@ -233,6 +241,10 @@ class Questions(Statistic):
     def sensitivity(self, unit: Unit, grouped: bool) -> Sensitivity:
         k = len(self.exprs)
         return Sensitivity(2 * k, 2 * k) if unit.replaces and grouped else Sensitivity(k, k)
+
+    def reach(self, unit: Unit) -> int:
+        # Added, a row raises some of the counts by 1 and lowers none. Replaced, it may do both.
+        return 2 if unit.replaces else 1
 
     def functionals(self) -> dict[str, tuple[float, ...]]:
         k = len(self.exprs)
