@@ -127,15 +127,14 @@ class Selections:
                 )
             scored = utility.scored(cast("PrivateFrame", self), listed)
         else:
+            _few(listed)
             scored, words = self._own_utility(
                 listed, utility, _moves(sensitivity, because), bounds, sys._getframe(1)
             )
             if because is not None:
                 words = (*words, Word("sensitivity", f"{sensitivity:g}: {because.strip()}", "choose"))
-        if not scored.by and len(listed) > CANDIDATES:
-            raise BadValue(
-                f"{len(listed)} candidates are more than {CANDIDATES}: each is a pass over the rows."
-            )
+        if not scored.by:
+            _few(listed)
         words = (*words, Word("candidates", describe(listed), "choose"))
         query = Query(scored.outputs, self._where, scored.by)
 
@@ -276,6 +275,13 @@ def _candidates(given: Any) -> list[Any]:
     if distinct < len(found):
         raise BadValue("candidates are not distinct (1, 1.0 and True are equal).")
     return found
+
+
+def _few(candidates: Sequence[Any]) -> None:
+    if len(candidates) > CANDIDATES:
+        raise BadValue(
+            f"{len(candidates)} candidates are more than {CANDIDATES}: each is a pass over the rows."
+        )
 
 
 def _chosen(release: Release, by: By) -> list[Any]:
