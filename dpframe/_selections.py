@@ -133,9 +133,9 @@ class Selections:
             )
             if because is not None:
                 words = (*words, Word("sensitivity", f"{sensitivity:g}: {because.strip()}", "choose"))
-        if not scored.by:
+        if not scored.by:  # of bins the session says so itself
             _few(listed)
-        words = (*words, Word("candidates", describe(listed), "choose"))
+            words = (*words, Word("candidates", describe(listed), "choose"))
         query = Query(scored.outputs, self._where, scored.by)
 
         def finish(release: Release) -> Any:

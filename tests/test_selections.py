@@ -375,7 +375,7 @@ def test_what_is_public_is_on_record_once():
     p.choose([1, 2], "bid * @candidate + n * @limit", bounds=(-9, 9), epsilon=1)
     p.choose([4, 5], revenue("bid"), epsilon=1)
     words = p.declarations.query("what != 'bounds' or where != 'open'").query("where != 'open'")
-    assert list(words["what"]) == ["@name", "bounds", "candidates", "candidates", "bins"]
+    assert list(words["what"]) == ["@name", "bounds", "candidates", "bins"]
     assert words["value"].iloc[:3].tolist() == [f"limit = {limit}", "the utility: (-9, 9)", "[1, 2]"]
 
 
