@@ -286,8 +286,12 @@ class Std(Var):
         return None  # near a deviation of zero the error of a root is not proportional to 1/n
 
 
-class Argmax(Aggregate):
-    """The group with the most rows: a selection, which has no interval."""
+@dataclass(frozen=True, slots=True)
+class Selection(Aggregate):
+    """The place of the largest score, or the places of several: a choice, which has no interval."""
+
+    subject: str  # what the scores are
+    ranged: bool = False  # whether the exponential mechanism may choose
 
     selects = True
 
@@ -297,7 +301,7 @@ class Argmax(Aggregate):
         return choice
 
     def interval(self, m: Measured, level: float) -> Interval:
-        raise AssertionError("a selection has no interval; PrivateFrame.argmax returns the bare key")
+        raise AssertionError("a selection has no interval: its verbs return bare candidates")
 
     def error(self, m: Measured, level: float, n: float | None) -> float | None:
         return None
@@ -312,7 +316,10 @@ AGGREGATES: dict[str, Aggregate] = {
     "mean": Mean(),
     "var": Var(),
     "std": Std(),
-    "argmax": Argmax(),
+    "argmax": Selection("count"),
+    "top": Selection("count"),
+    "choose": Selection("utility", True),
+    "revenue": Selection("revenue", True),
 }
 # What `agg` may name; the others are verbs of their own.
 NAMED = ("size", "count", "sum", "mean", "var", "std")

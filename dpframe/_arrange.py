@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from dpframe._aggregates import AGGREGATES, Cell
 from dpframe._errors import BadValue
 from dpframe._expr import Expr
-from dpframe._query import Output, Query, Unit
+from dpframe._query import BinBy, Output, Query, Unit
+from dpframe._scores import Revenue, Scores
 from dpframe._stats import (
     MAGNITUDE_BITS,
     SQUARE_BITS,
@@ -21,6 +22,7 @@ from dpframe._stats import (
     Statistic,
     Total,
     ValueCount,
+    on_grid,
 )
 from dpframe._validate import Bounds
 
@@ -32,6 +34,8 @@ def arrange(query: Query, unit: Unit, public_rows: int | None) -> list[tuple[Sta
     do the rows of the group where the column may be null. ``docs/guarantees/statistics.md`` shows why that
     beats splitting the price, and when one of the other forms is better still.
     """
+    if AGGREGATES[query.outputs[0].aggregate].selects:
+        return [(_scores(query), list(range(len(query.outputs))))]
     columns: dict[tuple[Expr, Bounds | None], list[int]] = {}
     rows: list[int] = []
     questions: list[int] = []
@@ -72,6 +76,24 @@ def arrange(query: Query, unit: Unit, public_rows: int | None) -> list[tuple[Sta
     return arranged
 
 
+def _scores(query: Query) -> Statistic:
+    """What a selection chooses by: the rows of each group, or a score for each of its outputs."""
+    first, exprs = query.outputs[0], tuple(o.expr for o in query.outputs if o.expr is not None)
+    if first.aggregate == "revenue":
+        assert isinstance(query.by[0], BinBy)
+        prices = query.by[0].edges[:-1]
+        grid = Grid.for_magnitude(
+            Bounds(0.0, prices[-1]), MAGNITUDE_BITS, all(p.is_integer() for p in prices)
+        )
+        return Revenue(tuple(on_grid(p, grid.exponent) for p in prices), grid)
+    if first.bounds is not None:
+        grid = Grid.for_width(first.bounds, VALUE_BITS)
+        if grid.exponent > 0 and all(_whole(e, first.bounds) for e in exprs):
+            grid = Grid(first.bounds, 0)
+        return Scores(exprs, grid, first.moves)
+    return Questions(exprs) if exprs else RowCount()
+
+
 def _column_statistic(
     expr: Expr,
     bounds: Bounds | None,
@@ -103,17 +125,23 @@ def _whole(expr: Expr, bounds: Bounds) -> bool:
 
 
 def cell_of(out: Output, part: int, statistic: Statistic, place: int) -> Cell:
-    functionals, constants = statistic.functionals(), statistic.constants()
+    selects = AGGREGATES[out.aggregate].selects
+    functionals = {} if selects else statistic.functionals()
+    constants = statistic.constants()
     if out.aggregate == "true":
         functionals = {f"true{place}": functionals[f"true{place}"]}
-    elif getattr(statistic, "expr", out.expr) != out.expr:
+    elif not selects and getattr(statistic, "expr", out.expr) != out.expr:
         # Rows read off another column's vector: its own count would leave out that column's nulls.
         functionals = {"size": functionals.get("size", functionals["n"])}
-    whole = out.aggregate in ("size", "count", "true", "people", "argmax") or (
-        out.aggregate == "sum"
-        and out.expr is not None
-        and out.bounds is not None
-        and _whole(out.expr, out.bounds)
+    whole = (
+        selects
+        or out.aggregate in ("size", "count", "true", "people")
+        or (
+            out.aggregate == "sum"
+            and out.expr is not None
+            and out.bounds is not None
+            and _whole(out.expr, out.bounds)
+        )
     )
     lower, upper = out.bounds or (0.0, 1.0)
     return Cell(out.name, out.aggregate, part, lower, upper, out.ddof, whole, functionals, constants)

@@ -281,6 +281,10 @@ class PrivateColumn(Unprinted):
         """See `PrivateFrame.argmax`."""
         return self._frame.argmax(self, **price)
 
+    def top(self, k: int, **price: Any) -> Any:
+        """See `PrivateFrame.top`."""
+        return self._frame.top(self, k, **price)
+
     def __getattr__(self, name: Any) -> NoReturn:
         if name.startswith("_"):
             raise AttributeError(name)

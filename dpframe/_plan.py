@@ -10,13 +10,14 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property, lru_cache
 from html import escape
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
 from dpframe import _validate
-from dpframe._aggregates import AGGREGATES, Cell, Measured, Noise
+from dpframe._aggregates import AGGREGATES, Cell, Measured, Noise, Selection
 from dpframe._arrange import arrange, cell_of
+from dpframe._choices import SELECTORS, Selector, choice, pure, shortfall
 from dpframe._errors import BadValue, BudgetError
 from dpframe._query import Query, Unit, Word
 from dpframe._stats import Sensitivity, Statistic
@@ -24,7 +25,6 @@ from dpframe.accounting._base import Charge, Price
 from dpframe.accounting.loss import DiscreteGaussian, Loss, PureDP, loss_from_json
 from dpframe.mechanisms.gaussian import Gaussian
 from dpframe.mechanisms.laplace import Laplace
-from dpframe.mechanisms.noisy_max import NoisyMax
 
 
 class Cost(NamedTuple):
@@ -34,7 +34,7 @@ class Cost(NamedTuple):
     delta: float
 
 
-MECHANISMS = ("auto", "laplace", "gaussian")
+MECHANISMS = ("auto", "laplace", "gaussian", "exponential")
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class Part:
     """One statistic of a release, with its own noise. Integers are in steps of ``step`` data units."""
 
     statistic: str
-    noise: Laplace | Gaussian | NoisyMax
+    noise: Laplace | Gaussian | Selector
     l1: int
     l2_squared: int
     step: float
@@ -120,18 +120,20 @@ class Plan:
         n = None if n is None else _validate.real(n, "n")
         found = {}
         for cell in self.cells:
-            noise = self.parts[cell.part].noise
-            found[cell.name] = (
-                None
-                if isinstance(noise, NoisyMax)
-                else AGGREGATES[cell.aggregate].error(Measured(cell, noise), level, n)
-            )
+            one = AGGREGATES[cell.aggregate]
+            found[cell.name] = None if one.selects else one.error(measured(self, None, cell), level, n)
         return found if len(found) > 1 else next(iter(found.values()))
 
     @property
     def selects(self) -> bool:
         """Only a choice leaves, and no number."""
-        return isinstance(self.parts[0].noise, NoisyMax)
+        return AGGREGATES[self.cells[0].aggregate].selects
+
+    @property
+    def ranged(self) -> bool:
+        """Only a choice leaves, and the exponential mechanism may make it."""
+        one = AGGREGATES[self.cells[0].aggregate]
+        return isinstance(one, Selection) and one.ranged
 
     def worst_error(self, n: float | None = None) -> float | None:
         """The largest `error` of its outputs at 95 %; of a selection by how much the choice may fall short of the largest."""
@@ -148,7 +150,13 @@ class Plan:
             rows.append(("budget", self.budget))
         rows.append(("neighbours", self.neighbors))
         for part in self.parts:
-            norm = "L2" if isinstance(part.noise, Gaussian) else "L1"
+            norm = (
+                "L2"
+                if isinstance(part.noise, Gaussian)
+                else "of one against another"
+                if self.selects
+                else "L1"
+            )
             rows.append(
                 (
                     "release",
@@ -164,12 +172,13 @@ class Plan:
     def _error_text(self) -> str:
         texts = []
         for cell in self.cells[:8]:
-            noise = self.parts[cell.part].noise
-            if isinstance(noise, NoisyMax):
-                return f"the count of the choice is within {self._selection_error():.4g} of the largest"
             one = AGGREGATES[cell.aggregate]
-            known = one.error(Measured(cell, noise), 0.95, None)
-            per_n = one.error(Measured(cell, noise), 0.95, 1e9)
+            if isinstance(one, Selection):
+                return (
+                    f"the {one.subject} of the choice is within {self._selection_error():.4g} of the largest"
+                )
+            known = one.error(measured(self, None, cell), 0.95, None)
+            per_n = one.error(measured(self, None, cell), 0.95, 1e9)
             if known is not None:
                 text = f"± {known:.4g}"
             elif per_n is not None:
@@ -180,8 +189,7 @@ class Plan:
         return "; ".join(texts) + ("; ..." if len(self.cells) > 8 else "")
 
     def _selection_error(self) -> float:
-        # All k noises are below scale * ln(k / 0.05) with probability 0.95, and one-sided.
-        return float(self.parts[0].noise.scale) * math.log(max(self.groups, 1) / 0.05)
+        return shortfall(cast(Selector, self.parts[0].noise), self.groups) * self.parts[0].step
 
     def __repr__(self) -> str:
         return "\n".join(f"{name:>12}  {text}" for name, text in self._rows())
@@ -246,12 +254,12 @@ class Plan:
         )
 
 
-def _noise_from(data: dict[str, str]) -> Laplace | Gaussian | NoisyMax:
+def _noise_from(data: dict[str, Any]) -> Laplace | Gaussian | Selector:
     if data["mechanism"] == Laplace.name:
         return Laplace(Fraction(data["scale"]))
     if data["mechanism"] == Gaussian.name:
         return Gaussian(Fraction(data["variance"]))
-    return NoisyMax(Fraction(data["rate"]))
+    return SELECTORS[data["mechanism"]](data)
 
 
 def _cell_from(row: list[Any]) -> Cell:
@@ -276,19 +284,25 @@ def make_plan(
     arranged = arrange(query, unit, public_rows)
     statistics = [s for s, _ in arranged]
     grouped = bool(query.by)
-    sensitivities = [s.reach(unit, query.groups if grouped else None) for s in statistics]
+    for statistic in statistics:
+        if unit.people and not statistic.for_people:
+            raise BadValue(
+                f"{statistic.description} is not in this version for sessions with unit=: one row a person only."
+            )
+    first = query.outputs[0]
+    selects = AGGREGATES[first.aggregate].selects
+    candidates = (query.groups if query.by else len(query.outputs)) if selects else query.groups
     share = len(statistics)
-    selects = any(AGGREGATES[o.aggregate].selects for o in query.outputs)
-    noises: list[Laplace | Gaussian | NoisyMax]
+    noises: list[Laplace | Gaussian | Selector]
     stated_at = Fraction(0)
     if selects:
-        if price.mechanism != "auto":
-            raise BadValue("a selection has its own mechanism (noisy-max): leave mechanism= out.")
-        # Under add-remove all counts move one way, so one may gain on another by the sensitivity only.
-        shift = (2 if unit.replaces else 1) * unit.reach(query.groups)[0]
-        noises = [NoisyMax.for_price(shift, _pure(price))]
-        why = f"{query.groups} candidates, one price: only the choice leaves, never a count"
+        # A person with many rows moves every count by so many, and no count against another by more.
+        rows = unit.reach(query.groups if grouped else None)[0]
+        sensitivities = [Sensitivity(r, r * r) for r in (s.reach(unit) * rows for s in statistics)]
+        chosen = choice(first.aggregate, sensitivities[0].l1, candidates, first.rounds, price)
+        noises, why = [chosen.noise], chosen.why
     else:
+        sensitivities = [s.of_person(unit, query.groups if grouped else None) for s in statistics]
         noises, why = _noises(sensitivities, price)
     gaussians = [
         (n.variance, Fraction(s.l2_squared))
@@ -297,7 +311,8 @@ def make_plan(
     ]
     # A statistic that nobody can move has no cost, and no loss has a sensitivity of 0.
     moved = [(v, d) for v, d in gaussians if d]
-    loss: Loss = DiscreteGaussian(parts=moved) if moved else PureDP(_pure(price))
+    pure_or_gaussian = DiscreteGaussian(parts=moved) if moved else None
+    loss: Loss = chosen.loss if selects else pure_or_gaussian or PureDP(pure(price))
     if moved:
         stated_at = price.delta
     if share > 1:
@@ -310,6 +325,8 @@ def make_plan(
     for part, (statistic, serves) in enumerate(arranged):
         for place, i in enumerate(serves):
             cells[i] = cell_of(query.outputs[i], part, statistic, place)
+            if selects:  # one choice among all of them
+                break
     plan = Plan(
         str(query),
         unit.neighbors,
@@ -317,25 +334,19 @@ def make_plan(
         stated_at,
         parts,
         tuple(c for c in cells if c is not None),
-        query.groups,
+        candidates,
         why + unit.told(grouped),
         tuple(map(str, declared)),
     )
     return Planned(plan, tuple(statistics))
 
 
-def _pure(price: Price) -> Fraction:
-    if price.epsilon is None:
-        raise BudgetError("this price buys no pure mechanism: give epsilon=.")
-    return price.epsilon
-
-
 def _noises(sensitivities: Sequence[Sensitivity], price: Price) -> tuple[list[Any], str]:
     """Laplace or Gaussian, whichever has the narrower interval of those that the price buys, and why."""
+    if price.mechanism == "exponential":
+        raise BadValue('mechanism="exponential" makes choices: this question measures, so leave it out.')
     share = len(sensitivities)
-    laplace = (
-        [Laplace.for_price(s.l1 * share, _pure(price)) for s in sensitivities] if price.epsilon else None
-    )
+    laplace = [Laplace.for_price(s.l1 * share, pure(price)) for s in sensitivities] if price.epsilon else None
     gaussian = (
         [_gaussian(s.l2_squared * share, price) for s in sensitivities] if _buys_gaussian(price) else None
     )
@@ -396,7 +407,8 @@ def receipt_text(plan: Plan, raw: Sequence[Any], **extra: Any) -> str:
     return f'{{"version":1,"plan":{plan.text},{rest[1:]}'
 
 
-def measured(plan: Plan, raw: Sequence[Any], cell: Cell) -> Measured:
+def measured(plan: Plan, raw: Sequence[Any] | None, cell: Cell) -> Measured:
+    """What an output is finished from; before its release without the integers."""
     noise = plan.parts[cell.part].noise
     noise_of: Noise = noise  # type: ignore[assignment]  # a selection's cell is finished without its noise
-    return Measured(cell, noise_of, raw[cell.part])
+    return Measured(cell, noise_of, None if raw is None else raw[cell.part])

@@ -85,7 +85,8 @@ def price_of(
             raise BudgetError("this session has delta=0, so it has no room for the Gaussian mechanism.")
         e = price.epsilon or budget.rule.limits.epsilon / budget.queries
         price = budget.rule.gaussian_stated(e, budget.queries, budget.state)
-    return price._replace(mechanism=mechanism)
+    # A choice within= has found the exponential mechanism to be cheaper than noisy max.
+    return price if price.mechanism == "exponential" else price._replace(mechanism=mechanism)
 
 
 def _stated(budget: Budget, epsilon: object, delta: object, mechanism: str) -> Price:
@@ -129,7 +130,10 @@ def _price_within(
     found = []
     if mechanism != "gaussian":
         found.append(_least(target, n, lambda x: Price(x), rule, plan_for))
-    if mechanism != "laplace" and rule.gaussian(Fraction(1), budget.queries) is not None:
+    if mechanism in ("auto", "exponential") and plan_for(Price(Fraction(1))).ranged:
+        ranged = _least(target, n, lambda x: Price(x, mechanism="exponential"), rule, plan_for)
+        found = [*found, ranged] if mechanism == "auto" else [ranged]
+    if mechanism in ("auto", "gaussian") and rule.gaussian(Fraction(1), budget.queries) is not None:
 
         def gaussian(x: Fraction) -> Price:
             price = rule.gaussian(x, budget.queries)

@@ -334,27 +334,40 @@ def combined_index(by: Sequence[By]) -> pd.Index[Any] | None:
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """One number a group: an aggregate of an expression, with the public bounds it is clipped to."""
+    """One number a group: an aggregate of an expression, with the public bounds it is clipped to.
+
+    Of a selection: a candidate, or all of them; ``rounds`` is how many are chosen, and ``moves`` what its owner says
+    that one row moves a utility.
+    """
 
     name: Hashable
     aggregate: str
     expr: Expr | None = None
     bounds: Bounds | None = None
     ddof: int = 1
+    rounds: int = 1
+    moves: float | None = None
 
     def to_json(self) -> object:
-        return {
+        record = {
             "name": str(self.name),
             "aggregate": self.aggregate,
             "expr": self.expr.to_json() if self.expr else None,
             "ddof": self.ddof,
             "bounds": [repr(b) for b in self.bounds] if self.bounds else None,
         }
+        # Only where they say something: ledgers know other questions by the record as it always was.
+        if self.rounds != 1:
+            record["rounds"] = self.rounds
+        if self.moves is not None:
+            record["moves"] = repr(self.moves)
+        return record
 
     def __str__(self) -> str:
         inner = str(self.expr) if self.expr is not None else ""
         clip = f", bounds=({self.bounds.lower:g}, {self.bounds.upper:g})" if self.bounds else ""
-        return f"{self.aggregate}({inner}{clip})"
+        rounds = f"{self.rounds}" if self.rounds != 1 else ""
+        return f"{self.aggregate}({inner}{clip}{rounds})"
 
 
 @dataclass(frozen=True, slots=True)

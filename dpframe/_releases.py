@@ -367,30 +367,6 @@ class Releases:
             raise BadType("bins must be a number of bins or a list of public edges.")
         return _validate.edges(bins, repr(name))
 
-    def argmax(self, column: Any, *, keys: Any = None, **payment: Unpack[Payment]) -> Any:
-        """The value that most rows have, of the listed ones. Only the choice leaves, so any number of candidates
-        costs the same.
-
-        Formal guarantee: epsilon-DP for its price by report-noisy-max with one-sided geometric noise
-        (docs/guarantees/noisy-max.md). With one candidate the answer is that one, and is charged all the same.
-
-        >>> df = pd.DataFrame({"diagnosis": ["flu", "asthma", "flu"]})
-        >>> p = df.dp.open(100)
-        >>> p.argmax("diagnosis", keys=["asthma", "flu", "gout"], epsilon=80)
-        'flu'
-        """
-        checked(payment)
-        expr, name = self._named(column)
-        by = KeyBy(expr, self._keys(expr, name, keys, "argmax"))
-        query = Query((Output("argmax", "argmax"),), self._where, (by,))
-
-        def finish(release: Release) -> Any:
-            place = int(_release.values(release, 0)[0])
-            key = by.index[place]
-            return None if place == by.keys.null else key.item() if isinstance(key, np.generic) else key
-
-        return self._ask(query, finish, payment)
-
     def groupby(self, by: Any, *, keys: Any = None) -> PrivateGroupBy:
         """Groups by one column or several; ``keys`` lists the groups that may appear, all of which come back.
 

@@ -17,6 +17,7 @@ from uuid import uuid4
 import pandas as pd
 
 from dpframe import _identity
+from dpframe._aggregates import AGGREGATES
 from dpframe._budget import Budget
 from dpframe._errors import BadType, BadValue, NoSession, SessionError
 from dpframe._expr import Column
@@ -198,6 +199,8 @@ class Session:
         """The facts this question takes for public, beyond those that the session was opened with."""
         words = list(names)
         for out in query.outputs:
+            if AGGREGATES[out.aggregate].selects:
+                continue  # the verb has said so once for all candidates
             if out.bounds and out.expr is not None and out.bounds != out.expr.bounds(self.bounds):
                 pair = f"{out.expr}: ({out.bounds.lower:g}, {out.bounds.upper:g})"
                 words.append(Word("bounds", pair, str(out)))

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,11 +45,11 @@ class Grid:
 
     @property
     def low(self) -> int:
-        return _on_grid(self.bounds.lower, self.exponent)
+        return on_grid(self.bounds.lower, self.exponent)
 
     @property
     def high(self) -> int:
-        return _on_grid(self.bounds.upper, self.exponent)
+        return on_grid(self.bounds.upper, self.exponent)
 
     @property
     def width(self) -> int:
@@ -78,7 +78,7 @@ class Grid:
 
 
 @lru_cache(maxsize=4096)
-def _on_grid(bound: float, exponent: int) -> int:
+def on_grid(bound: float, exponent: int) -> int:
     # Python's round and numpy's rint agree: ties to even.
     return round(Fraction(bound) * Fraction(2) ** exponent)
 
@@ -125,9 +125,10 @@ SQUARE_BITS = 15  # of the width, where squares are summed
 
 
 class Statistic(ABC):
-    """What one release adds noise to."""
+    """What one release adds noise to. ``for_people``: an engine can bound what a person with many rows adds to it."""
 
     __slots__ = ()
+    for_people: ClassVar[bool] = False
 
     @property
     @abstractmethod
@@ -142,11 +143,15 @@ class Statistic(ABC):
     def sensitivity(self, unit: Unit, grouped: bool) -> Sensitivity:
         """The largest change one person can cause, over all groups together."""
 
-    def reach(self, unit: Unit, groups: int | None) -> Sensitivity:
+    def of_person(self, unit: Unit, groups: int | None) -> Sensitivity:
         """`sensitivity` of a person with R rows in each of G groups (docs/guarantees/people.md)."""
         one = self.sensitivity(unit, groups is not None)
         rows, most = unit.reach(groups)
         return Sensitivity(one.l1 * rows * most, one.l2_squared * rows**2 * most)
+
+    def reach(self, unit: Unit) -> int:
+        """How much more one person can move one component than another: what a choice among them goes by."""
+        raise AssertionError(f"nothing is chosen among {self.description}")
 
     @abstractmethod
     def functionals(self) -> dict[str, tuple[float, ...]]:
@@ -177,6 +182,8 @@ def _one_hot(unit: Unit, grouped: bool) -> Sensitivity:
 class RowCount(Statistic):
     """Rows of each group. Add-remove: 1. Replace-one: 1, and 2 over several groups (the notes' histogram)."""
 
+    for_people: ClassVar[bool] = True
+
     @property
     def primitives(self) -> tuple[Primitive, ...]:
         return (Rows(),)
@@ -186,6 +193,10 @@ class RowCount(Statistic):
 
     def sensitivity(self, unit: Unit, grouped: bool) -> Sensitivity:
         return _one_hot(unit, grouped)
+
+    def reach(self, unit: Unit) -> int:
+        # Added, a row raises one count. Replaced, it may lower one and raise another.
+        return 2 if unit.replaces else 1
 
     def functionals(self) -> dict[str, tuple[float, ...]]:
         return {"size": (1.0,)}
@@ -199,6 +210,8 @@ class RowCount(Statistic):
 class PersonCount(Statistic):
     """People of each group, one however many rows they have."""
 
+    for_people: ClassVar[bool] = True
+
     @property
     def primitives(self) -> tuple[Primitive, ...]:
         return (Persons(),)
@@ -209,7 +222,7 @@ class PersonCount(Statistic):
     def sensitivity(self, unit: Unit, grouped: bool) -> Sensitivity:
         return _one_hot(unit, grouped)
 
-    def reach(self, unit: Unit, groups: int | None) -> Sensitivity:
+    def of_person(self, unit: Unit, groups: int | None) -> Sensitivity:
         one = self.sensitivity(unit, groups is not None)
         _, most = unit.limited(1, None).reach(groups)
         return Sensitivity(one.l1 * most, one.l2_squared * most)
@@ -228,6 +241,8 @@ class ValueCount(Statistic):
 
     A row is either, so the two components share the sensitivity of one.
     """
+
+    for_people: ClassVar[bool] = True
 
     expr: Expr
     nulls: bool = False
@@ -257,6 +272,8 @@ class ValueCount(Statistic):
 class Questions(Statistic):
     """k overlapping yes-no questions: one row may answer yes to all, so k in L1 and sqrt(k) in L2."""
 
+    for_people: ClassVar[bool] = True
+
     exprs: tuple[Expr, ...]
 
     @property
@@ -269,6 +286,10 @@ class Questions(Statistic):
     def sensitivity(self, unit: Unit, grouped: bool) -> Sensitivity:
         k = len(self.exprs)
         return Sensitivity(2 * k, 2 * k) if unit.replaces and grouped else Sensitivity(k, k)
+
+    def reach(self, unit: Unit) -> int:
+        # Added, a row raises some of the counts by 1 and lowers none. Replaced, it may do both.
+        return 2 if unit.replaces else 1
 
     def functionals(self) -> dict[str, tuple[float, ...]]:
         k = len(self.exprs)
@@ -286,6 +307,8 @@ class Total(Statistic):
     Add-remove: max(abs(lower), abs(upper)). Replace-one: the width where every row ``always`` has a value, the
     larger of width and maximum where one may become null or leave the filter, twice the maximum over groups.
     """
+
+    for_people: ClassVar[bool] = True
 
     expr: Expr
     grid: Grid
@@ -332,6 +355,8 @@ class Simplex(Statistic):
     same mass to a component of its own where rows are counted too. So add-remove moves the vector by
     exactly W**degree in L1 and at most that in L2, and replace-one by at most twice and sqrt(2) times as much.
     """
+
+    for_people: ClassVar[bool] = True
 
     expr: Expr
     grid: Grid
@@ -390,6 +415,8 @@ class Centred(Statistic):
     at most W. With ``rows`` given the number of values is public, the second component is left out, and a null
     counts as the middle.
     """
+
+    for_people: ClassVar[bool] = True
 
     expr: Expr
     grid: Grid

@@ -43,8 +43,13 @@ def run(path: Path, folder: Path) -> Any:
     return notebook
 
 
-def test_there_are_the_three_notebooks() -> None:
-    names = ["01-quickstart.ipynb", "02-replacing-groupby.ipynb", "03-composition.ipynb"]
+def test_the_notebooks_are_all_there() -> None:
+    names = [
+        "01-quickstart.ipynb",
+        "02-replacing-groupby.ipynb",
+        "03-composition.ipynb",
+        "05-selection.ipynb",
+    ]
     assert [n.name for n in NOTEBOOKS] == names
 
 

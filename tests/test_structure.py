@@ -30,7 +30,8 @@ LINES = 430
 LAYERS = """
 _errors _identity _rewrite accounting._discrete accounting._gaussian mechanisms._exp_log mechanisms._quantiles datasets
 _validate _refusals _expr._kinds _expr._ranges mechanisms._sampling accounting._residue
-_expr._parts _expr._base mechanisms.laplace mechanisms.gaussian mechanisms.noisy_max accounting.residue _store
+_expr._parts _expr._base mechanisms.laplace mechanisms.gaussian mechanisms.noisy_max mechanisms.exponential
+accounting.residue _store
 accounting._loss
 accounting._normal
 accounting.loss
@@ -43,15 +44,15 @@ _parse engines._columns _sketch calibrate _terms
 _stats engines._block
 engines._parts engines._conditions engines._buckets engines._people
 engines._evaluate
-_aggregates engines.pandas
-_arrange
+_aggregates engines.pandas _scores utilities
+_arrange _choices
 _plan _budget
 _price _records _column
 _ledger
 _session
 _opening
 _release _batch
-_groupby
+_groupby _selections
 _releases
 _private
 _accessor _history

@@ -83,7 +83,7 @@ def moved(a: Any, b: Any) -> tuple[int, int]:
 
 
 def claims(query: Query, unit: Unit) -> list[Sensitivity]:
-    return [s.reach(unit, query.groups if query.by else None) for s, _ in arrange(query, unit, None)]
+    return [s.of_person(unit, query.groups if query.by else None) for s, _ in arrange(query, unit, None)]
 
 
 def distances(query: Query, unit: Unit, one: pd.DataFrame, other: pd.DataFrame) -> list[tuple[int, int]]:
@@ -234,5 +234,5 @@ def test_rows_beyond_the_limit_are_seen(asked, monkeypatch):
 def test_the_sensitivity_of_one_row_is_seen(asked, monkeypatch):
     query, leaf = asked
     unit = Unit("add-remove", (leaf,), 2, 3)
-    monkeypatch.setattr(Statistic, "reach", lambda self, unit, groups: self.sensitivity(unit, True))
+    monkeypatch.setattr(Statistic, "of_person", lambda self, unit, groups: self.sensitivity(unit, True))
     assert worst(query, unit) > 1

@@ -86,7 +86,7 @@ def test_and_most_of_it_is_seen(name):
 
 def test_the_sensitivity_of_one_row_is_caught(monkeypatch):
     monkeypatch.setattr(
-        Statistic, "reach", lambda self, unit, groups: self.sensitivity(unit, groups is not None)
+        Statistic, "of_person", lambda self, unit, groups: self.sensitivity(unit, groups is not None)
     )
     assert seen("groupby size", PAIRS["joins"], 20_000) > EPSILON
 

@@ -1,0 +1,122 @@
+"""Named utilities for `choose`: what a candidate is worth to people, with a proof of how much one of them can change it.
+
+The proofs are in docs/guarantees/exponential.md.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from dpframe import _expr, _validate
+from dpframe._errors import BadType, BadValue
+from dpframe._query import BinBy, By, Output
+
+if TYPE_CHECKING:
+    from dpframe._private import PrivateFrame
+
+__all__ = ["Utility", "distance", "revenue"]
+
+
+class Scored(NamedTuple):
+    """A utility as a question: its outputs, its groups, and the order of the candidates among its places."""
+
+    outputs: tuple[Output, ...]
+    by: tuple[By, ...]
+    order: tuple[int, ...]
+
+
+class Utility(ABC):
+    """A utility whose sensitivity is a theorem: `choose` takes it as it is."""
+
+    @abstractmethod
+    def scored(self, frame: PrivateFrame, candidates: Sequence[Any]) -> Scored:
+        """The question that it makes of a frame and public candidates."""
+
+
+@dataclass(frozen=True)
+class _Revenue(Utility):
+    column: Any
+
+    def scored(self, frame: PrivateFrame, candidates: Sequence[Any]) -> Scored:
+        expr, name = _numbers(frame, self.column, "revenue")
+        prices = [_validate.real(c, "a price") for c in candidates]
+        if min(prices) < 0 or max(prices) == 0 or max(prices) > 2.0**500:
+            raise BadValue(
+                "prices must be at least 0, one of them above, and none beyond 2**500: the utility of a price is its revenue."
+            )
+        order = tuple(sorted(range(len(prices)), key=prices.__getitem__))
+        edges = (*(prices[i] for i in order), math.inf)
+        if len(set(edges)) < len(edges):
+            raise BadValue("prices must be different doubles.")
+        return Scored((Output("choice", "revenue"),), (BinBy(expr, edges, name),), order)
+
+
+@dataclass(frozen=True)
+class _Distance(Utility):
+    column: Any
+    bounds: Any
+
+    def scored(self, frame: PrivateFrame, candidates: Sequence[Any]) -> Scored:
+        expr, name = _numbers(frame, self.column, "distance")
+        pair = frame._bounds(expr, name, self.bounds)
+        places = [_validate.real(c, "a candidate") for c in candidates]
+        if not all(pair.lower <= place <= pair.upper for place in places):
+            raise BadValue(f"candidates must lie within the bounds ({pair.lower:g}, {pair.upper:g}).")
+        clipped = _expr.clip(_expr.cast(expr, float), *pair)
+        return Scored(
+            tuple(
+                Output(
+                    candidate,
+                    "choose",
+                    _expr.fill(
+                        _expr.negate(_expr.absolute(_expr.arithmetic("-", clipped, _expr.constant(place)))), 0
+                    ),
+                    _validate.Bounds(pair.lower - pair.upper, 0.0),
+                )
+                for candidate, place in zip(candidates, places, strict=True)
+            ),
+            (),
+            tuple(range(len(candidates))),
+        )
+
+
+def _numbers(frame: PrivateFrame, column: Any, what: str) -> tuple[_expr.Expr, Hashable]:
+    expr, name = frame._named(column)
+    if expr.kind not in ("number", "bool"):
+        raise BadType(f"column {name!r} is of kind {expr.kind}: {what} needs numbers.")
+    return expr, name
+
+
+def revenue(column: Any) -> Utility:
+    """What a price earns: the price, times the number of bids in the column that reach it (digital goods).
+
+    Formal guarantee: a row moves the revenue at one price against that at another by at most the largest price, added,
+    removed or replaced. Nulls are no bids. Prices count as multiples of the largest times about 2**-30; whole ones below
+    2**30 are exact. One pass over the rows serves any number of prices.
+
+    >>> import pandas as pd
+    >>> df = pd.DataFrame({"bid": [1.0, 1.0, 1.0, 3.01]})
+    >>> p = df.dp.open(1000)
+    >>> p.choose([1, 3.01, 3.02], revenue("bid"), epsilon=900)
+    1
+    """
+    return _Revenue(column)
+
+
+def distance(column: Any, bounds: Any = None) -> Utility:
+    """How near a place is to everybody: minus the sum of the distances from the values of the column, clipped to bounds.
+
+    Formal guarantee: a row moves the utility of one candidate against that of another by at most upper - lower, twice
+    that where rows are replaced. Nulls count for nothing. Every candidate is one more pass over the rows.
+
+    >>> import pandas as pd
+    >>> df = pd.DataFrame({"km": [1.0, 2.0, 9.0]})
+    >>> p = df.dp.open(1000)
+    >>> p.choose([0, 2, 5, 9], distance("km", bounds=(0, 10)), epsilon=900)
+    2
+    """
+    return _Distance(column, bounds)
