@@ -5,25 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dpframe._aggregates import AGGREGATES, Cell
+from dpframe._counts import PersonCount, Questions, RowCount, ValueCount
 from dpframe._errors import BadValue
 from dpframe._expr import Expr
+from dpframe._moments import Centred, Simplex, Total
 from dpframe._query import BinBy, Output, Query, Unit
 from dpframe._scores import Revenue, Scores
-from dpframe._stats import (
-    MAGNITUDE_BITS,
-    SQUARE_BITS,
-    VALUE_BITS,
-    Centred,
-    Grid,
-    PersonCount,
-    Questions,
-    RowCount,
-    Simplex,
-    Statistic,
-    Total,
-    ValueCount,
-    on_grid,
-)
+from dpframe._stats import MAGNITUDE_BITS, SQUARE_BITS, VALUE_BITS, Grid, Statistic, on_grid
 from dpframe._validate import Bounds
 
 

@@ -14,9 +14,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
+from dpframe._counts import Questions
 from dpframe._plan import make_plan
 from dpframe._scores import Revenue, Scores
-from dpframe._stats import Questions
 from dpframe.mechanisms.exponential import Exponential
 from dpframe.mechanisms.noisy_max import NoisyMax, NoisyTop
 from dpframe.utilities import distance, revenue

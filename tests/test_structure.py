@@ -44,7 +44,7 @@ _parse engines._columns _sketch calibrate _terms
 _stats engines._block
 engines._parts engines._conditions engines._buckets engines._people
 engines._evaluate
-_aggregates engines.pandas _scores utilities
+_counts _moments _aggregates engines.pandas _scores utilities
 _arrange _choices
 _plan _budget
 _price _records _column

@@ -12,22 +12,11 @@ import pytest
 from hypothesis import strategies as st
 
 from dpframe import _expr
+from dpframe._counts import Questions, RowCount, ValueCount
 from dpframe._expr import Column
+from dpframe._moments import Centred, Simplex, Total
 from dpframe._query import KeyBy, Output, Query, Unit, keys_for
-from dpframe._stats import (
-    MAGNITUDE_BITS,
-    SQUARE_BITS,
-    VALUE_BITS,
-    Centred,
-    Grid,
-    Questions,
-    RowCount,
-    Sensitivity,
-    Simplex,
-    Statistic,
-    Total,
-    ValueCount,
-)
+from dpframe._stats import MAGNITUDE_BITS, SQUARE_BITS, VALUE_BITS, Grid, Sensitivity, Statistic
 from dpframe._validate import Bounds
 from dpframe.engines.pandas import PandasEngine
 

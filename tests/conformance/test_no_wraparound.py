@@ -8,15 +8,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from dpframe._counts import RowCount
 from dpframe._expr import Column
 from dpframe._query import ROW_CEILING, KeyBy, Output, Query, keys_for
-from dpframe._stats import (
-    MAGNITUDE_BITS,
-    SQUARE_BITS,
-    VALUE_BITS,
-    Grid,
-    RowCount,
-)
+from dpframe._stats import MAGNITUDE_BITS, SQUARE_BITS, VALUE_BITS, Grid
 from dpframe._validate import Bounds
 from dpframe.engines.pandas import PandasEngine
 from tests.conformance.frames import (

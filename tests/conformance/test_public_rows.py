@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpframe._expr import Column
+from dpframe._moments import Total
 from dpframe._query import Query, Unit
-from dpframe._stats import Grid, Total
+from dpframe._stats import Grid
 from dpframe._validate import Bounds
 from dpframe.engines.pandas import PandasEngine
 

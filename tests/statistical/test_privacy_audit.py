@@ -20,7 +20,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpframe import _stats
+from dpframe import _counts, _stats
 from dpframe._aggregates import NAMED
 from dpframe._groupby import PrivateGroupBy
 from dpframe._plan import make_plan
@@ -361,7 +361,9 @@ def test_a_gaussian_with_the_sensitivity_of_the_other_relation_is_caught():
 
 
 def test_questions_priced_as_if_they_did_not_overlap_are_caught(monkeypatch):
-    monkeypatch.setattr(_stats.Questions, "sensitivity", lambda self, unit, grouped: _stats.Sensitivity(1, 1))
+    monkeypatch.setattr(
+        _counts.Questions, "sensitivity", lambda self, unit, grouped: _stats.Sensitivity(1, 1)
+    )
     assert audited("counts", JOINS, 40_000, {"mechanism": "laplace"})[0] > EPSILON
 
 
