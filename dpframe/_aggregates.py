@@ -315,3 +315,5 @@ AGGREGATES: dict[str, Aggregate] = {
 }
 # What `agg` may name; the others are verbs of their own.
 NAMED = ("size", "count", "sum", "mean", "var", "std")
+# The rows of `describe`, in pandas' order.
+DESCRIBED = ("count", "mean", "std")

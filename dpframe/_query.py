@@ -16,7 +16,7 @@ import pandas as pd
 
 from dpframe._errors import BadType, BadValue, MissingKeys
 from dpframe._expr import Expr
-from dpframe._validate import Bounds
+from dpframe._validate import Bounds, flag
 
 Neighbors = Literal["add-remove", "replace-one"]
 GROUP_CEILING = 2**26  # more groups than this would not fit in memory
@@ -135,6 +135,37 @@ def keys_of(keys: Any, place: int, name: Hashable, levels: int) -> Any:
     if len(listed) != levels or any(isinstance(k, str) or not isinstance(k, Iterable) for k in listed):
         raise BadType("keys for several columns are a dict by column name, or a list with one list a column.")
     return listed[place]
+
+
+def with_options(keys: Keys, expr: Expr, sort: bool | None, dropna: bool | None) -> Keys:
+    """The same keys as ``sort=`` and ``dropna=`` of pandas would have them; None leaves them as they were listed."""
+    for word, value in (("sort", sort), ("dropna", dropna)):
+        if value is not None:
+            flag(value, word)
+    index, null = keys.index, keys.null
+    if dropna and null is not None:
+        index, null = index.delete(null), None
+        if not len(index):
+            raise BadValue("dropna=True leaves no keys: the only one is null.")
+    elif dropna is False and null is None and expr.nullable:
+        null = len(index)
+        if _categories(index):
+            index = index.insert(null, np.nan)
+        else:
+            index = pd.Index([*index, None], name=index.name, tupleize_cols=False)
+    if sort:
+        proper = [i for i in range(len(index)) if i != null]
+        try:
+            order = proper if _categories(index) else sorted(proper, key=lambda i: index[i])
+        except TypeError:
+            raise BadValue("keys of several types have no order: leave sort=True out.") from None
+        order += [] if null is None else [null]
+        index, null = index[order], None if null is None else len(index) - 1
+    return keys if index is keys.index else Keys(index, null)
+
+
+def _categories(index: pd.Index[Any]) -> bool:
+    return isinstance(index.dtype, pd.CategoricalDtype)
 
 
 def _integer_keys(values: np.ndarray[Any, Any], expr: Expr, name: Hashable) -> Keys:

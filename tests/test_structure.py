@@ -47,12 +47,13 @@ _aggregates engines.pandas
 _arrange
 _plan _budget
 _price _records _column
-_ledger
-_session
+_ledger _specs
+_session _layout _pivot
 _opening
 _release _batch
 _groupby
 _releases
+_shapes
 _private
 _accessor _history
 __main__
