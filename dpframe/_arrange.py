@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dpframe._aggregates import AGGREGATES, Cell
 from dpframe._errors import BadValue
 from dpframe._expr import Expr
+from dpframe._pairs import Pair
 from dpframe._query import Output, Query, Unit
 from dpframe._stats import (
     MAGNITUDE_BITS,
@@ -34,12 +35,17 @@ def arrange(query: Query, unit: Unit, public_rows: int | None) -> list[tuple[Sta
     columns: dict[tuple[Expr, Bounds | None], list[int]] = {}
     rows: list[int] = []
     questions: list[int] = []
+    pairs: list[int] = []
     bounded = {
-        o.expr: (o.expr, o.bounds) for o in query.outputs if o.bounds is not None and o.expr is not None
+        o.expr: (o.expr, o.bounds)
+        for o in query.outputs
+        if o.bounds is not None and o.expr is not None and o.other is None
     }
     for i, out in enumerate(query.outputs):
         if out.aggregate == "true":
             questions.append(i)
+        elif out.other is not None:
+            pairs.append(i)
         elif out.expr is None or (
             out.aggregate == "count" and not out.expr.nullable and out.expr not in bounded
         ):
@@ -63,7 +69,17 @@ def arrange(query: Query, unit: Unit, public_rows: int | None) -> list[tuple[Sta
     if questions:
         exprs = tuple(e for e in (query.outputs[i].expr for i in questions) if e is not None)
         arranged.append((Questions(exprs), questions))
-    return arranged
+    return arranged + [(_pair_statistic(query.outputs[i]), [i]) for i in pairs]
+
+
+def _pair_statistic(out: Output) -> Statistic:
+    (one, bounds), (two, other) = out.clipped
+    for expr, pair in out.clipped:
+        if pair.upper - pair.lower > 2.0**500:
+            raise BadValue(
+                f"the bounds of {expr} are too wide for products to be doubles. Rescale the column."
+            )
+    return Pair(one, Grid.for_width(bounds, SQUARE_BITS), two, Grid.for_width(other, SQUARE_BITS))
 
 
 def _column_statistic(
@@ -110,4 +126,6 @@ def cell_of(out: Output, part: int, statistic: Statistic, place: int) -> Cell:
         and _whole(out.expr, out.bounds)
     )
     lower, upper = out.bounds or (0.0, 1.0)
+    if out.bounds is not None and out.other_bounds is not None:
+        lower, upper = 0.0, (upper - lower) * (out.other_bounds.upper - out.other_bounds.lower)
     return Cell(out.name, out.aggregate, part, lower, upper, out.ddof, whole, functionals, constants)

@@ -76,6 +76,39 @@ class Grid:
 
 
 @dataclass(frozen=True, slots=True)
+class Correlations:
+    """Covariances and variances of one release, as correlations; ``cells`` says where each stands."""
+
+    cells: tuple[tuple[int, ...], ...]
+
+    def values(self, plan: Plan, raw: Sequence[Any]) -> list[NDArray[Any]]:
+        """The columns: within -1 and 1, and NaN where a noisy variance is zero."""
+        cov = np.array(Grid(self.cells).values(plan, raw), dtype=float)
+        scale = np.sqrt(np.outer(np.diag(cov), np.diag(cov)))
+        some = scale > 0
+        found = np.where(some, np.clip(cov / np.where(some, scale, 1.0), -1.0, 1.0), math.nan)
+        np.fill_diagonal(found, np.where(np.diag(some), 1.0, math.nan))
+        return list(found)
+
+    def interval(self, plan: Plan, raw: Sequence[Any], level: float) -> list[Ends]:
+        """From the intervals of the covariance and of both variances, each at a third of the risk."""
+        ends = Grid(self.cells).interval(plan, raw, 1 - (1 - level) / 3)
+        low, high = (np.array([e[side] for e in ends]) for side in (0, 1))
+        small, large = (np.sqrt(np.outer(np.diag(v), np.diag(v))) for v in (np.maximum(low, 0), high))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            lowest = np.where(small > 0, np.minimum(low / small, low / large), np.where(low < 0, -1.0, 0.0))
+            highest = np.where(
+                small > 0, np.maximum(high / small, high / large), np.where(high > 0, 1.0, 0.0)
+            )
+        np.fill_diagonal(lowest, 1.0)
+        np.fill_diagonal(highest, 1.0)
+        return [(np.clip(a, -1.0, 1.0), np.clip(b, -1.0, 1.0)) for a, b in zip(lowest, highest, strict=True)]
+
+    def to_json(self) -> dict[str, Any]:
+        return {"correlations": self.cells}
+
+
+@dataclass(frozen=True, slots=True)
 class Pivot:
     """Groups as rows and columns of a table, for each output; sums over rows, columns and all beside them.
 
@@ -181,13 +214,15 @@ class Pivot:
         return {"pivot": [self.rows, self.columns, self.below, self.beside, self.normalize]}
 
 
-Layout = Grid | Pivot
+Layout = Grid | Correlations | Pivot
 
 
 def layout_from(data: dict[str, Any]) -> Layout:
     """The layout of a receipt."""
     if "cells" in data:
         return Grid(tuple(map(tuple, data["cells"])))
+    if "correlations" in data:
+        return Correlations(tuple(map(tuple, data["correlations"])))
     return Pivot(*data["pivot"])
 
 

@@ -319,9 +319,21 @@ class Output:
     expr: Expr | None = None
     bounds: Bounds | None = None
     ddof: int = 1
+    other: Expr | None = None  # the second column of a covariance
+    other_bounds: Bounds | None = None
+
+    @property
+    def clipped(self) -> tuple[tuple[Expr, Bounds], ...]:
+        """The expressions it reads between bounds."""
+        both = (self.expr, self.bounds), (self.other, self.other_bounds)
+        return tuple((expr, pair) for expr, pair in both if expr is not None and pair is not None)
 
     def to_json(self) -> object:
+        second = {}
+        if self.other is not None and self.other_bounds is not None:
+            second = {"other": self.other.to_json(), "other_bounds": [repr(b) for b in self.other_bounds]}
         return {
+            **second,
             "name": str(self.name),
             "aggregate": self.aggregate,
             "expr": self.expr.to_json() if self.expr else None,
@@ -330,6 +342,9 @@ class Output:
         }
 
     def __str__(self) -> str:
+        if self.other is not None:
+            columns = [f"{e}, bounds=({b.lower:g}, {b.upper:g})" for e, b in self.clipped]
+            return f"{self.aggregate}({'; '.join(columns)})"
         inner = str(self.expr) if self.expr is not None else ""
         clip = f", bounds=({self.bounds.lower:g}, {self.bounds.upper:g})" if self.bounds else ""
         return f"{self.aggregate}({inner}{clip})"

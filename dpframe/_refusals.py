@@ -45,8 +45,8 @@ ADVICE: dict[str, str] = {
     "ngroups": "the groups are the keys you declared: len(p.groupby('k')).",
     "plot": "plot an answer: p.histogram('x', bins=...).plot.bar().",
     "logistic": "models are not in this version.",
-    "corr": "correlations are not in this version.",
-    "cov": "covariances are not in this version.",
+    "corr": "write p[['x', 'y']].corr(): one release for all pairs of these columns.",
+    "cov": "write p[['x', 'y']].cov(): one release for all pairs of these columns.",
 }
 for _name in ("head", "tail", "values", "iloc", "loc", "at", "iat", "index", "T", "array", "item"):
     ADVICE[_name] = f".{_name} is refused: {_ROWS}"

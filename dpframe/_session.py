@@ -185,9 +185,9 @@ class Session:
         """The facts this question takes for public, beyond those that the session was opened with."""
         words = list(names)
         for out in query.outputs:
-            if out.bounds and out.expr is not None and out.bounds != out.expr.bounds(self.bounds):
-                pair = f"{out.expr}: ({out.bounds.lower:g}, {out.bounds.upper:g})"
-                words.append(Word("bounds", pair, str(out)))
+            for expr, pair in out.clipped:
+                if pair != expr.bounds(self.bounds):
+                    words.append(Word("bounds", f"{expr}: ({pair.lower:g}, {pair.upper:g})", str(out)))
         opened = {keys.token for keys in self.keys.values()}
         words += [by.word for by in query.by if by.token not in opened and by.expr.kind != "bool"]
         return tuple(words)

@@ -1,153 +1,30 @@
-"""The shapes of a pandas notebook: summaries, several aggregates at once, groups, pivot tables, proportions.
-
-Each is one release of statistics that exist already, laid out as pandas lays it out.
-"""
+"""Groups, counts of values, pivot tables and crosstabs: each is one release, laid out as pandas lays it out."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Unpack, cast
 
 import numpy as np
 import pandas as pd
 
 from dpframe import _pivot, _release, _specs, _validate
-from dpframe._aggregates import DESCRIBED
 from dpframe._column import PrivateColumn
-from dpframe._errors import BadType, BadValue, MissingBounds, NotOffered
+from dpframe._errors import BadType, BadValue, NotOffered
 from dpframe._groupby import PrivateGroupBy, check_options
-from dpframe._layout import Grid, Pivot
+from dpframe._layout import Pivot
 from dpframe._price import Payment, checked, spell_out
 from dpframe._query import GROUP_CEILING, KeyBy, Output, Query, combined_index, keys_of, with_options
-from dpframe._releases import EVERY, Releases
 from dpframe._session import Release
+from dpframe._summaries import Summaries
 
 if TYPE_CHECKING:
     from dpframe._private import PrivateFrame
 
 
-class Shapes(Releases):
-    """What pandas calls by other names than one number a column."""
-
-    # Summaries ------------------------------------------------------------------------------------------------
-
-    def describe(
-        self,
-        column: Any = EVERY,
-        bounds: Any = None,
-        **payment: Unpack[Payment],
-    ) -> Any:
-        """Count, mean and standard deviation of every number column with public bounds, in one release.
-
-        A DataFrame as pandas' ``describe``, a column a column; of one column, or of a list of them, if named. A column
-        without bounds is left out, unless it is named. What pandas shows below, quantiles and extremes, is not in it.
-
-        Formal guarantee: epsilon-DP for its price; one vector a column (docs/guarantees/variance.md), which share it.
-
-        >>> df = pd.DataFrame({"age": [30.0, 40.0, None] * 500, "name": ["a", "b", "c"] * 500})
-        >>> p = df.dp.open(1e3, bounds={"age": (0, 110)})
-        >>> p.describe(epsilon=900).round()
-                  age
-        count  1000.0
-        mean     35.0
-        std       5.0
-        """
-        payment = checked(payment)
-        if column is not EVERY and not isinstance(column, list):
-            name = self._named(column)[1]
-            outs = tuple(self._output(a, column, bounds, name=a) for a in DESCRIBED)
-            index = pd.Index(DESCRIBED)
-            query = Query(outs, self._where)
-            return self._ask(query, lambda r: _release.across(r, index, name), payment)
-        names = self._described(bounds) if column is EVERY else column
-        spec = _specs.read(list(DESCRIBED), {}, _validate.column_names(names, self._columns))
-        return self._grid(spec.wanted, bounds, payment, whole=False)
-
-    def _described(self, bounds: Any) -> list[Hashable]:
-        given = self._by_column(bounds) if isinstance(bounds, Mapping) else {}
-        names = [
-            name
-            for name, expr in self._columns.items()
-            if expr.kind == "number" and (name in given or expr.bounds(self._session.bounds) is not None)
-        ]
-        if not names:
-            raise MissingBounds(
-                "no column of numbers has public bounds: bounds={'age': (0, 110)} here, or open(..., bounds={...}) once."
-            )
-        return names
-
-    def agg(
-        self,
-        spec: Any = None,
-        /,
-        *,
-        bounds: Any = None,
-        **outputs: Any,
-    ) -> Any:
-        """Several aggregates of several columns in one release, in the shape pandas gives.
-
-        ``agg("mean")`` and ``agg({"age": "mean"})`` are Series, ``agg(["mean", "std"])``, ``agg({"age": ["mean"]})``
-        and ``agg(n=("age", "size"))`` tables with a row an aggregate or an output, and NaN where nothing was asked.
-        The price words are those of `mean`. Aggregates of one column share one vector.
-
-        Formal guarantee: epsilon-DP for its price; columns share it.
-
-        >>> df = pd.DataFrame({"age": [30, 40], "cost": [5.0, 7.0]})
-        >>> p = df.dp.open(1e3, bounds={"age": (0, 110), "cost": (0, 10)})
-        >>> p.agg({"age": "mean", "cost": ["mean", "sum"]}, epsilon=900).round()
-               age  cost
-        mean  35.0   6.0
-        sum    NaN  12.0
-        """
-        payment, outputs = _specs.split_words(outputs, bounds)
-        form, wanted = _specs.read(spec, outputs, list(self._columns))
-        if form == "named":
-            return self._grid(wanted, bounds, payment, named=True)
-        if form in ("list", "dict of lists"):
-            return self._grid(wanted, bounds, payment)
-        outs = tuple(self._wanted(w.column, w.aggregate, bounds, w.label) for w in wanted)
-        index = pd.Index([w.label for w in wanted], tupleize_cols=False)
-        return self._ask(Query(outs, self._where), lambda r: _release.across(r, index), payment)
-
-    aggregate = agg
-
-    def _agg_column(self, column: PrivateColumn, spec: Any, bounds: Any, outputs: dict[str, Any]) -> Any:
-        """``p["age"].agg(...)``: a number, or a Series with a row an aggregate."""
-        payment, outputs = _specs.split_words(outputs, bounds)
-        form, wanted = _specs.read(spec, outputs, [column.name], single=True)
-        labels = [w.aggregate if form == "list" else w.label for w in wanted]
-        outs = tuple(
-            self._wanted(column, w.aggregate, bounds, n) for w, n in zip(wanted, labels, strict=True)
-        )
-        query = Query(outs, self._where)
-        if form == "one":
-            return self._ask(query, _release.scalar, payment)
-        index = pd.Index(labels, tupleize_cols=False)
-        return self._ask(query, lambda r: _release.across(r, index, column.name), payment)
-
-    def _grid(
-        self,
-        wanted: tuple[_specs.Wanted, ...],
-        bounds: Any,
-        payment: Any,
-        named: bool = False,
-        whole: bool = True,
-    ) -> Any:
-        """A row an aggregate or a named output, a column a column, in the order in which they first appear."""
-        labels = [self._named(w.column)[1] for w in wanted]
-        outs = tuple(self._wanted(w.column, w.aggregate, bounds, w.label) for w in wanted)
-        rows = list(dict.fromkeys(w.label if named else w.aggregate for w in wanted))
-        columns = list(dict.fromkeys(labels))
-        places = {
-            (w.label if named else w.aggregate, c): i
-            for i, (w, c) in enumerate(zip(wanted, labels, strict=True))
-        }
-        layout = Grid(tuple(tuple(places.get((row, c), -1) for c in columns) for row in rows))
-        index, across = pd.Index(rows, tupleize_cols=False), pd.Index(columns, tupleize_cols=False)
-        return self._ask(
-            Query(outs, self._where), lambda r: _release.laid_out(r, layout, index, across, whole), payment
-        )
+class Shapes(Summaries):
+    """Groups, and the tables that are made of them."""
 
     # Groups ---------------------------------------------------------------------------------------------------
 

@@ -1,9 +1,9 @@
 """The integers an engine may compute, each with its sensitivity and the way back to data units.
 
-A statistic maps a frame to a vector of integers per group. All of them are linear in four *primitive* sums
-over the rows of a group (how many rows, how many non-null values, the sum of ``a`` and of ``a * a``, where
-``a`` is a clipped value on its grid, counted from the lower bound), so an engine implements the primitives
-and nothing else. Proofs of the sensitivities: docs/guarantees/statistics.md.
+A statistic maps a frame to a vector of integers per group. All of them are linear in a few *primitive* sums
+over the rows of a group (how many rows, how many non-null values, the sum of ``a``, of ``a * a`` and of
+``a * b``, where ``a`` and ``b`` are clipped values on their grids, counted from the lower bound), so an engine
+implements the primitives and nothing else. Proofs of the sensitivities: docs/guarantees/statistics.md.
 """
 
 from __future__ import annotations
@@ -112,8 +112,18 @@ class Powers(NamedTuple):
     degree: int
 
 
-Primitive = Rows | Trues | Powers
-Reduced = Mapping[Primitive, Integers]  # (groups,) for rows and conditions, (degree + 1, groups) for powers
+class Products(NamedTuple):
+    """Primitive: over rows where neither value is null, how many, and the sums of ``a``, of ``b`` and of ``a * b``."""
+
+    expr: Expr
+    grid: Grid
+    other: Expr
+    other_grid: Grid
+
+
+Primitive = Rows | Trues | Powers | Products
+# (groups,) for rows and conditions, (degree + 1, groups) for powers, (4, groups) for products
+Reduced = Mapping[Primitive, Integers]
 
 # The bits of a grid: sums over ROW_CEILING rows of values, or of squares, stay below 2**62.
 VALUE_BITS = 31  # of the width of the bounds

@@ -99,7 +99,7 @@ ACROSS = {
     "merge": (lambda p: p.merge(pd.DataFrame()), "map"),
     "prod": (lambda p: p["age"].prod(), "no price rule"),
     "plot": (lambda p: p.plot.bar(), "histogram"),
-    "corr": (lambda p: p.corr(), "not in this version"),
+    "corr of a column": (lambda p: p["age"].corr(p["cost"]), "one release for all pairs"),
     "a function in agg": (lambda p: p.groupby("smoker").agg(m=("age", max)), "function"),
     "a function of groups": (lambda p: p.groupby("smoker").apply(len), "expressions"),
     "groups one by one": (lambda p: list(p.groupby("smoker")), "release"),

@@ -43,7 +43,7 @@ _parse engines._columns _sketch calibrate _terms
 _stats engines._block
 engines._parts engines._conditions engines._buckets
 engines._evaluate
-_aggregates engines.pandas
+_aggregates engines.pandas _pairs
 _arrange
 _plan _budget
 _price _records _column
@@ -53,6 +53,7 @@ _opening
 _release _batch
 _groupby
 _releases
+_summaries
 _shapes
 _private
 _accessor _history
