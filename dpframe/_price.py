@@ -69,7 +69,10 @@ def spell_out(verbs: type) -> None:
         if code is not None and "payment" in code.co_varnames and code.co_flags & 0x08:  # it takes **payment
             own = signature(verb)
             fixed = [p for p in own.parameters.values() if p.kind is not Parameter.VAR_KEYWORD]
-            verb.__signature__ = own.replace(parameters=[*fixed, *words])
+            others = [
+                p for p in own.parameters.values() if p.kind is Parameter.VAR_KEYWORD and p.name != "payment"
+            ]
+            verb.__signature__ = own.replace(parameters=[*fixed, *words, *others])
 
 
 def price_of(
