@@ -84,7 +84,7 @@ class Correlations:
     def values(self, plan: Plan, raw: Sequence[Any]) -> list[NDArray[Any]]:
         """The columns: within -1 and 1, and NaN where a noisy variance is zero."""
         cov = np.array(Grid(self.cells).values(plan, raw), dtype=float)
-        scale = np.sqrt(np.outer(np.diag(cov), np.diag(cov)))
+        scale = _outer(np.diag(cov))
         some = scale > 0
         found = np.where(some, np.clip(cov / np.where(some, scale, 1.0), -1.0, 1.0), math.nan)
         np.fill_diagonal(found, np.where(np.diag(some), 1.0, math.nan))
@@ -94,7 +94,7 @@ class Correlations:
         """From the intervals of the covariance and of both variances, each at a third of the risk."""
         ends = Grid(self.cells).interval(plan, raw, 1 - (1 - level) / 3)
         low, high = (np.array([e[side] for e in ends]) for side in (0, 1))
-        small, large = (np.sqrt(np.outer(np.diag(v), np.diag(v))) for v in (np.maximum(low, 0), high))
+        small, large = _outer(np.diag(np.maximum(low, 0))), _outer(np.diag(high))
         with np.errstate(divide="ignore", invalid="ignore"):
             lowest = np.where(small > 0, np.minimum(low / small, low / large), np.where(low < 0, -1.0, 0.0))
             highest = np.where(
@@ -212,6 +212,11 @@ class Pivot:
 
     def to_json(self) -> dict[str, Any]:
         return {"pivot": [self.rows, self.columns, self.below, self.beside, self.normalize]}
+
+
+def _outer(variances: NDArray[np.float64]) -> NDArray[np.float64]:
+    deviations = np.sqrt(variances)  # first: the product of two variances may be no double
+    return np.asarray(np.outer(deviations, deviations))
 
 
 Layout = Grid | Correlations | Pivot

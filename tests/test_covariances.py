@@ -178,3 +178,14 @@ def test_bounds_of_both_columns_are_on_record():
     words = " ".join(p.declarations["value"])
     assert "x: (-2, 3)" in words
     assert "y: (0, 10)" in words
+
+
+@pytest.mark.parametrize("epsilon", [1e-15, 1e-3, 20])
+@pytest.mark.parametrize("bounds", [(1, 1), (0, 2.0**70), (1e-250, 1e-240), (-1e150, 1e150)], ids=str)
+def test_matrix_that_was_charged_is_answered_whatever_the_cells_bounds_and_price(bounds, epsilon):
+    wild = pd.DataFrame({"x": [0.0, np.inf, -np.inf, np.nan, 1e308, -1e308], "y": [1, 2, 3, 4, 5, 6]})
+    p = wild.dp.open(1000, bounds={"x": bounds, "y": (0, 3)})
+    for ends in (p.cov(epsilon=epsilon).dp.interval(), p.corr(epsilon=epsilon).dp.interval()):
+        assert not ends.isna().any(axis=None)
+        low, high = ends.to_numpy()[:, ::2], ends.to_numpy()[:, 1::2]
+        assert (low <= high).all()
