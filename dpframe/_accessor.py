@@ -14,7 +14,7 @@ from dpframe._column import PrivateColumn
 from dpframe._errors import BadType, BadValue, DPError, LineageError, NoSession
 from dpframe._ledger import Accountant
 from dpframe._private import PrivateFrame
-from dpframe._query import Neighbors
+from dpframe._unit import Neighbors
 
 
 class Unopened:

@@ -286,6 +286,57 @@ class Std(Var):
         return None  # near a deviation of zero the error of a root is not proportional to 1/n
 
 
+class Cov(Aggregate):
+    """E[ts] - E[t]E[s], times n / (n - ddof), over rows where neither is null."""
+
+    degree = 2
+    bounded = True
+
+    def value(self, m: Measured) -> NDArray[Any]:
+        n, t, s, ts = (m.values({name: 1.0}).astype(float) for name in ("n", "t1", "s1", "st"))
+        mixed = _ratio(ts, n, empty=0.25) - _ratio(t, n, empty=0.5) * _ratio(s, n, empty=0.5)
+        n = np.maximum(n, 2.0)
+        return np.asarray(np.clip(mixed, -0.25, 0.25) * n / (n - m.cell.ddof) * m.cell.upper)
+
+    def interval(self, m: Measured, level: float) -> Interval:
+        # As for a variance, about the mean of one column; about the middle of the other, which changes no covariance.
+        risk = 1 - level
+        n, t, s, ts = (m.values({name: 1.0}).astype(float) for name in ("n", "t1", "s1", "st"))
+        mean_low, mean_high = Mean().unit_interval(m, 1 - risk / 20)
+        low, high = np.full(n.shape, np.inf), np.full(n.shape, -np.inf)
+        for share in np.linspace(0, 1, 33):
+            mean = mean_low + share * (mean_high - mean_low)
+            about = ts - mean * s - t / 2 + mean * n / 2
+            some = fieller(about, n, *self._moments(m, mean), m.noise.spread(1 - risk * 0.9))
+            low, high = np.minimum(low, some[0]), np.maximum(high, some[1])
+        low, high = np.clip(low, -0.25, 0.25), np.clip(high, -0.25, 0.25)
+        spare = m.half_width(_N, 1 - risk / 20)
+        sizes = np.maximum(n - spare, 2.0), np.maximum(n + spare, 2.0)
+        factors = [size / (size - m.cell.ddof) for size in sizes]
+        low, high = np.minimum(*(low * f for f in factors)), np.maximum(*(high * f for f in factors))
+        return low * m.cell.upper, high * m.cell.upper
+
+    def _moments(self, m: Measured, mean: Floats) -> tuple[Floats, Floats, float]:
+        """Variance of the noise in the products about the means, its covariance with the count, the count's."""
+        names: tuple[dict[str, float], ...] = {"st": 1.0}, {"s1": 1.0}, _T1, _N
+        weights = np.ones_like(mean), -mean, np.full_like(mean, -0.5), mean / 2
+        variance = sum(
+            u * v * m.covariance(a, b)
+            for u, a in zip(weights, names, strict=True)
+            for v, b in zip(weights, names, strict=True)
+        )
+        shared = sum(u * m.covariance(a, _N) for u, a in zip(weights, names, strict=True))
+        return np.asarray(variance), np.asarray(shared), m.covariance(_N, _N)
+
+    def error(self, m: Measured, level: float, n: float | None) -> float | None:
+        if n is None:
+            return None
+        corners = np.array([0.0, 0.5, 1.0])
+        variance, shared, of_n = self._moments(m, corners)
+        worst = max(float(np.max(variance - 2 * r * shared + r * r * of_n)) for r in (-0.25, 0.0, 0.25))
+        return min(m.cell.upper / 2, m.cell.upper * m.noise.spread(level) * math.sqrt(worst) / max(n, 1e-300))
+
+
 @dataclass(frozen=True, slots=True)
 class Selection(Aggregate):
     """The place of the largest score, or the places of several: a choice, which has no interval."""
@@ -316,6 +367,7 @@ AGGREGATES: dict[str, Aggregate] = {
     "mean": Mean(),
     "var": Var(),
     "std": Std(),
+    "cov": Cov(),
     "argmax": Selection("count"),
     "top": Selection("count"),
     "choose": Selection("utility", True),
@@ -323,3 +375,5 @@ AGGREGATES: dict[str, Aggregate] = {
 }
 # What `agg` may name; the others are verbs of their own.
 NAMED = ("size", "count", "sum", "mean", "var", "std")
+# The rows of `describe`, in pandas' order.
+DESCRIBED = ("count", "mean", "std")

@@ -9,9 +9,11 @@ from dpframe._counts import PersonCount, Questions, RowCount, ValueCount
 from dpframe._errors import BadValue
 from dpframe._expr import Expr
 from dpframe._moments import Centred, Simplex, Total
-from dpframe._query import BinBy, Output, Query, Unit
+from dpframe._pairs import Pair
+from dpframe._query import BinBy, Output, Query
 from dpframe._scores import Revenue, Scores
 from dpframe._stats import MAGNITUDE_BITS, SQUARE_BITS, VALUE_BITS, Grid, Statistic, on_grid
+from dpframe._unit import Unit
 from dpframe._validate import Bounds
 
 
@@ -28,14 +30,19 @@ def arrange(query: Query, unit: Unit, public_rows: int | None) -> list[tuple[Sta
     rows: list[int] = []
     questions: list[int] = []
     people: list[int] = []
+    pairs: list[int] = []
     bounded = {
-        o.expr: (o.expr, o.bounds) for o in query.outputs if o.bounds is not None and o.expr is not None
+        o.expr: (o.expr, o.bounds)
+        for o in query.outputs
+        if o.bounds is not None and o.expr is not None and o.other is None
     }
     for i, out in enumerate(query.outputs):
         if out.aggregate == "true":
             questions.append(i)
         elif out.aggregate == "people":
             people.append(i)
+        elif out.other is not None:
+            pairs.append(i)
         elif out.expr is None or (
             out.aggregate == "count" and not out.expr.nullable and out.expr not in bounded
         ):
@@ -61,7 +68,17 @@ def arrange(query: Query, unit: Unit, public_rows: int | None) -> list[tuple[Sta
     if questions:
         exprs = tuple(e for e in (query.outputs[i].expr for i in questions) if e is not None)
         arranged.append((Questions(exprs), questions))
-    return arranged
+    return arranged + [(_pair_statistic(query.outputs[i]), [i]) for i in pairs]
+
+
+def _pair_statistic(out: Output) -> Statistic:
+    (one, bounds), (two, other) = out.clipped
+    for expr, pair in out.clipped:
+        if pair.upper - pair.lower > 2.0**500:
+            raise BadValue(
+                f"the bounds of {expr} are too wide for products to be doubles. Rescale the column."
+            )
+    return Pair(one, Grid.for_width(bounds, SQUARE_BITS), two, Grid.for_width(other, SQUARE_BITS))
 
 
 def _scores(query: Query) -> Statistic:
@@ -132,4 +149,6 @@ def cell_of(out: Output, part: int, statistic: Statistic, place: int) -> Cell:
         )
     )
     lower, upper = out.bounds or (0.0, 1.0)
+    if out.bounds is not None and out.other_bounds is not None:
+        lower, upper = 0.0, (upper - lower) * (out.other_bounds.upper - out.other_bounds.lower)
     return Cell(out.name, out.aggregate, part, lower, upper, out.ddof, whole, functionals, constants)

@@ -277,6 +277,24 @@ class PrivateColumn(Unprinted):
         """See `PrivateFrame.value_counts`."""
         return self._frame.value_counts(self, **price)
 
+    def agg(self, spec: Any = None, /, *, bounds: Any = None, **outputs: Any) -> Any:
+        """A number by its name, or several in one release: ``agg(["mean", "std"])``, ``agg(m="mean")``; a Series then.
+
+        >>> df = pd.DataFrame({"age": [30, 40]})
+        >>> p = df.dp.open(1e3, bounds={"age": (0, 110)})
+        >>> p["age"].agg(["mean", "count"], epsilon=900).round()
+        mean     35.0
+        count     2.0
+        Name: age, dtype: float64
+        """
+        return self._frame._agg_column(self, spec, bounds, outputs)
+
+    aggregate = agg
+
+    def describe(self, bounds: Any = None, **price: Any) -> Any:
+        """See `PrivateFrame.describe`; of one column a Series."""
+        return self._frame.describe(self, bounds, **price)
+
     def argmax(self, **price: Any) -> Any:
         """See `PrivateFrame.argmax`."""
         return self._frame.argmax(self, **price)

@@ -8,7 +8,6 @@ from typing import ClassVar
 import numpy as np
 
 from dpframe._expr import Expr
-from dpframe._query import Unit
 from dpframe._stats import (
     Integers,
     Persons,
@@ -20,6 +19,7 @@ from dpframe._stats import (
     Statistic,
     Trues,
 )
+from dpframe._unit import Unit
 
 
 def _one_hot(unit: Unit, grouped: bool) -> Sensitivity:

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from typing import TYPE_CHECKING, Any, Unpack, cast
 
 import pandas as pd
 
-from dpframe import _release, _validate
-from dpframe._aggregates import NAMED
+from dpframe import _release, _specs, _validate
+from dpframe._aggregates import DESCRIBED, NAMED
 from dpframe._errors import BadType, BadValue, NotOffered
-from dpframe._price import WORDS, Payment, spell_out
+from dpframe._layout import Pivot
+from dpframe._price import Payment, checked, spell_out
 from dpframe._query import By, Output, Query, combined_index
 from dpframe._refusals import ADVICE
+from dpframe._session import Release
+from dpframe._specs import Spec, split_words
 
 if TYPE_CHECKING:
     from dpframe._private import PrivateFrame
@@ -31,16 +34,18 @@ class PrivateGroupBy:
         by: tuple[By, ...],
         selected: tuple[Hashable, ...] | None = None,
         single: bool = False,
+        as_index: bool = True,
     ):
         self._frame = frame
         self._by = by
         self._selected = selected
         self._single = single
+        self._as_index = as_index
 
     def __getitem__(self, key: Any) -> PrivateGroupBy:
         names = key if isinstance(key, list) else [key]
         chosen = tuple(_validate.column_names(names, self._frame._columns))
-        return PrivateGroupBy(self._frame, self._by, chosen, not isinstance(key, list))
+        return PrivateGroupBy(self._frame, self._by, chosen, not isinstance(key, list), self._as_index)
 
     def _index(self) -> pd.Index[Any]:
         return cast("pd.Index[Any]", combined_index(self._by))
@@ -59,7 +64,10 @@ class PrivateGroupBy:
 
     def _rows(self, name: Hashable, payment: Mapping[str, Any]) -> Any:
         index = self._index()
-        return self._ask([Output("size", "size")], lambda r: _release.series(r, index, name), payment)
+        outs = [Output("size", "size")]
+        if not self._as_index:  # pandas names the column of sizes, whatever is selected
+            return self._ask(outs, self._flat(["size" if name != "count" else name]), payment)
+        return self._ask(outs, lambda r: _release.series(r, index, name), payment)
 
     def nunique(self, column: Any = None, **payment: Unpack[Payment]) -> pd.Series[int]:
         """How many people each group has, by the column that ``unit=`` names: each in at most ``max_groups`` of them."""
@@ -140,58 +148,93 @@ class PrivateGroupBy:
         if column is not None or self._single:
             name = cast(Any, self._selected)[0] if column is None else column
             out = self._frame._output(aggregate, name, bounds, ddof=ddof)
+            if not self._as_index:
+                return self._ask([out], self._flat([out.name]), payment)
             return self._ask([out], lambda r: _release.series(r, index, out.name), payment)
         names = self._selected
+        if names is None and payment.get("numeric_only") is True:
+            names = tuple(n for n in self._frame._numbers() if n not in index.names)
         if names is None:
             raise BadType(
                 f"name the columns: .{aggregate}('x'), ['x'].{aggregate}() or [['x', 'y']].{aggregate}()."
             )
         outs = [self._frame._output(aggregate, n, bounds, ddof=ddof) for n in names]
-        return self._ask(outs, lambda r: _release.table(r, index, list(names)), payment)
+        return self._table(outs, index, payment)
 
     def agg(
         self,
-        spec: Mapping[Any, str] | None = None,
+        spec: Any = None,
         /,
         *,
-        bounds: Mapping[Any, Any] | None = None,
+        bounds: Any = None,
         **outputs: Any,
     ) -> Any:
         """Several aggregates in one release with one price: ``agg(n=("age", "size"), m=("age", "mean"))``.
 
-        Aggregates of one column share one vector, so a mean is as accurate beside a count and a sum as alone. The price
-        words are those of `mean`; of them only ``n`` and ``name`` may also be outputs, when they are pairs.
+        Also ``agg({"age": ["mean", "std"], "cost": "sum"})``, and of selected columns ``["age"].agg(["mean", "std"])``,
+        each in pandas' shape. Aggregates of one column share one vector, so a mean is as accurate beside a count and a
+        sum as alone. The price words are those of `mean`; of them only ``n`` and ``name`` may also be outputs, when
+        they are pairs.
         """
-        payment = {
-            word: outputs.pop(word) for word in WORDS if word in outputs and not _is_output(word, outputs)
-        }
-        if spec is not None:
-            if not isinstance(spec, Mapping):
-                raise BadType("agg takes named outputs: agg(mean_age=('age', 'mean'), n=('age', 'size')).")
-            outputs = {**{name: (name, aggregate) for name, aggregate in spec.items()}, **outputs}
-        taken = [word for word, value in [*payment.items(), ("bounds", bounds)] if isinstance(value, tuple)]
-        if taken:
-            raise BadValue(f"{taken[0]}= is a price word of agg and cannot be the name of an output.")
-        if not outputs:
-            raise BadValue("agg needs at least one output: agg(mean_age=('age', 'mean')).")
-        asked = [self._named(name, pair, bounds) for name, pair in outputs.items()]
-        index, names = self._index(), list(outputs)
-        return self._ask(asked, lambda r: _release.table(r, index, names), payment)
+        payment, outputs = split_words(outputs, bounds)
+        read = _specs.read(spec, outputs, self._selected, self._single)
+        if read.form == "one":
+            if read.wanted and read.wanted[0].aggregate == "size":
+                return self.size(**cast(Any, payment))
+            return self._measure(str(spec), None, bounds, 1, payment)
+        index = self._index()
+        outs = [
+            self._frame._wanted(w.column, w.aggregate, bounds, w.aggregate if self._plain(read) else w.label)
+            for w in read.wanted
+        ]
+        return self._table(outs, index, payment)
 
-    def _named(self, name: Hashable, pair: Any, bounds: Any) -> Output:
-        if not isinstance(pair, tuple) or len(pair) != 2:
-            raise BadType(f"{name}= must be a pair such as ('age', 'mean').")
-        column, aggregate = pair
-        if not isinstance(aggregate, str):
-            raise BadType(
-                "an aggregate is one name such as 'mean', not a list, and not a function, which could see the data."
+    aggregate = agg
+
+    def _plain(self, read: Spec) -> bool:
+        return self._single and read.form == "list"
+
+    def _table(self, outs: list[Output], index: pd.Index[Any], payment: Mapping[str, Any]) -> Any:
+        labels = [out.name for out in outs]
+        if not self._as_index:
+            return self._ask(outs, self._flat(labels), payment)
+        if labels and all(isinstance(label, tuple) for label in labels):
+            columns, layout = _release.columns_of(labels), Pivot(len(index))
+            return self._ask(outs, lambda r: _release.laid_out(r, layout, index, columns), payment)
+        return self._ask(outs, lambda r: _release.table(r, index, labels), payment)
+
+    def _flat(self, labels: list[Hashable]) -> Callable[[Release], pd.DataFrame]:
+        index = self._index()
+        if None in index.names:
+            raise BadValue("as_index=False makes columns of the groupings, and one of them has no name.")
+        both = [name for name in index.names if name in labels]
+        if both:
+            raise BadValue(
+                f"as_index=False would make two columns {both[0]!r}. Give the output another name."
             )
-        if aggregate not in NAMED:
-            raise BadValue(f"no private aggregate {aggregate!r}. Those there are: {', '.join(NAMED)}.")
-        if aggregate == "size":
-            self._frame._expr_of(column)
-            return Output(name, "size")
-        return self._frame._output(aggregate, column, bounds, name=name)
+        return lambda r: _release.flat(r, index, labels, list(index.names))
+
+    def describe(self, *, bounds: Any = None, **payment: Unpack[Payment]) -> pd.DataFrame:
+        """Count, mean and standard deviation of the selected columns in each group, at one price.
+
+        Formal guarantee: epsilon-DP for its price; one vector a column, as `std` alone has it.
+        """
+        if self._selected is None:
+            raise BadType("name the columns: ['x'].describe() or [['x', 'y']].describe().")
+        payment = checked(payment)
+        spec = _specs.read(list(DESCRIBED), {}, self._selected)
+        outs = [
+            self._frame._output(w.aggregate, w.column, bounds, w.aggregate if self._single else w.label)
+            for w in spec.wanted
+        ]
+        index, columns = self._index(), _release.columns_of([out.name for out in outs])
+        layout = Pivot(len(index))
+        if not self._as_index:
+            raise NotOffered(
+                "describe has its groups as index: leave as_index=False out, and reset_index() the answer."
+            )
+        finish = lambda r: _release.laid_out(r, layout, index, columns, whole=False)  # noqa: E731
+        return cast(pd.DataFrame, self._ask(outs, finish, payment))
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
@@ -212,8 +255,15 @@ class PrivateGroupBy:
         return f"PrivateGroupBy by {', '.join(map(str, self._by))}"
 
 
-def _is_output(word: str, given: Mapping[str, Any]) -> bool:
-    return word in ("n", "name") and isinstance(given[word], tuple)
+def check_options(group_keys: Any, observed: Any, level: Any) -> None:
+    """The words of pandas' groupby that change nothing here, or cannot be had."""
+    _validate.flag(group_keys, "group_keys")
+    if level is not None:
+        raise NotOffered("level= groups by an index, which a tracked frame has not. Group by columns.")
+    if observed is not None and _validate.flag(observed, "observed"):
+        raise BadValue(
+            "observed=True would tell which keys occur. All listed groups come back: leave it out, or False."
+        )
 
 
 spell_out(PrivateGroupBy)

@@ -20,11 +20,11 @@ import pandas as pd
 from dpframe._budget import Budget
 from dpframe._errors import BadType, BudgetExceeded, DPError, LedgerError, SessionError, caution
 from dpframe._plan import Plan, receipt_text, unpack
-from dpframe._query import Unit
 from dpframe._records import Declared, Label, Names, charge_for, charge_of, keys_of
 from dpframe._sketch import alike
 from dpframe._store import Entry, MemoryStore, Store, open_store
 from dpframe._terms import limits_of, named_population, rule_for
+from dpframe._unit import Unit
 from dpframe.accounting import make_filter
 from dpframe.accounting._base import Charge, Limits
 

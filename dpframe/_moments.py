@@ -8,7 +8,6 @@ from typing import ClassVar
 import numpy as np
 
 from dpframe._expr import Expr
-from dpframe._query import Unit
 from dpframe._stats import (
     Grid,
     Integers,
@@ -19,6 +18,7 @@ from dpframe._stats import (
     Sensitivity,
     Statistic,
 )
+from dpframe._unit import Unit
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from dpframe import _identity, _validate
 from dpframe._errors import BadType, BadValue, LineageError, SessionError, caution
 from dpframe._expr import Column
 from dpframe._ledger import Accountant
-from dpframe._query import ROW_CEILING, Unit, describe, keys_for, limits_for
+from dpframe._query import ROW_CEILING, describe, keys_for
 from dpframe._session import (
     ATTR,
     AccountTerms,
@@ -29,6 +29,7 @@ from dpframe._session import (
 )
 from dpframe._sketch import sketch
 from dpframe._terms import check_population, limits_of, rule_for
+from dpframe._unit import Unit, limits_for
 from dpframe._validate import Bounds
 
 _opening = threading.RLock()

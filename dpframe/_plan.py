@@ -19,8 +19,9 @@ from dpframe._aggregates import AGGREGATES, Cell, Measured, Noise, Selection
 from dpframe._arrange import arrange, cell_of
 from dpframe._choices import SELECTORS, Selector, choice, pure, shortfall
 from dpframe._errors import BadValue, BudgetError
-from dpframe._query import Query, Unit, Word
+from dpframe._query import Query, Word
 from dpframe._stats import Sensitivity, Statistic
+from dpframe._unit import Unit
 from dpframe.accounting._base import Charge, Price
 from dpframe.accounting.loss import DiscreteGaussian, Loss, PureDP, loss_from_json
 from dpframe.mechanisms.gaussian import Gaussian

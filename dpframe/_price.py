@@ -15,6 +15,7 @@ from dpframe import _validate
 from dpframe._budget import Budget
 from dpframe._errors import BadType, BadValue, BudgetError, did_you_mean
 from dpframe._plan import MECHANISMS, Plan
+from dpframe._refusals import PANDAS_WORDS
 from dpframe.accounting._base import Charge, Filter, Price
 
 
@@ -38,9 +39,16 @@ _LEAST = Fraction(1, 2**40)
 
 
 def checked(payment: Mapping[str, Any]) -> Payment:
-    """The words of a call; one that no verb knows is an error, not ignored."""
-    for word in payment:
-        if word not in WORDS:
+    """The words of a call; one that no verb knows is an error, not ignored.
+
+    A word of pandas' own that changes nothing is let through, and any other is refused with its reason.
+    """
+    for word, value in payment.items():
+        if word in PANDAS_WORDS:
+            neutral, reason = PANDAS_WORDS[word]
+            if not any(type(value) is type(one) and value == one for one in neutral):
+                raise BadType(f"{word}= is refused here: {reason}")
+        elif word not in WORDS:
             raise BadType(f"no such argument: {word}=.{did_you_mean(word, WORDS, 'Price words')}")
     if not isinstance(payment.get("fresh", False), bool):
         raise BadType(f"fresh must be True or False, not {payment.get('fresh')!r}.")
@@ -58,10 +66,15 @@ def spell_out(verbs: type) -> None:
     ]
     for verb in vars(verbs).values():
         code = getattr(verb, "__code__", None)
+        if hasattr(verb, "__signature__"):
+            continue  # one verb under two names
         if code is not None and "payment" in code.co_varnames and code.co_flags & 0x08:  # it takes **payment
             own = signature(verb)
             fixed = [p for p in own.parameters.values() if p.kind is not Parameter.VAR_KEYWORD]
-            verb.__signature__ = own.replace(parameters=[*fixed, *words])
+            others = [
+                p for p in own.parameters.values() if p.kind is Parameter.VAR_KEYWORD and p.name != "payment"
+            ]
+            verb.__signature__ = own.replace(parameters=[*fixed, *words, *others])
 
 
 def price_of(

@@ -26,12 +26,12 @@ from dpframe._opening import open_session
 from dpframe._parse import parse
 from dpframe._query import Word, describe
 from dpframe._refusals import ADVICE, Unprinted, refuse
-from dpframe._releases import Releases
 from dpframe._selections import Selections
 from dpframe._session import Session
+from dpframe._shapes import Shapes
 
 
-class PrivateFrame(Releases, Selections, Unprinted):
+class PrivateFrame(Shapes, Selections, Unprinted):
     """A frame in a budgeted session: ``df.dp`` after ``df.dp.open(...)``.
 
     Steps that look at one row at a time are free and return another PrivateFrame. Releases cost a price and

@@ -5,90 +5,21 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import date
 from decimal import Decimal
 from functools import lru_cache
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
-from dpframe import _validate
 from dpframe._errors import BadType, BadValue, MissingKeys
-from dpframe._expr import Column, Expr
-from dpframe._validate import Bounds
+from dpframe._expr import Expr
+from dpframe._validate import Bounds, flag
 
-Neighbors = Literal["add-remove", "replace-one"]
 GROUP_CEILING = 2**26  # more groups than this would not fit in memory
-LIMIT = 2**20  # of rows and of groups that one person may count for
 ROW_CEILING = 2**31  # public; grids are chosen so that sums over this many rows fit 63 bits
-
-
-@dataclass(frozen=True, slots=True)
-class Unit:
-    """Who is protected, and which frames count as neighbours.
-
-    ``add-remove``: one frame has a person more. ``replace-one``: the frames have the same number of people, which is
-    public, and differ in one of them. Without ``people`` a row is a person; else those columns name one, who counts for at
-    most ``rows`` rows in each of at most ``groups`` groups.
-    """
-
-    neighbors: Neighbors = "add-remove"
-    people: tuple[Column, ...] = ()
-    rows: int | None = None
-    groups: int | None = None
-
-    def limited(self, rows: int | None, groups: int | None) -> Unit:
-        """With the limits of one question."""
-        if rows is None and groups is None:
-            return self
-        return replace(
-            self, rows=self.rows if rows is None else rows, groups=self.groups if groups is None else groups
-        )
-
-    def reach(self, groups: int | None) -> tuple[int, int]:
-        """For how many rows a person counts in a group, and in how many groups; `groups` None is no grouping."""
-        if not self.people:
-            return 1, 1
-        if self.rows is None or (self.groups is None and groups is not None):
-            missing = "max_rows=" if self.rows is None else "max_groups="
-            raise BadValue(
-                f"a person may have many rows here, and {missing} is not known: the most rows (in a group), or groups, that "
-                "one may count for. Give it at the question or once at open(...). It is your choice, not a fact of the data."
-            )
-        return self.rows, min(self.groups or 1, groups) if groups is not None else 1
-
-    def told(self, grouped: bool) -> str:
-        """The limits in words, for a plan."""
-        if not self.people:
-            return ""
-        if self.rows is None:
-            return (
-                f"; a person counts in at most {self.groups} groups" if grouped else "; a person counts once"
-            )
-        where = f" in each of at most {self.groups} groups" if grouped else ""
-        return f"; a person counts for at most {self.rows} rows{where}"
-
-    @property
-    def space(self) -> list[str]:
-        """What names a person, as the ledger keeps it."""
-        return [str(c.name) for c in self.people] or ["rows"]
-
-    @property
-    def replaces(self) -> bool:
-        return self.neighbors == "replace-one"
-
-
-def limits_for(rows: object, groups: object) -> tuple[int | None, int | None]:
-    """max_rows= and max_groups=, checked: whole numbers from 1 to 2**20."""
-    found = []
-    for value, name in ((rows, "max_rows"), (groups, "max_groups")):
-        limit = None if value is None else _validate.positive_int(value, name)
-        if limit is not None and limit > LIMIT:
-            raise BadValue(f"{name} must be at most 2**20, not {limit}: nobody would be protected.")
-        found.append(limit)
-    return found[0], found[1]
 
 
 class Keys:
@@ -188,6 +119,37 @@ def keys_of(keys: Any, place: int, name: Hashable, levels: int) -> Any:
     if len(listed) != levels or any(isinstance(k, str) or not isinstance(k, Iterable) for k in listed):
         raise BadType("keys for several columns are a dict by column name, or a list with one list a column.")
     return listed[place]
+
+
+def with_options(keys: Keys, expr: Expr, sort: bool | None, dropna: bool | None) -> Keys:
+    """The same keys as ``sort=`` and ``dropna=`` of pandas would have them; None leaves them as they were listed."""
+    for word, value in (("sort", sort), ("dropna", dropna)):
+        if value is not None:
+            flag(value, word)
+    index, null = keys.index, keys.null
+    if dropna and null is not None:
+        index, null = index.delete(null), None
+        if not len(index):
+            raise BadValue("dropna=True leaves no keys: the only one is null.")
+    elif dropna is False and null is None and expr.nullable:
+        null = len(index)
+        if _categories(index):
+            index = index.insert(null, np.nan)
+        else:
+            index = pd.Index([*index, None], name=index.name, tupleize_cols=False)
+    if sort:
+        proper = [i for i in range(len(index)) if i != null]
+        try:
+            order = proper if _categories(index) else sorted(proper, key=lambda i: index[i])
+        except TypeError:
+            raise BadValue("keys of several types have no order: leave sort=True out.") from None
+        order += [] if null is None else [null]
+        index, null = index[order], None if null is None else len(index) - 1
+    return keys if index is keys.index else Keys(index, null)
+
+
+def _categories(index: pd.Index[Any]) -> bool:
+    return isinstance(index.dtype, pd.CategoricalDtype)
 
 
 def _integer_keys(values: np.ndarray[Any, Any], expr: Expr, name: Hashable) -> Keys:
@@ -347,9 +309,20 @@ class Output:
     ddof: int = 1
     rounds: int = 1
     moves: float | None = None
+    other: Expr | None = None  # the second column of a covariance
+    other_bounds: Bounds | None = None
+
+    @property
+    def clipped(self) -> tuple[tuple[Expr, Bounds], ...]:
+        """The expressions it reads between bounds."""
+        both = (self.expr, self.bounds), (self.other, self.other_bounds)
+        return tuple((expr, pair) for expr, pair in both if expr is not None and pair is not None)
 
     def to_json(self) -> object:
-        record = {
+        record: dict[str, Any] = {}
+        if self.other is not None and self.other_bounds is not None:
+            record = {"other": self.other.to_json(), "other_bounds": [repr(b) for b in self.other_bounds]}
+        record |= {
             "name": str(self.name),
             "aggregate": self.aggregate,
             "expr": self.expr.to_json() if self.expr else None,
@@ -364,6 +337,9 @@ class Output:
         return record
 
     def __str__(self) -> str:
+        if self.other is not None:
+            columns = [f"{e}, bounds=({b.lower:g}, {b.upper:g})" for e, b in self.clipped]
+            return f"{self.aggregate}({'; '.join(columns)})"
         inner = str(self.expr) if self.expr is not None else ""
         clip = f", bounds=({self.bounds.lower:g}, {self.bounds.upper:g})" if self.bounds else ""
         rounds = f"{self.rounds}" if self.rounds != 1 else ""

@@ -24,7 +24,6 @@ ADVICE: dict[str, str] = {
     "max": "a maximum is one person's value. Write histogram(column, bins=...).",
     "mode": "write argmax(column, keys=[...]): the most common of public values.",
     "idxmax": "it would point to one person. Write argmax(column, keys=[...]) for the most common value.",
-    "describe": "write p[['x']].mean(), .std() and histogram('x', bins=...): each has its price.",
     "apply": "a function could look across people. Write the steps as expressions: p.assign(y='x / 2').",
     "transform": "a function could look across people. Write the steps as expressions: p.assign(y='x / 2').",
     "pipe": "a function of the raw frame could look across people. Apply it to p itself: f(p).",
@@ -41,11 +40,13 @@ ADVICE: dict[str, str] = {
     "bfill": "it fills from a neighbouring row, which is another person's. Write fillna(constant).",
     "nlargest": f"choosing rows by comparing people is refused: {_ROWS}",
     "nsmallest": f"choosing rows by comparing people is refused: {_ROWS}",
-    "pivot_table": "write groupby(['a', 'b'])['x'].mean() and unstack() the answer.",
+    "pivot": "it copies cells of people. Write pivot_table(values, index, columns, aggfunc): a release.",
+    "groups": "it would list the rows of each group. The keys are those you declared.",
+    "ngroups": "the groups are the keys you declared: len(p.groupby('k')).",
     "plot": "plot an answer: p.histogram('x', bins=...).plot.bar().",
     "logistic": "models are not in this version.",
-    "corr": "correlations are not in this version.",
-    "cov": "covariances are not in this version.",
+    "corr": "write p[['x', 'y']].corr(): one release for all pairs of these columns.",
+    "cov": "write p[['x', 'y']].cov(): one release for all pairs of these columns.",
 }
 for _name in ("head", "tail", "values", "iloc", "loc", "at", "iat", "index", "T", "array", "item"):
     ADVICE[_name] = f".{_name} is refused: {_ROWS}"
@@ -73,11 +74,36 @@ for _name in (
     "last",
 ):
     ADVICE[_name] = f".{_name}() is refused: {_ROWS}"
-for _name in ("prod", "sem", "skew", "kurt", "any", "all", "agg", "aggregate"):
+for _name in ("prod", "sem", "skew", "kurt", "any", "all"):
     ADVICE[_name] = (
         f"{_name} has no price rule. Those that have one: count, sum, mean, var, std, histogram, value_counts, argmax, "
         "and groupby(...).agg(...)."
     )
+
+# Words that pandas' verbs take. The values that change nothing are let through; others are refused with the reason.
+PANDAS_WORDS: dict[str, tuple[tuple[Any, ...], str]] = {
+    "axis": (
+        (0, "index", "rows"),
+        "a release goes down a column. Across the columns of one row write an expression: p.assign(total='a + b').",
+    ),
+    "numeric_only": ((False, True, None), "it is True or False."),
+    "skipna": (
+        (True,),
+        "nulls count for nothing, as with skipna=True. Without it one person's null would decide whether there is an "
+        "answer. For a value in its place write p.fillna(constant).",
+    ),
+    "min_count": (
+        (0, -1),
+        "whether a sum is shown would depend on the exact number of values. Ask for the count beside it and choose "
+        "among the answers: agg(n=('x', 'count'), s=('x', 'sum')).",
+    ),
+    "engine": ((None, "cython"), "sums are exact integers, made by dpframe's own engine."),
+    "engine_kwargs": ((None,), "sums are exact integers, made by dpframe's own engine."),
+    "level": ((None,), "there are no index levels: groupby(columns) makes groups."),
+    "subset": ((None,), "name one column, or group by several: p.groupby(['a', 'b'], keys=...).size()."),
+    "include": ((None,), "name the columns: p[['age', 'cost']].describe()."),
+    "exclude": ((None,), "name the columns: p[['age', 'cost']].describe()."),
+}
 
 
 def refuse(what: str) -> NoReturn:

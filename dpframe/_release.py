@@ -19,6 +19,7 @@ import pandas as pd
 from dpframe import _validate
 from dpframe._aggregates import AGGREGATES
 from dpframe._errors import BadValue
+from dpframe._layout import Layout, Pivot, layout_from
 from dpframe._plan import Cost, Plan, measured, pack, receipt_text, unpack
 from dpframe._session import Release
 
@@ -140,6 +141,71 @@ def table(release: Release, index: pd.Index[Any], columns: Sequence[Hashable]) -
     return answer
 
 
+def laid_out(
+    release: Release,
+    layout: Layout,
+    index: pd.Index[Any],
+    columns: pd.Index[Any],
+    whole: bool = True,
+) -> pd.DataFrame:
+    """A table in which outputs and groups stand as a layout says; without ``whole`` counts are floats too."""
+    data = layout.values(release.plan, release.raw)
+    data = [_plain(column) if whole else column.astype(np.float64) for column in data]
+    answer = pd.DataFrame(dict(enumerate(data)), index=index.view())
+    answer.columns = columns.view()
+    return _sealed(answer, release, layout, 0)
+
+
+def flat(
+    release: Release, index: pd.Index[Any], columns: Sequence[Hashable], levels: Sequence[Hashable]
+) -> pd.DataFrame:
+    """Several outputs of several groups, whose keys are columns: ``as_index=False``."""
+    answer = table(release, index, columns)
+    answer.columns = columns_of(columns)
+    answer.attrs.clear()
+    answer = answer.reset_index(names=list(levels))
+    return _sealed(answer, release, Pivot(len(index)), len(levels))
+
+
+def proportions(
+    release: Release, layout: Pivot, index: pd.Index[Any], name: Hashable, order: Any = None
+) -> pd.Series[Any]:
+    """Counts divided by their total, a row a group."""
+    data, places = layout.values(release.plan, release.raw)[0], None
+    if order is not None:
+        data, index, places = data[order], index[order], pack([order[None, :]])
+    answer: pd.Series[Any] = pd.Series(data, index=index.view(), name=name)
+    seal = _seal([data], [], index)
+    layouts = {"layout": layout.to_json(), "skip": 0}
+    answer.attrs[ATTR] = receipt_text(
+        release.plan, release.raw, shape="laid out series", order=places, seal=seal, **layouts
+    )
+    return answer
+
+
+def columns_of(labels: Sequence[Hashable]) -> pd.Index[Any]:
+    """Labels as pandas would have them: pairs are levels."""
+    pairs = [label for label in labels if isinstance(label, tuple)]
+    if pairs and len(pairs) == len(labels):
+        return pd.MultiIndex.from_tuples(pairs)
+    return pd.Index(list(labels), tupleize_cols=False)
+
+
+def _sealed(answer: pd.DataFrame, release: Release, layout: Layout, skip: int) -> pd.DataFrame:
+    seal = _seal_of(answer, "table")
+    answer.attrs[ATTR] = receipt_text(
+        release.plan, release.raw, shape="table", order=None, seal=seal, layout=layout.to_json(), skip=skip
+    )
+    return answer
+
+
+def _plain(data: Any) -> Any:
+    """Python integers as int64 where they fit, as doubles where noise is wider than that."""
+    if data.dtype != object:
+        return data
+    return data.astype(np.int64 if all(abs(int(x)) < 2**63 for x in data) else np.float64)
+
+
 def _storable(data: Any) -> Any:
     # Python integers appear only at prices so small that noise leaves 63 bits; as doubles they are still noise.
     return data.astype(np.float64) if data.dtype == object else data
@@ -162,7 +228,8 @@ def _seal(arrays: Sequence[Any], labels: Sequence[Hashable], index: pd.Index[Any
     """A digest of values, dtypes and labels, so that a receipt goes with one answer only."""
     digest = hashlib.blake2b(_index_digest(index), digest_size=16)
     for array in arrays:
-        digest.update(str(array.dtype).encode() + array.tobytes())
+        cells = array.tobytes() if array.dtype != object else "\x1f".join(map(str, array)).encode()
+        digest.update(str(array.dtype).encode() + cells)
     digest.update("\x1f".join(map(str, labels)).encode())
     return digest.hexdigest()
 
@@ -233,6 +300,8 @@ class Answer:
         Each interval covers the noise of its own number with probability ``level``.
         """
         level = _validate.level(level)
+        if "layout" in self._receipt:
+            return self._laid_out(level)
         pairs = [_interval(self._plan, self._raw, i, level) for i in range(len(self._plan.cells))]
         index = self._answer.index
         if self._receipt["shape"] == "across":
@@ -242,12 +311,24 @@ class Answer:
             order = self._receipt["order"]
             low, high = pairs[0] if order is None else (side[unpack(order)[0][0]] for side in pairs[0])
             return pd.DataFrame({"lower": low, "upper": high}, index=index)
-        columns = cast(pd.DataFrame, self._answer).columns
-        parts = [pd.DataFrame({"lower": low, "upper": high}, index=index) for low, high in pairs]
-        return pd.concat(parts, axis=1, keys=list(columns))
+        return _under(cast(pd.DataFrame, self._answer), pairs)
+
+    def _laid_out(self, level: float) -> pd.DataFrame:
+        pairs = layout_from(self._receipt["layout"]).interval(self._plan, self._raw, level)
+        order, index = self._receipt["order"], self._answer.index
+        if isinstance(self._answer, pd.DataFrame) and self._receipt["shape"] == "table":
+            return _under(self._answer.iloc[:, self._receipt["skip"] :], pairs)
+        low, high = pairs[0] if order is None else (side[unpack(order)[0][0]] for side in pairs[0])
+        return pd.DataFrame({"lower": low, "upper": high}, index=index)
 
     def __repr__(self) -> str:
         return f"the answer to {self._plan.question}, epsilon {self._plan.epsilon:.4g}; .interval(), .plan, .cost"
+
+
+def _under(answer: pd.DataFrame, pairs: Sequence[Any]) -> pd.DataFrame:
+    """Both ends under each column's name."""
+    parts = [pd.DataFrame({"lower": low, "upper": high}, index=answer.index) for low, high in pairs]
+    return pd.concat(parts, axis=1, keys=list(answer.columns))
 
 
 def receipt_of(answer: pd.Series[Any] | pd.DataFrame) -> str | None:

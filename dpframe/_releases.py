@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import sys
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Final, Unpack, cast
@@ -14,20 +13,8 @@ from dpframe import _release, _validate
 from dpframe._column import PrivateColumn, predicate_of
 from dpframe._errors import BadType, BadValue, MissingBounds
 from dpframe._expr import Column, Cut, Expr
-from dpframe._groupby import PrivateGroupBy
 from dpframe._price import Payment, checked, spell_out
-from dpframe._query import (
-    GROUP_CEILING,
-    BinBy,
-    KeyBy,
-    Keys,
-    Output,
-    Query,
-    Word,
-    keys_for,
-    keys_of,
-    need_keys,
-)
+from dpframe._query import BinBy, Keys, Output, Query, Word, keys_for, need_keys
 from dpframe._release import IntEstimate
 from dpframe._session import Asked, Release, Session
 from dpframe._validate import Bounds
@@ -128,6 +115,17 @@ class Releases:
             label if name is None else name, aggregate, expr, pair, ddof if aggregate in ("var", "std") else 1
         )
 
+    def _wanted(self, column: Any, aggregate: str, bounds: Any, label: Hashable) -> Output:
+        """An output of `agg`."""
+        if aggregate == "size":
+            self._expr_of(column)
+            return Output(label, "size")
+        return self._output(aggregate, column, bounds, name=label)
+
+    def _numbers(self) -> list[Hashable]:
+        """The columns that pandas would call numeric."""
+        return [name for name, expr in self._columns.items() if expr.kind in ("number", "bool")]
+
     def count(
         self,
         column: Any = EVERY,
@@ -215,8 +213,9 @@ class Releases:
         if column is not EVERY:
             out = self._output(aggregate, column, bounds, ddof=ddof)
             return self._ask(Query((out,), self._where), _release.scalar, payment)
-        outs = tuple(self._output(aggregate, name, bounds, ddof=ddof) for name in self._columns)
-        index = pd.Index(list(self._columns), tupleize_cols=False)
+        names = self._numbers() if payment.get("numeric_only") is True else list(self._columns)
+        outs = tuple(self._output(aggregate, name, bounds, ddof=ddof) for name in names)
+        index = pd.Index(names, tupleize_cols=False)
         return self._ask(Query(outs, self._where), lambda r: _release.across(r, index), payment)
 
     def sum(
@@ -289,39 +288,6 @@ class Releases:
         """
         return self._measure("std", column, bounds, ddof, payment)
 
-    def value_counts(
-        self,
-        column: Any,
-        *,
-        keys: Any = None,
-        sort: bool = True,
-        **payment: Unpack[Payment],
-    ) -> pd.Series[Any]:
-        """How many rows have each of the listed values; the largest (noisy) count first, as pandas sorts.
-
-        Formal guarantee: epsilon-DP for its price; a row is in one group, so the whole vector has sensitivity 1
-        (2 under replace-one). Sorting looks at released numbers only; ``sort=False`` keeps the order of the keys.
-
-        >>> df = pd.DataFrame({"state": ["CA", "NY", "CA"]})
-        >>> p = df.dp.open(100)
-        >>> p.value_counts("state", keys=["NY", "CA", "WA"], epsilon=80)
-        state
-        CA    2
-        NY    1
-        WA    0
-        Name: count, dtype: int64
-        """
-        checked(payment)
-        expr, name = self._named(column)
-        by = KeyBy(expr, self._keys(expr, name, keys, "value_counts"))
-
-        def finish(release: Release) -> pd.Series[Any]:
-            order = np.argsort(-_release.values(release, 0), kind="stable") if sort else None
-            return _release.series(release, by.index, "count", order)
-
-        query = Query((Output("count", "size"),), self._where, (by,))
-        return cast("pd.Series[Any]", self._ask(query, finish, payment))
-
     def histogram(
         self,
         column: Any,
@@ -366,33 +332,6 @@ class Releases:
         if isinstance(bins, pd.Series | pd.DataFrame) or not isinstance(bins, Iterable):
             raise BadType("bins must be a number of bins or a list of public edges.")
         return _validate.edges(bins, repr(name))
-
-    def groupby(self, by: Any, *, keys: Any = None) -> PrivateGroupBy:
-        """Groups by one column or several; ``keys`` lists the groups that may appear, all of which come back.
-
-        For several columns ``keys`` is a dict by column (or a list of lists), and the groups are all
-        combinations. Columns with declared keys, cut columns and bools need none.
-        """
-        names = by if isinstance(by, list) else [by]
-        keys = self._by_column(keys) if isinstance(keys, Mapping) else keys
-        if not names:
-            raise BadValue("groupby needs at least one column.")
-        if callable(by) and not isinstance(by, PrivateColumn):
-            raise BadType("groupby takes column names, not a function: a function could see the data.")
-        levels = []
-        for i, column in enumerate(names):
-            expr, name = self._named(column)
-            if name is not None and name in self._session.snapshot.index.names:
-                raise BadValue(
-                    f"{name!r} is both a column and an index level, which pandas calls ambiguous. Rename one."
-                )
-            levels.append(KeyBy(expr, self._keys(expr, name, keys_of(keys, i, name, len(names)), "groupby")))
-        groups = math.prod(len(level.keys) for level in levels)
-        if groups > GROUP_CEILING:
-            raise BadValue(
-                f"{groups} combinations of keys are more than {GROUP_CEILING}. Group by fewer columns."
-            )
-        return PrivateGroupBy(cast("PrivateFrame", self), tuple(levels))
 
 
 spell_out(Releases)

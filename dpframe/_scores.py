@@ -13,8 +13,8 @@ from fractions import Fraction
 import numpy as np
 
 from dpframe._expr import Expr
-from dpframe._query import Unit
 from dpframe._stats import Grid, Integers, Powers, Primitive, Reduced, Rows, Sensitivity, Statistic
+from dpframe._unit import Unit
 
 
 class _Choice(Statistic):

@@ -24,8 +24,9 @@ from dpframe._expr import Column
 from dpframe._ledger import Accountant
 from dpframe._plan import Plan, Planned, make_plan
 from dpframe._price import WORDS, Payment, price_of
-from dpframe._query import Keys, Query, Unit, Word, limits_for
+from dpframe._query import Keys, Query, Word
 from dpframe._records import Label, Names, keys_of
+from dpframe._unit import Unit, limits_for
 from dpframe._validate import Bounds
 from dpframe.accounting._base import Limits, Price
 from dpframe.engines.pandas import PandasEngine
@@ -201,9 +202,9 @@ class Session:
         for out in query.outputs:
             if AGGREGATES[out.aggregate].selects:
                 continue  # the verb has said so once for all candidates
-            if out.bounds and out.expr is not None and out.bounds != out.expr.bounds(self.bounds):
-                pair = f"{out.expr}: ({out.bounds.lower:g}, {out.bounds.upper:g})"
-                words.append(Word("bounds", pair, str(out)))
+            for expr, pair in out.clipped:
+                if pair != expr.bounds(self.bounds):
+                    words.append(Word("bounds", f"{expr}: ({pair.lower:g}, {pair.upper:g})", str(out)))
         opened = {keys.token for keys in self.keys.values()}
         words += [by.word for by in query.by if by.token not in opened and by.expr.kind != "bool"]
         return tuple(words)

@@ -1,8 +1,8 @@
 """The integers an engine may compute, each with its sensitivity and the way back to data units.
 
-A statistic maps a frame to a vector of integers per group, linear in *primitive* sums over the rows of a group: rows, non-null
-values, ``a`` and ``a * a``, where ``a`` is a clipped value on its grid, counted from the lower bound. Proofs of the
-sensitivities: docs/guarantees/statistics.md, and people.md for those of a person with many rows.
+A statistic maps a frame to a vector of integers per group, linear in *primitive* sums over the rows of a group: rows, people,
+non-null values, ``a``, ``a * a`` and ``a * b``, where ``a`` and ``b`` are clipped values on their grids, counted from the lower
+bound. Proofs of the sensitivities: docs/guarantees/statistics.md, and people.md for those of a person with many rows.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Any, ClassVar, NamedTuple
 from numpy.typing import NDArray
 
 from dpframe._expr import Expr
-from dpframe._query import Unit
+from dpframe._unit import Unit
 from dpframe._validate import Bounds
 
 Integers = NDArray[Any]  # int64, or Python integers in an object array where 63 bits are too few
@@ -114,8 +114,18 @@ class Powers(NamedTuple):
     degree: int
 
 
-Primitive = Rows | Persons | Trues | Powers
-Reduced = Mapping[Primitive, Integers]  # (groups,) for rows and conditions, (degree + 1, groups) for powers
+class Products(NamedTuple):
+    """Primitive: over rows where neither value is null, how many, and the sums of ``a``, of ``b`` and of ``a * b``."""
+
+    expr: Expr
+    grid: Grid
+    other: Expr
+    other_grid: Grid
+
+
+Primitive = Rows | Persons | Trues | Powers | Products
+# (groups,) for rows and conditions, (degree + 1, groups) for powers, (4, groups) for products
+Reduced = Mapping[Primitive, Integers]
 
 # The bits of a grid: sums over ROW_CEILING rows of values, or of squares, stay below 2**62.
 VALUE_BITS = 31  # of the width of the bounds

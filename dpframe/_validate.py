@@ -93,6 +93,13 @@ def level(value: object) -> float:
     return x
 
 
+def flag(value: object, name: str) -> bool:
+    """True or False, and nothing that merely counts as such."""
+    if not isinstance(value, bool | np.bool_):
+        raise BadType(f"{name}= must be True or False, not {type(value).__name__}.")
+    return bool(value)
+
+
 def positive_int(value: object, name: str) -> int:
     if isinstance(value, bool | np.bool_) or not isinstance(value, int | np.integer):
         raise BadType(f"{name} must be a whole number, not {type(value).__name__}.")

@@ -38,22 +38,24 @@ accounting.loss
 _expr._nodes accounting._base accounting._pld_atoms
 _expr._build accounting._pld_ranges accounting.pure accounting.advanced accounting.zcdp accounting.gdp
 _expr accounting.rdp accounting.pld
-_query accounting.planned
+_query _unit accounting.planned
 accounting
 _parse engines._columns _sketch calibrate _terms
 _stats engines._block
 engines._parts engines._conditions engines._buckets engines._people
 engines._evaluate
-_counts _moments _aggregates engines.pandas _scores utilities
+_counts _moments _pairs _aggregates engines.pandas _scores utilities
 _arrange _choices
 _plan _budget
 _price _records _column
-_ledger
-_session
+_ledger _specs
+_session _layout _pivot
 _opening
 _release _batch
 _groupby _selections
 _releases
+_summaries
+_shapes
 _private
 _accessor _history
 __main__

@@ -16,8 +16,9 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from dpframe._expr import Column, Expr
-from dpframe._query import By, KeyBy, Query, Unit
-from dpframe._stats import Grid, Integers, Persons, Powers, Primitive, Rows, Trues
+from dpframe._query import By, KeyBy, Query
+from dpframe._stats import Grid, Integers, Persons, Powers, Primitive, Products, Rows, Trues
+from dpframe._unit import Unit
 from dpframe.engines._buckets import arrow_buckets, bin_buckets, key_buckets
 from dpframe.engines._columns import Vector, prepare
 from dpframe.engines._evaluate import evaluate, predicate
@@ -72,8 +73,7 @@ class PandasEngine:
         groups = query.groups
         totals: dict[Primitive, Integers] = {}
         for p in primitives:
-            shape = (p.degree + 1, groups) if isinstance(p, Powers) else (groups,)
-            totals[p] = np.zeros(shape, dtype=np.int64)
+            totals[p] = np.zeros(_shape(p, groups), dtype=np.int64)
         step = self._block_rows(groups)
         if query.where is None and all(isinstance(p, Rows) for p in primitives):
             step = _LARGEST_BLOCK  # one pass over small integers, with nothing to keep in the cache
@@ -85,6 +85,10 @@ class PandasEngine:
                     total += block.counts
                 elif isinstance(p, Trues):
                     total += self._trues(p.expr, block, groups, memo)
+                elif isinstance(p, Products):
+                    one = _steps(evaluate(p.expr, self.column, block.rows, memo), p.grid, block.mask)
+                    two = _steps(evaluate(p.other, self.column, block.rows, memo), p.other_grid, block.mask)
+                    _add_products(one, two, block.buckets, total)
                 else:
                     vector = evaluate(p.expr, self.column, block.rows, memo)
                     if p.grid is None:
@@ -112,8 +116,10 @@ class PandasEngine:
                 for rows in self._slices():
                     true[rows] = predicate(p.expr, self.column, rows, memo)
                 found[p] = bound.count(true[asked])
-            else:
+            elif isinstance(p, Powers):
                 found[p] = self._powers_of_people(p, bound, asked, memo)
+            else:
+                raise AssertionError("plans refuse products of people's rows")
         return found
 
     def _paired(self, query: Query, unit: Unit, most: int, memo: dict[Any, Any]) -> Paired:
@@ -283,6 +289,37 @@ class PandasEngine:
         array = self._frame.iloc[:, expr.position].array
         known = isinstance(array.dtype, pd.StringDtype) and array.dtype.storage == "pyarrow"
         return array.__arrow_array__() if known else None
+
+
+def _shape(p: Primitive, groups: int) -> tuple[int, ...]:
+    if isinstance(p, Powers):
+        return p.degree + 1, groups
+    return (4, groups) if isinstance(p, Products) else (groups,)
+
+
+def _steps(vector: Vector, grid: Grid, mask: NDArray[np.bool_] | None) -> NDArray[np.float64]:
+    """The values of the rows that are asked about on their grid, from the lower bound; NaN for nulls."""
+    a = np.array(vector.values if mask is None else vector.values[mask], dtype=np.float64)
+    _to_grid(a, a, grid)
+    null = vector.nulls()
+    if null is not None:
+        a[null if mask is None else null[mask]] = np.nan
+    return a
+
+
+def _add_products(
+    a: NDArray[np.float64], b: NDArray[np.float64], buckets: Buckets | None, total: Integers
+) -> None:
+    valid = ~(np.isnan(a) | np.isnan(b))
+    a, b = a[valid], b[valid]
+    if buckets is None:
+        total[:, 0] += np.array([len(a), int(a.sum()), int(b.sum()), int(a @ b)])
+        return
+    places = buckets[valid].astype(np.intp)
+    total[0] += _tally(places, total.shape[1])
+    for row, weights in enumerate((a, b, a * b), start=1):
+        sums = np.bincount(places, weights=weights, minlength=total.shape[1] + 1)[1:]
+        total[row] += sums.astype(np.int64)
 
 
 def _tally(buckets: Buckets, groups: int) -> Integers:

@@ -15,8 +15,9 @@ from dpframe import _expr
 from dpframe._counts import Questions, RowCount, ValueCount
 from dpframe._expr import Column
 from dpframe._moments import Centred, Simplex, Total
-from dpframe._query import KeyBy, Output, Query, Unit, keys_for
+from dpframe._query import KeyBy, Output, Query, keys_for
 from dpframe._stats import MAGNITUDE_BITS, SQUARE_BITS, VALUE_BITS, Grid, Sensitivity, Statistic
+from dpframe._unit import Unit
 from dpframe._validate import Bounds
 from dpframe.engines.pandas import PandasEngine
 

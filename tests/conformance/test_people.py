@@ -19,8 +19,9 @@ from hypothesis import strategies as st
 
 from dpframe._arrange import arrange
 from dpframe._expr import Column
-from dpframe._query import KeyBy, Output, Query, Unit, keys_for
+from dpframe._query import KeyBy, Output, Query, keys_for
 from dpframe._stats import Sensitivity, Statistic
+from dpframe._unit import Unit
 from dpframe._validate import Bounds
 from dpframe.engines import _people
 from dpframe.engines.pandas import PandasEngine

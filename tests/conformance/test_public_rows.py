@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 from dpframe._expr import Column
 from dpframe._moments import Total
-from dpframe._query import Query, Unit
+from dpframe._query import Query
 from dpframe._stats import Grid
+from dpframe._unit import Unit
 from dpframe._validate import Bounds
 from dpframe.engines.pandas import PandasEngine
 

@@ -16,8 +16,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from dpframe._query import Unit
 from dpframe._stats import Sensitivity, Statistic
+from dpframe._unit import Unit
 from dpframe._validate import Bounds
 from dpframe.engines import pandas as engine_module
 from tests.conformance.frames import (

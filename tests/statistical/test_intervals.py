@@ -19,7 +19,8 @@ from scipy import stats
 from dpframe._aggregates import AGGREGATES, Measured
 from dpframe._expr import Column
 from dpframe._plan import Planned, make_plan
-from dpframe._query import KeyBy, Output, Query, Unit, keys_for
+from dpframe._query import KeyBy, Output, Query, keys_for
+from dpframe._unit import Unit
 from dpframe._validate import Bounds
 from dpframe.accounting._base import Price, stated_gaussian
 from dpframe.engines.pandas import PandasEngine

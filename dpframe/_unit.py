@@ -1,0 +1,79 @@
+"""Who is protected: which columns name a person, for how many rows and groups one counts, and what neighbours are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from dpframe import _validate
+from dpframe._errors import BadValue
+from dpframe._expr import Column
+
+Neighbors = Literal["add-remove", "replace-one"]
+LIMIT = 2**20  # of rows and of groups that one person may count for
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """Who is protected, and which frames count as neighbours.
+
+    ``add-remove``: one frame has a person more. ``replace-one``: the frames have the same number of people, which is
+    public, and differ in one of them. Without ``people`` a row is a person; else those columns name one, who counts for at
+    most ``rows`` rows in each of at most ``groups`` groups.
+    """
+
+    neighbors: Neighbors = "add-remove"
+    people: tuple[Column, ...] = ()
+    rows: int | None = None
+    groups: int | None = None
+
+    def limited(self, rows: int | None, groups: int | None) -> Unit:
+        """With the limits of one question."""
+        if rows is None and groups is None:
+            return self
+        return replace(
+            self, rows=self.rows if rows is None else rows, groups=self.groups if groups is None else groups
+        )
+
+    def reach(self, groups: int | None) -> tuple[int, int]:
+        """For how many rows a person counts in a group, and in how many groups; `groups` None is no grouping."""
+        if not self.people:
+            return 1, 1
+        if self.rows is None or (self.groups is None and groups is not None):
+            missing = "max_rows=" if self.rows is None else "max_groups="
+            raise BadValue(
+                f"a person may have many rows here, and {missing} is not known: the most rows (in a group), or groups, that "
+                "one may count for. Give it at the question or once at open(...). It is your choice, not a fact of the data."
+            )
+        return self.rows, min(self.groups or 1, groups) if groups is not None else 1
+
+    def told(self, grouped: bool) -> str:
+        """The limits in words, for a plan."""
+        if not self.people:
+            return ""
+        if self.rows is None:
+            return (
+                f"; a person counts in at most {self.groups} groups" if grouped else "; a person counts once"
+            )
+        where = f" in each of at most {self.groups} groups" if grouped else ""
+        return f"; a person counts for at most {self.rows} rows{where}"
+
+    @property
+    def space(self) -> list[str]:
+        """What names a person, as the ledger keeps it."""
+        return [str(c.name) for c in self.people] or ["rows"]
+
+    @property
+    def replaces(self) -> bool:
+        return self.neighbors == "replace-one"
+
+
+def limits_for(rows: object, groups: object) -> tuple[int | None, int | None]:
+    """max_rows= and max_groups=, checked: whole numbers from 1 to 2**20."""
+    found = []
+    for value, name in ((rows, "max_rows"), (groups, "max_groups")):
+        limit = None if value is None else _validate.positive_int(value, name)
+        if limit is not None and limit > LIMIT:
+            raise BadValue(f"{name} must be at most 2**20, not {limit}: nobody would be protected.")
+        found.append(limit)
+    return found[0], found[1]

@@ -1,0 +1,356 @@
+"""The shapes of a notebook: summaries, agg, pivot tables and proportions, beside what pandas gives for the same keys."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from dpframe import BadType, BadValue, MissingBounds, NotOffered
+
+N = 600
+STATES, ZONES = ["CA", "NY", "WA"], [1, 2]
+BOUNDS = {"age": (0, 110), "cost": (0, 1000)}
+EXACT = 180  # noise of a count is zero but once in 10**78, and that of sums is a hundredth of a row
+
+
+def frame(nulls=True):
+    rng = np.random.default_rng(11)
+    df = pd.DataFrame(
+        {
+            "age": rng.integers(0, 110, N),
+            "cost": rng.uniform(0, 1000, N).round(2),
+            "state": rng.choice(STATES, N),
+            "zone": rng.choice(ZONES, N),
+            "smoker": rng.random(N) < 0.3,
+            "note": "free text",
+        }
+    )
+    if nulls:
+        df.loc[::7, "cost"] = np.nan
+        df.loc[::13, "state"] = None
+    return df
+
+
+@pytest.fixture
+def df():
+    return frame()
+
+
+@pytest.fixture
+def p(df):
+    return df.dp.open(1000, bounds=BOUNDS, keys={"state": STATES, "zone": ZONES})
+
+
+def same(answer, exact):
+    """Type, labels, their names, dtypes and numbers; the squares behind a deviation are on a coarse grid."""
+    assert type(answer) is type(exact)
+    if isinstance(exact, pd.Series):
+        pd.testing.assert_series_equal(answer, exact, rtol=1e-2, check_flags=False)
+    else:
+        pd.testing.assert_frame_equal(answer, exact, rtol=1e-2, check_flags=False)
+
+
+def covers(answer, exact):
+    """Every number that was asked for lies in its interval, which is as tight as this price buys."""
+    ends = answer.dp.interval(1 - 1e-9)
+    if isinstance(answer, pd.Series):
+        low, high = ends["lower"].to_numpy(), ends["upper"].to_numpy()
+    else:
+        low, high = ends.to_numpy()[:, ::2], ends.to_numpy()[:, 1::2]
+        exact = exact.iloc[:, exact.shape[1] - low.shape[1] :]
+    low, high, cells = low.astype(float), high.astype(float), exact.to_numpy().astype(float)
+    assert np.array_equal(np.isnan(low), np.isnan(cells))
+    assert np.array_equal(np.isnan(high), np.isnan(cells))
+    asked = ~np.isnan(cells)
+    slack = 1e-3 * np.abs(cells[asked]) + 1e-6  # the grid of squares
+    assert (low[asked] <= cells[asked] + slack).all()
+    assert (high[asked] >= cells[asked] - slack).all()
+    assert (high[asked] - low[asked] <= 2 + 0.1 * np.abs(cells[asked])).all()
+
+
+NUMBERS = ["age", "cost"]
+SHAPES = {
+    "agg of a list": lambda d, **o: d[NUMBERS].agg(["std", "mean"], **o),
+    "agg of a dict": lambda d, **o: d.agg({"age": "mean", "cost": "sum"}, **o),
+    "agg of a mixed dict": lambda d, **o: d.agg({"age": "mean", "cost": ["sum", "mean"]}, **o),
+    "agg of counts": lambda d, **o: d.agg({"age": ["count"], "cost": ["count"]}, **o),
+    "agg of another order": lambda d, **o: d.agg({"cost": ["std"], "age": ["mean", "std"]}, **o),
+    "agg by name": lambda d, **o: d.agg(k=("age", "count"), m=("cost", "mean"), a=("age", "mean"), **o),
+    "agg of sizes by name": lambda d, **o: d.agg(n=("age", "size"), **o),
+    "agg of a word": lambda d, **o: d[NUMBERS].agg("mean", **o),
+    "aggregate": lambda d, **o: d[NUMBERS].aggregate(["mean"], **o),
+    "agg of a column": lambda d, **o: d["age"].agg(["mean", "std"], **o),
+    "agg of a column by name": lambda d, **o: d["cost"].agg(a="mean", b="sum", **o),
+    "sizes of a column": lambda d, **o: d["cost"].agg(["size", "count"], **o),
+    "grouped dict of lists": lambda d, **o: d.groupby("state").agg(
+        {"age": ["mean", "std"], "cost": "sum"}, **o
+    ),
+    "grouped dict of counts": lambda d, **o: d.groupby("state").agg({"age": ["count", "size"]}, **o),
+    "grouped list": lambda d, **o: d.groupby("state")["age"].agg(["mean", "std"], **o),
+    "grouped list of two": lambda d, **o: d.groupby("state")[NUMBERS].agg(["mean", "sum"], **o),
+    "grouped by name": lambda d, **o: d.groupby("state")["age"].agg(a="mean", b="size", **o),
+    "grouped word": lambda d, **o: d.groupby("state")["age"].agg("mean", **o),
+    "grouped word of two": lambda d, **o: d.groupby("state")[NUMBERS].agg("count", **o),
+    "grouped NamedAgg": lambda d, **o: d.groupby("state").agg(m=pd.NamedAgg("age", "mean"), **o),
+    "grouped by two": lambda d, **o: d.groupby(["state", "zone"]).agg({"age": ["mean", "count"]}, **o),
+    "numeric only": lambda d, **o: d.groupby("state")[NUMBERS].mean(numeric_only=True, **o),
+    "axis and skipna": lambda d, **o: d[NUMBERS].mean(axis=0, skipna=True, numeric_only=True, **o),
+    "min_count": lambda d, **o: d[NUMBERS].sum(min_count=0, **o),
+    "flat sizes": lambda d, **o: d.groupby("state", as_index=False).size(**o),
+    "flat mean": lambda d, **o: d.groupby("state", as_index=False)["age"].mean(**o),
+    "flat means": lambda d, **o: d.groupby(["state", "smoker"], as_index=False)[NUMBERS].mean(**o),
+    "flat lists": lambda d, **o: d.groupby("state", as_index=False).agg({"age": ["mean", "std"]}, **o),
+    "flat by name": lambda d, **o: d.groupby("zone", as_index=False).agg(n=("age", "size"), **o),
+    "flat list": lambda d, **o: d.groupby("zone", as_index=False)["age"].agg(["mean", "std"], **o),
+    "sorted": lambda d, **o: d.groupby("state", sort=True, observed=False, group_keys=False)["age"].sum(**o),
+    "pivot": lambda d, **o: d.pivot_table("cost", "state", "smoker", **o),
+    "pivot of sums": lambda d, **o: d.pivot_table("age", "state", "smoker", aggfunc="sum", margins=True, **o),
+    "pivot of means": lambda d, **o: d.pivot_table("cost", "zone", "smoker", margins=True, **o),
+    "pivot of a list": lambda d, **o: d.pivot_table(
+        ["cost"], "zone", "smoker", aggfunc="sum", margins=True, **o
+    ),
+    "pivot of deviations": lambda d, **o: d.pivot_table(
+        "age", "zone", "smoker", aggfunc="std", margins=True, **o
+    ),
+    "pivot without columns": lambda d, **o: d.pivot_table("cost", "zone", aggfunc="sum", margins=True, **o),
+    "pivot of two": lambda d, **o: d.pivot_table(NUMBERS[::-1], "state", "smoker", aggfunc="sum", **o),
+    "pivot of two unsorted": lambda d, **o: d.pivot_table(NUMBERS[::-1], "zone", aggfunc="mean", **o),
+    "pivot of two rows": lambda d, **o: d.pivot_table(
+        "age", ["state", "zone"], "smoker", aggfunc="count", margins=True, margins_name="total", **o
+    ),
+    "pivot of two columns": lambda d, **o: d.pivot_table(
+        "age", "state", ["smoker", "zone"], aggfunc="sum", margins=True, **o
+    ),
+    "pivot of several": lambda d, **o: d.pivot_table("cost", "state", "zone", aggfunc=["sum", "mean"], **o),
+    "pivot of several without": lambda d, **o: d.pivot_table("cost", "state", aggfunc=["sum", "mean"], **o),
+    "pivot of all": lambda d, **o: d.pivot_table(NUMBERS, "state", aggfunc=["sum", "mean"], **o),
+    "pivot by dict": lambda d, **o: d.pivot_table(
+        index="state", columns="smoker", aggfunc={"cost": "sum", "age": "count"}, **o
+    ),
+    "pivot by dict of lists": lambda d, **o: d.pivot_table(
+        index="state", columns="smoker", aggfunc={"cost": ["sum", "mean"], "age": "count"}, **o
+    ),
+    "proportions": lambda d, **o: d["state"].value_counts(normalize=True, **o),
+    "rare first": lambda d, **o: d["zone"].value_counts(ascending=True, **o),
+}
+
+
+@pytest.mark.parametrize("ask", SHAPES)
+def test_answer_is_what_pandas_gives_and_has_its_intervals(df, p, ask):
+    answer, exact = SHAPES[ask](p, epsilon=EXACT), SHAPES[ask](df)
+    same(answer, exact)
+    covers(answer, exact)
+    assert len(p.ledger) == 1  # one release
+    plan = SHAPES[ask](p.explain, epsilon=EXACT)
+    assert plan.question == answer.dp.plan.question
+    assert plan.cost == answer.dp.cost
+
+
+@pytest.mark.parametrize("nulls", [False, True])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"margins": True},
+        {"margins": True, "margins_name": "sum"},
+        {"normalize": True},
+        {"normalize": "index"},
+        {"normalize": "columns"},
+        {"normalize": 0},
+        {"normalize": 1, "margins": True},
+        {"normalize": "all", "margins": True},
+        {"normalize": "index", "margins": True},
+        {"rownames": ["where"], "colnames": ["whether"]},
+        {"dropna": True},
+    ],
+    ids=str,
+)
+def test_crosstab_is_that_of_pandas(nulls, options):
+    df = frame(nulls)
+    p = df.dp.open(1000, keys={"state": STATES})
+    answer = p.crosstab("state", "smoker", epsilon=EXACT, **options)
+    exact = pd.crosstab(df["state"], df["smoker"], **options)
+    if (
+        options.get("normalize") == "index"
+    ):  # of pandas' margins, which it takes away again, an object index is left
+        exact.columns = exact.columns.astype(bool)
+    same(answer, exact)
+    covers(answer, exact)
+
+
+@pytest.mark.parametrize("margins", [False, True])
+def test_crosstab_of_several_columns_and_of_values(df, p, margins):
+    both = p.crosstab(["state", "zone"], "smoker", margins=margins, epsilon=EXACT)
+    same(both, pd.crosstab([df["state"], df["zone"]], df["smoker"], margins=margins))
+    above = p.crosstab("zone", ["state", "smoker"], margins=margins, epsilon=EXACT)
+    same(above, pd.crosstab(df["zone"], [df["state"], df["smoker"]], margins=margins))
+    known = df.dropna()
+    answer = p.crosstab("zone", "smoker", values="age", aggfunc="mean", margins=margins, epsilon=EXACT)
+    same(answer, pd.crosstab(df["zone"], df["smoker"], values=df["age"], aggfunc="mean", margins=margins))
+    assert len(known) < len(df)
+
+
+def test_describe_has_the_first_rows_of_pandas(df, p):
+    rows = ["count", "mean", "std"]
+    answer = p.describe(epsilon=EXACT)
+    same(answer, df[NUMBERS].describe().loc[rows])
+    covers(answer, df[NUMBERS].describe().loc[rows])
+    same(p["cost"].describe(epsilon=EXACT), df["cost"].describe().loc[rows])
+    same(p.describe(["zone"], bounds={"zone": (1, 2)}, epsilon=EXACT), df[["zone"]].describe().loc[rows])
+    groups = p.groupby("state")
+    same(groups["age"].describe(epsilon=EXACT), df.groupby("state")["age"].describe()[rows])
+    wide = df.groupby("state")[NUMBERS].describe().loc[:, (slice(None), rows)]
+    wide.columns = pd.MultiIndex.from_tuples(list(wide.columns))
+    same(groups[NUMBERS].describe(epsilon=EXACT), wide)
+    assert len(p.ledger) == 5
+
+
+def test_describe_costs_one_price_and_a_column_no_more_than_its_deviation(p):
+    one = p[["age"]].explain.describe(epsilon=1)
+    assert one.parts == p.explain.std("age", epsilon=1).parts
+    assert len(p.explain.describe(epsilon=1).parts) == 2
+
+
+def test_describe_without_bounds_says_what_to_write(df):
+    p = df.dp.open(1)
+    with pytest.raises(MissingBounds, match="bounds="):
+        p.describe()
+    with pytest.raises(MissingBounds, match="'age'"):
+        p.describe(["age"], bounds={"cost": (0, 1)})
+    assert p.ledger.empty
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda p: p.pivot_table("cost", "state", "zone", aggfunc=["mean", "count"], margins=True),
+        lambda p: p.agg({"age": ["mean"], "cost": ["sum", "mean"]}),
+        lambda p: p.groupby("state", as_index=False).agg(n=("age", "size")),
+        lambda p: p["state"].value_counts(normalize=True),
+    ],
+)
+def test_receipt_travels_with_its_answer_and_is_bound_to_it(p, tmp_path, ask):
+    answer = ask(p)
+    before = answer.dp.interval()
+    answer.to_pickle(tmp_path / "answer")
+    pd.testing.assert_frame_equal(pd.read_pickle(tmp_path / "answer").dp.interval(), before)
+    changed = answer.copy()
+    changed.iloc[0] = (
+        changed.iloc[0].map(lambda x: x if isinstance(x, str) else x + 1) if changed.ndim > 1 else 7
+    )
+    with pytest.raises(BadValue, match="changed since"):
+        changed.dp.interval()
+
+
+def test_flat_answer_whose_keys_were_changed_is_refused(p):
+    flat = p.groupby("state", as_index=False).size()
+    flat["state"] = flat["state"].to_numpy()[::-1]
+    with pytest.raises(BadValue, match="changed since"):
+        flat.dp.interval()
+
+
+def test_the_largest_groups_of_an_answer_are_plain_pandas(p):
+    sizes = p.groupby("state").size(epsilon=EXACT)
+    top = sizes.nlargest(2)
+    ends = sizes.dp.interval().loc[top.index]
+    assert (ends["lower"] <= top).all()
+    assert (top <= ends["upper"]).all()
+
+
+# Keys ---------------------------------------------------------------------------------------------------------
+
+
+def test_sort_and_dropna_change_keys_as_pandas_does(df):
+    p = df.dp.open(1000, keys={"state": ["WA", None, "CA", "NY"]})
+    assert list(p.groupby("state").size(epsilon=EXACT).index[[0, 2, 3]]) == ["WA", "CA", "NY"]
+    for dropna in (True, False):
+        same(
+            p.groupby("state", sort=True, dropna=dropna).size(epsilon=EXACT),
+            df.groupby("state", sort=True, dropna=dropna).size(),
+        )
+    counts = p["state"].value_counts(dropna=False, epsilon=EXACT)
+    same(counts.sort_index(), df["state"].value_counts(dropna=False).sort_index())
+    q = frame().dp.open(1000, keys={"state": STATES}, because="other keys")
+    same(q.groupby("state", dropna=False).size(epsilon=EXACT), df.groupby("state", dropna=False).size())
+    assert len(q.groupby("smoker", dropna=False)) == 2  # a column without nulls has no group of them
+
+
+def test_sort_of_what_has_an_order_of_its_own(df, p):
+    bands = p.assign(band=p["age"].cut([0, 50, 110], labels=["young", "old"]))
+    assert list(bands.groupby("band", sort=True).size(epsilon=EXACT).index) == ["young", "old"]
+    mixed = pd.DataFrame({"k": pd.Series(["a", 1], dtype=object)}).dp.open(1)
+    with pytest.raises(BadValue, match="no order"):
+        mixed.groupby("k", keys=["a", 1], sort=True)
+
+
+# Refusals -----------------------------------------------------------------------------------------------------
+
+REFUSED = {
+    "across a row": (lambda p: p.mean("age", axis=1), BadType, "p.assign"),
+    "nulls": (lambda p: p.mean("cost", skipna=False), BadType, "fillna"),
+    "min_count": (lambda p: p.groupby("state")["cost"].sum(min_count=3), BadType, "count beside"),
+    "engine": (lambda p: p.groupby("state")["cost"].sum(engine="numba"), BadType, "own engine"),
+    "observed": (lambda p: p.groupby("state", observed=True), BadValue, "which keys occur"),
+    "observed in a pivot": (
+        lambda p: p.pivot_table("age", "state", observed=True),
+        BadValue,
+        "which keys occur",
+    ),
+    "level": (lambda p: p.groupby("state", level=0), NotOffered, "columns"),
+    "as_index": (lambda p: p.groupby("state", as_index="no"), BadType, "True or False"),
+    "bins": (lambda p: p.value_counts("age", bins=3), NotOffered, "histogram"),
+    "include": (lambda p: p.describe(include="all"), BadType, "name the columns"),
+    "function": (lambda p: p.agg({"age": max}), BadType, "function"),
+    "function in a list": (lambda p: p.agg(["mean", np.mean]), BadType, "function"),
+    "no such aggregate": (lambda p: p.agg(["mean", "mode"]), BadValue, "no private aggregate"),
+    "twice": (lambda p: p.agg({"age": ["mean", "mean"]}), BadValue, "twice"),
+    "nothing": (lambda p: p.agg([]), BadValue, "at least one"),
+    "no columns": (lambda p: p.groupby("state").agg(["mean"]), BadType, "name the columns"),
+    "dict of a column": (lambda p: p["age"].agg({"age": "mean"}), BadType, "of one column"),
+    "dict and names": (lambda p: p.agg({"age": ["mean"]}, n=("age", "size")), BadType, "different tables"),
+    "arguments": (
+        lambda p: p.agg(n=pd.NamedAgg("age", "std", ddof=0)),
+        BadType,
+        "no arguments",
+    ),
+    "no index": (lambda p: p.pivot_table("age", columns="state"), BadValue, "index="),
+    "no values": (lambda p: p.pivot_table(index="state"), BadType, "values="),
+    "an array": (lambda p: p.crosstab(np.array(["CA"]), "zone"), BadType, "by name"),
+    "values alone": (lambda p: p.crosstab("state", "zone", values="age"), BadValue, "together"),
+    "shares of means": (
+        lambda p: p.crosstab("state", "zone", values="age", aggfunc="mean", normalize=True),
+        BadValue,
+        "divides counts",
+    ),
+    "a wrong share": (lambda p: p.crosstab("state", "zone", normalize="rows"), BadValue, "normalize="),
+    "margin as a key": (
+        lambda p: p.crosstab("state", "zone", margins=True, margins_name="CA"),
+        BadValue,
+        "margins_name",
+    ),
+    "names": (lambda p: p.crosstab("state", "zone", rownames=["a", "b"]), BadValue, "rownames"),
+    "flat twice": (
+        lambda p: p.groupby("zone", as_index=False)["zone"].mean(bounds=(0, 2)),
+        BadValue,
+        "two columns",
+    ),
+}
+
+
+@pytest.mark.parametrize("ask", REFUSED)
+def test_refusal_says_why_and_costs_nothing(p, ask):
+    call, error, words = REFUSED[ask]
+    with pytest.raises(error, match=words):
+        call(p)
+    assert p.ledger.empty
+
+
+def test_pivot_over_keys_given_to_the_verb(df):
+    p = df.dp.open(1000, bounds=BOUNDS)
+    answer = p.pivot_table(
+        "age", "state", "zone", aggfunc="sum", keys={"state": ["NY", "CA"], "zone": [2]}, epsilon=EXACT
+    )
+    exact = df.pivot_table("age", "state", "zone", aggfunc="sum").loc[["NY", "CA"], [2]]
+    same(answer, exact)
+    assert "keys" in set(p.declarations["what"])
