@@ -9,11 +9,13 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dpframe._errors import NotOffered
 from dpframe.mechanisms._quantiles import COARSE
 from dpframe.mechanisms.gaussian import Gaussian
 from dpframe.mechanisms.laplace import Laplace
@@ -97,7 +99,8 @@ class Aggregate(ABC):
 
     degree: ClassVar[int] = 0  # the highest moment it is made of
     bounded: ClassVar[bool] = False  # whether it needs public bounds
-    selects: ClassVar[bool] = False  # whether it picks a group instead of measuring each
+    selects: ClassVar[bool] = False  # whether it picks a group or a value instead of measuring
+    promise: ClassVar[str] = ""  # of a selection: what holds with probability 0.95
 
     @abstractmethod
     def value(self, m: Measured) -> NDArray[Any]:
@@ -290,6 +293,7 @@ class Argmax(Aggregate):
     """The group with the most rows: a selection, which has no interval."""
 
     selects = True
+    promise = "the count of the choice is within {r:.4g} of the largest"
 
     def value(self, m: Measured) -> NDArray[Any]:
         assert m.raw is not None
@@ -298,6 +302,31 @@ class Argmax(Aggregate):
 
     def interval(self, m: Measured, level: float) -> Interval:
         raise AssertionError("a selection has no interval; PrivateFrame.argmax returns the bare key")
+
+    def error(self, m: Measured, level: float, n: float | None) -> float | None:
+        return None
+
+
+class Quantile(Aggregate):
+    """The points that were chosen, in the order of their levels: sorted, which is post-processing."""
+
+    bounded = True
+    selects = True
+    promise = "at most {r:.4g} values too many lie below the answer, and above it"
+
+    def value(self, m: Measured) -> NDArray[Any]:
+        assert m.raw is not None
+        c = m.cell.constants
+        chosen = np.sort(m.raw, axis=0)[int(c["place"])].astype(float)
+        with np.errstate(over="ignore"):
+            points = np.ldexp(c["low"] + chosen, -int(c["exponent"]))
+        return np.clip(points, m.cell.lower, m.cell.upper) + 0.0
+
+    def interval(self, m: Measured, level: float) -> Interval:
+        raise NotOffered(
+            "a quantile is chosen, not measured, so no interval of values comes with it. Its plan tells by how many "
+            "ranks it may miss; quantile(column, [0.45, 0.5, 0.55]) shows what that means in values."
+        )
 
     def error(self, m: Measured, level: float, n: float | None) -> float | None:
         return None
@@ -312,6 +341,9 @@ AGGREGATES: dict[str, Aggregate] = {
     "var": Var(),
     "std": Std(),
     "argmax": Argmax(),
+    "quantile": Quantile(),
 }
 # What `agg` may name; the others are verbs of their own.
-NAMED = ("size", "count", "sum", "mean", "var", "std")
+NAMED = ("size", "count", "sum", "mean", "var", "std", "median", "min", "max")
+# Order statistics by name, as levels of a quantile. A least or greatest value is one person's, so these are near them.
+ORDERS = {"median": Fraction(1, 2), "min": Fraction(1, 100), "max": Fraction(99, 100)}

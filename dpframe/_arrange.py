@@ -8,6 +8,7 @@ from dpframe._aggregates import AGGREGATES, Cell
 from dpframe._errors import BadValue
 from dpframe._expr import Expr
 from dpframe._query import Output, Query, Unit
+from dpframe._ranks import Ranks
 from dpframe._stats import (
     MAGNITUDE_BITS,
     SQUARE_BITS,
@@ -32,14 +33,19 @@ def arrange(query: Query, unit: Unit, public_rows: int | None) -> list[tuple[Sta
     beats splitting the price, and when one of the other forms is better still.
     """
     columns: dict[tuple[Expr, Bounds | None], list[int]] = {}
+    orders: dict[tuple[Expr, Bounds, float | None], list[int]] = {}
     rows: list[int] = []
     questions: list[int] = []
     bounded = {
-        o.expr: (o.expr, o.bounds) for o in query.outputs if o.bounds is not None and o.expr is not None
+        o.expr: (o.expr, o.bounds)
+        for o in query.outputs
+        if o.bounds is not None and o.expr is not None and o.level is None
     }
     for i, out in enumerate(query.outputs):
         if out.aggregate == "true":
             questions.append(i)
+        elif out.level is not None and out.expr is not None and out.bounds is not None:
+            orders.setdefault((out.expr, out.bounds, out.resolution), []).append(i)
         elif out.expr is None or (
             out.aggregate == "count" and not out.expr.nullable and out.expr not in bounded
         ):
@@ -63,6 +69,10 @@ def arrange(query: Query, unit: Unit, public_rows: int | None) -> list[tuple[Sta
     if questions:
         exprs = tuple(e for e in (query.outputs[i].expr for i in questions) if e is not None)
         arranged.append((Questions(exprs), questions))
+    for (expr, pair, resolution), members in orders.items():
+        levels = [q for q in (query.outputs[i].level for i in members) if q is not None]
+        groups = query.groups if query.by else 1
+        arranged.append((Ranks.of(expr, pair, resolution, levels, groups), members))
     return arranged
 
 
@@ -100,6 +110,8 @@ def cell_of(out: Output, part: int, statistic: Statistic, place: int) -> Cell:
     functionals, constants = statistic.functionals(), statistic.constants()
     if out.aggregate == "true":
         functionals = {f"true{place}": functionals[f"true{place}"]}
+    elif isinstance(statistic, Ranks) and out.level is not None:
+        constants = {**constants, "place": float(statistic.levels.index(out.level))}
     elif getattr(statistic, "expr", out.expr) != out.expr:
         # Rows read off another column's vector: its own count would leave out that column's nulls.
         functionals = {"size": functionals.get("size", functionals["n"])}

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any, Unpack, cast
 import pandas as pd
 
 from dpframe import _release, _validate
-from dpframe._aggregates import NAMED
+from dpframe._aggregates import NAMED, ORDERS
 from dpframe._errors import BadType, BadValue, NotOffered
+from dpframe._order import GroupOrders
 from dpframe._price import WORDS, Payment, spell_out
 from dpframe._query import By, Output, Query, combined_index
 from dpframe._refusals import ADVICE
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from dpframe._private import PrivateFrame
 
 
-class PrivateGroupBy:
+class PrivateGroupBy(GroupOrders):
     """``p.groupby("state")``: all declared groups come back, empty ones too, in the declared order.
 
     Formal guarantee of each release: epsilon-DP for its price, once for all groups together, since a row is in
@@ -181,6 +182,8 @@ class PrivateGroupBy:
         if aggregate == "size":
             self._frame._expr_of(column)
             return Output(name, "size")
+        if aggregate in ORDERS:
+            return self._frame._order(column, ORDERS[aggregate], bounds, None, name=name)
         return self._frame._output(aggregate, column, bounds, name=name)
 
     def __getattr__(self, name: str) -> Any:

@@ -131,12 +131,12 @@ class Plan:
     @property
     def selects(self) -> bool:
         """Only a choice leaves, and no number."""
-        return isinstance(self.parts[0].noise, NoisyMax)
+        return any(isinstance(part.noise, NoisyMax) for part in self.parts)
 
     def worst_error(self, n: float | None = None) -> float | None:
-        """The largest `error` of its outputs at 95 %; of a selection by how much the choice may fall short of the largest."""
-        if self.selects:
-            return self._selection_error()
+        """The largest `error` of its outputs at 95 %; of selections by how much the choice may fall short of the best."""
+        if all(isinstance(part.noise, NoisyMax) for part in self.parts):
+            return max(map(self._shortfall, self.cells))
         found = self.error(n=n)
         errors = list(found.values()) if isinstance(found, dict) else [found]
         return None if None in errors else max(errors)
@@ -166,7 +166,9 @@ class Plan:
         for cell in self.cells[:8]:
             noise = self.parts[cell.part].noise
             if isinstance(noise, NoisyMax):
-                return f"the count of the choice is within {self._selection_error():.4g} of the largest"
+                text = AGGREGATES[cell.aggregate].promise.format(r=self._shortfall(cell))
+                texts.append(text if len(self.cells) == 1 else f"{cell.name}: {text}")
+                continue
             one = AGGREGATES[cell.aggregate]
             known = one.error(Measured(cell, noise), 0.95, None)
             per_n = one.error(Measured(cell, noise), 0.95, 1e9)
@@ -179,9 +181,10 @@ class Plan:
             texts.append(text if len(self.cells) == 1 else f"{cell.name} {text}")
         return "; ".join(texts) + ("; ..." if len(self.cells) > 8 else "")
 
-    def _selection_error(self) -> float:
+    def _shortfall(self, cell: Cell) -> float:
         # All k noises are below scale * ln(k / 0.05) with probability 0.95, and one-sided.
-        return float(self.parts[0].noise.scale) * math.log(max(self.groups, 1) / 0.05)
+        candidates = cell.constants.get("points", max(self.groups, 1))
+        return self.parts[cell.part].scale * math.log(candidates / 0.05)
 
     def __repr__(self) -> str:
         return "\n".join(f"{name:>12}  {text}" for name, text in self._rows())
@@ -278,16 +281,21 @@ def make_plan(
     grouped = bool(query.by)
     sensitivities = [s.sensitivity(unit, grouped) for s in statistics]
     share = len(statistics)
-    selects = any(AGGREGATES[o.aggregate].selects for o in query.outputs)
+    chosen = [AGGREGATES[query.outputs[serves[0]].aggregate].selects for _, serves in arranged]
     noises: list[Laplace | Gaussian | NoisyMax]
     stated_at = Fraction(0)
-    if selects:
+    if any(chosen):
         if price.mechanism != "auto":
             raise BadValue("a selection has its own mechanism (noisy-max): leave mechanism= out.")
-        # Under add-remove all counts move one way, so one may gain on another by the sensitivity only.
-        shift = 2 if unit.replaces else 1
-        noises = [NoisyMax.for_price(shift, _pure(price))]
-        why = f"{query.groups} candidates, one price: only the choice leaves, never a count"
+        # Scores that all move one way gain on another by the sensitivity only, and that of ranks is about differences.
+        e = _pure(price) / share
+        noises = [
+            NoisyMax.for_price(s.l1, e) if picks else Laplace.for_price(s.l1, e)
+            for s, picks in zip(sensitivities, chosen, strict=True)
+        ]
+        orders = query.outputs[0].level is not None or not all(chosen)
+        why = "the points of a grid, one price" if orders else f"{query.groups} candidates, one price"
+        why += ": only the choice leaves, never a count"
     else:
         noises, why = _noises(sensitivities, price)
     gaussians = [

@@ -8,8 +8,9 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from decimal import Decimal
+from fractions import Fraction
 from functools import lru_cache
-from typing import Any, Literal, NamedTuple
+from typing import Any, Final, Literal, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -20,6 +21,7 @@ from dpframe._validate import Bounds
 
 Neighbors = Literal["add-remove", "replace-one"]
 GROUP_CEILING = 2**26  # more groups than this would not fit in memory
+EVERY: Final[Any] = type("Every", (), {"__repr__": lambda self: "every column"})()  # a verb that names none
 ROW_CEILING = 2**31  # public; grids are chosen so that sums over this many rows fit 63 bits
 
 
@@ -288,19 +290,25 @@ class Output:
     expr: Expr | None = None
     bounds: Bounds | None = None
     ddof: int = 1
+    level: Fraction | None = None  # of a quantile
+    resolution: float | None = None  # of a quantile: how far apart its possible answers may be
 
     def to_json(self) -> object:
+        order = {} if self.level is None else {"level": str(self.level), "resolution": repr(self.resolution)}
         return {
             "name": str(self.name),
             "aggregate": self.aggregate,
             "expr": self.expr.to_json() if self.expr else None,
             "ddof": self.ddof,
             "bounds": [repr(b) for b in self.bounds] if self.bounds else None,
+            **order,
         }
 
     def __str__(self) -> str:
         inner = str(self.expr) if self.expr is not None else ""
         clip = f", bounds=({self.bounds.lower:g}, {self.bounds.upper:g})" if self.bounds else ""
+        if self.level is not None:
+            inner += f", {float(self.level):.6g}"
         return f"{self.aggregate}({inner}{clip})"
 
 

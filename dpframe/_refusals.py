@@ -18,10 +18,6 @@ ADVICE: dict[str, str] = {
     "empty": "empty would tell whether there are rows. Write p.count().",
     "unique": "unique would list the values people have. Write value_counts('x', keys=[...]) over public values.",
     "nunique": "counting distinct values needs people to be named, which this version does not do.",
-    "median": "medians are not in this version. A histogram(column, bins=...) shows where the middle lies.",
-    "quantile": "quantiles are not in this version. A histogram(column, bins=...) shows where they lie.",
-    "min": "a minimum is one person's value. Write histogram(column, bins=...).",
-    "max": "a maximum is one person's value. Write histogram(column, bins=...).",
     "mode": "write argmax(column, keys=[...]): the most common of public values.",
     "idxmax": "it would point to one person. Write argmax(column, keys=[...]) for the most common value.",
     "describe": "write p[['x']].mean(), .std() and histogram('x', bins=...): each has its price.",
@@ -75,7 +71,7 @@ for _name in (
     ADVICE[_name] = f".{_name}() is refused: {_ROWS}"
 for _name in ("prod", "sem", "skew", "kurt", "any", "all", "agg", "aggregate"):
     ADVICE[_name] = (
-        f"{_name} has no price rule. Those that have one: count, sum, mean, var, std, histogram, value_counts, argmax, "
+        f"{_name} has no price rule. Those that have one: count, sum, mean, var, std, median, quantile, histogram, value_counts, argmax, "
         "and groupby(...).agg(...)."
     )
 

@@ -53,6 +53,8 @@ class Estimate:
         return float(low[0]) + 0.0, float(high[0]) + 0.0  # no negative zero
 
     def __repr__(self) -> str:
+        if self._plan.selects:
+            return f"{float(cast(Any, self)):.12g}"
         low, high = self.interval()
         value, half = float(cast(Any, self)), (high - low) / 2
         if max(abs(value), half) >= 1e15:
@@ -63,6 +65,8 @@ class Estimate:
         return f"{value:.{digits}f} ± {half:.{digits}f}"
 
     def _repr_html_(self) -> str:
+        if self._plan.selects:
+            return f"<b>{self!r}</b> <small>chosen; epsilon {self._plan.epsilon:.4g}</small>"
         low, high = self.interval()
         return f"<b>{self!r}</b> <small>95 % interval {low:.6g} to {high:.6g}; epsilon {self._plan.epsilon:.4g}</small>"
 
@@ -137,6 +141,22 @@ def table(release: Release, index: pd.Index[Any], columns: Sequence[Hashable]) -
     data = [_storable(values(release, i)) for i in range(len(columns))]
     answer = pd.DataFrame(dict(zip(columns, data, strict=True)), index=index.view())
     answer.attrs[ATTR] = _receipt(release, "table", data, columns, index)
+    return answer
+
+
+def levels(
+    release: Release, index: pd.Index[Any] | None, given: Sequence[float], name: Hashable
+) -> pd.Series[Any]:
+    """Several quantiles of one column: a row a level, within each group if there are groups."""
+    data = np.stack([values(release, i) for i in range(len(given))], axis=1).ravel()
+    places: pd.Index[Any] = pd.Index(given, dtype=np.float64)
+    if isinstance(index, pd.MultiIndex):
+        rows = [*([index.get_level_values(i).unique() for i in range(index.nlevels)]), places]
+        places = pd.MultiIndex.from_product(rows)
+    elif index is not None:
+        places = pd.MultiIndex.from_product([index, places])
+    answer: pd.Series[Any] = pd.Series(data, index=places, name=name)
+    answer.attrs[ATTR] = _receipt(release, "series", [data], [], places)
     return answer
 
 

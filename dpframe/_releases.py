@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Callable, Hashable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Final, Unpack, cast
+from typing import TYPE_CHECKING, Any, Unpack, cast
 
 import numpy as np
 import pandas as pd
@@ -17,6 +17,7 @@ from dpframe._expr import Column, Cut, Expr
 from dpframe._groupby import PrivateGroupBy
 from dpframe._price import Payment, checked, spell_out
 from dpframe._query import (
+    EVERY,
     GROUP_CEILING,
     BinBy,
     KeyBy,
@@ -35,8 +36,6 @@ from dpframe._validate import Bounds
 if TYPE_CHECKING:
     from dpframe._batch import Batch
     from dpframe._private import PrivateFrame
-
-EVERY: Final[Any] = type("Every", (), {"__repr__": lambda self: "every column"})()
 
 
 class Releases:

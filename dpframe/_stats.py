@@ -3,7 +3,7 @@
 A statistic maps a frame to a vector of integers per group. All of them are linear in four *primitive* sums
 over the rows of a group (how many rows, how many non-null values, the sum of ``a`` and of ``a * a``, where
 ``a`` is a clipped value on its grid, counted from the lower bound), so an engine implements the primitives
-and nothing else. Proofs of the sensitivities: docs/guarantees/statistics.md.
+and nothing else; order statistics need a fifth, the values on each point of a grid (_ranks.py). Proofs of the sensitivities: docs/guarantees/statistics.md.
 """
 
 from __future__ import annotations
@@ -112,8 +112,20 @@ class Powers(NamedTuple):
     degree: int
 
 
-Primitive = Rows | Trues | Powers
-Reduced = Mapping[Primitive, Integers]  # (groups,) for rows and conditions, (degree + 1, groups) for powers
+class Leaves(NamedTuple):
+    """Primitive: how many non-null values lie on each point of a grid, from the lower bound to the upper."""
+
+    expr: Expr
+    grid: Grid
+
+    @property
+    def points(self) -> int:
+        return self.grid.high - self.grid.low + 1
+
+
+Primitive = Rows | Trues | Powers | Leaves
+# (groups,) for rows and conditions, (degree + 1, groups) for powers, (points, groups) for leaves
+Reduced = Mapping[Primitive, Integers]
 
 # The bits of a grid: sums over ROW_CEILING rows of values, or of squares, stay below 2**62.
 VALUE_BITS = 31  # of the width of the bounds

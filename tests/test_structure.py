@@ -41,6 +41,7 @@ _query accounting.planned
 accounting
 _parse engines._columns _sketch calibrate _terms
 _stats engines._block
+_ranks
 engines._parts engines._conditions engines._buckets
 engines._evaluate
 _aggregates engines.pandas
@@ -51,6 +52,7 @@ _ledger
 _session
 _opening
 _release _batch
+_order
 _groupby
 _releases
 _private

@@ -34,15 +34,19 @@ class NoisyMax:
         return 1 / self.rate
 
     def release(self, scores: NDArray[Any]) -> NDArray[Any]:
-        """The place of the chosen score, in an array of one."""
-        flat = scores.reshape(-1)
-        noise = _sampling.geometric(self.rate, flat.size)
-        noisy = flat + noise if noise.dtype != object else flat.astype(object) + noise
-        best = np.flatnonzero(noisy == noisy.max())
-        if len(best) > 1:
+        """The place of the chosen score along the second axis: one choice for each row, and for each group after it.
+
+        The choices are independent. What one person can do to them adds up, and ``shift`` bounds that sum.
+        """
+        scores = scores.reshape(*scores.shape[:2], -1)
+        noise = _sampling.geometric(self.rate, scores.size).reshape(scores.shape)
+        noisy = scores + noise if noise.dtype != object else scores.astype(object) + noise
+        best = noisy == noisy.max(axis=1, keepdims=True)
+        if np.count_nonzero(best) > scores.shape[0] * scores.shape[2]:
             # The order is independent of the scores, so given it the shift argument applies.
-            best = best[np.argsort(_sampling.permutation(flat.size)[best])]
-        return best[:1].reshape(1, 1)
+            order = _sampling.permutation(scores.size).reshape(scores.shape)
+            return np.where(best, order, -1).argmax(axis=1)
+        return best.argmax(axis=1)
 
     def to_json(self) -> dict[str, str]:
         return {"mechanism": self.name, "rate": str(self.rate)}
