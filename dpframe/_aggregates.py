@@ -15,6 +15,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from dpframe import _tree
 from dpframe._errors import NotOffered
 from dpframe.mechanisms._quantiles import COARSE
 from dpframe.mechanisms.gaussian import Gaussian
@@ -100,7 +101,9 @@ class Aggregate(ABC):
     degree: ClassVar[int] = 0  # the highest moment it is made of
     bounded: ClassVar[bool] = False  # whether it needs public bounds
     selects: ClassVar[bool] = False  # whether it picks a group or a value instead of measuring
-    promise: ClassVar[str] = ""  # of a selection: what holds with probability 0.95
+    promise: ClassVar[str] = (
+        ""  # where the error is not one of the answer itself: what holds with probability 0.95
+    )
 
     @abstractmethod
     def value(self, m: Measured) -> NDArray[Any]:
@@ -113,6 +116,10 @@ class Aggregate(ABC):
     @abstractmethod
     def error(self, m: Measured, level: float, n: float | None) -> float | None:
         """Half the width of the interval to expect; None where it depends on an unknown number of values."""
+
+    def ranks(self, m: Measured) -> float:
+        """Of an entry with a promise and noise: the number in it."""
+        raise AssertionError("only an error in ranks is known in advance")
 
 
 class _Linear(Aggregate):
@@ -316,20 +323,50 @@ class Quantile(Aggregate):
 
     def value(self, m: Measured) -> NDArray[Any]:
         assert m.raw is not None
-        c = m.cell.constants
-        chosen = np.sort(m.raw, axis=0)[int(c["place"])].astype(float)
-        with np.errstate(over="ignore"):
-            points = np.ldexp(c["low"] + chosen, -int(c["exponent"]))
-        return np.clip(points, m.cell.lower, m.cell.upper) + 0.0
+        return _points(m.cell, np.sort(m.raw, axis=0)[int(m.cell.constants["place"])])
 
     def interval(self, m: Measured, level: float) -> Interval:
         raise NotOffered(
             "a quantile is chosen, not measured, so no interval of values comes with it. Its plan tells by how many "
-            "ranks it may miss; quantile(column, [0.45, 0.5, 0.55]) shows what that means in values."
+            "ranks it may miss. quantile(column, q, method='tree') has intervals."
         )
 
     def error(self, m: Measured, level: float, n: float | None) -> float | None:
         return None
+
+
+class TreeQuantile(Aggregate):
+    """Read off an estimate of the whole distribution, which is monotone, so that levels come back in order."""
+
+    bounded = True
+    promise = "within ± {r:.4g} ranks"
+
+    def value(self, m: Measured) -> NDArray[Any]:
+        assert m.raw is not None
+        c = m.cell.constants
+        return _points(m.cell, _tree.read_off(_tree.estimated(m.raw, int(c["points"])), c["level"]))
+
+    def interval(self, m: Measured, level: float) -> Interval:
+        assert m.raw is not None
+        c = m.cell.constants
+        cumulative = _tree.estimated(m.raw, int(c["points"]))
+        low, high = _tree.enclose(cumulative, c["level"], m.noise.spread(level) * m.noise.deviation)
+        return _points(m.cell, low), _points(m.cell, high)
+
+    def error(self, m: Measured, level: float, n: float | None) -> float | None:
+        return None  # in values; in ranks it is known
+
+    def ranks(self, m: Measured) -> float:
+        c = m.cell.constants
+        worst = _tree.deviations(int(c["points"]), c["level"]).max()
+        return float(worst) * m.noise.spread(0.95) * m.noise.deviation
+
+
+def _points(cell: Cell, places: NDArray[Any]) -> Floats:
+    """Points of a grid in data units."""
+    with np.errstate(over="ignore"):
+        found = np.ldexp(cell.constants["low"] + places.astype(float), -int(cell.constants["exponent"]))
+    return np.asarray(np.clip(found, cell.lower, cell.upper) + 0.0)
 
 
 AGGREGATES: dict[str, Aggregate] = {
@@ -342,8 +379,10 @@ AGGREGATES: dict[str, Aggregate] = {
     "std": Std(),
     "argmax": Argmax(),
     "quantile": Quantile(),
+    "tree": TreeQuantile(),
 }
 # What `agg` may name; the others are verbs of their own.
-NAMED = ("size", "count", "sum", "mean", "var", "std", "median", "min", "max")
+NAMED = ("size", "count", "sum", "mean", "var", "std")
+CHOSEN = ("median",)  # those that `agg` may name too, and that leave no number but a choice
 # Order statistics by name, as levels of a quantile. A least or greatest value is one person's, so these are near them.
 ORDERS = {"median": Fraction(1, 2), "min": Fraction(1, 100), "max": Fraction(99, 100)}

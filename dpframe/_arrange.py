@@ -22,6 +22,7 @@ from dpframe._stats import (
     Total,
     ValueCount,
 )
+from dpframe._tree import Tree
 from dpframe._validate import Bounds
 
 
@@ -33,7 +34,7 @@ def arrange(query: Query, unit: Unit, public_rows: int | None) -> list[tuple[Sta
     beats splitting the price, and when one of the other forms is better still.
     """
     columns: dict[tuple[Expr, Bounds | None], list[int]] = {}
-    orders: dict[tuple[Expr, Bounds, float | None], list[int]] = {}
+    orders: dict[tuple[str, Expr, Bounds, float | None], list[int]] = {}
     rows: list[int] = []
     questions: list[int] = []
     bounded = {
@@ -45,7 +46,7 @@ def arrange(query: Query, unit: Unit, public_rows: int | None) -> list[tuple[Sta
         if out.aggregate == "true":
             questions.append(i)
         elif out.level is not None and out.expr is not None and out.bounds is not None:
-            orders.setdefault((out.expr, out.bounds, out.resolution), []).append(i)
+            orders.setdefault((out.aggregate, out.expr, out.bounds, out.resolution), []).append(i)
         elif out.expr is None or (
             out.aggregate == "count" and not out.expr.nullable and out.expr not in bounded
         ):
@@ -69,10 +70,13 @@ def arrange(query: Query, unit: Unit, public_rows: int | None) -> list[tuple[Sta
     if questions:
         exprs = tuple(e for e in (query.outputs[i].expr for i in questions) if e is not None)
         arranged.append((Questions(exprs), questions))
-    for (expr, pair, resolution), members in orders.items():
+    for (how, expr, pair, resolution), members in orders.items():
         levels = [q for q in (query.outputs[i].level for i in members) if q is not None]
         groups = query.groups if query.by else 1
-        arranged.append((Ranks.of(expr, pair, resolution, levels, groups), members))
+        if how == "tree":
+            arranged.append((Tree.of(expr, pair, resolution, groups), members))
+        else:
+            arranged.append((Ranks.of(expr, pair, resolution, levels, groups), members))
     return arranged
 
 
@@ -112,6 +116,8 @@ def cell_of(out: Output, part: int, statistic: Statistic, place: int) -> Cell:
         functionals = {f"true{place}": functionals[f"true{place}"]}
     elif isinstance(statistic, Ranks) and out.level is not None:
         constants = {**constants, "place": float(statistic.levels.index(out.level))}
+    elif isinstance(statistic, Tree) and out.level is not None:
+        constants = {**constants, "level": float(out.level)}
     elif getattr(statistic, "expr", out.expr) != out.expr:
         # Rows read off another column's vector: its own count would leave out that column's nulls.
         functionals = {"size": functionals.get("size", functionals["n"])}

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Unpack, cast
 import pandas as pd
 
 from dpframe import _release, _validate
-from dpframe._aggregates import NAMED, ORDERS
+from dpframe._aggregates import CHOSEN, NAMED, ORDERS
 from dpframe._errors import BadType, BadValue, NotOffered
 from dpframe._order import GroupOrders
 from dpframe._price import WORDS, Payment, spell_out
@@ -177,12 +177,14 @@ class PrivateGroupBy(GroupOrders):
             raise BadType(
                 "an aggregate is one name such as 'mean', not a list, and not a function, which could see the data."
             )
-        if aggregate not in NAMED:
-            raise BadValue(f"no private aggregate {aggregate!r}. Those there are: {', '.join(NAMED)}.")
+        if aggregate not in (*NAMED, *CHOSEN):
+            raise BadValue(
+                f"no private aggregate {aggregate!r}. Those there are: {', '.join((*NAMED, *CHOSEN))}."
+            )
         if aggregate == "size":
             self._frame._expr_of(column)
             return Output(name, "size")
-        if aggregate in ORDERS:
+        if aggregate in CHOSEN:
             return self._frame._order(column, ORDERS[aggregate], bounds, None, name=name)
         return self._frame._output(aggregate, column, bounds, name=name)
 
@@ -192,7 +194,10 @@ class PrivateGroupBy(GroupOrders):
         if name in self._frame._columns:
             return self[name]
         raise NotOffered(
-            ADVICE.get(name, f"groups have no private {name!r}. They have {', '.join(NAMED)} and agg.")
+            ADVICE.get(
+                name,
+                f"groups have no private {name!r}. They have {', '.join((*NAMED, *ORDERS))}, quantile and agg.",
+            )
         )
 
     def __iter__(self) -> Any:

@@ -18,6 +18,7 @@ from dpframe._query import EVERY, Output, Query
 from dpframe._validate import Bounds
 
 if TYPE_CHECKING:
+    from dpframe._private import PrivateFrame
     from dpframe._session import Release
 
 
@@ -47,6 +48,17 @@ def levels_of(q: Any, payment: Mapping[str, Any]) -> Levels:
     return Levels(exact, tuple(map(float, exact)), several)
 
 
+_MOST_CHOSEN = 8  # levels; beyond them a tree has the smaller error (docs/guarantees/quantiles.md)
+
+
+def how_for(levels: int, method: Any) -> str:
+    """Which aggregate answers: a choice, or a reading of the whole distribution."""
+    method = _validate.choice(method, "method", ("auto", "choose", "tree"))
+    if method == "auto":
+        method = "tree" if levels > _MOST_CHOSEN else "choose"
+    return "tree" if method == "tree" else "quantile"
+
+
 def resolution_of(given: Any) -> float | None:
     if given is None:
         return None
@@ -69,12 +81,18 @@ class Orders:
         def _bounds(self, expr: Expr, name: Hashable, given: Any) -> Bounds: ...
 
     def _order(
-        self, column: Any, level: Fraction, bounds: Any, resolution: Any, name: Hashable = None
+        self,
+        column: Any,
+        level: Fraction,
+        bounds: Any,
+        resolution: Any,
+        name: Hashable = None,
+        how: str = "quantile",
     ) -> Output:
         expr, label = self._named(column)
         pair = self._bounds(expr, label, bounds)
         label = label if name is None else name
-        return Output(label, "quantile", expr, pair, 1, level, resolution_of(resolution))
+        return Output(label, how, expr, pair, 1, level, resolution_of(resolution))
 
     def quantile(
         self,
@@ -83,17 +101,23 @@ class Orders:
         bounds: Any = None,
         *,
         resolution: float | None = None,
+        method: str = "auto",
         **payment: Unpack[Payment],
     ) -> Any:
         """The value below which a share ``q`` of a column's values lies; for a list of shares a Series by them.
 
         The answer is a point of a public grid between the bounds, on which values are clipped and rounded: whole numbers
         where the column has them and they are fewer than 4096, else at most 4096 points a power of two apart, or
-        ``resolution`` apart (rounded down to a power of two). No candidates are needed, and nulls count for nothing. Only
-        the choice leaves, so it comes without an interval; ``explain`` tells by how many ranks it may miss, and
-        ``within=`` is a number of ranks. Several levels share one price evenly and come back in order.
+        ``resolution`` apart (rounded down to a power of two). No candidates are needed, and nulls count for nothing.
+        ``explain`` tells by how many ranks the answer may miss, and ``within=`` is a number of ranks. Several levels are
+        one release with one price, and come back in order.
 
-        Formal guarantee: epsilon-DP for its price, by report-noisy-max over the points (docs/guarantees/quantiles.md).
+        ``method="choose"`` picks a point for each level, which share the price evenly; only the choices leave, so no
+        interval comes with them. ``"tree"`` releases the whole distribution: its error does not grow with the number of
+        levels, and its answers have intervals. ``"auto"`` chooses for up to eight levels.
+
+        Formal guarantee: epsilon-DP for its price, by report-noisy-max over the points, or by noise on a tree of counts
+        (docs/guarantees/quantiles.md).
 
         >>> df = pd.DataFrame({"age": [20] * 50 + [30] * 100 + [70] * 50})
         >>> p = df.dp.open(100, bounds={"age": (0, 110)})
@@ -104,23 +128,30 @@ class Orders:
         Name: age, dtype: float64
         """
         levels = levels_of(q, payment)
+        how = how_for(len(levels.exact), method)
         if levels.several:
             if column is EVERY:
                 raise BadType("several quantiles are of one column: p.quantile('x', [0.25, 0.75]).")
-            outs = tuple(self._order(column, level, bounds, resolution) for level in levels.exact)
+            outs = tuple(self._order(column, level, bounds, resolution, how=how) for level in levels.exact)
             label = outs[0].name
             named = tuple(_at(out, q) for out, q in zip(outs, levels.typed, strict=True))
             query = Query(named, self._where)
             return self._ask(query, lambda r: _release.levels(r, None, levels.typed, label), payment)
-        return self._one_level(column, levels.exact[0], bounds, resolution, payment)
+        return self._one_level(column, levels.exact[0], bounds, resolution, payment, how)
 
     def _one_level(
-        self, column: Any, level: Fraction, bounds: Any, resolution: Any, payment: Mapping[str, Any]
+        self,
+        column: Any,
+        level: Fraction,
+        bounds: Any,
+        resolution: Any,
+        payment: Mapping[str, Any],
+        how: str = "quantile",
     ) -> Any:
         if column is not EVERY:
-            out = self._order(column, level, bounds, resolution)
+            out = self._order(column, level, bounds, resolution, how=how)
             return self._ask(Query((out,), self._where), _release.scalar, payment)
-        outs = tuple(self._order(name, level, bounds, resolution) for name in self._columns)
+        outs = tuple(self._order(name, level, bounds, resolution, how=how) for name in self._columns)
         index = pd.Index(list(self._columns), tupleize_cols=False)
         return self._ask(Query(outs, self._where), lambda r: _release.across(r, index), payment)
 
@@ -184,7 +215,7 @@ class Orders:
 class GroupOrders:
     """Order statistics of groups: one choice a group, and one price for all of them, since a row is in one."""
 
-    _frame: Any
+    _frame: PrivateFrame
     _selected: tuple[Hashable, ...] | None
     _single: bool
 
@@ -200,6 +231,7 @@ class GroupOrders:
         bounds: Any = None,
         *,
         resolution: float | None = None,
+        method: str = "auto",
         **payment: Unpack[Payment],
     ) -> Any:
         """Quantiles of each group; see `PrivateFrame.quantile`. Of a selected column the first argument is ``q``.
@@ -209,7 +241,7 @@ class GroupOrders:
         >>> df = pd.DataFrame({"state": ["CA", "NY"] * 100, "age": [30, 40] * 100})
         >>> p = df.dp.open(100, bounds={"age": (0, 110)}, keys={"state": ["NY", "CA"]})
         >>> p.groupby("state")["age"].quantile([0.25, 0.75], epsilon=80)
-        state      
+        state
         NY     0.25    40.0
                0.75    40.0
         CA     0.25    30.0
@@ -217,14 +249,16 @@ class GroupOrders:
         Name: age, dtype: float64
         """
         if self._selected is not None and column is not None and not isinstance(column, str):
-            column, q = None, column  # ["age"].quantile(0.9), as in pandas
+            # ["age"].quantile(0.9, (0, 110)): as in pandas, and the bounds where the other verbs have them.
+            column, q, bounds = None, column, bounds if isinstance(q, float) and q == 0.5 else q
         levels = levels_of(q, payment)
+        how = how_for(len(levels.exact), method)
         if not levels.several:
-            return self._at_level(column, levels.exact[0], bounds, resolution, payment)
+            return self._at_level(column, levels.exact[0], bounds, resolution, payment, how)
         if column is None and not self._single:
             raise BadType("several quantiles are of one column: groupby('k')['x'].quantile([0.25, 0.75]).")
         name = self._selected[0] if column is None and self._selected else column
-        outs = [self._frame._order(name, level, bounds, resolution) for level in levels.exact]
+        outs = [self._frame._order(name, level, bounds, resolution, how=how) for level in levels.exact]
         index, label = self._index(), outs[0].name
         named = [_at(out, q) for out, q in zip(outs, levels.typed, strict=True)]
         return self._ask(named, lambda r: _release.levels(r, index, levels.typed, label), payment)
@@ -266,12 +300,18 @@ class GroupOrders:
         return self._at_level(column, _single(q, payment), bounds, resolution, payment)
 
     def _at_level(
-        self, column: Any, level: Fraction, bounds: Any, resolution: Any, payment: Mapping[str, Any]
+        self,
+        column: Any,
+        level: Fraction,
+        bounds: Any,
+        resolution: Any,
+        payment: Mapping[str, Any],
+        how: str = "quantile",
     ) -> Any:
         names = self._selected if column is None else (column,)
         if names is None:
             raise BadType("name the columns: groupby('k')['x'].median(), or [['x', 'y']].median().")
-        outs = [self._frame._order(name, level, bounds, resolution) for name in names]
+        outs = [self._frame._order(name, level, bounds, resolution, how=how) for name in names]
         index = self._index()
         if column is not None or self._single:
             return self._ask(outs, lambda r: _release.series(r, index, outs[0].name), payment)

@@ -135,7 +135,7 @@ class Plan:
 
     def worst_error(self, n: float | None = None) -> float | None:
         """The largest `error` of its outputs at 95 %; of selections by how much the choice may fall short of the best."""
-        if all(isinstance(part.noise, NoisyMax) for part in self.parts):
+        if all(AGGREGATES[cell.aggregate].promise for cell in self.cells):
             return max(map(self._shortfall, self.cells))
         found = self.error(n=n)
         errors = list(found.values()) if isinstance(found, dict) else [found]
@@ -165,7 +165,7 @@ class Plan:
         texts = []
         for cell in self.cells[:8]:
             noise = self.parts[cell.part].noise
-            if isinstance(noise, NoisyMax):
+            if AGGREGATES[cell.aggregate].promise or isinstance(noise, NoisyMax):
                 text = AGGREGATES[cell.aggregate].promise.format(r=self._shortfall(cell))
                 texts.append(text if len(self.cells) == 1 else f"{cell.name}: {text}")
                 continue
@@ -183,6 +183,9 @@ class Plan:
 
     def _shortfall(self, cell: Cell) -> float:
         # All k noises are below scale * ln(k / 0.05) with probability 0.95, and one-sided.
+        noise = self.parts[cell.part].noise
+        if not isinstance(noise, NoisyMax):
+            return AGGREGATES[cell.aggregate].ranks(Measured(cell, noise))
         candidates = cell.constants.get("points", max(self.groups, 1))
         return self.parts[cell.part].scale * math.log(candidates / 0.05)
 

@@ -309,7 +309,8 @@ class Output:
         clip = f", bounds=({self.bounds.lower:g}, {self.bounds.upper:g})" if self.bounds else ""
         if self.level is not None:
             inner += f", {float(self.level):.6g}"
-        return f"{self.aggregate}({inner}{clip})"
+        verb = "quantile" if self.aggregate == "tree" else self.aggregate
+        return f"{verb}({inner}{clip})"
 
 
 @dataclass(frozen=True, slots=True)

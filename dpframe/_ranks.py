@@ -20,14 +20,15 @@ LEAF_CEILING = 2**24  # points times groups times quantiles: what fits in memory
 _FINEST_LEVEL = 2**30  # scores over ROW_CEILING rows stay below 2**62
 
 
-def leaf_grid(bounds: Bounds, integral: bool, resolution: float | None) -> Grid:
+def leaf_grid(expr: Expr, bounds: Bounds, resolution: float | None) -> Grid:
     """The points a quantile may be: whole numbers where they are few enough, else steps of a power of two."""
     if resolution is not None:
         return Grid(bounds, min(max(1 - math.frexp(resolution)[1], -960), 960))
     if bounds.lower == bounds.upper:
         return Grid(bounds, 0)
     grid = Grid.for_width(bounds, LEAF_BITS)
-    return Grid(bounds, min(grid.exponent, 0)) if integral else grid
+    whole = expr.integral or expr.kind == "bool"
+    return Grid(bounds, min(grid.exponent, 0)) if whole else grid
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +53,7 @@ class Ranks(Statistic):
     def of(
         expr: Expr, bounds: Bounds, resolution: float | None, levels: Iterable[Fraction], groups: int
     ) -> Ranks:
-        found = Ranks(expr, leaf_grid(bounds, expr.integral or expr.kind == "bool", resolution), tuple(sorted(set(levels))))
+        found = Ranks(expr, leaf_grid(expr, bounds, resolution), tuple(sorted(set(levels))))
         cells = found.points * groups * len(found.levels)
         if cells > LEAF_CEILING:
             raise BadValue(
@@ -88,9 +89,7 @@ class Ranks(Statistic):
         for one, share in zip(scores, self.parts, strict=True):
             rest = self.over - share
             # B - q n and A - (1 - q) n, times the denominator: whole numbers below 2**62.
-            np.maximum(
-                rest * below - share * (up_to[-1:] - below), share * above - rest * up_to, out=one
-            )
+            np.maximum(rest * below - share * (up_to[-1:] - below), share * above - rest * up_to, out=one)
             np.maximum(one, 0, out=one)
             np.negative(one, out=one)
         return scores

@@ -71,8 +71,8 @@ for _name in (
     ADVICE[_name] = f".{_name}() is refused: {_ROWS}"
 for _name in ("prod", "sem", "skew", "kurt", "any", "all", "agg", "aggregate"):
     ADVICE[_name] = (
-        f"{_name} has no price rule. Those that have one: count, sum, mean, var, std, median, quantile, histogram, value_counts, argmax, "
-        "and groupby(...).agg(...)."
+        f"{_name} has no price rule. Those that have one: count, sum, mean, var, std, median, quantile, min, max, "
+        "histogram, value_counts, argmax, and groupby(...).agg(...)."
     )
 
 

@@ -156,7 +156,7 @@ def levels(
     elif index is not None:
         places = pd.MultiIndex.from_product([index, places])
     answer: pd.Series[Any] = pd.Series(data, index=places, name=name)
-    answer.attrs[ATTR] = _receipt(release, "series", [data], [], places)
+    answer.attrs[ATTR] = _receipt(release, "levels", [data], [], places)
     return answer
 
 
@@ -257,6 +257,9 @@ class Answer:
         index = self._answer.index
         if self._receipt["shape"] == "across":
             low, high = (np.array([p[side][0] for p in pairs]) for side in (0, 1))
+            return pd.DataFrame({"lower": low, "upper": high}, index=index)
+        if self._receipt["shape"] == "levels":
+            low, high = (np.stack([p[side] for p in pairs], axis=1).ravel() for side in (0, 1))
             return pd.DataFrame({"lower": low, "upper": high}, index=index)
         if self._receipt["shape"] == "series":
             order = self._receipt["order"]

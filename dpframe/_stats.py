@@ -3,7 +3,8 @@
 A statistic maps a frame to a vector of integers per group. All of them are linear in four *primitive* sums
 over the rows of a group (how many rows, how many non-null values, the sum of ``a`` and of ``a * a``, where
 ``a`` is a clipped value on its grid, counted from the lower bound), so an engine implements the primitives
-and nothing else; order statistics need a fifth, the values on each point of a grid (_ranks.py). Proofs of the sensitivities: docs/guarantees/statistics.md.
+and nothing else. Order statistics need a fifth, how many values lie on each point of a grid (_ranks.py, _tree.py).
+Proofs of the sensitivities: docs/guarantees/statistics.md and quantiles.md.
 """
 
 from __future__ import annotations

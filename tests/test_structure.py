@@ -42,6 +42,7 @@ accounting
 _parse engines._columns _sketch calibrate _terms
 _stats engines._block
 _ranks
+_tree
 engines._parts engines._conditions engines._buckets
 engines._evaluate
 _aggregates engines.pandas

@@ -65,7 +65,9 @@ class PandasEngine:
             if isinstance(p, Leaves):
                 shape = (p.points, groups)
             totals[p] = np.zeros(shape, dtype=np.int64)
-        step = self._block_rows(max([groups, *(p.points * groups for p in primitives if isinstance(p, Leaves))]))
+        step = self._block_rows(
+            max([groups, *(p.points * groups for p in primitives if isinstance(p, Leaves))])
+        )
         if query.where is None and all(isinstance(p, Rows) for p in primitives):
             step = _LARGEST_BLOCK  # one pass over small integers, with nothing to keep in the cache
         scratch = np.empty(min(step, len(self._frame)))

@@ -45,8 +45,9 @@ class NoisyMax:
         if np.count_nonzero(best) > scores.shape[0] * scores.shape[2]:
             # The order is independent of the scores, so given it the shift argument applies.
             order = _sampling.permutation(scores.size).reshape(scores.shape)
-            return np.where(best, order, -1).argmax(axis=1)
-        return best.argmax(axis=1)
+            best = np.where(best, order, -1)
+        choice: NDArray[Any] = best.argmax(axis=1)
+        return choice
 
     def to_json(self) -> dict[str, str]:
         return {"mechanism": self.name, "rate": str(self.rate)}
