@@ -27,9 +27,12 @@ BRANCHES = 16  # of 2 to 64 the least error of a distribution function at 2**6 t
 
 @lru_cache(maxsize=256)
 def level_sizes(points: int) -> tuple[int, ...]:
-    """How many nodes each level has: the points first, then a node for every 16 below, up to the root."""
+    """How many nodes each level has: the points first, then a node for every 16 below, while there are more than 16.
+
+    There is no root: what the number of all values would tell beside the nodes below it is worth less than its noise.
+    """
     sizes = [points]
-    while sizes[-1] > 1:
+    while sizes[-1] > BRANCHES:
         sizes.append(-(-sizes[-1] // BRANCHES))
     return tuple(sizes)
 
@@ -42,9 +45,8 @@ def _starts(size: int) -> NDArray[np.intp]:
 class Tree(Statistic):
     """Counts of non-null values below every node of a tree over the points of a grid.
 
-    A row adds 1 to one node of each of h levels, so add-remove moves the vector by h in L1 and sqrt(h) in L2.
-    Replace-one over groups: 2 h and sqrt(2 h). Without groups a value that stays a value leaves the root alone, and one
-    that becomes null moves one node a level.
+    A row adds 1 to one node of each of h levels, so add-remove moves the vector by h in L1 and sqrt(h) in L2, and
+    replace-one by 2 h and sqrt(2 h). A grid of one point has one count, which a row replaced moves by 1 without groups.
     """
 
     expr: Expr
@@ -70,15 +72,14 @@ class Tree(Statistic):
 
     def integers(self, reduced: Reduced) -> Integers:
         levels = [reduced[self.primitives[0]]]
-        while len(levels[-1]) > 1:
+        for _ in level_sizes(self.points)[1:]:
             levels.append(np.add.reduceat(levels[-1], _starts(len(levels[-1])), axis=0))
         return np.concatenate(levels)
 
     def sensitivity(self, unit: Unit, grouped: bool) -> Sensitivity:
         h = len(level_sizes(self.points))
-        if unit.replaces:
-            h = 2 * h if grouped else max(2 * (h - 1), h)
-        return Sensitivity(h, h)
+        moved = 2 if unit.replaces and (grouped or self.points > 1) else 1
+        return Sensitivity(moved * h, moved * h)
 
     def functionals(self) -> dict[str, tuple[float, ...]]:
         return {}
@@ -93,7 +94,8 @@ class Tree(Statistic):
     @property
     def description(self) -> str:
         h = len(level_sizes(self.points))
-        return f"values of {self.expr} at {self.points} points, {self.grid.step:g} apart, on {h} levels"
+        levels = f"{h} levels" if h > 1 else "one level"
+        return f"values of {self.expr} at {self.points} points, {self.grid.step:g} apart, on {levels}"
 
 
 # Post-processing ------------------------------------------------------------------------------------------------
@@ -136,7 +138,7 @@ def deviations(points: int, q: float) -> Floats:
     """The standard deviation of the noise in (values up to each point) - q (all values), for counts of deviation 1.
 
     What is left of a point within a node is ``share * node + rest``, and least squares leaves the rest uncorrelated with the
-    node. Both are carried from the points to the root.
+    node. Both are carried from the points to all values.
     """
     sizes, variances = level_sizes(points), _variances(points)
     place = np.arange(points)
@@ -149,8 +151,11 @@ def deviations(points: int, q: float) -> Floats:
         place = place // BRANCHES
         rest = rest + np.maximum(second - first**2 / below[place], 0)
         share = first / below[place]
-    root = variances[-1][0][0]
-    return np.asarray(np.sqrt((share - q) ** 2 * root + rest))
+    top = variances[-1][0]
+    before = np.concatenate([[0.0], np.cumsum(top)[:-1]])[place]
+    first, second, everything = before + share * top[place], before + share**2 * top[place], top.sum()
+    rest = rest + np.maximum(second - first**2 / everything, 0)
+    return np.asarray(np.sqrt((first / everything - q) ** 2 * everything + rest))
 
 
 def read_off(cumulative: Floats, q: float) -> NDArray[np.intp]:
