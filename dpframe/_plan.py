@@ -296,9 +296,12 @@ def make_plan(
             NoisyMax.for_price(s.l1, e) if picks else Laplace.for_price(s.l1, e)
             for s, picks in zip(sensitivities, chosen, strict=True)
         ]
-        orders = query.outputs[0].level is not None or not all(chosen)
-        why = "the points of a grid, one price" if orders else f"{query.groups} candidates, one price"
-        why += ": only the choice leaves, never a count"
+        candidates = (
+            "points of a grid" if query.outputs[0].level is not None else f"{query.groups} candidates"
+        )
+        why = f"{candidates}, one price: only the choice leaves, never a count"
+        if not all(chosen):
+            why = "a choice by noisy max, and pure epsilon for the rest"
     else:
         noises, why = _noises(sensitivities, price)
     gaussians = [
