@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dpframe._aggregates import AGGREGATES, Cell
+from dpframe._aggregates import AGGREGATES
 from dpframe._counts import PersonCount, Questions, RowCount, ValueCount
 from dpframe._errors import BadValue
 from dpframe._expr import Expr
+from dpframe._measured import Cell
 from dpframe._moments import Centred, Simplex, Total
 from dpframe._pairs import Pair
 from dpframe._query import BinBy, Output, Query
+from dpframe._ranks import Ranks
 from dpframe._scores import Revenue, Scores
 from dpframe._stats import MAGNITUDE_BITS, SQUARE_BITS, VALUE_BITS, Grid, Statistic, on_grid
+from dpframe._tree import Tree
 from dpframe._unit import Unit
 from dpframe._validate import Bounds
 
@@ -27,6 +30,7 @@ def arrange(query: Query, unit: Unit, public_rows: int | None) -> list[tuple[Sta
     if AGGREGATES[query.outputs[0].aggregate].selects:
         return [(_scores(query), list(range(len(query.outputs))))]
     columns: dict[tuple[Expr, Bounds | None], list[int]] = {}
+    orders: dict[tuple[str, Expr, Bounds, float | None], list[int]] = {}
     rows: list[int] = []
     questions: list[int] = []
     people: list[int] = []
@@ -34,7 +38,7 @@ def arrange(query: Query, unit: Unit, public_rows: int | None) -> list[tuple[Sta
     bounded = {
         o.expr: (o.expr, o.bounds)
         for o in query.outputs
-        if o.bounds is not None and o.expr is not None and o.other is None
+        if o.bounds is not None and o.expr is not None and o.other is None and o.level is None
     }
     for i, out in enumerate(query.outputs):
         if out.aggregate == "true":
@@ -43,6 +47,8 @@ def arrange(query: Query, unit: Unit, public_rows: int | None) -> list[tuple[Sta
             people.append(i)
         elif out.other is not None:
             pairs.append(i)
+        elif out.level is not None and out.expr is not None and out.bounds is not None:
+            orders.setdefault((out.aggregate, out.expr, out.bounds, out.resolution), []).append(i)
         elif out.expr is None or (
             out.aggregate == "count" and not out.expr.nullable and out.expr not in bounded
         ):
@@ -68,6 +74,13 @@ def arrange(query: Query, unit: Unit, public_rows: int | None) -> list[tuple[Sta
     if questions:
         exprs = tuple(e for e in (query.outputs[i].expr for i in questions) if e is not None)
         arranged.append((Questions(exprs), questions))
+    for (how, expr, pair, resolution), members in orders.items():
+        levels = [q for q in (query.outputs[i].level for i in members) if q is not None]
+        groups = query.groups if query.by else 1
+        if how == "tree":
+            arranged.append((Tree.of(expr, pair, resolution, groups), members))
+        else:
+            arranged.append((Ranks.of(expr, pair, resolution, levels, groups), members))
     return arranged + [(_pair_statistic(query.outputs[i]), [i]) for i in pairs]
 
 
@@ -135,6 +148,10 @@ def cell_of(out: Output, part: int, statistic: Statistic, place: int) -> Cell:
     constants = statistic.constants()
     if out.aggregate == "true":
         functionals = {f"true{place}": functionals[f"true{place}"]}
+    elif isinstance(statistic, Ranks) and out.level is not None:
+        constants = {**constants, "place": float(statistic.levels.index(out.level))}
+    elif isinstance(statistic, Tree) and out.level is not None:
+        constants = {**constants, "level": float(out.level)}
     elif not selects and getattr(statistic, "expr", out.expr) != out.expr:
         # Rows read off another column's vector: its own count would leave out that column's nulls.
         functionals = {"size": functionals.get("size", functionals["n"])}

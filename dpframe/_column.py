@@ -269,6 +269,22 @@ class PrivateColumn(Unprinted):
         """See `PrivateFrame.std`."""
         return self._frame.std(self, bounds, **price)
 
+    def quantile(self, q: Any = 0.5, bounds: Any = None, **price: Any) -> Any:
+        """See `PrivateFrame.quantile`."""
+        return self._frame.quantile(self, q, bounds, **price)
+
+    def median(self, bounds: Any = None, **price: Any) -> Any:
+        """See `PrivateFrame.median`."""
+        return self._frame.median(self, bounds, **price)
+
+    def min(self, bounds: Any = None, **price: Any) -> Any:
+        """See `PrivateFrame.min`: the 1 % quantile."""
+        return self._frame.min(self, bounds, **price)
+
+    def max(self, bounds: Any = None, **price: Any) -> Any:
+        """See `PrivateFrame.max`: the 99 % quantile."""
+        return self._frame.max(self, bounds, **price)
+
     def histogram(self, bins: Any = 10, **price: Any) -> Any:
         """See `PrivateFrame.histogram`."""
         return self._frame.histogram(self, bins, **price)

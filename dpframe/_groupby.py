@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any, Unpack, cast
 import pandas as pd
 
 from dpframe import _release, _specs, _validate
-from dpframe._aggregates import DESCRIBED, NAMED
+from dpframe._aggregates import DESCRIBED, NAMED, ORDERS
 from dpframe._errors import BadType, BadValue, NotOffered
 from dpframe._layout import Pivot
+from dpframe._order import GroupOrders
 from dpframe._price import Payment, checked, spell_out
 from dpframe._query import By, Output, Query, combined_index
 from dpframe._refusals import ADVICE
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from dpframe._private import PrivateFrame
 
 
-class PrivateGroupBy:
+class PrivateGroupBy(GroupOrders):
     """``p.groupby("state")``: all declared groups come back, empty ones too, in the declared order.
 
     Formal guarantee of each release: epsilon-DP for its price, once for all groups together, since a row is in
@@ -242,7 +243,10 @@ class PrivateGroupBy:
         if name in self._frame._columns:
             return self[name]
         raise NotOffered(
-            ADVICE.get(name, f"groups have no private {name!r}. They have {', '.join(NAMED)} and agg.")
+            ADVICE.get(
+                name,
+                f"groups have no private {name!r}. They have {', '.join((*NAMED, *ORDERS))}, quantile and agg.",
+            )
         )
 
     def __iter__(self) -> Any:

@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpframe._aggregates import AGGREGATES, Measured, Noise, fieller
+from dpframe._aggregates import AGGREGATES
+from dpframe._measured import Measured, Noise, fieller
 from dpframe._plan import Plan, measured
 
 Ends = tuple[NDArray[Any], NDArray[Any]]

@@ -19,7 +19,8 @@ import pandas as pd
 
 from dpframe._budget import Budget
 from dpframe._errors import BadType, BudgetExceeded, DPError, LedgerError, SessionError, caution
-from dpframe._plan import Plan, receipt_text, unpack
+from dpframe._packed import receipt_text, unpack
+from dpframe._plan import Plan
 from dpframe._records import Declared, Label, Names, charge_for, charge_of, keys_of
 from dpframe._sketch import alike
 from dpframe._store import Entry, MemoryStore, Store, open_store

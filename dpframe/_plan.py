@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import json
 import math
 from collections.abc import Sequence
@@ -12,13 +11,12 @@ from functools import cached_property, lru_cache
 from html import escape
 from typing import Any, NamedTuple, cast
 
-import numpy as np
-
 from dpframe import _validate
-from dpframe._aggregates import AGGREGATES, Cell, Measured, Noise, Selection
+from dpframe._aggregates import AGGREGATES, Selection
 from dpframe._arrange import arrange, cell_of
 from dpframe._choices import SELECTORS, Selector, choice, pure, shortfall
 from dpframe._errors import BadValue, BudgetError
+from dpframe._measured import Cell, Measured, Noise
 from dpframe._query import Query, Word
 from dpframe._stats import Sensitivity, Statistic
 from dpframe._unit import Unit
@@ -26,6 +24,7 @@ from dpframe.accounting._base import Charge, Price
 from dpframe.accounting.loss import DiscreteGaussian, Loss, PureDP, loss_from_json
 from dpframe.mechanisms.gaussian import Gaussian
 from dpframe.mechanisms.laplace import Laplace
+from dpframe.mechanisms.noisy_max import NoisyMax
 
 
 class Cost(NamedTuple):
@@ -128,7 +127,8 @@ class Plan:
     @property
     def selects(self) -> bool:
         """Only a choice leaves, and no number."""
-        return AGGREGATES[self.cells[0].aggregate].selects
+        kinds = [AGGREGATES[cell.aggregate] for cell in self.cells]
+        return any(one.selects or one.picks for one in kinds)
 
     @property
     def ranged(self) -> bool:
@@ -137,9 +137,10 @@ class Plan:
         return isinstance(one, Selection) and one.ranged
 
     def worst_error(self, n: float | None = None) -> float | None:
-        """The largest `error` of its outputs at 95 %; of a selection by how much the choice may fall short of the largest."""
-        if self.selects:
-            return self._selection_error()
+        """The largest `error` of its outputs at 95 %; of selections by how much the choice may fall short of the best."""
+        kinds = [AGGREGATES[cell.aggregate] for cell in self.cells]
+        if all(one.selects or one.promise for one in kinds):
+            return max(map(self._shortfall, self.cells))
         found = self.error(n=n)
         errors = list(found.values()) if isinstance(found, dict) else [found]
         return None if None in errors else max(errors)
@@ -173,6 +174,10 @@ class Plan:
     def _error_text(self) -> str:
         texts = []
         for cell in self.cells[:8]:
+            if AGGREGATES[cell.aggregate].promise:
+                text = AGGREGATES[cell.aggregate].promise.format(r=self._shortfall(cell))
+                texts.append(text if len(self.cells) == 1 else f"{cell.name}: {text}")
+                continue
             one = AGGREGATES[cell.aggregate]
             if isinstance(one, Selection):
                 return (
@@ -191,6 +196,15 @@ class Plan:
 
     def _selection_error(self) -> float:
         return shortfall(cast(Selector, self.parts[0].noise), self.groups) * self.parts[0].step
+
+    def _shortfall(self, cell: Cell) -> float:
+        one, noise = AGGREGATES[cell.aggregate], self.parts[cell.part].noise
+        if one.selects:
+            return self._selection_error()
+        if not one.picks:
+            return one.ranks(Measured(cell, cast(Noise, noise)))
+        # All noises are below scale * ln(points / 0.05) with probability 0.95, and one-sided.
+        return self.parts[cell.part].scale * math.log(cell.constants["points"] / 0.05)
 
     def __repr__(self) -> str:
         return "\n".join(f"{name:>12}  {text}" for name, text in self._rows())
@@ -295,6 +309,7 @@ def make_plan(
     candidates = (query.groups if query.by else len(query.outputs)) if selects else query.groups
     share = len(statistics)
     noises: list[Laplace | Gaussian | Selector]
+    picks = [AGGREGATES[query.outputs[serves[0]].aggregate].picks for _, serves in arranged]
     stated_at = Fraction(0)
     if selects:
         # A person with many rows moves every count by so many, and no count against another by more.
@@ -302,6 +317,19 @@ def make_plan(
         sensitivities = [Sensitivity(r, r * r) for r in (s.reach(unit) * rows for s in statistics)]
         chosen = choice(first.aggregate, sensitivities[0].l1, candidates, first.rounds, price)
         noises, why = [chosen.noise], chosen.why
+    elif any(picks):
+        if price.mechanism != "auto":
+            raise BadValue("a selection has its own mechanism (noisy-max): leave mechanism= out.")
+        # The sensitivity of ranks is about differences of scores; several statistics share the price.
+        sensitivities = [s.of_person(unit, query.groups if grouped else None) for s in statistics]
+        e = pure(price) / share
+        noises = [
+            NoisyMax.for_price(s.l1, e) if one else Laplace.for_price(s.l1, e)
+            for s, one in zip(sensitivities, picks, strict=True)
+        ]
+        why = "points of a grid, one price: only the choice leaves, never a count"
+        if not all(picks):
+            why = "a choice by noisy max, and pure epsilon for the rest"
     else:
         sensitivities = [s.of_person(unit, query.groups if grouped else None) for s in statistics]
         noises, why = _noises(sensitivities, price)
@@ -377,35 +405,6 @@ def _gaussian(l2_squared: int, price: Price) -> Gaussian:
         return Gaussian.for_rho(l2_squared, price.rho)
     assert price.mu_squared is not None
     return Gaussian.for_mu(l2_squared, price.mu_squared)
-
-
-# Receipts: a plan with its noisy integers, as text -----------------------------------------------------------
-
-
-def pack(raw: Sequence[Any]) -> list[Any]:
-    """Noisy integers as JSON: base64 of little-endian int64, or digits where they are longer."""
-    packed: list[Any] = []
-    for array in raw:
-        if array.dtype == object:
-            packed.append([[str(x) for x in row] for row in array])
-        else:
-            data = base64.b64encode(np.ascontiguousarray(array, dtype="<i8").tobytes()).decode()
-            packed.append({"rows": array.shape[0], "data": data})
-    return packed
-
-
-def unpack(packed: Sequence[Any]) -> list[Any]:
-    return [
-        np.array([[int(x) for x in row] for row in p], dtype=object)
-        if isinstance(p, list)
-        else np.frombuffer(base64.b64decode(p["data"]), dtype="<i8").reshape(p["rows"], -1)
-        for p in packed
-    ]
-
-
-def receipt_text(plan: Plan, raw: Sequence[Any], **extra: Any) -> str:
-    rest = json.dumps({"raw": pack(raw), **extra}, separators=(",", ":"))
-    return f'{{"version":1,"plan":{plan.text},{rest[1:]}'
 
 
 def measured(plan: Plan, raw: Sequence[Any] | None, cell: Cell) -> Measured:

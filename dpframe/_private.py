@@ -23,6 +23,7 @@ from dpframe._errors import BadType, BadValue, LineageError, NotOffered, Refused
 from dpframe._expr import Expr
 from dpframe._ledger import Accountant
 from dpframe._opening import open_session
+from dpframe._order import Orders
 from dpframe._parse import parse
 from dpframe._query import Word, describe
 from dpframe._refusals import ADVICE, Unprinted, refuse
@@ -31,7 +32,7 @@ from dpframe._session import Session
 from dpframe._shapes import Shapes
 
 
-class PrivateFrame(Shapes, Selections, Unprinted):
+class PrivateFrame(Shapes, Selections, Orders, Unprinted):
     """A frame in a budgeted session: ``df.dp`` after ``df.dp.open(...)``.
 
     Steps that look at one row at a time are free and return another PrivateFrame. Releases cost a price and

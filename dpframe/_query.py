@@ -8,8 +8,9 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from decimal import Decimal
+from fractions import Fraction
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -19,6 +20,7 @@ from dpframe._expr import Expr
 from dpframe._validate import Bounds, flag
 
 GROUP_CEILING = 2**26  # more groups than this would not fit in memory
+EVERY: Final[Any] = type("Every", (), {"__repr__": lambda self: "every column"})()  # a verb that names none
 ROW_CEILING = 2**31  # public; grids are chosen so that sums over this many rows fit 63 bits
 
 
@@ -311,6 +313,8 @@ class Output:
     moves: float | None = None
     other: Expr | None = None  # the second column of a covariance
     other_bounds: Bounds | None = None
+    level: Fraction | None = None  # of a quantile
+    resolution: float | None = None  # of a quantile: how far apart its possible answers may be
 
     @property
     def clipped(self) -> tuple[tuple[Expr, Bounds], ...]:
@@ -334,6 +338,8 @@ class Output:
             record["rounds"] = self.rounds
         if self.moves is not None:
             record["moves"] = repr(self.moves)
+        if self.level is not None:
+            record |= {"level": str(self.level), "resolution": repr(self.resolution)}
         return record
 
     def __str__(self) -> str:
@@ -342,8 +348,11 @@ class Output:
             return f"{self.aggregate}({'; '.join(columns)})"
         inner = str(self.expr) if self.expr is not None else ""
         clip = f", bounds=({self.bounds.lower:g}, {self.bounds.upper:g})" if self.bounds else ""
+        if self.level is not None:
+            inner += f", {float(self.level):.6g}"
+        verb = "quantile" if self.aggregate == "tree" else self.aggregate
         rounds = f"{self.rounds}" if self.rounds != 1 else ""
-        return f"{self.aggregate}({inner}{clip}{rounds})"
+        return f"{verb}({inner}{clip}{rounds})"
 
 
 @dataclass(frozen=True, slots=True)

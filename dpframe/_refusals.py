@@ -18,10 +18,6 @@ ADVICE: dict[str, str] = {
     "empty": "empty would tell whether there are rows. Write p.count().",
     "unique": "unique would list the values people have. Write value_counts('x', keys=[...]) over public values.",
     "nunique": "counting distinct values needs people to be named, which this version does not do.",
-    "median": "medians are not in this version. A histogram(column, bins=...) shows where the middle lies.",
-    "quantile": "quantiles are not in this version. A histogram(column, bins=...) shows where they lie.",
-    "min": "a minimum is one person's value. Write histogram(column, bins=...).",
-    "max": "a maximum is one person's value. Write histogram(column, bins=...).",
     "mode": "write argmax(column, keys=[...]): the most common of public values.",
     "idxmax": "it would point to one person. Write argmax(column, keys=[...]) for the most common value.",
     "apply": "a function could look across people. Write the steps as expressions: p.assign(y='x / 2').",
@@ -76,8 +72,8 @@ for _name in (
     ADVICE[_name] = f".{_name}() is refused: {_ROWS}"
 for _name in ("prod", "sem", "skew", "kurt", "any", "all"):
     ADVICE[_name] = (
-        f"{_name} has no price rule. Those that have one: count, sum, mean, var, std, histogram, value_counts, argmax, "
-        "and groupby(...).agg(...)."
+        f"{_name} has no price rule. Those that have one: count, sum, mean, var, std, median, quantile, min, max, "
+        "histogram, value_counts, argmax, and groupby(...).agg(...)."
     )
 
 # Words that pandas' verbs take. The values that change nothing are let through; others are refused with the reason.

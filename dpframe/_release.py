@@ -20,7 +20,8 @@ from dpframe import _validate
 from dpframe._aggregates import AGGREGATES
 from dpframe._errors import BadValue
 from dpframe._layout import Layout, Pivot, layout_from
-from dpframe._plan import Cost, Plan, measured, pack, receipt_text, unpack
+from dpframe._packed import pack, receipt_text, unpack
+from dpframe._plan import Cost, Plan, measured
 from dpframe._session import Release
 
 ATTR = "dpframe_receipt"
@@ -54,6 +55,8 @@ class Estimate:
         return float(low[0]) + 0.0, float(high[0]) + 0.0  # no negative zero
 
     def __repr__(self) -> str:
+        if self._plan.selects:
+            return f"{float(cast(Any, self)):.12g}"
         low, high = self.interval()
         value, half = float(cast(Any, self)), (high - low) / 2
         if max(abs(value), half) >= 1e15:
@@ -64,6 +67,8 @@ class Estimate:
         return f"{value:.{digits}f} ± {half:.{digits}f}"
 
     def _repr_html_(self) -> str:
+        if self._plan.selects:
+            return f"<b>{self!r}</b> <small>chosen; epsilon {self._plan.epsilon:.4g}</small>"
         low, high = self.interval()
         return f"<b>{self!r}</b> <small>95 % interval {low:.6g} to {high:.6g}; epsilon {self._plan.epsilon:.4g}</small>"
 
@@ -206,6 +211,22 @@ def _plain(data: Any) -> Any:
     return data.astype(np.int64 if all(abs(int(x)) < 2**63 for x in data) else np.float64)
 
 
+def levels(
+    release: Release, index: pd.Index[Any] | None, given: Sequence[float], name: Hashable
+) -> pd.Series[Any]:
+    """Several quantiles of one column: a row a level, within each group if there are groups."""
+    data = np.stack([values(release, i) for i in range(len(given))], axis=1).ravel()
+    places: pd.Index[Any] = pd.Index(given, dtype=np.float64)
+    if isinstance(index, pd.MultiIndex):
+        rows = [*([index.get_level_values(i).unique() for i in range(index.nlevels)]), places]
+        places = pd.MultiIndex.from_product(rows)
+    elif index is not None:
+        places = pd.MultiIndex.from_product([index, places])
+    answer: pd.Series[Any] = pd.Series(data, index=places, name=name)
+    answer.attrs[ATTR] = _receipt(release, "levels", [data], [], places)
+    return answer
+
+
 def _storable(data: Any) -> Any:
     # Python integers appear only at prices so small that noise leaves 63 bits; as doubles they are still noise.
     return data.astype(np.float64) if data.dtype == object else data
@@ -306,6 +327,9 @@ class Answer:
         index = self._answer.index
         if self._receipt["shape"] == "across":
             low, high = (np.array([p[side][0] for p in pairs]) for side in (0, 1))
+            return pd.DataFrame({"lower": low, "upper": high}, index=index)
+        if self._receipt["shape"] == "levels":
+            low, high = (np.stack([p[side] for p in pairs], axis=1).ravel() for side in (0, 1))
             return pd.DataFrame({"lower": low, "upper": high}, index=index)
         if self._receipt["shape"] == "series":
             order = self._receipt["order"]

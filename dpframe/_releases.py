@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Hashable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Final, Unpack, cast
+from typing import TYPE_CHECKING, Any, Unpack, cast
 
 import numpy as np
 import pandas as pd
 
 from dpframe import _release, _validate
+from dpframe._aggregates import CHOSEN, ORDERS
 from dpframe._column import PrivateColumn, predicate_of
 from dpframe._errors import BadType, BadValue, MissingBounds
 from dpframe._expr import Column, Cut, Expr
 from dpframe._price import Payment, checked, spell_out
-from dpframe._query import BinBy, Keys, Output, Query, Word, keys_for, need_keys
+from dpframe._query import EVERY, BinBy, Keys, Output, Query, Word, keys_for, need_keys
 from dpframe._release import IntEstimate
 from dpframe._session import Asked, Release, Session
 from dpframe._validate import Bounds
@@ -22,8 +23,6 @@ from dpframe._validate import Bounds
 if TYPE_CHECKING:
     from dpframe._batch import Batch
     from dpframe._private import PrivateFrame
-
-EVERY: Final[Any] = type("Every", (), {"__repr__": lambda self: "every column"})()
 
 
 class Releases:
@@ -120,6 +119,8 @@ class Releases:
         if aggregate == "size":
             self._expr_of(column)
             return Output(label, "size")
+        if aggregate in CHOSEN:
+            return cast("PrivateFrame", self)._order(column, ORDERS[aggregate], bounds, None, name=label)
         return self._output(aggregate, column, bounds, name=label)
 
     def _numbers(self) -> list[Hashable]:

@@ -7,7 +7,7 @@ from typing import Any, Literal, NamedTuple
 
 import pandas as pd
 
-from dpframe._aggregates import NAMED
+from dpframe._aggregates import CHOSEN, NAMED
 from dpframe._errors import BadType, BadValue
 from dpframe._price import WORDS
 
@@ -35,8 +35,8 @@ def aggregate_name(value: Any) -> str:
         raise BadType(
             "an aggregate is a name such as 'mean', or a list of names; not a function, which could see the data."
         )
-    if value not in NAMED:
-        raise BadValue(f"no private aggregate {value!r}. Those there are: {', '.join(NAMED)}.")
+    if value not in (*NAMED, *CHOSEN):
+        raise BadValue(f"no private aggregate {value!r}. Those there are: {', '.join((*NAMED, *CHOSEN))}.")
     return value
 
 

@@ -1,8 +1,9 @@
 """The integers an engine may compute, each with its sensitivity and the way back to data units.
 
-A statistic maps a frame to a vector of integers per group, linear in *primitive* sums over the rows of a group: rows, people,
+A statistic maps a frame to a vector of integers per group, made of *primitive* sums over the rows of a group: rows, people,
 non-null values, ``a``, ``a * a`` and ``a * b``, where ``a`` and ``b`` are clipped values on their grids, counted from the lower
-bound. Proofs of the sensitivities: docs/guarantees/statistics.md, and people.md for those of a person with many rows.
+bound; and, for order statistics, how many values lie on each point of a grid. Proofs of the sensitivities:
+docs/guarantees/statistics.md, quantiles.md, and people.md for those of a person with many rows.
 """
 
 from __future__ import annotations
@@ -123,8 +124,19 @@ class Products(NamedTuple):
     other_grid: Grid
 
 
-Primitive = Rows | Persons | Trues | Powers | Products
-# (groups,) for rows and conditions, (degree + 1, groups) for powers, (4, groups) for products
+class Leaves(NamedTuple):
+    """Primitive: how many non-null values lie on each point of a grid, from the lower bound to the upper."""
+
+    expr: Expr
+    grid: Grid
+
+    @property
+    def points(self) -> int:
+        return self.grid.high - self.grid.low + 1
+
+
+Primitive = Rows | Persons | Trues | Powers | Products | Leaves
+# (groups,) for rows and conditions, (degree + 1, groups) for powers, (4, groups) for products, (points, groups) for leaves
 Reduced = Mapping[Primitive, Integers]
 
 # The bits of a grid: sums over ROW_CEILING rows of values, or of squares, stay below 2**62.

@@ -13,8 +13,8 @@ from dpframe._column import PrivateColumn
 from dpframe._errors import BadType, MissingBounds, NotOffered
 from dpframe._layout import Correlations, Grid, Layout
 from dpframe._price import Payment, checked, spell_out
-from dpframe._query import Output, Query
-from dpframe._releases import EVERY, Releases
+from dpframe._query import EVERY, Output, Query
+from dpframe._releases import Releases
 
 
 class Summaries(Releases):

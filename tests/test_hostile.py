@@ -13,7 +13,7 @@ import pytest
 
 import dpframe
 from dpframe import BadValue, SessionError
-from dpframe._aggregates import fieller
+from dpframe._measured import fieller
 
 BIG = 2**53
 

@@ -42,17 +42,21 @@ _query _unit accounting.planned
 accounting
 _parse engines._columns _sketch calibrate _terms
 _stats engines._block
+_ranks
+_tree
 engines._parts engines._conditions engines._buckets engines._people
 engines._evaluate
-_counts _moments _pairs _aggregates engines.pandas _scores utilities
+_measured _counts _moments _pairs engines.pandas _scores utilities
+_aggregates
 _arrange _choices
 _plan _budget
-_price _records _column
+_packed _price _records _column
 _ledger _specs
 _session _layout _pivot
 _opening
 _release _batch
-_groupby _selections
+_order _selections
+_groupby
 _releases
 _summaries
 _shapes

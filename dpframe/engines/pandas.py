@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from dpframe._expr import Column, Expr
 from dpframe._query import By, KeyBy, Query
-from dpframe._stats import Grid, Integers, Persons, Powers, Primitive, Products, Rows, Trues
+from dpframe._stats import Grid, Integers, Leaves, Persons, Powers, Primitive, Products, Rows, Trues
 from dpframe._unit import Unit
 from dpframe.engines._buckets import arrow_buckets, bin_buckets, key_buckets
 from dpframe.engines._columns import Vector, prepare
@@ -74,7 +74,9 @@ class PandasEngine:
         totals: dict[Primitive, Integers] = {}
         for p in primitives:
             totals[p] = np.zeros(_shape(p, groups), dtype=np.int64)
-        step = self._block_rows(groups)
+        step = self._block_rows(
+            max([groups, *(p.points * groups for p in primitives if isinstance(p, Leaves))])
+        )
         if query.where is None and all(isinstance(p, Rows) for p in primitives):
             step = _LARGEST_BLOCK  # one pass over small integers, with nothing to keep in the cache
         scratch = np.empty(min(step, len(self._frame)))
@@ -91,7 +93,9 @@ class PandasEngine:
                     _add_products(one, two, block.buckets, total)
                 else:
                     vector = evaluate(p.expr, self.column, block.rows, memo)
-                    if p.grid is None:
+                    if isinstance(p, Leaves):
+                        self._add_leaves(vector, p.grid, block, total, scratch)
+                    elif p.grid is None:
                         self._add_count(vector, block, total)
                     else:
                         self._add_powers(vector, p.grid, block, total, scratch)
@@ -170,8 +174,8 @@ class PandasEngine:
         n = len(self._frame)
         return (slice(start, min(start + _BLOCK, n)) for start in range(0, n, _BLOCK))
 
-    def _block_rows(self, groups: int) -> int:
-        return min(_LARGEST_BLOCK, max(_BLOCK, 4 * groups))
+    def _block_rows(self, cells: int) -> int:
+        return min(_LARGEST_BLOCK, max(_BLOCK, 4 * cells))
 
     def _blocks(self, query: Query, groups: int, step: int, memo: dict[Any, Any]) -> Iterator[_Block]:
         n = len(self._frame)
@@ -194,9 +198,10 @@ class PandasEngine:
             return np.array([np.count_nonzero(true)])
         return _tally(block.buckets[true], groups)
 
-    def _add_powers(
-        self, vector: Vector, grid: Grid, block: _Block, total: Integers, scratch: NDArray[np.float64]
-    ) -> None:
+    def _steps(
+        self, vector: Vector, grid: Grid, block: _Block, groups: int, scratch: NDArray[np.float64]
+    ) -> tuple[NDArray[np.float64], Buckets | None, Integers, float]:
+        """Values that are not null as steps above the lower bound, their buckets, how many in each, and their sum."""
         values, null = vector.values, vector.null
         if block.mask is not None:
             values = values[block.mask]
@@ -213,9 +218,29 @@ class PandasEngine:
             a = a[valid]
             if buckets is not None:
                 buckets = buckets[valid]
-                counts = _tally(buckets, total.shape[1])
+                counts = _tally(buckets, groups)
             else:
                 counts, top = np.array([len(a)]), float(a.sum())
+        return a, buckets, counts, top
+
+    def _add_leaves(
+        self, vector: Vector, grid: Grid, block: _Block, total: Integers, scratch: NDArray[np.float64]
+    ) -> None:
+        points, groups = total.shape
+        a, buckets, _, _ = self._steps(vector, grid, block, groups, scratch)
+        places = a.astype(np.intp)
+        if buckets is None:
+            total[:, 0] += np.bincount(places, minlength=points)
+            return
+        places *= groups + 1  # one more for the rows of no group
+        places += buckets
+        counts = np.bincount(places, minlength=points * (groups + 1))
+        total += counts.reshape(points, groups + 1)[:, 1:]
+
+    def _add_powers(
+        self, vector: Vector, grid: Grid, block: _Block, total: Integers, scratch: NDArray[np.float64]
+    ) -> None:
+        a, buckets, counts, top = self._steps(vector, grid, block, total.shape[1], scratch)
         total[0] += counts
         if buckets is None:
             total[1] += int(top)
@@ -294,6 +319,8 @@ class PandasEngine:
 def _shape(p: Primitive, groups: int) -> tuple[int, ...]:
     if isinstance(p, Powers):
         return p.degree + 1, groups
+    if isinstance(p, Leaves):
+        return p.points, groups
     return (4, groups) if isinstance(p, Products) else (groups,)
 
 

@@ -34,15 +34,22 @@ class NoisyMax:
         return 1 / self.rate
 
     def release(self, scores: NDArray[Any]) -> NDArray[Any]:
-        """The place of the chosen score, in an array of one."""
-        flat = scores.reshape(-1)
-        noise = _sampling.geometric(self.rate, flat.size)
-        noisy = flat + noise if noise.dtype != object else flat.astype(object) + noise
-        best = np.flatnonzero(noisy == noisy.max())
-        if len(best) > 1:
+        """The place of the chosen score, in an array of one. Of three axes the second has the candidates, and there is
+        a choice for each place on the two others.
+
+        The choices are independent. What one person can do to them adds up, and ``shift`` bounds that sum.
+        """
+        if scores.ndim < 3:
+            scores = scores.reshape(1, -1, 1)
+        noise = _sampling.geometric(self.rate, scores.size).reshape(scores.shape)
+        noisy = scores + noise if noise.dtype != object else scores.astype(object) + noise
+        best = noisy == noisy.max(axis=1, keepdims=True)
+        if np.count_nonzero(best) > scores.shape[0] * scores.shape[2]:
             # The order is independent of the scores, so given it the shift argument applies.
-            best = best[np.argsort(_sampling.permutation(flat.size)[best])]
-        return best[:1].reshape(1, 1)
+            order = _sampling.permutation(scores.size).reshape(scores.shape)
+            best = np.where(best, order, -1)
+        choice: NDArray[Any] = best.argmax(axis=1)
+        return choice
 
     def to_json(self) -> dict[str, str]:
         return {"mechanism": self.name, "rate": str(self.rate)}

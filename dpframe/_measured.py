@@ -1,0 +1,116 @@
+"""What every aggregate is: a reading of noisy integers, with its interval and the error to expect."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpframe.mechanisms._quantiles import COARSE
+from dpframe.mechanisms.gaussian import Gaussian
+from dpframe.mechanisms.laplace import Laplace
+
+Floats = NDArray[np.float64]
+Interval = tuple[NDArray[Any], NDArray[Any]]
+Noise = Laplace | Gaussian
+
+_LARGEST = np.finfo(float).max
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One output as the plan knows it: which part of the vector it reads, and how."""
+
+    name: Any
+    aggregate: str
+    part: int
+    lower: float
+    upper: float
+    ddof: int
+    whole: bool  # answers are whole numbers, whatever the data
+    functionals: dict[str, tuple[float, ...]]
+    constants: dict[str, float]
+
+
+class Measured:
+    """Noisy linear sums of one output, with the covariance of their noise (the same for every group)."""
+
+    def __init__(self, cell: Cell, noise: Noise, raw: NDArray[Any] | None = None):
+        self.cell = cell
+        self.noise = noise
+        self.raw = raw
+
+    def weights(self, combination: dict[str, float]) -> Floats:
+        rows = [w * np.asarray(self.cell.functionals[name]) for name, w in combination.items()]
+        weights: Floats = np.sum(rows, axis=0)
+        return weights
+
+    def values(self, combination: dict[str, float]) -> NDArray[Any]:
+        assert self.raw is not None
+        weights = self.weights(combination)
+        constant = sum(w * self.cell.constants.get(name, 0.0) for name, w in combination.items())
+        if constant == 0 and np.count_nonzero(weights) == 1 and weights.max() == 1:
+            row: NDArray[Any] = self.raw[int(np.argmax(weights))]  # exact, perhaps beyond 2**53
+            return row
+        with np.errstate(over="ignore"):
+            sums: Floats = np.clip(weights @ self.raw.astype(float) + constant, -_LARGEST, _LARGEST)
+        return sums
+
+    def covariance(self, a: dict[str, float], b: dict[str, float]) -> float:
+        return float(self.weights(a) @ self.weights(b)) * self.noise.deviation**2
+
+    def half_width(self, combination: dict[str, float], level: float) -> float:
+        weights = self.weights(combination)
+        used = np.abs(weights[weights != 0])
+        if len(used) == 1 or (len(used) and self.noise.deviation < COARSE and np.ptp(used) == 0):
+            return float(used[0] * self.noise.quantile(level, len(used)))  # exact for the integers
+        return self.noise.spread(level) * self.noise.deviation * math.hypot(*weights)
+
+
+def fieller(
+    top: Floats, n: Floats, v_top: float | Floats, cov: float | Floats, v_n: float, reach: float
+) -> tuple[Floats, Floats]:
+    """All r with (top - r n)**2 <= reach**2 (v_top - 2 r cov + r**2 v_n); everything where n may be zero.
+
+    At the true ratio the left side is noise alone, with just the variance on the right (Fieller 1954).
+    """
+    a = n * n - reach**2 * v_n
+    b = top * n - reach**2 * cov
+    c = top * top - reach**2 * v_top
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        root = np.sqrt(np.maximum(b * b - a * c, 0))
+        low, high = (b - root) / a, (b + root) / a
+    certain = (a > 0) & (n > 0) & np.isfinite(low) & np.isfinite(high)
+    return np.where(certain, low, -np.inf), np.where(certain, high, np.inf)
+
+
+class Aggregate(ABC):
+    """An entry: what it needs, and its finish."""
+
+    degree: ClassVar[int] = 0  # the highest moment it is made of
+    bounded: ClassVar[bool] = False  # whether it needs public bounds
+    selects: ClassVar[bool] = False  # whether the whole release is one choice
+    picks: ClassVar[bool] = False  # whether it is chosen among points instead of measured
+    promise: ClassVar[str] = (
+        ""  # where the error is not one of the answer itself: what holds with probability 0.95
+    )
+
+    @abstractmethod
+    def value(self, m: Measured) -> NDArray[Any]:
+        """One answer a group."""
+
+    @abstractmethod
+    def interval(self, m: Measured, level: float) -> Interval:
+        """Where the answer without noise lies with probability ``level``."""
+
+    @abstractmethod
+    def error(self, m: Measured, level: float, n: float | None) -> float | None:
+        """Half the width of the interval to expect; None where it depends on an unknown number of values."""
+
+    def ranks(self, m: Measured) -> float:
+        """Of an entry with a promise and noise: the number in it."""
+        raise AssertionError("only an error in ranks is known in advance")

@@ -1,0 +1,38 @@
+"""Receipts: a plan with its noisy integers, as text."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from dpframe._plan import Plan
+
+
+def pack(raw: Sequence[Any]) -> list[Any]:
+    """Noisy integers as JSON: base64 of little-endian int64, or digits where they are longer."""
+    packed: list[Any] = []
+    for array in raw:
+        if array.dtype == object:
+            packed.append([[str(x) for x in row] for row in array])
+        else:
+            data = base64.b64encode(np.ascontiguousarray(array, dtype="<i8").tobytes()).decode()
+            packed.append({"rows": array.shape[0], "data": data})
+    return packed
+
+
+def unpack(packed: Sequence[Any]) -> list[Any]:
+    return [
+        np.array([[int(x) for x in row] for row in p], dtype=object)
+        if isinstance(p, list)
+        else np.frombuffer(base64.b64decode(p["data"]), dtype="<i8").reshape(p["rows"], -1)
+        for p in packed
+    ]
+
+
+def receipt_text(plan: Plan, raw: Sequence[Any], **extra: Any) -> str:
+    rest = json.dumps({"raw": pack(raw), **extra}, separators=(",", ":"))
+    return f'{{"version":1,"plan":{plan.text},{rest[1:]}'
