@@ -21,6 +21,7 @@ from dpframe.engines._columns import Vector
 Codes = NDArray[np.int64]
 GROUP_BITS = 26  # as many as there may be groups
 _ROOM = 2**22  # cells of a table of people by groups
+_PART = 2**19  # pairs that are added up at once
 _EXACT_ROWS = 2**21  # so many values below 2**32 add up exactly in doubles
 
 
@@ -96,11 +97,11 @@ def _mixed(hashes: NDArray[np.uint64], key: bytes) -> NDArray[np.uint64]:
 class Pairs(NamedTuple):
     """The (person, group) pairs that have rows: the pair of each row, and of each pair its group and its rows."""
 
-    of_row: Codes
-    places: Codes  # of the pairs in the arrays that `of_row` counts into
+    of_row: NDArray[Any]
+    places: NDArray[Any]  # of the pairs in the arrays that `of_row` counts into
     size: int
-    person: Codes
-    group: Codes
+    person: NDArray[Any]
+    group: NDArray[Any]
     rows: NDArray[np.int64]
 
 
@@ -110,10 +111,23 @@ def pairs_of(person: Codes, group: NDArray[Any] | None, people: int, groups: int
     if size > 4 * len(wide) + 2**16:
         uniques, wide = np.unique(wide, return_inverse=True)
         rows = np.bincount(wide, minlength=len(uniques))
-        return Pairs(wide, np.arange(len(uniques)), len(uniques), uniques // groups, uniques % groups, rows)
+        person, group = _narrow(uniques // groups), _narrow(uniques % groups)
+        return Pairs(_narrow(wide), _narrow(np.arange(len(uniques))), len(uniques), person, group, rows)
     rows = np.bincount(wide, minlength=size)
     places = np.flatnonzero(rows)
-    return Pairs(wide, places, size, places // groups, places % groups, rows[places])
+    return Pairs(
+        _narrow(wide),
+        _narrow(places),
+        size,
+        _narrow(places // groups),
+        _narrow(places % groups),
+        rows[places],
+    )
+
+
+def _narrow(codes: NDArray[Any]) -> NDArray[Any]:
+    """In half the memory, so that more of them can be kept."""
+    return codes.astype(np.int32) if len(codes) and int(codes.max()) < 2**31 else codes
 
 
 def within_groups(
@@ -184,14 +198,20 @@ class Bound:
         return np.stack([self._grouped(m) for m in moments])
 
     def _counted(self, true: NDArray[np.bool_]) -> NDArray[np.int64]:
-        return np.bincount(self._pairs.of_row[true], minlength=self._pairs.size)[self._pairs.places]
+        found: NDArray[np.int64] = np.bincount(self._pairs.of_row[true], minlength=self._pairs.size)[
+            self._pairs.places
+        ]
+        return found
 
     def _summed(self, weights: NDArray[np.float64], valid: NDArray[np.bool_] | None) -> NDArray[np.int64]:
         """Exact sums per pair of whole numbers below 2**32."""
         pairs = self._pairs
         of_row = pairs.of_row if valid is None else pairs.of_row[valid]
         if len(of_row) <= _EXACT_ROWS or int(pairs.rows.max(initial=0)) <= _EXACT_ROWS:
-            return np.bincount(of_row, weights=weights, minlength=pairs.size)[pairs.places].astype(np.int64)
+            sums: NDArray[np.int64] = np.bincount(of_row, weights=weights, minlength=pairs.size)[
+                pairs.places
+            ].astype(np.int64)
+            return sums
         high = np.floor(weights / 2**16)
         halves = (high, weights - high * 2**16)
         top, rest = (
@@ -218,8 +238,11 @@ class Bound:
         if self._kept is not None:
             totals, group = totals[self._kept], group[self._kept]
         found = np.zeros(self._groups, dtype=np.int64)
-        for start in range(0, len(totals), _EXACT_ROWS):
-            part, where = totals[start : start + _EXACT_ROWS], group[start : start + _EXACT_ROWS]
+        for start in range(0, len(totals), _PART):
+            part, where = totals[start : start + _PART], group[start : start + _PART]
+            if int(part.max()) < 2**53 // _PART:
+                found += np.bincount(where, weights=part, minlength=self._groups).astype(np.int64)
+                continue
             high = part >> 31  # both halves are below 2**32, so that their sums are exact in doubles
             for half, shift in ((high, 31), (part - (high << 31), 0)):
                 sums = np.bincount(where, weights=half, minlength=self._groups)
