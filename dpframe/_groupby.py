@@ -234,7 +234,10 @@ class PrivateGroupBy(GroupOrders):
             raise NotOffered(
                 "describe has its groups as index: leave as_index=False out, and reset_index() the answer."
             )
-        finish = lambda r: _release.laid_out(r, layout, index, columns, whole=False)  # noqa: E731
+
+        def finish(release: Release) -> pd.DataFrame:
+            return _release.laid_out(release, layout, index, columns, whole=False)
+
         return cast(pd.DataFrame, self._ask(outs, finish, payment))
 
     def __getattr__(self, name: str) -> Any:

@@ -23,9 +23,7 @@ def populations(path: str) -> list[Accountant]:
     for name in store.populations():
         terms = json.loads(next(e.body for e in store.entries(name) if e.kind == "open"))
         e, d, reserve = (Fraction(terms[word]) for word in ("epsilon", "delta", "reserve"))
-        found.append(
-            Accountant(e, d, terms["accountant"], reserve=reserve, ledger=path, population=name)  # type: ignore[arg-type]
-        )
+        found.append(Accountant(e, d, terms["accountant"], reserve=reserve, ledger=path, population=name))
     return found
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -233,5 +233,4 @@ def layout_from(data: dict[str, Any]) -> Layout:
 
 
 def _noise(plan: Plan, part: int) -> Noise:
-    noise: Any = plan.parts[part].noise
-    return noise  # type: ignore[no-any-return]
+    return cast(Noise, plan.parts[part].noise)

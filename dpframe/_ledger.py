@@ -64,11 +64,11 @@ class Accountant:
 
     def __init__(
         self,
-        epsilon: float,
-        delta: float = 0,
+        epsilon: float | Fraction,
+        delta: float | Fraction = 0,
         accountant: str | None = None,
         *,
-        reserve: float | None = None,
+        reserve: float | Fraction | None = None,
         ledger: str | os.PathLike[str] | None = None,
         population: str | None = None,
     ):

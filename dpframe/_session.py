@@ -65,7 +65,7 @@ class AccountTerms:
         if self.shared is not None:
             return self.shared
         e, d, reserve = self.limits
-        return Accountant(e, d, self.rule, reserve=reserve, ledger=self.file, population=self.population)  # type: ignore[arg-type]
+        return Accountant(e, d, self.rule, reserve=reserve, ledger=self.file, population=self.population)
 
     def names(self, accountant: Accountant) -> bool:
         """Whether this is the budget that an accountant keeps."""

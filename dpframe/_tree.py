@@ -6,7 +6,6 @@ its parent leaves. Weighted least squares puts these together (Hay et al. 2010; 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -178,13 +177,13 @@ def enclose(cumulative: Floats, q: float, reach: float) -> tuple[NDArray[np.intp
     return np.minimum(low, chosen), np.maximum(high, chosen)
 
 
-_last: list[Sequence[Any]] = [(None, None)]
+_last: list[tuple[Any, Floats | None]] = [(None, None)]
 
 
 def estimated(raw: NDArray[Any], points: int) -> Floats:
     """The same, once for all quantiles that are read off one release."""
     known, found = _last[0]
-    if known is not raw:
+    if known is not raw or found is None:
         found = distribution(raw, points)
         _last[0] = (raw, found)
-    return found  # type: ignore[no-any-return]
+    return found

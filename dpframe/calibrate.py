@@ -398,13 +398,8 @@ def _normal_reach(answers: int, beta: float) -> float:
 
 def _share(epsilon: Fraction, delta: Fraction, queries: int) -> float:
     """The epsilon of each query that advanced composition allows, rounded down."""
-    budget, root = float(epsilon) / _UP, math.sqrt(2 * queries * -math.log(float(delta)))
-
-    def fits(parts: float) -> bool:  # one query has epsilon 1/parts
-        e0 = min(1 / parts, 700.0)
-        return e0 * root + queries * e0 * math.expm1(e0) <= budget
-
-    return 1 / (_least(fits) * _UP)
+    rule = make_filter("advanced", Limits(epsilon, delta))
+    return float(rule.share(queries, rule.start()).epsilon or 0)
 
 
 def _people(size: float) -> int:

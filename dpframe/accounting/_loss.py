@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property, lru_cache
@@ -103,12 +103,16 @@ class Loss:
             return min(self.epsilon, Fraction(found))
         return Fraction(found) if math.isfinite(found) else None
 
-    def fields(self) -> dict[str, Any]:
-        """Its parameters as JSON: exact numbers are text."""
-        raise NotImplementedError  # pragma: no cover  (every kind has its own)
-
     def to_json(self) -> dict[str, Any]:
-        return {"type": self.kind, **self.fields()}
+        """Its kind and its parameters; exact numbers are text."""
+        own: Any = self  # every kind is a dataclass
+        return {"type": self.kind, **{f.name: _plain(getattr(self, f.name)) for f in fields(own)}}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return [_plain(v) for v in value]
+    return str(value) if isinstance(value, Fraction) else value
 
 
 def _solve(curve: Curve, delta: float) -> float:
@@ -177,9 +181,6 @@ class PureDP(Loss):
     def __post_init__(self) -> None:
         assign(self, epsilon=number(self.epsilon, "epsilon"))
 
-    def fields(self) -> dict[str, Any]:
-        return {"epsilon": str(self.epsilon)}
-
 
 @dataclass(frozen=True)
 class Laplace(Loss):
@@ -220,9 +221,6 @@ class Laplace(Loss):
 
     def residue(self, mu: float) -> float | None:
         return residue.after_laplace(float(self.epsilon) * UP, mu)
-
-    def fields(self) -> dict[str, Any]:
-        return {"epsilon": str(self.epsilon)}
 
 
 def _exp_minus_linear(x: Floats) -> Floats:
@@ -273,9 +271,6 @@ class DiscreteLaplace(Loss):
             return np.maximum(found, -np.expm1(np.minimum(t, 0.0)))
 
         return (Curve(delta, -e, e),)
-
-    def fields(self) -> dict[str, Any]:
-        return {"a": str(self.a), "sensitivity": self.sensitivity}
 
 
 @lru_cache(maxsize=64)
@@ -334,9 +329,6 @@ class Exponential(Loss):
     def residue(self, mu: float) -> float | None:
         return residue.after_exponential(float(self.epsilon) * UP, mu)
 
-    def fields(self) -> dict[str, Any]:
-        return {"epsilon": str(self.epsilon)}
-
 
 @dataclass(frozen=True)
 class ApproxDP(Loss):
@@ -359,6 +351,3 @@ class ApproxDP(Loss):
     @property
     def failure(self) -> Fraction:
         return self.delta
-
-    def fields(self) -> dict[str, Any]:
-        return {"epsilon": str(self.epsilon), "delta": str(self.delta)}

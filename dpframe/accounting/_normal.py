@@ -73,9 +73,6 @@ class Gaussian(_Normal):
     def rho(self) -> Fraction:
         return self.mu_squared / 2
 
-    def fields(self) -> dict[str, Any]:
-        return {"sigma": str(self.sigma), "sensitivity": str(self.sensitivity)}
-
 
 @dataclass(frozen=True, init=False)
 class DiscreteGaussian(_Normal):
@@ -103,9 +100,6 @@ class DiscreteGaussian(_Normal):
     @cached_property
     def rho(self) -> Fraction:
         return sum((d / (2 * v) for v, d in self.parts), Fraction(0))
-
-    def fields(self) -> dict[str, Any]:
-        return {"parts": [[str(v), str(d)] for v, d in self.parts]}
 
 
 @dataclass(frozen=True)
@@ -162,9 +156,6 @@ class PoissonGaussian(_Normal):
             Curve(lambda t: _removed(q, sigma, t), math.log1p(-q), far),
             Curve(lambda t: _added(q, sigma, t), -far, -math.log1p(-q)),
         )
-
-    def fields(self) -> dict[str, Any]:
-        return {"q": str(self.q), "sigma": str(self.sigma)}
 
 
 @lru_cache(maxsize=8192)

@@ -164,7 +164,7 @@ class Game:
     def after(self, state: Any, play: Play) -> Any:
         key = (state, play.declared, play.delta)
         if key not in self._after:
-            charge = Charge(((play.declared, 1),), play.delta)  # type: ignore[arg-type]
+            charge = Charge(((play.declared, 1),), play.delta)
             self._after[key] = self.rule.after(state, charge)
         return self._after[key]
 
@@ -263,7 +263,7 @@ def leaves(rule: Any, strategy: Strategy) -> Iterator[tuple[float, float]]:
     while waiting:
         history, state, p, q = waiting.pop()
         play = strategy(history)
-        charge = None if play is None else Charge(((play.declared, 1),), play.delta)  # type: ignore[arg-type]
+        charge = None if play is None else Charge(((play.declared, 1),), play.delta)
         then = None if charge is None else rule.after(state, charge)
         if play is None or then is None:  # refusals are public: the strategy might go on, ours give up
             yield p, q

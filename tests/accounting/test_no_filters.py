@@ -71,7 +71,7 @@ def lucky(history: History) -> Play | None:
 def test_composing_what_was_realised_is_no_filter() -> None:
     rule = Composed()
     for path in ((response(F(1, 2)), response(SECOND)), (response(F(1, 2)), leak(F(1, 10**6)))):
-        fixed = delta_of(leaves(rule, lambda h, path=path: path[len(h)] if len(h) < 2 else None))  # type: ignore[misc]
+        fixed = delta_of(leaves(rule, lambda h, path=path: path[len(h)] if len(h) < 2 else None))
         assert fixed == pytest.approx(DELTA, rel=2e-4)  # either list, fixed in advance, does keep the budget
     assert delta_of(leaves(rule, lucky)) == pytest.approx(1.3775e-6, rel=1e-4)
 
@@ -84,7 +84,7 @@ def test_our_filters_are_not_broken_by_luck(name: str, reserve: Fraction) -> Non
 
     def modest(history: History) -> Play | None:
         play = lucky(history)
-        return leak(reserve) if play is not None and play.declared.failure and reserve else play  # type: ignore[attr-defined]
+        return leak(reserve) if play is not None and play.declared.failure and reserve else play
 
     assert delta_of(leaves(rule, modest)) <= DELTA * ROUNDING
 
@@ -137,7 +137,7 @@ class BestOrder:
             loss
             if isinstance(loss, Pair)
             else Pair(float(loss.epsilon), float(response(loss.epsilon).outcomes[0][0]))
-        )  # type: ignore[arg-type]
+        )
         total = tuple(r + pair.divergence(a) for r, a in zip(state, self.orders, strict=True))
         converted = (
             r + math.log1p(-1 / a) - (math.log(DELTA) + math.log(a)) / (a - 1)
@@ -174,8 +174,8 @@ def by_order(rule: Any, after_up: float, after_down: float) -> Strategy:
 def test_the_best_order_anew_at_every_step_is_no_filter() -> None:
     rule = BestOrder((16.0, 200.0))
     found = by_order(rule, 0.99501, 1.07454)
-    assert found((0.01,)).outcomes[0][0] == pytest.approx(3.908e-4, rel=1e-3)  # type: ignore[union-attr]
-    assert found((-0.01,)).outcomes[0][0] == pytest.approx(1.3508e-5, rel=1e-3)  # type: ignore[union-attr]
+    assert found((0.01,)).outcomes[0][0] == pytest.approx(3.908e-4, rel=1e-3)
+    assert found((-0.01,)).outcomes[0][0] == pytest.approx(1.3508e-5, rel=1e-3)
     assert delta_of(leaves(rule, found)) == pytest.approx(1.402e-6, rel=1e-3)
     for up in (0.99501, 1.07454):  # the same pair on both paths, fixed in advance
         assert delta_of(leaves(rule, by_order(rule, up, up))) <= DELTA
