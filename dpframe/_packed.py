@@ -13,10 +13,12 @@ from dpframe._plan import Plan
 
 
 def pack(raw: Sequence[Any]) -> list[Any]:
-    """Noisy integers as JSON: base64 of little-endian int64, or digits where they are longer."""
+    """Noisy integers as JSON: base64 of little-endian int64, or digits where they are longer; text as it is."""
     packed: list[Any] = []
     for array in raw:
-        if array.dtype == object:
+        if array.dtype.kind == "U":
+            packed.append({"text": array.tolist()})
+        elif array.dtype == object:
             packed.append([[str(x) for x in row] for row in array])
         else:
             data = base64.b64encode(np.ascontiguousarray(array, dtype="<i8").tobytes()).decode()
@@ -25,12 +27,15 @@ def pack(raw: Sequence[Any]) -> list[Any]:
 
 
 def unpack(packed: Sequence[Any]) -> list[Any]:
-    return [
-        np.array([[int(x) for x in row] for row in p], dtype=object)
-        if isinstance(p, list)
-        else np.frombuffer(base64.b64decode(p["data"]), dtype="<i8").reshape(p["rows"], -1)
-        for p in packed
-    ]
+    return [_unpacked(p) for p in packed]
+
+
+def _unpacked(p: Any) -> Any:
+    if isinstance(p, list):
+        return np.array([[int(x) for x in row] for row in p], dtype=object)
+    if "text" in p:
+        return np.array(p["text"], dtype=str)
+    return np.frombuffer(base64.b64decode(p["data"]), dtype="<i8").reshape(p["rows"], -1)
 
 
 def receipt_text(plan: Plan, raw: Sequence[Any], **extra: Any) -> str:

@@ -7,24 +7,18 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import cached_property, lru_cache
+from functools import cached_property
 from html import escape
 from typing import Any, NamedTuple, cast
 
 from dpframe import _validate
 from dpframe._aggregates import AGGREGATES, Selection
-from dpframe._arrange import arrange, cell_of
-from dpframe._choices import SELECTORS, Selector, choice, pure, shortfall
-from dpframe._errors import BadValue, BudgetError
+from dpframe._choices import SELECTORS, Selector, shortfall
 from dpframe._measured import Cell, Measured, Noise
-from dpframe._query import Query, Word
-from dpframe._stats import Sensitivity, Statistic
-from dpframe._unit import Unit
-from dpframe.accounting._base import Charge, Price
-from dpframe.accounting.loss import DiscreteGaussian, Loss, PureDP, loss_from_json
+from dpframe.accounting._base import Charge
+from dpframe.accounting.loss import Loss, loss_from_json
 from dpframe.mechanisms.gaussian import Gaussian
 from dpframe.mechanisms.laplace import Laplace
-from dpframe.mechanisms.noisy_max import NoisyMax
 
 
 class Cost(NamedTuple):
@@ -76,6 +70,7 @@ class Plan:
     groups: int
     why: str
     declared: tuple[str, ...] = field(default=(), compare=False)
+    told: str = ""  # of a task: the error to expect, in words
     budget: str = field(default="", compare=False)  # what it would take, as `explain` sees it
 
     @cached_property
@@ -133,12 +128,14 @@ class Plan:
     @property
     def ranged(self) -> bool:
         """Only a choice leaves, and the exponential mechanism may make it."""
-        one = AGGREGATES[self.cells[0].aggregate]
+        one = AGGREGATES[self.cells[0].aggregate] if self.cells else None
         return isinstance(one, Selection) and one.ranged
 
     def worst_error(self, n: float | None = None) -> float | None:
         """The largest `error` of its outputs at 95 %; of selections by how much the choice may fall short of the best."""
         kinds = [AGGREGATES[cell.aggregate] for cell in self.cells]
+        if not kinds:
+            return None
         if all(one.selects or one.promise for one in kinds):
             return max(map(self._shortfall, self.cells))
         found = self.error(n=n)
@@ -172,6 +169,8 @@ class Plan:
         return rows
 
     def _error_text(self) -> str:
+        if self.told:
+            return self.told
         texts = []
         for cell in self.cells[:8]:
             if AGGREGATES[cell.aggregate].promise:
@@ -247,6 +246,7 @@ class Plan:
             "groups": self.groups,
             "why": self.why,
             "declared": list(self.declared),
+            **({"told": self.told} if self.told else {}),
         }
 
     @staticmethod
@@ -266,6 +266,7 @@ class Plan:
             data["groups"],
             data["why"],
             tuple(data["declared"]),
+            data.get("told", ""),
         )
 
 
@@ -281,130 +282,6 @@ def _cell_from(row: list[Any]) -> Cell:
     name, aggregate, part, lower, upper, ddof, whole, functionals, constants = row
     maps = {k: tuple(v) for k, v in functionals.items()}
     return Cell(name, aggregate, part, lower, upper, ddof, whole, maps, constants)
-
-
-# Pricing: which noise a statistic gets ----------------------------------------------------------------------
-
-
-class Planned(NamedTuple):
-    plan: Plan
-    statistics: tuple[Statistic, ...]
-
-
-@lru_cache(maxsize=512)
-def make_plan(
-    query: Query, unit: Unit, price: Price, public_rows: int | None = None, declared: tuple[Word, ...] = ()
-) -> Planned:
-    """The plan of a question at a price: pure, and the only place where a price becomes a scale."""
-    arranged = arrange(query, unit, public_rows)
-    statistics = [s for s, _ in arranged]
-    grouped = bool(query.by)
-    for statistic in statistics:
-        if unit.people and not statistic.for_people:
-            raise BadValue(
-                f"{statistic.description} is not in this version for sessions with unit=: one row a person only."
-            )
-    first = query.outputs[0]
-    selects = AGGREGATES[first.aggregate].selects
-    candidates = (query.groups if query.by else len(query.outputs)) if selects else query.groups
-    share = len(statistics)
-    noises: list[Laplace | Gaussian | Selector]
-    picks = [AGGREGATES[query.outputs[serves[0]].aggregate].picks for _, serves in arranged]
-    stated_at = Fraction(0)
-    if selects:
-        # A person with many rows moves every count by so many, and no count against another by more.
-        rows = unit.reach(query.groups if grouped else None)[0]
-        sensitivities = [Sensitivity(r, r * r) for r in (s.reach(unit) * rows for s in statistics)]
-        chosen = choice(first.aggregate, sensitivities[0].l1, candidates, first.rounds, price)
-        noises, why = [chosen.noise], chosen.why
-    elif any(picks):
-        if price.mechanism != "auto":
-            raise BadValue("a selection has its own mechanism (noisy-max): leave mechanism= out.")
-        # The sensitivity of ranks is about differences of scores; several statistics share the price.
-        sensitivities = [s.of_person(unit, query.groups if grouped else None) for s in statistics]
-        e = pure(price) / share
-        noises = [
-            NoisyMax.for_price(s.l1, e) if one else Laplace.for_price(s.l1, e)
-            for s, one in zip(sensitivities, picks, strict=True)
-        ]
-        why = "points of a grid, one price: only the choice leaves, never a count"
-        if not all(picks):
-            why = "a choice by noisy max, and pure epsilon for the rest"
-    else:
-        sensitivities = [s.of_person(unit, query.groups if grouped else None) for s in statistics]
-        noises, why = _noises(sensitivities, price)
-    gaussians = [
-        (n.variance, Fraction(s.l2_squared))
-        for n, s in zip(noises, sensitivities, strict=True)
-        if isinstance(n, Gaussian)
-    ]
-    # A statistic that nobody can move has no cost, and no loss has a sensitivity of 0.
-    moved = [(v, d) for v, d in gaussians if d]
-    pure_or_gaussian = DiscreteGaussian(parts=moved) if moved else None
-    loss: Loss = chosen.loss if selects else pure_or_gaussian or PureDP(pure(price))
-    if moved:
-        stated_at = price.delta
-    if share > 1:
-        why += f"; the price is shared by {share} statistics"
-    parts = tuple(
-        Part(s.description, noise, sens.l1, sens.l2_squared, s.step)
-        for s, noise, sens in zip(statistics, noises, sensitivities, strict=True)
-    )
-    cells: list[Cell | None] = [None] * len(query.outputs)
-    for part, (statistic, serves) in enumerate(arranged):
-        for place, i in enumerate(serves):
-            cells[i] = cell_of(query.outputs[i], part, statistic, place)
-            if selects:  # one choice among all of them
-                break
-    plan = Plan(
-        str(query),
-        unit.neighbors,
-        loss,
-        stated_at,
-        parts,
-        tuple(c for c in cells if c is not None),
-        candidates,
-        why + unit.told(grouped),
-        tuple(map(str, declared)),
-    )
-    return Planned(plan, tuple(statistics))
-
-
-def _noises(sensitivities: Sequence[Sensitivity], price: Price) -> tuple[list[Any], str]:
-    """Laplace or Gaussian, whichever has the narrower interval of those that the price buys, and why."""
-    if price.mechanism == "exponential":
-        raise BadValue('mechanism="exponential" makes choices: this question measures, so leave it out.')
-    share = len(sensitivities)
-    laplace = [Laplace.for_price(s.l1 * share, pure(price)) for s in sensitivities] if price.epsilon else None
-    gaussian = (
-        [_gaussian(s.l2_squared * share, price) for s in sensitivities] if _buys_gaussian(price) else None
-    )
-    if price.mechanism == "laplace" or gaussian is None:
-        if price.mechanism == "gaussian":
-            raise BudgetError(
-                "mechanism='gaussian' needs a price that buys one: delta= beside epsilon=, or a session with delta > 0 "
-                "whose accountant still has room for it."
-            )
-        if laplace is None:
-            raise BudgetError("this price buys no pure mechanism: give epsilon=.")
-        return laplace, "Laplace, as asked" if price.mechanism == "laplace" else "pure epsilon"
-    if price.mechanism == "gaussian" or laplace is None:
-        return gaussian, "Gaussian, as asked" if price.mechanism == "gaussian" else "Gaussian"
-    ratio = gaussian[0].quantile(0.95) / max(laplace[0].quantile(0.95), 1)
-    if ratio < 1:
-        return gaussian, f"Gaussian intervals are {ratio:.3g} times as wide as Laplace ones at this price"
-    return laplace, f"Laplace: Gaussian intervals would be {ratio:.3g} times as wide at this price"
-
-
-def _buys_gaussian(price: Price) -> bool:
-    return price.rho is not None or price.mu_squared is not None
-
-
-def _gaussian(l2_squared: int, price: Price) -> Gaussian:
-    if price.rho is not None:
-        return Gaussian.for_rho(l2_squared, price.rho)
-    assert price.mu_squared is not None
-    return Gaussian.for_mu(l2_squared, price.mu_squared)
 
 
 def measured(plan: Plan, raw: Sequence[Any] | None, cell: Cell) -> Measured:

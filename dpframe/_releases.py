@@ -18,6 +18,7 @@ from dpframe._price import Payment, checked, spell_out
 from dpframe._query import EVERY, BinBy, Keys, Output, Query, Word, keys_for, need_keys
 from dpframe._release import IntEstimate
 from dpframe._session import Asked, Release, Session
+from dpframe._task import Task
 from dpframe._validate import Bounds
 
 if TYPE_CHECKING:
@@ -42,11 +43,11 @@ class Releases:
         def _resolve(self, value: Any) -> Expr: ...
         def _parsed(self, text: str, caller: Any) -> tuple[Expr, PrivateFrame]: ...
 
-    def _ask(self, query: Query, finish: Callable[[Release], Any], payment: Mapping[str, Any]) -> Any:
+    def _ask(self, query: Query | Task, finish: Callable[[Release], Any], payment: Mapping[str, Any]) -> Any:
         """Every release ends here: a price, then the plan alone, a place in a batch, or the session's door."""
         self._usable()
         words = checked(payment)
-        if not query.outputs:
+        if not query.outputs and not isinstance(query, Task):
             raise BadValue("no columns are selected, so nothing is asked.")
         session = self._session
         session.check_alive()

@@ -22,10 +22,12 @@ from dpframe._budget import Budget
 from dpframe._errors import BadType, BadValue, NoSession, SessionError
 from dpframe._expr import Column
 from dpframe._ledger import Accountant
-from dpframe._plan import Plan, Planned, make_plan
+from dpframe._plan import Plan
 from dpframe._price import WORDS, Payment, price_of
+from dpframe._pricing import Planned, make_plan
 from dpframe._query import Keys, Query, Word
 from dpframe._records import Label, Names, keys_of
+from dpframe._task import Task
 from dpframe._unit import Unit, limits_for
 from dpframe._validate import Bounds
 from dpframe.accounting._base import Limits, Price
@@ -82,7 +84,7 @@ def place_of(file: str | None) -> str | None:
 class Asked:
     """A question with its price, the words it relies on, and the name of its answer."""
 
-    query: Query
+    query: Query | Task
     price: Price
     words: tuple[Word, ...]
     unit: Unit
@@ -123,7 +125,7 @@ class Session:
         self.rows = len(frame)
         self.root = weakref.ref(frame)
         self._engine = PandasEngine(self.snapshot, _sampling.random_bytes(8))
-        self._answers: dict[str, tuple[Query, Release]] = {}
+        self._answers: dict[str, tuple[Query | Task, Release]] = {}
         self._names: Names = {}
         self._within: dict[tuple[Any, ...], Price] = {}
         self._asking = False
@@ -162,7 +164,7 @@ class Session:
             raise BadValue("max_rows= and max_groups= are for sessions with unit=: here a row is a person.")
         return self.unit.limited(*limits_for(*limits))
 
-    def price(self, query: Query, payment: Payment) -> Price:
+    def price(self, query: Query | Task, payment: Payment) -> Price:
         """The price that was asked for, or what the wanted accuracy needs, or the session's share."""
         unit = self.limited(payment)
         rows, people = self._public_rows(query), None if unit.people else self.terms.people
@@ -191,12 +193,12 @@ class Session:
         words = self._declared(query, asked.words)
         return make_plan(query, asked.unit, asked.price, self._public_rows(query), words)
 
-    def _public_rows(self, query: Query) -> int | None:
+    def _public_rows(self, query: Query | Task) -> int | None:
         """The number of rows where it is public: under replace-one, of the whole root only, a row a person."""
         whole = query.where is None and not query.by and not self.unit.people
         return self.rows if self.unit.replaces and whole else None
 
-    def _declared(self, query: Query, names: tuple[Word, ...]) -> tuple[Word, ...]:
+    def _declared(self, query: Query | Task, names: tuple[Word, ...]) -> tuple[Word, ...]:
         """The facts this question takes for public, beyond those that the session was opened with."""
         words = list(names)
         for out in query.outputs:
@@ -237,15 +239,19 @@ class Session:
         released = {}
         for label, (plan, statistics) in made.items():
             # ---------------------------------------------------------------------- the door: from here data is read
-            primitives = {p for s in statistics for p in s.primitives}
-            reduced = self._engine.reduce(new[label].query, primitives, new[label].unit)
-            raw = tuple(
-                part.noise.release(s.integers(reduced))
-                for part, s in zip(plan.parts, statistics, strict=True)
-            )
+            query, unit = new[label].query, new[label].unit
+            if isinstance(query, Task):
+                raw = query.run(self._engine, plan, unit)
+            else:
+                primitives = {p for s in statistics for p in s.primitives}
+                reduced = self._engine.reduce(query, primitives, unit)
+                raw = tuple(
+                    part.noise.release(s.integers(reduced))
+                    for part, s in zip(plan.parts, statistics, strict=True)
+                )
             # ---------------------------------------------------------------------- and closes: only noisy integers leave
             released[label] = Release(plan, raw)
-            self._keep(label, new[label].query, released[label])
+            self._keep(label, query, released[label])
             self.accountant.record(label, plan, raw)
         return released
 
@@ -281,7 +287,7 @@ class Session:
         self._keep(label, one.query, release)
         return release
 
-    def _keep(self, label: Label, query: Query, release: Release) -> None:
+    def _keep(self, label: Label, query: Query | Task, release: Release) -> None:
         self._answers[label.key] = self._answers[label.paid] = query, release
         if label.name is not None:
             self._names[label.version, label.name] = label.question, label.key
@@ -331,7 +337,7 @@ def _check_names(labels: Sequence[Label]) -> None:
 
 
 @lru_cache(maxsize=1024)
-def _question(query: Query) -> str:
+def _question(query: Query | Task) -> str:
     tokens = [by.token for by in query.by]
     return json.dumps([query.to_json(), tokens], default=str, separators=(",", ":"))
 

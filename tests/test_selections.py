@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from dpframe._counts import Questions
-from dpframe._plan import make_plan
+from dpframe._pricing import make_plan
 from dpframe._scores import Revenue, Scores
 from dpframe.mechanisms.exponential import Exponential
 from dpframe.mechanisms.noisy_max import NoisyMax, NoisyTop

@@ -39,7 +39,7 @@ _expr._nodes accounting._base accounting._pld_atoms
 _expr._build accounting._pld_ranges accounting.pure accounting.advanced accounting.zcdp accounting.gdp
 _expr accounting.rdp accounting.pld
 _query _unit accounting.planned
-accounting
+accounting _task
 _parse engines._columns _sketch calibrate _terms
 _stats engines._block
 _ranks
@@ -50,6 +50,7 @@ _measured _counts _moments _pairs engines.pandas _scores utilities
 _aggregates
 _arrange _choices
 _plan _budget
+_pricing
 _packed _price _records _column
 _ledger _specs
 _session _layout _pivot
@@ -176,6 +177,10 @@ def test_noise_is_added_at_the_door_only():
     """Apart from mechanisms themselves, `.release(...)` of a mechanism is called at the door alone."""
     outside = {m: tree for m, tree in TREES.items() if not m.startswith("dpframe.mechanisms")}
     assert [(m, owner) for m, tree in outside.items() for owner, _ in calls(tree, "release")] == DOOR
+
+
+def test_a_task_is_run_at_the_door_only():
+    assert [(m, owner) for m, tree in TREES.items() for owner, _ in calls(tree, "run")] == DOOR
 
 
 RANDOM = ("os.urandom", "np.random", "numpy.random", "secrets", "SystemRandom", "getrandbits", "token_bytes")

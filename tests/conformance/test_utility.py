@@ -17,7 +17,7 @@ import pytest
 from dpframe._aggregates import AGGREGATES
 from dpframe._expr import Column
 from dpframe._measured import Measured
-from dpframe._plan import make_plan
+from dpframe._pricing import make_plan
 from dpframe._query import KeyBy, Output, Query, keys_for
 from dpframe._unit import Unit
 from dpframe._validate import Bounds

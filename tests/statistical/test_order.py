@@ -15,7 +15,7 @@ import pytest
 from dpframe._aggregates import AGGREGATES
 from dpframe._expr import Column
 from dpframe._measured import Measured
-from dpframe._plan import make_plan
+from dpframe._pricing import make_plan
 from dpframe._query import Output, Query
 from dpframe._ranks import Ranks
 from dpframe._stats import Grid

@@ -7,7 +7,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from dpframe._plan import make_plan
+from dpframe._pricing import make_plan
 from dpframe._stats import Statistic
 from dpframe.engines import _people
 from tests.statistical import test_privacy_audit as audit

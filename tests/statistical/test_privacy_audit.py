@@ -24,7 +24,7 @@ from dpframe import _counts, _stats
 from dpframe._aggregates import NAMED
 from dpframe._groupby import PrivateGroupBy
 from dpframe._order import GroupOrders, Orders
-from dpframe._plan import make_plan
+from dpframe._pricing import make_plan
 from dpframe._releases import Releases
 from dpframe._selections import Selections
 from dpframe._shapes import Shapes

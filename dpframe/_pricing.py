@@ -1,0 +1,151 @@
+"""From a question and a price to a plan: which noise each statistic gets."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+from dpframe._aggregates import AGGREGATES
+from dpframe._arrange import arrange, cell_of
+from dpframe._choices import Selector, choice, pure
+from dpframe._errors import BadValue, BudgetError
+from dpframe._measured import Cell
+from dpframe._plan import Part, Plan
+from dpframe._query import Query, Word
+from dpframe._stats import Sensitivity, Statistic
+from dpframe._task import Task
+from dpframe._unit import Unit
+from dpframe.accounting._base import Price
+from dpframe.accounting.loss import DiscreteGaussian, Loss, PureDP
+from dpframe.mechanisms.gaussian import Gaussian
+from dpframe.mechanisms.laplace import Laplace
+from dpframe.mechanisms.noisy_max import NoisyMax
+
+
+class Planned(NamedTuple):
+    plan: Plan
+    statistics: tuple[Statistic, ...]  # of a task none: it runs itself
+
+
+@lru_cache(maxsize=512)
+def make_plan(
+    query: Query | Task,
+    unit: Unit,
+    price: Price,
+    public_rows: int | None = None,
+    declared: tuple[Word, ...] = (),
+) -> Planned:
+    """The plan of a question at a price: pure, and the only place where a price becomes a scale."""
+    if isinstance(query, Task):
+        return Planned(query.plan(unit, price, public_rows, declared), ())
+    arranged = arrange(query, unit, public_rows)
+    statistics = [s for s, _ in arranged]
+    grouped = bool(query.by)
+    for statistic in statistics:
+        if unit.people and not statistic.for_people:
+            raise BadValue(
+                f"{statistic.description} is not in this version for sessions with unit=: one row a person only."
+            )
+    first = query.outputs[0]
+    selects = AGGREGATES[first.aggregate].selects
+    candidates = (query.groups if query.by else len(query.outputs)) if selects else query.groups
+    share = len(statistics)
+    noises: list[Laplace | Gaussian | Selector]
+    picks = [AGGREGATES[query.outputs[serves[0]].aggregate].picks for _, serves in arranged]
+    stated_at = Fraction(0)
+    if selects:
+        # A person with many rows moves every count by so many, and no count against another by more.
+        rows = unit.reach(query.groups if grouped else None)[0]
+        sensitivities = [Sensitivity(r, r * r) for r in (s.reach(unit) * rows for s in statistics)]
+        chosen = choice(first.aggregate, sensitivities[0].l1, candidates, first.rounds, price)
+        noises, why = [chosen.noise], chosen.why
+    elif any(picks):
+        if price.mechanism != "auto":
+            raise BadValue("a selection has its own mechanism (noisy-max): leave mechanism= out.")
+        # The sensitivity of ranks is about differences of scores; several statistics share the price.
+        sensitivities = [s.of_person(unit, query.groups if grouped else None) for s in statistics]
+        e = pure(price) / share
+        noises = [
+            NoisyMax.for_price(s.l1, e) if one else Laplace.for_price(s.l1, e)
+            for s, one in zip(sensitivities, picks, strict=True)
+        ]
+        why = "points of a grid, one price: only the choice leaves, never a count"
+        if not all(picks):
+            why = "a choice by noisy max, and pure epsilon for the rest"
+    else:
+        sensitivities = [s.of_person(unit, query.groups if grouped else None) for s in statistics]
+        noises, why = _noises(sensitivities, price)
+    gaussians = [
+        (n.variance, Fraction(s.l2_squared))
+        for n, s in zip(noises, sensitivities, strict=True)
+        if isinstance(n, Gaussian)
+    ]
+    # A statistic that nobody can move has no cost, and no loss has a sensitivity of 0.
+    moved = [(v, d) for v, d in gaussians if d]
+    pure_or_gaussian = DiscreteGaussian(parts=moved) if moved else None
+    loss: Loss = chosen.loss if selects else pure_or_gaussian or PureDP(pure(price))
+    if moved:
+        stated_at = price.delta
+    if share > 1:
+        why += f"; the price is shared by {share} statistics"
+    parts = tuple(
+        Part(s.description, noise, sens.l1, sens.l2_squared, s.step)
+        for s, noise, sens in zip(statistics, noises, sensitivities, strict=True)
+    )
+    cells: list[Cell | None] = [None] * len(query.outputs)
+    for part, (statistic, serves) in enumerate(arranged):
+        for place, i in enumerate(serves):
+            cells[i] = cell_of(query.outputs[i], part, statistic, place)
+            if selects:  # one choice among all of them
+                break
+    plan = Plan(
+        str(query),
+        unit.neighbors,
+        loss,
+        stated_at,
+        parts,
+        tuple(c for c in cells if c is not None),
+        candidates,
+        why + unit.told(grouped),
+        tuple(map(str, declared)),
+    )
+    return Planned(plan, tuple(statistics))
+
+
+def _noises(sensitivities: Sequence[Sensitivity], price: Price) -> tuple[list[Any], str]:
+    """Laplace or Gaussian, whichever has the narrower interval of those that the price buys, and why."""
+    if price.mechanism == "exponential":
+        raise BadValue('mechanism="exponential" makes choices: this question measures, so leave it out.')
+    share = len(sensitivities)
+    laplace = [Laplace.for_price(s.l1 * share, pure(price)) for s in sensitivities] if price.epsilon else None
+    gaussian = (
+        [_gaussian(s.l2_squared * share, price) for s in sensitivities] if _buys_gaussian(price) else None
+    )
+    if price.mechanism == "laplace" or gaussian is None:
+        if price.mechanism == "gaussian":
+            raise BudgetError(
+                "mechanism='gaussian' needs a price that buys one: delta= beside epsilon=, or a session with delta > 0 "
+                "whose accountant still has room for it."
+            )
+        if laplace is None:
+            raise BudgetError("this price buys no pure mechanism: give epsilon=.")
+        return laplace, "Laplace, as asked" if price.mechanism == "laplace" else "pure epsilon"
+    if price.mechanism == "gaussian" or laplace is None:
+        return gaussian, "Gaussian, as asked" if price.mechanism == "gaussian" else "Gaussian"
+    ratio = gaussian[0].quantile(0.95) / max(laplace[0].quantile(0.95), 1)
+    if ratio < 1:
+        return gaussian, f"Gaussian intervals are {ratio:.3g} times as wide as Laplace ones at this price"
+    return laplace, f"Laplace: Gaussian intervals would be {ratio:.3g} times as wide at this price"
+
+
+def _buys_gaussian(price: Price) -> bool:
+    return price.rho is not None or price.mu_squared is not None
+
+
+def _gaussian(l2_squared: int, price: Price) -> Gaussian:
+    if price.rho is not None:
+        return Gaussian.for_rho(l2_squared, price.rho)
+    assert price.mu_squared is not None
+    return Gaussian.for_mu(l2_squared, price.mu_squared)
