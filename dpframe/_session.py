@@ -128,6 +128,7 @@ class Session:
         self._answers: dict[str, tuple[Query | Task, Release]] = {}
         self._names: Names = {}
         self._within: dict[tuple[Any, ...], Price] = {}
+        self.found: dict[Any, Keys] = {}  # keys that nobody listed, as they were released: nobody's word
         self._asking = False
         self._process = os.getpid()
         self.closed = False
@@ -207,7 +208,7 @@ class Session:
             for expr, pair in out.clipped:
                 if pair != expr.bounds(self.bounds):
                     words.append(Word("bounds", f"{expr}: ({pair.lower:g}, {pair.upper:g})", str(out)))
-        opened = {keys.token for keys in self.keys.values()}
+        opened = {keys.token for keys in (*self.keys.values(), *self.found.values())}
         words += [by.word for by in query.by if by.token not in opened and by.expr.kind != "bool"]
         return tuple(words)
 
