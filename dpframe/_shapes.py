@@ -13,17 +13,18 @@ from dpframe import _pivot, _release, _specs, _validate
 from dpframe._column import PrivateColumn
 from dpframe._errors import BadType, BadValue, NotOffered
 from dpframe._groupby import PrivateGroupBy, check_options
+from dpframe._groupings import Groupings
 from dpframe._layout import Pivot
 from dpframe._price import Payment, checked, spell_out
 from dpframe._query import GROUP_CEILING, KeyBy, Output, Query, combined_index, keys_of, with_options
 from dpframe._session import Release
-from dpframe._summaries import Summaries
+from dpframe._tuples import lists_tuples, with_rest
 
 if TYPE_CHECKING:
     from dpframe._private import PrivateFrame
 
 
-class Shapes(Summaries):
+class Shapes(Groupings):
     """Groups, and the tables that are made of them."""
 
     # Groups ---------------------------------------------------------------------------------------------------
@@ -33,6 +34,7 @@ class Shapes(Summaries):
         column: Any,
         *,
         keys: Any = None,
+        other: Any = None,
         sort: bool = True,
         normalize: bool = False,
         ascending: bool = False,
@@ -44,7 +46,8 @@ class Shapes(Summaries):
 
         ``normalize=True`` divides by the sum of these counts: the same release, as proportions that sum to 1 (a
         noisy count below zero makes a proportion below zero; without a positive sum they are NaN).
-        ``dropna=False`` counts nulls as a value of their own.
+        ``dropna=False`` counts nulls as a value of their own, and ``other="elsewhere"`` all values that are neither listed
+        nor null.
 
         Formal guarantee: epsilon-DP for its price; a row is in one group, so the whole vector has sensitivity 1
         (2 under replace-one). Sorting looks at released numbers only; ``sort=False`` keeps the order of the keys.
@@ -64,7 +67,8 @@ class Shapes(Summaries):
         if bins is not None:
             raise NotOffered("bins= belongs to histogram(column, bins=[...]), which keeps them in order.")
         expr, name = self._named(column)
-        by = KeyBy(expr, with_options(self._keys(expr, name, keys, "value_counts"), expr, None, dropna))
+        listed = KeyBy(expr, with_options(self._keys(expr, name, keys, "value_counts"), expr, None, dropna))
+        (by,) = with_rest((listed,), other)
 
         def finish(release: Release) -> pd.Series[Any]:
             counts = _release.values(release, 0)
@@ -82,6 +86,8 @@ class Shapes(Summaries):
         by: Any,
         *,
         keys: Any = None,
+        other: Any = None,
+        bounds: Any = None,
         as_index: bool = True,
         sort: bool | None = None,
         group_keys: bool = True,
@@ -91,15 +97,35 @@ class Shapes(Summaries):
     ) -> PrivateGroupBy:
         """Groups by one column or several; ``keys`` lists the groups that may appear, all of which come back.
 
-        For several columns ``keys`` is a dict by column (or a list of lists), and the groups are all
-        combinations. Columns with declared keys, cut columns and bools need none. They stand in the order of the
-        list; ``sort=True`` sorts them. ``dropna=False`` makes a group of the nulls, as a null on the list does.
+        For several columns ``keys`` is a dict by column (or a list of lists), and the groups are all combinations; or a
+        list of tuples with a key for each column (or a ``pd.MultiIndex``), and the groups are exactly these. Columns with
+        declared keys, cut columns and bools need none. They stand in the order of the list; ``sort=True`` sorts them.
+        ``dropna=False`` makes a group of the nulls, as a null on the list does.
+
+        ``other="elsewhere"`` adds one last group for rows whose key is not null and not listed (with several columns a
+        dict by column); a person with many rows is bounded after these keys have become one. A ``pd.Grouper(key="t",
+        freq="ME")`` makes periods, as `resample` does, between the declared bounds of the column or ``bounds=``.
+
+        Formal guarantee of each release: a row is in one group, by its own cells and public lists, so groups of every kind
+        have the sensitivities of docs/guarantees/statistics.md.
+
+        >>> df = pd.DataFrame({"state": ["CA", "NY", "TX"], "sex": ["F", "M", "F"]})
+        >>> p = df.dp.open(1000)
+        >>> p.groupby(["state", "sex"], keys=[("NY", "M"), ("CA", "F")]).size(epsilon=80)
+        state  sex
+        NY     M      1
+        CA     F      1
+        dtype: int64
+        >>> p.groupby("state", keys=["CA"], other="elsewhere").size(epsilon=80)
+        state
+        CA           1
+        elsewhere    2
+        dtype: int64
         """
         _validate.flag(as_index, "as_index")
         check_options(group_keys, observed, level)
-        return PrivateGroupBy(
-            cast("PrivateFrame", self), self._levels(by, keys, sort, dropna), as_index=as_index
-        )
+        groups = self._groups(by, keys, sort, dropna, other, bounds)
+        return PrivateGroupBy(cast("PrivateFrame", self), groups, as_index=as_index)
 
     def _levels(
         self, by: Any, keys: Any, sort: bool | None, dropna: bool | None, verb: str = "groupby"
@@ -111,6 +137,10 @@ class Shapes(Summaries):
             raise BadValue(f"{verb} needs at least one column.")
         if callable(by) and not isinstance(by, PrivateColumn):
             raise BadType(f"{verb} takes column names, not a function: a function could see the data.")
+        if lists_tuples(keys, len(names)):
+            raise NotOffered(
+                f"{verb} takes keys= column by column here. Combinations are for groupby, then unstack()."
+            )
         levels = []
         for i, column in enumerate(names):
             expr, name = self._named(column)
