@@ -103,7 +103,7 @@ def _scores(query: Query) -> Statistic:
         grid = Grid.for_magnitude(
             Bounds(0.0, prices[-1]), MAGNITUDE_BITS, all(p.is_integer() for p in prices)
         )
-        return Revenue(tuple(on_grid(p, grid.exponent) for p in prices), grid)
+        return Revenue(query.by[0].expr, tuple(on_grid(p, grid.exponent) for p in prices), grid)
     if first.bounds is not None:
         grid = Grid.for_width(first.bounds, VALUE_BITS)
         if grid.exponent > 0 and all(_whole(e, first.bounds) for e in exprs):
