@@ -20,7 +20,7 @@ from dpframe import _identity
 from dpframe._aggregates import AGGREGATES
 from dpframe._budget import Budget
 from dpframe._errors import BadType, BadValue, NoSession, SessionError
-from dpframe._expr import Column
+from dpframe._expr import Column, Expr
 from dpframe._ledger import Accountant
 from dpframe._plan import Plan
 from dpframe._price import WORDS, Payment, price_of
@@ -114,6 +114,7 @@ class Session:
         )
         self.bounds: dict[int, tuple[float, float]] = {}
         self.keys: dict[int, Keys] = {}
+        self.found: set[tuple[Expr, tuple[float, float]]] = set()  # bounds that were released: nobody's word
         self._lock = threading.RLock()
         self.restate(terms)
         # Shares its buffers with the user's frame; copy-on-write keeps later edits out of it.
@@ -205,7 +206,7 @@ class Session:
             if AGGREGATES[out.aggregate].selects:
                 continue  # the verb has said so once for all candidates
             for expr, pair in out.clipped:
-                if pair != expr.bounds(self.bounds):
+                if pair != expr.bounds(self.bounds) and (expr, tuple(pair)) not in self.found:
                     words.append(Word("bounds", f"{expr}: ({pair.lower:g}, {pair.upper:g})", str(out)))
         opened = {keys.token for keys in self.keys.values()}
         words += [by.word for by in query.by if by.token not in opened and by.expr.kind != "bool"]
