@@ -36,7 +36,7 @@ class Keys:
         if index.dtype.kind in "iufb" and isinstance(index.dtype, np.dtype):
             text = f"{index.dtype}".encode() + index.to_numpy().tobytes()
         else:
-            text = "\x1f".join(f"{type(k).__name__}:{k!r}" for k in index).encode()
+            text = "\x1f".join(f"{type(k).__name__}:{k!r}" for k in index.tolist()).encode()
         self.token = hashlib.blake2b(text + f"|{index.name!r}|{null}".encode(), digest_size=16).hexdigest()
 
     def __len__(self) -> int:
@@ -384,6 +384,6 @@ class Query:
 def need_keys(name: Hashable, verb: str) -> MissingKeys:
     return MissingKeys(
         f"{verb} over {name!r} needs keys=[...], the public list of groups that may appear "
-        "(or declare it once: open(..., keys={...})). Groups found in the data need a charged selection with "
-        "delta, which this version does not have."
+        "(or declare it once: open(..., keys={...})). In a session with delta those that many people share can be found: "
+        f"p.unique({name!r})."
     )

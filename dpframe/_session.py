@@ -114,7 +114,9 @@ class Session:
         )
         self.bounds: dict[int, tuple[float, float]] = {}
         self.keys: dict[int, Keys] = {}
-        self.found: set[tuple[Expr, tuple[float, float]]] = set()  # bounds that were released: nobody's word
+        self.released_bounds: set[tuple[Expr, tuple[float, float]]] = (
+            set()
+        )  # bounds that were released: nobody's word
         self._lock = threading.RLock()
         self.restate(terms)
         # Shares its buffers with the user's frame; copy-on-write keeps later edits out of it.
@@ -129,6 +131,7 @@ class Session:
         self._answers: dict[str, tuple[Query | Task, Release]] = {}
         self._names: Names = {}
         self._within: dict[tuple[Any, ...], Price] = {}
+        self.found: dict[Any, Keys] = {}  # keys that nobody listed, as they were released: nobody's word
         self._asking = False
         self._process = os.getpid()
         self.closed = False
@@ -206,9 +209,9 @@ class Session:
             if AGGREGATES[out.aggregate].selects:
                 continue  # the verb has said so once for all candidates
             for expr, pair in out.clipped:
-                if pair != expr.bounds(self.bounds) and (expr, tuple(pair)) not in self.found:
+                if pair != expr.bounds(self.bounds) and (expr, tuple(pair)) not in self.released_bounds:
                     words.append(Word("bounds", f"{expr}: ({pair.lower:g}, {pair.upper:g})", str(out)))
-        opened = {keys.token for keys in self.keys.values()}
+        opened = {keys.token for keys in (*self.keys.values(), *self.found.values())}
         words += [by.word for by in query.by if by.token not in opened and by.expr.kind != "bool"]
         return tuple(words)
 

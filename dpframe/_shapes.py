@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from typing import TYPE_CHECKING, Any, Unpack, cast
 
 import numpy as np
@@ -11,19 +11,22 @@ import pandas as pd
 
 from dpframe import _pivot, _release, _specs, _validate
 from dpframe._column import PrivateColumn
-from dpframe._errors import BadType, BadValue, NotOffered
+from dpframe._errors import BadType, BadValue, MissingKeys, NotOffered
+from dpframe._expr import Expr
 from dpframe._groupby import PrivateGroupBy, check_options
 from dpframe._layout import Pivot
+from dpframe._plan import Plan
 from dpframe._price import Payment, checked, spell_out
 from dpframe._query import GROUP_CEILING, KeyBy, Output, Query, combined_index, keys_of, with_options
 from dpframe._session import Release
 from dpframe._summaries import Summaries
+from dpframe._unlisted import Unlisted, UnlistedGroupBy
 
 if TYPE_CHECKING:
     from dpframe._private import PrivateFrame
 
 
-class Shapes(Summaries):
+class Shapes(Summaries, Unlisted):
     """Groups, and the tables that are made of them."""
 
     # Groups ---------------------------------------------------------------------------------------------------
@@ -64,7 +67,11 @@ class Shapes(Summaries):
         if bins is not None:
             raise NotOffered("bins= belongs to histogram(column, bins=[...]), which keeps them in order.")
         expr, name = self._named(column)
-        by = KeyBy(expr, with_options(self._keys(expr, name, keys, "value_counts"), expr, None, dropna))
+        listed = self._listed_or_found(expr, name, keys, "value_counts", payment)
+        if isinstance(listed, Plan):
+            return cast("pd.Series[Any]", listed)
+        frame, own = listed
+        by = KeyBy(expr, with_options(own, expr, None, dropna))
 
         def finish(release: Release) -> pd.Series[Any]:
             counts = _release.values(release, 0)
@@ -75,7 +82,7 @@ class Shapes(Summaries):
             return _release.series(release, by.index, "count", order)
 
         query = Query((Output("count", "size"),), self._where, (by,))
-        return cast("pd.Series[Any]", self._ask(query, finish, payment))
+        return cast("pd.Series[Any]", frame._ask(query, finish, payment))
 
     def groupby(
         self,
@@ -94,38 +101,56 @@ class Shapes(Summaries):
         For several columns ``keys`` is a dict by column (or a list of lists), and the groups are all
         combinations. Columns with declared keys, cut columns and bools need none. They stand in the order of the
         list; ``sort=True`` sorts them. ``dropna=False`` makes a group of the nulls, as a null on the list does.
+
+        In a session with delta a column may be left unlisted: its keys are those that enough people share, which half of
+        the first question's price finds and a session then knows (`unique`); the other half of it, and of later ones, asks.
         """
         _validate.flag(as_index, "as_index")
         check_options(group_keys, observed, level)
-        return PrivateGroupBy(
-            cast("PrivateFrame", self), self._levels(by, keys, sort, dropna), as_index=as_index
-        )
+        frame = cast("PrivateFrame", self)
+        levels, unlisted = self._levels(by, keys, sort, dropna, unlisted=self._searches)
+        if unlisted:
+            return UnlistedGroupBy(frame, levels, (sort, dropna), as_index=as_index)
+        return PrivateGroupBy(frame, cast("tuple[KeyBy, ...]", tuple(levels)), as_index=as_index)
 
     def _levels(
-        self, by: Any, keys: Any, sort: bool | None, dropna: bool | None, verb: str = "groupby"
-    ) -> tuple[KeyBy, ...]:
-        """One grouping a column, with the keys that are given, declared or brought along."""
+        self,
+        by: Any,
+        keys: Any,
+        sort: bool | None,
+        dropna: bool | None,
+        verb: str = "groupby",
+        unlisted: bool = False,
+    ) -> tuple[list[KeyBy | tuple[Expr, Hashable]], bool]:
+        """One grouping a column, with the keys that are given, declared or brought along; else, if one may be unlisted, the
+        column. And whether one is."""
         names = by if isinstance(by, list) else [by]
         keys = self._by_column(keys) if isinstance(keys, Mapping) else keys
         if not names:
             raise BadValue(f"{verb} needs at least one column.")
         if callable(by) and not isinstance(by, PrivateColumn):
             raise BadType(f"{verb} takes column names, not a function: a function could see the data.")
-        levels = []
+        levels: list[KeyBy | tuple[Expr, Hashable]] = []
         for i, column in enumerate(names):
             expr, name = self._named(column)
             if name is not None and name in self._session.snapshot.index.names:
                 raise BadValue(
                     f"{name!r} is both a column and an index level, which pandas calls ambiguous. Rename one."
                 )
-            own = self._keys(expr, name, keys_of(keys, i, name, len(names)), verb)
+            try:
+                own = self._keys(expr, name, keys_of(keys, i, name, len(names)), verb)
+            except MissingKeys:
+                if not unlisted:
+                    raise
+                levels.append((expr, name))
+                continue
             levels.append(KeyBy(expr, with_options(own, expr, sort, dropna)))
-        groups = math.prod(len(level.keys) for level in levels)
+        groups = math.prod(len(level.keys) for level in levels if isinstance(level, KeyBy))
         if groups > GROUP_CEILING:
             raise BadValue(
                 f"{groups} combinations of keys are more than {GROUP_CEILING}. Group by fewer columns."
             )
-        return tuple(levels)
+        return levels, any(not isinstance(level, KeyBy) for level in levels)
 
     # Tables ---------------------------------------------------------------------------------------------------
 
@@ -232,7 +257,8 @@ class Shapes(Summaries):
             raise BadValue(f"{verb} needs index=, a column or a list of columns whose keys are the rows.")
         rows = index if isinstance(index, list) else [index]
         above = columns if isinstance(columns, list) else [] if columns is None else [columns]
-        levels = self._levels([*rows, *above], keys, sort, dropna, verb)
+        found, _ = self._levels([*rows, *above], keys, sort, dropna, verb)
+        levels = cast("tuple[KeyBy, ...]", tuple(found))
         return levels[: len(rows)], levels[len(rows) :]
 
     def _pivot(

@@ -15,7 +15,7 @@ from dpframe._errors import BadType, BadValue
 from dpframe._expr import Expr
 from dpframe._plan import Cost, Plan
 from dpframe._price import Payment, checked, spell_out
-from dpframe._query import Output, Query
+from dpframe._query import KeyBy, Output, Query
 from dpframe._session import Release, Session
 from dpframe._stats import LARGEST_POWER, LEAST_POWER, MAGNITUDES, Integers
 from dpframe._unit import LIMIT
@@ -167,9 +167,10 @@ class Suggestions:
             raise BadValue(f"share= of the people must lie between 0 and 1, not {share}.")
         if by is None and keys is not None:
             raise BadValue("keys= are the groups of by=, which is not given.")
-        levels = (
-            () if by is None else cast("PrivateFrame", self)._levels(by, keys, None, None, "suggest_limits")
-        )
+        levels: tuple[KeyBy, ...] = ()
+        if by is not None:
+            listed, _ = cast("PrivateFrame", self)._levels(by, keys, None, None, "suggest_limits")
+            levels = cast("tuple[KeyBy, ...]", tuple(listed))
         outputs = [Output("max_rows", "people by rows")]
         if levels:
             outputs.append(Output("max_groups", "people by groups"))
@@ -214,7 +215,7 @@ class Suggestions:
             counts = release.raw[0][:, 0]
             pair = bounds_of(counts, _noise(release, 0))
             if pair is not None:
-                session.found.add((expr, pair))
+                session.released_bounds.add((expr, pair))
             ends = [_interval(place) for place in range(MAGNITUDES)]
             table = pd.DataFrame(ends, columns=["lower", "upper"]).assign(people=_people(counts))
             return SuggestedBounds(pair or NOT_FOUND, pair is not None, table, release.plan)

@@ -8,7 +8,7 @@ stays within 2**53 and is exact in any order; across blocks they are added as in
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -33,10 +33,11 @@ from dpframe._stats import (
     Spread,
     Trues,
 )
-from dpframe._unit import Unit
+from dpframe._unit import LIMIT, Unit
 from dpframe.engines._buckets import arrow_buckets, bin_buckets, key_buckets
 from dpframe.engines._columns import Vector, prepare
 from dpframe.engines._evaluate import evaluate, predicate
+from dpframe.engines._keys import coded, together
 from dpframe.engines._people import Bound, Pairs, People, pairs_of, people_of, within_groups
 from dpframe.engines._representatives import at_points, by_size, magnitude
 from dpframe.engines._sums import add_magnitudes, add_products, shape_of, steps_of, tally, to_grid
@@ -47,6 +48,7 @@ _LARGEST_BLOCK = 2**21
 
 # The rows that are asked about, their pairs of people and groups, and which of these stay.
 Paired = tuple[NDArray[np.bool_], Pairs, NDArray[np.bool_] | None]
+Texts = list[tuple[str, ...]]
 Buckets = NDArray[Any]  # 0: no group; g + 1: group g
 
 
@@ -184,6 +186,26 @@ class PandasEngine:
         assert buckets is not None
         at += np.where(at < 0, 0, buckets)  # a bid that reaches no price is one all the same
         return at_points(pairs, None, hashes, limit, 1, at[asked], query.groups + 1)[1:, 0]
+
+    @np.errstate(all="ignore")
+    def occurring(self, by: Sequence[Expr], where: Expr | None, unit: Unit) -> tuple[Texts, Integers]:
+        """The combinations of values that occur, as texts, and how many people have each: one in at most so many of them."""
+        memo: dict[Any, Any] = {}
+        n = len(self._frame)
+        whole = slice(0, n)
+        codes, texts, hashes = together([coded(evaluate(e, self.column, whole, memo)) for e in by])
+        asked = codes >= 0
+        if where is not None:
+            for rows in self._slices():
+                asked[rows] &= predicate(where, self.column, rows, memo)
+        if not unit.people:
+            return texts, np.bincount(codes[asked], minlength=len(texts))
+        people = self._whose(unit.people)
+        asked &= people.codes >= 0
+        pairs = pairs_of(people.codes[asked], codes[asked], people.size, len(texts))
+        most = unit.limited(1, None).reach(LIMIT)[1]
+        kept = within_groups(pairs, people.hashes, most, self._key, hashes)
+        return texts, Bound(pairs, kept, 1, len(texts)).people()
 
     def _paired(self, query: Query, unit: Unit, most: int, memo: dict[Any, Any]) -> Paired:
         """The rows that are asked about, their pairs, and which of these stay; kept for the next question without a filter."""
