@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Hashable, Mapping
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -217,11 +218,13 @@ def _again(present: Session, frame: pd.DataFrame, terms: Terms) -> Session:
             "version. A second budget on the same people would undo the first. Ask the frame that was opened, or "
             "declare why this one is right: open(..., because='...')."
         )
+    # How many rows of a person count is a matter of each question; the session has what counts where none says.
+    same_people = replace(terms, unit=present.unit) if _same_people(terms.unit, present.unit) else terms
     if terms != present.terms:
         fixed = ("account", "unit", "version", "because")
-        other = [word for word in fixed if getattr(terms, word) != getattr(present.terms, word)]
+        other = [word for word in fixed if getattr(same_people, word) != getattr(present.terms, word)]
         if other:
-            named = {"account": "the budget, accountant, ledger or population", "unit": "neighbors="}
+            named = {"account": "the budget, accountant, ledger or population", "unit": "neighbors= or unit="}
             budget = present.budget
             raise SessionError(
                 f"this frame has an open session with other terms (epsilon {budget.epsilon:g}, delta {budget.delta:g}, "
@@ -233,6 +236,10 @@ def _again(present: Session, frame: pd.DataFrame, terms: Terms) -> Session:
         present.restate(terms)
         _declare(present, None)
     return present
+
+
+def _same_people(one: Unit, other: Unit) -> bool:
+    return (one.neighbors, one.people) == (other.neighbors, other.people)
 
 
 def _refuse_second_budget(frame: pd.DataFrame, because: object, account: AccountTerms) -> None:

@@ -30,10 +30,11 @@ from dpframe._refusals import ADVICE, Unprinted, refuse
 from dpframe._selections import Selections
 from dpframe._session import Session
 from dpframe._shapes import Shapes
+from dpframe._suggestions import Suggestions
 from dpframe._unlisted import Unlisted
 
 
-class PrivateFrame(Shapes, Selections, Orders, Unlisted, Unprinted):
+class PrivateFrame(Shapes, Selections, Orders, Suggestions, Unlisted, Unprinted):
     """A frame in a budgeted session: ``df.dp`` after ``df.dp.open(...)``.
 
     Steps that look at one row at a time are free and return another PrivateFrame. Releases cost a price and

@@ -20,7 +20,7 @@ from dpframe import _identity
 from dpframe._aggregates import AGGREGATES
 from dpframe._budget import Budget
 from dpframe._errors import BadType, BadValue, NoSession, SessionError
-from dpframe._expr import Column
+from dpframe._expr import Column, Expr
 from dpframe._ledger import Accountant
 from dpframe._plan import Plan
 from dpframe._price import WORDS, Payment, price_of
@@ -118,6 +118,8 @@ class Session:
         self.times: dict[int, Span] = {}
         self.keys: dict[int, Keys] = {}
         self.tuples: dict[tuple[int, ...], Tuples] = {}
+        # Bounds that were released: nobody's word.
+        self.released_bounds: set[tuple[Expr, tuple[float, float]]] = set()
         self._lock = threading.RLock()
         self.restate(terms)
         # Shares its buffers with the user's frame; copy-on-write keeps later edits out of it.
@@ -214,7 +216,7 @@ class Session:
             if AGGREGATES[out.aggregate].selects:
                 continue  # the verb has said so once for all candidates
             for expr, pair in out.clipped:
-                if pair != expr.bounds(self.bounds):
+                if pair != expr.bounds(self.bounds) and (expr, tuple(pair)) not in self.released_bounds:
                     words.append(Word("bounds", f"{expr}: ({pair.lower:g}, {pair.upper:g})", str(out)))
         opened = {keys.token for keys in (*(keys for _, keys in self.terms.keys), *self.found.values())}
         words += [by.word for by in query.by if by.word is not None and by.token not in opened]

@@ -45,7 +45,8 @@ _stats engines._block
 _ranks
 _tree
 engines._parts engines._conditions engines._buckets engines._people engines._keys
-engines._evaluate engines._groups
+engines._evaluate engines._groups engines._representatives
+engines._sums
 _measured _counts _moments _pairs engines.pandas _scores utilities
 _aggregates
 _arrange _choices
@@ -56,7 +57,7 @@ _ledger _specs
 _session _layout _pivot
 _opening
 _release _batch
-_order _selections
+_order _selections _suggestions
 _groupby
 _releases _unlisted
 _summaries

@@ -206,6 +206,22 @@ class Bound:
             moments.append(np.clip(self._scaled(self._summed(a * a, some)), least, width * first))
         return np.stack([self._grouped(m) for m in moments])
 
+    def products(self, a: NDArray[np.float64], b: NDArray[np.float64], width: int, other: int) -> Integers:
+        """How many rows have both values, and the sums of a, b and a * b, 0 <= a <= V and 0 <= b <= W.
+
+        Moved back, as powers are, to what any values have: 0 <= s <= V n, 0 <= t <= W n, and
+        max(0, W s + V t - V W n) <= st <= min(W s, V t).
+        """
+        valid = (a == a) & (b == b)
+        count = self._scaled(self._counted(valid))
+        a, b = a[valid], b[valid]
+        first = np.clip(self._scaled(self._summed(a, valid)), 0, width * count)
+        second = np.clip(self._scaled(self._summed(b, valid)), 0, other * count)
+        least = np.maximum(0, other * first + width * second - width * other * count)
+        most = np.minimum(other * first, width * second)
+        mixed = np.clip(self._scaled(self._summed(a * b, valid)), least, most)
+        return np.stack([self._grouped(m) for m in (count, first, second, mixed)])
+
     def _counted(self, true: NDArray[np.bool_]) -> NDArray[np.int64]:
         found: NDArray[np.int64] = np.bincount(self._pairs.of_row[true], minlength=self._pairs.size)[
             self._pairs.places
