@@ -16,6 +16,7 @@ import numpy as np
 import pandas as pd
 
 from dpframe import _expr, _validate
+from dpframe._adopting import Adopting
 from dpframe._batch import Batch
 from dpframe._budget import Budget
 from dpframe._column import PrivateColumn, as_expr, predicate_of
@@ -32,7 +33,7 @@ from dpframe._session import Session
 from dpframe._shapes import Shapes
 
 
-class PrivateFrame(Shapes, Selections, Orders, Unprinted):
+class PrivateFrame(Shapes, Selections, Orders, Adopting, Unprinted):
     """A frame in a budgeted session: ``df.dp`` after ``df.dp.open(...)``.
 
     Steps that look at one row at a time are free and return another PrivateFrame. Releases cost a price and

@@ -104,6 +104,9 @@ class Release:
 class Session:
     """A frame as it stood when it was opened, its terms, and its ledger."""
 
+    whole = True  # every row of the frame that was opened, once
+    token = ""  # of a derived session: what was done to get there
+
     def __init__(self, frame: pd.DataFrame, terms: Terms, leaves: dict[Hashable, Column]):
         self.terms = terms
         self.leaves = leaves
@@ -131,6 +134,7 @@ class Session:
         self._asking = False
         self._process = os.getpid()
         self.closed = False
+        self.derived: weakref.WeakSet[Session] = weakref.WeakSet()
 
     def restate(self, terms: Terms) -> None:
         """Other words about the same data and the same budget."""
@@ -146,6 +150,16 @@ class Session:
 
     def __reduce__(self) -> NoReturn:
         raise BadType("a session cannot be pickled: its budget must exist once. Pickle the answers instead.")
+
+    @property
+    def base(self) -> Session:
+        """The session of the frame that was opened."""
+        return self
+
+    @property
+    def most(self) -> int | None:
+        """The most rows that a person can have here, where the way they were made proves it."""
+        return None if self.unit.people else 1
 
     @property
     def unit(self) -> Unit:
@@ -195,7 +209,7 @@ class Session:
 
     def _public_rows(self, query: Query | Task) -> int | None:
         """The number of rows where it is public: under replace-one, of the whole root only, a row a person."""
-        whole = query.where is None and not query.by and not self.unit.people
+        whole = self.whole and query.where is None and not query.by and not self.unit.people
         return self.rows if self.unit.replaces and whole else None
 
     def _declared(self, query: Query | Task, names: tuple[Word, ...]) -> tuple[Word, ...]:
@@ -324,6 +338,8 @@ class Session:
             self.snapshot = self.snapshot.iloc[:0]
             self._engine = PandasEngine(self.snapshot)
             self._answers.clear()
+            for one in list(self.derived):
+                one.close()
 
 
 def _check_names(labels: Sequence[Label]) -> None:

@@ -54,9 +54,11 @@ _pricing
 _packed _price _records _column
 _ledger _specs
 _session _layout _pivot
-_opening
-_release _batch
-_order _selections
+_opening _derive
+_release _batch _lineage _personwise
+_order _selections _lineage_verbs
+_merging
+_adopting
 _groupby
 _releases
 _summaries
