@@ -56,7 +56,7 @@ class Adopting(Merging):
         max_groups=1`` if there is one. Bounds and keys are declared anew. Each call is a frame of its own: nothing
         that was answered before is repeated for it.
 
-        >>> visits = pd.DataFrame({"id": [1, 1, 2], "cost": [10.0, 30.0, 5.0]})
+        >>> visits = pd.DataFrame({"id": [1, 1, 2], "cost": [10.0, 30.0, 6.0]})
         >>> p = visits.dp.open(1000, unit="id", max_rows=1, max_groups=1)
         >>> total = p.pipe(lambda d: d.groupby("id").agg(total=("cost", "sum")), bounds={"total": (0, 100)})
         >>> round(total.mean("total", epsilon=900), 0)
@@ -73,7 +73,7 @@ class Adopting(Merging):
                 "that it gets."
             )
         unit = self._session.unit
-        hidden = not unit.people or unit.people[0].position >= len(self._session.leaves)
+        hidden = not own.unit.people  # a row of the frame that was opened is a person
         visible = [] if hidden else _unit_names(self._columns, unit.people)
         people = source.people()
         arrays = [source.array(e) for e in self._columns.values()]
@@ -124,7 +124,7 @@ class Adopting(Merging):
         Bounds and keys are declared anew. Each call is a frame of its own: nothing that was answered before is
         repeated for it.
 
-        >>> visits = pd.DataFrame({"id": [1, 1, 2], "cost": [10.0, 30.0, 5.0]})
+        >>> visits = pd.DataFrame({"id": [1, 1, 2], "cost": [10.0, 30.0, 6.0]})
         >>> p = visits.dp.open(1000, unit="id", max_rows=1, max_groups=1)
         >>> worst = visits.groupby("id", as_index=False)["cost"].max()
         >>> q = p.adopt(worst, because="the dearest visit of each patient", bounds={"cost": (0, 100)})

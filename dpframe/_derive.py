@@ -127,24 +127,35 @@ class Multiplied(NamedTuple):
 
 def exploded(array: Any, dtype: str | None) -> Multiplied:
     """A row for each element of a list; empty lists and nulls have one row with a null, other cells one row."""
-    known = getattr(array, "dtype", None)
-    cells = array.__arrow_array__().to_pylist() if isinstance(known, pd.ArrowDtype) else list(array)
+    if isinstance(array.dtype, pd.ArrowDtype):
+        return _exploded_arrow(array)
+    cells = list(array)
     counts, found = np.empty(len(cells), dtype=np.intp), []
     for i, cell in enumerate(cells):
         items = _items(cell)
         counts[i] = len(items)
         found += items
     source = np.repeat(np.arange(len(cells)), counts)
-    if isinstance(known, pd.ArrowDtype):
-        pa: Any = import_module("pyarrow")
-        inner = known.pyarrow_dtype.value_type
-        return Multiplied(source, pd.array(pa.array(found, type=inner), dtype=pd.ArrowDtype(inner)))
     if dtype == "float":
         return Multiplied(source, np.array([_number(c) for c in found], dtype=np.float64))
     if dtype == "str":
         texts = objects(c if type(c) is str else NOTHING for c in found)
         return Multiplied(source, pd.array(texts, dtype="str"))
     return Multiplied(source, objects(found))
+
+
+def _exploded_arrow(array: Any) -> Multiplied:
+    """By Arrow's own lists, whose elements are of one type."""
+    pa: Any = import_module("pyarrow")
+    pc: Any = import_module("pyarrow.compute")
+    lists = array.__arrow_array__().combine_chunks()
+    lengths = pc.fill_null(pc.list_value_length(lists), 0).to_numpy(zero_copy_only=False).astype(np.intp)
+    counts = np.maximum(lengths, 1)
+    source = np.repeat(np.arange(len(lengths)), counts)
+    inside = np.repeat(lengths > 0, counts)
+    places = np.where(inside, np.cumsum(inside) - 1, 0)
+    cells = pc.list_flatten(lists).take(pa.array(places, mask=~inside))
+    return Multiplied(source, pd.array(cells, dtype=pd.ArrowDtype(lists.type.value_type)))
 
 
 def _items(cell: Any) -> list[Any]:
@@ -200,7 +211,7 @@ class Table:
     """A public table by its key columns: how often a key may match is public too."""
 
     def __init__(self, frame: pd.DataFrame, names: Sequence[Hashable], lefts: Mapping[Hashable, Expr]):
-        self._levels: list[tuple[Keys, Expr]] = []
+        self._levels: list[tuple[Keys | None, Expr]] = []  # no keys: nothing matches
         self._steps: list[NDArray[np.int64]] = []
         rows = Rows(frame)
         listed: list[Hashable] = list(frame.columns)
@@ -212,13 +223,8 @@ class Table:
             vector = rows.vector(leaf)
             values = _values(vector, leaf)
             keys = keys_for(values, left, left_name) if len(values) else None
-            if keys is None:
-                codes[:] = -1
-                self._levels.append((Keys(pd.Index([]), None), left))
-                self._steps.append(np.zeros(0, dtype=np.int64))
-                continue
             self._levels.append((keys, left))
-            wide = _wide(codes, key_buckets(keys, leaf)(vector), len(keys))
+            wide = codes - 1 if keys is None else _wide(codes, key_buckets(keys, leaf)(vector), len(keys))
             known = np.unique(wide[wide >= 0])
             self._steps.append(known)
             codes = _among(wide, known)
@@ -233,10 +239,12 @@ class Table:
         """The rows on the left with those on the right that have their keys; a null has none."""
         codes = np.zeros(len(rows), dtype=np.int64)
         for (keys, expr), known in zip(self._levels, self._steps, strict=True):
-            if not len(known):
-                codes[:] = -1
-                break
-            codes = _among(_wide(codes, key_buckets(keys, expr)(rows.vector(expr)), len(keys)), known)
+            wide = (
+                codes - 1
+                if keys is None
+                else _wide(codes, key_buckets(keys, expr)(rows.vector(expr)), len(keys))
+            )
+            codes = _among(wide, known)
         codes = codes[kept]
         found = codes >= 0
         counts = np.zeros(len(codes), dtype=np.intp)
@@ -278,6 +286,8 @@ def _wide(codes: NDArray[np.int64], buckets: NDArray[Any], size: int) -> NDArray
 
 
 def _among(wide: NDArray[np.int64], known: NDArray[np.int64]) -> NDArray[np.int64]:
+    if not len(known):
+        return np.full(len(wide), -1)
     places = np.minimum(np.searchsorted(known, wide), len(known) - 1)
     return np.where((wide >= 0) & (known[places] == wide), places, -1)
 

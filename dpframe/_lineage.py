@@ -243,5 +243,9 @@ def hash_of(frame: pd.DataFrame) -> str:
                 "\x1f".join(f"{type(c).__name__}:{c!r}" for c in cells).encode("utf-8", "surrogatepass")
             )
         else:
-            digest.update(np.ascontiguousarray(pd.util.hash_pandas_object(cells, index=False)).tobytes())
+            try:
+                hashes = pd.util.hash_pandas_object(cells, index=False)
+            except (TypeError, NotImplementedError):
+                hashes = pd.util.hash_pandas_object(cells.map(repr).astype("str"), index=False)
+            digest.update(np.ascontiguousarray(hashes).tobytes())
     return digest.hexdigest()

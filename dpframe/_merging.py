@@ -10,7 +10,7 @@ import pandas as pd
 
 from dpframe import _identity, _validate
 from dpframe._derive import Table, array_of, taken, with_room_for_nulls
-from dpframe._errors import BadType, BadValue, NoSession, Refused
+from dpframe._errors import BadType, BadValue, Refused
 from dpframe._expr import Column, Expr
 from dpframe._lineage import (
     Derived,
@@ -21,7 +21,6 @@ from dpframe._lineage import (
 )
 from dpframe._lineage_verbs import Lineage, names_of
 from dpframe._query import Word, describe, keys_for
-from dpframe._release import receipt_of
 from dpframe._session import ATTR, Session, sessions
 from dpframe._unit import limits_for
 from dpframe._validate import Bounds
@@ -140,17 +139,10 @@ def is_private(value: Any, session: Session) -> bool:
     if not isinstance(value, pd.DataFrame | pd.Series):
         return False
     if value.attrs.get(ATTR) is not None:
-        return not _is_answer(value)
+        return True
     frame = value.to_frame() if isinstance(value, pd.Series) else value
     own = _identity.marks(frame)
     return any(own & s.marks for root in [*sessions.values(), session] for s in [root, *root.derived])
-
-
-def _is_answer(value: Any) -> bool:
-    try:
-        return receipt_of(value) is not None
-    except (NoSession, BadValue):
-        return False
 
 
 def _key_names(

@@ -7,9 +7,11 @@ its type.
 
 from __future__ import annotations
 
+import dis
 import inspect
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
+from types import CodeType
 from typing import Any
 
 import numpy as np
@@ -151,13 +153,20 @@ def _fingerprint(frame: pd.DataFrame) -> Print:
 
 def _hashes(column: pd.Series[Any]) -> NDArray[np.uint64]:
     cells = column.reset_index(drop=True)
+    null = np.asarray(cells.isna(), dtype=bool)
+    found = np.array(_hashes_of(cells), dtype=np.uint64)
+    found[null] = np.iinfo(np.uint64).max  # None, NaN and NA are one thing
+    return found
+
+
+def _hashes_of(cells: pd.Series[Any]) -> Any:
     if cells.dtype != object:
         try:
-            return np.asarray(pd.util.hash_pandas_object(cells, index=False), dtype=np.uint64)
+            return pd.util.hash_pandas_object(cells, index=False)
         except Exception:  # lists of Arrow, and whatever else has no hash
             cells = cells.astype(object)
     texts = pd.Series([f"{type(cell).__name__} {cell!r}" for cell in cells], dtype="str")
-    return np.asarray(pd.util.hash_pandas_object(texts, index=False), dtype=np.uint64)
+    return pd.util.hash_pandas_object(texts, index=False)
 
 
 def _members(found: pd.DataFrame, whose: pd.DataFrame) -> bool:
@@ -199,9 +208,16 @@ def sees_private(function: Any, arguments: Sequence[Any], private: Callable[[Any
         return "an argument"
     if not inspect.isfunction(function):
         return None
-    try:
-        used = inspect.getclosurevars(function)
-    except (TypeError, ValueError):
-        return None
-    outside = {**used.globals, **used.nonlocals}
+    outside = {name: function.__globals__.get(name) for name in _globals(function.__code__)}
+    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
+        try:
+            outside[name] = cell.cell_contents
+        except ValueError:  # not filled yet
+            continue
+    outside |= {f"default {i}": value for i, value in enumerate(function.__defaults__ or ())}
     return next((repr(name) for name, value in outside.items() if private(value)), None)
+
+
+def _globals(code: CodeType) -> set[str]:
+    names = {str(i.argval) for i in dis.get_instructions(code) if i.opname == "LOAD_GLOBAL"}
+    return names.union(*(_globals(c) for c in code.co_consts if isinstance(c, CodeType)))
