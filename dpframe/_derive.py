@@ -224,7 +224,11 @@ class Table:
             values = _values(vector, leaf)
             keys = keys_for(values, left, left_name) if len(values) else None
             self._levels.append((keys, left))
-            wide = codes - 1 if keys is None else _wide(codes, key_buckets(keys, leaf)(vector), len(keys))
+            wide = (
+                np.full(len(codes), -1)
+                if keys is None
+                else _wide(codes, key_buckets(keys, leaf)(vector), len(keys))
+            )
             known = np.unique(wide[wide >= 0])
             self._steps.append(known)
             codes = _among(wide, known)

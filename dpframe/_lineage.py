@@ -204,7 +204,8 @@ def unit_for(session: Session, most: int | None, max_rows: object, max_groups: o
     """The unit of a derived frame: limits that were named, those of the session, or those that are proven."""
     rows, groups = limits_for(max_rows, max_groups)
     unit = session.unit
-    if not unit.people and most is not None and most <= LIMIT:
+    chosen = bool(unit.people) and (unit.rows, unit.groups) != (session.most, session.most)
+    if most is not None and most <= LIMIT and not chosen:
         unit = replace(unit, rows=most, groups=most)
     return unit.limited(rows, groups)
 
