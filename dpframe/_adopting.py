@@ -83,13 +83,13 @@ class Adopting(Merging):
             codes = people_of([source.rows.column(leaf) for leaf in unit.people], b"").codes[source.places]
             frame, codes = frame.take(np.flatnonzero(codes >= 0)), codes[codes >= 0]
         else:
-            codes = np.asarray(pd.factorize(people[0][1])[0], dtype=np.int64)
-        codes = np.unique(codes, return_inverse=True)[1].astype(np.int64)
+            codes = people[0][1]
+        codes = np.asarray(pd.factorize(codes)[0], dtype=np.int64)  # without gaps
         result = _personwise.Check(call, name, frame, visible, codes, self._session.name).result()
         made = made_of(result)
         words = declare_anew(made, bounds, keys, "pipe")
         if hidden:
-            made.people = [("rows", result.index.to_numpy())]
+            made.people = [("rows", np.asarray(result.index.to_numpy(), dtype=np.int64))]
         else:
             made.people = _places_of_unit(made.names, visible)
         token = fresh_token()

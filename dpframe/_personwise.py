@@ -86,6 +86,9 @@ class Check:
         if not isinstance(found, pd.DataFrame):
             raise BadType(f"{self.name} must return a DataFrame, not {type(found).__name__}.")
         result = normal(found, self.unit)
+        for name in self.unit:  # pandas looks at the cells of an index of objects
+            if name in result.columns and self.frame[name].dtype == object:
+                result[name] = result[name].astype(object)
         if len(result):
             self._check_people(result, whose)
         return result

@@ -263,3 +263,49 @@ def test_adopt_without_a_unit_goes_by_the_labels_of_the_frame_that_was_opened():
     twice = pd.DataFrame({"x": [1.0, 2.0]}, index=["a", "a"])
     with pytest.raises(LineageError, match="twice"):
         twice.dp.open(1).adopt(twice.assign(y=1), because="why")
+
+
+def test_rows_of_nobody_are_left_out_before_the_function_sees_them(visits):
+    visits["patient_id"] = visits["patient_id"].astype("Int64").mask(visits["patient_id"] < 30)
+    p = visits.dp.open(1000, unit="patient_id", max_rows=4)
+    least = []
+    q = p.pipe(lambda d: (least.append(d["patient_id"].isna().sum()), d)[1])
+    assert set(least) == {0}
+    assert q.count(epsilon=400) == 120
+
+
+def test_two_columns_may_name_a_person(visits):
+    visits["ward"] = visits["patient_id"] % 7
+    p = visits.dp.open(1000, unit=["ward", "patient_id"], max_rows=1)
+    q = p.pipe(lambda d: d.groupby(["ward", "patient_id"])["cost"].sum().to_frame())
+    assert q.count(epsilon=400) == 60
+    with pytest.raises(Refused, match="not there"):
+        p.pipe(lambda d: d.assign(ward=(d["ward"] + 1) % 7))
+    with pytest.raises(BadValue, match="'ward'"):
+        p.pipe(lambda d: d.groupby("patient_id")["cost"].sum().to_frame())
+
+
+@pytest.mark.parametrize("dtype", ["str", "category", "float64", object])
+def test_a_unit_column_of_any_dtype(visits, dtype):
+    visits["patient_id"] = visits["patient_id"].astype(dtype)
+    p = visits.dp.open(1000, unit="patient_id", max_rows=1)
+    assert p.pipe(lambda d: d.groupby("patient_id").agg(n=("cost", "size"))).count(epsilon=400) == 60
+    assert p.adopt(visits[["patient_id"]].drop_duplicates(), because="who is there").count(epsilon=400) == 60
+
+
+def test_after_other_steps_the_rows_still_name_their_person(visits):
+    p = visits.dp.open(1000)
+    q = p.explode("codes").pipe(lambda d: d.dropna(subset=["codes"]), max_rows=4, max_groups=3)
+    truth = visits.explode("codes").dropna(subset=["codes"])
+    assert abs(q.count(epsilon=400) - len(truth)) <= 1
+    assert q.merge(pd.DataFrame({"codes": ["flu"]}), on="codes").explain.count(epsilon=1).sensitivity == 4
+    hidden = visits.copy()
+    hidden.attrs.clear()
+    u = (
+        hidden.dp.open(1000, unit="patient_id", max_rows=12, because="a test")
+        .drop(columns="patient_id")
+        .explode("codes")
+    )
+    assert abs(u.count(epsilon=400) - len(visits.explode("codes"))) <= 1
+    with pytest.raises(BadValue, match="a unit column dropped on the way"):
+        u.pipe(lambda d: d)

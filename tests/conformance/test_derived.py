@@ -99,7 +99,7 @@ def moved(a: Any, b: Any) -> tuple[int, int]:
 
 @pytest.mark.parametrize("relation", ["add-remove", "replace-one"])
 @pytest.mark.parametrize("step", STEPS)
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(
     others=st.lists(person, max_size=4), first=person, second=person, place=st.integers(0, 4),
     by=st.booleans(), unit=st.booleans(), name=st.sampled_from(["size", "sum", "mean", "count", "size+mean"]),
