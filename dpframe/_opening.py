@@ -248,7 +248,8 @@ def _refuse_second_budget(frame: pd.DataFrame, because: object, account: Account
     own = _identity.marks(frame)
     # Marks are addresses: those of a closed session mean something only while its frame keeps them in use.
     kept = [s for s in closed if s.root() is not None]
-    for other in [*sessions.values(), *kept]:
+    made = [d for s in sessions.values() for d in s.derived]
+    for other in [*sessions.values(), *kept, *made]:
         # The very same index object means the very same rows.
         if account.names(other.accountant):
             continue  # one budget for both, whatever they share
@@ -272,15 +273,8 @@ def _refuse_twins(session: Session) -> None:
 
 
 def _declare(session: Session, because: object) -> None:
-    names = {leaf.position: name for name, leaf in session.leaves.items()}
-    terms, words = session.terms, []
-    words += [
-        ("bounds", f"{names[i]!r}: ({pair.lower:g}, {pair.upper:g})", "open") for i, pair in terms.bounds
-    ]
-    words += [("bounds", f"{names[i]!r}: {text}", "open") for i, text in terms.times]
-    for i, listed in terms.keys:
-        column = tuple(names[j] for j in i) if isinstance(i, tuple) else names[i]
-        words.append(("keys", f"{column!r}: {describe(listed.to_json())}", "open"))
+    terms = session.terms
+    words = words_of(list(session.leaves), terms.bounds, terms.times, terms.keys, "open")
     if terms.people is not None:
         words.append(("n", f"{terms.people} people", "open"))
     if terms.version is not None:
@@ -288,3 +282,15 @@ def _declare(session: Session, because: object) -> None:
     if because is not None:
         words.append(("second budget", str(because), "open"))
     session.accountant.declare(words)
+
+
+def words_of(
+    names: list[Hashable], bounds: Any, times: Any, keys: Any, where: str
+) -> list[tuple[str, str, str]]:
+    """Bounds and keys by the places of their columns, as the ledger keeps them."""
+    words = [("bounds", f"{names[i]!r}: ({pair.lower:g}, {pair.upper:g})", where) for i, pair in bounds]
+    words += [("bounds", f"{names[i]!r}: {text}", where) for i, text in times]
+    for i, listed in keys:
+        column = tuple(names[j] for j in i) if isinstance(i, tuple) else names[i]
+        words.append(("keys", f"{column!r}: {describe(listed.to_json())}", where))
+    return words

@@ -55,9 +55,11 @@ _pricing _keysearch
 _packed _price _records _column
 _ledger _specs
 _session _layout _pivot
-_opening
-_release _batch
-_order _selections _suggestions
+_opening _derive
+_release _batch _lineage _personwise _steps
+_order _selections _suggestions _lineage_verbs
+_merging
+_adopting
 _groupby
 _releases _unlisted
 _summaries

@@ -39,7 +39,7 @@ def people_of(columns: Sequence[Vector], key: bytes) -> People:
     for column in columns[1:]:
         inner, size, more = _one(column)
         wide = np.where((codes < 0) | (inner < 0), -1, codes * size + inner)
-        codes, pairs = _factorized(wide)
+        codes, pairs = _factorized(wide, wide < 0)
         hashes = _mixed(hashes[pairs // size] * np.uint64(31) + more[pairs % size], key)
         count = len(pairs)
     return People(codes, count, _mixed(hashes, key))
@@ -61,8 +61,6 @@ def _factorized(values: NDArray[Any], null: NDArray[np.bool_] | None = None) -> 
     if null is not None and null.any():
         codes = np.full(len(values), -1, dtype=np.int64)
         codes[~null], uniques = pd.factorize(values[~null])
-    elif values.dtype == np.int64 and len(values) and values.min() < 0:  # codes with nobody among them
-        return _factorized(values, values < 0)
     else:
         codes, uniques = pd.factorize(values)
     return codes.astype(np.int64, copy=False), uniques
