@@ -29,7 +29,7 @@ LINES = 430
 # Lowest first; modules of one line do not know each other.
 LAYERS = """
 _errors _identity _rewrite accounting._discrete accounting._gaussian mechanisms._exp_log mechanisms._quantiles datasets
-_validate _refusals _expr._kinds _expr._ranges mechanisms._sampling accounting._residue
+_validate _refusals _events _expr._kinds _expr._ranges mechanisms._sampling accounting._residue
 _expr._parts _expr._base mechanisms.laplace mechanisms.gaussian mechanisms.noisy_max mechanisms.exponential
 accounting.residue _store
 accounting._loss
@@ -39,7 +39,7 @@ _expr._nodes accounting._base accounting._pld_atoms
 _expr._build accounting._pld_ranges accounting.pure accounting.advanced accounting.zcdp accounting.gdp
 _expr accounting.rdp accounting.pld
 _query _unit accounting.planned
-accounting _task
+accounting _task _divergences
 _parse engines._columns _sketch calibrate _terms
 _stats engines._block
 _ranks
@@ -62,7 +62,7 @@ _releases
 _summaries
 _shapes
 _private
-_accessor _history
+_accessor _history audit
 __main__
 """
 PACKAGES = {"dpframe", "dpframe.engines", "dpframe.mechanisms"}
