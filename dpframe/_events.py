@@ -61,6 +61,15 @@ class Shape:
             return [row[0] if len(row) == 1 else row for row in rows]
         return np.array(rows, dtype=np.float64)
 
+    def names(self) -> list[str]:
+        """The components in words: by their labels, if the answers have any."""
+        size = self.numbers or 0
+        if size == 1:
+            return ["answer"]
+        rows: list[Any] = [list(labels) for labels in self.index]
+        places = rows[0] if len(rows) == 1 else [(a, b) for a in rows[0] for b in rows[1]] if rows else []
+        return [f"answer[{label!r}]" for label in (places if len(places) == size else range(size))]
+
     def _cells(self, draw: Any) -> tuple[Any, ...]:
         if isinstance(draw, pd.Series | pd.DataFrame) and self.index:
             # Answers may be sorted by their noise: read them by label.
@@ -141,18 +150,18 @@ def _column(i: int) -> Score:
     return lambda draws: draws[:, i].astype(np.float64)
 
 
-def _scores(size: int, one: Any, two: Any) -> list[tuple[str, Score]]:
+def _scores(names: list[str], one: Any, two: Any) -> list[tuple[str, Score]]:
     """Numbers of an answer whose thresholds are the candidates; the last is fitted to these draws."""
-    name = "answer" if size == 1 else "answer[{}]"
+    size = len(names)
     some = range(min(size, _COMPONENTS))
-    found: list[tuple[str, Score]] = [(name.format(i), _column(i)) for i in some]
+    found: list[tuple[str, Score]] = [(names[i], _column(i)) for i in some]
     for i in some[:6]:
-        found.append((f"last binary digit of {name.format(i)}", lambda d, i=i: low_bit(d[:, i])))  # type: ignore[misc]
+        found.append((f"last binary digit of {names[i]}", lambda d, i=i: low_bit(d[:, i])))  # type: ignore[misc]
     if size > 1:
         found.append(("sum of the answer", lambda d: d[:, :_COMPONENTS].astype(np.float64).sum(axis=1)))
         for a, b in itertools.pairwise(some):
             difference = lambda d, a=a, b=b: d[:, a].astype(np.float64) - d[:, b].astype(np.float64)  # noqa: E731
-            found.append((f"answer[{a}] - answer[{b}]", difference))
+            found.append((f"{names[a]} - {names[b]}", difference))
         found.append(("fitted likelihood ratio of the answer", _fitted(one, two)))
     return found
 
@@ -212,7 +221,7 @@ def find(one: Any, two: Any, shape: Shape, delta: float, score: Score | None) ->
         labels, ranks = _ranked(one, two)
         candidates = [("label", ranks)]
     else:
-        candidates = _scores(one.shape[1], one, two)
+        candidates = _scores(shape.names(), one, two)
     best, found = -math.inf, Event(candidates[0][0], ">=", -math.inf, (), False, shape, candidates[0][1])
     with np.errstate(all="ignore"):
         for what, number in candidates:

@@ -23,12 +23,15 @@ from dpframe import _events, _session, _validate
 from dpframe._divergences import approximate_max_divergence, kl_divergence, max_divergence
 from dpframe._errors import BadType, BadValue, SessionError
 from dpframe._events import Event, Shape, View
+from dpframe._replay import Replay, Step, replay
 from dpframe.mechanisms import _sampling
 
 __all__ = [
     "Event",
     "Experiment",
     "LowerBound",
+    "Replay",
+    "Step",
     "View",
     "approximate_max_divergence",
     "composition_experiment",
@@ -36,6 +39,7 @@ __all__ = [
     "from_draws",
     "kl_divergence",
     "max_divergence",
+    "replay",
 ]
 
 
