@@ -39,7 +39,7 @@ _expr._nodes accounting._base accounting._pld_atoms
 _expr._build accounting._pld_ranges accounting.pure accounting.advanced accounting.zcdp accounting.gdp
 _expr accounting.rdp accounting.pld
 _query _unit accounting.planned
-accounting _task _divergences
+accounting _task _divergences tails
 _parse engines._columns _sketch calibrate _terms
 _stats engines._block
 _ranks
