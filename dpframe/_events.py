@@ -59,7 +59,10 @@ class Shape:
         rows = [self._cells(draw) for draw in draws]
         if self.numbers is None:
             return [row[0] if len(row) == 1 else row for row in rows]
-        return np.array(rows, dtype=np.float64)
+        # What turns up later and is no such row of numbers is an answer like any other: one that is no number.
+        blank = (math.nan,) * self.numbers
+        fits = (len(row) == self.numbers and all(map(_is_number, row)) for row in rows)
+        return np.array([row if ok else blank for row, ok in zip(rows, fits, strict=True)], dtype=np.float64)
 
     def names(self) -> list[str]:
         """The components in words: by their labels, if the answers have any."""
@@ -71,10 +74,13 @@ class Shape:
         return [f"answer[{label!r}]" for label in (places if len(places) == size else range(size))]
 
     def _cells(self, draw: Any) -> tuple[Any, ...]:
-        if isinstance(draw, pd.Series | pd.DataFrame) and self.index:
+        if isinstance(draw, pd.Series | pd.DataFrame) and len(draw.axes) == len(self.index):
             # Answers may be sorted by their noise: read them by label.
-            same = all(a is b or a.equals(b) for a, b in zip(draw.axes, self.index, strict=False))
-            draw = draw if same else draw.reindex(self.index[0])
+            table: Any = draw
+            for axis, labels in enumerate(self.index):
+                if not table.axes[axis].equals(labels) and table.axes[axis].is_unique:
+                    table = table.reindex(labels, axis=axis)
+            draw = table
         return tuple(_flat(draw))
 
 
@@ -119,7 +125,8 @@ class Event:
         """Which of the draws are in it."""
         assert self.score is not None
         read = draws if self.shape is None else self.shape.read(draws)
-        values = _clean(self.score(read))
+        with np.errstate(all="ignore"):
+            values = _clean(self.score(read))
         if self.relation == ">=":
             return values >= self.threshold
         return values <= self.threshold if self.relation == "<=" else values == self.threshold
@@ -261,8 +268,7 @@ def find(one: Any, two: Any, shape: Shape, delta: float, score: Score | None) ->
 
 def prove(event: Event, one: Any, two: Any, delta: float, risk: float, both_ways: bool = False) -> Tested:
     """What draws that had no part in choosing the event prove, except with probability ``risk``."""
-    with np.errstate(all="ignore"):
-        counts = [(int(event.hits(side).sum()), len(side)) for side in (one, two)]
+    counts = [(int(event.hits(side).sum()), len(side)) for side in (one, two)]
     ways = [event.of_neighbour] if not both_ways else [False, True]
     proven = []
     for swapped in ways:

@@ -183,7 +183,8 @@ def from_draws(
     else:
         first, second = _events.halves(one), _events.halves(two)
         arrays = all(isinstance(side, np.ndarray) and side.ndim == 2 for side in (one, two))
-        shape = Shape(one.shape[1]) if arrays else Shape.of([*one, *two])
+        # How answers are read is chosen by the first half too: the second has no part in the event.
+        shape = Shape(one.shape[1]) if arrays else Shape.of([*first[0], *second[0]])
         train = [shape.read(side[0]) for side in (first, second)]
         found = _events.find(train[0], train[1], shape, d, score)
         tested = _events.prove(found, first[1], second[1], d, risk)

@@ -139,6 +139,18 @@ def test_delta_is_taken_off():
     assert epsilon_lower_bound(leaks, 0, 1, n=20_000, delta=0.02).epsilon > 2
 
 
+def test_how_answers_are_read_is_chosen_by_the_first_half_alone():
+    """An answer of another kind that comes up later is counted, whatever it is, and changes nothing of the event."""
+    one = [float(i % 4 == 0) for i in range(4000)]
+    two = [float(i % 4 != 0) for i in range(4000)]
+    plain = from_draws(one, two)
+    for odd in ("text", None, [1.0, 2.0], math.nan):
+        found = from_draws([*one[:-1], odd], [*two[:-1], odd])
+        assert str(found.event) == str(plain.event)
+        assert found.epsilon == pytest.approx(plain.epsilon, abs=0.02)
+    assert from_draws(["text", *one], ["text", *two]).event.labels
+
+
 def test_vectors_are_combined():
     """Thirty per cent of the loss in each of three components: the fitted ratio sees more than any of them."""
     draws = [Laplace(F(10, 3)).release(np.full((40_000, 3), c)) for c in (0, 1)]
