@@ -317,12 +317,17 @@ class Answer:
         """What this release guarantees by itself: ``epsilon`` and ``delta``. The ledger counts it by its accountant."""
         return self._plan.cost
 
-    def interval(self, level: float = 0.95) -> pd.DataFrame:
+    def interval(self, level: float = 0.95, at_once: bool = False) -> pd.DataFrame:
         """Columns ``lower`` and ``upper``, a row as the answer has them; for a table, under each column's name.
 
-        Each interval covers the noise of its own number with probability ``level``.
+        Each interval covers the noise of its own number with probability ``level``; with ``at_once`` all of them do, together
+        (docs/guarantees/accuracy.md#many-answers-at-once).
         """
         level = _validate.level(level)
+        if _validate.flag(at_once, "at_once"):
+            # Margins and proportions are numbers beyond those of the groups, so there it is the union bound over what is shown.
+            many = 1 - (1 - level) / max(self._answer.size, 1)
+            level = min(many, 1 - 2.0**-53) if "layout" in self._receipt else self._plan.level_each(level)
         if "layout" in self._receipt:
             return self._laid_out(level)
         pairs = [_interval(self._plan, self._raw, i, level) for i in range(len(self._plan.cells))]
