@@ -270,4 +270,4 @@ def _texts(labels: Any, codes: NDArray[Any]) -> Any:
 
 def _falling(n: int) -> NDArray[np.float64]:
     weights = 1 / np.sqrt(np.arange(1.0, n + 1))
-    return weights / weights.sum()
+    return np.asarray(weights / weights.sum())

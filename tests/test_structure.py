@@ -28,9 +28,9 @@ LINES = 430
 
 # Lowest first; modules of one line do not know each other.
 LAYERS = """
-_errors _identity _rewrite accounting._discrete accounting._gaussian mechanisms._exp_log mechanisms._quantiles datasets
+_errors _identity _rewrite accounting._discrete accounting._gaussian mechanisms._exp_log mechanisms._quantiles datasets _progress
 _validate _refusals _expr._kinds _expr._ranges mechanisms._sampling accounting._residue
-_expr._parts _expr._base mechanisms.laplace mechanisms.gaussian mechanisms.noisy_max mechanisms.exponential
+_expr._parts _expr._base attacks mechanisms.laplace mechanisms.gaussian mechanisms.noisy_max mechanisms.exponential
 accounting.residue _store
 accounting._loss
 accounting._normal
