@@ -18,9 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from dpframe import _validate
 from dpframe._errors import BadType, BadValue
 
-LARGE = (
-    2_000_000  # cells of the question matrix beyond which a linear program is no longer a matter of seconds
-)
+LARGE = 400_000  # cells of the question matrix beyond which a linear program takes more than seconds
 
 
 # Tables without names -------------------------------------------------------------------------------------------------
