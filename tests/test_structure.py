@@ -30,7 +30,7 @@ LINES = 430
 LAYERS = """
 _errors _identity _rewrite accounting._discrete accounting._gaussian mechanisms._exp_log mechanisms._quantiles datasets _progress
 _validate _refusals _expr._kinds _expr._ranges mechanisms._sampling accounting._residue
-_expr._parts _expr._base attacks mechanisms.laplace mechanisms.gaussian mechanisms.noisy_max mechanisms.exponential
+_expr._parts _expr._base attacks _drawing mechanisms.laplace mechanisms.gaussian mechanisms.noisy_max mechanisms.exponential
 accounting.residue _store
 accounting._loss
 accounting._normal
@@ -38,7 +38,7 @@ accounting.loss
 _expr._nodes accounting._base accounting._pld_atoms
 _expr._build accounting._pld_ranges accounting.pure accounting.advanced accounting.zcdp accounting.gdp
 _expr accounting.rdp accounting.pld
-_query _unit accounting.planned
+_query _unit accounting.planned plot
 accounting _task
 _parse engines._columns _sketch calibrate _terms
 _stats engines._block
