@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, cast
 
 import numpy as np
@@ -23,11 +22,11 @@ def needs_matplotlib() -> None:
         raise BadValue("plot() needs matplotlib: pip install 'dpframe[plot]'.") from None
 
 
-def new_axes() -> Any:
-    """Axes of their own, in pyplot's figure, so that a notebook shows them."""
+def new_axes(size: Any = None) -> Any:
+    """Axes of their own, in a figure of pyplot's, so that a notebook shows them and no older picture is drawn over."""
     import matplotlib.pyplot as plt
 
-    return plt.subplots()[1]
+    return plt.subplots(figsize=size)[1]
 
 
 def picture(
@@ -52,6 +51,8 @@ def picture(
     label = title if isinstance(answer, pd.Series) or values.shape[1] == 1 else None
     if isinstance(ax, str | int | float) or not (ax is None or hasattr(ax, "plot")):
         raise BadType(f"ax= takes matplotlib axes, not {type(ax).__name__}.")
+    if ax is None:
+        ax = new_axes(options.pop("figsize", None))
     if chosen == "hist":
         found = _bins(values.iloc[:, 0], low, high, ax, options)
     elif chosen == "line":
@@ -131,27 +132,35 @@ def _bars(values: pd.DataFrame, low: Any, high: Any, kind: str, ax: Any, options
 
 
 def _bins(values: pd.Series[Any], low: Any, high: Any, ax: Any, options: dict[str, Any]) -> Any:
-    found = new_axes() if ax is None else ax
     index = cast("pd.IntervalIndex[Any]", values.index)
     left, right = (np.asarray(side, dtype=np.float64) for side in (index.left, index.right))
-    figure = {k: options.pop(k) for k in ("title", "xlabel", "ylabel", "xlim", "ylim") if k in options}
+    words = {k: options.pop(k) for k in ("title", "xlabel", "ylabel", "xlim", "ylim") if k in options}
+    legend, grid, rotation = (
+        options.pop(k, None) for k in ("legend", "grid", "rot")
+    )  # of pandas, not of bars
     given = {"edgecolor": "white", "linewidth": 0.8, **options}
-    found.bar(left, values.to_numpy(), right - left, align="edge", **given)
+    ax.bar(left, values.to_numpy(), right - left, align="edge", **given)
     if low is not None:
         bars = np.maximum(np.stack([values.to_numpy() - low[:, 0], high[:, 0] - values.to_numpy()]), 0)
         size = 2 if len(values) > 24 else 3
-        found.errorbar(
+        ax.errorbar(
             (left + right) / 2, values, yerr=bars, fmt="none", ecolor=INK, elinewidth=1.2, capsize=size
         )
-    found.axhline(0, color=INK, linewidth=0.8)
-    found.set(**{"xlabel": "" if index.name is None else str(index.name), **figure})
-    return found
+    ax.axhline(0, color=INK, linewidth=0.8)
+    ax.set(**{"xlabel": "" if index.name is None else str(index.name), **words})
+    if rotation is not None:
+        ax.tick_params(axis="x", rotation=rotation)
+    if grid is not None:
+        ax.grid(grid)
+    if legend:
+        ax.legend()
+    return ax
 
 
 def _lines(values: pd.DataFrame, low: Any, high: Any, ax: Any, options: dict[str, Any]) -> Any:
     given = {"legend": values.shape[1] > 1, "marker": "." if len(values) <= 40 else None, **options}
     drawn = values if values.shape[1] > 1 else values.iloc[:, 0]
-    lines_before: Sequence[Any] = [] if ax is None else list(ax.get_lines())
+    lines_before = list(ax.get_lines())
     found = drawn.plot.line(ax=ax, **given)
     if low is None:
         return found

@@ -61,7 +61,7 @@ def test_the_level_reaches_the_error_bars_and_the_axes_are_the_callers(p: Privat
 
 def test_a_histogram_draws_its_bins_to_scale(p: PrivateFrame) -> None:
     answer = p.histogram("age", bins=[0, 18, 30, 65, 110], epsilon=1)
-    ax = answer.dp.plot(title="Ages")
+    ax = answer.dp.plot(title="Ages", rot=30, grid=True, legend=True, label="private")
     drawn = [(b.get_x(), b.get_width(), b.get_height()) for b in bars_of(ax)[0]]
     expected = [(i.left, i.right - i.left, n) for i, n in answer.items()]
     assert drawn == expected
@@ -110,6 +110,13 @@ def test_a_table_has_a_colour_for_each_column(p: PrivateFrame, flat: bool) -> No
     assert heights(ax) == [*answer["n"], *answer["days"]]
     assert [t.get_text() for t in ax.get_xticklabels()] == KEYS["state"]
     np.testing.assert_allclose(error_ends(ax)[:8], answer.dp.interval()["n"].to_numpy())
+
+
+def test_each_picture_has_axes_of_its_own_unless_they_are_given(p: PrivateFrame) -> None:
+    answer = p.groupby("state").size(epsilon=1)
+    first, second = answer.dp.plot(figsize=(3, 2)), answer.dp.plot("line")
+    assert first is not second
+    assert first.figure.get_size_inches().tolist() == [3, 2]
 
 
 def test_bars_may_lie(p: PrivateFrame) -> None:
