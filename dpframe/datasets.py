@@ -238,7 +238,8 @@ def hospital(people: int = 20_000, seed: int = 0) -> pd.DataFrame:
     """
     found = town(people, seed)
     patients = found.loc[found["diagnosis"].notna(), ["zip", "born", "sex", "diagnosis", "cost"]]
-    return patients.iloc[np.random.default_rng([seed, 5]).permutation(len(patients))].reset_index(drop=True)
+    rng = np.random.default_rng([seed, 5])
+    return patients.iloc[rng.permutation(len(patients))].reset_index(drop=True)
 
 
 def study(people: int = 20_000, seed: int = 0) -> pd.DataFrame:
