@@ -70,8 +70,8 @@ def picture(
 def _kind(answer: pd.Series[Any] | pd.DataFrame, kind: str | None, levels: bool) -> str:
     bins = isinstance(answer, pd.Series) and _finite_bins(answer.index)
     if kind is None:
-        in_time = isinstance(answer.index, pd.DatetimeIndex | pd.PeriodIndex | pd.TimedeltaIndex)
-        return "hist" if bins else "line" if levels or in_time else "bar"
+        single = isinstance(answer, pd.Series) or not isinstance(answer.index, pd.MultiIndex)
+        return "hist" if bins else "line" if levels or (single and _time_levels(answer.index)) else "bar"
     kind = _validate.choice(kind, "kind", KINDS)
     if kind == "hist" and not bins:
         raise BadValue(
@@ -108,13 +108,21 @@ def _columns(
 
 
 def _beside(table: pd.DataFrame, levels: bool) -> pd.DataFrame:
-    """One column by several keys: the last key as colours; of quantiles all but the last."""
+    """One column by several keys: quantiles or times as rows and the other keys as colours; else the last key as colours."""
     index = cast("pd.MultiIndex", table.index)
-    moved = list(range(index.nlevels - 1)) if levels else index.nlevels - 1
-    wide = table.iloc[:, 0].unstack(moved)
-    columns = (index.droplevel(-1) if levels else index.get_level_values(-1)).unique()
-    rows = (index.get_level_values(-1) if levels else index.droplevel(-1)).unique()
+    places = list(range(index.nlevels))
+    stay = places[-1:] if levels else _time_levels(index)[:1] or places[:-1]
+    moved = [i for i in places if i not in stay]
+    wide = table.iloc[:, 0].unstack(moved if len(moved) > 1 else moved[0])
+    rows, columns = (index.droplevel([i for i in places if i not in kept]).unique() for kept in (stay, moved))
     return wide.reindex(index=rows, columns=columns)  # unstack sorts, and keys have an order of their own
+
+
+def _time_levels(index: pd.Index[Any]) -> list[int]:
+    """Which keys are times, and belong on the axis."""
+    times = pd.DatetimeIndex | pd.PeriodIndex | pd.TimedeltaIndex
+    every = index.levels if isinstance(index, pd.MultiIndex) else [index]
+    return [i for i, one in enumerate(every) if isinstance(one, times)]
 
 
 def _bars(values: pd.DataFrame, low: Any, high: Any, kind: str, ax: Any, options: dict[str, Any]) -> Any:

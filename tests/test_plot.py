@@ -138,6 +138,17 @@ def test_times_are_a_line_whose_band_lies_on_it(index: str) -> None:
     assert (vertices[:, 1].min(), vertices[:, 1].max()) == (-1, 7)
 
 
+@pytest.mark.parametrize("first", ["time", "state"])
+def test_times_stand_on_the_axis_wherever_they_are_among_the_keys(first: str) -> None:
+    year = ("2025-01-01", "2025-12-31")
+    q = visits(2000).dp.open(epsilon=5, bounds={**BOUNDS, "admitted": year}, keys=KEYS)
+    keys = [pd.Grouper(key="admitted", freq="QE"), "state"]
+    answer = q.groupby(keys if first == "time" else keys[::-1]).size(epsilon=1)
+    ax = answer.dp.plot()
+    assert [line.get_label() for line in ax.get_lines()] == KEYS["state"]
+    assert ax.get_lines()[2].get_ydata().tolist() == answer.xs(KEYS["state"][2], level="state").tolist()
+
+
 def test_an_end_that_is_not_there_has_no_bar() -> None:
     series = pd.Series([1.0, 2.0], index=["a", "b"], name="x")
     ends = pd.DataFrame({"lower": [0.5, -np.inf], "upper": [1.5, np.inf]}, index=series.index)
