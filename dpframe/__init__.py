@@ -76,7 +76,7 @@ _HOMES = {
 }
 
 
-_MODULES = ("accounting", "audit", "calibrate", "utilities")
+_MODULES = ("accounting", "attacks", "audit", "calibrate", "plot", "utilities")
 
 
 def __getattr__(name: str) -> Any:

@@ -30,6 +30,8 @@ LINES = 430
 LAYERS = """
 _errors _identity _rewrite accounting._discrete accounting._gaussian mechanisms._exp_log mechanisms._quantiles datasets
 _validate _refusals _events _expr._kinds _expr._ranges mechanisms._sampling accounting._residue
+attacks _drawing _progress
+plot
 _expr._parts _expr._base mechanisms.laplace mechanisms.gaussian mechanisms.noisy_max mechanisms.exponential mechanisms.threshold
 accounting.residue _store
 accounting._loss
