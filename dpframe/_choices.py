@@ -14,10 +14,12 @@ from dpframe.accounting._base import Price
 from dpframe.accounting.zcdp import root_below
 from dpframe.mechanisms.exponential import Exponential
 from dpframe.mechanisms.noisy_max import NoisyMax, NoisyTop
+from dpframe.mechanisms.response import Response
 
 Selector = NoisyMax | NoisyTop | Exponential
-SELECTORS: dict[str, Callable[[dict[str, Any]], Selector]] = {
-    one.name: one.from_json for one in (NoisyMax, NoisyTop, Exponential)
+# Reports are no selection, but their receipts are read back in the same place.
+SELECTORS: dict[str, Callable[[dict[str, Any]], Any]] = {
+    one.name: one.from_json for one in (NoisyMax, NoisyTop, Exponential, Response)
 }
 
 

@@ -275,7 +275,8 @@ def _noise_from(data: dict[str, Any]) -> Laplace | Gaussian | Selector:
         return Laplace(Fraction(data["scale"]))
     if data["mechanism"] == Gaussian.name:
         return Gaussian(Fraction(data["variance"]))
-    return SELECTORS[data["mechanism"]](data)
+    found: Selector = SELECTORS[data["mechanism"]](data)
+    return found
 
 
 def _cell_from(row: list[Any]) -> Cell:

@@ -30,7 +30,8 @@ LINES = 430
 LAYERS = """
 _errors _identity _rewrite accounting._discrete accounting._gaussian mechanisms._exp_log mechanisms._quantiles datasets
 _validate _refusals _expr._kinds _expr._ranges mechanisms._sampling accounting._residue
-_expr._parts _expr._base mechanisms.laplace mechanisms.gaussian mechanisms.noisy_max mechanisms.exponential
+mechanisms._coins
+_expr._parts _expr._base mechanisms.laplace mechanisms.gaussian mechanisms.noisy_max mechanisms.exponential mechanisms.response
 accounting.residue _store
 accounting._loss
 accounting._normal
@@ -47,22 +48,22 @@ _tree
 engines._parts engines._conditions engines._buckets engines._people
 engines._evaluate
 _measured _counts _moments _pairs engines.pandas _scores utilities
-_aggregates
+_aggregates engines._rows
 _arrange _choices
 _plan _budget
 _pricing
-_packed _price _records _column
-_ledger _specs
+_packed _price _records _column _reports
+_ledger _unbiased _specs
 _session _layout _pivot
 _opening
 _release _batch
-_order _selections
+_order _selections _randomize
 _groupby
 _releases
 _summaries
 _shapes
 _private
-_accessor _history
+_accessor _history local
 __main__
 """
 PACKAGES = {"dpframe", "dpframe.engines", "dpframe.mechanisms"}
