@@ -85,15 +85,13 @@ class Randomize(Task):
         epsilon = pure(price)
         rows = unit.reach(None)[0]
         one = self.response(epsilon / rows)
-        part = Part(
-            "a report a row", cast(Any, one), 1, 1, 1.0
-        )  # it adds no noise: the door leaves it to the task
+        adds_none: Any = one  # the door leaves it to the task
+        part = Part("a report a row", adds_none, 1, 1, 1.0)
         if self.bounds is None:
             why = f"true with probability {one.truth:.4g}, else one of the {one.k - 1} other values"
-            deviation = (
-                math.sqrt(max(one.truth * (1 - one.truth), one.lies / one.k * (1 - one.lies / one.k)))
-                / one.kept
-            )
+            # The interval covers what values nobody listed add, so it is that of a share of reports: widest near a half.
+            share = min(0.5, one.truth)
+            deviation = math.sqrt(share * (1 - share)) / one.kept
         else:
             why = (
                 f"rounded to {one.k} points without bias, then a uniform one with probability {one.lies:.4g}"
@@ -102,14 +100,14 @@ class Randomize(Task):
         if unit.people:
             why += f"; each person has {rows} reports of epsilon {float(one.epsilon):.4g}"
         what = "a frequency" if self.bounds is None else "the mean"
-        told = f"± {1.96 * deviation:.4g} / sqrt(n) in {what} of n reports"
+        told = f"at most ± {1.96 * deviation:.4g} / sqrt(n) in {what} of n reports"
         if public_rows:
-            told = f"± {1.96 * deviation / math.sqrt(public_rows):.4g} in {what} of all {public_rows} reports"
+            told = f"at most ± {1.96 * deviation / math.sqrt(public_rows):.4g} in {what} of all {public_rows} reports"
         words = tuple(map(str, declared))
         return Plan(str(self), unit.neighbors, PureDP(epsilon), Fraction(0), (part,), (), 1, why, words, told)
 
     def run(self, engine: Any, plan: Plan, unit: Unit) -> tuple[NDArray[Any], ...]:
-        response = cast(Response, plan.parts[0].noise)
+        response: Any = plan.parts[0].noise
         if self.keys is not None:
             entries, blank = _rows.places(engine, KeyBy(self.expr, self.keys)), 0
             if self.other is not None:
@@ -214,10 +212,8 @@ class Randomized:
         index = self._session.index if public_index else None
 
         def finish(release: Release) -> pd.Series[Any]:
-            response, null = (
-                cast(Response, release.plan.parts[0].noise),
-                task.keys.null if task.keys else None,
-            )
+            response: Any = release.plan.parts[0].noise
+            null = None if task.keys is None else task.keys.null
             kind = Kind(response, null, task.bounds, bool(unit.people))
             codes = _reports.unpacked(release.raw, kind.response.k)
             shown = kind.points() if labels is None else labels

@@ -183,7 +183,7 @@ def reports(
     """
     if isinstance(answers, str | bytes):
         raise BadType("answers must be a list of them.")
-    kind, labels, listed = _kind_of(epsilon, keys, bounds, other)
+    kind, labels, _ = _kind_of(epsilon, keys, bounds, other)
     places = {label: i for i, label in enumerate(labels)}
     index = answers.index if isinstance(answers, pd.Series) else None
     codes = []
@@ -236,7 +236,8 @@ def estimate(reports: pd.Series[Any], by: pd.Series[Any] | None = None) -> pd.Da
     labels = pd.Index(found._labels(), name=reports.name, tupleize_cols=False)
     if by is None:
         counts = np.bincount(codes, minlength=k).reshape(1, k)
-        index = pd.Index([reports.name or "number"], tupleize_cols=False) if kind.bounds else labels
+        numbers: list[Any] = ["number" if reports.name is None else reports.name]
+        index = pd.Index(numbers, tupleize_cols=False) if kind.bounds else labels
         return _unbiased.table(_unbiased.Computed(kind, counts), index)
     if not isinstance(by, pd.Series):
         raise BadType(f"by= must be a Series with the index of the reports, not {type(by).__name__}.")

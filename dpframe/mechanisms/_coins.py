@@ -76,7 +76,7 @@ def uniform(below: int, n: int) -> NDArray[Any]:
     out = np.empty(n, dtype=np.uint16)
     done, spare = 0, 2**bits % below
     while done < n:
-        products = _drawn(min(_BLOCK, n - done), dtype).astype(wide)
+        products: Any = _drawn(min(_BLOCK, n - done), dtype).astype(wide)
         products *= wide(below)
         if spare:
             products = products[(products & wide(2**bits - 1)) >= wide(spare)]

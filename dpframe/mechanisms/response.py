@@ -70,7 +70,7 @@ class Response:
     def respond(self, places: Codes) -> Codes:
         """A report for each row, from 0 to k - 1; of a row its place is 1 + its value, or 0 without a listed one."""
         n = len(places)
-        reports = np.empty(n, dtype=np.uint8 if self.k <= 2**8 else np.uint16)
+        reports: Any = np.empty(n, dtype=np.uint8 if self.k <= 2**8 else np.uint16)
         np.subtract(places, 1, out=reports, casting="unsafe")
         blank = places == 0
         if self.k == 2:  # a uniform report is a false one half the time
@@ -79,7 +79,8 @@ class Response:
             blank |= _coins.coins(partial(self.interval, self.k), n)
         rows = np.flatnonzero(blank)
         reports[rows] = _coins.uniform(self.k, len(rows))
-        return reports
+        found: Codes = reports
+        return found
 
     def to_json(self) -> dict[str, Any]:
         return {"mechanism": self.name, "epsilon": str(self.epsilon), "k": self.k}
