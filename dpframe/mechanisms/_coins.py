@@ -58,7 +58,9 @@ def coins_of(numerators: NDArray[np.int64], denominator: int) -> Bools:
         rest = numerators[start : start + _BLOCK]
         places = np.arange(start, start + len(rest))
         while len(places):
-            digits, rest = np.divmod(rest * 256, denominator)
+            scaled = rest * 256
+            digits = scaled // denominator  # a third of the time of divmod
+            rest = scaled - digits * denominator
             drawn = _drawn(len(places), "u1")
             heads[places[drawn < digits]] = True
             same = drawn == digits

@@ -16,6 +16,7 @@ from dpframe.mechanisms._exp_log import exp_interval
 
 MOST: Final = 2**16  # values that a row may have
 POINTS: Final = 2**8  # of the grid of a number
+_BLOCK: Final = 2**15  # numbers at a time: they stay in the cache
 Codes = NDArray[Any]
 
 
@@ -96,14 +97,16 @@ def rounded(steps: NDArray[np.int64], width: int, points: int) -> Codes:
     ``E[place - 1] = s (points - 1) / width`` exactly. For ``points`` at most 256 and a width below 2**32. A negative s
     is no number, and gets place 0.
     """
-    scaled = steps * (points - 1)
-    places, rest = np.divmod(scaled, width)
-    none = steps < 0
-    rest[none] = 0
-    places += 1
-    places += _coins.coins_of(rest, width)
-    places[none] = 0
-    return places.astype(np.uint16)
+    found = np.empty(len(steps), dtype=np.uint16)
+    for start in range(0, len(steps), _BLOCK):
+        block = steps[start : start + _BLOCK]
+        scaled = np.maximum(block, 0) * (points - 1)
+        places = scaled // width
+        places += _coins.coins_of(scaled - places * width, width)
+        places += 1
+        places[block < 0] = 0
+        found[start : start + _BLOCK] = places
+    return found
 
 
 def spread(response: Response, t: float) -> float:

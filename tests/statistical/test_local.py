@@ -93,10 +93,10 @@ def test_an_estimate_from_dearer_reports_is_caught():
 
 def of_person(own, limit):
     """How many reports say the first value, where all rows of one person have a value of their own; 2 is the price."""
-    frame = pd.DataFrame({"id": [1, 1, 1, 1, 2], "x": own * 4 + "a"})
+    frame = pd.DataFrame({"id": [7] * 4, "x": [own] * 4})
     engine, person = PandasEngine(frame), Column.of(0, "id", frame["id"].dtype)
     entries = np.where(frame["x"] == "a", 1, 2)
-    response, found = Response(F(1), 2), np.empty((6000, 1))
+    response, found = Response(F(1), 2), np.empty((4000, 1))
     for i in range(len(found)):
         rows = of_people(engine, (person,), limit, entries, 0)
         found[i] = (response.respond(rows) == 0).sum()
