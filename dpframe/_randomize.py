@@ -88,7 +88,8 @@ class Randomize(Task):
         adds_none: Any = one  # the door leaves it to the task
         part = Part("a report a row", adds_none, 1, 1, 1.0)
         if self.bounds is None:
-            why = f"true with probability {one.truth:.4g}, else one of the {one.k - 1} other values"
+            others = "the other value" if one.k == 2 else f"one of the {one.k - 1} other values"
+            why = f"true with probability {one.truth:.4g}, else {others}"
             # The interval covers what values nobody listed add, so it is that of a share of reports: widest near a half.
             share = min(0.5, one.truth)
             deviation = math.sqrt(share * (1 - share)) / one.kept
