@@ -12,6 +12,7 @@ import pytest
 import dpframe
 from dpframe import BadType, BadValue, BudgetExceeded, MissingBounds, MissingKeys, Refused, local
 from dpframe._reports import packed, unpacked
+from dpframe.mechanisms import _sampling
 from dpframe.mechanisms._exp_log import exp_interval
 
 TRUE = 60  # an epsilon at which no report of these tests is false
@@ -112,6 +113,7 @@ def test_the_receipt_and_the_plan_say_the_price():
     plan = p.explain["x"].randomize(epsilon=2)
     assert "at most ± 0.1287 in a frequency of all 100 reports" in repr(plan)
     assert p.budget.spent == 0
+    assert plan.error() is None
     reports = p["x"].randomize(epsilon=2)
     assert reports.dp.plan == plan
     assert reports.dp.cost == (2.0, 0.0)
@@ -199,6 +201,27 @@ def test_an_empty_frame_has_no_reports():
     assert table["frequency"].isna().all()
     assert table.dp.interval().loc["a", "frequency"].tolist() == [0, 1]
     assert math.isnan(local.estimate(p.randomize("y", bounds=(0, 4), epsilon=3))["mean"].iloc[0])
+
+
+@pytest.mark.parametrize("people", [False, True])
+def test_another_row_changes_its_own_reports_alone(monkeypatch, people):
+    """With the same coins on both sides, as in a proof; and a person who has a row more has as many reports as before."""
+    rows = [(i // 2, "abc"[i % 3], i % 50) for i in range(200)]
+    moved = [row for row in rows if row[0] != 60] + [(60, "b", 49), (60, "c", 1), (60, "a", 7)]
+    replaced = [*rows[:120], (60, "c", 49), *rows[121:]]
+    heard = []
+    for some in (rows, moved if people else replaced):
+        rng = np.random.default_rng(3)
+        monkeypatch.setattr(_sampling, "random_bytes", rng.bytes)
+        terms = {"unit": "id", "max_rows": 2} if people else {}
+        p = opened(pd.DataFrame(some, columns=["id", "x", "y"]), bounds={"y": (0, 50)}, **terms)
+        asked = {"keys": ["a", "b", "c"], "epsilon": 3}
+        heard.append([p.randomize("x", **asked), p.randomize("y", epsilon=1)])
+    if people:  # who stands elsewhere in the neighbour, and so in the drawn order too
+        assert [len(h) for side in heard for h in side] == [200] * 4
+        return
+    for one, two in zip(*heard, strict=True):
+        assert set(np.flatnonzero(one.to_numpy() != two.to_numpy())) <= {120}
 
 
 # People with many rows --------------------------------------------------------------------------------------
