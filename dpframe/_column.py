@@ -323,6 +323,10 @@ class PrivateColumn(Unprinted):
         """See `PrivateFrame.top`."""
         return self._frame.top(self, k, **price)
 
+    def randomize(self, keys: Any = None, bounds: Any = None, **price: Any) -> Any:
+        """See `PrivateFrame.randomize`: a report for each row."""
+        return self._frame.randomize(self, keys, bounds, **price)
+
     def __getattr__(self, name: Any) -> NoReturn:
         if name.startswith("_"):
             raise AttributeError(name)

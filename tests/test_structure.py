@@ -30,9 +30,10 @@ LINES = 430
 LAYERS = """
 _errors _identity _rewrite accounting._discrete accounting._gaussian mechanisms._exp_log mechanisms._quantiles datasets
 _validate _refusals _events _expr._kinds _expr._ranges mechanisms._sampling accounting._residue
-attacks _drawing _progress
+attacks _drawing _progress mechanisms._coins
 plot
 _expr._parts _expr._base mechanisms.laplace mechanisms.gaussian mechanisms.noisy_max mechanisms.exponential mechanisms.threshold
+mechanisms.response
 accounting.residue _store
 accounting._loss
 accounting._normal
@@ -50,16 +51,16 @@ engines._parts engines._conditions engines._buckets engines._people engines._key
 engines._evaluate engines._groups engines._representatives
 engines._sums
 _measured _counts _moments _pairs engines.pandas _scores utilities
-_aggregates
+_aggregates engines._rows
 _arrange _choices
 _plan _budget
 _pricing _keysearch
-_packed _price _records _column
-_ledger _specs
+_packed _price _records _column _reports
+_ledger _unbiased _specs
 _session _layout _pivot
 _opening _derive
 _release _batch _lineage _personwise _steps
-_order _selections _suggestions _lineage_verbs
+_order _selections _suggestions _lineage_verbs _randomize
 _merging
 _adopting
 _groupby
@@ -68,7 +69,7 @@ _summaries
 _groupings
 _shapes
 _private
-_accessor _history _replay
+_accessor _history _replay local
 audit
 __main__
 """
