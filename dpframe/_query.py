@@ -10,7 +10,7 @@ from datetime import date
 from decimal import Decimal
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, Protocol
 
 import numpy as np
 import pandas as pd
@@ -109,6 +109,13 @@ def keys_for(given: Any, expr: Expr, name: Hashable, ordered: bool = False) -> K
             pd.CategoricalIndex(pd.Categorical(proper, categories=proper, ordered=True), name=name), null
         )
     return Keys(_index_of(proper, expr, name), null)
+
+
+def listed_key(key: Any) -> tuple[type, Any]:
+    """What tells listed keys apart: 1, 1.0 and True are three, and all nulls one."""
+    if isinstance(key, np.generic) and not isinstance(key, np.datetime64):
+        key = key.item()
+    return (type(None), None) if _is_null(key) else (type(key), key)
 
 
 def keys_of(keys: Any, place: int, name: Hashable, levels: int) -> Any:
@@ -237,7 +244,9 @@ class KeyBy:
         return self.keys.token
 
     @property
-    def word(self) -> Word:
+    def word(self) -> Word | None:
+        if self.expr.kind == "bool":  # has two values, whoever owns it
+            return None
         return Word("keys", f"{self.expr}: {describe(self.keys.to_json())}", "groups")
 
     @property
@@ -284,7 +293,16 @@ class BinBy:
         return f"{self.expr} in {len(self.edges) - 1} bins"
 
 
-By = KeyBy | BinBy
+class By(Protocol):
+    """A grouping: its public groups, and a record that tells it from others. Which rows are in them is for engines to find."""
+
+    @property
+    def index(self) -> pd.Index[Any]: ...
+    @property
+    def token(self) -> str: ...
+    @property
+    def word(self) -> Word | None: ...
+    def to_json(self) -> object: ...
 
 
 def combined_index(by: Sequence[By]) -> pd.Index[Any] | None:

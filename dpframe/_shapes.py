@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Unpack, cast
 
 import numpy as np
@@ -12,21 +12,21 @@ import pandas as pd
 from dpframe import _pivot, _release, _specs, _validate
 from dpframe._column import PrivateColumn
 from dpframe._errors import BadType, BadValue, MissingKeys, NotOffered
-from dpframe._expr import Expr
 from dpframe._groupby import PrivateGroupBy, check_options
+from dpframe._groupings import Groupings
 from dpframe._layout import Pivot
 from dpframe._plan import Plan
 from dpframe._price import Payment, checked, spell_out
-from dpframe._query import GROUP_CEILING, KeyBy, Output, Query, combined_index, keys_of, with_options
+from dpframe._query import GROUP_CEILING, By, KeyBy, Output, Query, combined_index, keys_of, with_options
 from dpframe._session import Release
-from dpframe._summaries import Summaries
+from dpframe._tuples import Sought, lists_tuples, with_rest
 from dpframe._unlisted import Unlisted, UnlistedGroupBy
 
 if TYPE_CHECKING:
     from dpframe._private import PrivateFrame
 
 
-class Shapes(Summaries, Unlisted):
+class Shapes(Groupings, Unlisted):
     """Groups, and the tables that are made of them."""
 
     # Groups ---------------------------------------------------------------------------------------------------
@@ -36,6 +36,7 @@ class Shapes(Summaries, Unlisted):
         column: Any,
         *,
         keys: Any = None,
+        other: Any = None,
         sort: bool = True,
         normalize: bool = False,
         ascending: bool = False,
@@ -47,7 +48,8 @@ class Shapes(Summaries, Unlisted):
 
         ``normalize=True`` divides by the sum of these counts: the same release, as proportions that sum to 1 (a
         noisy count below zero makes a proportion below zero; without a positive sum they are NaN).
-        ``dropna=False`` counts nulls as a value of their own.
+        ``dropna=False`` counts nulls as a value of their own, and ``other="elsewhere"`` all values that are neither listed
+        nor null.
 
         Formal guarantee: epsilon-DP for its price; a row is in one group, so the whole vector has sensitivity 1
         (2 under replace-one). Sorting looks at released numbers only; ``sort=False`` keeps the order of the keys.
@@ -67,11 +69,13 @@ class Shapes(Summaries, Unlisted):
         if bins is not None:
             raise NotOffered("bins= belongs to histogram(column, bins=[...]), which keeps them in order.")
         expr, name = self._named(column)
-        listed = self._listed_or_found(expr, name, keys, "value_counts", payment)
-        if isinstance(listed, Plan):
-            return cast("pd.Series[Any]", listed)
-        frame, own = listed
-        by = KeyBy(expr, with_options(own, expr, None, dropna))
+        known = self._listed_or_found(expr, name, keys, "value_counts", payment)
+        if isinstance(known, Plan):
+            return cast("pd.Series[Any]", known)
+        frame, own = known
+        (by,) = cast(
+            "tuple[By, ...]", with_rest((KeyBy(expr, with_options(own, expr, None, dropna)),), other)
+        )
 
         def finish(release: Release) -> pd.Series[Any]:
             counts = _release.values(release, 0)
@@ -89,6 +93,8 @@ class Shapes(Summaries, Unlisted):
         by: Any,
         *,
         keys: Any = None,
+        other: Any = None,
+        bounds: Any = None,
         as_index: bool = True,
         sort: bool | None = None,
         group_keys: bool = True,
@@ -98,20 +104,40 @@ class Shapes(Summaries, Unlisted):
     ) -> PrivateGroupBy:
         """Groups by one column or several; ``keys`` lists the groups that may appear, all of which come back.
 
-        For several columns ``keys`` is a dict by column (or a list of lists), and the groups are all
-        combinations. Columns with declared keys, cut columns and bools need none. They stand in the order of the
-        list; ``sort=True`` sorts them. ``dropna=False`` makes a group of the nulls, as a null on the list does.
+        For several columns ``keys`` is a dict by column (or a list of lists), and the groups are all combinations; or a
+        list of tuples with a key for each column (or a ``pd.MultiIndex``), and the groups are exactly these. Columns with
+        declared keys, cut columns and bools need none. They stand in the order of the list; ``sort=True`` sorts them.
+        ``dropna=False`` makes a group of the nulls, as a null on the list does.
 
-        In a session with delta a column may be left unlisted: its keys are those that enough people share, which half of
+        ``other="elsewhere"`` adds one last group for rows whose key is not null and not listed (with several columns a
+        dict by column); a person with many rows is bounded after these keys have become one. A ``pd.Grouper(key="t",
+        freq="ME")`` makes periods, as `resample` does, between the declared bounds of the column or ``bounds=``.
+
+        In a session with delta columns may be left unlisted: their keys are those that enough people share, which half of
         the first question's price finds and a session then knows (`unique`); the other half of it, and of later ones, asks.
+
+        Formal guarantee of each release: a row is in one group, by its own cells and public lists, so groups of every kind
+        have the sensitivities of docs/guarantees/statistics.md.
+
+        >>> df = pd.DataFrame({"state": ["CA", "NY", "TX"], "sex": ["F", "M", "F"]})
+        >>> p = df.dp.open(1000)
+        >>> p.groupby(["state", "sex"], keys=[("NY", "M"), ("CA", "F")]).size(epsilon=80)
+        state  sex
+        NY     M      1
+        CA     F      1
+        dtype: int64
+        >>> p.groupby("state", keys=["CA"], other="elsewhere").size(epsilon=80)
+        state
+        CA           1
+        elsewhere    2
+        dtype: int64
         """
         _validate.flag(as_index, "as_index")
         check_options(group_keys, observed, level)
-        frame = cast("PrivateFrame", self)
-        levels, unlisted = self._levels(by, keys, sort, dropna, unlisted=self._searches)
-        if unlisted:
-            return UnlistedGroupBy(frame, levels, (sort, dropna), as_index=as_index)
-        return PrivateGroupBy(frame, cast("tuple[KeyBy, ...]", tuple(levels)), as_index=as_index)
+        frame, groups = cast("PrivateFrame", self), self._groups(by, keys, sort, dropna, other, bounds)
+        if any(isinstance(one, Sought) for one in groups):
+            return UnlistedGroupBy(frame, groups, as_index=as_index)
+        return PrivateGroupBy(frame, cast("tuple[By, ...]", groups), as_index=as_index)
 
     def _levels(
         self,
@@ -120,17 +146,19 @@ class Shapes(Summaries, Unlisted):
         sort: bool | None,
         dropna: bool | None,
         verb: str = "groupby",
-        unlisted: bool = False,
-    ) -> tuple[list[KeyBy | tuple[Expr, Hashable]], bool]:
-        """One grouping a column, with the keys that are given, declared or brought along; else, if one may be unlisted, the
-        column. And whether one is."""
+    ) -> list[KeyBy | Sought]:
+        """One grouping a column, with the keys that are given, declared or brought along; else those to be found."""
         names = by if isinstance(by, list) else [by]
         keys = self._by_column(keys) if isinstance(keys, Mapping) else keys
         if not names:
             raise BadValue(f"{verb} needs at least one column.")
         if callable(by) and not isinstance(by, PrivateColumn):
             raise BadType(f"{verb} takes column names, not a function: a function could see the data.")
-        levels: list[KeyBy | tuple[Expr, Hashable]] = []
+        if lists_tuples(keys, len(names)):
+            raise NotOffered(
+                f"{verb} takes keys= column by column here. Combinations are for groupby, then unstack()."
+            )
+        levels: list[KeyBy | Sought] = []
         for i, column in enumerate(names):
             expr, name = self._named(column)
             if name is not None and name in self._session.snapshot.index.names:
@@ -140,9 +168,9 @@ class Shapes(Summaries, Unlisted):
             try:
                 own = self._keys(expr, name, keys_of(keys, i, name, len(names)), verb)
             except MissingKeys:
-                if not unlisted:
+                if verb != "groupby" or not self._searches:
                     raise
-                levels.append((expr, name))
+                levels.append(Sought(expr, name, sort, dropna))
                 continue
             levels.append(KeyBy(expr, with_options(own, expr, sort, dropna)))
         groups = math.prod(len(level.keys) for level in levels if isinstance(level, KeyBy))
@@ -150,7 +178,7 @@ class Shapes(Summaries, Unlisted):
             raise BadValue(
                 f"{groups} combinations of keys are more than {GROUP_CEILING}. Group by fewer columns."
             )
-        return levels, any(not isinstance(level, KeyBy) for level in levels)
+        return levels
 
     # Tables ---------------------------------------------------------------------------------------------------
 
@@ -257,8 +285,7 @@ class Shapes(Summaries, Unlisted):
             raise BadValue(f"{verb} needs index=, a column or a list of columns whose keys are the rows.")
         rows = index if isinstance(index, list) else [index]
         above = columns if isinstance(columns, list) else [] if columns is None else [columns]
-        found, _ = self._levels([*rows, *above], keys, sort, dropna, verb)
-        levels = cast("tuple[KeyBy, ...]", tuple(found))
+        levels = cast("tuple[KeyBy, ...]", tuple(self._levels([*rows, *above], keys, sort, dropna, verb)))
         return levels[: len(rows)], levels[len(rows) :]
 
     def _pivot(

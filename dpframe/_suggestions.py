@@ -169,7 +169,7 @@ class Suggestions:
             raise BadValue("keys= are the groups of by=, which is not given.")
         levels: tuple[KeyBy, ...] = ()
         if by is not None:
-            listed, _ = cast("PrivateFrame", self)._levels(by, keys, None, None, "suggest_limits")
+            listed = cast("PrivateFrame", self)._levels(by, keys, None, None, "suggest_limits")
             levels = cast("tuple[KeyBy, ...]", tuple(listed))
         outputs = [Output("max_rows", "people by rows")]
         if levels:

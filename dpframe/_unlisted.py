@@ -17,8 +17,9 @@ from dpframe._groupby import PrivateGroupBy
 from dpframe._keysearch import KeySearch
 from dpframe._plan import Plan
 from dpframe._price import Payment, checked, spell_out
-from dpframe._query import KeyBy, Keys, keys_for, with_options
+from dpframe._query import By, Keys, keys_for
 from dpframe._session import Release, Session
+from dpframe._tuples import Sought, TupleBy, Tuples
 from dpframe.engines._keys import key_of
 
 if TYPE_CHECKING:
@@ -62,15 +63,9 @@ class Unlisted:
         words = dict(checked(payment))
         given = words.pop("delta", None)
         failure = _validate.delta(given) if given is not None else None
-        if isinstance(column, list):
-            return cast("pd.Index[Any]", self._search(columns, words, failure, _combinations))
-
-        def one(release: Release, columns: Columns) -> pd.Index[Any]:
-            ((expr, name),) = columns
-            keys = _found_keys(release, expr, name)
-            return pd.Index([], name=name) if keys is None else keys.index
-
-        return cast("pd.Index[Any]", self._search(columns, words, failure, one))
+        read = _keys_of if len(columns) == 1 else _tuples_of
+        index = self._search(columns, words, failure, lambda r, _: _shown(read(r, columns), columns))
+        return cast("pd.Index[Any]", index)
 
     def _search(
         self,
@@ -93,31 +88,34 @@ class Unlisted:
         return self._ask(task, lambda release: read(release, columns), payment)
 
     def _found(
-        self, expr: Expr, name: Hashable, payment: Mapping[str, Any]
-    ) -> tuple[PrivateFrame, Keys] | Plan:
-        """The keys of one column, found once; and the frame on which half of a price is left to ask with.
-
-        Explaining, the plan of the search where there has been none.
+        self, columns: Columns, payment: Mapping[str, Any]
+    ) -> tuple[PrivateFrame, Keys | Tuples] | Plan:
+        """The keys of a column, or combinations of several, found once; and the frame on which half of a price is left to
+        ask with. Explaining, the plan of the search where there has been none.
         """
+        names = ", ".join(repr(name) for _, name in columns)
         if self._batch is not None:
             raise BadValue(
-                f"in plan_ahead the keys of {name!r} must be known: find them before, keys=p.unique({name!r})."
+                f"in plan_ahead the keys of {names} must be known: find them before, keys=p.unique(...)."
             )
         session, half = self._session, self._with(half=True)
         unit = session.limited(cast(Payment, {w: payment.get(w) for w in ("max_rows", "max_groups")}))
-        known = session.found.get((expr, self._where, unit.groups))
+        question = tuple(e for e, _ in columns), self._where, unit.groups
+        known = session.found.get(question)
         if known is None:
             words = {w: payment[w] for w in _SEARCH_WORDS if payment.get(w) is not None}
-            known = half._search([(expr, name)], words, None, lambda r, _: _found_keys(r, expr, name))
+            known = half._search(columns, words, None, _keys_of if len(columns) == 1 else _tuples_of)
             if isinstance(known, Plan):
                 return known
             if known is None:
                 raise MissingKeys(
-                    f"no value of {name!r} was found that enough people share: explain.unique({name!r}) tells how many it "
-                    "takes. List keys=[...] instead, or pay more."
+                    f"no value of {names} was found that enough people share: explain.unique(...) tells how many it takes. "
+                    "List keys=[...] instead, or pay more."
                 )
-            session.found[expr, self._where, unit.groups] = known
-        return half, known.named(name)
+            session.found[question] = known
+        if isinstance(known, Keys):
+            return half, known.named(columns[0][1])
+        return half, known.named([name for _, name in columns])
 
     def _listed_or_found(
         self, expr: Expr, name: Hashable, given: Any, verb: str, payment: Mapping[str, Any]
@@ -128,15 +126,16 @@ class Unlisted:
         except MissingKeys:
             if not self._searches:
                 raise
-            return self._found(expr, name, payment)
+            return cast("tuple[PrivateFrame, Keys] | Plan", self._found([(expr, name)], payment))
 
     @property
     def _searches(self) -> bool:
         return self._session.budget.rule.failure_share(1) > 0
 
 
-def _found_keys(release: Release, expr: Expr, name: Hashable) -> Keys | None:
+def _keys_of(release: Release, columns: Columns) -> Keys | None:
     """The keys that were found, in the order of their values; of two that Python holds for equal the first."""
+    ((expr, name),) = columns
     texts = release.raw[0].tolist()
     if not texts:
         return None
@@ -145,13 +144,18 @@ def _found_keys(release: Release, expr: Expr, name: Hashable) -> Keys | None:
     return keys_for(list(dict.fromkeys(_key(t, expr) for t in texts)), expr, name)
 
 
-def _combinations(release: Release, columns: Columns) -> pd.Index[Any]:
+def _tuples_of(release: Release, columns: Columns) -> Tuples | None:
     rows = [json.loads(text) for text in release.raw[0].tolist()]
     found = dict.fromkeys(tuple(_key(t, e) for t, (e, _) in zip(row, columns, strict=True)) for row in rows)
+    return Tuples.of(list(found), [e for e, _ in columns], [n for _, n in columns]) if found else None
+
+
+def _shown(known: Keys | Tuples | None, columns: Columns) -> pd.Index[Any]:
     names = [name for _, name in columns]
-    if not found:
-        return pd.MultiIndex.from_arrays([[] for _ in names], names=names)
-    return pd.MultiIndex.from_tuples(list(found), names=names)
+    if known is not None:
+        return known.index
+    empty: list[Any] = [[] for _ in names]
+    return pd.MultiIndex.from_arrays(empty, names=names) if len(names) > 1 else pd.Index([], name=names[0])
 
 
 def _key(text: str, expr: Expr) -> Any:
@@ -168,44 +172,54 @@ class UnlistedGroupBy(PrivateGroupBy):
     def __init__(
         self,
         frame: PrivateFrame,
-        levels: list[KeyBy | tuple[Expr, Hashable]],
-        options: tuple[bool | None, bool | None],
+        levels: tuple[By | Sought, ...],
         selected: tuple[Hashable, ...] | None = None,
         single: bool = False,
         as_index: bool = True,
     ):
         super().__init__(frame, (), selected, single, as_index)
         self._levels = levels
-        self._options = options
 
     def __getitem__(self, key: Any) -> UnlistedGroupBy:
         chosen = super().__getitem__(key)
-        return UnlistedGroupBy(
-            *(self._frame, self._levels, self._options), chosen._selected, chosen._single, self._as_index
-        )
+        return UnlistedGroupBy(self._frame, self._levels, chosen._selected, chosen._single, self._as_index)
 
     def _listed(self, payment: Mapping[str, Any]) -> PrivateGroupBy | Plan:
         frame, by = self._frame, []
+        sought = [one for one in self._levels if isinstance(one, Sought)]
+        if len(sought) > 1:
+            return self._combined(sought, payment)
         for level in self._levels:
-            if isinstance(level, KeyBy):
+            if not isinstance(level, Sought):
                 by.append(level)
                 continue
-            expr, name = level
-            found = self._frame._found(expr, name, payment)
+            found = self._frame._found([(level.expr, level.name)], payment)
             if isinstance(found, Plan):
                 return found
-            frame, keys = found
-            by.append(KeyBy(expr, with_options(keys, expr, *self._options)))
+            frame = found[0]
+            by.append(level.listed(cast(Keys, found[1])))
         return PrivateGroupBy(frame, tuple(by), self._selected, self._single, self._as_index)
+
+    def _combined(self, sought: list[Sought], payment: Mapping[str, Any]) -> PrivateGroupBy | Plan:
+        """Several columns: the combinations that many share, which are fewer than all there could be."""
+        if len(sought) < len(self._levels) or any(one.label is not None for one in sought):
+            raise MissingKeys(
+                "of several columns either all are listed, or one is not, or none is (and without other=): list keys={...} "
+                f"for all but one of {', '.join(repr(one.name) for one in sought)}."
+            )
+        found = self._frame._found([(one.expr, one.name) for one in sought], payment)
+        if isinstance(found, Plan):
+            return found
+        exprs = [one.expr for one in sought]
+        tuples = cast(Tuples, found[1]).with_options(exprs, sought[0].sort, sought[0].dropna)
+        by = TupleBy.of(exprs, tuples)
+        return PrivateGroupBy(found[0], (by,), self._selected, self._single, self._as_index)
 
     def __len__(self) -> int:
         raise MissingKeys("the keys of these groups are not known before they are found: p.unique(column).")
 
     def __repr__(self) -> str:
-        names = (
-            str(one) if isinstance(one, KeyBy) else f"{one[0]} over keys to be found" for one in self._levels
-        )
-        return f"PrivateGroupBy by {', '.join(names)}"
+        return f"PrivateGroupBy by {', '.join(map(str, self._levels))}"
 
 
 def _later(name: str) -> Callable[..., Any]:

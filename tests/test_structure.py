@@ -39,13 +39,13 @@ _expr._nodes accounting._base accounting._pld_atoms
 _expr._build accounting._pld_ranges accounting.pure accounting.advanced accounting.zcdp accounting.gdp
 _expr accounting.rdp accounting.pld
 _query _unit accounting.planned
-accounting _task
+accounting _task _times _tuples
 _parse engines._columns _sketch calibrate _terms
 _stats engines._block
 _ranks
 _tree
 engines._parts engines._conditions engines._buckets engines._people engines._keys
-engines._evaluate engines._representatives
+engines._evaluate engines._groups engines._representatives
 engines._sums
 _measured _counts _moments _pairs engines.pandas _scores utilities
 _aggregates
@@ -61,6 +61,7 @@ _order _selections _suggestions
 _groupby
 _releases _unlisted
 _summaries
+_groupings
 _shapes
 _private
 _accessor _history

@@ -66,6 +66,24 @@ def test_keys_are_those_of_the_dtype_and_can_be_asked_about(column, type_):
         assert set(map(str, found)) == {"1.1", "a", "True"}
 
 
+def test_several_unlisted_columns_are_found_as_combinations(p):
+    table = p.groupby(["state", "sex"]).agg(n=("age", "size"), m=("age", "mean"))
+    assert list(table.index) == [(s, x) for s in ("CA", "NY", "TX") for x in "FM"]
+    assert table.index.names == ["state", "sex"]
+    assert p.ledger["question"].tolist()[0] == "keys of state, sex"
+    assert p.explain.groupby(["state", "sex"]).size().groups == 6
+    with pytest.raises(MissingKeys, match="all but one"):
+        p.assign(x="age > 5", y="age").groupby(["state", "sex", "x"]).size()
+
+
+def test_what_is_not_found_is_collected(p):
+    sizes = p.groupby("state", other="elsewhere").size()
+    assert list(sizes.index) == ["CA", "NY", "TX", "elsewhere"]
+    counts = p.value_counts("state", other="elsewhere", sort=False)
+    assert list(counts.index) == ["CA", "NY", "TX", "elsewhere"]
+    assert abs(counts["elsewhere"]) < 200
+
+
 def test_nulls_are_no_key_unless_asked_for():
     p = visits(state=np.where(np.arange(5901) % 2, "a", None)).dp.open(200, delta=1e-4)
     assert list(p.unique("state", epsilon=5)) == ["a"]

@@ -17,7 +17,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from dpframe._expr import Column, Expr
-from dpframe._query import By, KeyBy, Query
+from dpframe._query import BinBy, By, KeyBy, Query
 from dpframe._stats import (
     MAGNITUDES,
     Bids,
@@ -33,10 +33,13 @@ from dpframe._stats import (
     Spread,
     Trues,
 )
+from dpframe._times import TimeBy
+from dpframe._tuples import RestBy, TupleBy
 from dpframe._unit import LIMIT, Unit
 from dpframe.engines._buckets import arrow_buckets, bin_buckets, key_buckets
 from dpframe.engines._columns import Vector, prepare
 from dpframe.engines._evaluate import evaluate, predicate
+from dpframe.engines._groups import rest_buckets, time_buckets, tuple_buckets
 from dpframe.engines._keys import coded, together
 from dpframe.engines._people import Bound, Pairs, People, pairs_of, people_of, within_groups
 from dpframe.engines._representatives import at_points, by_size, magnitude
@@ -370,13 +373,21 @@ class PandasEngine:
         return found
 
     def _find(self, by: By) -> Buckets:
+        one: Callable[[Vector], Buckets]
+        if isinstance(by, TupleBy):
+            return tuple_buckets([self._level(level) for level in by.levels], by.tuples)
+        if isinstance(by, RestBy):
+            return rest_buckets(self._level(by.listed), self._nulls(by.expr), len(by.index))
         if isinstance(by, KeyBy):
             strings = self._arrow_strings(by.expr)
             if strings is not None:
                 return arrow_buckets(by.keys, strings)
-        one: Callable[[Vector], Buckets] = (
-            key_buckets(by.keys, by.expr) if isinstance(by, KeyBy) else bin_buckets(by.edges)
-        )
+            one = key_buckets(by.keys, by.expr)
+        elif isinstance(by, TimeBy):
+            one = time_buckets(by.periods)
+        else:
+            assert isinstance(by, BinBy)
+            one = bin_buckets(by.edges)
         n = len(self._frame)
         small = np.min_scalar_type(len(by.index))
         found = np.empty(n, dtype=small if small != np.uint64 else np.int64)
@@ -385,6 +396,14 @@ class PandasEngine:
             rows = slice(start, min(start + _BLOCK, n))
             found[rows] = one(evaluate(by.expr, self.column, rows, memo))
         return found
+
+    def _nulls(self, expr: Expr) -> NDArray[np.bool_] | None:
+        strings = self._arrow_strings(expr)
+        if strings is not None:
+            return np.asarray(strings.is_null())
+        memo: dict[Any, Any] = {}
+        parts = [evaluate(expr, self.column, rows, memo).nulls() for rows in self._slices()]
+        return np.concatenate([p for p in parts if p is not None]) if parts and parts[0] is not None else None
 
     def _arrow_strings(self, expr: Expr) -> Any:
         """The Arrow array behind a column of strings that nobody has numbered yet; None for others."""
