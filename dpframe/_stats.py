@@ -153,7 +153,7 @@ class Spread(NamedTuple):
 
 
 class Magnitudes(NamedTuple):
-    """Primitive: people by the sign and the power of two of their middle value; without people, rows by their value's."""
+    """Primitive: people by the sign and the power of two of one of their values; without people, rows by their value's."""
 
     expr: Expr
 

@@ -184,7 +184,7 @@ class PandasEngine:
                 null = vector.nulls()
                 at[rows] = 0 if null is None else np.where(null, -1, 0)
         if isinstance(p, Magnitudes):
-            return at_points(pairs, None, hashes, 1, 1, at[asked], MAGNITUDES)
+            return at_points(pairs, None, hashes, 1, 1, at[asked], MAGNITUDES, drawn=True)
         buckets = self._grouping(query.by)
         assert buckets is not None
         at += np.where(at < 0, 0, buckets)  # a bid that reaches no price is one all the same
