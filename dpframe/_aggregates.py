@@ -324,6 +324,7 @@ def _points(cell: Cell, places: NDArray[Any]) -> Floats:
 AGGREGATES: dict[str, Aggregate] = {
     "size": Size(),
     "people": Size(),
+    "nunique": Size(),
     "count": Count(),
     "true": Question(),
     "sum": Sum(),
@@ -339,7 +340,7 @@ AGGREGATES: dict[str, Aggregate] = {
     "tree": TreeQuantile(),
 }
 # What `agg` may name; the others are verbs of their own.
-NAMED = ("size", "count", "sum", "mean", "var", "std")
+NAMED = ("size", "count", "nunique", "sum", "mean", "var", "std")
 # The rows of `describe`, in pandas' order.
 DESCRIBED = ("count", "mean", "std")
 CHOSEN = ("median",)  # those that `agg` may name too, and that leave no number but a choice

@@ -108,7 +108,7 @@ def make_plan(
         parts,
         tuple(c for c in cells if c is not None),
         candidates,
-        why + unit.told(grouped),
+        why + "".join(dict.fromkeys(s.told(unit, grouped) for s in statistics)),
         tuple(map(str, declared)),
     )
     return Planned(plan, tuple(statistics))

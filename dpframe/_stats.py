@@ -135,7 +135,13 @@ class Leaves(NamedTuple):
         return self.grid.high - self.grid.low + 1
 
 
-Primitive = Rows | Persons | Trues | Powers | Products | Leaves
+class Distincts(NamedTuple):
+    """Primitive: how many distinct non-null values each group has."""
+
+    expr: Expr
+
+
+Primitive = Rows | Persons | Trues | Powers | Products | Leaves | Distincts
 # (groups,) for rows and conditions, (degree + 1, groups) for powers, (4, groups) for products, (points, groups) for leaves
 Reduced = Mapping[Primitive, Integers]
 
@@ -169,6 +175,10 @@ class Statistic(ABC):
         one = self.sensitivity(unit, groups is not None)
         rows, most = unit.reach(groups)
         return Sensitivity(one.l1 * rows * most, one.l2_squared * rows**2 * most)
+
+    def told(self, unit: Unit, grouped: bool) -> str:
+        """What a person with many rows counts for, in words, for a plan."""
+        return unit.told(grouped)
 
     def reach(self, unit: Unit) -> int:
         """How much more one person can move one component than another: what a choice among them goes by."""

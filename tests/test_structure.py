@@ -45,8 +45,8 @@ _stats engines._block
 _ranks
 _tree
 engines._parts engines._conditions engines._buckets engines._people
-engines._evaluate engines._groups
-_measured _counts _moments _pairs engines.pandas _scores utilities
+engines._evaluate engines._groups engines._distinct
+_measured _counts _distinct _moments _pairs engines.pandas _scores utilities
 _aggregates
 _arrange _choices
 _plan _budget
