@@ -28,7 +28,7 @@ ADVICE: dict[str, str] = {
     "duplicated": "it compares people with each other, so one person's row could change another's.",
     "drop_duplicates": "it compares people with each other, so one person's row could change another's.",
     "rank": "it compares people with each other, so one person's row could change another's.",
-    "cumsum": "it adds across people in order. Ask sum('x') in bins: groupby of p['t'].cut([...]).",
+    "cumsum": "it adds across people in order. Ask p.resample('ME', on='t')['x'].sum() and add up the answer.",
     "shift": "it reads a neighbouring row, which is another person's.",
     "diff": "it reads a neighbouring row, which is another person's.",
     "ffill": "it fills from a neighbouring row, which is another person's. Write fillna(constant).",

@@ -74,13 +74,10 @@ def _looked_up(
     return np.where(known[at] == code, at + 1, 0)
 
 
-def rest_buckets(listed: Buckets, null: NDArray[np.bool_] | None, groups: int) -> Buckets:
+def rest_buckets(listed: Buckets, null: NDArray[np.bool_], groups: int) -> Buckets:
     """The same buckets, and the last one for rows that are in none and not null."""
     found = listed.astype(np.min_scalar_type(groups))
-    rest = listed == 0
-    if null is not None:
-        rest &= ~null
-    found[rest] = groups
+    found[(listed == 0) & ~null] = groups
     return found
 
 

@@ -342,13 +342,16 @@ class PandasEngine:
             found[rows] = one(evaluate(expr, self.column, rows, memo))
         return found
 
-    def _nulls(self, expr: Expr) -> NDArray[np.bool_] | None:
+    def _nulls(self, expr: Expr) -> NDArray[np.bool_]:
         strings = self._arrow_strings(expr)
         if strings is not None:
             return np.asarray(strings.is_null())
         memo: dict[Any, Any] = {}
-        parts = [evaluate(expr, self.column, rows, memo).nulls() for rows in self._slices()]
-        return np.concatenate([p for p in parts if p is not None]) if parts and parts[0] is not None else None
+        null = np.zeros(len(self._frame), dtype=bool)
+        for rows in self._slices():
+            some = evaluate(expr, self.column, rows, memo).nulls()
+            null[rows] = False if some is None else some
+        return null
 
     def _arrow_strings(self, expr: Expr) -> Any:
         """The Arrow array behind a column of strings that nobody has numbered yet; None for others."""
