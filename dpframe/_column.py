@@ -253,6 +253,10 @@ class PrivateColumn(Unprinted):
         """How many non-null values; see `PrivateFrame.count`."""
         return self._frame.count(self, **price)
 
+    def nunique(self, **price: Any) -> Any:
+        """How many distinct non-null values; see `PrivateFrame.nunique`."""
+        return self._frame.nunique(self, **price)
+
     def sum(self, bounds: Any = None, **price: Any) -> Any:
         """See `PrivateFrame.sum`."""
         return self._frame.sum(self, bounds, **price)

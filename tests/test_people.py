@@ -182,8 +182,18 @@ def test_a_unit_is_a_column_of_the_frame(df):
     p = df.dp.open(1)
     with pytest.raises(BadValue, match="sessions with unit="):
         p.count(max_rows=3)
-    with pytest.raises(BadValue, match="column that unit= names"):
-        p.nunique("id")
+    assert p.explain.nunique("id", epsilon=0.5).scale == 2  # without unit= a row adds one value
+
+
+def test_ids_below_zero_and_of_any_text_are_people():
+    for ids in ([-5, -5, -(2**63), 3], ["\ud800", "\ud800", "b", "c"], [-1, -1, "b", "c"]):
+        frame = pd.DataFrame(
+            {"id": pd.Series(ids, dtype=None if isinstance(ids[-1], int) else object), "k": 1}
+        )
+        p = frame.dp.open(1000, unit="id", max_rows=1, max_groups=1)
+        assert p.count(epsilon=80) == p.nunique("id", epsilon=80) == 3
+    both = pd.DataFrame({"a": [-1, -1, 2], "b": [-7, -8, -7], "k": 1})
+    assert both.dp.open(1000, unit=["a", "b"], max_rows=1).count(epsilon=EXACT) == 3
 
 
 def test_dropping_the_column_on_the_way_changes_nothing(df):

@@ -48,9 +48,9 @@ _stats engines._block
 _ranks
 _tree
 engines._parts engines._conditions engines._buckets engines._people engines._keys
-engines._evaluate engines._groups engines._representatives
+engines._evaluate engines._groups engines._representatives engines._distinct
 engines._sums
-_measured _counts _moments _pairs engines.pandas _scores utilities
+_measured _counts _distinct _moments _pairs engines.pandas _scores utilities
 _aggregates engines._rows
 _arrange _choices
 _plan _budget
