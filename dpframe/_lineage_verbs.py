@@ -103,6 +103,8 @@ class Lineage:
         listed = _has_lists(self._session.snapshot.dtypes.iloc[expr.position])
         if not listed:
             raise BadType(f"column {name!r} is of kind {expr.kind}: only a column of lists can be exploded.")
+        if dtype is not None and isinstance(self._session.snapshot.dtypes.iloc[expr.position], pd.ArrowDtype):
+            raise BadType("lists of Arrow have elements of one type already: leave dtype= out.")
         if expr in self._session.unit.people:
             raise BadValue(f"{name!r} names a person and cannot be exploded.")
         _validate.flag(ignore_index, "ignore_index")

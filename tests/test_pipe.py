@@ -233,6 +233,20 @@ def test_an_adopted_frame_gets_no_budget_of_its_own_while_it_is_asked_about(p):
     assert q.nunique("patient_id", epsilon=100) == 2
 
 
+def test_what_was_adopted_is_the_frame_as_it_stood(p, visits):
+    other = pd.DataFrame({"patient_id": range(60), "x": 1.0})
+    q = p.adopt(other, because="a constant", bounds={"x": (0, 10)})
+    kept = []
+    r = p.pipe(lambda d: (kept.append(d), d)[1], bounds={"cost": (0, 500)})
+    other["x"] *= 9
+    other.loc[0, "x"] = 9.0
+    for frame in kept:
+        frame["cost"] *= 0
+        frame.loc[:, "cost"] = 0.0
+    assert abs(q.sum("x", epsilon=400) - 60) < 2
+    assert abs(r.sum("cost", epsilon=400) - visits["cost"].sum()) < 50
+
+
 def test_adopt_needs_a_reason_and_a_frame_without_a_session(p, visits):
     theirs = pd.DataFrame({"patient_id": [1, 2]})
     theirs.dp.open(1)
