@@ -155,7 +155,7 @@ class Lineage:
         exprs = [self._columns[n] for n in values]
         array, count = _under(source, values, exprs), len(values)
         rows = np.tile(np.arange(len(source.places)), count)
-        kept = Source.copied(source, rows, skip=[n for n in self._columns if n not in ids])
+        kept = source.copied(rows, skip=[n for n in self._columns if n not in ids])
         made = _without_order(kept, ids)
         texts = all(type(n) is str for n in values)
         labels: Any = _objects(values)
