@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -244,7 +245,12 @@ def with_rest(levels: Sequence[KeyBy], other: Any) -> tuple[By, ...]:
     unknown = [name for name in other if name not in names]
     if unknown:
         raise BadValue(f"other= names {unknown[0]!r}, which is not grouped by.")
-    return tuple(
+    found = tuple(
         RestBy(level, other[name]) if other.get(name) is not None else level
         for level, name in zip(levels, names, strict=True)
     )
+    if math.prod(len(by.index) for by in found) > GROUP_CEILING:
+        raise BadValue(
+            f"with other= there are more than {GROUP_CEILING} combinations of keys. Group by fewer columns."
+        )
+    return found

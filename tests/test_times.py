@@ -206,6 +206,7 @@ WRONG = {
     "a number": (lambda p: p.resample("ME", on="x"), dpframe.BadType, "periods need times"),
     "nonsense": (lambda p: p.resample("nonsense", on="t"), dpframe.BadValue, "nonsense"),
     "a freq of three": (lambda p: p.resample(3, on="t"), dpframe.BadType, "frequency"),
+    "no prefix": (lambda p: p.resample(pd.DateOffset(months=2), on="t"), dpframe.BadValue, "pandas knows no"),
     "no freq": (lambda p: p.resample(None, on="t"), dpframe.BadType, "frequency"),
     "backwards": (lambda p: p.resample("-1D", on="t"), dpframe.BadValue, "forward"),
     "zero": (lambda p: p.resample("0D", on="t"), dpframe.BadValue, "forward"),
