@@ -16,7 +16,7 @@ from dpframe._groupby import PrivateGroupBy, check_options
 from dpframe._groupings import Groupings
 from dpframe._layout import Pivot
 from dpframe._price import Payment, checked, spell_out
-from dpframe._query import GROUP_CEILING, KeyBy, Output, Query, combined_index, keys_of, with_options
+from dpframe._query import GROUP_CEILING, By, KeyBy, Output, Query, combined_index, keys_of, with_options
 from dpframe._session import Release
 from dpframe._tuples import lists_tuples, with_rest
 
@@ -256,21 +256,25 @@ class Shapes(Groupings):
 
     def _sides(
         self, index: Any, columns: Any, keys: Any, sort: bool | None, dropna: bool | None, verb: str
-    ) -> tuple[tuple[KeyBy, ...], tuple[KeyBy, ...]]:
+    ) -> tuple[tuple[By, ...], tuple[By, ...]]:
         """The groupings that stand at the left of a table, and those above it."""
         if index is None:
             raise BadValue(f"{verb} needs index=, a column or a list of columns whose keys are the rows.")
         rows = index if isinstance(index, list) else [index]
         above = columns if isinstance(columns, list) else [] if columns is None else [columns]
-        levels = self._levels([*rows, *above], keys, sort, dropna, verb)
+        columns = [*rows, *above]
+        if any(isinstance(column, pd.Grouper) for column in columns):
+            levels: tuple[By, ...] = self._groups(columns, keys, sort, dropna, None, None)
+        else:
+            levels = self._levels(columns, keys, sort, dropna, verb)
         return levels[: len(rows)], levels[len(rows) :]
 
     def _pivot(
         self,
         outs: tuple[Output, ...],
         prefixes: list[Any],
-        down: tuple[KeyBy, ...],
-        beside: tuple[KeyBy, ...],
+        down: tuple[By, ...],
+        beside: tuple[By, ...],
         margins: bool,
         share: str | None,
         margin: str,
