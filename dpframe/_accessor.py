@@ -62,9 +62,11 @@ class Unopened:
             ``"add-remove"``: a neighbour has one row more or less. ``"replace-one"``: it differs in one row, and
             the number of rows is public.
         bounds
-            Public facts: ``{"age": (0, 110)}``. Values outside are clipped. Never take them from the data.
+            Public facts: ``{"age": (0, 110)}``. Values outside are clipped. Never take them from the data. Of a time column
+            the first and the last moment, ``("2024-01-01", "2024-12-31")``: rows outside are in no period of `resample`.
         keys
-            Public facts: ``{"state": ["CA", "NY"]}``, the groups that may appear, in the order of the answers.
+            Public facts: ``{"state": ["CA", "NY"]}``, the groups that may appear, in the order of the answers; of several
+            columns together ``{("state", "sex"): [("CA", "F"), ("NY", "M")]}``.
         queries
             A question without a price takes one such share of the budget.
         accountant, reserve

@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 
 from dpframe._errors import BadType, BadValue
-from dpframe._query import KeyBy
+from dpframe._query import By
 from dpframe._specs import Wanted, aggregate_name, aggregate_names
 
 
@@ -75,7 +75,7 @@ def normalize(value: Any, aggregated: bool) -> str | None:
     return meaning
 
 
-def names(given: Any, levels: Sequence[KeyBy], word: str) -> list[Hashable] | None:
+def names(given: Any, levels: Sequence[By], word: str) -> list[Hashable] | None:
     """The names of the levels, if others than those of their columns are given."""
     if given is None:
         return None

@@ -107,6 +107,8 @@ class Releases:
         return keys_for(list(own), expr, name, ordered=isinstance(expr, Cut))
 
     def _named(self, column: Any) -> tuple[Expr, Hashable]:
+        if isinstance(column, pd.Grouper):
+            raise BadType("a pd.Grouper is for groupby and pivot_table; here name a column.")
         expr = self._expr_of(column)
         return expr, column._name if isinstance(column, PrivateColumn) else column
 

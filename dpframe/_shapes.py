@@ -17,7 +17,17 @@ from dpframe._groupings import Groupings
 from dpframe._layout import Pivot
 from dpframe._plan import Plan
 from dpframe._price import Payment, checked, spell_out
-from dpframe._query import GROUP_CEILING, By, KeyBy, Output, Query, combined_index, keys_of, with_options
+from dpframe._query import (
+    GROUP_CEILING,
+    By,
+    KeyBy,
+    Output,
+    Query,
+    combined_index,
+    keys_of,
+    need_keys,
+    with_options,
+)
 from dpframe._session import Release
 from dpframe._tuples import Sought, lists_tuples, with_rest
 from dpframe._unlisted import Unlisted, UnlistedGroupBy
@@ -279,21 +289,29 @@ class Shapes(Groupings, Unlisted):
 
     def _sides(
         self, index: Any, columns: Any, keys: Any, sort: bool | None, dropna: bool | None, verb: str
-    ) -> tuple[tuple[KeyBy, ...], tuple[KeyBy, ...]]:
+    ) -> tuple[tuple[By, ...], tuple[By, ...]]:
         """The groupings that stand at the left of a table, and those above it."""
         if index is None:
             raise BadValue(f"{verb} needs index=, a column or a list of columns whose keys are the rows.")
         rows = index if isinstance(index, list) else [index]
         above = columns if isinstance(columns, list) else [] if columns is None else [columns]
-        levels = cast("tuple[KeyBy, ...]", tuple(self._levels([*rows, *above], keys, sort, dropna, verb)))
+        wanted = [*rows, *above]
+        if any(isinstance(column, pd.Grouper) for column in wanted):
+            levels = self._groups(wanted, keys, sort, dropna, None, None)
+        else:
+            levels = tuple(self._levels(wanted, keys, sort, dropna, verb))
+        sought = [one.name for one in levels if isinstance(one, Sought)]
+        if sought:
+            raise need_keys(sought[0], verb)
+        levels = cast("tuple[By, ...]", levels)
         return levels[: len(rows)], levels[len(rows) :]
 
     def _pivot(
         self,
         outs: tuple[Output, ...],
         prefixes: list[Any],
-        down: tuple[KeyBy, ...],
-        beside: tuple[KeyBy, ...],
+        down: tuple[By, ...],
+        beside: tuple[By, ...],
         margins: bool,
         share: str | None,
         margin: str,

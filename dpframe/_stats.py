@@ -2,7 +2,7 @@
 
 A statistic maps a frame to a vector of integers per group, made of *primitive* sums over the rows of a group: rows, people,
 non-null values, ``a``, ``a * a`` and ``a * b``, where ``a`` and ``b`` are clipped values on their grids, counted from the lower
-bound; and, for order statistics, how many values lie on each point of a grid. Proofs of the sensitivities:
+bound; distinct values; and, for order statistics, how many values lie on each point of a grid. Proofs of the sensitivities:
 docs/guarantees/statistics.md, quantiles.md, and people.md for those of a person with many rows.
 """
 

@@ -190,7 +190,7 @@ def grouper_for(freq: Any, key: Hashable, closed: Any, label: Any, origin: Any, 
         )
     try:
         return pd.Grouper(key=key, freq=freq, closed=closed, label=label, origin=origin, offset=offset)
-    except (ValueError, TypeError, AttributeError) as error:
+    except (ValueError, TypeError, AttributeError, NotImplementedError) as error:
         raise BadValue(f"pandas knows no such periods: {error}") from None
 
 
@@ -207,7 +207,7 @@ def periods_of(rule: Rule, span: Span, zone: str | None, unit: str, name: Hashab
         left, right = (_labels(ends, rule, side) for side in ("left", "right"))
         index = (left if rule.label == "left" else right).rename(name)
         edges, side = _edges(pd.DatetimeIndex(left.append(right[-1:])), rule)
-    except (ValueError, TypeError, OverflowError, AttributeError) as error:
+    except (ValueError, TypeError, OverflowError, AttributeError, NotImplementedError) as error:
         raise BadValue(
             f"pandas makes no periods of {rule.freq.freqstr!r} in this range: {type(error).__name__}."
         ) from None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -262,7 +263,7 @@ def with_rest(levels: Sequence[KeyBy | Sought], other: Any) -> tuple[By | Sought
     unknown = [name for name in other if name not in names]
     if unknown:
         raise BadValue(f"other= names {unknown[0]!r}, which is not grouped by.")
-    return tuple(
+    found = tuple(
         level
         if other.get(name) is None
         else replace(level, label=other[name])
@@ -270,3 +271,8 @@ def with_rest(levels: Sequence[KeyBy | Sought], other: Any) -> tuple[By | Sought
         else RestBy(level, other[name])
         for level, name in zip(levels, names, strict=True)
     )
+    if math.prod(len(by.index) for by in found if not isinstance(by, Sought)) > GROUP_CEILING:
+        raise BadValue(
+            f"with other= there are more than {GROUP_CEILING} combinations of keys. Group by fewer columns."
+        )
+    return found

@@ -87,7 +87,7 @@ ACROSS = {
     "rank": (lambda p: p["age"].rank(), "compares people"),
     "shift": (lambda p: p.shift(), "neighbouring row"),
     "ffill": (lambda p: p.ffill(), "fillna(constant)"),
-    "cumsum": (lambda p: p["age"].cumsum(), "groupby"),
+    "cumsum": (lambda p: p["age"].cumsum(), "resample"),
     "sample": (lambda p: p.sample(5), "not private"),
     "nlargest": (lambda p: p.nlargest(3, "age"), "comparing people"),
     "drop_duplicates": (lambda p: p.drop_duplicates(), "compares people"),

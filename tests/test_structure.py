@@ -289,6 +289,8 @@ WRONG = [
     lambda p: p.query("label < 3"),
     lambda p: p.groupby("text", keys=[1]),
     lambda p: p.groupby("label", keys=[[1]]),
+    lambda p: p.groupby(["text", "number"], keys=[("a", "b")]),
+    lambda p: p.resample("ME", on="text"),
     lambda p: p["text"].astype(float),
     lambda p: p["label"].astype(int),
     lambda p: p["number"].astype("datetime64[ns]"),

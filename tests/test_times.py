@@ -136,6 +136,23 @@ def test_grouper_is_the_same_and_goes_with_other_keys():
     assert rest.sum() == len(frame)
 
 
+def test_pivot_tables_have_periods_too():
+    frame = pd.DataFrame({"t": spread("2024-01-01", "2024-03-31", 50), "x": 1.0})
+    frame["state"] = np.where(np.arange(len(frame)) % 3 == 0, "CA", "NY")
+    p = frame.dp.open(
+        1000, bounds={"t": ("2024-01-01", "2024-03-31"), "x": (0, 2)}, keys={"state": ["CA", "NY"]}
+    )
+    grouper = pd.Grouper(key="t", freq="ME")
+    table = p.pivot_table("x", grouper, "state", aggfunc="count", epsilon=SURE)
+    pd.testing.assert_frame_equal(
+        table, frame.pivot_table("x", grouper, "state", aggfunc="count"), check_freq=False
+    )
+    across = p.crosstab("state", grouper, margins=True, epsilon=SURE)
+    assert across["All"].tolist() == [*table.sum().tolist(), len(frame)]
+    with pytest.raises(dpframe.BadType, match="for groupby"):
+        p.value_counts(grouper)
+
+
 def test_other_verbs_answer_by_period():
     frame = pd.DataFrame(
         {"t": pd.to_datetime(["2024-01-05", "2024-01-06", "2024-03-31"]), "x": [1.0, 2.0, 3.0]}
@@ -206,6 +223,7 @@ WRONG = {
     "a number": (lambda p: p.resample("ME", on="x"), dpframe.BadType, "periods need times"),
     "nonsense": (lambda p: p.resample("nonsense", on="t"), dpframe.BadValue, "nonsense"),
     "a freq of three": (lambda p: p.resample(3, on="t"), dpframe.BadType, "frequency"),
+    "no prefix": (lambda p: p.resample(pd.DateOffset(months=2), on="t"), dpframe.BadValue, "pandas knows no"),
     "no freq": (lambda p: p.resample(None, on="t"), dpframe.BadType, "frequency"),
     "backwards": (lambda p: p.resample("-1D", on="t"), dpframe.BadValue, "forward"),
     "zero": (lambda p: p.resample("0D", on="t"), dpframe.BadValue, "forward"),

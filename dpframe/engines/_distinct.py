@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from dpframe._stats import Integers
 from dpframe.engines._buckets import Buckets
 from dpframe.engines._columns import Vector
-from dpframe.engines._people import Codes, People, coded, mixed
+from dpframe.engines._people import Codes, People, _mixed, coded
 
 
 def distinct_counts(
@@ -44,7 +44,7 @@ def distinct_counts(
         with np.errstate(over="ignore"):
             seed = people.hashes[person] + hashes[value] * np.uint64(0xD6E8FEB86659FD93)
             seed += group.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
-        kept = smallest(person, mixed(mixed(seed, key), key), limit)
+        kept = smallest(person, _mixed(_mixed(seed, key), key), limit)
         pairs = pd.unique(pairs[own[kept]])
     return np.bincount(pairs // max(1, size), minlength=groups)
 

@@ -40,9 +40,9 @@ def people_of(columns: Sequence[Vector], key: bytes) -> People:
         inner, size, more = coded(column)
         wide = np.where((codes < 0) | (inner < 0), -1, codes * size + inner)
         codes, pairs = _factorized(wide, wide < 0)
-        hashes = mixed(hashes[pairs // size] * np.uint64(31) + more[pairs % size], key)
+        hashes = _mixed(hashes[pairs // size] * np.uint64(31) + more[pairs % size], key)
         count = len(pairs)
-    return People(codes, count, mixed(hashes, key))
+    return People(codes, count, _mixed(hashes, key))
 
 
 def coded(column: Vector) -> tuple[Codes, int, NDArray[np.uint64]]:
@@ -89,7 +89,7 @@ def _text(cell: Any) -> str:
     return f"{type(cell).__name__} {cell!s}"
 
 
-def mixed(hashes: NDArray[np.uint64], key: bytes) -> NDArray[np.uint64]:
+def _mixed(hashes: NDArray[np.uint64], key: bytes) -> NDArray[np.uint64]:
     salt = np.uint64(int.from_bytes(key[:8].ljust(8, b"\1"), "little") | 1)
     with np.errstate(over="ignore"):
         mixed: NDArray[np.uint64] = (hashes ^ (hashes >> np.uint64(29))) * salt
@@ -155,7 +155,7 @@ def within_groups(
         seed = hashes[person] + own
     # The low bits are the group itself: no two of a person's are equal, so exactly `limit` are among the smallest.
     low = np.uint64(2**GROUP_BITS - 1)
-    rank = (mixed(mixed(seed, key), key) & ~low) | group
+    rank = (_mixed(_mixed(seed, key), key) & ~low) | group
     starts = np.flatnonzero(np.r_[True, person[1:] != person[:-1]])
     lengths = np.diff(np.r_[starts, len(person)])
     keep = np.ones(len(many), dtype=bool)

@@ -206,7 +206,7 @@ def test_keeping_ties_is_seen(monkeypatch):
             kept[at] = rank[at] <= np.sort(rank[at])[:limit][-1]
         return kept
 
-    monkeypatch.setattr(_distinct, "mixed", lambda hashes, key: hashes * np.uint64(0))
+    monkeypatch.setattr(_distinct, "_mixed", lambda hashes, key: hashes * np.uint64(0))
     unit = unit_of("add-remove", 3)
     assert sum(counted(frame_of(HEAVY), True, unit)) == 0
     monkeypatch.setattr(_distinct, "smallest", keeps_ties)
