@@ -76,7 +76,7 @@ _HOMES = {
 }
 
 
-_MODULES = ("accounting", "calibrate", "utilities")
+_MODULES = ("accounting", "calibrate", "learn", "utilities")
 
 
 def __getattr__(name: str) -> Any:

@@ -117,7 +117,7 @@ class Plan:
         for cell in self.cells:
             one = AGGREGATES[cell.aggregate]
             found[cell.name] = None if one.selects else one.error(measured(self, None, cell), level, n)
-        return found if len(found) > 1 else next(iter(found.values()))
+        return found if len(found) > 1 else next(iter(found.values()), None)
 
     @property
     def selects(self) -> bool:

@@ -31,7 +31,7 @@ LAYERS = """
 _errors _identity _rewrite accounting._discrete accounting._gaussian mechanisms._exp_log mechanisms._quantiles datasets
 _validate _refusals _expr._kinds _expr._ranges mechanisms._sampling accounting._residue
 _expr._parts _expr._base mechanisms.laplace mechanisms.gaussian mechanisms.noisy_max mechanisms.exponential
-accounting.residue _store
+accounting.residue _store mechanisms._vector _progress
 accounting._loss
 accounting._normal
 accounting.loss
@@ -52,6 +52,10 @@ _arrange _choices
 _plan _budget
 _pricing
 _packed _price _records _column
+_fitting
+learn._design learn._solve
+learn._fits
+learn._objective learn._descent learn._statistics
 _ledger _specs
 _session _layout _pivot
 _opening
@@ -63,6 +67,8 @@ _summaries
 _shapes
 _private
 _accessor _history
+learn._models
+learn
 __main__
 """
 PACKAGES = {"dpframe", "dpframe.engines", "dpframe.mechanisms"}

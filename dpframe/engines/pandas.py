@@ -8,7 +8,7 @@ stays within 2**53 and is exact in any order; across blocks they are added as in
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -41,6 +41,14 @@ class _Block(NamedTuple):
     buckets: Buckets | None
     size: int  # rows that are asked about
     counts: NDArray[np.int64]  # the same by bucket
+
+
+class RowSlice(NamedTuple):
+    """Some rows as a task sees them: vectors, the rows that are asked about, and codes of people (-1: nobody)."""
+
+    vectors: list[Vector]
+    mask: NDArray[np.bool_] | None
+    people: NDArray[np.int64] | None
 
 
 class PandasEngine:
@@ -125,6 +133,16 @@ class PandasEngine:
             else:
                 raise AssertionError("plans refuse products of people's rows")
         return found
+
+    @np.errstate(all="ignore")
+    def rows(self, exprs: Sequence[Expr], where: Expr | None, unit: Unit) -> Iterator[RowSlice]:
+        """Slices of the rows: some expressions, which rows are asked about, and whose they are; for tasks alone."""
+        memo: dict[Any, Any] = {}
+        codes = self._whose(unit.people).codes if unit.people else None
+        for rows in self._slices():
+            mask = None if where is None else predicate(where, self.column, rows, memo)
+            vectors = [evaluate(e, self.column, rows, memo) for e in exprs]
+            yield RowSlice(vectors, mask, None if codes is None else codes[rows])
 
     def _paired(self, query: Query, unit: Unit, most: int, memo: dict[Any, Any]) -> Paired:
         """The rows that are asked about, their pairs, and which of these stay; kept for the next question without a filter."""
