@@ -49,6 +49,7 @@ class RowSlice(NamedTuple):
     vectors: list[Vector]
     mask: NDArray[np.bool_] | None
     people: NDArray[np.int64] | None
+    total: int  # rows of the whole frame
 
 
 class PandasEngine:
@@ -142,7 +143,7 @@ class PandasEngine:
         for rows in self._slices():
             mask = None if where is None else predicate(where, self.column, rows, memo)
             vectors = [evaluate(e, self.column, rows, memo) for e in exprs]
-            yield RowSlice(vectors, mask, None if codes is None else codes[rows])
+            yield RowSlice(vectors, mask, None if codes is None else codes[rows], len(self._frame))
 
     def _paired(self, query: Query, unit: Unit, most: int, memo: dict[Any, Any]) -> Paired:
         """The rows that are asked about, their pairs, and which of these stay; kept for the next question without a filter."""

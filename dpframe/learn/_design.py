@@ -139,32 +139,37 @@ class Design:
     def read(self, engine: Any, unit: Unit) -> Rows:
         """The rows that count. Called behind the door."""
         exprs = [e for e, _ in self.features] + [self.target.expr]
-        pieces: list[Floats] = []
-        targets: list[Floats] = []
+        x, y = np.empty((0, self.parameters)), np.empty(0)
         owners: list[NDArray[np.int64]] = []
+        done = 0
         for piece in engine.rows(exprs, self.where, unit):
-            y = self.target.values(piece.vectors[-1])
-            x = np.full((len(y), self.parameters), float(UNIT))
-            for j, (_, bounds) in enumerate(self.features):
-                x[:, j + 1] = on_grid(piece.vectors[j], bounds)
-            kept = ~(np.isnan(y) | np.isnan(x).any(axis=1))
+            if not done and not len(x):
+                x, y = np.empty((piece.total, self.parameters)), np.empty(piece.total)
+            goal = self.target.values(piece.vectors[-1])
+            kept = ~np.isnan(goal)
+            some = x[done : done + len(goal)]  # rows that do not count are written over by the next
+            some[:, 0] = UNIT
+            for j, (_, bounds) in enumerate(self.features, start=1):
+                column = on_grid(piece.vectors[j - 1], bounds)
+                kept &= column == column
+                some[:, j] = column
             if piece.mask is not None:
                 kept &= piece.mask
             if piece.people is not None:
                 kept &= piece.people >= 0
                 owners.append(piece.people[kept])
             if not kept.all():
-                x, y = x[kept], y[kept]
+                goal = goal[kept]
+                some[: len(goal)] = some[kept]
             if self.norm is not None:
-                x[:, 1:] = shrunk(x[:, 1:], self.features_squared)
-            pieces.append(x)
-            targets.append(y)
-        x = np.concatenate(pieces) if pieces else np.empty((0, self.parameters))
+                some[: len(goal), 1:] = shrunk(some[: len(goal), 1:].copy(), self.features_squared)
+            y[done : done + len(goal)] = goal
+            done += len(goal)
         people = None
         if unit.people:
             owned = np.concatenate(owners) if owners else np.empty(0, dtype=np.int64)
             people = np.unique(owned, return_inverse=True)[1].astype(np.int64)
-        return Rows(x, np.concatenate(targets) if targets else np.empty(0), people)
+        return Rows(x[:done], y[:done], people)
 
     def to_json(self) -> object:
         where = None if self.where is None else self.where.to_json()

@@ -71,7 +71,8 @@ class Fit(Task):
         return self.limit(unit) * self.loss.slope * self.design.length * UP
 
     def problem(self, rows: Rows, unit: Unit, l2: float, linear: Floats) -> Problem:
-        return Problem(rows.x / UNIT, rows.y / UNIT, rows.weights(self.limit(unit)), self.loss, l2, linear)
+        x = np.divide(rows.x, UNIT, out=rows.x)  # the rows are this fit's own
+        return Problem(x, rows.y / UNIT, rows.weights(self.limit(unit)), self.loss, l2, linear)
 
     def planned(
         self,

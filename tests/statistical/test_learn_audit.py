@@ -27,7 +27,7 @@ from dpframe.learn._solve import Loss
 from dpframe.learn._statistics import Statistics
 from tests.statistical.bounds import loss_bound
 
-SIZES = [2000, pytest.param(40_000, marks=pytest.mark.slow)]
+SIZES = [1000, pytest.param(40_000, marks=pytest.mark.slow)]
 DELTA = Fraction(1, 20)
 PURE = Price(Fraction(1))
 # Residuals beyond a half count by their sign alone: then one row moves the gradient as far as any.
@@ -122,19 +122,19 @@ class Halved(Output):
 
 class HalvedObjective(Objective):
     def numbers(self, unit, epsilon):
-        found = super().numbers(unit, epsilon)
-        return found._replace(sigma=found.sigma / 2)
+        return super().numbers(JOINED, epsilon)
 
 
-@pytest.mark.parametrize("n", [20_000])
+@pytest.mark.parametrize("n", [12_000])
 def test_output_perturbation_without_the_factor_of_two_is_caught(n):
     assert seen(Halved(design(), HUBER, 4.0), REPLACED, LOW, HIGH, n) > 1
 
 
-@pytest.mark.parametrize("n", [8000])
+@pytest.mark.parametrize("n", [3000])
 def test_objective_perturbation_without_the_factor_of_two_is_caught(n):
-    fit = HalvedObjective(design(), HUBER, 4.0, DELTA)
-    assert seen(fit, REPLACED, LOW, HIGH, n, delta=float(DELTA)) > 1
+    # So large an l2 that epsilon is for the noise alone, and so large a delta that an event shows it.
+    fit = HalvedObjective(design(), HUBER, 1000.0, 4 * DELTA)
+    assert seen(fit, REPLACED, LOW, HIGH, n, delta=float(4 * DELTA)) > 1
 
 
 def test_a_batch_whose_size_is_fixed_is_caught(monkeypatch):
@@ -147,14 +147,14 @@ def test_a_batch_whose_size_is_fixed_is_caught(monkeypatch):
         return drawn
 
     monkeypatch.setattr(_descent, "coins", fixed)
-    assert seen(descent(2**14), JOINED, NOBODY, HIGH, 4000, delta=float(DELTA)) > 1
+    assert seen(descent(2**14), JOINED, NOBODY, HIGH, 2500, delta=float(DELTA)) > 1
 
 
 def test_a_person_who_is_not_clipped_is_caught(monkeypatch):
     monkeypatch.setattr(_descent, "Path", Recorder)
     clip = 0.1  # the gradient of this row is seven times as long
-    assert seen(descent(2**14, clip=clip), JOINED, NOBODY, HIGH, 2000, delta=float(DELTA)) <= 1
+    assert seen(descent(2**14, clip=clip), JOINED, NOBODY, HIGH, 1000, delta=float(DELTA)) <= 1
     monkeypatch.setattr(_descent, "clipped", lambda gradients: np.rint(gradients).astype(np.int64))
-    assert seen(descent(2**14, clip=clip), JOINED, NOBODY, HIGH, 2000, delta=float(DELTA)) > 1
+    assert seen(descent(2**14, clip=clip), JOINED, NOBODY, HIGH, 1000, delta=float(DELTA)) > 1
     assert CLIP == 2**16
     assert _fits.GAMMA < 1e-5
