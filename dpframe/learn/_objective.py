@@ -100,9 +100,9 @@ class Objective(Fit):
         return self.planned(unit, price, parts, loss, why, told, declared, self.delta)
 
     def excess(self, found: Numbers) -> float:
-        """What the noise may cost in the regularised sum of losses, with probability 0.95: |b|**2 / l2."""
+        """What the noise in it may cost the regularised sum of losses, with probability 0.95: |b|**2 / (2 l2)."""
         chi = float(special.chdtri(self.parameters, 0.05))
-        return chi * found.sigma**2 / found.l2
+        return chi * found.sigma**2 / (2 * found.l2)
 
     def run(self, engine: Any, plan: Plan, unit: Unit) -> tuple[NDArray[Any], ...]:
         first, after = plan.parts

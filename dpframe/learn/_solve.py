@@ -184,7 +184,7 @@ def minimise(problem: Problem, gamma: float) -> Floats:
     if problem.proved(w)[1] <= gamma:
         found: Floats = w
         return found
-    # Never seen with fewer than tens of millions of rows. Longer numbers, and a method that gets there for certain:
+    # Seen beyond some ten million rows only. Longer numbers, and a method that gets there for certain:
     # each such step lowers F by at least half the squared norm of the gradient over its smoothness.
     kind = np.longdouble
     heavy = float(len(problem.x) if problem.weights is None else problem.weights.sum())
