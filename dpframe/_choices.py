@@ -14,10 +14,12 @@ from dpframe.accounting._base import Price
 from dpframe.accounting.zcdp import root_below
 from dpframe.mechanisms.exponential import Exponential
 from dpframe.mechanisms.noisy_max import NoisyMax, NoisyTop
+from dpframe.mechanisms.threshold import GaussianThreshold, TruncatedThreshold
 
-Selector = NoisyMax | NoisyTop | Exponential
+Selector = NoisyMax | NoisyTop | Exponential | TruncatedThreshold | GaussianThreshold
 SELECTORS: dict[str, Callable[[dict[str, Any]], Selector]] = {
-    one.name: one.from_json for one in (NoisyMax, NoisyTop, Exponential)
+    one.name: one.from_json
+    for one in (NoisyMax, NoisyTop, Exponential, TruncatedThreshold, GaussianThreshold)
 }
 
 

@@ -289,6 +289,10 @@ class PrivateColumn(Unprinted):
         """See `PrivateFrame.histogram`."""
         return self._frame.histogram(self, bins, **price)
 
+    def unique(self, **price: Any) -> Any:
+        """See `PrivateFrame.unique`."""
+        return self._frame.unique(self, **price)
+
     def value_counts(self, **price: Any) -> Any:
         """See `PrivateFrame.value_counts`."""
         return self._frame.value_counts(self, **price)

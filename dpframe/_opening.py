@@ -8,6 +8,7 @@ from collections.abc import Hashable, Mapping
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from dpframe import _identity, _validate
@@ -29,6 +30,8 @@ from dpframe._session import (
 )
 from dpframe._sketch import sketch
 from dpframe._terms import check_population, limits_of, rule_for
+from dpframe._times import Span, span_of
+from dpframe._tuples import Tuples
 from dpframe._unit import Unit, limits_for
 from dpframe._validate import Bounds
 
@@ -172,20 +175,30 @@ def _leaves(frame: pd.DataFrame) -> dict[Hashable, Column]:
 def _words(leaves: dict[Hashable, Column], bounds: object, keys: object) -> tuple[Any, Any, Any]:
     """Bounds of numbers, bounds of times, and keys, by the places of their columns."""
     numbers: list[tuple[int, Bounds]] = []
-    times: list[tuple[int, str]] = []
+    times: list[tuple[int, Span]] = []
     for name, pair in _mapping(bounds, "bounds").items():
         leaf = leaves[_validate.column_name(name, leaves)]
         if leaf.kind == "time":
-            times.append((leaf.position, _time_bounds(pair, name)))
+            times.append((leaf.position, span_of(pair, name)))
         elif leaf.kind in ("number", "bool"):
             numbers.append((leaf.position, _validate.bounds(pair, repr(name))))
         else:
             raise BadType(f"column {name!r} is of kind {leaf.kind}: only numbers and times have bounds.")
-    listed = []
+    listed: list[tuple[Any, Any]] = []
     for name, given in _mapping(keys, "keys").items():
+        if (
+            isinstance(name, tuple) and name not in leaves and len(name) > 1
+        ):  # combinations of several columns
+            several = [leaves[n] for n in _validate.column_names(list(name), leaves)]
+            listed.append((tuple(c.position for c in several), Tuples.of(given, several, name)))
+            continue
         leaf = leaves[_validate.column_name(name, leaves)]
         listed.append((leaf.position, keys_for(given, leaf, name)))
-    return tuple(sorted(numbers)), tuple(sorted(times)), tuple(sorted(listed, key=lambda k: k[0]))
+    return (
+        tuple(sorted(numbers)),
+        tuple(sorted(times)),
+        tuple(sorted(listed, key=lambda k: np.atleast_1d(k[0]).tolist())),
+    )
 
 
 def _mapping(value: object, name: str) -> Mapping[Any, Any]:
@@ -194,19 +207,6 @@ def _mapping(value: object, name: str) -> Mapping[Any, Any]:
     if not isinstance(value, Mapping):
         raise BadType(f"{name} must be a dict from column names, not {type(value).__name__}.")
     return value
-
-
-def _time_bounds(pair: object, name: object) -> str:
-    if not isinstance(pair, tuple | list) or len(pair) != 2:
-        raise BadType(f"bounds of {name!r} must be a pair of dates.")
-    try:
-        lower, upper = (pd.Timestamp(p) for p in pair)
-        ordered = bool(lower <= upper)
-    except (TypeError, ValueError):
-        raise BadType(f"bounds of {name!r} must be two dates, both with a time zone or neither.") from None
-    if not ordered:
-        raise BadValue(f"bounds of {name!r} are reversed or not dates.")
-    return f"{lower.isoformat()} to {upper.isoformat()}"
 
 
 def _again(present: Session, frame: pd.DataFrame, terms: Terms) -> Session:
@@ -271,7 +271,9 @@ def _declare(session: Session, because: object) -> None:
         ("bounds", f"{names[i]!r}: ({pair.lower:g}, {pair.upper:g})", "open") for i, pair in terms.bounds
     ]
     words += [("bounds", f"{names[i]!r}: {text}", "open") for i, text in terms.times]
-    words += [("keys", f"{names[i]!r}: {describe(listed.to_json())}", "open") for i, listed in terms.keys]
+    for i, listed in terms.keys:
+        column = tuple(names[j] for j in i) if isinstance(i, tuple) else names[i]
+        words.append(("keys", f"{column!r}: {describe(listed.to_json())}", "open"))
     if terms.people is not None:
         words.append(("n", f"{terms.people} people", "open"))
     if terms.version is not None:

@@ -19,6 +19,7 @@ from dpframe.accounting._base import Charge
 from dpframe.accounting.loss import Loss, loss_from_json
 from dpframe.mechanisms.gaussian import Gaussian
 from dpframe.mechanisms.laplace import Laplace
+from dpframe.mechanisms.threshold import GaussianThreshold
 
 
 class Cost(NamedTuple):
@@ -28,6 +29,7 @@ class Cost(NamedTuple):
     delta: float
 
 
+L2_NOISE = (Gaussian, GaussianThreshold)
 MECHANISMS = ("auto", "laplace", "gaussian", "exponential")
 
 
@@ -44,7 +46,7 @@ class Part:
     @property
     def sensitivity(self) -> float:
         """In data units, in the norm that the mechanism goes by."""
-        norm = math.sqrt(self.l2_squared) if isinstance(self.noise, Gaussian) else self.l1
+        norm = math.sqrt(self.l2_squared) if isinstance(self.noise, L2_NOISE) else self.l1
         return float(norm * self.step)
 
     @property
@@ -151,7 +153,7 @@ class Plan:
         for part in self.parts:
             norm = (
                 "L2"
-                if isinstance(part.noise, Gaussian)
+                if isinstance(part.noise, L2_NOISE)
                 else "of one against another"
                 if self.selects
                 else "L1"

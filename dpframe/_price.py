@@ -102,6 +102,16 @@ def price_of(
     return price if price.mechanism == "exponential" else price._replace(mechanism=mechanism)
 
 
+def halved(price: Price) -> Price:
+    """What costs no more than half of it, in any currency."""
+
+    def half(amount: Fraction | None) -> Fraction | None:
+        return None if amount is None else amount / 2
+
+    e, mu_squared, rho = map(half, price[:3])
+    return Price(e, mu_squared, rho, price.delta / 2, price.mechanism)
+
+
 def _stated(budget: Budget, epsilon: object, delta: object, mechanism: str) -> Price:
     rule = budget.rule
     e = rule.limits.epsilon / budget.queries if epsilon is None else _validate.epsilon(epsilon)

@@ -31,9 +31,10 @@ from dpframe._refusals import ADVICE, Unprinted, refuse
 from dpframe._selections import Selections
 from dpframe._session import Session
 from dpframe._shapes import Shapes
+from dpframe._unlisted import Unlisted
 
 
-class PrivateFrame(Shapes, Selections, Orders, Fitting, Unprinted):
+class PrivateFrame(Shapes, Selections, Orders, Unlisted, Fitting, Unprinted):
     """A frame in a budgeted session: ``df.dp`` after ``df.dp.open(...)``.
 
     Steps that look at one row at a time are free and return another PrivateFrame. Releases cost a price and
@@ -50,6 +51,7 @@ class PrivateFrame(Shapes, Selections, Orders, Fitting, Unprinted):
         declared: tuple[Word, ...] = (),
         explaining: bool = False,
         batch: Batch | None = None,
+        half: bool = False,
     ):
         self._session = session
         self._columns = dict(columns)
@@ -57,6 +59,7 @@ class PrivateFrame(Shapes, Selections, Orders, Fitting, Unprinted):
         self._declared = declared
         self._explaining = explaining
         self._batch = batch
+        self._half = half  # of a price is left, for the other half found the keys
 
     @staticmethod
     def _of(session: Session) -> PrivateFrame:
@@ -70,6 +73,7 @@ class PrivateFrame(Shapes, Selections, Orders, Fitting, Unprinted):
             "declared": self._declared,
             "explaining": self._explaining,
             "batch": self._batch,
+            "half": self._half,
         }
         return PrivateFrame(self._session, **{**state, **changes})
 

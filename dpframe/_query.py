@@ -10,7 +10,7 @@ from datetime import date
 from decimal import Decimal
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, Protocol
 
 import numpy as np
 import pandas as pd
@@ -36,7 +36,7 @@ class Keys:
         if index.dtype.kind in "iufb" and isinstance(index.dtype, np.dtype):
             text = f"{index.dtype}".encode() + index.to_numpy().tobytes()
         else:
-            text = "\x1f".join(f"{type(k).__name__}:{k!r}" for k in index).encode()
+            text = "\x1f".join(f"{type(k).__name__}:{k!r}" for k in index.tolist()).encode()
         self.token = hashlib.blake2b(text + f"|{index.name!r}|{null}".encode(), digest_size=16).hexdigest()
 
     def __len__(self) -> int:
@@ -109,6 +109,13 @@ def keys_for(given: Any, expr: Expr, name: Hashable, ordered: bool = False) -> K
             pd.CategoricalIndex(pd.Categorical(proper, categories=proper, ordered=True), name=name), null
         )
     return Keys(_index_of(proper, expr, name), null)
+
+
+def listed_key(key: Any) -> tuple[type, Any]:
+    """What tells listed keys apart: 1, 1.0 and True are three, and all nulls one."""
+    if isinstance(key, np.generic) and not isinstance(key, np.datetime64):
+        key = key.item()
+    return (type(None), None) if _is_null(key) else (type(key), key)
 
 
 def keys_of(keys: Any, place: int, name: Hashable, levels: int) -> Any:
@@ -237,7 +244,9 @@ class KeyBy:
         return self.keys.token
 
     @property
-    def word(self) -> Word:
+    def word(self) -> Word | None:
+        if self.expr.kind == "bool":  # has two values, whoever owns it
+            return None
         return Word("keys", f"{self.expr}: {describe(self.keys.to_json())}", "groups")
 
     @property
@@ -284,7 +293,16 @@ class BinBy:
         return f"{self.expr} in {len(self.edges) - 1} bins"
 
 
-By = KeyBy | BinBy
+class By(Protocol):
+    """A grouping: its public groups, and a record that tells it from others. Which rows are in them is for engines to find."""
+
+    @property
+    def index(self) -> pd.Index[Any]: ...
+    @property
+    def token(self) -> str: ...
+    @property
+    def word(self) -> Word | None: ...
+    def to_json(self) -> object: ...
 
 
 def combined_index(by: Sequence[By]) -> pd.Index[Any] | None:
@@ -384,6 +402,6 @@ class Query:
 def need_keys(name: Hashable, verb: str) -> MissingKeys:
     return MissingKeys(
         f"{verb} over {name!r} needs keys=[...], the public list of groups that may appear "
-        "(or declare it once: open(..., keys={...})). Groups found in the data need a charged selection with "
-        "delta, which this version does not have."
+        "(or declare it once: open(..., keys={...})). In a session with delta those that many people share can be found: "
+        f"p.unique({name!r})."
     )

@@ -16,7 +16,6 @@ ADVICE: dict[str, str] = {
     "shape": "shape would be the exact number of rows. Write p.count(), and len(p.columns) for the columns.",
     "size": "size would be the exact number of cells. Write p.count(); in groups p.groupby('k').size().",
     "empty": "empty would tell whether there are rows. Write p.count().",
-    "unique": "unique would list the values people have. Write value_counts('x', keys=[...]) over public values.",
     "nunique": "counting distinct values needs people to be named, which this version does not do.",
     "mode": "write argmax(column, keys=[...]): the most common of public values.",
     "idxmax": "it would point to one person. Write argmax(column, keys=[...]) for the most common value.",

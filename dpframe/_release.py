@@ -218,8 +218,10 @@ def levels(
     data = np.stack([values(release, i) for i in range(len(given))], axis=1).ravel()
     places: pd.Index[Any] = pd.Index(given, dtype=np.float64)
     if isinstance(index, pd.MultiIndex):
-        rows = [*([index.get_level_values(i).unique() for i in range(index.nlevels)]), places]
-        places = pd.MultiIndex.from_product(rows)
+        # Combinations may be listed ones, so these are their rows and not a product.
+        parts = [index.get_level_values(i).repeat(len(given)) for i in range(index.nlevels)]
+        shares = pd.Index(np.tile(places, len(index)))
+        places = pd.MultiIndex.from_arrays([*parts, shares], names=[*index.names, None])
     elif index is not None:
         places = pd.MultiIndex.from_product([index, places])
     answer: pd.Series[Any] = pd.Series(data, index=places, name=name)

@@ -14,7 +14,7 @@ from dpframe._aggregates import CHOSEN, ORDERS
 from dpframe._column import PrivateColumn, predicate_of
 from dpframe._errors import BadType, BadValue, MissingBounds
 from dpframe._expr import Column, Cut, Expr
-from dpframe._price import Payment, checked, spell_out
+from dpframe._price import Payment, checked, halved, spell_out
 from dpframe._query import EVERY, BinBy, Keys, Output, Query, Word, keys_for, need_keys
 from dpframe._release import IntEstimate
 from dpframe._session import Asked, Release, Session
@@ -35,6 +35,7 @@ class Releases:
     _declared: tuple[Word, ...]
     _explaining: bool
     _batch: Batch | None
+    _half: bool
 
     if TYPE_CHECKING:
 
@@ -53,6 +54,8 @@ class Releases:
         session.check_alive()
         price = session.price(query, words)
         paid = "|".join(str(words.get(word)) for word in ("epsilon", "delta", "within", "n", "mechanism"))
+        if self._half and words.get("within") is None:
+            price, paid = halved(price), f"half|{paid}"
         unit, name, fresh = session.limited(words), words.get("name"), bool(words.get("fresh"))
         asked = Asked(query, price, self._declared, unit, paid, name, fresh)
         if self._explaining:

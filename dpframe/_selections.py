@@ -14,6 +14,7 @@ from dpframe import _expr, _release, _validate
 from dpframe._column import predicate_of
 from dpframe._errors import BadType, BadValue, MissingBounds
 from dpframe._expr import Expr
+from dpframe._plan import Plan
 from dpframe._price import Payment, checked, spell_out
 from dpframe._query import By, KeyBy, Keys, Output, Query, Word, describe
 from dpframe._session import Release, Session
@@ -38,7 +39,9 @@ class Selections:
 
         def _ask(self, query: Query, finish: Callable[[Release], Any], payment: Mapping[str, Any]) -> Any: ...
         def _named(self, column: Any) -> tuple[Expr, Hashable]: ...
-        def _keys(self, expr: Expr, name: Hashable, given: Any, verb: str) -> Keys: ...
+        def _listed_or_found(
+            self, expr: Expr, name: Hashable, given: Any, verb: str, payment: Mapping[str, Any]
+        ) -> tuple[PrivateFrame, Keys] | Plan: ...
         def _parsed(self, text: str, caller: Any) -> tuple[Expr, PrivateFrame]: ...
         def _resolve(self, value: Any) -> Expr: ...
         def _with(self, **changes: Any) -> PrivateFrame: ...
@@ -67,9 +70,12 @@ class Selections:
                     "keys= lists the values of one column; of several conditions each is a candidate."
                 )
             return self._most(column, sys._getframe(1), payment)
-        by = self._listed(column, keys, "argmax")
+        listed = self._listed(column, keys, "argmax", payment)
+        if isinstance(listed, Plan):
+            return listed
+        frame, by = listed
         query = Query((Output("argmax", "argmax"),), self._where, (by,))
-        return self._ask(query, lambda release: _chosen(release, by)[0], payment)
+        return frame._ask(query, lambda release: _chosen(release, by)[0], payment)
 
     def top(self, column: Any, k: int, *, keys: Any = None, **payment: Unpack[Payment]) -> list[Any]:
         """The k most common of the listed values, the first before the second and so on, as a list without counts.
@@ -83,12 +89,15 @@ class Selections:
         ['CA', 'NY']
         """
         checked(payment)
-        by = self._listed(column, keys, "top")
+        listed = self._listed(column, keys, "top", payment)
+        if isinstance(listed, Plan):
+            return cast("list[Any]", listed)
+        frame, by = listed
         rounds = _validate.positive_int(k, "k")
         if rounds > len(by.keys):
             raise BadValue(f"k={rounds} is more than the {len(by.keys)} values that are listed.")
         query = Query((Output("top", "top", rounds=rounds),), self._where, (by,))
-        return cast("list[Any]", self._ask(query, lambda release: _chosen(release, by), payment))
+        return cast("list[Any]", frame._ask(query, lambda release: _chosen(release, by), payment))
 
     def choose(
         self,
@@ -145,9 +154,12 @@ class Selections:
 
     # How they are put together --------------------------------------------------------------------------------
 
-    def _listed(self, column: Any, keys: Any, verb: str) -> KeyBy:
+    def _listed(
+        self, column: Any, keys: Any, verb: str, payment: Mapping[str, Any]
+    ) -> tuple[PrivateFrame, KeyBy] | Plan:
         expr, name = self._named(column)
-        return KeyBy(expr, self._keys(expr, name, keys, verb))
+        found = self._listed_or_found(expr, name, keys, verb, payment)
+        return found if isinstance(found, Plan) else (found[0], KeyBy(expr, found[1]))
 
     def _most(self, questions: Any, caller: Any, payment: Mapping[str, Any]) -> Any:
         if not questions:

@@ -28,6 +28,8 @@ from dpframe._pricing import Planned, make_plan
 from dpframe._query import Keys, Query, Word
 from dpframe._records import Label, Names, keys_of
 from dpframe._task import Task
+from dpframe._times import Span
+from dpframe._tuples import Tuples
 from dpframe._unit import Unit, limits_for
 from dpframe._validate import Bounds
 from dpframe.accounting._base import Limits, Price
@@ -45,8 +47,8 @@ class Terms:
     unit: Unit
     queries: int
     bounds: tuple[tuple[int, Bounds], ...]
-    times: tuple[tuple[int, str], ...]
-    keys: tuple[tuple[int, Keys], ...]
+    times: tuple[tuple[int, Span], ...]
+    keys: tuple[tuple[int | tuple[int, ...], Keys | Tuples], ...]
     people: int | None
     version: str | None
     because: str | None = None
@@ -113,7 +115,9 @@ class Session:
             f"{[(repr(n), str(d)) for n, d in zip(frame.columns, frame.dtypes, strict=True)]}|{terms.version}"
         )
         self.bounds: dict[int, tuple[float, float]] = {}
+        self.times: dict[int, Span] = {}
         self.keys: dict[int, Keys] = {}
+        self.tuples: dict[tuple[int, ...], Tuples] = {}
         self._lock = threading.RLock()
         self.restate(terms)
         # Shares its buffers with the user's frame; copy-on-write keeps later edits out of it.
@@ -128,6 +132,9 @@ class Session:
         self._answers: dict[str, tuple[Query | Task, Release]] = {}
         self._names: Names = {}
         self._within: dict[tuple[Any, ...], Price] = {}
+        self.found: dict[
+            Any, Keys | Tuples
+        ] = {}  # keys that nobody listed, as they were released: nobody's word
         self._asking = False
         self._process = os.getpid()
         self.closed = False
@@ -136,7 +143,9 @@ class Session:
         """Other words about the same data and the same budget."""
         with self._lock:
             self.terms = terms
-            self.bounds, self.keys = dict(terms.bounds), dict(terms.keys)
+            self.bounds, self.times = dict(terms.bounds), dict(terms.times)
+            self.keys = {i: k for i, k in terms.keys if isinstance(i, int) and isinstance(k, Keys)}
+            self.tuples = {i: k for i, k in terms.keys if isinstance(i, tuple) and isinstance(k, Tuples)}
 
     def __copy__(self) -> Session:
         return self
@@ -207,8 +216,8 @@ class Session:
             for expr, pair in out.clipped:
                 if pair != expr.bounds(self.bounds):
                     words.append(Word("bounds", f"{expr}: ({pair.lower:g}, {pair.upper:g})", str(out)))
-        opened = {keys.token for keys in self.keys.values()}
-        words += [by.word for by in query.by if by.token not in opened and by.expr.kind != "bool"]
+        opened = {keys.token for keys in (*(keys for _, keys in self.terms.keys), *self.found.values())}
+        words += [by.word for by in query.by if by.word is not None and by.token not in opened]
         return tuple(words)
 
     def ask(self, questions: Sequence[Asked], batch: bool = False) -> list[Release]:

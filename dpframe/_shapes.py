@@ -11,19 +11,22 @@ import pandas as pd
 
 from dpframe import _pivot, _release, _specs, _validate
 from dpframe._column import PrivateColumn
-from dpframe._errors import BadType, BadValue, NotOffered
+from dpframe._errors import BadType, BadValue, MissingKeys, NotOffered
 from dpframe._groupby import PrivateGroupBy, check_options
+from dpframe._groupings import Groupings
 from dpframe._layout import Pivot
+from dpframe._plan import Plan
 from dpframe._price import Payment, checked, spell_out
-from dpframe._query import GROUP_CEILING, KeyBy, Output, Query, combined_index, keys_of, with_options
+from dpframe._query import GROUP_CEILING, By, KeyBy, Output, Query, combined_index, keys_of, with_options
 from dpframe._session import Release
-from dpframe._summaries import Summaries
+from dpframe._tuples import Sought, lists_tuples, with_rest
+from dpframe._unlisted import Unlisted, UnlistedGroupBy
 
 if TYPE_CHECKING:
     from dpframe._private import PrivateFrame
 
 
-class Shapes(Summaries):
+class Shapes(Groupings, Unlisted):
     """Groups, and the tables that are made of them."""
 
     # Groups ---------------------------------------------------------------------------------------------------
@@ -33,6 +36,7 @@ class Shapes(Summaries):
         column: Any,
         *,
         keys: Any = None,
+        other: Any = None,
         sort: bool = True,
         normalize: bool = False,
         ascending: bool = False,
@@ -44,7 +48,8 @@ class Shapes(Summaries):
 
         ``normalize=True`` divides by the sum of these counts: the same release, as proportions that sum to 1 (a
         noisy count below zero makes a proportion below zero; without a positive sum they are NaN).
-        ``dropna=False`` counts nulls as a value of their own.
+        ``dropna=False`` counts nulls as a value of their own, and ``other="elsewhere"`` all values that are neither listed
+        nor null.
 
         Formal guarantee: epsilon-DP for its price; a row is in one group, so the whole vector has sensitivity 1
         (2 under replace-one). Sorting looks at released numbers only; ``sort=False`` keeps the order of the keys.
@@ -64,7 +69,13 @@ class Shapes(Summaries):
         if bins is not None:
             raise NotOffered("bins= belongs to histogram(column, bins=[...]), which keeps them in order.")
         expr, name = self._named(column)
-        by = KeyBy(expr, with_options(self._keys(expr, name, keys, "value_counts"), expr, None, dropna))
+        known = self._listed_or_found(expr, name, keys, "value_counts", payment)
+        if isinstance(known, Plan):
+            return cast("pd.Series[Any]", known)
+        frame, own = known
+        (by,) = cast(
+            "tuple[By, ...]", with_rest((KeyBy(expr, with_options(own, expr, None, dropna)),), other)
+        )
 
         def finish(release: Release) -> pd.Series[Any]:
             counts = _release.values(release, 0)
@@ -75,13 +86,15 @@ class Shapes(Summaries):
             return _release.series(release, by.index, "count", order)
 
         query = Query((Output("count", "size"),), self._where, (by,))
-        return cast("pd.Series[Any]", self._ask(query, finish, payment))
+        return cast("pd.Series[Any]", frame._ask(query, finish, payment))
 
     def groupby(
         self,
         by: Any,
         *,
         keys: Any = None,
+        other: Any = None,
+        bounds: Any = None,
         as_index: bool = True,
         sort: bool | None = None,
         group_keys: bool = True,
@@ -91,41 +104,81 @@ class Shapes(Summaries):
     ) -> PrivateGroupBy:
         """Groups by one column or several; ``keys`` lists the groups that may appear, all of which come back.
 
-        For several columns ``keys`` is a dict by column (or a list of lists), and the groups are all
-        combinations. Columns with declared keys, cut columns and bools need none. They stand in the order of the
-        list; ``sort=True`` sorts them. ``dropna=False`` makes a group of the nulls, as a null on the list does.
+        For several columns ``keys`` is a dict by column (or a list of lists), and the groups are all combinations; or a
+        list of tuples with a key for each column (or a ``pd.MultiIndex``), and the groups are exactly these. Columns with
+        declared keys, cut columns and bools need none. They stand in the order of the list; ``sort=True`` sorts them.
+        ``dropna=False`` makes a group of the nulls, as a null on the list does.
+
+        ``other="elsewhere"`` adds one last group for rows whose key is not null and not listed (with several columns a
+        dict by column); a person with many rows is bounded after these keys have become one. A ``pd.Grouper(key="t",
+        freq="ME")`` makes periods, as `resample` does, between the declared bounds of the column or ``bounds=``.
+
+        In a session with delta columns may be left unlisted: their keys are those that enough people share, which half of
+        the first question's price finds and a session then knows (`unique`); the other half of it, and of later ones, asks.
+
+        Formal guarantee of each release: a row is in one group, by its own cells and public lists, so groups of every kind
+        have the sensitivities of docs/guarantees/statistics.md.
+
+        >>> df = pd.DataFrame({"state": ["CA", "NY", "TX"], "sex": ["F", "M", "F"]})
+        >>> p = df.dp.open(1000)
+        >>> p.groupby(["state", "sex"], keys=[("NY", "M"), ("CA", "F")]).size(epsilon=80)
+        state  sex
+        NY     M      1
+        CA     F      1
+        dtype: int64
+        >>> p.groupby("state", keys=["CA"], other="elsewhere").size(epsilon=80)
+        state
+        CA           1
+        elsewhere    2
+        dtype: int64
         """
         _validate.flag(as_index, "as_index")
         check_options(group_keys, observed, level)
-        return PrivateGroupBy(
-            cast("PrivateFrame", self), self._levels(by, keys, sort, dropna), as_index=as_index
-        )
+        frame, groups = cast("PrivateFrame", self), self._groups(by, keys, sort, dropna, other, bounds)
+        if any(isinstance(one, Sought) for one in groups):
+            return UnlistedGroupBy(frame, groups, as_index=as_index)
+        return PrivateGroupBy(frame, cast("tuple[By, ...]", groups), as_index=as_index)
 
     def _levels(
-        self, by: Any, keys: Any, sort: bool | None, dropna: bool | None, verb: str = "groupby"
-    ) -> tuple[KeyBy, ...]:
-        """One grouping a column, with the keys that are given, declared or brought along."""
+        self,
+        by: Any,
+        keys: Any,
+        sort: bool | None,
+        dropna: bool | None,
+        verb: str = "groupby",
+    ) -> list[KeyBy | Sought]:
+        """One grouping a column, with the keys that are given, declared or brought along; else those to be found."""
         names = by if isinstance(by, list) else [by]
         keys = self._by_column(keys) if isinstance(keys, Mapping) else keys
         if not names:
             raise BadValue(f"{verb} needs at least one column.")
         if callable(by) and not isinstance(by, PrivateColumn):
             raise BadType(f"{verb} takes column names, not a function: a function could see the data.")
-        levels = []
+        if lists_tuples(keys, len(names)):
+            raise NotOffered(
+                f"{verb} takes keys= column by column here. Combinations are for groupby, then unstack()."
+            )
+        levels: list[KeyBy | Sought] = []
         for i, column in enumerate(names):
             expr, name = self._named(column)
             if name is not None and name in self._session.snapshot.index.names:
                 raise BadValue(
                     f"{name!r} is both a column and an index level, which pandas calls ambiguous. Rename one."
                 )
-            own = self._keys(expr, name, keys_of(keys, i, name, len(names)), verb)
+            try:
+                own = self._keys(expr, name, keys_of(keys, i, name, len(names)), verb)
+            except MissingKeys:
+                if verb != "groupby" or not self._searches:
+                    raise
+                levels.append(Sought(expr, name, sort, dropna))
+                continue
             levels.append(KeyBy(expr, with_options(own, expr, sort, dropna)))
-        groups = math.prod(len(level.keys) for level in levels)
+        groups = math.prod(len(level.keys) for level in levels if isinstance(level, KeyBy))
         if groups > GROUP_CEILING:
             raise BadValue(
                 f"{groups} combinations of keys are more than {GROUP_CEILING}. Group by fewer columns."
             )
-        return tuple(levels)
+        return levels
 
     # Tables ---------------------------------------------------------------------------------------------------
 
@@ -232,7 +285,7 @@ class Shapes(Summaries):
             raise BadValue(f"{verb} needs index=, a column or a list of columns whose keys are the rows.")
         rows = index if isinstance(index, list) else [index]
         above = columns if isinstance(columns, list) else [] if columns is None else [columns]
-        levels = self._levels([*rows, *above], keys, sort, dropna, verb)
+        levels = cast("tuple[KeyBy, ...]", tuple(self._levels([*rows, *above], keys, sort, dropna, verb)))
         return levels[: len(rows)], levels[len(rows) :]
 
     def _pivot(

@@ -76,7 +76,6 @@ ROWS = {
     "empty": (lambda p: p.empty, "p.count()"),
     "column values": (lambda p: p["age"].values, "release"),
     "column tolist": (lambda p: p["age"].tolist(), "release"),
-    "unique": (lambda p: p["state"].unique(), "value_counts"),
 }
 ACROSS = {
     "apply": (lambda p: p.apply(lambda r: r), "expressions"),

@@ -87,6 +87,7 @@ class Filter(ABC):
 
     name: ClassVar[str]
     batches: ClassVar[bool] = False  # guards one list that was fixed in advance, and nothing else
+    pairs: ClassVar[bool] = False  # adds (epsilon, delta) pairs, so that a Gaussian must be stated as one
 
     def __init__(self, limits: Limits):
         self.limits = limits
@@ -136,6 +137,10 @@ class Filter(ABC):
     def delta_limit(self) -> Fraction:
         """What outright failures, and deltas that add up, may come to."""
         return self.limits.reserve
+
+    def failure_share(self, queries: int) -> Fraction:
+        """The outright failure of which so many questions always fit; 0 where none does."""
+        return self.delta_limit / queries
 
     def delta_spent(self, state: Any) -> Fraction:
         """What they have come to."""

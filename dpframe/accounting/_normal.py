@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from scipy import special
 
+from dpframe import _validate
 from dpframe._errors import BadValue
 from dpframe.accounting import _discrete, _gaussian
 from dpframe.accounting._loss import UP, Curve, Floats, Loss, Number, assign, number
@@ -100,6 +101,29 @@ class DiscreteGaussian(_Normal):
     @cached_property
     def rho(self) -> Fraction:
         return sum((d / (2 * v) for v, d in self.parts), Fraction(0))
+
+
+@dataclass(frozen=True, init=False)
+class FailingGaussian(DiscreteGaussian):
+    """Discrete Gaussian noise, and beside it everything with probability ``delta``: a threshold that one person's own keys
+    pass so seldom."""
+
+    delta: Fraction
+    kind: ClassVar[str] = "failing_gaussian"
+
+    def __init__(self, parts: Iterable[Any], delta: Number):
+        super().__init__(parts=parts)
+        d = _validate.delta(delta)
+        if not d:
+            raise BadValue("FailingGaussian needs delta > 0; without one it is a DiscreteGaussian.")
+        assign(self, delta=d)
+
+    @property
+    def failure(self) -> Fraction:
+        return self.delta
+
+    def epsilon_at(self, delta: Fraction) -> Fraction | None:
+        return super().epsilon_at(delta - self.delta) if delta > self.delta else None
 
 
 @dataclass(frozen=True)

@@ -113,6 +113,7 @@ class Advanced(_Advanced):
     """With k epsilon (e**epsilon - 1), for every epsilon."""
 
     name: ClassVar[str] = "advanced"
+    pairs: ClassVar[bool] = True
 
     @staticmethod
     def drift(epsilon: float) -> float:

@@ -18,7 +18,7 @@ from dpframe.accounting._loss import (
     Loss,
     PureDP,
 )
-from dpframe.accounting._normal import DiscreteGaussian, Gaussian, PoissonGaussian
+from dpframe.accounting._normal import DiscreteGaussian, FailingGaussian, Gaussian, PoissonGaussian
 
 __all__ = [
     "KINDS",
@@ -28,6 +28,7 @@ __all__ = [
     "DiscreteLaplace",
     "Events",
     "Exponential",
+    "FailingGaussian",
     "Floats",
     "Gaussian",
     "Laplace",
@@ -48,6 +49,7 @@ KINDS: dict[str, Callable[..., Loss]] = {
         ApproxDP,
         Gaussian,
         DiscreteGaussian,
+        FailingGaussian,
         PoissonGaussian,
     )
 }

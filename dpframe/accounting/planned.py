@@ -55,5 +55,8 @@ class Planned(Filter):
         # Both hold for a fixed list. The closed form has no grid, so that default shares fill the budget.
         return min(pld.epsilon(events, float(delta) * (1 - 1e-12)), Gdp.report(events, delta))
 
+    def failure_share(self, queries: int) -> Fraction:
+        return self.limits.delta / (2 * queries)  # the curve takes failures from the same delta
+
     def delta_spent(self, state: Fraction) -> Fraction:
         return Fraction(0)  # the curve of the batch has its failures in it

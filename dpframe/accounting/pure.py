@@ -36,6 +36,7 @@ class Pure(Filter):
     """Exact sums, so that ten debits of 0.1 fill 1. The only rule for delta = 0."""
 
     name: ClassVar[str] = "pure"
+    pairs: ClassVar[bool] = True
 
     def start(self) -> Sums:
         return Sums(Fraction(0), Fraction(0))

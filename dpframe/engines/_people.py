@@ -19,7 +19,7 @@ from dpframe._stats import Integers
 from dpframe.engines._columns import Vector
 
 Codes = NDArray[np.int64]
-GROUP_BITS = 26  # as many as there may be groups
+GROUP_BITS = 32  # more than there may be groups
 _ROOM = 2**22  # cells of a table of people by groups
 _PART = 2**19  # pairs that are added up at once
 _EXACT_ROWS = 2**21  # so many values below 2**32 add up exactly in doubles
@@ -131,9 +131,17 @@ def _narrow(codes: NDArray[Any]) -> NDArray[Any]:
 
 
 def within_groups(
-    pairs: Pairs, hashes: NDArray[np.uint64], limit: int, key: bytes
+    pairs: Pairs,
+    hashes: NDArray[np.uint64],
+    limit: int,
+    key: bytes,
+    labels: NDArray[np.uint64] | None = None,
 ) -> NDArray[np.bool_] | None:
-    """Which pairs stay when a person may be in so many groups; None if all do. Pairs of one person stand together."""
+    """Which pairs stay when a person may be in so many groups; None if all do. Pairs of one person stand together.
+
+    Groups that nobody listed are numbered by what other people have, so their hashes come as ``labels``; in their numbers
+    only the order counts, which is that of the values themselves.
+    """
     counts = np.bincount(pairs.person)
     many = counts[pairs.person] > limit
     if not many.any():
@@ -141,7 +149,8 @@ def within_groups(
     chosen = np.flatnonzero(many)
     person, group = pairs.person[chosen], pairs.group[chosen].astype(np.uint64)
     with np.errstate(over="ignore"):
-        seed = hashes[person] + group * np.uint64(0x9E3779B97F4A7C15)
+        own = group * np.uint64(0x9E3779B97F4A7C15) if labels is None else labels[group]
+        seed = hashes[person] + own
     # The low bits are the group itself: no two of a person's are equal, so exactly `limit` are among the smallest.
     low = np.uint64(2**GROUP_BITS - 1)
     rank = (_mixed(_mixed(seed, key), key) & ~low) | group

@@ -16,13 +16,18 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from dpframe._expr import Column, Expr
-from dpframe._query import By, KeyBy, Query
+from dpframe._query import BinBy, By, KeyBy, Query
 from dpframe._stats import Grid, Integers, Leaves, Persons, Powers, Primitive, Products, Rows, Trues
-from dpframe._unit import Unit
+from dpframe._times import TimeBy
+from dpframe._tuples import RestBy, TupleBy
+from dpframe._unit import LIMIT, Unit
 from dpframe.engines._buckets import arrow_buckets, bin_buckets, key_buckets
 from dpframe.engines._columns import Vector, prepare
 from dpframe.engines._evaluate import evaluate, predicate
+from dpframe.engines._groups import rest_buckets, time_buckets, tuple_buckets
+from dpframe.engines._keys import coded, together
 from dpframe.engines._people import Bound, Pairs, People, pairs_of, people_of, within_groups
+from dpframe.engines._rows import RowSlice, row_slices
 
 ROWS = Unit()
 _BLOCK = 2**16
@@ -30,6 +35,7 @@ _LARGEST_BLOCK = 2**21
 
 # The rows that are asked about, their pairs of people and groups, and which of these stay.
 Paired = tuple[NDArray[np.bool_], Pairs, NDArray[np.bool_] | None]
+Texts = list[tuple[str, ...]]
 Buckets = NDArray[Any]  # 0: no group; g + 1: group g
 
 
@@ -41,15 +47,6 @@ class _Block(NamedTuple):
     buckets: Buckets | None
     size: int  # rows that are asked about
     counts: NDArray[np.int64]  # the same by bucket
-
-
-class RowSlice(NamedTuple):
-    """Some rows as a task sees them: vectors, the rows that are asked about, and codes of people (-1: nobody)."""
-
-    vectors: list[Vector]
-    mask: NDArray[np.bool_] | None
-    people: NDArray[np.int64] | None
-    total: int  # rows of the whole frame
 
 
 class PandasEngine:
@@ -136,14 +133,29 @@ class PandasEngine:
         return found
 
     @np.errstate(all="ignore")
-    def rows(self, exprs: Sequence[Expr], where: Expr | None, unit: Unit) -> Iterator[RowSlice]:
-        """Slices of the rows: some expressions, which rows are asked about, and whose they are; for tasks alone."""
+    def occurring(self, by: Sequence[Expr], where: Expr | None, unit: Unit) -> tuple[Texts, Integers]:
+        """The combinations of values that occur, as texts, and how many people have each: one in at most so many of them."""
         memo: dict[Any, Any] = {}
+        n = len(self._frame)
+        whole = slice(0, n)
+        codes, texts, hashes = together([coded(evaluate(e, self.column, whole, memo)) for e in by])
+        asked = codes >= 0
+        if where is not None:
+            for rows in self._slices():
+                asked[rows] &= predicate(where, self.column, rows, memo)
+        if not unit.people:
+            return texts, np.bincount(codes[asked], minlength=len(texts))
+        people = self._whose(unit.people)
+        asked &= people.codes >= 0
+        pairs = pairs_of(people.codes[asked], codes[asked], people.size, len(texts))
+        most = unit.limited(1, None).reach(LIMIT)[1]
+        kept = within_groups(pairs, people.hashes, most, self._key, hashes)
+        return texts, Bound(pairs, kept, 1, len(texts)).people()
+
+    def rows(self, exprs: Sequence[Expr], where: Expr | None, unit: Unit) -> Iterator[RowSlice]:
+        """Slices of the rows, with some expressions and whose they are."""
         codes = self._whose(unit.people).codes if unit.people else None
-        for rows in self._slices():
-            mask = None if where is None else predicate(where, self.column, rows, memo)
-            vectors = [evaluate(e, self.column, rows, memo) for e in exprs]
-            yield RowSlice(vectors, mask, None if codes is None else codes[rows], len(self._frame))
+        return row_slices(self._slices(), self.column, exprs, where, codes, len(self._frame))
 
     def _paired(self, query: Query, unit: Unit, most: int, memo: dict[Any, Any]) -> Paired:
         """The rows that are asked about, their pairs, and which of these stay; kept for the next question without a filter."""
@@ -310,13 +322,21 @@ class PandasEngine:
         return found
 
     def _find(self, by: By) -> Buckets:
+        one: Callable[[Vector], Buckets]
+        if isinstance(by, TupleBy):
+            return tuple_buckets([self._level(level) for level in by.levels], by.tuples)
+        if isinstance(by, RestBy):
+            return rest_buckets(self._level(by.listed), self._nulls(by.expr), len(by.index))
         if isinstance(by, KeyBy):
             strings = self._arrow_strings(by.expr)
             if strings is not None:
                 return arrow_buckets(by.keys, strings)
-        one: Callable[[Vector], Buckets] = (
-            key_buckets(by.keys, by.expr) if isinstance(by, KeyBy) else bin_buckets(by.edges)
-        )
+            one = key_buckets(by.keys, by.expr)
+        elif isinstance(by, TimeBy):
+            one = time_buckets(by.periods)
+        else:
+            assert isinstance(by, BinBy)
+            one = bin_buckets(by.edges)
         n = len(self._frame)
         small = np.min_scalar_type(len(by.index))
         found = np.empty(n, dtype=small if small != np.uint64 else np.int64)
@@ -325,6 +345,14 @@ class PandasEngine:
             rows = slice(start, min(start + _BLOCK, n))
             found[rows] = one(evaluate(by.expr, self.column, rows, memo))
         return found
+
+    def _nulls(self, expr: Expr) -> NDArray[np.bool_] | None:
+        strings = self._arrow_strings(expr)
+        if strings is not None:
+            return np.asarray(strings.is_null())
+        memo: dict[Any, Any] = {}
+        parts = [evaluate(expr, self.column, rows, memo).nulls() for rows in self._slices()]
+        return np.concatenate([p for p in parts if p is not None]) if parts and parts[0] is not None else None
 
     def _arrow_strings(self, expr: Expr) -> Any:
         """The Arrow array behind a column of strings that nobody has numbered yet; None for others."""

@@ -1,0 +1,141 @@
+"""Keys that nobody listed: the values of a column as text, numbered in the order of that text's value.
+
+*Formal guarantee.* The text of a cell is a function of that cell and the dtype. Equal values have one text, so that a key is
+released in one form, whichever of the equal cells came first. The order of two keys' numbers is that of the keys, whatever
+else is in the frame.
+"""
+
+from __future__ import annotations
+
+from decimal import Context, Decimal
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from dpframe.engines._columns import UNMATCHED, Vector
+
+Codes = NDArray[np.int64]
+_LARGEST = 2**1000  # of a number that may be a key
+
+
+class Coded(NamedTuple):
+    """Of each row the number of its key, or -1; of each key its text, and a hash of it."""
+
+    codes: Codes
+    texts: NDArray[Any]
+    hashes: NDArray[np.uint64]
+
+
+def coded(vector: Vector) -> Coded:
+    """A null, and a cell that cannot be a key, has none."""
+    if vector.categories is not None:
+        texts = [text_of(c) for c in vector.categories]
+        proper = {t for t in texts if t is not None}
+        ordered = sorted(proper, key=_order) if vector.kind == "label" else sorted(proper)
+        places = {t: i for i, t in enumerate(ordered)}
+        return _numbered(vector.values, [-1 if t is None else places[t] for t in texts], ordered)
+    values, null = vector.values, vector.nulls()
+    if values.dtype.kind == "f":
+        values = values.astype(np.float64) + 0.0  # -0.0 is 0.0
+    valid = slice(None) if null is None else ~null
+    codes = np.full(len(values), -1, dtype=np.int64)
+    codes[valid], uniques = pd.factorize(values[valid])
+    order = np.argsort(uniques, kind="stable")
+    written = _times(uniques[order]) if vector.kind == "time" else map(text_of, uniques[order].tolist())
+    named = [(place, text) for place, text in zip(order, written, strict=True) if text is not None]
+    table = np.full(len(uniques), -1, dtype=np.int64)
+    table[[place for place, _ in named]] = np.arange(len(named))
+    return _numbered(codes, table, [text for _, text in named])
+
+
+def _times(uniques: NDArray[Any]) -> list[str]:
+    """Ticks with their unit: exact, and without a calendar that might not reach so far."""
+    unit = np.datetime_data(uniques.dtype)[0]
+    return [f"t{tick} {unit}" for tick in uniques.astype(np.int64).tolist()]
+
+
+def _numbered(codes: NDArray[Any], places: Any, texts: list[str]) -> Coded:
+    table = np.append(np.asarray(places, dtype=np.int64), -1)
+    found = np.array(texts, dtype=object)
+    return Coded(np.take(table, codes, mode="wrap"), found, pd.util.hash_array(found, categorize=False))
+
+
+def _order(text: str) -> tuple[str, Any, str]:
+    """Numbers by their value, all else by its text."""
+    return ("n", Fraction(text[1:]), text) if text[0] in "nd" else (text[0], 0, text)
+
+
+def text_of(cell: Any) -> str | None:
+    """What `key_of` reads; None of what cannot be a key."""
+    if cell is None or cell is UNMATCHED:
+        return None
+    if isinstance(cell, str):
+        try:
+            cell.encode()
+        except UnicodeEncodeError:
+            return None  # no key may be half of a character
+        return f"s{cell}"
+    if isinstance(cell, bool):
+        return f"b{int(cell)}"
+    if isinstance(cell, int | float | Decimal):
+        return _number(cell)
+    if isinstance(cell, pd.Timestamp):
+        return f"m{cell.isoformat()}"
+    if isinstance(cell, pd.Interval):
+        return f"i{cell.closed} {float(cell.left)!r} {float(cell.right)!r}"
+    return None
+
+
+def _number(cell: Any) -> str | None:
+    if cell != cell or not abs(cell) < _LARGEST:
+        return None
+    exact = Fraction(cell)
+    if exact.denominator == 1:
+        return f"n{exact.numerator}"
+    if Fraction(float(cell)) == exact:
+        return f"n{float(cell)!r}"
+    return f"d{cell.normalize(Context(prec=len(cell.as_tuple().digits)))}"  # without zeros at the end
+
+
+def key_of(text: str, tz: Any = None) -> Any:
+    """The key that a text stands for; times are in this zone."""
+    kind, rest = text[0], text[1:]
+    if kind == "s":
+        return rest
+    if kind == "b":
+        return rest == "1"
+    if kind == "n":
+        if rest.lstrip("-").isdigit():
+            return int(rest)
+        return float(rest)
+    if kind == "d":
+        return Decimal(rest)
+    if kind == "t":
+        tick, unit = rest.split()
+        stamp = pd.Timestamp(np.datetime64(int(tick), unit))  # type: ignore[call-overload]  # a unit of the column
+        return stamp if tz is None else stamp.tz_localize("UTC").tz_convert(tz)
+    if kind == "m":
+        return pd.Timestamp(rest)
+    closed, left, right = rest.split()
+    return pd.Interval(float(left), float(right), closed)  # type: ignore[arg-type]  # as it was written
+
+
+def together(columns: list[Coded]) -> tuple[Codes, list[tuple[str, ...]], NDArray[np.uint64]]:
+    """The combinations that occur: numbered in the order of their parts, each with its texts and a hash."""
+    codes, hashes = columns[0].codes, columns[0].hashes
+    places: list[Codes] = [np.arange(len(columns[0].texts))]
+    for one in columns[1:]:
+        size = max(1, len(one.texts))
+        wide = np.where((codes < 0) | (one.codes < 0), -1, codes * size + one.codes)
+        uniques, found = np.unique(wide, return_inverse=True)
+        first = int(len(uniques) > 0 and uniques[0] < 0)
+        codes, uniques = found - first, uniques[first:]
+        outer, inner = uniques // size, uniques % size
+        with np.errstate(over="ignore"):
+            hashes = hashes[outer] * np.uint64(0x9E3779B97F4A7C15) + one.hashes[inner]
+        places = [*(p[outer] for p in places), inner]
+    texts = list(zip(*(c.texts[p].tolist() for c, p in zip(columns, places, strict=True)), strict=True))
+    return codes, texts, hashes

@@ -1,0 +1,103 @@
+"""Values as keys: one text for equal values, numbers in the order of the values, whatever else the frame has."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dpframe._expr import Column
+from dpframe.engines._columns import prepare
+from dpframe.engines._keys import coded, key_of, text_of, together
+
+COLUMNS = {
+    "str": pd.Series(["b", "a", None, "b", ""]),
+    "arrow": pd.Series(["b", "a", None, "b", ""], dtype="string[pyarrow]"),
+    "python": pd.Series(["b", "a", None, "b", ""], dtype="string[python]"),
+    "category": pd.Series(["b", "a", None, "b", "é"], dtype=pd.CategoricalDtype(["z", "b", "é", "a"])),
+    "int": pd.Series([3, -1, 3, 2**62]),
+    "uint": pd.Series([3, 0, 2**64 - 1], dtype="uint64"),
+    "Int64": pd.Series([3, None, 3, -7], dtype="Int64"),
+    "float": pd.Series([0.5, -0.0, 0.0, np.nan, 1e300]),
+    "float32": pd.Series([0.5, 0.1, np.nan], dtype="float32"),
+    "time": pd.Series(pd.to_datetime(["2024-01-01", None, "1990-05-05 12:00:00.000001"], format="ISO8601")),
+    "zoned": pd.Series(
+        pd.to_datetime(["2024-01-01", None, "1990-05-05 12:00"], format="ISO8601")
+    ).dt.tz_localize("Asia/Tokyo"),
+    "bool": pd.Series([True, False, True]),
+    "object": pd.Series(
+        [1, 1.0, "1", True, None, Decimal("2.50"), 2.5, pd.Timestamp("2020-02-02")], dtype=object
+    ),
+}
+
+
+def read(series: pd.Series) -> tuple[list, list]:
+    leaf = Column.of(0, "x", series.dtype)
+    found = coded(prepare(series, leaf.kind))
+    keys = [key_of(t, getattr(leaf, "tz", None)) for t in found.texts]
+    return [None if c < 0 else keys[c] for c in found.codes], keys
+
+
+@pytest.mark.parametrize("name", [n for n in COLUMNS if n != "object"])
+def test_every_cell_has_its_own_value_as_key(name):
+    series = COLUMNS[name]
+    cells, keys = read(series)
+    assert [c for c in cells if c is not None] == series.dropna().tolist()
+    assert [c is None for c in cells] == series.isna().tolist()
+    assert keys == sorted(keys)
+    assert [type(k) for k in keys if isinstance(k, bool)] == [bool] * (2 if name == "bool" else 0)
+
+
+def test_equal_values_of_mixed_columns_are_one_key_and_booleans_are_their_own():
+    cells, keys = read(COLUMNS["object"])
+    assert cells[0] == cells[1] == 1
+    assert type(cells[0]) is type(cells[1]) is int
+    assert cells[3] is True
+    assert cells[5] == cells[6] == 2.5
+    assert len(keys) == 5
+
+
+def test_what_cannot_be_a_key_is_none():
+    odd = pd.Series(
+        [object(), (1, 2), "\ud800", float("inf"), 10**400, np.timedelta64(1), 1j, "fine"], dtype=object
+    )
+    cells, keys = read(odd)
+    assert keys == ["fine"]
+    assert cells == [None] * 7 + ["fine"]
+
+
+scalars = (st.text() | st.integers(-(2**200), 2**200) | st.floats(allow_nan=False, allow_infinity=False)
+           | st.booleans() | st.decimals(-(10**9), 10**9, allow_nan=False))  # fmt: skip
+
+
+@given(scalars)
+def test_texts_are_read_back(value):
+    text = text_of(value)
+    if text is None:
+        assert isinstance(value, str) or abs(value) >= 2**1000
+    else:
+        assert key_of(text) == value
+        assert text_of(key_of(text)) == text
+
+
+@given(st.lists(scalars, max_size=20), st.lists(scalars, max_size=20))
+def test_the_order_of_two_keys_does_not_depend_on_the_others(one, more):
+    def keys(cells):
+        return coded(prepare(pd.Series(cells, dtype=object), "label")).texts.tolist()
+
+    small = keys(one)
+    assert [t for t in keys(one + more) if t in set(small)] == small
+
+
+def test_combinations_of_two_columns():
+    frame = pd.DataFrame({"a": ["x", "y", "x", None, "x"], "b": [2, 1, 2, 1, 1]})
+    columns = [coded(prepare(frame[c], Column.of(0, c, frame[c].dtype).kind)) for c in frame]
+    codes, texts, hashes = together(columns)
+    assert [tuple(map(key_of, t)) for t in texts] == [("x", 1), ("x", 2), ("y", 1)]
+    assert codes.tolist() == [1, 2, 1, -1, 0]
+    alone = together([coded(prepare(frame.loc[[2], c], Column.of(0, c, frame[c].dtype).kind)) for c in frame])
+    assert alone[2][0] == hashes[1]  # a hash is the combination's own
