@@ -46,6 +46,7 @@ _ranks
 _tree
 engines._parts engines._conditions engines._buckets engines._people engines._keys
 engines._evaluate engines._groups
+engines._rows
 _measured _counts _moments _pairs engines.pandas _scores utilities
 _aggregates
 _arrange _choices
