@@ -49,6 +49,7 @@ def test_the_notebooks_are_all_there() -> None:
         "02-replacing-groupby.ipynb",
         "03-composition.ipynb",
         "05-selection.ipynb",
+        "07-private-regression.ipynb",
     ]
     assert [n.name for n in NOTEBOOKS] == names
 

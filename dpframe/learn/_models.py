@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -24,7 +25,7 @@ from dpframe.learn._design import Design, Floats, Scaling, Target
 from dpframe.learn._fits import Fit, Output
 from dpframe.learn._objective import Objective
 from dpframe.learn._solve import LOGISTIC, Loss
-from dpframe.learn._statistics import Statistics
+from dpframe.learn._statistics import SQUARES, Statistics
 from dpframe.mechanisms._vector import rate_of
 
 MOST_FEATURES = 2**12
@@ -113,7 +114,8 @@ class _Model:
         task, price = self._task(frame, design, price)
 
         def finish(release: Release) -> _Model:
-            self._learn(names, design, task.coefficients(release.plan, release.raw), release.plan)
+            solver = replace(task, l2=self.l2)  # statistics do not depend on it, and are asked without
+            self._learn(names, design, solver.coefficients(release.plan, release.raw), release.plan)
             return self
 
         asking = frame._with(declared=frame._declared + tuple(words))
@@ -123,7 +125,7 @@ class _Model:
         if price.get("mechanism", "auto") != "auto" and self.method in ("objective", "gradient"):
             raise BadValue(f'method="{self.method}" has its own noise: leave mechanism= out.')
         if self.method == "statistics":
-            return Statistics(design, self._loss(), self.l2), price
+            return Statistics(design, SQUARES, None), price
         if self.method == "output":
             return Output(design, self._loss(), self.l2), price
         rate = EVERYBODY if self.method == "objective" else rate_of(self.sample)

@@ -109,6 +109,14 @@ def test_the_same_question_again_is_free_and_has_the_same_answer(kind, method):
     assert len(p.ledger) == 1
 
 
+def test_another_regulariser_after_the_same_statistics_is_free():
+    p = opened(TRAIN)
+    fits = [p.fit(LinearRegression(l2=l2, **PRICE), X=FEATURES, y="t") for l2 in (0, None, 1e4)]
+    sizes = [float(np.linalg.norm(f.coef_)) for f in fits]
+    assert sizes[0] > sizes[1] > sizes[2]
+    assert len(p.ledger) == 1
+
+
 def test_coefficients_are_in_units_of_the_data():
     frame = pd.DataFrame({"a": np.arange(4000) % 100 + 1000.0, "flag": np.arange(4000) % 3 == 0})
     frame["t"] = 5 * frame["a"] - 7 * frame["flag"] + 100

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import itertools
 import math
 from fractions import Fraction
@@ -12,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dpframe._progress import progress
 from dpframe._query import keys_for
 from dpframe._unit import Unit
 from dpframe._validate import Bounds
@@ -19,7 +21,7 @@ from dpframe.accounting import _gaussian, pld
 from dpframe.accounting._base import Price
 from dpframe.accounting.loss import PoissonGaussian
 from dpframe.engines.pandas import PandasEngine
-from dpframe.learn import _descent, _fits, _statistics
+from dpframe.learn import LogisticRegression, _descent, _fits, _statistics
 from dpframe.learn._descent import CLIP, Descent, clipped, sampled_sigma
 from dpframe.learn._design import UNIT, Design, Target, shrunk
 from dpframe.learn._fits import Output
@@ -27,7 +29,7 @@ from dpframe.learn._objective import Objective, largest_mu
 from dpframe.learn._solve import LOGISTIC, Loss, Problem, minimise, newton
 from dpframe.learn._statistics import Statistics, ridge
 from dpframe.mechanisms._vector import coins, rate_of
-from tests.learn.data import opened, people
+from tests.learn.data import BOUNDS, FEATURES, opened, people
 
 HUBER = Loss("huber", 0.5, 1.0)
 PRICE = Price(Fraction(1), None, Fraction(1, 40), Fraction(1, 10**6))
@@ -259,9 +261,70 @@ def test_sampled_steps_are_priced_by_a_curve_that_another_accountant_confirms():
 
 def test_replaced_people_are_charged_for_every_step():
     one = opened(people(50, 1), neighbors="replace-one")
-    from dpframe.learn import LogisticRegression
-
     plan = one.explain.fit(LogisticRegression("gradient", epsilon=1, delta=1e-6, max_iter=4), X=["x0"], y="y")
     assert plan.loss.kind == "discrete_gaussian"
     assert plan.parts[0].l2_squared == 4 * CLIP**2
     assert plan.loss.parts[0][1] == 16 * CLIP**2
+
+
+def regularised(model, frame: pd.DataFrame, l2: float) -> tuple[float, float, int]:
+    """The objective at a fitted model and its least value, in scaled units; and the rows."""
+    half = np.array([BOUNDS[f][1] for f in FEATURES])
+    x = np.column_stack([np.ones(len(frame)), frame[FEATURES] / half])
+    problem = Problem(x, np.where(frame["y"], 1.0, -1.0), None, LOGISTIC, l2, np.zeros(11))
+
+    def value(w):
+        return float(np.logaddexp(0, -problem.y * (x @ w)).sum() + l2 / 2 * w @ w)
+
+    at = np.r_[model.intercept_, model.coef_ * half]
+    return value(at), value(minimise(problem, 1e-6)), len(frame)
+
+
+def test_what_noise_costs_is_within_what_the_page_says():
+    frame = people(3000, 5)
+    p = opened(frame, 1e3, 1e-3)
+    within = {"objective": 0, "output": 0}
+    for _ in range(40):
+        for method in within:
+            model = p.fit(LogisticRegression(method, epsilon=1, delta=1e-6), X=FEATURES, y="y", fresh=True)
+            l2 = float(model.plan_.told.partition("l2=")[2].partition(";")[0])
+            value, least, n = regularised(model, frame, l2)
+            if method == "objective":
+                bound = float(model.plan_.told.partition("within ")[2].split()[0])
+            else:
+                part = model.plan_.parts[0]
+                square = 19.7 * (part.noise.deviation * part.step) ** 2  # chi-squared, 11 degrees, 95 %
+                bound = (l2 + n * 11 / 4) * square / 2
+            within[method] += value - least <= bound
+    assert min(within.values()) >= 36  # 95 % are expected, of 40
+
+
+# The bar ------------------------------------------------------------------------------------------------------
+
+
+class Screen(io.StringIO):
+    def isatty(self):
+        return True
+
+
+def test_bar_is_shown_where_somebody_looks_and_nowhere_else(monkeypatch):
+    clock = iter(range(1000))
+    monkeypatch.setattr("dpframe._progress.time.monotonic", lambda: float(next(clock)))
+    for stream, shown in ((Screen(), True), (io.StringIO(), False), (None, False)):
+        monkeypatch.setattr("sys.stderr", stream)
+        assert list(progress(range(5), "steps")) == [0, 1, 2, 3, 4]
+        if stream is not None:
+            assert ("5/5" in stream.getvalue()) == shown
+
+
+def test_fits_are_read_back_from_a_ledger_file(tmp_path):
+    frame, path = people(200, 3), tmp_path / "budget.db"
+    words = {"ledger": path, "population": "people"}
+    coefficients = []
+    for _ in range(2):
+        p = opened(frame, 4, 1e-5, **words)
+        fits = [LogisticRegression(m, epsilon=1, delta=1e-6) for m in ("objective", "output", "gradient")]
+        coefficients.append([p.fit(f, X=FEATURES, y="y").coef_ for f in fits])
+        assert len(p.ledger) == 3
+        p.close()
+    assert np.array_equal(*coefficients)
