@@ -80,6 +80,7 @@ class Descent(Fit):
         )
         return self.planned(unit, price, (part,), loss, why, told, declared, at)
 
+    @np.errstate(all="ignore")
     def run(self, engine: Any, plan: Plan, unit: Unit) -> tuple[NDArray[Any], ...]:
         part = plan.parts[0]
         rows = self.design.read(engine, unit)

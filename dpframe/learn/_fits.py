@@ -165,6 +165,7 @@ class Output(Fit):
         )
         return self.planned(unit, price, (part,), loss, why, told, declared)
 
+    @np.errstate(all="ignore")  # no warning may tell of a value
     def run(self, engine: Any, plan: Plan, unit: Unit) -> tuple[NDArray[Any], ...]:
         part = plan.parts[0]
         # A regulariser that was chosen is a power of two, and so the step tells it.

@@ -104,6 +104,7 @@ class Objective(Fit):
         chi = float(special.chdtri(self.parameters, 0.05))
         return chi * found.sigma**2 / (2 * found.l2)
 
+    @np.errstate(all="ignore")
     def run(self, engine: Any, plan: Plan, unit: Unit) -> tuple[NDArray[Any], ...]:
         first, after = plan.parts
         assert isinstance(plan.loss, ApproxDP)

@@ -59,6 +59,7 @@ class Statistics(Fit):
         )
         return self.planned(unit, price, (part,), loss, why, told, declared)
 
+    @np.errstate(all="ignore")
     def run(self, engine: Any, plan: Plan, unit: Unit) -> tuple[NDArray[Any], ...]:
         rows = self.design.read(engine, unit)
         z = bounded(rows, self.limit(unit))

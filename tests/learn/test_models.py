@@ -170,6 +170,39 @@ def test_somebody_with_many_rows_weighs_no_more_than_the_limit():
         assert model.predict([[0], [1]]) == pytest.approx([1, 3], abs=0.1)
 
 
+@pytest.mark.parametrize(("kind", "method"), ALL)
+def test_people_with_several_rows_are_fitted_by_every_method(kind, method):
+    several = pd.concat([TRAIN.head(4000)] * 3, ignore_index=True).assign(
+        who=[i % 4000 for i in range(12_000)]
+    )
+    y, goal = ("y", 0.8) if kind is LogisticRegression else ("t", 0.8)
+    p = opened(several, 40, 4e-6, unit="who", max_rows=2)
+    model = p.fit(kind(method, epsilon=20, delta=1e-6), X=FEATURES, y=y)
+    assert model.score(TEST[FEATURES], TEST[y]) > goal
+    assert "at most 2 rows" in model.plan_.why
+
+
+def test_fits_can_be_planned_ahead_and_paid_as_one():
+    p = opened(TRAIN.head(100))
+    with p.plan_ahead() as batch:
+        rows = batch.count(epsilon=0.5)
+        model = LogisticRegression("output", epsilon=0.5)
+        batch.fit(model, X=FEATURES, y="y")
+        assert not hasattr(model, "coef_")
+    assert rows.answer > 0
+    assert model.coef_.shape == (10,)
+    assert p.budget.remaining == 0
+
+
+def test_no_cell_makes_a_fit_warn():
+    wild = pd.DataFrame({"x": [np.inf, -np.inf, 1e308, -1e308, 5e-324] * 20, "y": [0, 1, 7, 1, 0] * 20})
+    for method in ("objective", "output", "gradient"):
+        p = wild.copy().dp.open(9, 1e-5, accountant="pure", bounds={"x": (-1e-3, 1e-3)}, because="tests")
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            assert np.isfinite(p.fit(LogisticRegression(method, epsilon=1), X=["x"], y="y").coef_).all()
+
+
 def test_constant_features_and_constant_bounds_are_no_error():
     frame = pd.DataFrame({"one": 1.0, "x": [0.0, 1.0] * 500, "t": [0.0, 1.0] * 500})
     p = frame.dp.open(1e3, bounds={"one": (1, 1), "x": (0, 1), "t": (0, 1)})
