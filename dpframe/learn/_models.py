@@ -60,8 +60,8 @@ class _Model:
         self.l2, self.norm, self.clip = l2, _positive(norm, "norm"), _positive(clip, "clip")
         if l2 is not None:
             self.l2 = _validate.real(l2, "l2")
-            if self.l2 < 0 or 0 < self.l2 < 2.0**-100 or self.l2 > 2.0**100:
-                raise BadValue(f"l2 must be 0, or from 2**-100 to 2**100, not {l2}.")
+            if self.l2 < 0 or 0 < self.l2 < 2.0**-20 or self.l2 > 2.0**100:
+                raise BadValue(f"l2 must be 0, or from 2**-20 to 2**100, not {l2}.")
         if self.l2 == 0 and method in ("output", "objective"):
             raise BadValue(
                 f'method="{method}" needs l2 > 0: without it the minimum may be anywhere, and one person could move it without '

@@ -37,7 +37,8 @@ class Numbers(NamedTuple):
     l2: float
     sigma: float
     step: float  # of the noise in the objective
-    gamma: float  # how far the gradient may be from 0, the grid of the noise included
+    solved: float  # how far the gradient may be from 0 for the noise on its grid
+    gamma: float  # and for the noise that has a density
     out: float  # the step of the answer
 
 
@@ -75,8 +76,11 @@ class Objective(Fit):
         mu = min(largest_mu(left, failure, directions), mu_most) * (1 - 1e-9)
         sigma = moved / mu
         step = power_below(sigma) * FINE
-        gamma = reach * GAMMA + step * math.sqrt(p)
-        return Numbers(l2, sigma, step, gamma, power_below(gamma / l2))
+        solved = (
+            reach * GAMMA + sigma * FINE
+        )  # the second part for noise so large that doubles round it by as much
+        gamma = solved + step * math.sqrt(p)
+        return Numbers(l2, sigma, step, solved, gamma, power_below(gamma / l2))
 
     def plan(self, unit: Unit, price: Price, public_rows: int | None, declared: tuple[Word, ...]) -> Plan:
         epsilon, p = _pure(price), self.parameters
@@ -113,7 +117,7 @@ class Objective(Fit):
         linear = noisy(first.noise, zero)[:, 0].astype(np.float64) * first.step  # whole numbers below 2**53
         rows = self.design.read(engine, unit)
         problem = self.problem(rows, unit, found.l2, linear)
-        w = minimise(problem, self.lipschitz(unit) * GAMMA)
+        w = minimise(problem, found.solved)
         return (noisy(after.noise, np.rint(w / after.step).astype(np.int64)[:, None]),)
 
     def coefficients(self, plan: Plan, raw: Any) -> Floats:

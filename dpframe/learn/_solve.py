@@ -120,7 +120,8 @@ class Problem:
         reach = float(np.abs(w).sum()) + 1.0
         scores = self.loss.curve * (p + 8) * u * reach  # of a slope, from the error of its score
         own = (_BLOCK + 8) * u + _FUNCTION * (u / 2.0**-53)
-        largest = float(np.abs(added).max(initial=0)) + self.l2 * reach + float(np.abs(self.linear).max())
+        own_terms = self.l2 * float(np.abs(w).max()) + float(np.abs(self.linear).max())
+        largest = float(np.abs(added).max()) + own_terms
         margin = own * sizes + scores * heavy + 8 * u * largest
         norm = math.sqrt(float((found * found).sum())) + math.sqrt(p) * margin
         return found, norm * (1 + 1e-6)

@@ -203,6 +203,21 @@ def test_no_cell_makes_a_fit_warn():
             assert np.isfinite(p.fit(LogisticRegression(method, epsilon=1), X=["x"], y="y").coef_).all()
 
 
+@pytest.mark.parametrize(("kind", "method"), ALL)
+@pytest.mark.parametrize("epsilon", [2.0**-40, 2.0**-20, 500])
+def test_prices_at_the_ends_of_the_range_are_answered(kind, method, epsilon):
+    y = "y" if kind is LogisticRegression else "t"
+    p = opened(TRAIN.head(300), 1000, 4e-6)
+    model = kind(method, epsilon=epsilon, delta=1e-6, max_iter=5)
+    if method == "objective" and epsilon < 1e-9:  # less than the grid of its noise is worth
+        with pytest.raises(dpframe.BudgetError, match="too small"):
+            p.fit(model, X=FEATURES[:3], y=y)
+        return
+    p.fit(model, X=FEATURES[:3], y=y)
+    assert np.isfinite(model.coef_).all()
+    assert model.cost_.epsilon <= epsilon
+
+
 def test_constant_features_and_constant_bounds_are_no_error():
     frame = pd.DataFrame({"one": 1.0, "x": [0.0, 1.0] * 500, "t": [0.0, 1.0] * 500})
     p = frame.dp.open(1e3, bounds={"one": (1, 1), "x": (0, 1), "t": (0, 1)})

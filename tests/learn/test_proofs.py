@@ -122,6 +122,15 @@ def test_every_minimum_is_certified(loss, l2, n):
         assert problem.proved(w)[1] <= 1e-6
 
 
+@pytest.mark.parametrize("loss", [LOGISTIC, HUBER])
+@pytest.mark.parametrize("l2", [2.0**-20, 2.0**100])
+def test_minima_of_collinear_columns_are_certified(loss, l2):
+    problem = problems(loss, 5000, 3, l2, True)
+    problem.x[:, 1], problem.x[:, 2] = problem.x[:, 0], 0.0
+    problem.linear = np.zeros(4)
+    assert problem.proved(minimise(problem, 1e-6))[1] <= 1e-6
+
+
 def test_what_newton_leaves_is_finished_by_the_method_that_always_ends(monkeypatch):
     monkeypatch.setattr("dpframe.learn._solve.newton", lambda problem, gamma: np.full(4, 3.0))
     problem = problems(LOGISTIC, 50, 1, 5.0, False)
