@@ -108,6 +108,8 @@ def test_the_certificate_covers_the_exact_gradient(kind):
         exact = float(np.linalg.norm(exact_gradient(problem, w)))
         bound = problem.proved(w, kind)[1]
         assert exact <= bound <= exact + 1e-9
+        sizes = np.abs(problem.slopes(problem.x @ w)).sum()
+        assert bound - exact >= 1000 * float(np.finfo(kind).eps) / 2 * sizes
         far = w + 1
         assert float(np.linalg.norm(exact_gradient(problem, far))) <= problem.proved(far, kind)[1]
 
@@ -244,7 +246,9 @@ def test_numbers_of_the_objective_add_up_to_the_price(neighbors):
     hessian = math.log1p(trace / found.l2)
     assert hessian <= 0.25 * (1 + 1e-9)
     left = 1 - 1 / 32 - hessian
-    if not unit.replaces:
+    if unit.replaces:  # two directions: the tail of a length in the plane
+        assert math.exp(-((left / mu - mu / 2) ** 2) / 2) <= 1e-6
+    else:
         assert 2 * _gaussian.delta_at(mu, left) <= 1e-6
         assert 2 * _gaussian.delta_at(mu * 1.001, left) > 1e-6 * 0.99
     plan = fit.plan(unit, Price(epsilon), None, ())
