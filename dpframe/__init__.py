@@ -76,7 +76,7 @@ _HOMES = {
 }
 
 
-_MODULES = ("accounting", "calibrate", "learn", "utilities")
+_MODULES = ("accounting", "attacks", "audit", "calibrate", "learn", "plot", "utilities")
 
 
 def __getattr__(name: str) -> Any:

@@ -324,6 +324,9 @@ def _points(cell: Cell, places: NDArray[Any]) -> Floats:
 AGGREGATES: dict[str, Aggregate] = {
     "size": Size(),
     "people": Size(),
+    "people by rows": Size(),
+    "people by groups": Size(),
+    "people by magnitude": Size(),
     "count": Count(),
     "true": Question(),
     "sum": Sum(),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dpframe._aggregates import AGGREGATES
-from dpframe._counts import PersonCount, Questions, RowCount, ValueCount
+from dpframe._counts import PeopleAround, PeopleBy, PersonCount, Questions, RowCount, ValueCount
 from dpframe._errors import BadValue
 from dpframe._expr import Expr
 from dpframe._measured import Cell
@@ -16,8 +16,10 @@ from dpframe._ranks import Ranks
 from dpframe._scores import Revenue, Scores
 from dpframe._stats import MAGNITUDE_BITS, SQUARE_BITS, VALUE_BITS, Grid, Statistic, on_grid
 from dpframe._tree import Tree
-from dpframe._unit import Unit
+from dpframe._unit import LIMIT, Unit
 from dpframe._validate import Bounds
+
+COUNTED = ("people by rows", "people by groups", "people by magnitude")  # people, each in one bin
 
 
 def arrange(query: Query, unit: Unit, public_rows: int | None) -> list[tuple[Statistic, list[int]]]:
@@ -35,6 +37,7 @@ def arrange(query: Query, unit: Unit, public_rows: int | None) -> list[tuple[Sta
     questions: list[int] = []
     people: list[int] = []
     pairs: list[int] = []
+    counted: list[int] = []
     bounded = {
         o.expr: (o.expr, o.bounds)
         for o in query.outputs
@@ -45,6 +48,8 @@ def arrange(query: Query, unit: Unit, public_rows: int | None) -> list[tuple[Sta
             questions.append(i)
         elif out.aggregate == "people":
             people.append(i)
+        elif out.aggregate in COUNTED:
+            counted.append(i)
         elif out.other is not None:
             pairs.append(i)
         elif out.level is not None and out.expr is not None and out.bounds is not None:
@@ -81,7 +86,17 @@ def arrange(query: Query, unit: Unit, public_rows: int | None) -> list[tuple[Sta
             arranged.append((Tree.of(expr, pair, resolution, groups), members))
         else:
             arranged.append((Ranks.of(expr, pair, resolution, levels, groups), members))
+    arranged += [(_people_in_bins(query.outputs[i], query.groups), [i]) for i in counted]
     return arranged + [(_pair_statistic(query.outputs[i]), [i]) for i in pairs]
+
+
+def _people_in_bins(out: Output, groups: int) -> Statistic:
+    if out.aggregate == "people by magnitude":
+        assert out.expr is not None
+        return PeopleAround(out.expr)
+    if out.aggregate == "people by rows":
+        return PeopleBy("rows", LIMIT.bit_length())
+    return PeopleBy("groups", (groups - 1).bit_length() + 1)
 
 
 def _pair_statistic(out: Output) -> Statistic:
@@ -103,7 +118,7 @@ def _scores(query: Query) -> Statistic:
         grid = Grid.for_magnitude(
             Bounds(0.0, prices[-1]), MAGNITUDE_BITS, all(p.is_integer() for p in prices)
         )
-        return Revenue(tuple(on_grid(p, grid.exponent) for p in prices), grid)
+        return Revenue(query.by[0].expr, tuple(on_grid(p, grid.exponent) for p in prices), grid)
     if first.bounds is not None:
         grid = Grid.for_width(first.bounds, VALUE_BITS)
         if grid.exponent > 0 and all(_whole(e, first.bounds) for e in exprs):
@@ -157,7 +172,7 @@ def cell_of(out: Output, part: int, statistic: Statistic, place: int) -> Cell:
         functionals = {"size": functionals.get("size", functionals["n"])}
     whole = (
         selects
-        or out.aggregate in ("size", "count", "true", "people")
+        or out.aggregate in ("size", "count", "true", "people", *COUNTED)
         or (
             out.aggregate == "sum"
             and out.expr is not None

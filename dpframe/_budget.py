@@ -13,8 +13,7 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
-from dpframe import _validate
-from dpframe._errors import BadValue
+from dpframe import _drawing, _validate
 from dpframe.accounting import ACCOUNTANTS, make_filter
 from dpframe.accounting._base import Charge, Filter
 from dpframe.accounting.loss import Events, PureDP
@@ -142,10 +141,7 @@ class Budget:
 
     def plot(self, accountant: str | None = None, ax: Any = None) -> Any:
         """`report` as bars, with the budget as a line; takes and returns matplotlib axes."""
-        try:
-            import matplotlib  # noqa: F401  (pandas would name its backend, not what to install)
-        except ImportError:
-            raise BadValue("plot() needs matplotlib: pip install 'dpframe[plot]'.") from None
+        _drawing.needs_matplotlib()
         found = self.report(accountant)["epsilon"]
         shown = found[found < math.inf]
         ax = shown.plot.barh(ax=ax, color="#3b6ea5", xlabel="epsilon of the list so far")

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import numpy as np
 
 from dpframe._expr import Expr
 from dpframe._stats import (
     Integers,
+    Magnitudes,
     Persons,
     Powers,
     Primitive,
     Reduced,
     Rows,
     Sensitivity,
+    Spread,
     Statistic,
     Trues,
 )
@@ -30,8 +32,6 @@ def _one_hot(unit: Unit, grouped: bool) -> Sensitivity:
 @dataclass(frozen=True, slots=True)
 class RowCount(Statistic):
     """Rows of each group. Add-remove: 1. Replace-one: 1, and 2 over several groups (the notes' histogram)."""
-
-    for_people: ClassVar[bool] = True
 
     @property
     def primitives(self) -> tuple[Primitive, ...]:
@@ -58,8 +58,6 @@ class RowCount(Statistic):
 @dataclass(frozen=True, slots=True)
 class PersonCount(Statistic):
     """People of each group, one however many rows they have."""
-
-    for_people: ClassVar[bool] = True
 
     @property
     def primitives(self) -> tuple[Primitive, ...]:
@@ -91,8 +89,6 @@ class ValueCount(Statistic):
     A row is either, so the two components share the sensitivity of one.
     """
 
-    for_people: ClassVar[bool] = True
-
     expr: Expr
     nulls: bool = False
 
@@ -121,8 +117,6 @@ class ValueCount(Statistic):
 class Questions(Statistic):
     """k overlapping yes-no questions: one row may answer yes to all, so k in L1 and sqrt(k) in L2."""
 
-    for_people: ClassVar[bool] = True
-
     exprs: tuple[Expr, ...]
 
     @property
@@ -147,3 +141,53 @@ class Questions(Statistic):
     @property
     def description(self) -> str:
         return f"{len(self.exprs)} questions"
+
+
+class _Once(Statistic):
+    """Each person is in at most one of several bins, whatever the groups and the limits: 1, and 2 when replaced."""
+
+    __slots__ = ()
+    once: ClassVar[bool] = True
+
+    def integers(self, reduced: Reduced) -> Integers:
+        return reduced[self.primitives[0]]
+
+    def sensitivity(self, unit: Unit, grouped: bool) -> Sensitivity:
+        return _one_hot(unit, True)
+
+    def of_person(self, unit: Unit, groups: int | None) -> Sensitivity:
+        return _one_hot(unit, True)
+
+    def functionals(self) -> dict[str, tuple[float, ...]]:
+        return {"size": (1.0,)}  # any one of the bins: their noises are alike
+
+
+@dataclass(frozen=True, slots=True)
+class PeopleBy(_Once):
+    """People by how many rows they have in the group where they have the most, or by how many groups they are in."""
+
+    of: Literal["rows", "groups"]
+    bins: int
+
+    @property
+    def primitives(self) -> tuple[Primitive, ...]:
+        return (Spread(self.of, self.bins),)
+
+    @property
+    def description(self) -> str:
+        return f"people by their number of {self.of}"
+
+
+@dataclass(frozen=True, slots=True)
+class PeopleAround(_Once):
+    """People by the magnitude of the middle one of their values; those without a value are in no bin."""
+
+    expr: Expr
+
+    @property
+    def primitives(self) -> tuple[Primitive, ...]:
+        return (Magnitudes(self.expr),)
+
+    @property
+    def description(self) -> str:
+        return f"people by the magnitude of {self.expr}"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
@@ -28,8 +27,6 @@ class Total(Statistic):
     Add-remove: max(abs(lower), abs(upper)). Replace-one: the width where every row ``always`` has a value, the
     larger of width and maximum where one may become null or leave the filter, twice the maximum over groups.
     """
-
-    for_people: ClassVar[bool] = True
 
     expr: Expr
     grid: Grid
@@ -76,8 +73,6 @@ class Simplex(Statistic):
     same mass to a component of its own where rows are counted too. So add-remove moves the vector by
     exactly W**degree in L1 and at most that in L2, and replace-one by at most twice and sqrt(2) times as much.
     """
-
-    for_people: ClassVar[bool] = True
 
     expr: Expr
     grid: Grid
@@ -136,8 +131,6 @@ class Centred(Statistic):
     at most W. With ``rows`` given the number of values is public, the second component is left out, and a null
     counts as the middle.
     """
-
-    for_people: ClassVar[bool] = True
 
     expr: Expr
     grid: Grid

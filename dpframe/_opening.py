@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Hashable, Mapping
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -217,11 +218,13 @@ def _again(present: Session, frame: pd.DataFrame, terms: Terms) -> Session:
             "version. A second budget on the same people would undo the first. Ask the frame that was opened, or "
             "declare why this one is right: open(..., because='...')."
         )
+    # How many rows of a person count is a matter of each question; the session has what counts where none says.
+    same_people = replace(terms, unit=present.unit) if _same_people(terms.unit, present.unit) else terms
     if terms != present.terms:
         fixed = ("account", "unit", "version", "because")
-        other = [word for word in fixed if getattr(terms, word) != getattr(present.terms, word)]
+        other = [word for word in fixed if getattr(same_people, word) != getattr(present.terms, word)]
         if other:
-            named = {"account": "the budget, accountant, ledger or population", "unit": "neighbors="}
+            named = {"account": "the budget, accountant, ledger or population", "unit": "neighbors= or unit="}
             budget = present.budget
             raise SessionError(
                 f"this frame has an open session with other terms (epsilon {budget.epsilon:g}, delta {budget.delta:g}, "
@@ -235,13 +238,18 @@ def _again(present: Session, frame: pd.DataFrame, terms: Terms) -> Session:
     return present
 
 
+def _same_people(one: Unit, other: Unit) -> bool:
+    return (one.neighbors, one.people) == (other.neighbors, other.people)
+
+
 def _refuse_second_budget(frame: pd.DataFrame, because: object, account: AccountTerms) -> None:
     if because is not None:
         return
     own = _identity.marks(frame)
     # Marks are addresses: those of a closed session mean something only while its frame keeps them in use.
     kept = [s for s in closed if s.root() is not None]
-    for other in [*sessions.values(), *kept]:
+    made = [d for s in sessions.values() for d in s.derived]
+    for other in [*sessions.values(), *kept, *made]:
         # The very same index object means the very same rows.
         if account.names(other.accountant):
             continue  # one budget for both, whatever they share
@@ -265,15 +273,8 @@ def _refuse_twins(session: Session) -> None:
 
 
 def _declare(session: Session, because: object) -> None:
-    names = {leaf.position: name for name, leaf in session.leaves.items()}
-    terms, words = session.terms, []
-    words += [
-        ("bounds", f"{names[i]!r}: ({pair.lower:g}, {pair.upper:g})", "open") for i, pair in terms.bounds
-    ]
-    words += [("bounds", f"{names[i]!r}: {text}", "open") for i, text in terms.times]
-    for i, listed in terms.keys:
-        column = tuple(names[j] for j in i) if isinstance(i, tuple) else names[i]
-        words.append(("keys", f"{column!r}: {describe(listed.to_json())}", "open"))
+    terms = session.terms
+    words = words_of(list(session.leaves), terms.bounds, terms.times, terms.keys, "open")
     if terms.people is not None:
         words.append(("n", f"{terms.people} people", "open"))
     if terms.version is not None:
@@ -281,3 +282,15 @@ def _declare(session: Session, because: object) -> None:
     if because is not None:
         words.append(("second budget", str(because), "open"))
     session.accountant.declare(words)
+
+
+def words_of(
+    names: list[Hashable], bounds: Any, times: Any, keys: Any, where: str
+) -> list[tuple[str, str, str]]:
+    """Bounds and keys by the places of their columns, as the ledger keeps them."""
+    words = [("bounds", f"{names[i]!r}: ({pair.lower:g}, {pair.upper:g})", where) for i, pair in bounds]
+    words += [("bounds", f"{names[i]!r}: {text}", where) for i, text in times]
+    for i, listed in keys:
+        column = tuple(names[j] for j in i) if isinstance(i, tuple) else names[i]
+        words.append(("keys", f"{column!r}: {describe(listed.to_json())}", where))
+    return words

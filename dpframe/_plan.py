@@ -54,6 +54,17 @@ class Part:
         """Of the noise, in data units."""
         return float(self.noise.scale * self.step) if self.step == 1 else float(self.noise.scale) * self.step
 
+    def tail(self, plan: Plan) -> str:
+        """How its noise falls off, for every t at once (docs/guarantees/accuracy.md)."""
+        if isinstance(self.noise, Laplace):
+            return "noise above t scales, in whole steps, has probability at most exp(-t)"
+        if isinstance(self.noise, Gaussian):
+            return "noise above t scales, in whole steps, has probability at most exp(-t**2 / 2)"
+        if not (plan.cells and isinstance(AGGREGATES[plan.cells[0].aggregate], Selection)):
+            return ""
+        choices = plan.groups * getattr(self.noise, "rounds", 1)
+        return f"short by ln({choices}) + t scales or more with probability at most exp(-t)"
+
 
 @dataclass(frozen=True)
 class Plan:
@@ -74,6 +85,7 @@ class Plan:
     declared: tuple[str, ...] = field(default=(), compare=False)
     told: str = ""  # of a task: the error to expect, in words
     budget: str = field(default="", compare=False)  # what it would take, as `explain` sees it
+    n: float | None = field(default=None, compare=False)  # how many values `explain` was told to assume
 
     @cached_property
     def cost(self) -> Cost:
@@ -107,19 +119,31 @@ class Plan:
         """Of the noise of the first part, in data units; `parts` has them all."""
         return self.parts[0].scale
 
-    def error(self, level: float = 0.95, n: float | None = None) -> Any:
+    def error(self, level: float = 0.95, n: float | None = None, at_once: bool = False) -> Any:
         """Half the width of the interval to expect, by output; of one output, the number itself.
 
-        A mean's error depends on how many values there are: give a public or guessed ``n`` (a group). Without
-        one such errors are None, since looking would not be free. A selection has no such error.
+        A mean's error depends on how many values there are: give a public or guessed ``n`` (a group), here or to ``explain``.
+        Without one such errors are None, since looking would not be free. A selection has no such error.
+
+        ``at_once``: with probability ``level`` the answers of all groups and outputs are within, together. It grows with the
+        logarithm of the number of groups (docs/guarantees/accuracy.md#many-answers-at-once).
         """
         level = _validate.level(level)
-        n = None if n is None else _validate.real(n, "n")
+        level = self.level_each(level) if _validate.flag(at_once, "at_once") else level
+        n = self.n if n is None else _validate.real(n, "n")
         found = {}
         for cell in self.cells:
             one = AGGREGATES[cell.aggregate]
             found[cell.name] = None if one.selects else one.error(measured(self, None, cell), level, n)
         return found if len(found) > 1 else next(iter(found.values()), None)
+
+    def level_each(self, level: float) -> float:
+        """The level of each interval if all of them, over groups and outputs, shall hold together with this level.
+
+        Groups have independent noise; the outputs of one group may share theirs, so there it is the union bound.
+        """
+        group = math.exp(math.log(_validate.level(level)) / max(self.groups, 1))
+        return min(1 - (1 - group) / max(len(self.cells), 1), 1 - 2.0**-53)
 
     @property
     def selects(self) -> bool:
@@ -165,12 +189,21 @@ class Plan:
                     f"{part.noise.name} noise of scale {part.scale:.6g}",
                 )
             )
-        rows.append(("error, 95 %", self._error_text()))
+        rows.append(("error, 95 %", self._error_text(0.95)))
+        many = self.groups > 1 and not self.selects and not self.told
+        if many:
+            rows.append(
+                (
+                    "all at once",
+                    f"{self._error_text(self.level_each(0.95))}, for all {self.groups} groups together",
+                )
+            )
+        rows += [("tail", text) for text in dict.fromkeys(part.tail(self) for part in self.parts) if text]
         rows.append(("why", self.why))
         rows.extend(("declared", word) for word in self.declared)
         return rows
 
-    def _error_text(self) -> str:
+    def _error_text(self, level: float) -> str:
         if self.told:
             return self.told
         texts = []
@@ -184,10 +217,11 @@ class Plan:
                 return (
                     f"the {one.subject} of the choice is within {self._selection_error():.4g} of the largest"
                 )
-            known = one.error(measured(self, None, cell), 0.95, None)
-            per_n = one.error(measured(self, None, cell), 0.95, 1e9)
+            known = one.error(measured(self, None, cell), level, self.n)
+            per_n = one.error(measured(self, None, cell), level, 1e9)
             if known is not None:
-                text = f"± {known:.4g}"
+                assumed = self.n is not None and one.error(measured(self, None, cell), level, None) is None
+                text = f"± {known:.4g}" + (f" for {self.n:g} values" if assumed else "")
             elif per_n is not None:
                 text = f"± {per_n * 1e9:.4g} / n for n values"
             else:

@@ -84,11 +84,11 @@ def price_of(
     mechanism = _validate.choice(payment.get("mechanism", "auto"), "mechanism", MECHANISMS)
     epsilon, delta, within = (payment.get(word) for word in ("epsilon", "delta", "within"))
     if within is None and payment.get("n") is not None:
-        raise BadValue("n= is a number of values for within=, and nothing else uses it.")
+        raise BadValue("n= is a number of values for within= and for explain, and nothing else uses it.")
     if within is not None:
         if epsilon is not None or delta is not None:
             raise BadValue("within= finds the price itself: leave epsilon= and delta= out.")
-        price = _price_within(budget, within, _known_n(payment.get("n"), people), mechanism, plan_for)
+        price = _price_within(budget, within, known_n(payment.get("n"), people), mechanism, plan_for)
     elif epsilon is None and delta is None:
         price = budget.rule.share(budget.queries, budget.state)
     else:
@@ -127,7 +127,7 @@ def _stated(budget: Budget, epsilon: object, delta: object, mechanism: str) -> P
     return rule.stated(e, d, budget.state) if d else Price(e)
 
 
-def _known_n(n: object, people: int | None) -> float | None:
+def known_n(n: object, people: int | None) -> float | None:
     """A public number of values: given, declared at opening, or the lower end of a released count's interval."""
     if n is None:
         return None if people is None else float(people)

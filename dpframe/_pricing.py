@@ -14,6 +14,7 @@ from dpframe._errors import BadValue, BudgetError
 from dpframe._measured import Cell
 from dpframe._plan import Part, Plan
 from dpframe._query import Query, Word
+from dpframe._scores import Revenue
 from dpframe._stats import Sensitivity, Statistic
 from dpframe._task import Task
 from dpframe._unit import Unit
@@ -43,11 +44,6 @@ def make_plan(
     arranged = arrange(query, unit, public_rows)
     statistics = [s for s, _ in arranged]
     grouped = bool(query.by)
-    for statistic in statistics:
-        if unit.people and not statistic.for_people:
-            raise BadValue(
-                f"{statistic.description} is not in this version for sessions with unit=: one row a person only."
-            )
     first = query.outputs[0]
     selects = AGGREGATES[first.aggregate].selects
     candidates = (query.groups if query.by else len(query.outputs)) if selects else query.groups
@@ -56,9 +52,8 @@ def make_plan(
     picks = [AGGREGATES[query.outputs[serves[0]].aggregate].picks for _, serves in arranged]
     stated_at = Fraction(0)
     if selects:
-        # A person with many rows moves every count by so many, and no count against another by more.
-        rows = unit.reach(query.groups if grouped else None)[0]
-        sensitivities = [Sensitivity(r, r * r) for r in (s.reach(unit) * rows for s in statistics)]
+        reaches = [s.reach_of_person(unit, query.groups if grouped else None) for s in statistics]
+        sensitivities = [Sensitivity(r, r * r) for r in reaches]
         chosen = choice(first.aggregate, sensitivities[0].l1, candidates, first.rounds, price)
         noises, why = [chosen.noise], chosen.why
     elif any(picks):
@@ -108,10 +103,17 @@ def make_plan(
         parts,
         tuple(c for c in cells if c is not None),
         candidates,
-        why + unit.told(grouped),
+        why + _told(statistics, unit, grouped),
         tuple(map(str, declared)),
     )
     return Planned(plan, tuple(statistics))
+
+
+def _told(statistics: Sequence[Statistic], unit: Unit, grouped: bool) -> str:
+    """The limits of a person in words."""
+    if all(s.once for s in statistics):
+        return "; a person counts once" if unit.people else ""
+    return unit.told(grouped and not any(isinstance(s, Revenue) for s in statistics))
 
 
 def _noises(sensitivities: Sequence[Sensitivity], price: Price) -> tuple[list[Any], str]:

@@ -1,35 +1,57 @@
-"""A bar for long work, on stderr, where somebody looks: a terminal or a notebook. How long a loop is, is public."""
+"""A line that says how far long work has come: in terminals and notebooks, and nowhere else.
+
+It shows how many steps of a public number are done, and nothing that was computed in them.
+"""
 
 from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterator, Sequence
-from typing import Any, TextIO
+from importlib import import_module
+from types import TracebackType
+from typing import Any
 
-_WIDTH = 30
-_PATIENCE = 1.0  # seconds until it shows
-
-
-def watched(stream: TextIO) -> bool:
-    """Whether somebody looks: a terminal, or a notebook's stream."""
-    return stream.isatty() or type(stream).__module__.startswith("ipykernel")
+EVERY = 0.1  # seconds between two pictures of the bar
 
 
-def progress(steps: Sequence[Any], what: str) -> Iterator[Any]:
-    """The steps, with a bar of how many are done once a second has gone by."""
-    stream, begun, shown = sys.stderr, time.monotonic(), 0.0
-    if stream is None or not watched(stream):
-        yield from steps
-        return
-    for i, step in enumerate(steps):
+class progress:  # used like a function: with progress(100, "epochs") as bar: bar.step()
+    """How far a loop of ``total`` steps has come. Both must be public: the number of steps is shown as it is."""
+
+    def __init__(self, total: int, label: str):
+        self.total, self.label, self.done = total, label, 0
+        self._shown = -EVERY
+        self._handle: Any = None
+
+    def __enter__(self) -> progress:
+        # A notebook's own output is updated in place, so that it leaves one line and no stream of them.
+        ipython = sys.modules.get("IPython")
+        self._notebook = hasattr(ipython and ipython.get_ipython(), "kernel")
+        self._terminal = not self._notebook and sys.stderr.isatty()
+        return self
+
+    def step(self, n: int = 1) -> None:
+        """So many steps more are done."""
+        self.done = min(self.done + n, self.total)
         now = time.monotonic()
-        if now - begun > _PATIENCE and now - shown > 0.2:
-            shown = now
-            done = _WIDTH * i // len(steps)
-            stream.write(f"\r{what} [{'#' * done}{'.' * (_WIDTH - done)}] {i}/{len(steps)}")
-            stream.flush()
-        yield step
-    if shown:
-        stream.write(f"\r{what} [{'#' * _WIDTH}] {len(steps)}/{len(steps)}\n")
-        stream.flush()
+        if (self._notebook or self._terminal) and (now - self._shown >= EVERY or self.done == self.total):
+            self._shown = now
+            self._show(str(self))
+
+    def __str__(self) -> str:
+        full = 20 * self.done // max(self.total, 1)
+        return f"{self.label} {'█' * full}{'░' * (20 - full)} {self.done}/{self.total}"
+
+    def _show(self, text: str) -> None:
+        if self._terminal:
+            sys.stderr.write(f"\r{text}")
+            sys.stderr.flush()
+        elif self._handle is None:
+            self._handle = import_module("IPython.display").display(
+                {"text/plain": text}, raw=True, display_id=True
+            )
+        else:
+            self._handle.update({"text/plain": text}, raw=True)
+
+    def __exit__(self, kind: type[BaseException] | None, error: Any, trace: TracebackType | None) -> None:
+        if self._terminal and self._shown >= 0:
+            sys.stderr.write("\n")

@@ -11,14 +11,14 @@ import json
 import math
 from collections import OrderedDict
 from collections.abc import Hashable, Sequence
-from typing import Any, cast
+from typing import Any, NoReturn, cast
 
 import numpy as np
 import pandas as pd
 
-from dpframe import _validate
+from dpframe import _drawing, _validate
 from dpframe._aggregates import AGGREGATES
-from dpframe._errors import BadValue
+from dpframe._errors import BadType, BadValue
 from dpframe._layout import Layout, Pivot, layout_from
 from dpframe._packed import pack, receipt_text, unpack
 from dpframe._plan import Cost, Plan, measured
@@ -53,6 +53,17 @@ class Estimate:
         """
         low, high = _interval(self._plan, self._raw, 0, _validate.level(level))
         return float(low[0]) + 0.0, float(high[0]) + 0.0  # no negative zero
+
+    @property
+    def dp(self) -> Estimate:
+        """The number itself, so that ``answer.dp.interval()`` reads the same for numbers and for tables."""
+        return self
+
+    def plot(self, *args: Any, **kwargs: Any) -> NoReturn:
+        """Refused: one number is no picture."""
+        raise BadType(
+            "one number is no picture: print it, or its .interval(). Series and DataFrames have .dp.plot()."
+        )
 
     def __repr__(self) -> str:
         if self._plan.selects:
@@ -317,12 +328,17 @@ class Answer:
         """What this release guarantees by itself: ``epsilon`` and ``delta``. The ledger counts it by its accountant."""
         return self._plan.cost
 
-    def interval(self, level: float = 0.95) -> pd.DataFrame:
+    def interval(self, level: float = 0.95, at_once: bool = False) -> pd.DataFrame:
         """Columns ``lower`` and ``upper``, a row as the answer has them; for a table, under each column's name.
 
-        Each interval covers the noise of its own number with probability ``level``.
+        Each interval covers the noise of its own number with probability ``level``; with ``at_once`` all of them do, together
+        (docs/guarantees/accuracy.md#many-answers-at-once).
         """
         level = _validate.level(level)
+        if _validate.flag(at_once, "at_once"):
+            # Margins and proportions are numbers beyond those of the groups, so there it is the union bound over what is shown.
+            many = 1 - (1 - level) / max(self._answer.size, 1)
+            level = min(many, 1 - 2.0**-53) if "layout" in self._receipt else self._plan.level_each(level)
         if "layout" in self._receipt:
             return self._laid_out(level)
         pairs = [_interval(self._plan, self._raw, i, level) for i in range(len(self._plan.cells))]
@@ -347,8 +363,30 @@ class Answer:
         low, high = pairs[0] if order is None else (side[unpack(order)[0][0]] for side in pairs[0])
         return pd.DataFrame({"lower": low, "upper": high}, index=index)
 
+    def plot(self, kind: str | None = None, ax: Any = None, level: float = 0.95, **kwargs: Any) -> Any:
+        """The answer with its intervals, as pandas would plot it; takes and returns matplotlib axes.
+
+        Bars with error bars for groups, bins to scale for a histogram, a line with a band for times and quantiles; or the
+        ``kind`` asked for: ``"bar"``, ``"barh"``, ``"hist"`` or ``"line"``. Error bars are `interval` at ``level``; quantiles
+        that were chosen have none. Other words go to pandas. It draws what was released and costs nothing.
+        """
+        if not isinstance(self._answer, pd.Series) and self._answer.shape[1] == 0:
+            raise BadValue("this answer has no columns to draw.")
+        level = _validate.level(level)
+        name = self._answer.name if isinstance(self._answer, pd.Series) else None
+        return _drawing.picture(
+            self._answer,
+            None if self._plan.selects else self.interval(level),
+            kind=kind,
+            ax=ax,
+            levels=self._receipt["shape"] == "levels",
+            keys=self._receipt.get("skip", 0),
+            title=str(self._plan.cells[0].name if name is None else name),
+            options=kwargs,
+        )
+
     def __repr__(self) -> str:
-        return f"the answer to {self._plan.question}, epsilon {self._plan.epsilon:.4g}; .interval(), .plan, .cost"
+        return f"the answer to {self._plan.question}, epsilon {self._plan.epsilon:.4g}; .interval(), .plan, .plot(), .cost"
 
 
 def _under(answer: pd.DataFrame, pairs: Sequence[Any]) -> pd.DataFrame:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Hashable, Iterable, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Unpack, cast
 
 import numpy as np
@@ -14,7 +15,7 @@ from dpframe._aggregates import CHOSEN, ORDERS
 from dpframe._column import PrivateColumn, predicate_of
 from dpframe._errors import BadType, BadValue, MissingBounds
 from dpframe._expr import Column, Cut, Expr
-from dpframe._price import Payment, checked, halved, spell_out
+from dpframe._price import Payment, checked, halved, known_n, spell_out
 from dpframe._query import EVERY, BinBy, Keys, Output, Query, Word, keys_for, need_keys
 from dpframe._release import IntEstimate
 from dpframe._session import Asked, Release, Session
@@ -52,6 +53,10 @@ class Releases:
             raise BadValue("no columns are selected, so nothing is asked.")
         session = self._session
         session.check_alive()
+        assumed = None
+        if self._explaining and words.get("within") is None and words.get("n") is not None:
+            # From a number of people to an accuracy: the price does not depend on it, what is shown does.
+            assumed, words = known_n(words["n"], None), {**words, "n": None}
         price = session.price(query, words)
         paid = "|".join(str(words.get(word)) for word in ("epsilon", "delta", "within", "n", "mechanism"))
         if self._half and words.get("within") is None:
@@ -59,7 +64,7 @@ class Releases:
         unit, name, fresh = session.limited(words), words.get("name"), bool(words.get("fresh"))
         asked = Asked(query, price, self._declared, unit, paid, name, fresh)
         if self._explaining:
-            return session.plan(asked)
+            return replace(session.plan(asked), n=assumed)
         if self._batch is not None:
             return self._batch.add(asked, finish)
         return finish(session.ask([asked])[0])

@@ -13,7 +13,7 @@ from fractions import Fraction
 import numpy as np
 
 from dpframe._expr import Expr
-from dpframe._stats import Grid, Integers, Powers, Primitive, Reduced, Rows, Sensitivity, Statistic
+from dpframe._stats import Bids, Grid, Integers, Powers, Primitive, Reduced, Sensitivity, Statistic
 from dpframe._unit import Unit
 
 
@@ -53,9 +53,19 @@ class Scores(_Choice):
         provable = 2 * self.grid.width if unit.replaces else self.grid.width
         if self.moves is None:
             return provable
+        return min(provable, 2 * self._steps(self.moves))
+
+    def reach_of_person(self, unit: Unit, groups: int | None) -> int:
+        # Each total of many rows is rounded once more: a score of one person by at most half a step, of two by one.
+        rows, _ = unit.reach(groups)
+        if self.moves is None or not unit.people:
+            return self.reach(unit) * rows
+        provable = 2 * self.grid.width if unit.replaces else self.grid.width
+        return min(provable * rows, 2 * (self._steps(self.moves) * rows + 1))
+
+    def _steps(self, moves: float) -> int:
         # Two values at most `moves` apart are, once rounded, at most one step more apart.
-        steps = math.ceil(Fraction(self.moves) * Fraction(2) ** self.grid.exponent) + 1
-        return min(provable, 2 * steps)
+        return math.ceil(Fraction(moves) * Fraction(2) ** self.grid.exponent) + 1
 
     @property
     def description(self) -> str:
@@ -75,20 +85,24 @@ class Revenue(_Choice):
     by a lower one or by none the other way round: the largest price again.
     """
 
+    expr: Expr
     prices: tuple[int, ...]
     grid: Grid
 
     @property
     def primitives(self) -> tuple[Primitive, ...]:
-        return (Rows(),)
+        return (Bids(self.expr),)
 
     def integers(self, reduced: Reduced) -> Integers:
-        buyers = np.cumsum(reduced[Rows()][::-1])[::-1]
+        buyers = np.cumsum(reduced[self.primitives[0]][::-1])[::-1]
         scores: Integers = buyers * np.array(self.prices, dtype=np.int64)  # below 2**31 times at most 2**30
         return scores[None, :]
 
     def reach(self, unit: Unit) -> int:
         return max(self.prices)
+
+    def reach_of_person(self, unit: Unit, groups: int | None) -> int:
+        return self.reach(unit) * unit.reach(None)[0]  # the bins are one group
 
     @property
     def description(self) -> str:

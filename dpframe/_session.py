@@ -20,7 +20,7 @@ from dpframe import _identity
 from dpframe._aggregates import AGGREGATES
 from dpframe._budget import Budget
 from dpframe._errors import BadType, BadValue, NoSession, SessionError
-from dpframe._expr import Column
+from dpframe._expr import Column, Expr
 from dpframe._ledger import Accountant
 from dpframe._plan import Plan
 from dpframe._price import WORDS, Payment, price_of
@@ -106,6 +106,9 @@ class Release:
 class Session:
     """A frame as it stood when it was opened, its terms, and its ledger."""
 
+    whole = True  # every row of the frame that was opened, once
+    token = ""  # of a derived session: what was done to get there
+
     def __init__(self, frame: pd.DataFrame, terms: Terms, leaves: dict[Hashable, Column]):
         self.terms = terms
         self.leaves = leaves
@@ -114,38 +117,42 @@ class Session:
         self.schema = (
             f"{[(repr(n), str(d)) for n, d in zip(frame.columns, frame.dtypes, strict=True)]}|{terms.version}"
         )
-        self.bounds: dict[int, tuple[float, float]] = {}
-        self.times: dict[int, Span] = {}
-        self.keys: dict[int, Keys] = {}
-        self.tuples: dict[tuple[int, ...], Tuples] = {}
         self._lock = threading.RLock()
-        self.restate(terms)
-        # Shares its buffers with the user's frame; copy-on-write keeps later edits out of it.
-        self.snapshot = frame.copy(deep=False)
-        self.marks = _identity.marks(self.snapshot)
-        self.index = (
-            self.snapshot.index
-        )  # the same object means the same rows, also when the session is closed
-        self.rows = len(frame)
-        self.root = weakref.ref(frame)
-        self._engine = PandasEngine(self.snapshot, _sampling.random_bytes(8))
         self._answers: dict[str, tuple[Query | Task, Release]] = {}
         self._names: Names = {}
-        self._within: dict[tuple[Any, ...], Price] = {}
-        self.found: dict[
-            Any, Keys | Tuples
-        ] = {}  # keys that nobody listed, as they were released: nobody's word
         self._asking = False
         self._process = os.getpid()
+        self.root = weakref.ref(frame)
+        # Shares its buffers with the user's frame; copy-on-write keeps later edits out of it.
+        self._look_at(frame.copy(deep=False))
+        self.restate(terms)
+
+    def _look_at(self, snapshot: pd.DataFrame) -> None:
+        self.snapshot = snapshot
+        self.marks = _identity.marks(snapshot)
+        # The same object means the same rows, also when the session is closed.
+        self.index = snapshot.index
+        self.rows = len(snapshot)
+        self._engine = PandasEngine(snapshot, _sampling.random_bytes(8))
+        self._within: dict[tuple[Any, ...], Price] = {}
+        # Bounds and keys that were released: nobody's word.
+        self.released_bounds: set[tuple[Expr, tuple[float, float]]] = set()
+        self.found: dict[Any, Keys | Tuples] = {}
         self.closed = False
+        self.derived: weakref.WeakSet[Session] = weakref.WeakSet()
 
     def restate(self, terms: Terms) -> None:
         """Other words about the same data and the same budget."""
         with self._lock:
             self.terms = terms
-            self.bounds, self.times = dict(terms.bounds), dict(terms.times)
-            self.keys = {i: k for i, k in terms.keys if isinstance(i, int) and isinstance(k, Keys)}
-            self.tuples = {i: k for i, k in terms.keys if isinstance(i, tuple) and isinstance(k, Tuples)}
+            self.bounds: dict[int, tuple[float, float]] = dict(terms.bounds)
+            self.times: dict[int, Span] = dict(terms.times)
+            self.keys: dict[int, Keys] = {
+                i: k for i, k in terms.keys if isinstance(i, int) and isinstance(k, Keys)
+            }
+            self.tuples: dict[tuple[int, ...], Tuples] = {
+                i: k for i, k in terms.keys if isinstance(i, tuple) and isinstance(k, Tuples)
+            }
 
     def __copy__(self) -> Session:
         return self
@@ -155,6 +162,16 @@ class Session:
 
     def __reduce__(self) -> NoReturn:
         raise BadType("a session cannot be pickled: its budget must exist once. Pickle the answers instead.")
+
+    @property
+    def base(self) -> Session:
+        """The session of the frame that was opened."""
+        return self
+
+    @property
+    def most(self) -> int | None:
+        """The most rows that a person can have here, where the way they were made proves it."""
+        return None if self.unit.people else 1
 
     @property
     def unit(self) -> Unit:
@@ -204,7 +221,7 @@ class Session:
 
     def _public_rows(self, query: Query | Task) -> int | None:
         """The number of rows where it is public: under replace-one, of the whole root only, a row a person."""
-        whole = query.where is None and not query.by and not self.unit.people
+        whole = self.whole and query.where is None and not query.by and not self.unit.people
         return self.rows if self.unit.replaces and whole else None
 
     def _declared(self, query: Query | Task, names: tuple[Word, ...]) -> tuple[Word, ...]:
@@ -214,7 +231,7 @@ class Session:
             if AGGREGATES[out.aggregate].selects:
                 continue  # the verb has said so once for all candidates
             for expr, pair in out.clipped:
-                if pair != expr.bounds(self.bounds):
+                if pair != expr.bounds(self.bounds) and (expr, tuple(pair)) not in self.released_bounds:
                     words.append(Word("bounds", f"{expr}: ({pair.lower:g}, {pair.upper:g})", str(out)))
         opened = {keys.token for keys in (*(keys for _, keys in self.terms.keys), *self.found.values())}
         words += [by.word for by in query.by if by.word is not None and by.token not in opened]
@@ -333,6 +350,8 @@ class Session:
             self.snapshot = self.snapshot.iloc[:0]
             self._engine = PandasEngine(self.snapshot)
             self._answers.clear()
+            for one in list(self.derived):
+                one.close()
 
 
 def _check_names(labels: Sequence[Label]) -> None:

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
 from numpy.typing import NDArray
 
@@ -135,21 +135,48 @@ class Leaves(NamedTuple):
         return self.grid.high - self.grid.low + 1
 
 
-Primitive = Rows | Persons | Trues | Powers | Products | Leaves
-# (groups,) for rows and conditions, (degree + 1, groups) for powers, (4, groups) for products, (points, groups) for leaves
+class Bids(NamedTuple):
+    """Primitive: the rows of each bin, of the question's one grouping. The bins are one group: people may be in all of
+    them, and count for their limit of rows in all of them together."""
+
+    expr: Expr
+
+
+class Spread(NamedTuple):
+    """Primitive: people by how many rows they have in the group where they have the most, or by their number of groups.
+
+    One column: those with 1, with 2, with 3 or 4, and so on by powers of two; the last has all that have more.
+    """
+
+    of: Literal["rows", "groups"]
+    bins: int
+
+
+class Magnitudes(NamedTuple):
+    """Primitive: people by the sign and the power of two of their middle value; without people, rows by their value's."""
+
+    expr: Expr
+
+
+Primitive = Rows | Persons | Trues | Powers | Products | Leaves | Bids | Spread | Magnitudes
+# (groups,) for rows, bids and conditions, (degree + 1, groups) for powers, (4, groups) for products, (points, groups) for
+# leaves, (bins, 1) for people by a number
 Reduced = Mapping[Primitive, Integers]
 
 # The bits of a grid: sums over ROW_CEILING rows of values, or of squares, stay below 2**62.
 VALUE_BITS = 31  # of the width of the bounds
 MAGNITUDE_BITS = 30  # of a value itself, which may have either sign
 SQUARE_BITS = 15  # of the width, where squares are summed
+# Magnitudes: zero is what lies within 2**LEAST_POWER of it, and the largest powers have all that is beyond them.
+LEAST_POWER, LARGEST_POWER = -20, 40
+MAGNITUDES = 2 * (LARGEST_POWER - LEAST_POWER) + 1
 
 
 class Statistic(ABC):
-    """What one release adds noise to. ``for_people``: an engine can bound what a person with many rows adds to it."""
+    """What one release adds noise to. ``once``: a person counts once in it, whatever the limits."""
 
     __slots__ = ()
-    for_people: ClassVar[bool] = False
+    once: ClassVar[bool] = False
 
     @property
     @abstractmethod
@@ -173,6 +200,10 @@ class Statistic(ABC):
     def reach(self, unit: Unit) -> int:
         """How much more one person can move one component than another: what a choice among them goes by."""
         raise AssertionError(f"nothing is chosen among {self.description}")
+
+    def reach_of_person(self, unit: Unit, groups: int | None) -> int:
+        """`reach` of a person with R rows in each group, of whom every component is a sum over rows."""
+        return self.reach(unit) * unit.reach(groups)[0]
 
     @abstractmethod
     def functionals(self) -> dict[str, tuple[float, ...]]:

@@ -43,7 +43,8 @@ class Unit:
             missing = "max_rows=" if self.rows is None else "max_groups="
             raise BadValue(
                 f"a person may have many rows here, and {missing} is not known: the most rows (in a group), or groups, that "
-                "one may count for. Give it at the question or once at open(...). It is your choice, not a fact of the data."
+                "one may count for. Give it at the question, at the verb that made the rows, or once at open(...). It is "
+                "your choice, not a fact of the data; p.suggest_limits() finds a good one for a price."
             )
         return self.rows, min(self.groups or 1, groups) if groups is not None else 1
 

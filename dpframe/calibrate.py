@@ -1,7 +1,8 @@
 """From the guarantee or the accuracy wanted to noise, price and number of people. No data, no session, no cost.
 
 *Which noise:* `gaussian_sigma`, `laplace_scale`; backwards `gaussian_epsilon`, `gaussian_delta`.
-*Which epsilon, how far off:* `laplace_epsilon`, `laplace_within`, `exponential_within`.
+*Which epsilon, how far off:* `laplace_epsilon`, `laplace_within`, `gaussian_within`, `exponential_within`.
+*How likely to be further off:* `laplace_tail`, `gaussian_tail`, `exponential_tail`.
 *How many people:* `mean_n` where a curator sees the data, `randomized_response_n` where nobody does, `sgd_n`.
 
 What carries a guarantee (sigma, scale, and an epsilon or delta claimed for noise) is rounded towards privacy. A
@@ -22,14 +23,30 @@ from dpframe import _validate
 from dpframe._errors import BadType, BadValue
 from dpframe.accounting import ACCOUNTANTS, Loss, _gaussian, make_filter
 from dpframe.accounting._base import Charge, Limits, halved
+from dpframe.tails import (
+    _MOST,
+    _UP,
+    _beta,
+    _each,
+    _number,
+    _positive,
+    exponential_tail,
+    gaussian_tail,
+    gaussian_within,
+    laplace_tail,
+)
 
 __all__ = [
+    "exponential_tail",
     "exponential_within",
     "gaussian_delta",
     "gaussian_epsilon",
     "gaussian_sigma",
+    "gaussian_tail",
+    "gaussian_within",
     "laplace_epsilon",
     "laplace_scale",
+    "laplace_tail",
     "laplace_within",
     "mean_n",
     "queries",
@@ -40,10 +57,8 @@ __all__ = [
 Real = float | Fraction | Decimal
 
 _SLACK = 2e-8  # covers the relative error of the Gaussian curve, 1e-8 at worst, and what surrounds it
-_UP = 1 + 1e-12  # covers a handful of correctly rounded operations a thousand times over
 # Beyond it the curve's exponents lose the digits that the slack covers; epsilon is above 10**9 there.
 _LARGE_MU = 1e5
-_MOST = 2**53
 
 
 # Gaussian noise ---------------------------------------------------------------------------------------------
@@ -348,28 +363,6 @@ def _delta(value: object) -> float:
     return float(d)
 
 
-def _positive(value: object, name: str) -> float:
-    """Within a range in which products and quotients of a few such numbers are normal doubles."""
-    x = _validate.real(value, name)
-    if x <= 0:
-        raise BadValue(f"{name} must be positive, not {value}.")
-    if not 2.0**-400 <= x <= 2.0**400:
-        raise BadValue(f"{name} must lie between 2**-400 and 2**400. Choose another unit.")
-    return x
-
-
-def _number(value: object, name: str) -> int:
-    k = _validate.positive_int(value, name)
-    if k > _MOST:
-        raise BadValue(f"{name} must be at most 2**53.")
-    return k
-
-
-def _beta(level: object) -> float:
-    """How often it may fail: 1 - level, and below 1 also where that rounds to 1."""
-    return min(1 - _validate.level(level), 1 - 2.0**-53)
-
-
 def _alpha(value: object) -> float:
     a = _validate.real(value, "alpha")
     if not 0 < a < 1:
@@ -381,11 +374,6 @@ def _flag(value: object, name: str) -> bool:
     if not isinstance(value, bool):
         raise BadType(f"{name} must be True or False, not {type(value).__name__}.")
     return value
-
-
-def _each(answers: int, beta: float) -> float:
-    """How often each of several independent numbers may fail, if any of them may this often."""
-    return -math.expm1(math.log1p(-beta) / answers)
 
 
 def _laplace_reach(answers: int, beta: float) -> float:

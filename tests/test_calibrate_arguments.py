@@ -19,6 +19,9 @@ GOOD = {
     "epsilon": 1,
     "delta": 1e-6,
     "sigma": 1,
+    "scale": 1,
+    "reach": 5,
+    "shortfall": 5,
     "within": 5,
     "alpha": 0.1,
     "candidates": 3,
@@ -29,6 +32,10 @@ BAD = {
     "epsilon": [-1, math.nan, math.inf],
     "delta": [-0.1, 1, math.nan],
     "sigma": [0, -1, math.inf, math.nan, 1e-300],
+    "scale": [0, -1, math.inf, math.nan, 1e-300],
+    "reach": [-1, math.inf, math.nan],
+    "shortfall": [-1, math.inf, math.nan],
+    "weights": ["exact"],
     "sensitivity": [0, -2, math.inf, 10**400, 1e300],
     "within": [0, -1, math.nan],
     "alpha": [0, 1, -0.1, math.nan],
@@ -55,7 +62,7 @@ def test_bad_arguments_are_refused(name, parameter):
     for value in BAD.get(parameter, []):
         with pytest.raises(BadValue):
             tried(name, parameter, value)
-    bad = [None, [1], 3 if parameter in ("method", "mechanism", "accountant") else "one"]
+    bad = [None, [1], 3 if parameter in ("method", "mechanism", "accountant", "weights") else "one"]
     for value in bad[parameter in ("accountant", "reserve") :]:  # without one, the session's own is meant
         with pytest.raises(BadType):
             tried(name, parameter, value)

@@ -48,8 +48,10 @@ def test_the_notebooks_are_all_there() -> None:
         "01-quickstart.ipynb",
         "02-replacing-groupby.ipynb",
         "03-composition.ipynb",
+        "04-people-not-rows.ipynb",
         "05-selection.ipynb",
         "07-private-regression.ipynb",
+        "08-attacks.ipynb",
     ]
     assert [n.name for n in NOTEBOOKS] == names
 

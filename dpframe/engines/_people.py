@@ -39,7 +39,7 @@ def people_of(columns: Sequence[Vector], key: bytes) -> People:
     for column in columns[1:]:
         inner, size, more = _one(column)
         wide = np.where((codes < 0) | (inner < 0), -1, codes * size + inner)
-        codes, pairs = _factorized(wide)
+        codes, pairs = _factorized(wide, wide < 0)
         hashes = _mixed(hashes[pairs // size] * np.uint64(31) + more[pairs % size], key)
         count = len(pairs)
     return People(codes, count, _mixed(hashes, key))
@@ -61,8 +61,6 @@ def _factorized(values: NDArray[Any], null: NDArray[np.bool_] | None = None) -> 
     if null is not None and null.any():
         codes = np.full(len(values), -1, dtype=np.int64)
         codes[~null], uniques = pd.factorize(values[~null])
-    elif values.dtype == np.int64 and len(values) and values.min() < 0:  # codes with nobody among them
-        return _factorized(values, values < 0)
     else:
         codes, uniques = pd.factorize(values)
     return codes.astype(np.int64, copy=False), uniques
@@ -205,6 +203,22 @@ class Bound:
             least = np.maximum(0, 2 * width * first - width * width * count)
             moments.append(np.clip(self._scaled(self._summed(a * a, some)), least, width * first))
         return np.stack([self._grouped(m) for m in moments])
+
+    def products(self, a: NDArray[np.float64], b: NDArray[np.float64], width: int, other: int) -> Integers:
+        """How many rows have both values, and the sums of a, b and a * b, 0 <= a <= V and 0 <= b <= W.
+
+        Moved back, as powers are, to what any values have: 0 <= s <= V n, 0 <= t <= W n, and
+        max(0, W s + V t - V W n) <= st <= min(W s, V t).
+        """
+        valid = (a == a) & (b == b)
+        count = self._scaled(self._counted(valid))
+        a, b = a[valid], b[valid]
+        first = np.clip(self._scaled(self._summed(a, valid)), 0, width * count)
+        second = np.clip(self._scaled(self._summed(b, valid)), 0, other * count)
+        least = np.maximum(0, other * first + width * second - width * other * count)
+        most = np.minimum(other * first, width * second)
+        mixed = np.clip(self._scaled(self._summed(a * b, valid)), least, most)
+        return np.stack([self._grouped(m) for m in (count, first, second, mixed)])
 
     def _counted(self, true: NDArray[np.bool_]) -> NDArray[np.int64]:
         found: NDArray[np.int64] = np.bincount(self._pairs.of_row[true], minlength=self._pairs.size)[

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,7 +18,21 @@ from numpy.typing import NDArray
 
 from dpframe._expr import Column, Expr
 from dpframe._query import BinBy, By, KeyBy, Query
-from dpframe._stats import Grid, Integers, Leaves, Persons, Powers, Primitive, Products, Rows, Trues
+from dpframe._stats import (
+    MAGNITUDES,
+    Bids,
+    Grid,
+    Integers,
+    Leaves,
+    Magnitudes,
+    Persons,
+    Powers,
+    Primitive,
+    Products,
+    Rows,
+    Spread,
+    Trues,
+)
 from dpframe._times import TimeBy
 from dpframe._tuples import RestBy, TupleBy
 from dpframe._unit import LIMIT, Unit
@@ -27,7 +42,9 @@ from dpframe.engines._evaluate import evaluate, predicate
 from dpframe.engines._groups import rest_buckets, time_buckets, tuple_buckets
 from dpframe.engines._keys import coded, together
 from dpframe.engines._people import Bound, Pairs, People, pairs_of, people_of, within_groups
+from dpframe.engines._representatives import at_points, by_size, magnitude
 from dpframe.engines._rows import RowSlice, row_slices
+from dpframe.engines._sums import add_magnitudes, add_products, shape_of, steps_of, tally, to_grid
 
 ROWS = Unit()
 _BLOCK = 2**16
@@ -79,7 +96,7 @@ class PandasEngine:
         groups = query.groups
         totals: dict[Primitive, Integers] = {}
         for p in primitives:
-            totals[p] = np.zeros(_shape(p, groups), dtype=np.int64)
+            totals[p] = np.zeros(shape_of(p, groups), dtype=np.int64)
         step = self._block_rows(
             max([groups, *(p.points * groups for p in primitives if isinstance(p, Leaves))])
         )
@@ -89,17 +106,21 @@ class PandasEngine:
         memo: dict[Any, Any] = {}  # what expressions made of whole dictionaries
         for block in self._blocks(query, groups, step, memo):
             for p, total in totals.items():
-                if isinstance(p, Rows | Persons):
+                if isinstance(p, Rows | Persons | Bids):
                     total += block.counts
                 elif isinstance(p, Trues):
                     total += self._trues(p.expr, block, groups, memo)
                 elif isinstance(p, Products):
-                    one = _steps(evaluate(p.expr, self.column, block.rows, memo), p.grid, block.mask)
-                    two = _steps(evaluate(p.other, self.column, block.rows, memo), p.other_grid, block.mask)
-                    _add_products(one, two, block.buckets, total)
+                    one = steps_of(evaluate(p.expr, self.column, block.rows, memo), p.grid, block.mask)
+                    two = steps_of(evaluate(p.other, self.column, block.rows, memo), p.other_grid, block.mask)
+                    add_products(one, two, block.buckets, total)
+                elif isinstance(p, Spread):
+                    raise AssertionError("of rows that are people there is nothing to count but themselves")
                 else:
                     vector = evaluate(p.expr, self.column, block.rows, memo)
-                    if isinstance(p, Leaves):
+                    if isinstance(p, Magnitudes):
+                        add_magnitudes(vector, block.mask, total)
+                    elif isinstance(p, Leaves):
                         self._add_leaves(vector, p.grid, block, total, scratch)
                     elif p.grid is None:
                         self._add_count(vector, block, total)
@@ -111,12 +132,23 @@ class PandasEngine:
         self, query: Query, primitives: set[Primitive], unit: Unit
     ) -> dict[Primitive, Integers]:
         memo: dict[Any, Any] = {}
-        # People are counted without a limit on rows, and the plan has asked for every limit that is needed.
-        limit, most = unit.limited(unit.rows or 1, None).reach(query.groups if query.by else None)
-        asked, pairs, kept = self._paired(query, unit, most, memo)
-        bound = Bound(pairs, kept, limit, query.groups)
+        # Some statistics need no limits; the plan has asked for every limit that is needed.
+        limit, most = unit.limited(unit.rows or 1, unit.groups or 1).reach(query.groups if query.by else None)
+        hashes = self._whose(unit.people).hashes
+        paired: dict[int, Paired] = {}
         found: dict[Primitive, Integers] = {}
         for p in primitives:
+            if isinstance(p, Bids | Magnitudes):
+                found[p] = self._one_group_of_people(p, query, unit, limit, memo)
+                continue
+            groups = query.groups if isinstance(p, Spread) else most  # some are about all groups of a person
+            if groups not in paired:
+                paired[groups] = self._paired(query, unit, groups, memo)
+            asked, pairs, kept = paired[groups]
+            if isinstance(p, Spread):
+                found[p] = by_size(pairs, p.of, p.bins)
+                continue
+            bound = Bound(pairs, kept, limit, query.groups)
             if isinstance(p, Rows):
                 found[p] = bound.rows()
             elif isinstance(p, Persons):
@@ -127,10 +159,37 @@ class PandasEngine:
                     true[rows] = predicate(p.expr, self.column, rows, memo)
                 found[p] = bound.count(true[asked])
             elif isinstance(p, Powers):
-                found[p] = self._powers_of_people(p, bound, asked, memo)
+                width = 0 if p.grid is None else p.grid.width
+                found[p] = bound.powers(self._values(p.expr, p.grid, memo)[asked], p.degree, width)
+            elif isinstance(p, Products):
+                one, two = self._values(p.expr, p.grid, memo), self._values(p.other, p.other_grid, memo)
+                found[p] = bound.products(one[asked], two[asked], p.grid.width, p.other_grid.width)
             else:
-                raise AssertionError("plans refuse products of people's rows")
+                values = self._values(p.expr, p.grid, memo)[asked]
+                at = np.where(np.isnan(values), -1, values).astype(np.int64)
+                found[p] = at_points(pairs, kept, hashes, limit, query.groups, at, p.points)
         return found
+
+    def _one_group_of_people(
+        self, p: Bids | Magnitudes, query: Query, unit: Unit, limit: int, memo: dict[Any, Any]
+    ) -> Integers:
+        """Values in bins that are no groups: a person counts for so many in all of them together, or for one."""
+        asked, pairs, _ = self._paired(replace(query, by=()), unit, 1, memo)
+        hashes = self._whose(unit.people).hashes
+        at = np.empty(len(self._frame), dtype=np.int64)
+        for rows in self._slices():
+            vector = evaluate(p.expr, self.column, rows, memo)
+            if isinstance(p, Magnitudes):
+                at[rows] = magnitude(vector.values, vector.nulls())
+            else:
+                null = vector.nulls()
+                at[rows] = 0 if null is None else np.where(null, -1, 0)
+        if isinstance(p, Magnitudes):
+            return at_points(pairs, None, hashes, 1, 1, at[asked], MAGNITUDES)
+        buckets = self._grouping(query.by)
+        assert buckets is not None
+        at += np.where(at < 0, 0, buckets)  # a bid that reaches no price is one all the same
+        return at_points(pairs, None, hashes, limit, 1, at[asked], query.groups + 1)[1:, 0]
 
     @np.errstate(all="ignore")
     def occurring(self, by: Sequence[Expr], where: Expr | None, unit: Unit) -> tuple[Texts, Integers]:
@@ -178,22 +237,20 @@ class PandasEngine:
             self._last = known, found
         return found
 
-    def _powers_of_people(
-        self, p: Powers, bound: Bound, asked: NDArray[np.bool_], memo: dict[Any, Any]
-    ) -> Integers:
+    def _values(self, expr: Expr, grid: Grid | None, memo: dict[Any, Any]) -> NDArray[np.float64]:
+        """A value for each row of the frame, on its grid from the lower bound; NaN for null, and 0 where no grid is given."""
         values = np.empty(len(self._frame))
         for rows in self._slices():
-            vector = evaluate(p.expr, self.column, rows, memo)
+            vector = evaluate(expr, self.column, rows, memo)
             null = vector.nulls()
-            if p.grid is None:
+            if grid is None:
                 values[rows] = 0.0
             else:
                 np.copyto(values[rows], vector.values, casting="unsafe")
-                _to_grid(values[rows], values[rows], p.grid)
+                to_grid(values[rows], values[rows], grid)
             if null is not None:
                 values[rows][null] = np.nan
-        width = 0 if p.grid is None else p.grid.width
-        return bound.powers(values[asked], p.degree, width)
+        return values
 
     def _whose(self, columns: tuple[Column, ...]) -> People:
         places = tuple(c.position for c in columns)
@@ -219,7 +276,7 @@ class PandasEngine:
                 yield _Block(rows, mask, None, size, np.array([size]))
                 continue
             some = buckets[rows] if mask is None else buckets[rows][mask]
-            yield _Block(rows, mask, some, size, _tally(some, groups))
+            yield _Block(rows, mask, some, size, tally(some, groups))
 
     def _trues(self, expr: Expr, block: _Block, groups: int, memo: dict[Any, Any]) -> Integers:
         true = predicate(expr, self.column, block.rows, memo)
@@ -227,7 +284,7 @@ class PandasEngine:
             true = true[block.mask]
         if block.buckets is None:
             return np.array([np.count_nonzero(true)])
-        return _tally(block.buckets[true], groups)
+        return tally(block.buckets[true], groups)
 
     def _steps(
         self, vector: Vector, grid: Grid, block: _Block, groups: int, scratch: NDArray[np.float64]
@@ -241,7 +298,7 @@ class PandasEngine:
         if values.dtype != np.float64:
             np.copyto(a, values, casting="unsafe")
             values = a
-        _to_grid(values, a, grid)
+        to_grid(values, a, grid)
         top = float(a.sum())
         buckets, counts = block.buckets, block.counts
         if null is not None or top != top:  # a NaN anywhere makes the sum one
@@ -249,7 +306,7 @@ class PandasEngine:
             a = a[valid]
             if buckets is not None:
                 buckets = buckets[valid]
-                counts = _tally(buckets, groups)
+                counts = tally(buckets, groups)
             else:
                 counts, top = np.array([len(a)]), float(a.sum())
         return a, buckets, counts, top
@@ -294,7 +351,7 @@ class PandasEngine:
         if block.buckets is None:
             total[0] += int(np.count_nonzero(valid))
         else:
-            total[0] += _tally(block.buckets[valid], total.shape[1])
+            total[0] += tally(block.buckets[valid], total.shape[1])
 
     # Groups -------------------------------------------------------------------------------------------------
 
@@ -361,60 +418,3 @@ class PandasEngine:
         array = self._frame.iloc[:, expr.position].array
         known = isinstance(array.dtype, pd.StringDtype) and array.dtype.storage == "pyarrow"
         return array.__arrow_array__() if known else None
-
-
-def _shape(p: Primitive, groups: int) -> tuple[int, ...]:
-    if isinstance(p, Powers):
-        return p.degree + 1, groups
-    if isinstance(p, Leaves):
-        return p.points, groups
-    return (4, groups) if isinstance(p, Products) else (groups,)
-
-
-def _steps(vector: Vector, grid: Grid, mask: NDArray[np.bool_] | None) -> NDArray[np.float64]:
-    """The values of the rows that are asked about on their grid, from the lower bound; NaN for nulls."""
-    a = np.array(vector.values if mask is None else vector.values[mask], dtype=np.float64)
-    _to_grid(a, a, grid)
-    null = vector.nulls()
-    if null is not None:
-        a[null if mask is None else null[mask]] = np.nan
-    return a
-
-
-def _add_products(
-    a: NDArray[np.float64], b: NDArray[np.float64], buckets: Buckets | None, total: Integers
-) -> None:
-    valid = ~(np.isnan(a) | np.isnan(b))
-    a, b = a[valid], b[valid]
-    if buckets is None:
-        total[:, 0] += np.array([len(a), int(a.sum()), int(b.sum()), int(a @ b)])
-        return
-    places = buckets[valid].astype(np.intp)
-    total[0] += _tally(places, total.shape[1])
-    for row, weights in enumerate((a, b, a * b), start=1):
-        sums = np.bincount(places, weights=weights, minlength=total.shape[1] + 1)[1:]
-        total[row] += sums.astype(np.int64)
-
-
-def _tally(buckets: Buckets, groups: int) -> Integers:
-    """How many rows are in each bucket but the first."""
-    if buckets.dtype == np.uint8 and len(buckets) >= 2**18:
-        # Two neighbours read as one number of 16 bits: half as many to count, and each pair counts for both.
-        even = len(buckets) & ~1
-        pairs = np.bincount(buckets[:even].view(np.uint16), minlength=2**16).reshape(256, 256)
-        counts = pairs.sum(axis=0) + pairs.sum(axis=1)
-        for odd in buckets[even:]:
-            counts[odd] += 1
-        return np.asarray(counts[1 : groups + 1])
-    return np.bincount(buckets, minlength=groups + 1)[1:]
-
-
-def _to_grid(values: NDArray[Any], a: NDArray[np.float64], grid: Grid) -> None:
-    """Into ``a``: clip, scale by a power of two, round, and count from the lower bound. NaN stays NaN."""
-    lower, upper = grid.bounds
-    np.clip(values, lower, upper, out=a)
-    if grid.exponent:
-        a *= 2.0**grid.exponent
-    np.rint(a, out=a)
-    if grid.low:
-        a -= float(grid.low)

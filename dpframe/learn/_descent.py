@@ -87,11 +87,13 @@ class Descent(Fit):
         weights, x, y = rows.weights(self.limit(unit)), rows.x / UNIT, rows.y / UNIT
         people = len(y) if rows.people is None else int(rows.people.max(initial=-1)) + 1
         path = Path(self.parameters, self.steps)
-        for _ in progress(range(self.steps), "gradient steps"):
-            drawn = None if self.rate == EVERYBODY else coins(self.rate, people)
-            total = self._summed(Rows(x, y, rows.people), weights, path.w, part.step, drawn)
-            gradient = noisy(part.noise, total[:, None])[:, 0].astype(np.float64) * part.step
-            path.go(gradient * (EVERYBODY / self.rate) + (self.l2 or 0.0) * path.w)
+        with progress(self.steps, "gradient steps") as bar:
+            for _ in range(self.steps):
+                drawn = None if self.rate == EVERYBODY else coins(self.rate, people)
+                total = self._summed(Rows(x, y, rows.people), weights, path.w, part.step, drawn)
+                gradient = noisy(part.noise, total[:, None])[:, 0].astype(np.float64) * part.step
+                path.go(gradient * (EVERYBODY / self.rate) + (self.l2 or 0.0) * path.w)
+                bar.step()
         return (np.rint(path.mean / _STEP).astype(np.int64)[:, None],)
 
     def _summed(

@@ -213,7 +213,7 @@ BROKEN = [forgets_to_clip, forgets_to_round, clips_nulls_too]
 
 @pytest.mark.parametrize("broken", BROKEN, ids=lambda f: f.__name__)
 def test_a_broken_engine_is_not_the_definition(broken, monkeypatch):
-    monkeypatch.setattr(engine_module, "_to_grid", broken)
+    monkeypatch.setattr(engine_module, "to_grid", broken)
     layout, bounds = Layout("float64", "category", 0, False), Bounds(-5.0, 5.0)
     between = [0.37 * i % 5 for i in range(60)] + [1 + 3 * 2.0**-29] * 60
     rows = [(x, True, "a", 1) for x in (2.0, 7.0, None, *between)]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import itertools
 import math
 from fractions import Fraction
@@ -13,7 +12,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpframe._progress import progress
 from dpframe._query import keys_for
 from dpframe._unit import Unit
 from dpframe._validate import Bounds
@@ -312,22 +310,7 @@ def test_what_noise_costs_is_within_what_the_page_says():
     assert min(within.values()) >= 36  # 95 % are expected, of 40
 
 
-# The bar ------------------------------------------------------------------------------------------------------
-
-
-class Screen(io.StringIO):
-    def isatty(self):
-        return True
-
-
-def test_bar_is_shown_where_somebody_looks_and_nowhere_else(monkeypatch):
-    clock = iter(range(1000))
-    monkeypatch.setattr("dpframe._progress.time.monotonic", lambda: float(next(clock)))
-    for stream, shown in ((Screen(), True), (io.StringIO(), False), (None, False)):
-        monkeypatch.setattr("sys.stderr", stream)
-        assert list(progress(range(5), "steps")) == [0, 1, 2, 3, 4]
-        if stream is not None:
-            assert ("5/5" in stream.getvalue()) == shown
+# Ledgers ------------------------------------------------------------------------------------------------------
 
 
 def test_fits_are_read_back_from_a_ledger_file(tmp_path):

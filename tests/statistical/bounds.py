@@ -1,15 +1,14 @@
-"""How much privacy two sets of draws show to be lost: bounds from below that hold with high probability."""
+"""What the project's audits share: `dpframe.audit` on draws of the noise, and a bound on the divergence that it has not."""
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy import stats
 
+from dpframe.audit import from_draws
 from dpframe.mechanisms.gaussian import Gaussian
 from dpframe.mechanisms.noisy_max import NoisyMax
 
@@ -26,56 +25,16 @@ class Given(NamedTuple):
 # The loss that is seen -----------------------------------------------------------------------------------------
 
 
-def low_bit(values: Any) -> Any:
-    """The exponent of the last binary digit of each number: 0 for odd integers, negative for fractions."""
-    mantissa, exponent = np.frexp(values.astype(np.float64))
-    digits = (np.abs(mantissa) * 2.0**53).astype(np.int64)
-    last = digits & -digits
-    return np.where(digits == 0, 99.0, exponent - 53 + np.log2(np.maximum(last, 1)))
-
-
-def features(draws: Any, likelihood: Callable[[Any], Any] | None) -> list[Any]:
-    """Numbers whose thresholds are the events: components, their last digits, sums, and the likelihood ratio."""
-    components = [draws[:, i].astype(np.float64) for i in range(min(draws.shape[1], 24))]
-    found = [*components, *map(low_bit, components[:6])]
-    if len(components) > 1:
-        found.append(np.sum(components, axis=0))
-        found += [a - b for a, b in itertools.pairwise(components)]
-    if likelihood is not None:
-        found.append(likelihood(draws))
-    return found
-
-
 def loss_bound(one: Any, two: Any, delta: float = 0.0, likelihood: Any = None) -> float:
     """With probability 1 - FALSE_ALARM the privacy loss of the two laws, beyond delta, is at least this."""
-    train, test = ([d[: len(d) // 2] for d in (one, two)], [d[len(d) // 2 :] for d in (one, two)])
-    best: tuple[float, int, int, float] = (-math.inf, 0, 0, 0.0)
-    for feature, (a, b) in enumerate(zip(*(features(d, likelihood) for d in train), strict=True)):
-        thresholds = np.unique(np.quantile(np.concatenate([a, b]), np.linspace(0, 1, 41), method="nearest"))
-        for event, (p, q) in enumerate(zip(hits(a, thresholds), hits(b, thresholds), strict=True)):
-            for swapped, (p_, n, q_, m) in enumerate([(p, len(a), q, len(b)), (q, len(b), p, len(a))]):
-                seen = _ratio(p_, n, q_, m, delta, 1e-3)
-                top = int(np.argmax(seen))
-                if seen[top] > best[0]:
-                    best = (float(seen[top]), feature, 2 * event + swapped, float(thresholds[top]))
-    _, feature, event, threshold = best
-    a, b = (features(d, likelihood)[feature] for d in (test[::-1] if event % 2 else test))
-    p, q = (hits(x, np.array([threshold]))[event // 2] for x in (a, b))
-    return float(_ratio(p, len(a), q, len(b), delta, FALSE_ALARM)[0])
-
-
-def hits(x: Any, thresholds: Any) -> tuple[Any, Any, Any]:
-    """How many draws are at least, at most, and at each threshold."""
-    x = np.sort(x)
-    below, up_to = (np.searchsorted(x, thresholds, side=side) for side in ("left", "right"))
-    return len(x) - below, up_to, up_to - below
-
-
-def _ratio(p: Any, n: int, q: Any, m: int, delta: float, risk: float) -> Any:
-    """ln((P - delta) / Q) with P and Q replaced by their Clopper-Pearson bounds, at half the risk each."""
-    low = np.where(p > 0, stats.beta.ppf(risk / 2, np.maximum(p, 1), n - p + 1), 0.0)
-    high = np.where(q < m, stats.beta.isf(risk / 2, q + 1, np.maximum(m - q, 1)), 1.0)
-    return np.where(low > delta, np.log(np.maximum(low - delta, 1e-300) / high), -np.inf)
+    level = 1 - FALSE_ALARM
+    if likelihood is None:
+        return from_draws(one, two, delta=delta, level=level).epsilon
+    half = [
+        from_draws(one, two, delta=delta, level=1 - FALSE_ALARM / 2, score=s).epsilon
+        for s in (likelihood, None)
+    ]
+    return max(half)
 
 
 def likelihood_of(one: list[Given], two: list[Given]) -> Callable[[Any], Any] | None:

@@ -8,8 +8,12 @@ import pandas as pd
 import pytest
 
 from dpframe._pricing import make_plan
+from dpframe._scores import Revenue, Scores
 from dpframe._stats import Statistic
+from dpframe._suggestions import Suggestions
 from dpframe.engines import _people
+from dpframe.engines._representatives import at_points
+from dpframe.utilities import distance, revenue
 from tests.statistical import test_privacy_audit as audit
 
 EPSILON = audit.EPSILON
@@ -21,8 +25,18 @@ RELEASES: dict[str, Any] = {
     "groupby size": lambda p, **w: p.groupby("g").size(**w),
     "groupby nunique": lambda p, **w: p.groupby("g").nunique("id", **w),
     "groupby mean": lambda p, **w: p.groupby("g")["x"].mean(**w),
+    "cov": lambda p, **w: p.assign(y="2 - x")[["x", "y"]].cov(**w),
+    "tree": lambda p, **w: p.quantile("x", 0.5, method="tree", resolution=2, **w),
+    "groupby tree": lambda p, **w: p.groupby("g")["x"].quantile(0.5, method="tree", resolution=4, **w),
+    "suggest_limits": lambda p, **w: p.suggest_limits("g", **w),
+    "suggest_bounds": lambda p, **w: p.suggest_bounds("x", **w),
     "argmax": lambda p, **w: p.argmax("g", **w),
+    "median": lambda p, **w: p.median("x", resolution=8, **w),
+    "quantile": lambda p, **w: p.quantile("x", 0.75, resolution=2, **w),
+    "choose by revenue": lambda p, **w: p.query("id > 3").choose([0, 6], revenue("x"), **w),
+    "choose by distance": lambda p, **w: p.choose([-2, 1, 6], distance("x"), **w),
 }
+CHOICES = ("argmax", "median", "quantile", "choose by revenue", "choose by distance")
 CROWD = [
     (i, x, g)
     for i, x, g in [(1, 6.0, "a"), (1, -2.0, "b"), (2, 0.0, "a"), (3, 6.0, "b"), (3, 6.0, "c")]
@@ -75,11 +89,15 @@ def seen(name: str, pair: audit.Pair, n: int) -> float:
 @pytest.mark.parametrize("name", RELEASES)
 def test_a_person_costs_no_more_than_the_price(name, request):
     full = request.config.getoption("markexpr") == "slow"
-    n = (100_000 if full else 10_000) if name == "argmax" else (200_000 if full else 20_000)
+    n = (100_000 if full else 10_000) if name in CHOICES else (200_000 if full else 20_000)
     assert max(seen(name, pair, n) for pair in PAIRS.values()) <= EPSILON
 
 
-@pytest.mark.parametrize("name", ["count", "nunique", "groupby size"])
+def test_every_suggestion_is_audited():
+    assert {v for v in vars(Suggestions) if not v.startswith("_")} <= set(RELEASES)
+
+
+@pytest.mark.parametrize("name", ["count", "nunique", "groupby size", "tree"])
 def test_and_most_of_it_is_seen(name):
     assert max(seen(name, pair, 30_000) for pair in PAIRS.values()) >= 0.5 * EPSILON
 
@@ -89,6 +107,26 @@ def test_the_sensitivity_of_one_row_is_caught(monkeypatch):
         Statistic, "of_person", lambda self, unit, groups: self.sensitivity(unit, groups is not None)
     )
     assert seen("groupby size", PAIRS["joins"], 20_000) > EPSILON
+
+
+@pytest.mark.parametrize("name", ["median", "choose by revenue", "choose by distance"])
+def test_the_sensitivity_of_one_row_is_caught_in_a_choice(name, monkeypatch):
+    assert seen(name, PAIRS["joins"], 8_000) <= EPSILON
+    for kind in (Statistic, Scores, Revenue):
+        monkeypatch.setattr(kind, "reach_of_person", lambda self, unit, groups: self.reach(unit))
+    monkeypatch.setattr(
+        Statistic, "of_person", lambda self, unit, groups: self.sensitivity(unit, groups is not None)
+    )
+    make_plan.cache_clear()
+    assert seen(name, PAIRS["joins"], 8_000) > EPSILON
+
+
+def test_forgetting_that_a_few_values_stand_for_all_is_caught(monkeypatch):
+    def forgetful(pairs, kept, hashes, limit, *rest):
+        return at_points(pairs, kept, hashes, 99, *rest)
+
+    monkeypatch.setattr("dpframe.engines.pandas.at_points", forgetful)
+    assert seen("tree", PAIRS["joins"], 20_000) > EPSILON
 
 
 def test_forgetting_the_limit_on_groups_is_caught(monkeypatch):

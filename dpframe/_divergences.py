@@ -1,0 +1,139 @@
+"""How far apart two discrete laws are: the divergences of the lecture notes on composition, computed exactly."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from dpframe import _validate
+from dpframe._errors import BadType, BadValue
+
+_ROUNDING = Fraction(1, 10**9)  # probabilities in doubles add up to 1 within this
+Pairs = list[tuple[Fraction, Fraction]]
+
+
+def max_divergence(p: Any, q: Any) -> float:
+    """The largest privacy loss of p against q: the maximum over sets S of ln(P[S] / Q[S]).
+
+    *Formal guarantee.* A mechanism is epsilon-private if and only if this is at most epsilon, both ways round, for its laws
+    on every two neighbours (the notes' lecture 4 of CIS 800, definition 2 and the remark below it). It is infinite where
+    p can give what q cannot. The largest ratio is found in exact arithmetic; only its logarithm is rounded, by some last
+    digits of a double.
+
+    ``p`` and ``q`` are distributions: two sequences of the same outcomes in the same order, two dicts, or two Series by
+    their index. An outcome that a dict or a Series does not name has probability 0. Numbers that are all Fractions or whole
+    have to add up to exactly 1, others within 1e-9; 0.1 is one tenth, as everywhere here.
+
+    >>> max_divergence({"yes": 0.75, "no": 0.25}, {"yes": 0.25, "no": 0.75}) == math.log(3)
+    True
+    """
+    pairs = _pairs(p, q)
+    if any(a and not b for a, b in pairs):
+        return math.inf
+    return _log(max(a / b for a, b in pairs if a))
+
+
+def approximate_max_divergence(p: Any, q: Any, delta: Any) -> float:
+    """The same beyond delta: the maximum over sets S with P[S] >= delta of ln((P[S] - delta) / Q[S]).
+
+    *Formal guarantee.* A mechanism is (epsilon, delta)-private if and only if this is at most epsilon, both ways round, for its
+    laws on every two neighbours (same definition). It may be a little below 0: of two equal laws it is ln(1 - delta).
+
+    The best set holds the outcomes of the largest ratios P/Q, so only those sets are looked at, in exact arithmetic.
+    ``p`` and ``q`` as in `max_divergence`; ``delta`` from 0 to below 1.
+
+    >>> leak = {"nothing": 0.99, "all": 0.01}
+    >>> max_divergence(leak, {"nothing": 1}), round(approximate_max_divergence(leak, {"nothing": 1}, 0.01), 9)
+    (inf, -0.010050336)
+    """
+    d = _validate.delta(delta)
+    pairs = [(a, b) for a, b in _pairs(p, q) if a]
+    pairs.sort(key=lambda pair: pair[0] / pair[1] if pair[1] else math.inf, reverse=True)
+    best, above, below = Fraction(0), Fraction(0), Fraction(0)
+    for a, b in pairs:
+        above, below = above + a, below + b
+        if above > d and not below:
+            return math.inf
+        if above > d:
+            best = max(best, (above - d) / below)
+    return _log(best) if best else -math.inf
+
+
+def kl_divergence(p: Any, q: Any) -> float:
+    """The expected privacy loss, the sum of P ln(P / Q): also called relative entropy.
+
+    If both max divergences are at most epsilon it is at most epsilon (e**epsilon - 1), much less than epsilon where that is
+    small (same lecture, definition 3 and lemma 7): why k releases together lose about sqrt(k) times as much as one. It is
+    infinite where p can give what q cannot. ``p`` and ``q`` as in `max_divergence`; in doubles.
+
+    >>> round(kl_divergence([0.75, 0.25], [0.25, 0.75]), 6), round(math.log(3) * (3 - 1), 6)
+    (0.549306, 2.197225)
+    """
+    pairs = [(a, b) for a, b in _pairs(p, q) if a]
+    if any(not b for _, b in pairs):
+        return math.inf
+    return max(0.0, math.fsum(float(a) * _log(a / b) for a, b in pairs))
+
+
+def _pairs(p: Any, q: Any) -> Pairs:
+    """Both probabilities of each outcome that either law names."""
+    one, two = _law(p, "p"), _law(q, "q")
+    if isinstance(one, list) != isinstance(two, list):
+        raise BadType(
+            "p and q must be of one kind: two sequences, or two dicts or Series with the outcomes as keys."
+        )
+    if isinstance(one, list):
+        if len(one) != len(two):
+            raise BadValue(
+                f"p and q must list the same outcomes: there are {len(one)} and {len(two)} of them."
+            )
+        return list(zip(one, two, strict=True))
+    assert isinstance(two, dict)
+    zero = Fraction(0)
+    return [(one.get(x, zero), two.get(x, zero)) for x in {**one, **two}]
+
+
+def _law(values: Any, name: str) -> list[Fraction] | dict[Any, Fraction]:
+    """Exact probabilities, checked."""
+    found: list[Fraction] | dict[Any, Fraction]
+    if isinstance(values, pd.Series):
+        if not values.index.is_unique:
+            raise BadValue(f"{name} names an outcome twice.")
+        values = dict(zip(values.index, values.tolist(), strict=True))
+    if isinstance(values, Mapping):
+        given = list(values.values())
+        numbers = [_probability(x, name) for x in given]
+        found = dict(zip(values, numbers, strict=True))
+    elif isinstance(values, list | tuple) or (isinstance(values, np.ndarray) and values.ndim == 1):
+        given = list(values)
+        found = numbers = [_probability(x, name) for x in given]
+    else:
+        raise BadType(
+            f"{name} must be a list of probabilities, a dict or a Series, not {type(values).__name__}."
+        )
+    total = sum(numbers, Fraction(0))
+    exact = all(isinstance(x, Fraction | int | np.integer) for x in given)
+    if abs(total - 1) > (0 if exact else _ROUNDING):
+        raise BadValue(
+            f"{name} is not a distribution: its probabilities add up to {float(total):.12g}, not to 1."
+        )
+    return found
+
+
+def _probability(value: Any, name: str) -> Fraction:
+    x = _validate.exact(value, f"a probability of {name}")
+    if x < 0:
+        raise BadValue(f"{name} is not a distribution: {value} is negative.")
+    return x
+
+
+def _log(ratio: Fraction) -> float:
+    """To some last digits, also close to 1 and beyond the range of doubles."""
+    if Fraction(1, 2) < ratio < 2:
+        return math.log1p(float(ratio - 1))
+    return math.log(ratio.numerator) - math.log(ratio.denominator)

@@ -1,0 +1,181 @@
+"""Pictures of answers: bars with error bars, bins to scale, lines with bands. Only released numbers are drawn."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import numpy as np
+import pandas as pd
+
+from dpframe import _validate
+from dpframe._errors import BadType, BadValue
+
+KINDS = ("bar", "barh", "hist", "line")
+INK = "#444444"
+
+
+def needs_matplotlib() -> None:
+    """The one place that says what to install; pandas would name its backend instead."""
+    try:
+        import matplotlib  # noqa: F401
+    except ImportError:
+        raise BadValue("plot() needs matplotlib: pip install 'dpframe[plot]'.") from None
+
+
+def new_axes(size: Any = None) -> Any:
+    """Axes of their own, in a figure of pyplot's, so that a notebook shows them and no older picture is drawn over."""
+    import matplotlib.pyplot as plt
+
+    return plt.subplots(figsize=size)[1]
+
+
+def picture(
+    answer: pd.Series[Any] | pd.DataFrame,
+    ends: pd.DataFrame | None,
+    *,
+    kind: str | None,
+    ax: Any,
+    levels: bool,
+    keys: int,
+    title: str | None,
+    options: dict[str, Any],
+) -> Any:
+    """Draw an answer with the ends of its intervals, and return the axes.
+
+    ``levels`` says that its rows are quantiles, ``keys`` how many columns are group labels, and ``title`` what it is called if
+    its own name does not say.
+    """
+    needs_matplotlib()
+    chosen = _kind(answer, kind, levels)
+    values, low, high = _columns(answer, ends, levels, keys)
+    label = title if isinstance(answer, pd.Series) or values.shape[1] == 1 else None
+    if isinstance(ax, str | int | float) or not (ax is None or hasattr(ax, "plot")):
+        raise BadType(f"ax= takes matplotlib axes, not {type(ax).__name__}.")
+    if ax is None:
+        ax = new_axes(options.pop("figsize", None))
+    if chosen == "hist":
+        found = _bins(values.iloc[:, 0], low, high, ax, options)
+    elif chosen == "line":
+        options = {"xlabel": "quantile", **options} if levels else options
+        found = _lines(values, low, high, ax, options)
+    else:
+        found = _bars(values, low, high, chosen, ax, options)
+    if label and chosen == "barh" and "xlabel" not in options:
+        found.set_xlabel(label)
+    elif label and chosen != "barh" and "ylabel" not in options:
+        found.set_ylabel(label)
+    return found
+
+
+def _kind(answer: pd.Series[Any] | pd.DataFrame, kind: str | None, levels: bool) -> str:
+    bins = isinstance(answer, pd.Series) and _finite_bins(answer.index)
+    if kind is None:
+        single = isinstance(answer, pd.Series) or not isinstance(answer.index, pd.MultiIndex)
+        return "hist" if bins else "line" if levels or (single and _time_levels(answer.index)) else "bar"
+    kind = _validate.choice(kind, "kind", KINDS)
+    if kind == "hist" and not bins:
+        raise BadValue(
+            "kind='hist' draws the bins of a histogram to scale, and these rows are no finite bins: use 'bar'."
+        )
+    return kind
+
+
+def _finite_bins(index: pd.Index[Any]) -> bool:
+    if not isinstance(index, pd.IntervalIndex) or not pd.api.types.is_numeric_dtype(index.left.dtype):
+        return False
+    return bool(np.isfinite(index.left).all() and np.isfinite(index.right).all())
+
+
+def _columns(
+    answer: pd.Series[Any] | pd.DataFrame, ends: pd.DataFrame | None, levels: bool, keys: int
+) -> tuple[pd.DataFrame, Any, Any]:
+    """Values and ends as tables of one shape: a row a tick, a column a colour."""
+    tables: list[pd.DataFrame] = []
+    if isinstance(answer, pd.Series):
+        tables.append(answer.to_frame(answer.name if answer.name is not None else ""))
+        if ends is not None:
+            tables += [ends[["lower"]], ends[["upper"]]]
+        if isinstance(answer.index, pd.MultiIndex):
+            tables = [_beside(table, levels) for table in tables]
+    else:
+        tables.append(answer.set_index(list(answer.columns[:keys])) if keys else answer)
+        if ends is not None:
+            tables += [ends.iloc[:, 0::2], ends.iloc[:, 1::2]]
+    low, high = (
+        (table.to_numpy(dtype=np.float64) for table in tables[1:]) if ends is not None else (None, None)
+    )
+    return tables[0].astype(np.float64), low, high
+
+
+def _beside(table: pd.DataFrame, levels: bool) -> pd.DataFrame:
+    """One column by several keys: quantiles or times as rows and the other keys as colours; else the last key as colours."""
+    index = cast("pd.MultiIndex", table.index)
+    places = list(range(index.nlevels))
+    stay = places[-1:] if levels else _time_levels(index)[:1] or places[:-1]
+    moved = [i for i in places if i not in stay]
+    wide = table.iloc[:, 0].unstack(moved if len(moved) > 1 else moved[0])
+    rows, columns = (index.droplevel([i for i in places if i not in kept]).unique() for kept in (stay, moved))
+    return wide.reindex(index=rows, columns=columns)  # unstack sorts, and keys have an order of their own
+
+
+def _time_levels(index: pd.Index[Any]) -> list[int]:
+    """Which keys are times, and belong on the axis."""
+    times = pd.DatetimeIndex | pd.PeriodIndex | pd.TimedeltaIndex
+    every = index.levels if isinstance(index, pd.MultiIndex) else [index]
+    return [i for i, one in enumerate(every) if isinstance(one, times)]
+
+
+def _bars(values: pd.DataFrame, low: Any, high: Any, kind: str, ax: Any, options: dict[str, Any]) -> Any:
+    given = {"legend": values.shape[1] > 1, "width": 0.7, **options}
+    if low is not None:
+        bars = np.stack([values.to_numpy() - low, high - values.to_numpy()])  # below and above
+        bars = np.where(np.isfinite(bars), np.maximum(bars, 0), np.nan)  # no bar where there is no end
+        given = {"yerr" if kind == "bar" else "xerr": bars.transpose(2, 0, 1), **given}
+        wide = 2 if values.size > 24 else 4
+        given = {"error_kw": {"ecolor": INK, "elinewidth": 1.2, "capsize": wide}, **given}
+    drawn = values if values.shape[1] > 1 else values.iloc[:, 0]
+    found = drawn.plot(kind=cast(Any, kind), ax=ax, **given)
+    (found.axhline if kind == "bar" else found.axvline)(0, color=INK, linewidth=0.8)
+    return found
+
+
+def _bins(values: pd.Series[Any], low: Any, high: Any, ax: Any, options: dict[str, Any]) -> Any:
+    index = cast("pd.IntervalIndex[Any]", values.index)
+    left, right = (np.asarray(side, dtype=np.float64) for side in (index.left, index.right))
+    words = {k: options.pop(k) for k in ("title", "xlabel", "ylabel", "xlim", "ylim") if k in options}
+    legend, grid, rotation = (
+        options.pop(k, None) for k in ("legend", "grid", "rot")
+    )  # of pandas, not of bars
+    given = {"edgecolor": "white", "linewidth": 0.8, **options}
+    ax.bar(left, values.to_numpy(), right - left, align="edge", **given)
+    if low is not None:
+        bars = np.maximum(np.stack([values.to_numpy() - low[:, 0], high[:, 0] - values.to_numpy()]), 0)
+        size = 2 if len(values) > 24 else 3
+        ax.errorbar(
+            (left + right) / 2, values, yerr=bars, fmt="none", ecolor=INK, elinewidth=1.2, capsize=size
+        )
+    ax.axhline(0, color=INK, linewidth=0.8)
+    ax.set(**{"xlabel": "" if index.name is None else str(index.name), **words})
+    if rotation is not None:
+        ax.tick_params(axis="x", rotation=rotation)
+    if grid is not None:
+        ax.grid(grid)
+    if legend:
+        ax.legend()
+    return ax
+
+
+def _lines(values: pd.DataFrame, low: Any, high: Any, ax: Any, options: dict[str, Any]) -> Any:
+    given = {"legend": values.shape[1] > 1, "marker": "." if len(values) <= 40 else None, **options}
+    drawn = values if values.shape[1] > 1 else values.iloc[:, 0]
+    lines_before = list(ax.get_lines())
+    found = drawn.plot.line(ax=ax, **given)
+    if low is None:
+        return found
+    fresh = [line for line in found.get_lines() if line not in lines_before]
+    for i, line in enumerate(fresh[: values.shape[1]]):
+        # pandas gives dates places of its own, which the line knows.
+        found.fill_between(
+            line.get_xdata(orig=False), low[:, i], high[:, i], color=line.get_color(), alpha=0.2, linewidth=0
+        )
+    return found

@@ -1,0 +1,318 @@
+"""Events in which two sets of draws differ, and what their frequencies prove (docs/guarantees/auditing.md)."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from dpframe._errors import BadType, BadValue
+
+Floats = NDArray[np.float64]
+Score = Callable[[Any], Any]
+_COMPONENTS = 24
+_CHOOSING = 1e-3  # the risk at which candidates are compared; no claim rests on it
+_CAUTION = 1e-9  # relative, far above the error of scipy's inverse of the incomplete beta function
+
+
+# Draws as numbers or labels ---------------------------------------------------------------------------------------
+
+
+class View(NamedTuple):
+    """What an adversary has seen: its own coin flips, and the answers so far."""
+
+    coins: int
+    outputs: tuple[Any, ...]
+
+
+@dataclass(frozen=True)
+class Shape:
+    """How draws are read: as rows of so many numbers, or as labels. ``index``: the order in which tables are read."""
+
+    numbers: int | None
+    index: tuple[Any, ...] = ()
+
+    @staticmethod
+    def of(draws: Sequence[Any]) -> Shape:
+        first = draws[0]
+        index: tuple[Any, ...] = ()
+        if isinstance(first, pd.Series):
+            index = (first.index,)
+        elif isinstance(first, pd.DataFrame):
+            index = first.index, first.columns
+        shape = Shape(0, index)
+        rows = [shape._cells(draw) for draw in draws]
+        size = len(rows[0])
+        numeric = all(len(row) == size and all(map(_is_number, row)) for row in rows)
+        return Shape(size if numeric and size else None, index)
+
+    def read(self, draws: Any) -> Floats | list[Any]:
+        """A matrix with a row a draw, or a list of labels."""
+        if isinstance(draws, np.ndarray) and draws.ndim == 2:
+            return draws
+        rows = [self._cells(draw) for draw in draws]
+        if self.numbers is None:
+            return [row[0] if len(row) == 1 else row for row in rows]
+        # What turns up later and is no such row of numbers is an answer like any other: one that is no number.
+        blank = (math.nan,) * self.numbers
+        fits = (len(row) == self.numbers and all(map(_is_number, row)) for row in rows)
+        return np.array([row if ok else blank for row, ok in zip(rows, fits, strict=True)], dtype=np.float64)
+
+    def names(self) -> list[str]:
+        """The components in words: by their labels, if the answers have any."""
+        size = self.numbers or 0
+        if size == 1:
+            return ["answer"]
+        rows: list[Any] = [list(labels) for labels in self.index]
+        places = rows[0] if len(rows) == 1 else [(a, b) for a in rows[0] for b in rows[1]] if rows else []
+        return [f"answer[{label!r}]" for label in (places if len(places) == size else range(size))]
+
+    def _cells(self, draw: Any) -> tuple[Any, ...]:
+        if isinstance(draw, pd.Series | pd.DataFrame) and len(draw.axes) == len(self.index):
+            # Answers may be sorted by their noise: read them by label.
+            table: Any = draw
+            for axis, labels in enumerate(self.index):
+                if not table.axes[axis].equals(labels) and table.axes[axis].is_unique:
+                    table = table.reindex(labels, axis=axis)
+            draw = table
+        return tuple(_flat(draw))
+
+
+def _flat(draw: Any) -> Iterator[Any]:
+    if isinstance(draw, View):
+        yield from _flat(draw.outputs)
+    elif isinstance(draw, pd.Series | pd.DataFrame | np.ndarray):
+        yield from np.asarray(draw, dtype=object).reshape(-1).tolist()
+    elif isinstance(draw, list | tuple):
+        for one in draw:
+            yield from _flat(one)
+    else:
+        yield draw
+
+
+def _is_number(x: Any) -> bool:
+    return isinstance(x, int | float | np.number) and not isinstance(x, bool | complex | np.complexfloating)
+
+
+# Events --------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Event:
+    """A set of answers: those whose ``what`` stands in a relation to a threshold, or a set of labels.
+
+    Call it with an answer to learn whether it is in the set; give it as ``event=`` to test it on new draws.
+    """
+
+    what: str
+    relation: str
+    threshold: float
+    labels: tuple[Any, ...] = ()
+    of_neighbour: bool = False  # whether it is the neighbour that makes it likely
+    shape: Shape | None = field(default=None, repr=False, compare=False)
+    score: Score | None = field(default=None, repr=False, compare=False)
+
+    def __call__(self, answer: Any) -> bool:
+        return bool(self.hits([answer])[0])
+
+    def hits(self, draws: Any) -> NDArray[np.bool_]:
+        """Which of the draws are in it."""
+        assert self.score is not None
+        read = draws if self.shape is None else self.shape.read(draws)
+        with np.errstate(all="ignore"):
+            values = _clean(self.score(read))
+        if self.relation == ">=":
+            return values >= self.threshold
+        return values <= self.threshold if self.relation == "<=" else values == self.threshold
+
+    def __str__(self) -> str:
+        if not self.what:
+            return "the event that was given"
+        if self.labels:
+            shown = ", ".join(map(repr, self.labels[:8])) + (", ..." if len(self.labels) > 8 else "")
+            return f"answer in {{{shown}}}" if len(self.labels) > 1 else f"answer == {shown}"
+        return f"{self.what} {self.relation} {self.threshold:.6g}"
+
+
+def _clean(values: Any) -> Floats:
+    found = np.asarray(values, dtype=np.float64)
+    return np.where(np.isnan(found), np.inf, found)  # an answer that is no number is an answer like any other
+
+
+def low_bit(values: Any) -> Any:
+    """The exponent of the last binary digit of each number: 0 for odd integers, negative for fractions."""
+    mantissa, exponent = np.frexp(values.astype(np.float64))
+    digits = (np.abs(mantissa) * 2.0**53).astype(np.int64)
+    last = digits & -digits
+    return np.where(digits == 0, 99.0, exponent - 53 + np.log2(np.maximum(last, 1)))
+
+
+def _column(i: int) -> Score:
+    return lambda draws: draws[:, i].astype(np.float64)
+
+
+def _scores(names: list[str], one: Any, two: Any) -> list[tuple[str, Score]]:
+    """Numbers of an answer whose thresholds are the candidates; the last is fitted to these draws."""
+    size = len(names)
+    some = range(min(size, _COMPONENTS))
+    found: list[tuple[str, Score]] = [(names[i], _column(i)) for i in some]
+    for i in some[:6]:
+        found.append((f"last binary digit of {names[i]}", lambda d, i=i: low_bit(d[:, i])))  # type: ignore[misc]
+    if size > 1:
+        found.append(("sum of the answer", lambda d: d[:, :_COMPONENTS].astype(np.float64).sum(axis=1)))
+        for a, b in itertools.pairwise(some):
+            difference = lambda d, a=a, b=b: d[:, a].astype(np.float64) - d[:, b].astype(np.float64)  # noqa: E731
+            found.append((f"{names[a]} - {names[b]}", difference))
+        found.append(("fitted likelihood ratio of the answer", _fitted(one, two)))
+    return found
+
+
+def _fitted(one: Any, two: Any) -> Score:
+    """The log-likelihood ratio as if components were independent, by their histograms; differences in which the draws may
+    have no part are left out."""
+    tables = []
+    for i in range(min(one.shape[1], _COMPONENTS)):
+        a, b = one[:, i].astype(np.float64), two[:, i].astype(np.float64)
+        edges = np.unique(np.quantile(np.concatenate([a, b]), np.linspace(0, 1, 25)[1:-1], method="nearest"))
+        seen, other = (np.bincount(np.searchsorted(edges, x), minlength=len(edges) + 1) + 0.5 for x in (a, b))
+        ratio = np.log(seen / len(a)) - np.log(other / len(b))
+        clear = np.abs(ratio) > 2 * np.sqrt(1 / seen + 1 / other)
+        tables.append((edges, np.where(clear, ratio, 0.0)))
+
+    def score(draws: Any) -> Any:
+        parts = [
+            table[np.searchsorted(e, draws[:, i].astype(np.float64))] for i, (e, table) in enumerate(tables)
+        ]
+        return np.round(np.sum(parts, axis=0), 9)
+
+    return score
+
+
+def _ranked(one: list[Any], two: list[Any]) -> tuple[list[Any], Score]:
+    """Labels by how much more of them ``one`` has, and the place of each; those never seen have none."""
+    counts: dict[Any, list[float]] = {}
+    try:
+        for side, labels in enumerate((one, two)):
+            for label in labels:
+                counts.setdefault(label, [0.5, 0.5])[side] += 1
+    except TypeError:
+        raise BadType("answers must be numbers, labels that can be hashed, or arrays of these.") from None
+    order = sorted(counts, key=lambda x: (counts[x][0] / counts[x][1], repr(x)))
+    place = {label: i for i, label in enumerate(order)}
+    return order, lambda labels: [place.get(label, math.nan) for label in labels]
+
+
+# Finding and testing -----------------------------------------------------------------------------------------------------
+
+
+class Tested(NamedTuple):
+    """An event with how often it was seen, and the loss that this proves."""
+
+    event: Event
+    counts: tuple[tuple[int, int], tuple[int, int]]
+    epsilon: float
+
+
+def find(one: Any, two: Any, shape: Shape, delta: float, score: Score | None) -> Event:
+    """The event that shows the largest loss on these draws, whichever of the two sides makes it likely."""
+    labels: list[Any] = []
+    if score is not None:
+        candidates = [("score", score)]
+    elif shape.numbers is None:
+        labels, ranks = _ranked(one, two)
+        candidates = [("label", ranks)]
+    else:
+        candidates = _scores(shape.names(), one, two)
+    best, found = -math.inf, Event(candidates[0][0], ">=", -math.inf, (), False, shape, candidates[0][1])
+    with np.errstate(all="ignore"):
+        for what, number in candidates:
+            a, b = _clean(number(one)), _clean(number(two))
+            both = np.concatenate([a, b])
+            grid = np.linspace(0, 1, 41)
+            thresholds = np.unique(both[np.isfinite(both)]) if labels else both
+            if not labels or len(thresholds) > 2000:
+                thresholds = np.unique(np.quantile(thresholds, grid, method="nearest"))
+            for relation, p, q in zip(
+                (">=", "<=", "=="), hits(a, thresholds), hits(b, thresholds), strict=True
+            ):
+                for swapped in (False, True):
+                    seen = (
+                        loss(q, len(b), p, len(a), delta, _CHOOSING)
+                        if swapped
+                        else loss(p, len(a), q, len(b), delta, _CHOOSING)
+                    )
+                    top = int(np.argmax(seen))
+                    if seen[top] > best:
+                        best = float(seen[top])
+                        found = Event(what, relation, float(thresholds[top]), (), swapped, shape, number)
+    if labels and math.isfinite(found.threshold):
+        at = int(found.threshold)
+        chosen = (
+            labels[at : at + 1]
+            if found.relation == "=="
+            else labels[at:]
+            if found.relation == ">="
+            else labels[: at + 1]
+        )
+        inside = frozenset(chosen)
+        within: Score = lambda read: [float(label in inside) for label in read]  # noqa: E731
+        return Event("label", ">=", 1.0, tuple(chosen), found.of_neighbour, shape, within)
+    return found
+
+
+def prove(event: Event, one: Any, two: Any, delta: float, risk: float, both_ways: bool = False) -> Tested:
+    """What draws that had no part in choosing the event prove, except with probability ``risk``."""
+    counts = [(int(event.hits(side).sum()), len(side)) for side in (one, two)]
+    ways = [event.of_neighbour] if not both_ways else [False, True]
+    proven = []
+    for swapped in ways:
+        (p, n), (q, m) = counts[::-1] if swapped else counts
+        proven.append(float(loss(np.array([p]), n, np.array([q]), m, delta, risk / len(ways))[0]))
+    return Tested(event, (counts[0], counts[1]), max(0.0, *proven))
+
+
+def hits(values: Any, thresholds: Any) -> tuple[Any, Any, Any]:
+    """How many values are at least, at most, and at each threshold."""
+    values = np.sort(values)
+    below, up_to = (np.searchsorted(values, thresholds, side=side) for side in ("left", "right"))
+    return len(values) - below, up_to, up_to - below
+
+
+def loss(p: Any, n: int, q: Any, m: int, delta: float, risk: float) -> Any:
+    """ln((P - delta) / Q) with P and Q replaced by their Clopper-Pearson bounds, at half the risk each."""
+    low, high = at_least(p, n, risk / 2), at_most(q, m, risk / 2)
+    return np.where(low > delta, np.log(np.maximum(low - delta, 1e-300) / high), -np.inf)
+
+
+def at_least(successes: Any, n: int, risk: float) -> Any:
+    """A probability that the true one is not below, except with probability ``risk`` (Clopper and Pearson 1934)."""
+    from scipy.special import betaincinv
+
+    k = np.asarray(successes)
+    return np.where(k > 0, betaincinv(np.maximum(k, 1), n - k + 1, risk), 0.0) * (1 - _CAUTION)
+
+
+def at_most(successes: Any, n: int, risk: float) -> Any:
+    """A probability that the true one is not above, except with probability ``risk``."""
+    from scipy.special import betainccinv
+
+    k = np.asarray(successes)
+    found = np.where(k < n, betainccinv(k + 1, np.maximum(n - k, 1), risk), 1.0)
+    return np.minimum(found * (1 + _CAUTION), 1.0)
+
+
+def halves(draws: Any) -> tuple[Any, Any]:
+    return draws[: len(draws) // 2], draws[len(draws) // 2 :]
+
+
+def enough(one: Any, two: Any) -> None:
+    if min(len(one), len(two)) < 2:
+        raise BadValue(
+            "an audit needs at least two draws of each side: one half finds the event, the other tests it."
+        )
