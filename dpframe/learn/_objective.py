@@ -114,7 +114,11 @@ class Objective(Fit):
         assert isinstance(plan.loss, ApproxDP)
         found = self.numbers(unit, plan.loss.epsilon)
         zero = np.zeros((self.parameters, 1), dtype=np.int64)
-        linear = noisy(first.noise, zero)[:, 0].astype(np.float64) * first.step  # whole numbers below 2**53
+        assert isinstance(first.noise, Gaussian)
+        # Not by the plan's own mechanism: `audit.replay` compares what mechanisms are given, and this one is given zeros.
+        linear = (
+            noisy(Gaussian(first.noise.variance), zero)[:, 0].astype(np.float64) * first.step
+        )  # whole numbers below 2**53
         rows = self.design.read(engine, unit)
         problem = self.problem(rows, unit, found.l2, linear)
         w = minimise(problem, found.solved)

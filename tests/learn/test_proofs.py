@@ -12,6 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dpframe import audit
+from dpframe._errors import Refused
 from dpframe._query import keys_for
 from dpframe._unit import Unit
 from dpframe._validate import Bounds
@@ -19,7 +21,7 @@ from dpframe.accounting import _gaussian, pld
 from dpframe.accounting._base import Price
 from dpframe.accounting.loss import PoissonGaussian
 from dpframe.engines.pandas import PandasEngine
-from dpframe.learn import LogisticRegression, _descent, _fits, _statistics
+from dpframe.learn import LinearRegression, LogisticRegression, _descent, _fits, _statistics
 from dpframe.learn._descent import CLIP, Descent, clipped, sampled_sigma
 from dpframe.learn._design import UNIT, Design, Target, shrunk
 from dpframe.learn._fits import Output
@@ -324,3 +326,39 @@ def test_fits_are_read_back_from_a_ledger_file(tmp_path):
         assert len(p.ledger) == 3
         p.close()
     assert np.array_equal(*coefficients)
+
+
+# Replayed -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("model", "y"),
+    [
+        (LogisticRegression("output", epsilon=1), "y"),
+        (LogisticRegression("gradient", epsilon=1, delta=1e-6, max_iter=5, sample=1), "y"),
+        (LinearRegression(epsilon=1), "t"),
+        (LinearRegression("output", epsilon=1, norm=1), "t"),
+    ],
+)
+def test_replay_finds_every_distance_within_its_sensitivity(model, y):
+    frame = people(60, 4)
+    words = {"epsilon": 10, "delta": 1e-4, "bounds": BOUNDS, "accountant": "pure"}
+    found = audit.replay(lambda p: p.fit(model, X=FEATURES, y=y).coef_, frame, frame.iloc[:-1], **words)
+    assert found.ok, found
+    assert found.steps
+
+
+@pytest.mark.parametrize("method", ["objective", "gradient"])
+def test_replay_says_that_it_cannot_judge_noise_within_an_objective_nor_coins(method):
+    frame = people(60, 4)
+    model = LogisticRegression(method, epsilon=1, delta=1e-6, max_iter=5)
+    with pytest.raises(Refused, match="cannot listen"):
+        audit.replay(
+            lambda p: p.fit(model, X=FEATURES, y="y").coef_,
+            frame,
+            frame.iloc[:-1],
+            epsilon=10,
+            delta=1e-4,
+            bounds=BOUNDS,
+            accountant="pure",
+        )
