@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 
 import pandas as pd
 
-from dpframe import _opening, _release, _rewrite, _session
+from dpframe import _opening, _release, _reports, _rewrite, _session, _unbiased
 from dpframe._column import PrivateColumn
 from dpframe._errors import BadType, BadValue, DPError, LineageError, NoSession
 from dpframe._ledger import Accountant
@@ -134,9 +134,14 @@ class Elsewhere(Unanswerable):
         return PrivateFrame._of(_opening.open_session(self._frame, epsilon, delta, **terms))
 
 
-def of_frame(frame: pd.DataFrame) -> PrivateFrame | Unopened | _release.Answer | Unanswerable:
+def of_frame(
+    frame: pd.DataFrame,
+) -> PrivateFrame | Unopened | _release.Answer | _unbiased.Estimated | Unanswerable:
     """What ``df.dp`` is: a session's frame, a receipt, or the door to open a session."""
     try:
+        estimated = _unbiased.receipt_of(frame)
+        if estimated is not None:
+            return _unbiased.Estimated(frame, estimated)
         receipt = _release.receipt_of(frame)
         if receipt is not None:
             return _release.Answer(frame, receipt)
@@ -161,7 +166,7 @@ def _could_be_filtered(frame: pd.DataFrame, session: _session.Session) -> bool:
     return frame is not session.root() and list(frame.columns) == list(session.leaves)
 
 
-def of_series(series: pd.Series[Any]) -> PrivateColumn | _release.Answer | Unanswerable:
+def of_series(series: pd.Series[Any]) -> PrivateColumn | _release.Answer | _reports.Reports | Unanswerable:
     """What ``series.dp`` is: a receipt, or a column that is provably the root's."""
     try:
         return _column_or_answer(series)
@@ -169,7 +174,10 @@ def of_series(series: pd.Series[Any]) -> PrivateColumn | _release.Answer | Unans
         return Unanswerable(reason)
 
 
-def _column_or_answer(series: pd.Series[Any]) -> PrivateColumn | _release.Answer:
+def _column_or_answer(series: pd.Series[Any]) -> PrivateColumn | _release.Answer | _reports.Reports:
+    reported = _reports.receipt_of(series)
+    if reported is not None:
+        return _reports.Reports(series, reported)
     receipt = _release.receipt_of(series)
     if receipt is not None:
         return _release.Answer(series, receipt)

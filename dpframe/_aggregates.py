@@ -327,6 +327,7 @@ AGGREGATES: dict[str, Aggregate] = {
     "people by rows": Size(),
     "people by groups": Size(),
     "people by magnitude": Size(),
+    "nunique": Size(),
     "count": Count(),
     "true": Question(),
     "sum": Sum(),
@@ -342,7 +343,7 @@ AGGREGATES: dict[str, Aggregate] = {
     "tree": TreeQuantile(),
 }
 # What `agg` may name; the others are verbs of their own.
-NAMED = ("size", "count", "sum", "mean", "var", "std")
+NAMED = ("size", "count", "nunique", "sum", "mean", "var", "std")
 # The rows of `describe`, in pandas' order.
 DESCRIBED = ("count", "mean", "std")
 CHOSEN = ("median",)  # those that `agg` may name too, and that leave no number but a choice

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from dpframe._aggregates import AGGREGATES
 from dpframe._counts import PeopleAround, PeopleBy, PersonCount, Questions, RowCount, ValueCount
+from dpframe._distinct import DistinctCount
 from dpframe._errors import BadValue
 from dpframe._expr import Expr
 from dpframe._measured import Cell
@@ -33,6 +34,7 @@ def arrange(query: Query, unit: Unit, public_rows: int | None) -> list[tuple[Sta
         return [(_scores(query), list(range(len(query.outputs))))]
     columns: dict[tuple[Expr, Bounds | None], list[int]] = {}
     orders: dict[tuple[str, Expr, Bounds, float | None], list[int]] = {}
+    distinct: dict[Expr, list[int]] = {}
     rows: list[int] = []
     questions: list[int] = []
     people: list[int] = []
@@ -50,6 +52,8 @@ def arrange(query: Query, unit: Unit, public_rows: int | None) -> list[tuple[Sta
             people.append(i)
         elif out.aggregate in COUNTED:
             counted.append(i)
+        elif out.aggregate == "nunique" and out.expr is not None:
+            distinct.setdefault(out.expr, []).append(i)
         elif out.other is not None:
             pairs.append(i)
         elif out.level is not None and out.expr is not None and out.bounds is not None:
@@ -76,6 +80,7 @@ def arrange(query: Query, unit: Unit, public_rows: int | None) -> list[tuple[Sta
         arranged.append((RowCount(), rows))
     if people:
         arranged.append((PersonCount(), people))
+    arranged += [(DistinctCount(expr), members) for expr, members in distinct.items()]
     if questions:
         exprs = tuple(e for e in (query.outputs[i].expr for i in questions) if e is not None)
         arranged.append((Questions(exprs), questions))
@@ -172,7 +177,7 @@ def cell_of(out: Output, part: int, statistic: Statistic, place: int) -> Cell:
         functionals = {"size": functionals.get("size", functionals["n"])}
     whole = (
         selects
-        or out.aggregate in ("size", "count", "true", "people", *COUNTED)
+        or out.aggregate in ("size", "count", "true", "people", "nunique", *COUNTED)
         or (
             out.aggregate == "sum"
             and out.expr is not None

@@ -14,12 +14,14 @@ from dpframe.accounting._base import Price
 from dpframe.accounting.zcdp import root_below
 from dpframe.mechanisms.exponential import Exponential
 from dpframe.mechanisms.noisy_max import NoisyMax, NoisyTop
+from dpframe.mechanisms.response import Response
 from dpframe.mechanisms.threshold import GaussianThreshold, TruncatedThreshold
 
 Selector = NoisyMax | NoisyTop | Exponential | TruncatedThreshold | GaussianThreshold
-SELECTORS: dict[str, Callable[[dict[str, Any]], Selector]] = {
+# Reports are no selection, but their receipts are read back in the same place.
+SELECTORS: dict[str, Callable[[dict[str, Any]], Any]] = {
     one.name: one.from_json
-    for one in (NoisyMax, NoisyTop, Exponential, TruncatedThreshold, GaussianThreshold)
+    for one in (NoisyMax, NoisyTop, Exponential, TruncatedThreshold, GaussianThreshold, Response)
 }
 
 

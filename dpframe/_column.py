@@ -253,6 +253,10 @@ class PrivateColumn(Unprinted):
         """How many non-null values; see `PrivateFrame.count`."""
         return self._frame.count(self, **price)
 
+    def nunique(self, **price: Any) -> Any:
+        """How many distinct non-null values; see `PrivateFrame.nunique`."""
+        return self._frame.nunique(self, **price)
+
     def sum(self, bounds: Any = None, **price: Any) -> Any:
         """See `PrivateFrame.sum`."""
         return self._frame.sum(self, bounds, **price)
@@ -322,6 +326,10 @@ class PrivateColumn(Unprinted):
     def top(self, k: int, **price: Any) -> Any:
         """See `PrivateFrame.top`."""
         return self._frame.top(self, k, **price)
+
+    def randomize(self, keys: Any = None, bounds: Any = None, **price: Any) -> Any:
+        """See `PrivateFrame.randomize`: a report for each row."""
+        return self._frame.randomize(self, keys, bounds, **price)
 
     def __getattr__(self, name: Any) -> NoReturn:
         if name.startswith("_"):

@@ -180,7 +180,7 @@ class PeopleBy(_Once):
 
 @dataclass(frozen=True, slots=True)
 class PeopleAround(_Once):
-    """People by the magnitude of the middle one of their values; those without a value are in no bin."""
+    """People by the magnitude of one of their values, drawn by a hash; those without a value are in no bin."""
 
     expr: Expr
 

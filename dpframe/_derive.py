@@ -98,7 +98,7 @@ def frame_of(
     columns = {i: pd.Series(a, dtype=a.dtype, index=index, copy=False) for i, a in enumerate(arrays)}
     frame = pd.DataFrame(columns, index=index, copy=False)
     if names is not None:
-        frame.columns = pd.Index(list(names), dtype=object if len(names) else None, tupleize_cols=False)
+        frame.columns = pd.Index(list(names), tupleize_cols=False)
     return frame
 
 

@@ -70,15 +70,13 @@ class PrivateGroupBy(GroupOrders):
             return self._ask(outs, self._flat(["size" if name != "count" else name]), payment)
         return self._ask(outs, lambda r: _release.series(r, index, name), payment)
 
-    def nunique(self, column: Any = None, **payment: Unpack[Payment]) -> pd.Series[int]:
-        """How many people each group has, by the column that ``unit=`` names: each in at most ``max_groups`` of them."""
-        index = self._index()
-        if column is None and self._single:
-            column = cast(Any, self._selected)[0]
-        out = self._frame._people(column)
-        return cast(
-            "pd.Series[int]", self._ask([out], lambda r: _release.series(r, index, out.name), payment)
-        )
+    def nunique(self, column: Any = None, **payment: Unpack[Payment]) -> Any:
+        """How many distinct non-null values the column has in each group; of the column that ``unit=`` names, how many people.
+
+        In a session with ``unit=`` a person adds at most ``max_groups`` pairs of a group and a value, in all groups
+        together; or is counted in at most ``max_groups`` groups. See `PrivateFrame.nunique`.
+        """
+        return self._measure("nunique", column, None, 1, payment)
 
     def count(
         self,

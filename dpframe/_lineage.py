@@ -41,6 +41,8 @@ class Made:
     times: dict[int, Span] = field(default_factory=dict)
     keys: dict[int, Keys] = field(default_factory=dict)
     people: list[int | tuple[Hashable, Any]] = field(default_factory=list)  # a place, or a column nobody sees
+    # A shallow copy of the frame that the arrays are from: while it lives, copy-on-write keeps later edits out of them.
+    held: pd.DataFrame | None = None
 
     def add(self, name: Hashable, array: Any) -> int:
         self.names.append(name)
@@ -68,7 +70,7 @@ class Derived(Session):
 
     def __init__(self, parent: Session, made: Made, unit: Unit, token: str, *, whole: bool, most: int | None):
         self._base = parent.base
-        self.token, self.whole, self._most = token, whole, most
+        self.token, self.whole, self._most, self._held = token, whole, most, made.held
         self.leaves = _opening._leaves(frame_of([a[:0] for a in made.arrays], made.names))
         people: list[Column] = []
         hidden: list[Any] = []
@@ -132,7 +134,7 @@ class Derived(Session):
             if not self._base.closed:
                 self._base.close()
                 return
-            self.closed = True
+            self.closed, self._held = True, None
             self.snapshot = self.snapshot.iloc[:0]
             self._engine = PandasEngine(self.snapshot)
 
@@ -213,7 +215,8 @@ def fresh_token() -> str:
 
 def made_of(frame: pd.DataFrame) -> Made:
     """The columns of a frame of the owner's, of which nothing is known."""
-    return Made(list(frame.columns), [array_of(frame, i) for i in range(frame.shape[1])])
+    held = frame.copy(deep=False)
+    return Made(list(held.columns), [array_of(held, i) for i in range(held.shape[1])], held=held)
 
 
 def declare_anew(made: Made, bounds: object, keys: object, where: str) -> list[tuple[str, str, str]]:

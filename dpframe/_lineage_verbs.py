@@ -103,6 +103,8 @@ class Lineage:
         listed = _has_lists(self._session.snapshot.dtypes.iloc[expr.position])
         if not listed:
             raise BadType(f"column {name!r} is of kind {expr.kind}: only a column of lists can be exploded.")
+        if dtype is not None and isinstance(self._session.snapshot.dtypes.iloc[expr.position], pd.ArrowDtype):
+            raise BadType("lists of Arrow have elements of one type already: leave dtype= out.")
         if expr in self._session.unit.people:
             raise BadValue(f"{name!r} names a person and cannot be exploded.")
         _validate.flag(ignore_index, "ignore_index")
@@ -153,7 +155,7 @@ class Lineage:
         exprs = [self._columns[n] for n in values]
         array, count = _under(source, values, exprs), len(values)
         rows = np.tile(np.arange(len(source.places)), count)
-        kept = Source.copied(source, rows, skip=[n for n in self._columns if n not in ids])
+        kept = source.copied(rows, skip=[n for n in self._columns if n not in ids])
         made = _without_order(kept, ids)
         texts = all(type(n) is str for n in values)
         labels: Any = _objects(values)

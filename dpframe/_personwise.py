@@ -19,7 +19,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from dpframe._derive import Places
-from dpframe._errors import BadType, BadValue, Refused
+from dpframe._errors import BadType, BadValue, DPError, Refused
 from dpframe.mechanisms import _sampling
 
 HALVES = 4  # random ones; beside them nobody, and everybody in another order
@@ -43,6 +43,15 @@ class Check:
 
     def result(self) -> pd.DataFrame:
         """What the function makes of all people, if it passes."""
+        try:
+            return self._result()
+        except DPError:
+            raise
+        except Exception as problem:  # of cells with code of their own, which are hashed by their text
+            failed = type(problem).__name__
+        raise BadValue(f"what {self.name} returns cannot be compared: a {failed}. Return plain columns.")
+
+    def _result(self) -> pd.DataFrame:
         people = int(self.whose.max(initial=-1)) + 1
         nobody = self._run(np.zeros(0, dtype=np.intp))
         if len(nobody):

@@ -135,7 +135,7 @@ class Plan:
         for cell in self.cells:
             one = AGGREGATES[cell.aggregate]
             found[cell.name] = None if one.selects else one.error(measured(self, None, cell), level, n)
-        return found if len(found) > 1 else next(iter(found.values()), None)
+        return found if len(found) > 1 else next(iter(found.values()), None)  # of a task there are none
 
     def level_each(self, level: float) -> float:
         """The level of each interval if all of them, over groups and outputs, shall hold together with this level.
@@ -311,7 +311,8 @@ def _noise_from(data: dict[str, Any]) -> Laplace | Gaussian | Selector:
         return Laplace(Fraction(data["scale"]))
     if data["mechanism"] == Gaussian.name:
         return Gaussian(Fraction(data["variance"]))
-    return SELECTORS[data["mechanism"]](data)
+    found: Selector = SELECTORS[data["mechanism"]](data)
+    return found
 
 
 def _cell_from(row: list[Any]) -> Cell:

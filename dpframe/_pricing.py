@@ -14,7 +14,6 @@ from dpframe._errors import BadValue, BudgetError
 from dpframe._measured import Cell
 from dpframe._plan import Part, Plan
 from dpframe._query import Query, Word
-from dpframe._scores import Revenue
 from dpframe._stats import Sensitivity, Statistic
 from dpframe._task import Task
 from dpframe._unit import Unit
@@ -110,10 +109,10 @@ def make_plan(
 
 
 def _told(statistics: Sequence[Statistic], unit: Unit, grouped: bool) -> str:
-    """The limits of a person in words."""
+    """What a person counts for, in words."""
     if all(s.once for s in statistics):
         return "; a person counts once" if unit.people else ""
-    return unit.told(grouped and not any(isinstance(s, Revenue) for s in statistics))
+    return "".join(dict.fromkeys(s.told(unit, grouped) for s in statistics if not s.once))
 
 
 def _noises(sensitivities: Sequence[Sensitivity], price: Price) -> tuple[list[Any], str]:

@@ -27,6 +27,7 @@ from dpframe._opening import open_session
 from dpframe._order import Orders
 from dpframe._parse import parse
 from dpframe._query import Word, describe
+from dpframe._randomize import Randomized
 from dpframe._refusals import ADVICE, Unprinted, refuse
 from dpframe._selections import Selections
 from dpframe._session import Session
@@ -36,7 +37,9 @@ from dpframe._suggestions import Suggestions
 from dpframe._unlisted import Unlisted
 
 
-class PrivateFrame(Steps, Shapes, Selections, Orders, Suggestions, Adopting, Unlisted, Fitting, Unprinted):
+class PrivateFrame(
+    Steps, Shapes, Selections, Orders, Suggestions, Adopting, Unlisted, Randomized, Fitting, Unprinted
+):
     """A frame in a budgeted session: ``df.dp`` after ``df.dp.open(...)``.
 
     Steps that look at one row at a time are free and return another PrivateFrame. Releases cost a price and

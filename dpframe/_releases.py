@@ -113,6 +113,8 @@ class Releases:
     def _output(
         self, aggregate: str, column: Any, bounds: Any, name: Hashable = None, ddof: int = 1
     ) -> Output:
+        if aggregate == "nunique":
+            return self._distinct(column, name)
         expr, label = self._named(column)
         pair = None if aggregate == "count" else self._bounds(expr, label, bounds)
         if aggregate in ("var", "std") and pair and pair.upper - pair.lower > 2.0**500:
@@ -157,27 +159,34 @@ class Releases:
         query = Query((out,), self._where)
         return cast(IntEstimate, self._ask(query, _release.scalar, payment))
 
-    def nunique(self, column: Any, **payment: Unpack[Payment]) -> IntEstimate:
-        """How many people: ``p.nunique("patient_id")``, of the column that ``unit=`` names.
+    def nunique(self, column: Any = EVERY, **payment: Unpack[Payment]) -> Any:
+        """How many distinct non-null values; of the column that ``unit=`` names, how many people. None named: every column.
 
-        Formal guarantee: epsilon-DP for its price; a person is one, however many rows they have. Distinct values of other
-        columns are not in this version.
+        In a session with ``unit=`` a person adds at most ``max_groups`` values, chosen by a keyed hash of their own, so a
+        value that only such people have may be missing. Equal cells are one value: 0.0 and -0.0, 1 and 1.0, a category and
+        its text. Cells that are no plain scalar are one value together.
 
-        >>> df = pd.DataFrame({"id": [1, 1, 2], "age": [30, 31, 55]})
-        >>> p = df.dp.open(100, unit="id")
-        >>> p.nunique("id", epsilon=80) == 2
-        True
+        Formal guarantee: epsilon-DP for its price; sensitivity 1, or ``max_groups`` with ``unit=``, for both relations
+        (docs/guarantees/statistics.md). Which values there are stays private.
+
+        >>> df = pd.DataFrame({"id": [1, 1, 2], "town": ["Rome", "Pisa", "Rome"]})
+        >>> p = df.dp.open(1000, unit="id", max_groups=2)
+        >>> p.nunique("id", epsilon=300) == 2, p.nunique("town", epsilon=300) == 2
+        (True, True)
         """
-        query = Query((self._people(column),), self._where)
+        if column is EVERY:
+            return self._measure("nunique", EVERY, None, 1, payment)
+        query = Query((self._distinct(column),), self._where)
         return cast(IntEstimate, self._ask(query, _release.scalar, payment))
 
-    def _people(self, column: Any) -> Output:
+    def _distinct(self, column: Any, label: Hashable = None) -> Output:
         expr, name = self._named(column)
-        if (expr,) != self._session.unit.people:
-            raise BadValue(
-                f"nunique counts people, by the column that unit= names; distinct values of {name!r} are not in this version."
-            )
-        return Output(name, "people")
+        if expr.kind == "other":
+            raise BadType(f"column {name!r} has a dtype whose values cannot be told apart.")
+        name = name if label is None else label
+        if (expr,) == self._session.unit.people:
+            return Output(name, "people")
+        return Output(name, "nunique", expr)
 
     def counts(
         self,

@@ -104,6 +104,9 @@ class Revenue(_Choice):
     def reach_of_person(self, unit: Unit, groups: int | None) -> int:
         return self.reach(unit) * unit.reach(None)[0]  # the bins are one group
 
+    def told(self, unit: Unit, grouped: bool) -> str:
+        return unit.told(False)
+
     @property
     def description(self) -> str:
         return f"the revenue at {len(self.prices)} prices"

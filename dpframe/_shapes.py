@@ -300,6 +300,10 @@ class Shapes(Groupings, Unlisted):
         payment: Any,
         names: tuple[Any, Any] = (None, None),
     ) -> Any:
+        if margins and any(out.aggregate in ("nunique", "people") for out in outs):
+            raise NotOffered(
+                "distinct values of groups do not add up to those of all: leave margins=True out."
+            )
         index, above = cast("pd.Index[Any]", combined_index(down)), combined_index(beside)
         below = margins and share != "columns"
         right = margins and share != "index" and above is not None

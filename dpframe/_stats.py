@@ -135,6 +135,12 @@ class Leaves(NamedTuple):
         return self.grid.high - self.grid.low + 1
 
 
+class Distincts(NamedTuple):
+    """Primitive: how many distinct non-null values each group has."""
+
+    expr: Expr
+
+
 class Bids(NamedTuple):
     """Primitive: the rows of each bin, of the question's one grouping. The bins are one group: people may be in all of
     them, and count for their limit of rows in all of them together."""
@@ -153,14 +159,14 @@ class Spread(NamedTuple):
 
 
 class Magnitudes(NamedTuple):
-    """Primitive: people by the sign and the power of two of their middle value; without people, rows by their value's."""
+    """Primitive: people by the sign and the power of two of one of their values; without people, rows by their value's."""
 
     expr: Expr
 
 
-Primitive = Rows | Persons | Trues | Powers | Products | Leaves | Bids | Spread | Magnitudes
-# (groups,) for rows, bids and conditions, (degree + 1, groups) for powers, (4, groups) for products, (points, groups) for
-# leaves, (bins, 1) for people by a number
+Primitive = Rows | Persons | Trues | Powers | Products | Leaves | Bids | Distincts | Spread | Magnitudes
+# (groups,) for rows, bids, distinct values and conditions, (degree + 1, groups) for powers, (4, groups) for products,
+# (points, groups) for leaves, (bins, 1) for people by a number
 Reduced = Mapping[Primitive, Integers]
 
 # The bits of a grid: sums over ROW_CEILING rows of values, or of squares, stay below 2**62.
@@ -196,6 +202,10 @@ class Statistic(ABC):
         one = self.sensitivity(unit, groups is not None)
         rows, most = unit.reach(groups)
         return Sensitivity(one.l1 * rows * most, one.l2_squared * rows**2 * most)
+
+    def told(self, unit: Unit, grouped: bool) -> str:
+        """What a person with many rows counts for, in words, for a plan."""
+        return unit.told(grouped)
 
     def reach(self, unit: Unit) -> int:
         """How much more one person can move one component than another: what a choice among them goes by."""

@@ -187,7 +187,7 @@ class Suggestions:
         return cast(SuggestedLimits, self._ask(Query(tuple(outputs), self._where, levels), finish, payment))
 
     def suggest_bounds(self, column: Any, **payment: Unpack[Payment]) -> SuggestedBounds:
-        """``(lower, upper)`` for a column, from one value of each person: the middle one of their own.
+        """``(lower, upper)`` for a column, from one value of each person, drawn from their own.
 
         Released are noisy counts of people on a fixed grid of magnitudes: zero, and powers of two from 2**-20 to 2**40 of
         either sign. The bounds enclose all magnitudes with more people than noise alone would show anywhere, but with
@@ -245,12 +245,12 @@ def limit_of(counts: Integers, noise: Noise, share: float) -> int:
     noise has a known spread. At the true limit it is at most 0, so with probability 1 - RISK no larger one is returned.
     """
     people = counts.astype(float)
-    for j in range(len(people)):
+    for j in range(len(people) - 1):
         weights = np.where(np.arange(len(people)) > j, share, share - 1)
         slack = noise.spread(1 - 2 * RISK) * noise.deviation * math.hypot(*weights)
         if weights @ people <= slack:
             return int(2**j)
-    raise AssertionError("nobody is beyond the last bin")
+    return int(2 ** (len(people) - 1))  # the last bin has all that have more
 
 
 def bounds_of(counts: Integers, noise: Noise) -> tuple[float, float] | None:

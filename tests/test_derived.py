@@ -78,6 +78,8 @@ def test_explode_of_arrow_lists_has_the_dtype_of_their_elements(inner):
     df = pd.DataFrame({"i": [1, 2, 3, 4], "l": pd.array(lists, dtype=pd.ArrowDtype(kind))})
     q = df.dp.open(1).explode("l")
     assert rows_of(q) == sorted_rows(df.explode("l"))
+    with pytest.raises(BadType, match="one type already"):
+        df.dp.explode("l", dtype="str")
     assert q._columns["l"].kind == ("number" if inner == "float64" else "text")
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import dpframe
+from dpframe import local
 from dpframe._accessor import Unopened
 from dpframe._column import PrivateColumn
 from dpframe._groupby import PrivateGroupBy
@@ -18,6 +19,8 @@ from dpframe._ledger import Budget
 from dpframe._price import WORDS
 from dpframe._private import PrivateFrame
 from dpframe._release import Answer, Estimate
+from dpframe._reports import Reports
+from dpframe._unbiased import Estimated
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -141,6 +144,8 @@ SECTIONS = {
     "Estimate": Estimate,
     "Answers": Answer,
     "Plan": dpframe.Plan,
+    "Reports": Reports,
+    "Estimates": Estimated,
 }
 
 
@@ -187,3 +192,7 @@ def test_the_reference_names_every_parameter(title: str) -> None:
 def test_the_reference_lists_every_public_name() -> None:
     names = re.findall(r"^\| `(\w+)", section("Names"), flags=re.MULTILINE)
     assert names == sorted(dpframe.__all__)
+
+
+def test_the_reference_lists_every_name_of_local() -> None:
+    assert list(listed(section("Local"))) == local.__all__

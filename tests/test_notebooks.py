@@ -50,6 +50,7 @@ def test_the_notebooks_are_all_there() -> None:
         "03-composition.ipynb",
         "04-people-not-rows.ipynb",
         "05-selection.ipynb",
+        "06-no-trusted-party.ipynb",
         "07-private-regression.ipynb",
         "08-attacks.ipynb",
     ]

@@ -8,8 +8,10 @@ import pytest
 
 import dpframe
 from dpframe import BadType, BadValue, BudgetExceeded, SessionError, UnknownColumn
+from dpframe.utilities import distance, revenue
 
 EXACT = 900.0
+BOTH = {"age": (0, 100), "other": (0, 100)}
 STATES = ["CA", "NY", "WA"]
 
 
@@ -44,6 +46,49 @@ def test_generous_limits_answer_what_pandas_would(df):
     assert p.query("flag").count(epsilon=EXACT / 9) == pytest.approx(known["flag"].sum(), abs=15)
     table = p.groupby("state").agg(n=("age", "size"), m=("age", "mean"), epsilon=EXACT / 9)
     assert table.shape == (3, 2)
+
+
+def test_order_statistics_covariances_and_choices_answer_what_pandas_would(df):
+    p = opened(df.assign(other=100 - df["age"] / 2), max_rows=40, max_groups=3, bounds=BOTH)
+    known = df.dropna(subset="id")
+    middle = known["age"].median()
+    assert p.median("age", epsilon=40) == pytest.approx(middle, abs=3)
+    assert p.quantile("age", 0.5, method="tree", epsilon=100) == pytest.approx(middle, abs=6)
+    assert p.groupby("state")["age"].median(epsilon=100).between(middle - 15, middle + 15).all()
+    assert p.min("age", q=0.05, epsilon=50) < 30 < 80 < p.max("age", q=0.95, epsilon=50)
+    assert p[["age", "other"]].corr(epsilon=100).loc["age", "other"] < -0.9
+    assert p.choose([20, 55, 90], distance("age"), epsilon=50) == 55
+    assert p.choose([30, 60, 89], revenue("age"), epsilon=50) == 30
+    assert p.choose([20, 90], "(age - @candidate).abs() < 20", bounds=(0, 1), epsilon=50) in (20, 90)
+
+
+def test_a_few_values_of_a_person_stand_for_all_of_them():
+    """A hundred people have one high value, and one person a thousand low ones."""
+    frame = pd.DataFrame({"id": [*range(100), *[999] * 1000], "x": [9.0] * 100 + [1.0] * 1000})
+    p = frame.dp.open(1000, unit="id", bounds={"x": (0, 10)})
+    assert p.median("x", max_rows=1, epsilon=100) == 9
+    assert p.median("x", max_rows=1000, epsilon=300) == 1
+    assert p.choose([1, 9], revenue("x"), max_rows=1, epsilon=100) == 9
+    assert p.mean("x", max_rows=1, epsilon=100) == pytest.approx((900 + 1) / 101, abs=0.5)
+
+
+def test_what_a_person_moves_is_in_the_plan(df):
+    p = opened(df, epsilon=10, max_rows=4, max_groups=2)
+    for ask, one in [
+        (lambda **w: p.explain.median("age", **w), 1.0),
+        (lambda **w: p.explain.quantile("age", 0.5, method="tree", **w), 3.0),  # levels
+        (lambda **w: p.explain.choose([10, 60], revenue("age"), **w), 60.0),
+        (lambda **w: p.explain.choose([10, 60], distance("age"), **w), 100.0),
+    ]:
+        assert ask(max_rows=1).sensitivity == pytest.approx(one, rel=1e-6)
+        assert ask().sensitivity == pytest.approx(4 * one, rel=1e-6)
+        assert "for at most 4 rows" in ask().why
+        assert "groups" not in ask().why
+    grouped = p.explain.groupby("state")["age"].median()
+    assert grouped.sensitivity == 8.0
+    assert "in each of at most 2 groups" in grouped.why
+    own = p.explain.choose([1, 2], "age * @candidate", 30, because="a test", max_rows=4, max_groups=None)
+    assert 240 <= own.sensitivity <= 240.01
 
 
 @pytest.mark.parametrize("limit", [1, 2, 5])
@@ -86,7 +131,16 @@ def test_noise_grows_with_the_limits_and_not_with_the_frame(df):
 
 def test_limits_are_needed_where_they_matter_and_nothing_is_charged(df):
     p = opened(df, epsilon=1)
-    for ask in (p.count, lambda: p.mean("age"), lambda: p.groupby("state").size(), lambda: p.argmax("state")):
+    for ask in (
+        p.count,
+        lambda: p.mean("age"),
+        lambda: p.median("age"),
+        lambda: p[["age"]].cov(),
+        lambda: p.choose([1, 2], revenue("age")),
+        lambda: p.choose([1, 2], distance("age")),
+        lambda: p.groupby("state").size(),
+        lambda: p.argmax("state"),
+    ):
         with pytest.raises(BadValue, match="max_rows="):
             ask()
     with pytest.raises(BadValue, match="max_groups="):
@@ -128,8 +182,18 @@ def test_a_unit_is_a_column_of_the_frame(df):
     p = df.dp.open(1)
     with pytest.raises(BadValue, match="sessions with unit="):
         p.count(max_rows=3)
-    with pytest.raises(BadValue, match="column that unit= names"):
-        p.nunique("id")
+    assert p.explain.nunique("id", epsilon=0.5).scale == 2  # without unit= a row adds one value
+
+
+def test_ids_below_zero_and_of_any_text_are_people():
+    for ids in ([-5, -5, -(2**63), 3], ["\ud800", "\ud800", "b", "c"], [-1, -1, "b", "c"]):
+        frame = pd.DataFrame(
+            {"id": pd.Series(ids, dtype=None if isinstance(ids[-1], int) else object), "k": 1}
+        )
+        p = frame.dp.open(1000, unit="id", max_rows=1, max_groups=1)
+        assert p.count(epsilon=80) == p.nunique("id", epsilon=80) == 3
+    both = pd.DataFrame({"a": [-1, -1, 2], "b": [-7, -8, -7], "k": 1})
+    assert both.dp.open(1000, unit=["a", "b"], max_rows=1).count(epsilon=EXACT) == 3
 
 
 def test_dropping_the_column_on_the_way_changes_nothing(df):

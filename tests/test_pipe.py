@@ -155,6 +155,16 @@ def test_an_error_in_the_function_brings_no_cell_along(p):
     assert caught.value.__cause__ is caught.value.__context__ is None
 
 
+def test_a_cell_with_code_of_its_own_brings_nothing_along(p):
+    class Odd:
+        def __repr__(self):
+            raise ValueError("Sesame-Street-123")
+
+    with pytest.raises(BadValue, match="cannot be compared: a ValueError") as caught:
+        p.pipe(lambda d: d.assign(z=pd.Series([Odd()] * len(d), index=d.index, dtype=object)))
+    assert "Sesame" not in "".join(traceback.format_exception(caught.value))
+
+
 def test_arguments_and_results_of_the_wrong_kind(p, visits):
     for wrong, error in [
         (lambda: p.pipe("head"), BadType),
@@ -231,6 +241,18 @@ def test_an_adopted_frame_gets_no_budget_of_its_own_while_it_is_asked_about(p):
     with pytest.raises(SessionError, match="shares its data"):
         other.dp.open(1)
     assert q.nunique("patient_id", epsilon=100) == 2
+
+
+def test_what_was_adopted_is_the_frame_as_it_stood(p, visits):
+    other = pd.DataFrame({"patient_id": range(60), "x": 1.0})
+    q = p.adopt(other, because="a constant", bounds={"x": (0, 10)})
+    kept = []
+    r = p.pipe(lambda d: (kept.append(d), d)[1], bounds={"cost": (0, 500)})
+    other.loc[:, "x"] = 9.0  # in place, where nothing keeps the cells
+    for frame in kept:
+        frame.loc[:, "cost"] = 0.0
+    assert abs(q.sum("x", epsilon=400) - 60) < 2
+    assert abs(r.sum("cost", epsilon=400) - visits["cost"].sum()) < 50
 
 
 def test_adopt_needs_a_reason_and_a_frame_without_a_session(p, visits):

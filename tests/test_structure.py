@@ -30,9 +30,10 @@ LINES = 430
 LAYERS = """
 _errors _identity _rewrite accounting._discrete accounting._gaussian mechanisms._exp_log mechanisms._quantiles datasets
 _validate _refusals _events _expr._kinds _expr._ranges mechanisms._sampling accounting._residue
-attacks _drawing _progress
+attacks _drawing _progress mechanisms._coins
 plot
 _expr._parts _expr._base mechanisms.laplace mechanisms.gaussian mechanisms.noisy_max mechanisms.exponential mechanisms.threshold
+mechanisms.response
 accounting.residue _store mechanisms._vector
 accounting._loss
 accounting._normal
@@ -47,23 +48,22 @@ _stats engines._block
 _ranks
 _tree
 engines._parts engines._conditions engines._buckets engines._people engines._keys
-engines._evaluate engines._groups engines._representatives
-engines._sums engines._rows
-_measured _counts _moments _pairs engines.pandas _scores utilities
-_aggregates
+engines._evaluate engines._groups engines._representatives engines._distinct
+engines._sums
+_measured _counts _distinct _moments _pairs engines.pandas _scores utilities
+_aggregates engines._rows engines._slices
 _arrange _choices
 _plan _budget
 _pricing _keysearch
-_packed _price _records _column
-_fitting
-learn._design learn._solve
+_packed _price _records _column _reports
+_fitting learn._design learn._solve
 learn._fits
 learn._objective learn._descent learn._statistics
-_ledger _specs
+_ledger _unbiased _specs
 _session _layout _pivot
 _opening _derive
 _release _batch _lineage _personwise _steps
-_order _selections _suggestions _lineage_verbs
+_order _selections _suggestions _lineage_verbs _randomize
 _merging
 _adopting
 _groupby
@@ -72,7 +72,7 @@ _summaries
 _groupings
 _shapes
 _private
-_accessor _history _replay learn._models
+_accessor _history _replay local learn._models
 audit learn
 __main__
 """

@@ -8,15 +8,27 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpframe._times import TICKS, Periods
+from dpframe._expr import Expr
+from dpframe._query import BinBy, By, KeyBy
+from dpframe._times import TICKS, Periods, TimeBy
 from dpframe._tuples import Tuples
 from dpframe.engines._block import unit_of
-from dpframe.engines._buckets import Buckets, Finder
+from dpframe.engines._buckets import Buckets, Finder, bin_buckets, key_buckets
 from dpframe.engines._columns import Vector
 
 _TABLE = 2**22  # codes within a range of this size are looked up directly
 _PART = 2**18  # rows at a time
 _LEAST, _MOST = np.iinfo(np.int64).min + 1, np.iinfo(np.int64).max  # the least of all is no time
+
+
+def finder_of(by: By) -> tuple[Expr, Finder]:
+    """Of a grouping that one column decides: its expression, and the way from values to buckets."""
+    if isinstance(by, KeyBy):
+        return by.expr, key_buckets(by.keys, by.expr)
+    if isinstance(by, TimeBy):
+        return by.expr, time_buckets(by.periods)
+    assert isinstance(by, BinBy)
+    return by.expr, bin_buckets(by.edges)
 
 
 def tuple_buckets(levels: Sequence[Buckets], tuples: Tuples) -> Buckets:
@@ -62,13 +74,10 @@ def _looked_up(
     return np.where(known[at] == code, at + 1, 0)
 
 
-def rest_buckets(listed: Buckets, null: NDArray[np.bool_] | None, groups: int) -> Buckets:
+def rest_buckets(listed: Buckets, null: NDArray[np.bool_], groups: int) -> Buckets:
     """The same buckets, and the last one for rows that are in none and not null."""
     found = listed.astype(np.min_scalar_type(groups))
-    rest = listed == 0
-    if null is not None:
-        rest &= ~null
-    found[rest] = groups
+    found[(listed == 0) & ~null] = groups
     return found
 
 

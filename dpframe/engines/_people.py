@@ -16,7 +16,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from dpframe._stats import Integers
-from dpframe.engines._columns import Vector
+from dpframe.engines._columns import Vector, objects
 
 Codes = NDArray[np.int64]
 GROUP_BITS = 32  # more than there may be groups
@@ -35,17 +35,18 @@ class People(NamedTuple):
 
 def people_of(columns: Sequence[Vector], key: bytes) -> People:
     """By one column or several. A null in any of them is nobody; equal numbers are one person, of whatever type."""
-    codes, count, hashes = _one(columns[0])
+    codes, count, hashes = coded(columns[0])
     for column in columns[1:]:
-        inner, size, more = _one(column)
+        inner, size, more = coded(column)
         wide = np.where((codes < 0) | (inner < 0), -1, codes * size + inner)
         codes, pairs = _factorized(wide, wide < 0)
-        hashes = _mixed(hashes[pairs // size] * np.uint64(31) + more[pairs % size], key)
+        hashes = mixed(hashes[pairs // size] * np.uint64(31) + more[pairs % size], key)
         count = len(pairs)
-    return People(codes, count, _mixed(hashes, key))
+    return People(codes, count, mixed(hashes, key))
 
 
-def _one(column: Vector) -> tuple[Codes, int, NDArray[np.uint64]]:
+def coded(column: Vector) -> tuple[Codes, int, NDArray[np.uint64]]:
+    """A code for each cell, -1 for null; how many codes there are, and a hash for each that its value alone decides."""
     if column.categories is not None:
         return _of_categories(column)
     values = column.values
@@ -73,7 +74,10 @@ def _of_categories(column: Vector) -> tuple[Codes, int, NDArray[np.uint64]]:
     places = {text: i for i, text in enumerate(dict.fromkeys(texts))}
     to_place = np.array([places[t] for t in texts] or [0], dtype=np.int64)
     codes = np.where(column.values < 0, -1, to_place[column.values])
-    hashes = pd.util.hash_array(np.array(list(places), dtype=object), categorize=False)
+    cells = objects(
+        text.encode("utf-8", "surrogatepass") for text in places
+    )  # no text may raise, whatever it holds
+    hashes = pd.util.hash_array(cells, categorize=False)
     return codes, len(places), hashes
 
 
@@ -85,7 +89,7 @@ def _text(cell: Any) -> str:
     return f"{type(cell).__name__} {cell!s}"
 
 
-def _mixed(hashes: NDArray[np.uint64], key: bytes) -> NDArray[np.uint64]:
+def mixed(hashes: NDArray[np.uint64], key: bytes) -> NDArray[np.uint64]:
     salt = np.uint64(int.from_bytes(key[:8].ljust(8, b"\1"), "little") | 1)
     with np.errstate(over="ignore"):
         mixed: NDArray[np.uint64] = (hashes ^ (hashes >> np.uint64(29))) * salt
@@ -151,7 +155,7 @@ def within_groups(
         seed = hashes[person] + own
     # The low bits are the group itself: no two of a person's are equal, so exactly `limit` are among the smallest.
     low = np.uint64(2**GROUP_BITS - 1)
-    rank = (_mixed(_mixed(seed, key), key) & ~low) | group
+    rank = (mixed(mixed(seed, key), key) & ~low) | group
     starts = np.flatnonzero(np.r_[True, person[1:] != person[:-1]])
     lengths = np.diff(np.r_[starts, len(person)])
     keep = np.ones(len(many), dtype=bool)

@@ -2,8 +2,8 @@
 
 *Formal guarantee.* Of each person and group at most R values count. Which ones is a function of the multiset of that
 person's values in that group: in their order the middle of each of R equal parts, or all where there are at most R. A
-middle between two values is one or the other by the person's keyed hash. No other person and no place in the frame has a
-say (docs/guarantees/people.md).
+middle between two values is one or the other by the person's keyed hash. Where magnitudes are looked for, one value
+counts, at the rank that the hash draws. No other person and no place in the frame has a say (docs/guarantees/people.md).
 """
 
 from __future__ import annotations
@@ -27,8 +27,12 @@ def at_points(
     groups: int,
     at: Places,
     points: int,
+    drawn: bool = False,
 ) -> Integers:
-    """How many of the values that count lie at each of so many points, by group. ``at`` is below 0 for no value."""
+    """How many of the values that count lie at each of so many points, by group. ``at`` is below 0 for no value.
+
+    ``drawn``: of each person and group one value counts, and not the middle one but one that their hash draws.
+    """
     some = at >= 0
     if kept is not None:
         stays = np.zeros(pairs.size, dtype=bool)
@@ -45,7 +49,8 @@ def at_points(
         wide.sort()
         coins = np.zeros(pairs.size, dtype=np.int64)
         coins[pairs.places] = (hashes[pairs.person] >> np.uint64(40)).astype(np.int64) + pairs.group
-        picked = wide[_middles(counts[chosen], limit, coins[chosen])]
+        k, coin = counts[chosen], coins[chosen]
+        picked = wide[np.cumsum(k) - k + coin % k if drawn else _middles(k, limit, coin)]
         pair = np.concatenate([pair[~over], chosen[picked // points]])
         at = np.concatenate([at[~over], picked % points])
     if groups > 1:

@@ -8,7 +8,7 @@ stays within 2**53 and is exact in any order; across blocks they are added as in
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -17,10 +17,11 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from dpframe._expr import Column, Expr
-from dpframe._query import BinBy, By, KeyBy, Query
+from dpframe._query import By, KeyBy, Query
 from dpframe._stats import (
     MAGNITUDES,
     Bids,
+    Distincts,
     Grid,
     Integers,
     Leaves,
@@ -33,17 +34,16 @@ from dpframe._stats import (
     Spread,
     Trues,
 )
-from dpframe._times import TimeBy
 from dpframe._tuples import RestBy, TupleBy
 from dpframe._unit import LIMIT, Unit
-from dpframe.engines._buckets import arrow_buckets, bin_buckets, key_buckets
+from dpframe.engines._buckets import arrow_buckets
 from dpframe.engines._columns import Vector, prepare
+from dpframe.engines._distinct import distinct_counts
 from dpframe.engines._evaluate import evaluate, predicate
-from dpframe.engines._groups import rest_buckets, time_buckets, tuple_buckets
+from dpframe.engines._groups import finder_of, rest_buckets, tuple_buckets
 from dpframe.engines._keys import coded, together
 from dpframe.engines._people import Bound, Pairs, People, pairs_of, people_of, within_groups
 from dpframe.engines._representatives import at_points, by_size, magnitude
-from dpframe.engines._rows import RowSlice, row_slices
 from dpframe.engines._sums import add_magnitudes, add_products, shape_of, steps_of, tally, to_grid
 
 ROWS = Unit()
@@ -91,8 +91,15 @@ class PandasEngine:
         self, query: Query, primitives: set[Primitive], unit: Unit = ROWS
     ) -> dict[Primitive, Integers]:
         """The primitive sums of each group, as int64; what one person adds to them is within the limits of the unit."""
-        if unit.people:
-            return self._reduce_people(query, primitives, unit)
+        found: dict[Primitive, Integers] = {
+            p: self._distinct(p.expr, query, unit) for p in primitives if isinstance(p, Distincts)
+        }
+        sums = primitives - found.keys()
+        if sums:
+            found |= self._reduce_people(query, sums, unit) if unit.people else self._sums(query, sums)
+        return found
+
+    def _sums(self, query: Query, primitives: set[Primitive]) -> dict[Primitive, Integers]:
         groups = query.groups
         totals: dict[Primitive, Integers] = {}
         for p in primitives:
@@ -116,7 +123,7 @@ class PandasEngine:
                     add_products(one, two, block.buckets, total)
                 elif isinstance(p, Spread):
                     raise AssertionError("of rows that are people there is nothing to count but themselves")
-                else:
+                elif isinstance(p, Powers | Leaves | Magnitudes):
                     vector = evaluate(p.expr, self.column, block.rows, memo)
                     if isinstance(p, Magnitudes):
                         add_magnitudes(vector, block.mask, total)
@@ -154,17 +161,14 @@ class PandasEngine:
             elif isinstance(p, Persons):
                 found[p] = bound.people()
             elif isinstance(p, Trues):
-                true = np.zeros(len(self._frame), dtype=bool)
-                for rows in self._slices():
-                    true[rows] = predicate(p.expr, self.column, rows, memo)
-                found[p] = bound.count(true[asked])
+                found[p] = bound.count(self._holds(p.expr, memo)[asked])
             elif isinstance(p, Powers):
                 width = 0 if p.grid is None else p.grid.width
                 found[p] = bound.powers(self._values(p.expr, p.grid, memo)[asked], p.degree, width)
             elif isinstance(p, Products):
                 one, two = self._values(p.expr, p.grid, memo), self._values(p.other, p.other_grid, memo)
                 found[p] = bound.products(one[asked], two[asked], p.grid.width, p.other_grid.width)
-            else:
+            elif isinstance(p, Leaves):
                 values = self._values(p.expr, p.grid, memo)[asked]
                 at = np.where(np.isnan(values), -1, values).astype(np.int64)
                 found[p] = at_points(pairs, kept, hashes, limit, query.groups, at, p.points)
@@ -185,7 +189,7 @@ class PandasEngine:
                 null = vector.nulls()
                 at[rows] = 0 if null is None else np.where(null, -1, 0)
         if isinstance(p, Magnitudes):
-            return at_points(pairs, None, hashes, 1, 1, at[asked], MAGNITUDES)
+            return at_points(pairs, None, hashes, 1, 1, at[asked], MAGNITUDES, drawn=True)
         buckets = self._grouping(query.by)
         assert buckets is not None
         at += np.where(at < 0, 0, buckets)  # a bid that reaches no price is one all the same
@@ -200,8 +204,7 @@ class PandasEngine:
         codes, texts, hashes = together([coded(evaluate(e, self.column, whole, memo)) for e in by])
         asked = codes >= 0
         if where is not None:
-            for rows in self._slices():
-                asked[rows] &= predicate(where, self.column, rows, memo)
+            asked &= self._holds(where, memo)
         if not unit.people:
             return texts, np.bincount(codes[asked], minlength=len(texts))
         people = self._whose(unit.people)
@@ -210,11 +213,6 @@ class PandasEngine:
         most = unit.limited(1, None).reach(LIMIT)[1]
         kept = within_groups(pairs, people.hashes, most, self._key, hashes)
         return texts, Bound(pairs, kept, 1, len(texts)).people()
-
-    def rows(self, exprs: Sequence[Expr], where: Expr | None, unit: Unit) -> Iterator[RowSlice]:
-        """Slices of the rows, with some expressions and whose they are."""
-        codes = self._whose(unit.people).codes if unit.people else None
-        return row_slices(self._slices(), self.column, exprs, where, codes, len(self._frame))
 
     def _paired(self, query: Query, unit: Unit, most: int, memo: dict[Any, Any]) -> Paired:
         """The rows that are asked about, their pairs, and which of these stay; kept for the next question without a filter."""
@@ -226,8 +224,7 @@ class PandasEngine:
         if buckets is not None:
             asked &= buckets > 0
         if query.where is not None:
-            for rows in self._slices():
-                asked[rows] &= predicate(query.where, self.column, rows, memo)
+            asked &= self._holds(query.where, memo)
         group = None if buckets is None else buckets[asked].astype(np.int64) - 1
         pairs = pairs_of(people.codes[asked], group, people.size, query.groups)
         kept = within_groups(pairs, people.hashes, most, self._key) if query.by else None
@@ -236,6 +233,17 @@ class PandasEngine:
         if query.where is None and size <= self._room:  # never more than the frame's own size
             self._last = known, found
         return found
+
+    def _distinct(self, expr: Expr, query: Query, unit: Unit) -> Integers:
+        memo: dict[Any, Any] = {}
+        everything = slice(0, len(self._frame))  # one dictionary for all rows
+        values = (
+            self.column(expr) if isinstance(expr, Column) else evaluate(expr, self.column, everything, memo)
+        )
+        asked = None if query.where is None else self._holds(query.where, memo)
+        people = self._whose(unit.people) if unit.people else None
+        buckets = self._grouping(query.by)
+        return distinct_counts(values, asked, buckets, query.groups, people, unit.groups or 0, self._key)
 
     def _values(self, expr: Expr, grid: Grid | None, memo: dict[Any, Any]) -> NDArray[np.float64]:
         """A value for each row of the frame, on its grid from the lower bound; NaN for null, and 0 where no grid is given."""
@@ -251,6 +259,12 @@ class PandasEngine:
             if null is not None:
                 values[rows][null] = np.nan
         return values
+
+    def _holds(self, condition: Expr, memo: dict[Any, Any]) -> NDArray[np.bool_]:
+        true = np.empty(len(self._frame), dtype=bool)
+        for rows in self._slices():
+            true[rows] = predicate(condition, self.column, rows, memo)
+        return true
 
     def _whose(self, columns: tuple[Column, ...]) -> People:
         places = tuple(c.position for c in columns)
@@ -379,37 +393,33 @@ class PandasEngine:
         return found
 
     def _find(self, by: By) -> Buckets:
-        one: Callable[[Vector], Buckets]
         if isinstance(by, TupleBy):
             return tuple_buckets([self._level(level) for level in by.levels], by.tuples)
         if isinstance(by, RestBy):
             return rest_buckets(self._level(by.listed), self._nulls(by.expr), len(by.index))
-        if isinstance(by, KeyBy):
-            strings = self._arrow_strings(by.expr)
-            if strings is not None:
-                return arrow_buckets(by.keys, strings)
-            one = key_buckets(by.keys, by.expr)
-        elif isinstance(by, TimeBy):
-            one = time_buckets(by.periods)
-        else:
-            assert isinstance(by, BinBy)
-            one = bin_buckets(by.edges)
+        strings = self._arrow_strings(by.expr) if isinstance(by, KeyBy) else None
+        if isinstance(by, KeyBy) and strings is not None:
+            return arrow_buckets(by.keys, strings)
+        expr, one = finder_of(by)
         n = len(self._frame)
         small = np.min_scalar_type(len(by.index))
         found = np.empty(n, dtype=small if small != np.uint64 else np.int64)
         memo: dict[Any, Any] = {}
         for start in range(0, n, _BLOCK):
             rows = slice(start, min(start + _BLOCK, n))
-            found[rows] = one(evaluate(by.expr, self.column, rows, memo))
+            found[rows] = one(evaluate(expr, self.column, rows, memo))
         return found
 
-    def _nulls(self, expr: Expr) -> NDArray[np.bool_] | None:
+    def _nulls(self, expr: Expr) -> NDArray[np.bool_]:
         strings = self._arrow_strings(expr)
         if strings is not None:
             return np.asarray(strings.is_null())
         memo: dict[Any, Any] = {}
-        parts = [evaluate(expr, self.column, rows, memo).nulls() for rows in self._slices()]
-        return np.concatenate([p for p in parts if p is not None]) if parts and parts[0] is not None else None
+        null = np.zeros(len(self._frame), dtype=bool)
+        for rows in self._slices():
+            some = evaluate(expr, self.column, rows, memo).nulls()
+            null[rows] = False if some is None else some
+        return null
 
     def _arrow_strings(self, expr: Expr) -> Any:
         """The Arrow array behind a column of strings that nobody has numbered yet; None for others."""

@@ -21,6 +21,7 @@ from dpframe._unit import Unit
 from dpframe._validate import Bounds
 from dpframe.engines._buckets import key_buckets
 from dpframe.engines._columns import Vector
+from dpframe.engines._slices import row_slices
 
 Floats = NDArray[np.float64]
 UNIT = 2**15  # steps from 0 to 1
@@ -142,7 +143,7 @@ class Design:
         x, y = np.empty((0, self.parameters)), np.empty(0)
         owners: list[NDArray[np.int64]] = []
         done = 0
-        for piece in engine.rows(exprs, self.where, unit):
+        for piece in row_slices(engine, exprs, self.where, unit):
             if not done and not len(x):
                 x, y = np.empty((piece.total, self.parameters)), np.empty(piece.total)
             goal = self.target.values(piece.vectors[-1])

@@ -29,7 +29,19 @@ from dpframe.engines.pandas import PandasEngine
 KEY = b"12345678"
 GROUPS = ["a", "b", "c", "d"]
 BOUNDS = Bounds(-3.0, 5.0)
-AGGREGATES = ["size", "count", "sum", "mean", "var", "true", "people", "size+mean", "count+sum"]
+AGGREGATES = [
+    "size",
+    "count",
+    "sum",
+    "mean",
+    "var",
+    "true",
+    "people",
+    "nunique",
+    "size+mean",
+    "count+sum",
+    "nunique+sum",
+]
 IDS: dict[str, Any] = {
     "int": lambda i: i,
     "float": lambda i: np.nan if i is None else float(i),
@@ -66,7 +78,7 @@ def question(name: str, frame: pd.DataFrame, by: bool, where: bool) -> tuple[Que
     outputs = []
     for part in name.split("+"):
         expr = {"size": None, "people": leaves["id"], "true": leaves["flag"]}.get(part, leaves["x"])
-        pair = None if part in ("size", "people", "true", "count") else BOUNDS
+        pair = None if part in ("size", "people", "true", "count", "nunique") else BOUNDS
         outputs.append(Output(part, part, expr, pair))
     groups = (KeyBy(leaves["g"], keys_for(GROUPS, leaves["g"], "g")),) if by else ()
     return Query(tuple(outputs), leaves["flag"] if where else None, groups), leaves["id"]

@@ -192,6 +192,16 @@ def test_middles_between_two_values_favour_neither_side():
     assert abs(low - 1000) < 6 * math.sqrt(2000 / 4)
 
 
+def test_the_value_whose_magnitude_counts_is_drawn_evenly_from_ones_own():
+    people = [(i, [(x, "a", True) for x in (1.0, 2.0, 2.0, 1e6)]) for i in range(800)]
+    frame = frame_of(people, "int")
+    query, statistic, leaf = asked("magnitudes", frame, False, False)
+    found = integers(query, statistic, frame, Unit("add-remove", (leaf,)))[:, 0]
+    middle = MAGNITUDES // 2
+    assert np.flatnonzero(found).tolist() == [middle + 20, middle + 21, middle + 40]
+    assert abs(found[[middle + 20, middle + 21, middle + 40]] - [200, 400, 200]).max() < 6 * math.sqrt(200)
+
+
 def test_order_of_the_frame_changes_nothing():
     people = [(i, [(float(x % 9), GROUPS[x % 3], x % 2 == 0) for x in range(i, 4 * i + 7)]) for i in range(5)]
     for name in KINDS:
@@ -250,8 +260,8 @@ def test_magnitudes_of_single_values(value, place):
 
 @pytest.mark.parametrize("name", ["median", "tree", "revenue"])
 def test_values_beyond_the_limit_are_seen(name, monkeypatch):
-    def forgetful(pairs, kept, hashes, limit, *rest):
-        return at_points(pairs, kept, hashes, 99, *rest)
+    def forgetful(pairs, kept, hashes, limit, *rest, **words):
+        return at_points(pairs, kept, hashes, 99, *rest, **words)
 
     monkeypatch.setattr(engine_module, "at_points", forgetful)
     assert worst(name, "add-remove") > 1

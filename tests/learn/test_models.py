@@ -77,7 +77,7 @@ def test_plan_is_the_same_for_all_data_and_is_what_is_charged(kind, method):
     assert plans[0] == plans[1] == plans[2]
     p = opened(TRAIN.head(50))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(PandasEngine, "rows", lambda *_: pytest.fail("explain read the data"))
+        patch.setattr(PandasEngine, "column", lambda *_: pytest.fail("explain read the data"))
         assert p.explain.fit(model, X=FEATURES, y=y) == plans[0]
     assert not hasattr(model, "coef_")
     p.fit(model, X=FEATURES, y=y)

@@ -1,0 +1,290 @@
+"""Privacy without a trusted party: reports that each person makes alone, and estimates from many of them.
+
+*Reports:* ``df["smoker"].dp.randomize(epsilon=1, keys=[...])`` for a table that is here; `answer` for one person, whose
+value never leaves them; `reports` puts such answers together.
+*Estimates:* `estimate`. *How many people:* `sample_size`. *The notes' delta:* `epsilon_of`, `delta_of`, `truth_of`.
+
+The proofs are in ``docs/guarantees/randomized-response.md``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from dpframe import _reports, _unbiased, _validate, calibrate
+from dpframe._errors import BadType, BadValue
+from dpframe._expr import Column
+from dpframe._query import Keys, keys_for
+from dpframe._randomize import labels_of, number_kind, rounded_places
+from dpframe._reports import Kind, Reports
+from dpframe._session import ATTR as SESSION
+from dpframe.engines._buckets import key_buckets
+from dpframe.engines._columns import objects, prepare
+from dpframe.mechanisms._exp_log import exp_interval
+from dpframe.mechanisms.response import Response
+
+__all__ = ["answer", "delta_of", "epsilon_of", "estimate", "reports", "sample_size", "truth_of"]
+
+Real = float | Fraction | Decimal
+_BITS = 2048  # enough to tell exp(-epsilon) from what doubles can hold of it
+
+
+# The two parametrisations -----------------------------------------------------------------------------------
+
+
+def epsilon_of(delta: Real) -> float:
+    """The epsilon of a person who answers yes or no truly with probability 1/2 + delta, rounded up.
+
+    *Formal guarantee.* The answer is epsilon-private for ``epsilon = ln((1/2 + delta) / (1/2 - delta))``, and for none
+    below; the notes call it O(delta), since it is 4 delta to first order.
+
+    >>> epsilon_of(0.25)
+    1.0986122886681098
+    """
+    odds = _odds(delta)
+    if not _covers(float(_validate.MAX_EPSILON), odds):
+        raise BadValue(f"delta={delta} would be an epsilon above 1024, where nobody is protected.")
+    low, high = 0.0, float(_validate.MAX_EPSILON)
+    while low < (middle := (low + high) / 2) < high:
+        low, high = (low, middle) if _covers(middle, odds) else (middle, high)
+    return high
+
+
+def _odds(delta: Real) -> Fraction:
+    """Of a false answer against a true one."""
+    d = _validate.exact(delta, "delta")
+    if not 0 < d < Fraction(1, 2):
+        raise BadValue(
+            f"delta must lie strictly between 0 and 1/2, not {delta}: the truth is told with 1/2 + delta."
+        )
+    return (Fraction(1, 2) - d) / (Fraction(1, 2) + d)
+
+
+def _covers(epsilon: float, odds: Fraction) -> bool:
+    """Is exp(-epsilon) <= odds for certain? The epsilon is the decimal that the double shows, as a price would be."""
+    e = _validate.exact(epsilon, "epsilon")
+    return exp_interval(e.numerator, e.denominator, _BITS)[1] * odds.denominator <= odds.numerator << _BITS
+
+
+def delta_of(epsilon: Real) -> float:
+    """How far from a fair coin a yes or no may be at this epsilon: true with probability 1/2 + delta, rounded down.
+
+    *Formal guarantee.* ``delta = tanh(epsilon / 2) / 2``, so that an answer that is true with 1/2 + delta is epsilon-private.
+
+    >>> delta_of(1)
+    0.23105857863000487
+    """
+    exact = _validate.epsilon(epsilon)
+    top = exp_interval(exact.numerator, exact.denominator, _BITS)[1]
+
+    def fits(d: float) -> bool:
+        odds = _odds(d)
+        return top * odds.denominator <= odds.numerator << _BITS
+
+    low, high = 0.0, 0.5
+    while low < (middle := (low + high) / 2) < high:
+        low, high = (middle, high) if fits(middle) else (low, middle)
+    return low
+
+
+def truth_of(epsilon: Real, k: int = 2) -> float:
+    """The probability of a true answer among k values, ``e**epsilon / (e**epsilon + k - 1)``, rounded down.
+
+    >>> truth_of(1), truth_of(1, k=10)
+    (0.7310585786300048, 0.23196931668407392)
+    """
+    exact, values = _validate.epsilon(epsilon), _validate.positive_int(k, "k")
+    if values < 2:
+        raise BadValue("k must be at least 2: one value alone would say nothing.")
+    false = Fraction(Response(exact, values).interval(values - 1, _BITS)[1], 1 << _BITS)
+    found = float(1 - false)
+    while _validate.exact(found, "truth") > 1 - false:
+        found = math.nextafter(found, 0.0)
+    return found
+
+
+def sample_size(
+    alpha: Real,
+    epsilon: Real | None = None,
+    *,
+    delta: Real | None = None,
+    method: str = "bound",
+    level: Real = 0.95,
+) -> int:
+    """How many people, so that the share of those who would say yes is within ``alpha`` with probability ``level``.
+
+    ``method="bound"`` and ``"normal"`` are `dpframe.calibrate.randomized_response_n`, of ``epsilon`` or of the epsilon of
+    ``delta``. ``"notes"`` is their n >= 1 / (delta alpha)**2, for a level of 3/4; for another level it is that over
+    4 (1 - level), by the same inequality of Chebyshev.
+
+    >>> sample_size(0.05, 1), sample_size(0.05, delta=0.25, method="notes", level=0.75)
+    (2795, 6400)
+    """
+    if (epsilon is None) == (delta is None):
+        raise BadValue("give either epsilon= or delta=: each follows from the other (epsilon_of, delta_of).")
+    if _validate.choice(method, "method", ("bound", "normal", "notes")) != "notes":
+        price = epsilon if delta is None else epsilon_of(delta)
+        assert price is not None
+        return calibrate.randomized_response_n(alpha, price, method=method, level=level)
+    d = _validate.exact(delta if epsilon is None else delta_of(epsilon), "delta")
+    _odds(d)
+    a, beta = _validate.exact(alpha, "alpha"), 1 - _validate.exact(level, "level")
+    if not 0 < a < 1 or not 0 < beta < 1:
+        raise BadValue("alpha and level must lie strictly between 0 and 1.")
+    return math.ceil(1 / (d * a) ** 2 / (4 * beta))
+
+
+# One person -------------------------------------------------------------------------------------------------
+
+
+def answer(value: Any, *, epsilon: Real, keys: Any = None, bounds: Any = None, other: Any = None) -> Any:
+    """What one person says who trusts nobody: one of the listed values, or a point between the bounds.
+
+    It is for the device of that person: no budget counts it, and each call tells as much again. A value that is not
+    listed says a uniform one, or is ``other=``; None or NaN is a uniform point.
+
+    *Formal guarantee.* Each call is epsilon-private in ``value`` (docs/guarantees/randomized-response.md).
+
+    >>> answer("yes", keys=["no", "yes"], epsilon=50)
+    'yes'
+    """
+    kind, labels, listed = _kind_of(epsilon, keys, bounds, other)
+    k = kind.response.k
+    if listed is None:
+        if isinstance(value, bool | np.bool_) or not isinstance(value, int | float | np.number | None):
+            raise BadType(f"a number is expected, not {type(value).__name__}.")
+        assert kind.bounds is not None
+        # Clipped before it is a double, so that no whole number is too long for one.
+        lower, upper = kind.bounds
+        number = math.nan if value is None or value != value else float(min(max(value, lower), upper))
+        places = rounded_places(np.array([number]), kind)
+    else:
+        vector = prepare(pd.Series(objects([value])), "label")
+        places = np.asarray(key_buckets(listed, Column(kind="label"))(vector))
+        if other is not None:
+            places = np.where(places == 0, k, places.astype(np.int64))
+    return labels[int(kind.response.respond(places)[0])]
+
+
+def reports(
+    answers: Iterable[Any], *, epsilon: Real, keys: Any = None, bounds: Any = None, other: Any = None
+) -> pd.Series[Any]:
+    """The answers of many people, each made by `answer` with these words, as reports that `estimate` takes.
+
+    >>> reports(["no", "yes", "no"], keys=["no", "yes"], epsilon=1).dp
+    reports that are true with probability 0.7311, epsilon 1 each
+    """
+    if isinstance(answers, str | bytes):
+        raise BadType("answers must be a list of them.")
+    kind, labels, _ = _kind_of(epsilon, keys, bounds, other)
+    places = {label: i for i, label in enumerate(labels)}
+    index = answers.index if isinstance(answers, pd.Series) else None
+    codes = []
+    for one in answers:
+        plain = None if kind.null is not None and pd.api.types.is_scalar(one) and pd.isna(one) else one
+        try:
+            codes.append(places[plain])
+        except (KeyError, TypeError):
+            raise BadValue("one of these answers is none of the values that an answer can have.") from None
+    name = answers.name if isinstance(answers, pd.Series) else None
+    return _reports.series_of(np.array(codes, dtype=np.int64), kind, labels, None, index, name)
+
+
+def _kind_of(epsilon: object, keys: Any, bounds: Any, other: Any) -> tuple[Kind, list[Any], Keys | None]:
+    exact = _validate.epsilon(epsilon)
+    if (keys is None) == (bounds is None):
+        raise BadValue("give keys=[...], the values of an answer, or bounds=(lower, upper) of a number.")
+    if keys is None:
+        if other is not None:
+            raise BadValue("other= is a value beside keys=. A number outside its bounds is clipped to them.")
+        kind = number_kind(exact, _validate.bounds(bounds, "the value"))
+        return kind, kind.points(), None
+    listed = keys_for(keys, Column(kind="label"), "the value")
+    labels = labels_of(listed, other)
+    return Kind(Response(exact, len(labels)), listed.null), labels, listed
+
+
+# Estimates --------------------------------------------------------------------------------------------------
+
+
+def estimate(reports: pd.Series[Any], by: pd.Series[Any] | None = None) -> pd.DataFrame:
+    """What reports say together: the frequency and the count of each value, or the mean and the sum of a number.
+
+    ``by`` makes groups. A public Series with the same index gives an estimate for each of its values. Another Series of
+    reports gives the share of all rows that have each pair of values (categories only). Every number is unbiased over the
+    coins, so that a frequency may lie below 0 or above 1. ``estimate(...).dp.interval(0.95)`` has the intervals.
+
+    *Formal guarantee.* It reads the reports and nothing else, so it costs nothing.
+
+    >>> df = pd.DataFrame({"smoker": ["no", "yes", "no", "no"] * 50})
+    >>> p = df.dp.open(100, neighbors="replace-one")
+    >>> estimate(p.randomize("smoker", keys=["no", "yes"], epsilon=60)).round(3)
+            frequency  count
+    smoker
+    no           0.75  150.0
+    yes          0.25   50.0
+    """
+    found = _read(reports, "reports")
+    kind, codes, k = found._kind, found._codes(), found._kind.response.k
+    labels = pd.Index(found._labels(), name=reports.name, tupleize_cols=False)
+    if by is None:
+        counts = np.bincount(codes, minlength=k).reshape(1, k)
+        numbers: list[Any] = ["number" if reports.name is None else reports.name]
+        index = pd.Index(numbers, tupleize_cols=False) if kind.bounds else labels
+        return _unbiased.table(_unbiased.Computed(kind, counts), index)
+    if not isinstance(by, pd.Series):
+        raise BadType(f"by= must be a Series with the index of the reports, not {type(by).__name__}.")
+    if kind.people or (_reports.receipt_of(by) and _read(by, "by")._kind.people):
+        raise BadValue(
+            "reports of people stand in an order of their own, so nothing else can be put beside them."
+        )
+    if not reports.index.equals(by.index):
+        raise BadValue("by= must have the index of the reports, in the same order.")
+    if _reports.receipt_of(by) is not None:
+        return _pairs(found, _read(by, "by"), labels, by)
+    if by.attrs.get(SESSION) is not None:
+        raise BadType(
+            "by= is a column of a private frame. Groups must be public, or randomized too: p.randomize(...)."
+        )
+    group, uniques = pd.factorize(by, sort=True)
+    known = group >= 0
+    cells = np.bincount(group[known] * k + codes[known], minlength=len(uniques) * k)
+    counts = cells.reshape(len(uniques), k)
+    index = pd.Index(uniques, name=by.name)
+    if kind.bounds is None:
+        index = pd.MultiIndex.from_product([index, labels], names=[by.name, reports.name])
+    return _unbiased.table(_unbiased.Computed(kind, counts), index)
+
+
+def _pairs(found: Reports, other: Reports, labels: pd.Index[Any], by: pd.Series[Any]) -> pd.DataFrame:
+    kind, outer = found._kind, other._kind
+    if kind.bounds is not None or outer.bounds is not None:
+        raise BadValue(
+            "a mean within randomized groups is a ratio, which nothing estimates without bias. Cut the numbers into bins "
+            "and randomize those: p.randomize(p['age'].cut([0, 40, 110]))."
+        )
+    k = kind.response.k
+    cells = np.bincount(other._codes() * k + found._codes(), minlength=outer.response.k * k)
+    index = pd.MultiIndex.from_product(
+        [pd.Index(other._labels(), tupleize_cols=False), labels], names=[by.name, labels.name]
+    )
+    return _unbiased.table(_unbiased.Computed(kind, cells.reshape(-1, k), outer.response), index)
+
+
+def _read(series: object, what: str) -> Reports:
+    if not isinstance(series, pd.Series):
+        raise BadType(f"{what} must be a Series of reports, not {type(series).__name__}.")
+    text = _reports.receipt_of(series)
+    if text is None:
+        raise BadValue(
+            f"{what} has no receipt: take what randomize(...) returned, or put answers together with "
+            "dpframe.local.reports(answers, keys=[...], epsilon=...)."
+        )
+    return Reports(series, text)

@@ -1,0 +1,88 @@
+"""Exact coins in bulk: U < p for many rows, each with a uniform number U of its own, of which few bits are drawn.
+
+The first eight binary digits of U settle all but one or two in 256 coins. Only the doubtful ones draw more, until the
+comparison is certain: a coin falls as U says, which is heads with probability p exactly. The proofs are in
+``docs/guarantees/randomized-response.md``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpframe.mechanisms import _sampling
+
+Bools = NDArray[np.bool_]
+Interval = Callable[[int], tuple[int, int]]  # of bits: integers that enclose 2**bits p, at most 2 apart
+
+_BLOCK: Final = 2**18  # coins at a time: their temporaries stay in the processor's cache
+_MORE: Final = 64  # further digits of a doubtful coin
+_REST: Final = 2**_MORE - 1
+
+
+def _drawn(n: int, dtype: str) -> NDArray[Any]:
+    return np.frombuffer(_sampling.random_bytes(n * np.dtype(dtype).itemsize), dtype=dtype)
+
+
+def coins(interval: Interval, n: int) -> Bools:
+    """`n` independent coins that are True with the probability p < 1 - 2**-70 that ``interval`` encloses."""
+    low, high = interval(8 + _MORE)
+    first, last = low >> _MORE, high >> _MORE
+    heads = np.empty(n, dtype=np.bool_)
+    for start in range(0, n, _BLOCK):
+        block = heads[start : start + _BLOCK]
+        digits = _drawn(len(block), "u1")
+        np.less(digits, first, out=block)
+        doubtful = np.flatnonzero(digits == first if first == last else (digits >= first) & (digits <= last))
+        words = _drawn(len(doubtful), "<u8")
+        ask = np.ones(len(words), dtype=np.bool_)
+        if first == last:
+            ends = np.uint64(low & _REST), np.uint64(high & _REST)
+            block[doubtful] = words < ends[0]
+            ask = (words >= ends[0]) & (words <= ends[1])
+        for i, word in zip(doubtful[ask].tolist(), words[ask].tolist(), strict=True):
+            block[i] = _sampling._Uniform((int(digits[i]) << _MORE) + word, 8 + _MORE).below(interval)
+    return heads
+
+
+def coins_of(numerators: NDArray[np.int64], denominator: int) -> Bools:
+    """A coin for each numerator r, True with probability r / denominator; 0 <= r < denominator <= 2**54.
+
+    The binary digits of r / denominator come eight at a time by long division, and are compared with those of U.
+    """
+    heads = np.zeros(len(numerators), dtype=np.bool_)
+    for start in range(0, len(numerators), _BLOCK):
+        rest = numerators[start : start + _BLOCK]
+        places = np.arange(start, start + len(rest))
+        while len(places):
+            scaled = rest * 256
+            digits = scaled // denominator  # a third of the time of divmod
+            rest = scaled - digits * denominator
+            drawn = _drawn(len(places), "u1")
+            heads[places[drawn < digits]] = True
+            same = drawn == digits
+            places, rest = places[same], rest[same]
+    return heads
+
+
+def uniform(below: int, n: int) -> NDArray[Any]:
+    """`n` independent numbers, exactly uniform on 0 to ``below`` - 1, for 1 <= below <= 2**16.
+
+    The upper half of the product of ``below`` and a word of b bits, without those of 2**b mod below words for which some
+    number would have one too many (Lemire 2019, section 4).
+    """
+    bits, dtype, wide = (16, "<u2", np.uint32) if below <= 2**8 else (32, "<u4", np.uint64)
+    out = np.empty(n, dtype=np.uint16)
+    done, spare = 0, 2**bits % below
+    while done < n:
+        products: Any = _drawn(min(_BLOCK, n - done), dtype).astype(wide)
+        products *= wide(below)
+        if spare:
+            products = products[(products & wide(2**bits - 1)) >= wide(spare)]
+        products >>= wide(bits)
+        out[done : done + len(products)] = products
+        done += len(products)
+    return out

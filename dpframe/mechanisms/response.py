@@ -1,0 +1,141 @@
+"""Randomized response: each row's own value is told truly or not, by exact coins (docs/guarantees/randomized-response.md)."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache, partial
+from typing import Any, ClassVar, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpframe.mechanisms import _coins
+from dpframe.mechanisms._exp_log import exp_interval
+
+MOST: Final = 2**16  # values that a row may have
+POINTS: Final = 2**8  # of the grid of a number
+_BLOCK: Final = 2**15  # numbers at a time: they stay in the cache
+Codes = NDArray[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Response:
+    """One of k public values in, one of them out: the true one, or with probability ``k / (e**epsilon + k - 1)`` a uniform
+    one of all k. So the truth is told with probability ``e**epsilon / (e**epsilon + k - 1)``.
+
+    Formal guarantee: each report is epsilon-private in the value it is made from, and no other row has to do with it
+    (Warner 1965; the notes' randomized response for k = 2). A row without a listed value reports a uniform one, which is
+    epsilon-private next to every other, too. Coins have exactly their probabilities.
+
+    >>> Response(Fraction(50), 3).respond(np.array([1, 3, 2])).tolist()  # 0 would be no listed value
+    [0, 2, 1]
+    """
+
+    name: ClassVar[str] = "randomized-response"
+    epsilon: Fraction  # of one report
+    k: int
+
+    @property
+    def scale(self) -> Fraction:
+        return 1 / self.epsilon
+
+    @property
+    def lies(self) -> float:
+        """The probability of a uniform report."""
+        odds = math.exp(-float(self.epsilon))
+        return self.k * odds / (1 + (self.k - 1) * odds)
+
+    @property
+    def kept(self) -> float:
+        """The probability of a report that is not uniform: how much of the truth is left, exactly 1 - ``lies``."""
+        e = -float(self.epsilon)
+        return -math.expm1(e) / (1 + (self.k - 1) * math.exp(e))
+
+    @property
+    def truth(self) -> float:
+        """The probability that a report is the true value."""
+        return self.kept + self.lies / self.k
+
+    def interval(self, times: int, bits: int) -> tuple[int, int]:
+        """Integers that enclose ``2**bits times / (e**epsilon + k - 1)``, at most 2 apart."""
+        more = bits + 24
+        low, high = exp_interval(self.epsilon.numerator, self.epsilon.denominator, more)
+        one, others = 1 << more, self.k - 1  # times q / (1 + (k - 1) q) grows with q
+        return (
+            (times * low << bits) // (one + others * low),
+            -((-times * high << bits) // (one + others * high)),
+        )
+
+    def respond(self, places: Codes) -> Codes:
+        """A report for each row, from 0 to k - 1; of a row its place is 1 + its value, or 0 without a listed one."""
+        n = len(places)
+        reports: Any = np.empty(n, dtype=np.uint8 if self.k <= 2**8 else np.uint16)
+        np.subtract(places, 1, out=reports, casting="unsafe")
+        blank = places == 0
+        if self.k == 2:  # a uniform report is a false one half the time
+            reports ^= _coins.coins(partial(self.interval, 1), n).view(np.uint8)
+        else:
+            blank |= _coins.coins(partial(self.interval, self.k), n)
+        rows = np.flatnonzero(blank)
+        reports[rows] = _coins.uniform(self.k, len(rows))
+        found: Codes = reports
+        return found
+
+    def to_json(self) -> dict[str, Any]:
+        return {"mechanism": self.name, "epsilon": str(self.epsilon), "k": self.k}
+
+    @staticmethod
+    def from_json(data: dict[str, Any]) -> Response:
+        return Response(Fraction(data["epsilon"]), data["k"])
+
+
+def rounded(steps: NDArray[np.int64], width: int, points: int) -> Codes:
+    """Whole numbers 0 <= s <= width as places 1 to ``points`` of a coarser grid: up or down at random, without bias.
+
+    ``E[place - 1] = s (points - 1) / width`` exactly. For ``points`` at most 256 and a width below 2**32. A negative s
+    is no number, and gets place 0.
+    """
+    found = np.empty(len(steps), dtype=np.uint16)
+    for start in range(0, len(steps), _BLOCK):
+        block = steps[start : start + _BLOCK]
+        scaled = np.maximum(block, 0) * (points - 1)
+        places = scaled // width
+        places += _coins.coins_of(scaled - places * width, width)
+        places += 1
+        places[block < 0] = 0
+        found[start : start + _BLOCK] = places
+    return found
+
+
+def spread(response: Response, t: float) -> float:
+    """The variance of the unbiased estimate of t in [0, 1] from one report: rounded to k points, then randomized."""
+    m = response.k - 1
+    part = t * m - math.floor(t * m)
+    within = part * (1 - part) / m**2
+    blank = (2 * m + 1) / (6 * m) - 0.25  # of a uniform point
+    return (within + (response.lies * blank) / response.kept + response.lies * (t - 0.5) ** 2) / response.kept
+
+
+@lru_cache(maxsize=256)
+def points_for(epsilon: Fraction) -> int:
+    """How many points a number is rounded to: the number for which the worst variance is least. Public: of epsilon alone."""
+    best, least = 2, math.inf
+    for points in range(2, POINTS + 1):
+        one = Response(epsilon, points)
+        if one.kept == 0.0:
+            return best
+        worst = worst_spread(one)
+        if worst > least:
+            break
+        best, least = points, worst
+    return best
+
+
+def worst_spread(response: Response) -> float:
+    """The largest variance over all t. Between two points it is a parabola that bends down; the ends are alike."""
+    m, lies, kept = response.k - 1, response.lies, response.kept
+    tops = ((2 * i + 1) / m - lies for i in range(m // 2 + 1))
+    inside = (min(max(top / (2 * kept), i / m), (i + 1) / m) for i, top in enumerate(tops))
+    return max(spread(response, t) for t in [0.0, *inside])
