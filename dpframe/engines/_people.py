@@ -113,12 +113,19 @@ class Pairs(NamedTuple):
     """The (person, group) pairs that have rows: the pair of each row, and of each pair its group and its rows."""
 
     of_row: NDArray[Any]
-    places: NDArray[Any]  # of the pairs in the arrays that `of_row` counts into
+    places: (
+        NDArray[Any] | None
+    )  # of the pairs in the arrays that `of_row` counts into; None: one after the other
     size: int
     person: NDArray[Any]
     group: NDArray[Any]
-    rows: NDArray[np.int64]
+    rows: NDArray[Any]
     table: bool = False  # those arrays have a row a person and a column a group
+
+    @property
+    def at(self) -> Any:
+        """Where the pairs stand in such an array."""
+        return slice(None) if self.places is None else self.places
 
 
 def pairs_of(person: Codes, group: NDArray[Any] | None, people: int, groups: int) -> Pairs:
@@ -127,7 +134,7 @@ def pairs_of(person: Codes, group: NDArray[Any] | None, people: int, groups: int
     if size > 4 * len(wide) + 2**16:
         uniques, of_row, rows = _numbered(wide, size)
         person, group = _narrow(uniques // groups), _narrow(uniques % groups)
-        return Pairs(of_row, _narrow(np.arange(len(uniques))), len(uniques), person, group, rows)
+        return Pairs(of_row, None, len(uniques), person, group, _narrow(rows))
     rows = np.bincount(wide, minlength=size)
     places = np.flatnonzero(rows)
     return Pairs(
@@ -136,7 +143,7 @@ def pairs_of(person: Codes, group: NDArray[Any] | None, people: int, groups: int
         size,
         _narrow(places // groups),
         _narrow(places % groups),
-        rows[places],
+        _narrow(rows[places]),
         table=True,
     )
 
@@ -161,8 +168,10 @@ def _numbered(wide: Codes, size: int) -> tuple[Codes, NDArray[Any], NDArray[np.i
 
 
 def _narrow(codes: NDArray[Any]) -> NDArray[Any]:
-    """In half the memory, so that more of them can be kept."""
-    return codes.astype(np.int32) if len(codes) and int(codes.max()) < 2**31 else codes
+    """In little memory, so that more of them can be kept."""
+    if not len(codes) or int(codes.max()) >= 2**32:
+        return codes
+    return codes.astype(np.min_scalar_type(int(codes.max())))
 
 
 def within_groups(
@@ -243,12 +252,13 @@ class Bound:
 
     def __init__(self, pairs: Pairs, kept: NDArray[np.bool_] | None, limit: int, groups: int):
         self._pairs, self._kept, self._limit, self._groups = pairs, kept, limit, groups
+        self._rows = pairs.rows.astype(np.int64, copy=False)
 
     def rows(self) -> Integers:
-        return self._grouped(np.minimum(self._pairs.rows, self._limit))
+        return self._grouped(np.minimum(self._rows, self._limit))
 
     def people(self) -> Integers:
-        return self._grouped(np.ones(len(self._pairs.rows), dtype=np.int64))
+        return self._grouped(np.ones(len(self._rows), dtype=np.int64))
 
     def count(self, true: NDArray[np.bool_]) -> Integers:
         """The rows where a condition holds."""
@@ -262,7 +272,7 @@ class Bound:
         """
         valid = values == values
         some = None if valid.all() else valid
-        count = self._scaled(self._counted(valid) if some is not None else self._pairs.rows)
+        count = self._scaled(self._counted(valid) if some is not None else self._rows)
         moments = [count]
         if degree >= 1:
             a = values if some is None else values[valid]
@@ -291,7 +301,7 @@ class Bound:
 
     def _counted(self, true: NDArray[np.bool_]) -> NDArray[np.int64]:
         found: NDArray[np.int64] = np.bincount(self._pairs.of_row[true], minlength=self._pairs.size)[
-            self._pairs.places
+            self._pairs.at
         ]
         return found
 
@@ -299,27 +309,26 @@ class Bound:
         """Exact sums per pair of whole numbers below 2**32."""
         pairs = self._pairs
         of_row = pairs.of_row if valid is None else pairs.of_row[valid]
-        if len(of_row) <= _EXACT_ROWS or int(pairs.rows.max(initial=0)) <= _EXACT_ROWS:
+        if len(of_row) <= _EXACT_ROWS or int(self._rows.max(initial=0)) <= _EXACT_ROWS:
             sums: NDArray[np.int64] = np.bincount(of_row, weights=weights, minlength=pairs.size)[
-                pairs.places
+                pairs.at
             ].astype(np.int64)
             return sums
         high = np.floor(weights / 2**16)
         halves = (high, weights - high * 2**16)
         top, rest = (
-            np.bincount(of_row, weights=w, minlength=pairs.size)[pairs.places].astype(np.int64)
-            for w in halves
+            np.bincount(of_row, weights=w, minlength=pairs.size)[pairs.at].astype(np.int64) for w in halves
         )
         found: NDArray[np.int64] = top * 2**16 + rest
         return found
 
     def _scaled(self, totals: NDArray[np.int64]) -> NDArray[np.int64]:
         """Totals of more rows than the limit as if there were so many: times limit / rows, to the nearest integer."""
-        over = self._pairs.rows > self._limit
+        over = self._rows > self._limit
         if not over.any():
             return totals
         found = totals.copy()
-        t, k = totals[over], self._pairs.rows[over]
+        t, k = totals[over], self._rows[over]
         whole, rest = t // k, t % k  # each product below stays within 63 bits
         found[over] = whole * self._limit + (rest * self._limit + k // 2) // k
         return found
