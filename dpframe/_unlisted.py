@@ -8,6 +8,7 @@ from collections.abc import Callable, Hashable, Mapping
 from inspect import signature
 from typing import TYPE_CHECKING, Any, Unpack, cast
 
+import numpy as np
 import pandas as pd
 
 from dpframe import _validate
@@ -141,6 +142,10 @@ def _keys_of(release: Release, columns: Columns) -> Keys | None:
         return None
     if expr.kind == "text":  # nothing to check
         return Keys(pd.Index([t[1:] for t in texts], name=name), None)
+    if expr.kind == "number" and expr.integral:
+        numbers = [int(t[1:]) for t in texts]
+        if max(map(abs, numbers)) < 2**63:
+            return keys_for(np.array(numbers), expr, name)
     return keys_for(list(dict.fromkeys(_key(t, expr) for t in texts)), expr, name)
 
 

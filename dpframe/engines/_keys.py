@@ -102,6 +102,8 @@ def text_of(cell: Any) -> str | None:
 def _number(cell: Any) -> str | None:
     if cell != cell or not abs(cell) < _LARGEST:
         return None
+    if type(cell) is int:
+        return f"n{cell}"
     exact = Fraction(cell)
     if exact.denominator == 1:
         return f"n{exact.numerator}"
