@@ -5,6 +5,8 @@ from __future__ import annotations
 import functools
 import json
 from collections.abc import Callable, Hashable, Mapping
+from decimal import Decimal
+from fractions import Fraction
 from inspect import signature
 from typing import TYPE_CHECKING, Any, Unpack, cast
 
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
 
 Columns = list[tuple[Expr, Hashable]]
 _SEARCH_WORDS = ("epsilon", "max_rows", "max_groups")
+_NUMBERS = int | float | Fraction | Decimal | np.number
 
 
 class Unlisted:
@@ -232,7 +235,8 @@ def _later(name: str) -> Callable[..., Any]:
 
     @functools.wraps(verb)
     def found_first(self: UnlistedGroupBy, *args: Any, **words: Any) -> Any:
-        groups = self._listed({w: words[w] for w in _SEARCH_WORDS if isinstance(words.get(w), int | float)})
+        # An output of agg may be named like a price word: then it is a pair or a text, and never a number.
+        groups = self._listed({w: words[w] for w in _SEARCH_WORDS if isinstance(words.get(w), _NUMBERS)})
         return groups if isinstance(groups, Plan) else getattr(groups, name)(*args, **words)
 
     found_first.__signature__ = signature(verb)  # type: ignore[attr-defined]  # what help shows
