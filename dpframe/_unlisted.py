@@ -108,6 +108,8 @@ class Unlisted:
         known = session.found.get(question)
         if known is None:
             words = {w: payment[w] for w in _SEARCH_WORDS if payment.get(w) is not None}
+            if payment.get("mechanism") in ("laplace", "gaussian"):
+                words["mechanism"] = payment["mechanism"]
             known = half._search(columns, words, None, _keys_of if len(columns) == 1 else _tuples_of)
             if isinstance(known, Plan):
                 return known
@@ -236,7 +238,8 @@ def _later(name: str) -> Callable[..., Any]:
     @functools.wraps(verb)
     def found_first(self: UnlistedGroupBy, *args: Any, **words: Any) -> Any:
         # An output of agg may be named like a price word: then it is a pair or a text, and never a number.
-        groups = self._listed({w: words[w] for w in _SEARCH_WORDS if isinstance(words.get(w), _NUMBERS)})
+        price = {w: words[w] for w in _SEARCH_WORDS if isinstance(words.get(w), _NUMBERS)}
+        groups = self._listed({**price, "mechanism": words.get("mechanism")})
         return groups if isinstance(groups, Plan) else getattr(groups, name)(*args, **words)
 
     found_first.__signature__ = signature(verb)  # type: ignore[attr-defined]  # what help shows
