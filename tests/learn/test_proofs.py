@@ -22,8 +22,8 @@ from dpframe.accounting._base import Price
 from dpframe.accounting.loss import PoissonGaussian
 from dpframe.engines.pandas import PandasEngine
 from dpframe.learn import LinearRegression, LogisticRegression, _descent, _fits, _statistics
-from dpframe.learn._descent import CLIP, Descent, clipped, sampled_sigma
-from dpframe.learn._design import UNIT, Design, Target, shrunk
+from dpframe.learn._descent import CLIP, Descent, clipped, sampled_sigma, scores
+from dpframe.learn._design import UNIT, Design, Rows, Target, shrunk
 from dpframe.learn._fits import Output
 from dpframe.learn._objective import Objective, largest_mu
 from dpframe.learn._solve import LOGISTIC, Loss, Problem, minimise, newton
@@ -66,6 +66,31 @@ def test_a_gradient_that_rounding_would_lift_over_the_bound_is_held():
     just = np.full((1, 2), CLIP / math.sqrt(2))
     assert np.rint(just).astype(int).tolist() != clipped(just).tolist()
     assert sum(v * v for v in clipped(just)[0].tolist()) <= CLIP**2
+
+
+def test_nobody_else_moves_what_a_person_adds_to_a_gradient():
+    # x @ w rounds the score of a row by its place among the rows. Here the scores are next to a rounding of the gradient.
+    fit = Descent(design("number"), Loss("huber", 1.0, 1.0), None)
+    rng, p, step = np.random.default_rng(1), 9, 1 / CLIP
+    for _ in range(200):
+        row, w = np.rint(rng.uniform(-1, 1, p) * UNIT) / UNIT, rng.normal(size=p) * 0.1
+        row[0] = 1.0
+        others, y = np.tile(row, (8, 1)), np.zeros(8)
+        w[0] += (math.floor((row @ w) / step) + 0.5) * step - row @ w
+        x = np.vstack([np.eye(1, p), others])
+        without = fit._summed(Rows(others, y, None), None, w, step, None)
+        found = fit._summed(Rows(x, np.r_[-1.0, y], None), None, w, step, None)
+        alone = fit._summed(Rows(x[:1], -np.ones(1), None), None, w, step, None)
+        assert (found - without).tolist() == alone.tolist()
+
+
+@pytest.mark.parametrize("n", [1, 2, 7, 100, 5000])
+def test_scores_and_clipped_gradients_are_functions_of_one_row(n):
+    rng = np.random.default_rng(n)
+    x, w, wide = rng.normal(size=(n, 37)), rng.normal(size=37), rng.normal(size=(n, 300)) * 2e6
+    assert (scores(np.vstack([x[:1], x]), w)[1:] == scores(x, w)).all()
+    assert scores(x, w) == pytest.approx(x @ w)
+    assert (clipped(np.vstack([wide[:1], wide]))[1:] == clipped(wide)).all()
 
 
 def test_coins_have_the_rate_that_is_priced():
