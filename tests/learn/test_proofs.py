@@ -158,11 +158,41 @@ def test_minima_of_collinear_columns_are_certified(loss, l2):
     assert problem.proved(minimise(problem, 1e-6))[1] <= 1e-6
 
 
-def test_what_newton_leaves_is_finished_by_the_method_that_always_ends(monkeypatch):
+@pytest.mark.parametrize("other", ["_followed", "_refined"])
+def test_what_newton_leaves_is_finished_by_others(monkeypatch, other):
     monkeypatch.setattr("dpframe.learn._solve.newton", lambda problem, gamma: np.full(4, 3.0))
+    if other == "_refined":  # nothing but steps along the gradient is left
+        monkeypatch.setattr("dpframe.learn._solve._followed", lambda problem, w, gamma: w)
+        monkeypatch.setattr(np.linalg, "solve", lambda a, b: np.zeros(len(b)))
     problem = problems(LOGISTIC, 50, 1, 5.0, False)
     w = minimise(problem, 1e-4)
     assert problem.proved(w)[1] <= 1e-4
+
+
+@pytest.mark.parametrize("residual", [2.0**-20, 1e-3, 1.0])
+@pytest.mark.parametrize("y", ["one value", "two values", "any", "a line"])
+def test_minima_are_found_whatever_the_cells_are(residual, y):
+    # Each of these once took hours, or for ever, for one of the targets and none of the others.
+    rng, n = np.random.default_rng(3), 20_000
+    x = np.rint(np.column_stack([np.ones(n), rng.uniform(-1, 1, (n, 2))]) * UNIT) / UNIT
+    targets = {
+        "one value": np.ones(n),
+        "two values": np.where(rng.random(n) < 0.5, 1.0, -1.0),
+        "any": np.rint(rng.uniform(-1, 1, n) * UNIT) / UNIT,
+        "a line": 0.25 + x[:, 1] / 2,
+    }
+    problem = Problem(x, targets[y], None, Loss("huber", residual, 1.0), 2.0**-20, np.zeros(3))
+    gamma = 2.0**-20 * residual
+    assert problem.proved(minimise(problem, gamma), np.longdouble)[1] <= gamma
+
+
+def test_the_certificate_in_longer_numbers_adds_them_exactly():
+    # Sixteen blocks, of which one adds half a unit in the last place of the sum as a double.
+    n = 2**14
+    y = np.full(n, -0.75)
+    y[:1024] -= 2.0**-50
+    problem = Problem(np.ones((n, 1)), y, None, Loss("huber", 1.0, 1.0), 1.0, np.array([0.25 - 2.0**13]))
+    assert problem.proved(np.array([-0.25]), np.longdouble)[1] >= 2.0**-40
 
 
 # Sensitivities: what leaves the data before any noise, on pairs of neighbours ---------------------------------------
