@@ -271,7 +271,10 @@ def _held(value: Any) -> list[tuple[str, Any]]:
     if isinstance(value, dict):
         return [(repr(name), x) for name, x in value.items()]
     plain = not isinstance(value, type | ModuleType | pd.DataFrame | pd.Series | pd.Index | np.ndarray)
-    found = getattr(value, "__dict__", None) if plain else None
+    try:
+        found = getattr(value, "__dict__", None) if plain else None
+    except Exception:  # of somebody else's objects
+        return []
     return [(repr(name), x) for name, x in found.items()] if isinstance(found, dict) else []
 
 
