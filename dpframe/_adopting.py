@@ -98,7 +98,6 @@ class Adopting(Merging):
             made,
             unit_for(source.session, None, max_rows, max_groups),
             token,
-            whole=False,
             most=None,
         )
         told = f"{name}: person by person on {_personwise.SPLITS} splits of the people, which is no proof ({token[:8]})"
@@ -162,9 +161,8 @@ class Adopting(Merging):
             made.people = [("rows", _labels_of(frame, base))]
         words = declare_anew(made, bounds, keys, "adopt")
         token = fresh_token()
-        session = Derived(
-            base, made, unit_for(base, None, max_rows, max_groups), token, whole=False, most=None
-        )
+        session = Derived(base, made, unit_for(base, None, max_rows, max_groups), token, most=None)
+        other.attrs[ATTR] = base.name  # these are the same people: no second budget is opened on them
         return self._derive(
             session, Word("adopt", f"{because} (columns {describe(made.names)}, {token[:8]})", "adopt"), words
         )

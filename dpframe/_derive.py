@@ -7,6 +7,7 @@ tables alone (docs/guarantees/derived.md), and the dtype of a derived column on 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Hashable, Mapping, Sequence
 from importlib import import_module
 from typing import Any, NamedTuple
@@ -27,6 +28,7 @@ Places = NDArray[np.intp]
 NOTHING: Any = None  # in a column of objects
 _LISTS = set(map(id, (list, tuple, set, frozenset)))
 _TEXTUAL = ("text", "label")
+_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 class Rows:
@@ -86,9 +88,16 @@ def array_of(frame: pd.DataFrame, position: int) -> Any:
 def _of_categories(v: Vector) -> Any:
     assert v.categories is not None
     text = v.kind == "text"
-    known = [NOTHING if text and type(c) is not str else c for c in v.categories]
+    known = [_text(c) if text else c for c in v.categories]
     cells = objects([*known, NOTHING]).take(v.values, mode="wrap")  # the code of a null is -1
     return pd.array(cells, dtype="str") if text else cells
+
+
+def _text(cell: Any) -> Any:
+    """A text, or nothing: also for half a surrogate pair, which a column of texts cannot hold, and would say so."""
+    if type(cell) is not str:
+        return NOTHING
+    return cell if cell.isascii() or not _SURROGATE.search(cell) else NOTHING
 
 
 def frame_of(
@@ -140,7 +149,7 @@ def exploded(array: Any, dtype: str | None) -> Multiplied:
     if dtype == "float":
         return Multiplied(source, np.array([_number(c) for c in found], dtype=np.float64))
     if dtype == "str":
-        texts = objects(c if type(c) is str else NOTHING for c in found)
+        texts = objects(map(_text, found))
         return Multiplied(source, pd.array(texts, dtype="str"))
     return Multiplied(source, objects(found))
 

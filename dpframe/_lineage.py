@@ -19,7 +19,7 @@ import pandas as pd
 
 from dpframe import _opening
 from dpframe._derive import Places, Rows, array_of, frame_of, people_labels
-from dpframe._errors import BadValue, SessionError
+from dpframe._errors import BadValue, Refused, SessionError
 from dpframe._expr import Column, Cut, Expr
 from dpframe._query import ROW_CEILING, Keys, keys_for
 from dpframe._records import Label
@@ -68,9 +68,21 @@ class Made:
 class Derived(Session):
     """Rows made from those of another session. It has no budget of its own, and no name in any frame's attrs."""
 
-    def __init__(self, parent: Session, made: Made, unit: Unit, token: str, *, whole: bool, most: int | None):
+    def __init__(
+        self,
+        parent: Session,
+        made: Made,
+        unit: Unit,
+        token: str,
+        *,
+        whole: bool = False,
+        everyone: bool = False,
+        most: int | None,
+    ):
+        not_replayed(parent)
         self._base = parent.base
-        self.token, self.whole, self._most, self._held = token, whole, most, made.held
+        self.token, self._most, self._held = token, most, made.held
+        self.whole, self.everyone = whole, everyone
         self.leaves = _opening._leaves(frame_of([a[:0] for a in made.arrays], made.names))
         people: list[Column] = []
         hidden: list[Any] = []
@@ -139,6 +151,14 @@ class Derived(Session):
             self._engine = PandasEngine(self.snapshot)
 
 
+def not_replayed(session: Session) -> None:
+    """A derived session has the true door, and a replay tells noise alone."""
+    if session.base.listens:
+        raise Refused(
+            "replay does not follow questions to derived frames: replay what is asked of the frame itself."
+        )
+
+
 # From the tracked frame to its rows ---------------------------------------------------------------------------------
 
 
@@ -147,10 +167,12 @@ class Source:
 
     def __init__(self, session: Session, columns: Mapping[Hashable, Expr], where: Expr | None):
         session.check_alive()
+        not_replayed(session)
         self.session, self.columns, self.where = session, dict(columns), where
         self.rows = Rows(session.snapshot)
         self.places = self.rows.kept(where)
         self.all = where is None
+        self.everyone = session.everyone and self.all
 
     def array(self, expr: Expr) -> Any:
         """The cells of the rows that are kept."""

@@ -65,7 +65,7 @@ class Lineage:
         self, source: Source, made: Made, most: int | None, limits: tuple[object, object], token: str
     ) -> Derived:
         unit = unit_for(source.session, most, *limits)
-        return Derived(source.session, made, unit, token, whole=False, most=most)
+        return Derived(source.session, made, unit, token, everyone=source.everyone, most=most)
 
     def explode(
         self,

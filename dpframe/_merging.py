@@ -108,7 +108,8 @@ class Merging(Lineage):
         most = None if self._session.most is None else self._session.most * max(lookup.most, 1)
         unit = unit_for(source.session, most, max_rows, max_groups) if hidden else self._session.unit
         whole = self._session.whole and source.all and how == "left" and single
-        session = Derived(source.session, made, unit, token, whole=whole, most=most)
+        everyone = source.everyone and how == "left"
+        session = Derived(source.session, made, unit, token, whole=whole, everyone=everyone, most=most)
         return self._derive(
             session, Word("public table", on_record, f"merge on {describe([n for n, _ in keys])}")
         )

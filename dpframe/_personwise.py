@@ -9,9 +9,13 @@ from __future__ import annotations
 
 import dis
 import inspect
+import math
+import sys
 from collections.abc import Callable, Hashable, Sequence
+from copy import deepcopy
 from dataclasses import dataclass
-from types import CodeType
+from functools import partial
+from types import CodeType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -20,10 +24,14 @@ from numpy.typing import NDArray
 
 from dpframe._derive import Places
 from dpframe._errors import BadType, BadValue, DPError, Refused
+from dpframe.engines._columns import objects
 from dpframe.mechanisms import _sampling
 
-HALVES = 4  # random ones; beside them nobody, and everybody in another order
-SPLITS = HALVES + 2
+HALVES = 4  # random ones; beside them nobody, two people and a few more against the others, and everybody in another order
+SPLITS = HALVES + 4
+_DEEP = 4  # so far from a function to the frames that it uses
+_MUTABLE = set(map(id, (list, set, dict, bytearray, np.ndarray)))
+_KNOWN = {*sys.stdlib_module_names, "pandas", "numpy", "dpframe"}
 _FIX = (
     "Work within a person's rows (groupby of the unit), with constants that are public; or declare what was done: "
     "adopt(other, because='...')."
@@ -57,9 +65,11 @@ class Check:
         if len(nobody):
             raise self._refused("it makes rows of no people")
         parts = []
-        for _ in range(HALVES):
-            bits = np.frombuffer(_sampling.random_bytes(people), dtype=np.uint8) & 1
-            side = bits[self.whose] == 1
+        halves = [np.frombuffer(_sampling.random_bytes(people), dtype=np.uint8) & 1 for _ in range(HALVES)]
+        # What goes by how many there are (len(d) > 50, groups of at least ten) is the same on halves of many people. Two and not
+        # one: pandas adds up the numbers of a single group in another way, to another last digit.
+        for some in (*halves, self._few(people, 2), self._few(people, math.isqrt(people))):
+            side = some[self.whose] == 1
             parts.append([_fingerprint(self._run(np.flatnonzero(s))) for s in (side, ~side)])
         found = self._run(np.arange(len(self.frame)))
         whole = _fingerprint(found)
@@ -67,6 +77,12 @@ class Check:
         for part in parts:
             self._compare(whole, part)
         return found
+
+    @staticmethod
+    def _few(people: int, size: int) -> NDArray[np.uint8]:
+        some = np.zeros(people, dtype=np.uint8)
+        some[_sampling.permutation(people)[:size]] = 1
+        return some
 
     def _another_order(self) -> Places:
         """People between each other in a random order, the rows of each in their own."""
@@ -81,7 +97,7 @@ class Check:
             part.index = pd.RangeIndex(len(part))
         part.attrs["dpframe"] = self.session
         whose = part[list(self.unit)] if self.unit else part.index
-        given = part.copy()
+        given = _own_copy(part)
         failed, found = None, None
         try:
             found = self.call(given)
@@ -151,6 +167,16 @@ class Print:
     rows: NDArray[np.uint64]
 
 
+def _own_copy(part: pd.DataFrame) -> pd.DataFrame:
+    """A copy whose lists are copies too: what the function does to them is not done to the frame that was opened."""
+    given = part.copy()
+    for i, dtype in enumerate(part.dtypes):
+        if pd.api.types.is_object_dtype(dtype):
+            cells = [deepcopy(c) if id(type(c)) in _MUTABLE else c for c in part.iloc[:, i]]
+            given.isetitem(i, objects(cells))
+    return given
+
+
 def _fingerprint(frame: pd.DataFrame) -> Print:
     """Of the rows with their index labels: equal rows hash alike, whatever their order."""
     rows = np.zeros(len(frame), dtype=np.uint64)
@@ -215,19 +241,54 @@ def name_of(function: Any) -> str:
 
 
 def sees_private(function: Any, arguments: Sequence[Any], private: Callable[[Any], bool]) -> str | None:
-    """The name of a private frame that the function uses from outside, as far as its code shows."""
-    if any(private(a) for a in arguments):
-        return "an argument"
-    if not inspect.isfunction(function):
-        return None
-    outside = {name: function.__globals__.get(name) for name in _globals(function.__code__)}
+    """The name of a private frame that the function uses from outside, as far as its code shows.
+
+    Looked at are what it is called with and what its code names, and from there functions that it calls, what `partial`
+    and methods are bound to, and what containers and plain objects hold, a few steps far.
+    """
+    todo = [("an argument", a, 0) for a in arguments] + [("", function, 0)]
+    seen: set[int] = set()
+    while todo:
+        name, value, depth = todo.pop()
+        if private(value):
+            return name or "itself"
+        if depth < _DEEP and id(value) not in seen:
+            seen.add(id(value))
+            todo += [(name or inner, held, depth + 1) for inner, held in _held(value)]
+    return None
+
+
+def _held(value: Any) -> list[tuple[str, Any]]:
+    """What a value gives access to, by names."""
+    if isinstance(value, partial):
+        return [("an argument", x) for x in (*value.args, *value.keywords.values())] + [("", value.func)]
+    if inspect.ismethod(value):
+        return [("its object", value.__self__), ("", value.__func__)]
+    if inspect.isfunction(value):
+        return [] if str(value.__module__).partition(".")[0] in _KNOWN else _outside(value)
+    if isinstance(value, list | tuple | set | frozenset):
+        return [("a list", x) for x in value]
+    if isinstance(value, dict):
+        return [(repr(name), x) for name, x in value.items()]
+    plain = not isinstance(value, type | ModuleType | pd.DataFrame | pd.Series | pd.Index | np.ndarray)
+    try:
+        found = getattr(value, "__dict__", None) if plain else None
+    except Exception:  # of somebody else's objects
+        return []
+    return [(repr(name), x) for name, x in found.items()] if isinstance(found, dict) else []
+
+
+def _outside(function: Any) -> list[tuple[str, Any]]:
+    """What the code of a function names: globals, variables of functions around it, defaults."""
+    known = function.__globals__
+    found = [(repr(name), known[name]) for name in sorted(_globals(function.__code__)) if name in known]
     for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
         try:
-            outside[name] = cell.cell_contents
+            found.append((repr(name), cell.cell_contents))
         except ValueError:  # not filled yet
             continue
-    outside |= {f"default {i}": value for i, value in enumerate(function.__defaults__ or ())}
-    return next((repr(name) for name, value in outside.items() if private(value)), None)
+    defaults = (*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values())
+    return found + [(f"'default {i}'", value) for i, value in enumerate(defaults)]
 
 
 def _globals(code: CodeType) -> set[str]:

@@ -23,6 +23,7 @@ from dpframe._errors import BadType, LineageError, NotOffered, Refused, did_you_
 from dpframe._expr import Expr
 from dpframe._fitting import Fitting
 from dpframe._ledger import Accountant
+from dpframe._lineage import not_replayed
 from dpframe._opening import open_session
 from dpframe._order import Orders
 from dpframe._parse import parse
@@ -93,6 +94,7 @@ class PrivateFrame(
         See ``df.dp.open`` of a frame without a session for the parameters. Without a ledger file the budget
         ends with the process.
         """
+        not_replayed(self._session)
         root = self._session.root()
         if root is None:
             raise LineageError(

@@ -177,7 +177,7 @@ class Randomized:
         """
         checked(payment)
         expr, name = self._named(column)
-        if self._where is not None:
+        if self._where is not None or not self._session.everyone:
             raise Refused(
                 "reports of chosen rows would show which rows they are. Randomize the whole column: df.dp.randomize(...). "
                 "Groups can be made of what is public or randomized: dpframe.local.estimate(reports, by=...)."

@@ -9,8 +9,10 @@ integers are compared and dropped.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from datetime import date, time, timedelta
+from decimal import Decimal
 from fractions import Fraction
 from html import escape
 from typing import Any, NamedTuple
@@ -33,6 +35,22 @@ from dpframe.mechanisms import _sampling
 from dpframe.mechanisms.gaussian import Gaussian
 from dpframe.mechanisms.laplace import Laplace
 
+_PLAIN = (
+    int,
+    float,
+    complex,
+    str,
+    bytes,
+    np.generic,
+    Fraction,
+    Decimal,
+    date,
+    time,
+    timedelta,
+    range,
+    slice,
+    type(None),
+)
 _ROUNDING = 1 + 1e-9  # of an epsilon that is worked out a second time, in doubles
 
 
@@ -57,6 +75,8 @@ class _Asked:
 
 class Recorder(Session):
     """The machinery of a session, copied for the owner of a raw frame: plan, debit, read; but then remember, and tell noise."""
+
+    listens = True  # a derived session would have the true door
 
     def __init__(self, model: Session, frame: pd.DataFrame, key: bytes, tape: list[_Asked]):
         super().__init__(frame, model.terms, model.leaves)
@@ -364,8 +384,14 @@ def _same(one: Any, two: Any) -> bool:
         return type(one) is type(two) and len(one) == len(two) and all(map(_same, one, two))
     if isinstance(one, pd.Series | pd.DataFrame):
         return type(one) is type(two) and bool(one.equals(other))
+    if isinstance(one, Mapping):
+        return type(one) is type(two) and len(one) == len(two) and all(map(_same, one.items(), two.items()))
+    if isinstance(one, set | frozenset):
+        return type(one) is type(two) and one == two
+    if isinstance(one, pd.Index):
+        return type(one) is type(two) and bool(one.equals(other))
     if isinstance(one, np.ndarray):
         return type(one) is type(two) and np.array_equal(one, two)
-    if isinstance(one, int | float | str | bytes | np.generic | None):
+    if isinstance(one, _PLAIN):
         return type(one) is type(two) and repr(one) == repr(two)
     return True  # objects of the function's own: nothing is known of their equality

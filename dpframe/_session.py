@@ -107,6 +107,8 @@ class Session:
     """A frame as it stood when it was opened, its terms, and its ledger."""
 
     whole = True  # every row of the frame that was opened, once
+    everyone = True  # all people of that frame, and the order of their own rows is their own
+    listens = False  # a replay, which tells noise alone
     token = ""  # of a derived session: what was done to get there
 
     def __init__(self, frame: pd.DataFrame, terms: Terms, leaves: dict[Hashable, Column]):

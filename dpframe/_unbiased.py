@@ -19,13 +19,14 @@ from numpy.typing import NDArray
 from dpframe import _validate
 from dpframe._errors import BadType, BadValue
 from dpframe._reports import Kind
-from dpframe.mechanisms.response import Response
+from dpframe.mechanisms.response import Response, worst_spread
 
 ATTR = "dpframe_estimate"
 Table = NDArray[np.int64]
 Floats = NDArray[np.float64]
 Ends = tuple[Floats, Floats]
 _FEW = 100  # reports, from which on a sample variance and the normal law serve
+_LIES = 50  # so many of them are expected, too
 
 
 def weights(response: Response) -> Floats:
@@ -76,14 +77,23 @@ def mean_ends(response: Response, counts: Table, level: float) -> Ends:
     centre = counts @ points / n
     variance = np.maximum(counts @ points**2 / n - centre**2, 0.0) * n / np.maximum(n - 1, 1)
     hoeffding = np.sqrt(math.log(2 / (1 - level)) / (2 * n))
-    half = (
-        np.where(n < _FEW, hoeffding, np.minimum(_reach(level) * np.sqrt(variance / n), hoeffding))
-        / response.kept
-    )
+    half = _reach(level) * np.sqrt(variance / n)
+    coins = bernstein(worst_spread(response) * response.kept**2, 1.0, n, level)
+    half = np.where(n * response.lies < _LIES, np.maximum(half, coins), half)
+    half = np.where(n < _FEW, hoeffding, np.minimum(half, hoeffding)) / response.kept
     found = (centre - response.lies / 2) / response.kept
     empty = counts.sum(axis=1) == 0
     low, high = np.where(empty, 0.0, found - half), np.where(empty, 1.0, found + half)
     return np.clip(low, 0.0, 1.0), np.clip(high, 0.0, 1.0)
+
+
+def bernstein(variance: float, span: float, n: Any, level: float) -> Any:
+    """How far the mean of n independent numbers may be off, each of at most this variance and within such a span of its mean.
+
+    For few lies, of which there may be none to be seen: then the variance that is seen says nothing, and no normal law holds.
+    """
+    log = math.log(2 / (1 - level)) / n
+    return span * log / 3 + np.sqrt((span * log / 3) ** 2 + 2 * variance * log)
 
 
 def joint(one: Response, two: Response, counts: Table) -> Floats:
@@ -100,16 +110,25 @@ def joint_ends(one: Response, two: Response, counts: Table, level: float) -> End
     mean = joint(one, two, counts)
     square = (first**2) @ (counts / n) @ (second**2).T
     half = _reach(level) * np.sqrt(np.maximum(square - mean**2, 0.0) / max(n - 1, 1))
-    if (
-        counts.sum() < _FEW
-    ):  # no pair says less than the smallest product of weights, or more than the largest
-        spans = (
-            np.ptp([a * b for a in (w.min(), w.max()) for b in (v.min(), v.max())])
-            for w, v in ((first, second),)
-        )
-        half = np.full(mean.shape, next(spans) * math.sqrt(math.log(2 / (1 - level)) / (2 * n)))
+    # No pair says less than the smallest product of weights, or more than the largest.
+    span = float(np.ptp([a * b for a in (first.min(), first.max()) for b in (second.min(), second.max())]))
+    if n < _FEW:
+        half = np.full(mean.shape, span * math.sqrt(math.log(2 / (1 - level)) / (2 * n)))
+    elif n * min(one.lies, two.lies) < _LIES:
+        half = np.maximum(half, bernstein(_most_spread(one, two), span, n, level))
     mean = np.where(np.isnan(mean), 0.5, mean)
     return np.clip(mean - half, 0.0, 1.0), np.clip(mean + half, 0.0, 1.0)
+
+
+def _most_spread(one: Response, two: Response) -> float:
+    """The largest variance that coins give to what a pair of reports says, whatever the true values are, listed or not."""
+    squares = []
+    for response in (one, two):
+        w, q = weights(response), response.lies / response.k
+        own, other = w[0, 0] ** 2, w[0, 1] ** 2
+        chances = (response.truth, q, 1 / response.k)  # of a value's report: rows with it, another, none
+        squares.append([(p * own + (1 - p) * other, (p * w[0, 0] + (1 - p) * w[0, 1]) ** 2) for p in chances])
+    return float(max(a * b - c * d for a, c in squares[0] for b, d in squares[1]))
 
 
 def _reach(level: float) -> float:
