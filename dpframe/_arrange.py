@@ -162,9 +162,18 @@ def _whole(expr: Expr, bounds: Bounds) -> bool:
     return expr.integral and small and bounds.lower.is_integer() and bounds.upper.is_integer()
 
 
-def cell_of(out: Output, part: int, statistic: Statistic, place: int) -> Cell:
+def cells_of(outputs: Sequence[Output], part: int, statistic: Statistic) -> list[Cell]:
+    """The outputs that one statistic serves, as the plan knows them; of a choice the first stands for all."""
+    if AGGREGATES[outputs[0].aggregate].selects:
+        return [_cell_of(outputs[0], part, statistic, 0, {})]
+    functionals = statistic.functionals()
+    return [_cell_of(out, part, statistic, place, functionals) for place, out in enumerate(outputs)]
+
+
+def _cell_of(
+    out: Output, part: int, statistic: Statistic, place: int, functionals: dict[str, tuple[float, ...]]
+) -> Cell:
     selects = AGGREGATES[out.aggregate].selects
-    functionals = {} if selects else statistic.functionals()
     constants = statistic.constants()
     if out.aggregate == "true":
         functionals = {f"true{place}": functionals[f"true{place}"]}

@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from dpframe._aggregates import AGGREGATES
-from dpframe._arrange import arrange, cell_of
+from dpframe._arrange import arrange, cells_of
 from dpframe._choices import Selector, choice, pure
 from dpframe._errors import BadValue, BudgetError
 from dpframe._measured import Cell
@@ -90,10 +90,9 @@ def make_plan(
     )
     cells: list[Cell | None] = [None] * len(query.outputs)
     for part, (statistic, serves) in enumerate(arranged):
-        for place, i in enumerate(serves):
-            cells[i] = cell_of(query.outputs[i], part, statistic, place)
-            if selects:  # one choice among all of them
-                break
+        found = cells_of([query.outputs[i] for i in serves], part, statistic)
+        for i, cell in zip(serves, found, strict=False):
+            cells[i] = cell
     plan = Plan(
         str(query),
         unit.neighbors,

@@ -21,6 +21,7 @@ from dpframe._budget import Budget
 from dpframe._column import PrivateColumn, as_expr, predicate_of
 from dpframe._errors import BadType, LineageError, NotOffered, Refused, did_you_mean, unknown_column
 from dpframe._expr import Expr
+from dpframe._fitting import Fitting
 from dpframe._ledger import Accountant
 from dpframe._opening import open_session
 from dpframe._order import Orders
@@ -36,7 +37,9 @@ from dpframe._suggestions import Suggestions
 from dpframe._unlisted import Unlisted
 
 
-class PrivateFrame(Steps, Shapes, Selections, Orders, Suggestions, Adopting, Unlisted, Randomized, Unprinted):
+class PrivateFrame(
+    Steps, Shapes, Selections, Orders, Suggestions, Adopting, Unlisted, Randomized, Fitting, Unprinted
+):
     """A frame in a budgeted session: ``df.dp`` after ``df.dp.open(...)``.
 
     Steps that look at one row at a time are free and return another PrivateFrame. Releases cost a price and

@@ -51,6 +51,7 @@ def test_the_notebooks_are_all_there() -> None:
         "04-people-not-rows.ipynb",
         "05-selection.ipynb",
         "06-no-trusted-party.ipynb",
+        "07-private-regression.ipynb",
         "08-attacks.ipynb",
     ]
     assert [n.name for n in NOTEBOOKS] == names

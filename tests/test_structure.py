@@ -34,7 +34,7 @@ attacks _drawing _progress mechanisms._coins
 plot
 _expr._parts _expr._base mechanisms.laplace mechanisms.gaussian mechanisms.noisy_max mechanisms.exponential mechanisms.threshold
 mechanisms.response
-accounting.residue _store
+accounting.residue _store mechanisms._vector
 accounting._loss
 accounting._normal
 accounting.loss
@@ -51,11 +51,14 @@ engines._parts engines._conditions engines._buckets engines._people engines._key
 engines._evaluate engines._groups engines._representatives engines._distinct
 engines._sums
 _measured _counts _distinct _moments _pairs engines.pandas _scores utilities
-_aggregates engines._rows
+_aggregates engines._rows engines._slices
 _arrange _choices
 _plan _budget
 _pricing _keysearch
 _packed _price _records _column _reports
+_fitting learn._design learn._solve
+learn._fits
+learn._objective learn._descent learn._statistics
 _ledger _unbiased _specs
 _session _layout _pivot
 _opening _derive
@@ -69,8 +72,8 @@ _summaries
 _groupings
 _shapes
 _private
-_accessor _history _replay local
-audit
+_accessor _history _replay local learn._models
+audit learn
 __main__
 """
 PACKAGES = {"dpframe", "dpframe.engines", "dpframe.mechanisms"}

@@ -22,6 +22,7 @@ Finder = Callable[[Vector], Buckets]
 _TABLE = 2**20  # whole numbers within a range of this size are looked up directly
 _PIECE = 2**18  # rows that one thread matches at a time
 _INT64 = np.iinfo(np.int64)
+_TRUTHS = {bool, np.bool_}
 
 
 def key_buckets(keys: Keys, expr: Expr) -> Finder:
@@ -74,7 +75,7 @@ def _numpy(chunks: Any) -> NDArray[Any]:
 
 
 def _by_category(keys: Keys, null: int) -> Finder:
-    places = {_tagged(k): i + 1 for i, k in enumerate(keys.index) if i != keys.null}
+    places = {_tagged(k): i + 1 for i, k in enumerate(keys.index.tolist()) if i != keys.null}
     tables: dict[int, tuple[Any, Buckets]] = {}  # by dictionary, held so that its id stays its own
 
     def buckets(vector: Vector) -> Buckets:
@@ -82,7 +83,7 @@ def _by_category(keys: Keys, null: int) -> Finder:
         assert categories is not None
         if id(categories) not in tables:
             table = np.zeros(len(categories) + 1, dtype=np.min_scalar_type(len(keys) + 1))
-            table[:-1] = [places.get(_tagged(c), 0) for c in categories]
+            table[:-1] = [places.get(_tagged(c), 0) for c in categories.tolist()]
             table[-1] = null  # code -1 is null
             tables[id(categories)] = categories, table
         return np.take(tables[id(categories)][1], vector.values, mode="wrap")
@@ -92,7 +93,7 @@ def _by_category(keys: Keys, null: int) -> Finder:
 
 def _tagged(value: Any) -> object:
     # Python holds 1 and True for equal; a key of one kind never means a value of the other.
-    return (type(value), value) if isinstance(value, bool | np.bool_) else value
+    return (type(value), value) if type(value) in _TRUTHS else value
 
 
 def _by_truth(keys: Keys) -> Finder:

@@ -32,7 +32,7 @@ class Coded(NamedTuple):
 def coded(vector: Vector) -> Coded:
     """A null, and a cell that cannot be a key, has none."""
     if vector.categories is not None:
-        texts = [text_of(c) for c in vector.categories]
+        texts = _texts(vector.categories.tolist())
         proper = {t for t in texts if t is not None}
         ordered = sorted(proper, key=_order) if vector.kind == "label" else sorted(proper)
         places = {t: i for i, t in enumerate(ordered)}
@@ -49,6 +49,16 @@ def coded(vector: Vector) -> Coded:
     table = np.full(len(uniques), -1, dtype=np.int64)
     table[[place for place, _ in named]] = np.arange(len(named))
     return _numbered(codes, table, [text for _, text in named])
+
+
+def _texts(cells: list[Any]) -> list[str | None]:
+    if all(type(c) is str for c in cells):
+        try:
+            "".join(cells).encode()
+        except UnicodeEncodeError:
+            return [text_of(c) for c in cells]
+        return [f"s{c}" for c in cells]
+    return [text_of(c) for c in cells]
 
 
 def _times(uniques: NDArray[Any]) -> list[str]:

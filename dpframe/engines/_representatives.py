@@ -36,7 +36,7 @@ def at_points(
     some = at >= 0
     if kept is not None:
         stays = np.zeros(pairs.size, dtype=bool)
-        stays[pairs.places] = kept
+        stays[pairs.at] = kept
         some &= stays[pairs.of_row]
     pair, at = pairs.of_row[some], at[some]
     counts = np.bincount(pair, minlength=pairs.size)
@@ -48,14 +48,14 @@ def at_points(
         wide = (np.cumsum(many) - 1)[pair[over]] * points + at[over]
         wide.sort()
         coins = np.zeros(pairs.size, dtype=np.int64)
-        coins[pairs.places] = (hashes[pairs.person] >> np.uint64(40)).astype(np.int64) + pairs.group
+        coins[pairs.at] = (hashes[pairs.person] >> np.uint64(40)).astype(np.int64) + pairs.group
         k, coin = counts[chosen], coins[chosen]
         picked = wide[np.cumsum(k) - k + coin % k if drawn else _middles(k, limit, coin)]
         pair = np.concatenate([pair[~over], chosen[picked // points]])
         at = np.concatenate([at[~over], picked % points])
     if groups > 1:
         group = np.zeros(pairs.size, dtype=np.int64)
-        group[pairs.places] = pairs.group
+        group[pairs.at] = pairs.group
         at = at * groups + group[pair]
     return np.bincount(at, minlength=points * groups).reshape(points, groups)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -15,6 +16,7 @@ from dpframe._suggestions import Suggestions
 from dpframe.engines import _people
 from dpframe.engines._representatives import at_points
 from dpframe.engines.pandas import PandasEngine
+from dpframe.mechanisms.laplace import Laplace
 from dpframe.utilities import distance, revenue
 from tests.statistical import test_privacy_audit as audit
 
@@ -33,12 +35,13 @@ RELEASES: dict[str, Any] = {
     "suggest_limits": lambda p, **w: p.suggest_limits("g", **w),
     "suggest_bounds": lambda p, **w: p.suggest_bounds("x", **w),
     "argmax": lambda p, **w: p.argmax("g", **w),
+    "top": lambda p, **w: p.top("g", 2, **w),
     "median": lambda p, **w: p.median("x", resolution=8, **w),
     "quantile": lambda p, **w: p.quantile("x", 0.75, resolution=2, **w),
     "choose by revenue": lambda p, **w: p.query("id > 3").choose([0, 6], revenue("x"), **w),
     "choose by distance": lambda p, **w: p.choose([-2, 1, 6], distance("x"), **w),
 }
-CHOICES = ("argmax", "median", "quantile", "choose by revenue", "choose by distance")
+CHOICES = ("argmax", "top", "median", "quantile", "choose by revenue", "choose by distance")
 CROWD = [
     (i, x, g)
     for i, x, g in [(1, 6.0, "a"), (1, -2.0, "b"), (2, 0.0, "a"), (3, 6.0, "b"), (3, 6.0, "c")]
@@ -141,3 +144,32 @@ def test_forgetting_the_limit_on_groups_is_caught(monkeypatch):
 def test_forgetting_the_limit_on_rows_is_caught(monkeypatch):
     monkeypatch.setattr(_people.Bound, "rows", lambda self: self._grouped(self._pairs.rows))
     assert seen("count", PAIRS["joins"], 20_000) > EPSILON
+
+
+def by_position(real):
+    """The first rows of a person stand for all: which these are, the order of the frame decides."""
+
+    def summed(self, weights, valid):
+        of_row = self._pairs.of_row if valid is None else self._pairs.of_row[valid]
+        place = pd.Series(of_row).groupby(of_row).cumcount().to_numpy()
+        return real(self, np.where(place < self._limit, weights, 0.0), valid)
+
+    return summed
+
+
+MIXED = [(i, x, "a") for i in (5, 6, 7) for x in (6.0,) * 6 + (-2.0,) * 6]
+
+
+@pytest.mark.parametrize("name", ["sum", "groupby mean"])
+def test_bounding_by_position_is_caught(name, monkeypatch):
+    monkeypatch.setattr(f"{__name__}.CROWD", [*CROWD, *MIXED])
+    assert seen(name, PAIRS["joins"], 20_000) <= EPSILON
+    monkeypatch.setattr(_people.Bound, "_summed", by_position(_people.Bound._summed))
+    monkeypatch.setattr(_people.Bound, "_scaled", lambda self, totals: np.minimum(totals, 10**9))
+    assert seen(name, PAIRS["joins"], 20_000) > EPSILON
+
+
+@pytest.mark.parametrize("name", ["groupby mean", "tree"])
+def test_half_the_noise_is_caught(name, monkeypatch):
+    monkeypatch.setattr(Laplace, "for_price", staticmethod(lambda l1, epsilon: Laplace(l1 / (2 * epsilon))))
+    assert max(seen(name, pair, 20_000) for pair in PAIRS.values()) > EPSILON

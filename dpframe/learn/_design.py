@@ -1,0 +1,177 @@
+"""The rows that a model learns from, on one public integer grid: each row a function of its own cells.
+
+Features are clipped to public bounds and scaled by them to [-1, 1], in steps of 2**-15, with an intercept of 1 in front.
+A row whose features have a larger L2 norm than ``norm`` is scaled back; the norm is checked on the integers. A row with a
+null in a feature or in the target does not count, nor one whose label is none of the two classes.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpframe._expr import Expr
+from dpframe._query import Keys
+from dpframe._unit import Unit
+from dpframe._validate import Bounds
+from dpframe.engines._buckets import key_buckets
+from dpframe.engines._columns import Vector
+from dpframe.engines._slices import row_slices
+
+Floats = NDArray[np.float64]
+UNIT = 2**15  # steps from 0 to 1
+WEIGHT_BITS = 40
+
+
+class Scaling(NamedTuple):
+    """Public numbers that take [lower, upper] to [-1, 1]."""
+
+    middle: float
+    half: float
+
+    @staticmethod
+    def of(bounds: Bounds) -> Scaling:
+        return Scaling(bounds.lower / 2 + bounds.upper / 2, bounds.upper / 2 - bounds.lower / 2)
+
+
+def on_grid(vector: Vector, bounds: Bounds) -> Floats:
+    """Whole numbers from -UNIT to UNIT; NaN for nulls. A constant by its bounds is 0."""
+    middle, half = Scaling.of(bounds)
+    with np.errstate(all="ignore"):
+        found = np.clip(np.array(vector.values, dtype=np.float64), bounds.lower, bounds.upper) - middle
+        found = found / half * UNIT if half > 0 else found * 0.0
+        found = np.clip(np.rint(found), -UNIT, UNIT)
+    null = vector.nulls()
+    if null is not None:
+        found[null] = np.nan
+    return found + 0.0
+
+
+def shrunk(rows: Floats, limit: int) -> Floats:
+    """Rows of whole numbers scaled towards 0 so that each has a squared norm of at most ``limit``, in exact integers."""
+    squares = (rows * rows).sum(axis=1)  # whole numbers below 2**53: exact
+    over = squares > limit
+    if over.any():
+        factor = np.sqrt(limit / squares[over]) * (1 - 2.0**-40)
+        rows[over] = np.trunc(rows[over] * factor[:, None])
+        # Each entry has shrunk by at least the factor, so this finds nothing; it is what the proof rests on.
+        rows[(rows * rows).sum(axis=1) > limit] = 0.0
+    return rows
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """What is predicted: a number with bounds, or one of two classes."""
+
+    expr: Expr
+    bounds: Bounds | None
+    classes: Keys | None
+
+    def values(self, vector: Vector) -> Floats:
+        """-UNIT to UNIT, NaN where the row does not count."""
+        if self.classes is None:
+            assert self.bounds is not None
+            return on_grid(vector, self.bounds)
+        place = key_buckets(self.classes, self.expr)(vector).astype(np.int64)
+        return np.array([np.nan, -UNIT, UNIT])[place]
+
+    def to_json(self) -> object:
+        classes = None if self.classes is None else [self.classes.token, self.classes.to_json()]
+        return [self.expr.to_json(), self.bounds, classes]
+
+
+class Rows(NamedTuple):
+    """``x`` with the intercept in its first column, ``y``, in whole steps; and whose rows they are, from 0 on."""
+
+    x: Floats
+    y: Floats
+    people: NDArray[np.int64] | None
+
+    def counts(self) -> NDArray[np.int64]:
+        """How many rows the person of each row has."""
+        assert self.people is not None
+        found: NDArray[np.int64] = np.bincount(self.people)[self.people]
+        return found
+
+    def weights(self, limit: int) -> Floats | None:
+        """At most ``limit`` for a person's rows together, exactly: limit / rows, rounded down to 2**-40."""
+        if self.people is None:
+            return None
+        k = self.counts()
+        over = np.maximum(k, limit)
+        shares: Floats = (limit * 2**WEIGHT_BITS // over) / 2.0**WEIGHT_BITS  # limits are at most 2**20
+        return shares
+
+
+@dataclass(frozen=True)
+class Design:
+    """Which rows, which features, which target, and the largest norm of a row's features."""
+
+    where: Expr | None
+    features: tuple[tuple[Expr, Bounds], ...]
+    target: Target
+    norm: float | None
+
+    @property
+    def parameters(self) -> int:
+        return len(self.features) + 1
+
+    @cached_property
+    def features_squared(self) -> int:
+        """The largest squared norm of a row's features, in steps."""
+        widest = len(self.features) * UNIT**2
+        return widest if self.norm is None else max(1, min(widest, math.floor(self.norm**2 * UNIT**2)))
+
+    @property
+    def squared(self) -> int:
+        """The same with the intercept."""
+        return self.features_squared + UNIT**2
+
+    @cached_property
+    def length(self) -> float:
+        """The largest norm of a scaled row with its intercept, rounded up."""
+        return math.sqrt(self.squared) / UNIT * (1 + 1e-12)
+
+    def read(self, engine: Any, unit: Unit) -> Rows:
+        """The rows that count. Called behind the door."""
+        exprs = [e for e, _ in self.features] + [self.target.expr]
+        x, y = np.empty((0, self.parameters)), np.empty(0)
+        owners: list[NDArray[np.int64]] = []
+        done = 0
+        for piece in row_slices(engine, exprs, self.where, unit):
+            if not done and not len(x):
+                x, y = np.empty((piece.total, self.parameters)), np.empty(piece.total)
+            goal = self.target.values(piece.vectors[-1])
+            kept = ~np.isnan(goal)
+            some = x[done : done + len(goal)]  # rows that do not count are written over by the next
+            some[:, 0] = UNIT
+            for j, (_, bounds) in enumerate(self.features, start=1):
+                column = on_grid(piece.vectors[j - 1], bounds)
+                kept &= column == column
+                some[:, j] = column
+            if piece.mask is not None:
+                kept &= piece.mask
+            if piece.people is not None:
+                kept &= piece.people >= 0
+                owners.append(piece.people[kept])
+            if not kept.all():
+                goal = goal[kept]
+                some[: len(goal)] = some[kept]
+            if self.norm is not None:
+                some[: len(goal), 1:] = shrunk(some[: len(goal), 1:].copy(), self.features_squared)
+            y[done : done + len(goal)] = goal
+            done += len(goal)
+        people = None
+        if unit.people:
+            owned = np.concatenate(owners) if owners else np.empty(0, dtype=np.int64)
+            people = np.unique(owned, return_inverse=True)[1].astype(np.int64)
+        return Rows(x[:done], y[:done], people)
+
+    def to_json(self) -> object:
+        where = None if self.where is None else self.where.to_json()
+        return [where, [[e.to_json(), b] for e, b in self.features], self.target.to_json(), self.norm]

@@ -1,0 +1,179 @@
+"""What all fits share, and output perturbation: a plan from public numbers, and coefficients on a public grid."""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpframe import _pricing
+from dpframe._errors import BudgetError
+from dpframe._expr import Expr
+from dpframe._plan import Part, Plan
+from dpframe._query import Word
+from dpframe._stats import Sensitivity
+from dpframe._task import Task
+from dpframe._unit import Unit
+from dpframe.accounting._base import Price
+from dpframe.accounting.loss import DiscreteGaussian, PureDP
+from dpframe.learn._design import UNIT, Design, Floats, Rows
+from dpframe.learn._solve import Loss, Problem, minimise
+from dpframe.mechanisms._vector import noisy
+from dpframe.mechanisms.gaussian import Gaussian
+from dpframe.mechanisms.laplace import Laplace
+
+UP = 1 + 1e-9  # covers the roundings of each public number below, a thousand times over
+GAMMA = 2.0**-20  # the gradient that is left, in units of what one person can change
+SPREAD = 0.0625  # of a scaled coefficient under output noise, over the curvature, where nobody has said how much to regularise
+
+
+@dataclass(frozen=True)
+class Fit(Task):
+    """A model to be fitted: the rows, the loss, the regulariser; kinds add their method."""
+
+    design: Design
+    loss: Loss
+    l2: float | None
+    method: ClassVar[str]
+
+    @property
+    def where(self) -> Expr | None:
+        return self.design.where
+
+    @property
+    def parameters(self) -> int:
+        return self.design.parameters
+
+    def to_json(self) -> object:
+        loss = [self.loss.name, self.loss.slope]
+        return [type(self).__name__, self.design.to_json(), loss, self.l2, *self._options()]
+
+    def _options(self) -> tuple[Any, ...]:
+        return ()
+
+    def __str__(self) -> str:
+        features = ", ".join(str(e) for e, _ in self.design.features)
+        where = "" if self.where is None else f" where {self.where}"
+        model = "logistic" if self.design.target.classes is not None else "linear"
+        return f"{model} regression of {self.design.target.expr} on {features}{where}, {self.method}"
+
+    def limit(self, unit: Unit) -> int:
+        """Rows that a person counts for."""
+        return unit.reach(None)[0]
+
+    def lipschitz(self, unit: Unit) -> float:
+        """How far one person's gradient reaches, rounded up."""
+        return self.limit(unit) * self.loss.slope * self.design.length * UP
+
+    def problem(self, rows: Rows, unit: Unit, l2: float, linear: Floats) -> Problem:
+        x = np.divide(rows.x, UNIT, out=rows.x)  # the rows are this fit's own
+        return Problem(x, rows.y / UNIT, rows.weights(self.limit(unit)), self.loss, l2, linear)
+
+    def planned(
+        self,
+        unit: Unit,
+        price: Price,
+        parts: tuple[Part, ...],
+        loss: Any,
+        why: str,
+        told: str,
+        declared: tuple[Word, ...],
+        stated_at: Fraction | None = None,
+    ) -> Plan:
+        at = price.delta if isinstance(loss, DiscreteGaussian) else Fraction(0)
+        return Plan(
+            str(self),
+            unit.neighbors,
+            loss,
+            at if stated_at is None else stated_at,
+            parts,
+            (),
+            1,
+            why + unit.told(False),
+            tuple(map(str, declared)),
+            told,
+        )
+
+    @abstractmethod
+    def coefficients(self, plan: Plan, raw: Any) -> Floats:
+        """The coefficients in scaled units, intercept first, from what was released."""
+
+
+def measured(sensitivity: Sensitivity, price: Price) -> tuple[Gaussian | Laplace, Any, str]:
+    """The noise of one vector, its loss, and why."""
+    noises, why = _pricing._noises([sensitivity], price)
+    noise: Gaussian | Laplace = noises[0]
+    if isinstance(noise, Gaussian):
+        return noise, DiscreteGaussian(parts=[(noise.variance, sensitivity.l2_squared)]), why
+    return noise, PureDP(_pure(price)), why
+
+
+def _pure(price: Price) -> Fraction:
+    if price.epsilon is None:
+        raise BudgetError("this price buys no pure mechanism: give epsilon=.")
+    return price.epsilon
+
+
+def power_below(x: float) -> float:
+    """The largest power of two that is not above x."""
+    return math.ldexp(1.0, math.frexp(x)[1] - 1)
+
+
+def l1_of(l2_squared: int, length: int) -> int:
+    """What an integer vector of so many entries has at most in L1."""
+    return math.isqrt(length * l2_squared) + 1
+
+
+@dataclass(frozen=True)
+class Output(Fit):
+    """The minimum of the regularised objective, with noise on it.
+
+    Formal guarantee: docs/guarantees/learning.md, theorem 1. One person moves the minimum by at most lipschitz / l2 (twice
+    that if replaced), a point with a gradient below gamma is within gamma / l2 of it, and rounding moves each coefficient by
+    half a step at most; the integers that follow have discrete noise for that sensitivity.
+    """
+
+    method: ClassVar[str] = "output perturbation"
+
+    def _l2(self, unit: Unit, price: Price) -> float:
+        """As given; or the power of two at which the noise of each coefficient has at most the deviation SPREAD / curve."""
+        if self.l2 is not None:
+            return self.l2
+        step, sensitivity = self._grid(self.lipschitz(unit), unit)
+        return 2 * power_below(measured(sensitivity, price)[0].deviation * step * self.loss.curve / SPREAD)
+
+    def _grid(self, each: float, unit: Unit) -> tuple[float, Sensitivity]:
+        """The step, and the sensitivity in steps, where one person moves the minimum by ``each``."""
+        moves = (2 if unit.replaces else 1) + 2 * GAMMA
+        step = power_below(each) * 2.0**-20
+        steps = math.ceil(each * moves * UP / step) + math.isqrt(self.parameters) + 1
+        return step, Sensitivity(l1_of(steps**2, self.parameters), steps**2)
+
+    def plan(self, unit: Unit, price: Price, public_rows: int | None, declared: tuple[Word, ...]) -> Plan:
+        l2 = self._l2(unit, price)
+        step, sensitivity = self._grid(self.lipschitz(unit) / l2, unit)
+        noise, loss, why = measured(sensitivity, price)
+        part = Part("coefficients of scaled features", noise, sensitivity.l1, sensitivity.l2_squared, step)
+        told = (
+            f"a coefficient of a feature scaled to [-1, 1] is within ±{noise.quantile(0.95) * step:.3g} of the fit "
+            f"without noise at l2={l2:.4g}"
+        )
+        return self.planned(unit, price, (part,), loss, why, told, declared)
+
+    @np.errstate(all="ignore")  # no warning may tell of a value
+    def run(self, engine: Any, plan: Plan, unit: Unit) -> tuple[NDArray[Any], ...]:
+        part = plan.parts[0]
+        # A regulariser that was chosen is a power of two, and so the step tells it.
+        l2 = power_below(self.lipschitz(unit)) * 2.0**-20 / part.step if self.l2 is None else self.l2
+        rows = self.design.read(engine, unit)
+        problem = self.problem(rows, unit, l2, np.zeros(self.parameters))
+        w = minimise(problem, self.lipschitz(unit) * GAMMA)
+        return (noisy(part.noise, np.rint(w / part.step).astype(np.int64)[:, None]),)
+
+    def coefficients(self, plan: Plan, raw: Any) -> Floats:
+        return np.asarray(raw[0][:, 0], dtype=np.float64) * plan.parts[0].step

@@ -1,0 +1,379 @@
+"""The models: what a user asks for, and what is left after it, in the units of the data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from dpframe import _validate
+from dpframe._errors import BadType, BadValue, BudgetError, MissingKeys
+from dpframe._expr import Column, Expr
+from dpframe._plan import Cost, Plan
+from dpframe._price import checked
+from dpframe._private import PrivateFrame
+from dpframe._query import Word, describe, keys_for
+from dpframe._session import Release
+from dpframe._validate import Bounds
+from dpframe.learn._descent import EVERYBODY, Descent
+from dpframe.learn._design import Design, Floats, Scaling, Target
+from dpframe.learn._fits import Fit, Output
+from dpframe.learn._objective import Objective
+from dpframe.learn._solve import LOGISTIC, Loss
+from dpframe.learn._statistics import SQUARES, Statistics
+from dpframe.mechanisms._vector import rate_of
+
+MOST_FEATURES = 2**12
+MOST_STEPS = 2**16
+
+
+class _Model:
+    """What both models share: the arguments, the question, and predictions by public numbers."""
+
+    _methods: tuple[str, ...]
+
+    coef_: Floats
+    intercept_: float
+    feature_names_in_: NDArray[Any]
+    plan_: Plan
+
+    def __init__(
+        self,
+        method: str,
+        epsilon: float | None,
+        delta: float | None,
+        l2: float | None,
+        norm: float | None,
+        clip: float | None,
+        max_iter: int,
+        sample: float,
+    ):
+        self.method = _validate.choice(method, "method", self._methods)
+        self.epsilon = epsilon if epsilon is None else float(_validate.epsilon(epsilon))
+        self.delta = delta if delta is None else float(_validate.delta(delta))
+        self._price = {"epsilon": epsilon, "delta": delta}
+        self.l2, self.norm, self.clip = l2, _positive(norm, "norm"), _positive(clip, "clip")
+        if l2 is not None:
+            self.l2 = _validate.real(l2, "l2")
+            if self.l2 < 0 or 0 < self.l2 < 2.0**-20 or self.l2 > 2.0**100:
+                raise BadValue(f"l2 must be 0, or from 2**-20 to 2**100, not {l2}.")
+        if self.l2 == 0 and method in ("output", "objective"):
+            raise BadValue(
+                f'method="{method}" needs l2 > 0: without it the minimum may be anywhere, and one person could move it without '
+                "bound. Leave l2= out, and it is chosen."
+            )
+        if clip is not None and method != "gradient":
+            raise BadValue(
+                'clip= is the norm to which gradients are clipped: it is for method="gradient" only.'
+            )
+        self.max_iter = _validate.positive_int(max_iter, "max_iter")
+        if self.max_iter > MOST_STEPS:
+            raise BadValue(f"max_iter must be at most 2**16, not {max_iter}.")
+        self.sample = _validate.real(sample, "sample")
+        if not 0 < self.sample <= 1:
+            raise BadValue(f"sample is a probability above 0 and at most 1, not {sample}.")
+
+    # The question ---------------------------------------------------------------------------------------------
+
+    def fit(self, X: Any, y: Any, *, bounds: Mapping[Any, Any] | None = None, **payment: Any) -> Any:
+        """Fitted to tracked columns: ``model.fit(p[["age", "bmi"]], p["readmitted"])``. See `PrivateFrame.fit`."""
+        if not isinstance(X, PrivateFrame):
+            raise BadType(
+                'X must be columns of a session, p[["age", "bmi"]], and y one of them, p["readmitted"]. This model is for '
+                "private data; what is public is for predict and score."
+            )
+        return X.fit(self, None, y, bounds=bounds, **payment)
+
+    def _fit_on(self, frame: PrivateFrame, X: Any, y: Any, bounds: Any, payment: Mapping[str, Any]) -> Any:
+        """The question about a frame: everything here is public."""
+        if y is None:
+            raise BadValue('fit needs a target: y="column".')
+        if isinstance(X, str) or not (X is None or isinstance(X, Sequence | pd.Index)):
+            raise BadType("X must be a list of column names.")
+        goal, name = frame._named(y)
+        chosen = [c for c in frame.columns if frame._columns[c] != goal] if X is None else X
+        names = _validate.column_names(chosen, frame._columns)
+        if not names:
+            raise BadValue("X is empty: a model needs at least one feature.")
+        if len(names) > MOST_FEATURES:
+            raise BadValue(f"{len(names)} features are more than {MOST_FEATURES}.")
+        features = [(frame._columns[n], frame._bounds(frame._columns[n], n, bounds)) for n in names]
+        if any(expr == goal for expr, _ in features):
+            raise BadValue(f"the target {name!r} is among the features: it would predict itself.")
+        target = self._target(frame, goal, name, bounds)
+        design = Design(frame._where, tuple(features), target, self.norm)
+        words = [*_bound_words(frame, features, bounds), *self._words(goal, name)]
+        if target.bounds is not None:
+            words += _bound_words(frame, [(goal, target.bounds)], bounds)
+        price = {**{k: v for k, v in self._price.items() if v is not None}, **_given(payment)}
+        task, price = self._task(frame, design, price)
+
+        def finish(release: Release) -> _Model:
+            solver = replace(task, l2=self.l2)  # statistics do not depend on it, and are asked without
+            self._learn(names, design, solver.coefficients(release.plan, release.raw), release.plan)
+            return self
+
+        asking = frame._with(declared=frame._declared + tuple(words))
+        return asking._ask(task, finish, checked(price))
+
+    def _task(self, frame: PrivateFrame, design: Design, price: dict[str, Any]) -> tuple[Fit, dict[str, Any]]:
+        if price.get("mechanism", "auto") != "auto" and self.method in ("objective", "gradient"):
+            raise BadValue(f'method="{self.method}" has its own noise: leave mechanism= out.')
+        if self.method == "statistics":
+            return Statistics(design, SQUARES, None), price
+        if self.method == "output":
+            return Output(design, self._loss(), self.l2), price
+        rate = EVERYBODY if self.method == "objective" else rate_of(self.sample)
+        replaces = frame._session.unit.replaces
+        if self.method == "gradient" and (rate == EVERYBODY or replaces):
+            task = Descent(design, self._loss(), self._l2(), self.clip, self.max_iter, rate)
+            return task, {**price, "mechanism": "gaussian"}
+        failure, price = self._failure(frame, price)
+        if self.method == "objective":
+            return Objective(design, self._loss(), self.l2, failure), price
+        return Descent(design, self._loss(), self._l2(), self.clip, self.max_iter, rate, failure), price
+
+    def _failure(self, frame: PrivateFrame, price: dict[str, Any]) -> tuple[Fraction, dict[str, Any]]:
+        """The delta of a guarantee that is (epsilon, delta) and no curve: as given, or a share of the reserve."""
+        budget = frame._session.budget
+        rest = {k: v for k, v in price.items() if k != "delta"}
+        given = price.get("delta")
+        delta = budget.rule.delta_limit / budget.queries if given is None else _validate.delta(given)
+        if not delta:
+            raise BudgetError(
+                f'method="{self.method}" needs a delta: its noise is Gaussian inside, and no pure guarantee is known for it. '
+                'Open the session with delta > 0 (and a reserve), or use method="output", which is pure where delta is 0.'
+            )
+        return delta, rest
+
+    def _l2(self) -> float:
+        return 1.0 if self.l2 is None else self.l2
+
+    def _loss(self) -> Loss:
+        raise NotImplementedError
+
+    def _target(self, frame: PrivateFrame, expr: Expr, name: Any, bounds: Any) -> Target:
+        raise NotImplementedError
+
+    def _words(self, expr: Expr, name: Any) -> list[Word]:
+        return []
+
+    # After it -------------------------------------------------------------------------------------------------
+
+    def _learn(self, names: list[Any], design: Design, w: Floats, plan: Plan) -> None:
+        scales = [Scaling.of(b) for _, b in design.features]
+        middles = np.array([s.middle for s in scales])
+        halves = np.array([s.half for s in scales])
+        self.coef_ = np.where(halves > 0, w[1:] / np.where(halves > 0, halves, 1.0), 0.0)
+        self.intercept_ = float(w[0] - self.coef_ @ middles)
+        if design.target.bounds is not None:
+            goal = Scaling.of(design.target.bounds)
+            self.coef_ = self.coef_ * goal.half
+            self.intercept_ = self.intercept_ * goal.half + goal.middle
+        self.feature_names_in_ = np.array(names, dtype=object)
+        self.n_features_in_ = len(names)
+        self.plan_ = plan
+
+    @property
+    def cost_(self) -> Cost:
+        """What the fit guarantees by itself: (epsilon, delta)."""
+        self._fitted()
+        return self.plan_.cost
+
+    def _fitted(self) -> None:
+        if not hasattr(self, "coef_"):
+            raise BadValue("this model is not fitted yet: p.fit(model, X=[...], y=...) first.")
+
+    def _scores(self, X: Any) -> Floats:
+        self._fitted()
+        if isinstance(X, PrivateFrame):
+            raise BadType(
+                "predictions are for public data: of private rows each would be a release of its own. To see how good a model "
+                "is on private rows, assign its prediction and ask for a mean."
+            )
+        if isinstance(X, pd.DataFrame):
+            names = [_validate.column_name(n, X.columns) for n in self.feature_names_in_]
+            X = X[names].to_numpy(dtype=np.float64, na_value=np.nan)
+        found = np.asarray(X, dtype=np.float64)
+        if found.ndim != 2 or found.shape[1] != len(self.coef_):
+            raise BadValue(
+                f"X must have {len(self.coef_)} columns: {', '.join(map(str, self.feature_names_in_))}."
+            )
+        scores: Floats = found @ self.coef_ + self.intercept_
+        return scores
+
+    def __repr__(self) -> str:
+        shown = {"method": self.method, "epsilon": self.epsilon, "delta": self.delta, "l2": self.l2}
+        words = ", ".join(f"{k}={v!r}" for k, v in shown.items() if v is not None)
+        return f"{type(self).__name__}({words})"
+
+
+class LogisticRegression(_Model):
+    """Logistic regression for two classes, ridge included, on a session.
+
+    ``method``: "objective" (the default: the most accurate, needs delta), "output" (pure where a session has no delta) or
+    "gradient" (DP-SGD: ``max_iter`` steps, each on people drawn with probability ``sample``, gradients clipped to ``clip``).
+    ``l2``: the weight of |w|**2 / 2 beside the sum of losses, for features scaled to [-1, 1]; left out, it is chosen from the
+    price. ``norm``: the largest L2 norm of a row's scaled features; rows beyond it are scaled back. ``classes``: the two
+    public labels, the second being the positive one; of a bool False and True, else declared keys, else 0 and 1. Rows with
+    another label do not count. Solvers of the other methods run until their proof is done, whatever ``max_iter`` says.
+
+    Formal guarantee: (epsilon, delta)-DP for its price: docs/guarantees/learning.md.
+
+    >>> df = pd.DataFrame({"age": np.arange(4000) % 80, "ill": np.arange(4000) % 80 > 40})
+    >>> p = df.dp.open(50, bounds={"age": (0, 80)})
+    >>> model = LogisticRegression(method="output", epsilon=40).fit(p[["age"]], p["ill"])
+    >>> model.predict([[20], [60]])
+    array([False,  True])
+    """
+
+    _methods = ("objective", "output", "gradient")
+    classes_: NDArray[Any]
+
+    def __init__(
+        self,
+        method: str = "objective",
+        epsilon: float | None = None,
+        delta: float | None = None,
+        *,
+        l2: float | None = None,
+        norm: float | None = None,
+        clip: float | None = None,
+        max_iter: int = 100,
+        sample: float = 0.25,
+        classes: Sequence[Any] | None = None,
+    ):
+        super().__init__(method, epsilon, delta, l2, norm, clip, max_iter, sample)
+        self.classes = classes
+
+    def _loss(self) -> Loss:
+        return LOGISTIC
+
+    def _target(self, frame: PrivateFrame, expr: Expr, name: Any, bounds: Any) -> Target:
+        declared = frame._session.keys.get(expr.position) if isinstance(expr, Column) else None
+        if self.classes is not None:
+            keys = keys_for(self.classes, expr, name)
+        elif declared is not None:
+            keys = declared
+        elif expr.kind in ("bool", "number"):
+            keys = keys_for([False, True] if expr.kind == "bool" else [0, 1], expr, name)
+        else:
+            raise MissingKeys(f"the classes of {name!r} must be public: classes=(negative, positive).")
+        if len(keys) != 2 or keys.null is not None:
+            raise BadValue(f"{name!r} needs two classes, neither of them null: classes=(negative, positive).")
+        return Target(expr, None, keys)
+
+    def _words(self, expr: Expr, name: Any) -> list[Word]:
+        return (
+            [] if self.classes is None else [Word("keys", f"{name}: {describe(list(self.classes))}", "fit")]
+        )
+
+    def _learn(self, names: list[Any], design: Design, w: Floats, plan: Plan) -> None:
+        super()._learn(names, design, w, plan)
+        assert design.target.classes is not None
+        self.classes_ = np.asarray(design.target.classes.index)
+
+    def decision_function(self, X: Any) -> Floats:
+        """The score of each row: positive for the second class."""
+        return self._scores(X)
+
+    def predict_proba(self, X: Any) -> Floats:
+        """The probabilities of both classes, a row a row of public data."""
+        from scipy import special
+
+        positive = special.expit(self._scores(X))
+        return np.column_stack([1 - positive, positive])
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The more likely class of each row of public data."""
+        scores = self._scores(X)
+        found: NDArray[Any] = self.classes_[(scores > 0).astype(np.intp)]
+        return found
+
+    def score(self, X: Any, y: Any) -> float:
+        """The share of rows of public data whose class is predicted."""
+        return float(np.mean(self.predict(X) == np.asarray(y)))
+
+
+class LinearRegression(_Model):
+    """Linear regression, ridge included, on a session.
+
+    ``method``: "statistics" (the default: one noisy release of all sums of products, then exact ridge regression), "output",
+    "objective" or "gradient". These three fit Huber's loss: a residual counts in full up to ``residual`` times half the width
+    of the bounds of y, and linearly beyond, since squares have no bounded slope. ``l2`` is the weight of |w|**2 / 2 beside the
+    sum of half squares, for columns scaled to [-1, 1]; left out, it is chosen from the noise. The other arguments are those of
+    `LogisticRegression`. The target needs public bounds, too.
+
+    Formal guarantee: epsilon-DP or (epsilon, delta)-DP for its price: docs/guarantees/learning.md.
+
+    >>> df = pd.DataFrame({"area": np.arange(3000) % 80 + 20.0})
+    >>> p = df.assign(rent=10 * df.area + 100).dp.open(1e3, bounds={"area": (0, 100), "rent": (0, 2000)})
+    >>> model = LinearRegression(epsilon=900, l2=0).fit(p[["area"]], p["rent"])
+    >>> model.predict([[50]]).round(-1)
+    array([600.])
+    """
+
+    _methods = ("statistics", "output", "objective", "gradient")
+
+    def __init__(
+        self,
+        method: str = "statistics",
+        epsilon: float | None = None,
+        delta: float | None = None,
+        *,
+        l2: float | None = None,
+        norm: float | None = None,
+        clip: float | None = None,
+        max_iter: int = 100,
+        sample: float = 0.25,
+        residual: float = 1.0,
+    ):
+        super().__init__(method, epsilon, delta, l2, norm, clip, max_iter, sample)
+        self.residual = _validate.real(residual, "residual")
+        if not 2.0**-20 <= self.residual <= 2.0**20:
+            raise BadValue(f"residual must be from 2**-20 to 2**20, not {residual}.")
+
+    def _loss(self) -> Loss:
+        return Loss("huber", self.residual, 1.0)
+
+    def _target(self, frame: PrivateFrame, expr: Expr, name: Any, bounds: Any) -> Target:
+        return Target(expr, frame._bounds(expr, name, bounds), None)
+
+    def predict(self, X: Any) -> Floats:
+        """The prediction for each row of public data."""
+        return self._scores(X)
+
+    def score(self, X: Any, y: Any) -> float:
+        """R squared on public data: 1 less the squared errors over those of the mean."""
+        y = np.asarray(y, dtype=np.float64)
+        return float(1 - np.sum((y - self.predict(X)) ** 2) / np.sum((y - y.mean()) ** 2))
+
+
+def _positive(value: float | None, name: str) -> float | None:
+    if value is None:
+        return None
+    found = _validate.real(value, name)
+    if not 2.0**-100 <= found <= 2.0**100:
+        raise BadValue(f"{name} must be positive, from 2**-100 to 2**100, not {value}.")
+    return found
+
+
+def _given(payment: Mapping[str, Any]) -> dict[str, Any]:
+    return {k: v for k, v in payment.items() if v is not None}
+
+
+def _bound_words(frame: PrivateFrame, features: list[tuple[Expr, Bounds]], given: Any) -> list[Word]:
+    """Bounds that the verb was given and the session was not."""
+    if given is None:
+        return []
+    known = frame._session.bounds
+    return [
+        Word("bounds", f"{expr}: ({pair.lower:g}, {pair.upper:g})", "fit")
+        for expr, pair in features
+        if pair != expr.bounds(known)
+    ]

@@ -1,0 +1,148 @@
+"""Objective perturbation with approximate minima: noise in the objective, and a little on what the solver returns."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special
+
+from dpframe._errors import BudgetError
+from dpframe._plan import Part, Plan
+from dpframe._query import Word
+from dpframe._unit import Unit
+from dpframe.accounting import _gaussian
+from dpframe.accounting._base import Price
+from dpframe.accounting.loss import ApproxDP
+from dpframe.learn._design import Floats
+from dpframe.learn._fits import GAMMA, UP, Fit, _pure, l1_of, power_below
+from dpframe.learn._solve import minimise
+from dpframe.mechanisms._vector import noisy
+from dpframe.mechanisms.gaussian import Gaussian
+from dpframe.mechanisms.laplace import Laplace
+
+OUTPUT = Fraction(1, 32)  # of epsilon, for what the solver leaves
+CURVATURE = 0.25  # of epsilon, at most, for the Hessian
+FINE = 2.0**-40  # the grid of the noise in the objective, in deviations
+_TAIL = Fraction(1, 2**900)  # of a Gaussian coordinate beyond 36 deviations
+
+
+class Numbers(NamedTuple):
+    """What follows from the price: the regulariser, the noise in the objective and the noise after it."""
+
+    l2: float
+    sigma: float
+    step: float  # of the noise in the objective
+    solved: float  # how far the gradient may be from 0 for the noise on its grid
+    gamma: float  # and for the noise that has a density
+    out: float  # the step of the answer
+
+
+@dataclass(frozen=True)
+class Objective(Fit):
+    """The minimum of the objective with a random linear term, approximate, and noise that covers how approximate.
+
+    Formal guarantee: (epsilon, delta)-DP, docs/guarantees/learning.md, theorem 2.
+    """
+
+    delta: Fraction = Fraction(0)
+    method: ClassVar[str] = "objective perturbation"
+
+    def _options(self) -> tuple[Any, ...]:
+        return (str(self.delta),)
+
+    def numbers(self, unit: Unit, epsilon: Fraction) -> Numbers:
+        """All from public numbers, each rounded towards privacy."""
+        p = self.parameters
+        reach = self.lipschitz(unit)
+        # The Hessian of a row has rank 1; rows of a person, each weighed down, have any rank.
+        rank = p if unit.people else 1
+        trace = self.limit(unit) * self.loss.curve * self.design.length**2 * UP
+        e = float(epsilon)
+        needed = trace / rank / math.expm1(min(CURVATURE * e / rank, 700.0)) * UP
+        l2 = max(needed, self.l2 or 0.0)
+        spent = rank * math.log1p(trace / (rank * l2)) * UP
+        moved, directions = (2 * reach, min(2 * rank, p)) if unit.replaces else (reach, rank)
+        mu_most = 64.0  # so that the bound on the grid of the noise is known before mu is
+        eta = p * (41 + mu_most) * FINE
+        left = (float(epsilon * (1 - OUTPUT)) - spent - 2 * eta) * (1 - 1e-9)
+        failure = float(self.delta - p * _TAIL) * (1 - 1e-9) / math.exp(eta)
+        if left <= 0 or failure <= 0:
+            raise BudgetError("this price is too small for objective perturbation: give a larger epsilon=.")
+        mu = min(largest_mu(left, failure, directions), mu_most) * (1 - 1e-9)
+        sigma = moved / mu
+        step = power_below(sigma) * FINE
+        solved = (
+            reach * GAMMA + sigma * FINE
+        )  # the second part for noise so large that doubles round it by as much
+        gamma = solved + step * math.sqrt(p)
+        return Numbers(l2, sigma, step, solved, gamma, power_below(gamma / l2))
+
+    def plan(self, unit: Unit, price: Price, public_rows: int | None, declared: tuple[Word, ...]) -> Plan:
+        epsilon, p = _pure(price), self.parameters
+        found = self.numbers(unit, epsilon)
+        moved = self.lipschitz(unit) * (2 if unit.replaces else 1)
+        # Noise in the objective: on its own grid, so that its parameters are whole numbers.
+        inside = math.ceil(moved / found.step * UP)
+        first = Gaussian(Fraction(math.ceil((found.sigma / found.step) ** 2 * UP)))
+        steps = math.ceil(2 * found.gamma / found.l2 / found.out * UP) + math.isqrt(p) + 1
+        after = Laplace.for_price(l1_of(steps**2, p), epsilon * OUTPUT)
+        parts = (
+            Part("the gradient of the objective", first, l1_of(inside**2, p), inside**2, found.step),
+            Part("the minimum that was found", after, l1_of(steps**2, p), steps**2, found.out),
+        )
+        told = (
+            f"with probability 0.95 the regularised objective is within {self.excess(found):.4g} of its least, at "
+            f"l2={found.l2:.4g}; the noise of the gradient has deviation {found.sigma:.4g}"
+        )
+        why = "objective perturbation, whose noise the data outweigh as they grow"
+        loss = ApproxDP(epsilon, self.delta)
+        return self.planned(unit, price, parts, loss, why, told, declared, self.delta)
+
+    def excess(self, found: Numbers) -> float:
+        """What the noise in it may cost the regularised sum of losses, with probability 0.95: |b|**2 / (2 l2)."""
+        chi = float(special.chdtri(self.parameters, 0.05))
+        return chi * found.sigma**2 / (2 * found.l2)
+
+    @np.errstate(all="ignore")
+    def run(self, engine: Any, plan: Plan, unit: Unit) -> tuple[NDArray[Any], ...]:
+        first, after = plan.parts
+        assert isinstance(plan.loss, ApproxDP)
+        found = self.numbers(unit, plan.loss.epsilon)
+        zero = np.zeros((self.parameters, 1), dtype=np.int64)
+        assert isinstance(first.noise, Gaussian)
+        # Not by the plan's own mechanism: `audit.replay` compares what mechanisms are given, and this one is given zeros.
+        linear = (
+            noisy(Gaussian(first.noise.variance), zero)[:, 0].astype(np.float64) * first.step
+        )  # whole numbers below 2**53
+        rows = self.design.read(engine, unit)
+        problem = self.problem(rows, unit, found.l2, linear)
+        w = minimise(problem, found.solved)
+        return (noisy(after.noise, np.rint(w / after.step).astype(np.int64)[:, None]),)
+
+    def coefficients(self, plan: Plan, raw: Any) -> Floats:
+        return np.asarray(raw[0][:, 0], dtype=np.float64) * plan.parts[1].step
+
+
+def largest_mu(epsilon: float, delta: float, directions: int) -> float:
+    """The largest mu, rounded down, at which the losses mu |N| + mu**2 / 2 exceed epsilon by delta at most.
+
+    |N| is the length of a standard Gaussian vector in so many dimensions. In one it is either half of a Gaussian pair, so
+    its curve is twice that pair's where epsilon >= mu**2 / 2; in more the probability itself is taken.
+    """
+    if directions == 1:
+        return min(_gaussian.mu_for(epsilon, delta / 2), math.sqrt(2 * epsilon) * (1 - 1e-12))
+
+    def fits(mu: float) -> bool:
+        far = epsilon / mu - mu / 2
+        return far > 0 and float(special.gammaincc(directions / 2, far * far / 2)) * (1 + 1e-9) <= delta
+
+    low, high = 0.0, math.sqrt(2 * epsilon)
+    for _ in range(100):
+        middle = (low + high) / 2
+        low, high = (middle, high) if fits(middle) else (low, middle)
+    return low

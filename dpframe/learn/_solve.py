@@ -1,0 +1,198 @@
+"""Minima of regularised convex objectives, approximate, with a proof of how approximate.
+
+    F(w) = sum_i c_i phi(x_i . w; y_i) + l2/2 |w|**2 + b . w
+
+over rows with |x_ij| <= 1. F is l2-strongly convex, so a point whose gradient has norm gamma lies within gamma / l2 of the
+minimum. `minimise` returns only points for which that norm is proved, rounding included (docs/guarantees/learning.md).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special
+
+Floats = NDArray[np.float64]
+_BLOCK = 1024  # rows whose terms are added in whatever order; the blocks are added exactly
+_WIDE = 2**15  # rows of a block of the Hessian
+_FUNCTION = 2.0**-45  # relative error granted to exp and expit, many times what they claim
+_ROUNDS = 60
+_FEW = 2**16  # rows that show the curvature of all
+
+
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """phi, as a function of the score z = x . w and of y in [-1, 1]: |phi'| <= slope and 0 <= phi'' <= curve."""
+
+    name: str
+    slope: float
+    curve: float
+
+    def first(self, z: Any, y: Any) -> Any:
+        """phi'(z)."""
+        if self.name == "huber":
+            return np.clip(z - y, -self.slope, self.slope)
+        if z.dtype == np.float64:
+            return -y * special.expit(-y * z)
+        return -y / (1 + np.exp(y * z))
+
+    def second(self, z: Floats, y: Floats, first: Floats) -> Floats:
+        """phi''(z), where it exists."""
+        if self.name == "huber":
+            inside: Floats = (np.abs(z - y) < self.slope).astype(np.float64)
+            return inside
+        share: Floats = np.abs(first)
+        curves: Floats = share * (1 - share)
+        return curves
+
+
+LOGISTIC = Loss("logistic", 1.0, 0.25)
+
+
+@dataclass
+class Problem:
+    """The rows in scaled units, their weights (None: all 1), and the public numbers of the objective."""
+
+    x: Floats
+    y: Floats
+    weights: Floats | None
+    loss: Loss
+    l2: float
+    linear: Floats
+
+    def part(self, every: int) -> Problem:
+        """One row in so many, with as much less of the rest: its minimum and its curvature are nearly the same."""
+        if every == 1:
+            return self
+        weights = None if self.weights is None else self.weights[::every]
+        x = self.x[::every].copy()
+        times = len(self.x) / len(x)
+        return Problem(x, self.y[::every], weights, self.loss, self.l2 / times, self.linear / times)
+
+    def slopes(self, z: Any, kind: Any = np.float64) -> Any:
+        y = self.y.astype(kind, copy=False)
+        first = self.loss.first(z, y)
+        return first if self.weights is None else first * self.weights
+
+    def gradient(self, w: Floats, slopes: Floats) -> Floats:
+        found: Floats = slopes @ self.x + self.l2 * w + self.linear
+        return found
+
+    def hessian(self, z: Floats, slopes: Floats) -> Floats:
+        first = slopes if self.weights is None else self.loss.first(z, self.y)
+        curves = self.loss.second(z, self.y, first)
+        if self.weights is not None:
+            curves = curves * self.weights
+        p = self.x.shape[1]
+        total = np.eye(p) * self.l2
+        for start in range(0, len(self.x), _WIDE):
+            x = self.x[start : start + _WIDE]
+            total += (x * curves[start : start + _WIDE, None]).T @ x
+        return total
+
+    def proved(self, w: Any, kind: Any = np.float64) -> tuple[Any, float]:
+        """The gradient and a bound on its norm that holds for the real objective, rounding included.
+
+        A dot product of m terms is off by at most m u times the sum of their sizes, in whatever order it is added.
+        """
+        u = float(np.finfo(kind).eps) / 2
+        n, p = self.x.shape
+        total: list[list[Any]] = [[] for _ in range(p)]
+        sizes = 0.0
+        for start in range(0, n, _WIDE):
+            part = slice(start, start + _WIDE)
+            x, y = self.x[part].astype(kind, copy=False), self.y[part].astype(kind, copy=False)
+            s = self.loss.first(x @ w, y)
+            if self.weights is not None:
+                s = s * self.weights[part]
+            sizes += float(np.abs(s).sum())
+            for some in range(0, len(s), _BLOCK):
+                sums = s[some : some + _BLOCK] @ x[some : some + _BLOCK]
+                for j in range(p):
+                    total[j].append(sums[j])
+        added = np.array([_exact(t) for t in total], dtype=kind)
+        found = added + self.l2 * w + self.linear
+        heavy = float(n if self.weights is None else self.weights.sum())
+        reach = float(np.abs(w).sum()) + 1.0
+        scores = self.loss.curve * (p + 8) * u * reach  # of a slope, from the error of its score
+        own = (_BLOCK + 8) * u + _FUNCTION * (u / 2.0**-53)
+        own_terms = self.l2 * float(np.abs(w).max()) + float(np.abs(self.linear).max())
+        largest = float(np.abs(added).max()) + own_terms
+        margin = own * sizes + scores * heavy + 8 * u * largest
+        norm = math.sqrt(float((found * found).sum())) + math.sqrt(p) * margin
+        return found, norm * (1 + 1e-6)
+
+
+def _exact(terms: list[Any]) -> Any:
+    if not terms or isinstance(terms[0], float):
+        return math.fsum(terms)
+    high = [float(t) for t in terms]  # of longer numbers the leading parts, and what they leave
+    return np.longdouble(math.fsum(high)) + math.fsum(float(t - h) for t, h in zip(terms, high, strict=True))
+
+
+def newton(problem: Problem, gamma: float) -> Floats:
+    """Newton's method; its direction is one along which the gradient itself gets shorter, so that is what is watched.
+
+    Of many rows a part shows the curvature well enough, and where to begin.
+    """
+    part = problem.part(max(1, len(problem.x) // _FEW))
+    if part is problem:
+        return _descend(problem, problem, np.zeros(problem.x.shape[1]), gamma)
+    times = len(problem.x) / len(part.x)
+    w = _descend(part, part, np.zeros(problem.x.shape[1]), gamma / times)
+    w = _descend(problem, part, w, gamma)
+    return _descend(problem, problem, w, gamma)  # does nothing if that was enough
+
+
+def _descend(problem: Problem, shape: Problem, w: Floats, gamma: float) -> Floats:
+    """From w on; ``shape`` has the curvature, and if it is another problem's, the method ends where that misleads."""
+    z = problem.x @ w
+    slopes = problem.slopes(z)
+    g = problem.gradient(w, slopes)
+    enough = 1 / 4 if shape is not problem else 1.0
+    times = problem.l2 / shape.l2
+    for _ in range(_ROUNDS):
+        size = float(np.linalg.norm(g))
+        if size <= gamma / 16:
+            break
+        own = z if shape is problem else shape.x @ w
+        try:
+            step = np.linalg.solve(shape.hessian(own, shape.slopes(own)) * times, g)
+        except np.linalg.LinAlgError:  # nothing may tell of it
+            break
+        share = 1.0
+        while share > 2.0**-30:
+            there = w - share * step
+            z_there = problem.x @ there
+            slopes_there = problem.slopes(z_there)
+            g_there = problem.gradient(there, slopes_there)
+            if float(np.linalg.norm(g_there)) <= (1 - share / 8) * enough * size:
+                break
+            share = share / 2 if shape is problem else 0.0
+        else:
+            break
+        w, z, slopes, g = there, z_there, slopes_there, g_there
+    return w
+
+
+def minimise(problem: Problem, gamma: float) -> Floats:
+    """A point at which the norm of the gradient is proved to be at most ``gamma``."""
+    w: Any = newton(problem, gamma)
+    if problem.proved(w)[1] <= gamma:
+        found: Floats = w
+        return found
+    # Seen beyond some ten million rows only. Longer numbers, and a method that gets there for certain:
+    # each such step lowers F by at least half the squared norm of the gradient over its smoothness.
+    kind = np.longdouble
+    heavy = float(len(problem.x) if problem.weights is None else problem.weights.sum())
+    smooth = problem.l2 + problem.loss.curve * problem.x.shape[1] * heavy
+    while True:
+        g, norm = problem.proved(w, kind)
+        if norm <= gamma:
+            found = w
+            return found
+        w = w - (g / smooth).astype(np.float64)

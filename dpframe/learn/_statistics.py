@@ -1,0 +1,110 @@
+"""Linear regression from noisy sums of products: one exact integer vector, and all else is post-processing."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpframe._plan import Part, Plan
+from dpframe._query import Word
+from dpframe._stats import Sensitivity
+from dpframe._unit import Unit
+from dpframe.accounting._base import Price
+from dpframe.learn._design import UNIT, Floats, Rows
+from dpframe.learn._fits import Fit, measured
+from dpframe.learn._solve import Loss
+from dpframe.mechanisms._vector import noisy
+from dpframe.mechanisms.gaussian import Gaussian
+from dpframe.mechanisms.laplace import Laplace
+
+SQUARES = Loss("squares", 1.0, 1.0)  # what is minimised afterwards
+_BLOCK = 2**16  # rows whose products below 2**30 add up exactly in doubles
+
+
+@dataclass(frozen=True)
+class Statistics(Fit):
+    """The sums of x_j x_k and x_j y, with noise; then ridge regression on what they say.
+
+    Formal guarantee: docs/guarantees/learning.md, theorem 4: the integers of a row have an L2 norm of at most
+    sqrt((X**2 + U**2 X) / 2 + U**2 X) where X bounds |x|**2 and U is the step count of 1.
+    """
+
+    method: ClassVar[str] = "noisy statistics"
+
+    @cached_property
+    def row(self) -> Sensitivity:
+        """Of one row's products, in squared steps."""
+        x, one, p = self.design.squared, UNIT**2, self.parameters
+        entries = math.isqrt(p * x) + 1  # of |x| in L1
+        l2_squared = (x * x + one * x) // 2 + 1 + one * x
+        return Sensitivity((p * x + x) // 2 + 1 + entries * UNIT, l2_squared)
+
+    def sensitivity(self, unit: Unit) -> Sensitivity:
+        times = self.limit(unit) * (2 if unit.replaces else 1)
+        return Sensitivity(self.row.l1 * times, self.row.l2_squared * times**2)
+
+    def plan(self, unit: Unit, price: Price, public_rows: int | None, declared: tuple[Word, ...]) -> Plan:
+        sensitivity = self.sensitivity(unit)
+        noise, loss, why = measured(sensitivity, price)
+        step = 1.0 / UNIT**2
+        part = Part("sums of products", noise, sensitivity.l1, sensitivity.l2_squared, step)
+        told = (
+            f"each sum of products of two columns scaled to [-1, 1] is within ±{noise.quantile(0.95) * step:.4g}; "
+            "what that means for a coefficient depends on how many rows there are and how the features vary"
+        )
+        return self.planned(unit, price, (part,), loss, why, told, declared)
+
+    @np.errstate(all="ignore")
+    def run(self, engine: Any, plan: Plan, unit: Unit) -> tuple[NDArray[Any], ...]:
+        rows = self.design.read(engine, unit)
+        z = bounded(rows, self.limit(unit))
+        p = self.parameters
+        total = np.zeros((p, p + 1), dtype=np.int64)
+        for start in range(0, len(z), _BLOCK):
+            some = z[start : start + _BLOCK]
+            total += (some[:, :p].T @ some).astype(np.int64)
+        upper = np.concatenate([total[:, :p][np.triu_indices(p)], total[:, p]])
+        return (noisy(plan.parts[0].noise, upper[:, None]),)
+
+    def coefficients(self, plan: Plan, raw: Any) -> Floats:
+        part, p = plan.parts[0], self.parameters
+        sums = np.asarray(raw[0][:, 0], dtype=np.float64) * part.step
+        products = np.zeros((p, p))
+        products[np.triu_indices(p)] = sums[: p * (p + 1) // 2]
+        products = products + np.triu(products, 1).T
+        assert isinstance(part.noise, Gaussian | Laplace)
+        noise = part.noise.deviation * part.step * math.sqrt(p)
+        return ridge(products, sums[p * (p + 1) // 2 :], self.l2, noise)
+
+
+def bounded(rows: Rows, limit: int) -> Floats:
+    """Rows with their target, in whole steps; those of a person with k > limit rows times sqrt(limit / k), towards 0.
+
+    So their products are at most limit / k times as large, and what is left is still a sum of squares.
+    """
+    z = np.column_stack([rows.x, rows.y])
+    if rows.people is not None:
+        k = rows.counts()
+        over = k > limit
+        factor = np.sqrt(limit / k[over]) * (1 - 2.0**-40)
+        z[over] = np.trunc(z[over] * factor[:, None])
+    return z
+
+
+def ridge(products: Floats, moments: Floats, l2: float | None, noise: float) -> Floats:
+    """The coefficients of ridge regression; directions in which noise has left nothing positive count as no evidence.
+
+    Without a regulariser of their own they get that of the noise: its deviation, times the root of their number.
+    """
+    values, vectors = np.linalg.eigh(products)
+    values = np.maximum(values, 0.0)
+    added = noise if l2 is None else l2
+    kept = values + added
+    inverse = np.where(kept > (noise if added == 0 else 0.0), 1 / np.maximum(kept, 1e-300), 0.0)
+    found: Floats = vectors @ (inverse * (vectors.T @ moments))
+    return found
