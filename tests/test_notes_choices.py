@@ -32,8 +32,10 @@ def test_the_most_common_name_is_read_off_a_private_histogram():
     assert 2 * reach < 60 - 20  # then it is right wherever all bins are within reach
     found = [p.value_counts("name", epsilon=1, fresh=True).index[0] for _ in range(300)]
     assert found.count("Ada") >= 285 - 12  # 95 %, less three deviations
-    again = people.rename(columns=str).to_dict("list")
-    more = pd.DataFrame(again).dp.open(
+    alone = [p.argmax("name", epsilon=1, fresh=True) for _ in range(300)]  # the choice, and no bin
+    assert alone.count("Ada") >= 285 - 12
+    assert p.explain.argmax("name", epsilon=1).scale == 2  # one name loses a person, another gains one
+    more = pd.DataFrame(people.to_dict("list")).dp.open(
         10, neighbors="replace-one", keys={"name": [*NAMES, *map(str, range(500))]}
     )
     assert more.explain.value_counts("name", epsilon=1).scale == 2  # whatever the number of names
