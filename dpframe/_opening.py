@@ -68,6 +68,8 @@ def open_session(
     account = _account(epsilon, delta, accountant, reserve, ledger, population)
     people = None if n is None else _validate.positive_int(n, "n")
     relation = _unit(leaves, unit, max_rows, max_groups, neighbors)
+    for column in relation.people:
+        _check_tells_apart(column, frame.dtypes.iloc[column.position])
     terms = Terms(
         account,
         relation,
@@ -152,6 +154,19 @@ def _unit(
         raise BadValue("unit= names no column.")
     columns = [leaves[name] for name in _validate.column_names(names, leaves)]
     return Unit(relation, tuple(columns), rows, groups)
+
+
+def _check_tells_apart(column: Column, dtype: Any) -> None:
+    """A unit column must be of a dtype whose cells are told apart: else two people would be one, who stays when one leaves."""
+    arrow = dtype.pyarrow_dtype if isinstance(dtype, pd.ArrowDtype) else None
+    rounded = getattr(arrow, "precision", 0) > 15 or (
+        isinstance(dtype, np.dtype) and dtype.kind == "f" and dtype.itemsize > 8
+    )
+    if column.kind == "other" or rounded:
+        raise BadType(
+            f"unit={column.name!r} has the dtype {dtype}, whose values are not told apart here. Name people by text, whole "
+            f"numbers or times: df[{column.name!r}].astype(str), before opening."
+        )
 
 
 def _relation(neighbors: object) -> str:

@@ -93,21 +93,28 @@ def _exponent(extent: Fraction, bits: int) -> int:
     return min(bits - e - 1, 960)
 
 
-class Rows(NamedTuple):
+# Dataclasses and no named tuples: of those the rows and the people of a group would be equal, and be one.
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
     """Primitive: the rows of each group."""
 
 
-class Persons(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Persons:
     """Primitive: the people who have rows in each group."""
 
 
-class Trues(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Trues:
     """Primitive: the rows where a condition holds."""
 
     expr: Expr
 
 
-class Powers(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Powers:
     """Primitive: the sums of a**0 .. a**degree over non-null values, a = grid integer minus the lower one."""
 
     expr: Expr
@@ -115,7 +122,8 @@ class Powers(NamedTuple):
     degree: int
 
 
-class Products(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Products:
     """Primitive: over rows where neither value is null, how many, and the sums of ``a``, of ``b`` and of ``a * b``."""
 
     expr: Expr
@@ -124,7 +132,8 @@ class Products(NamedTuple):
     other_grid: Grid
 
 
-class Leaves(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Leaves:
     """Primitive: how many non-null values lie on each point of a grid, from the lower bound to the upper."""
 
     expr: Expr
@@ -135,20 +144,23 @@ class Leaves(NamedTuple):
         return self.grid.high - self.grid.low + 1
 
 
-class Distincts(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Distincts:
     """Primitive: how many distinct non-null values each group has."""
 
     expr: Expr
 
 
-class Bids(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Bids:
     """Primitive: the rows of each bin, of the question's one grouping. The bins are one group: people may be in all of
     them, and count for their limit of rows in all of them together."""
 
     expr: Expr
 
 
-class Spread(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Spread:
     """Primitive: people by how many rows they have in the group where they have the most, or by their number of groups.
 
     One column: those with 1, with 2, with 3 or 4, and so on by powers of two; the last has all that have more.
@@ -158,7 +170,8 @@ class Spread(NamedTuple):
     bins: int
 
 
-class Magnitudes(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Magnitudes:
     """Primitive: people by the sign and the power of two of one of their values; without people, rows by their value's."""
 
     expr: Expr

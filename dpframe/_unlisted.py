@@ -5,9 +5,12 @@ from __future__ import annotations
 import functools
 import json
 from collections.abc import Callable, Hashable, Mapping
+from decimal import Decimal
+from fractions import Fraction
 from inspect import signature
 from typing import TYPE_CHECKING, Any, Unpack, cast
 
+import numpy as np
 import pandas as pd
 
 from dpframe import _validate
@@ -28,6 +31,7 @@ if TYPE_CHECKING:
 
 Columns = list[tuple[Expr, Hashable]]
 _SEARCH_WORDS = ("epsilon", "max_rows", "max_groups")
+_NUMBERS = int | float | Fraction | Decimal | np.number
 
 
 class Unlisted:
@@ -104,6 +108,8 @@ class Unlisted:
         known = session.found.get(question)
         if known is None:
             words = {w: payment[w] for w in _SEARCH_WORDS if payment.get(w) is not None}
+            if payment.get("mechanism") in ("laplace", "gaussian"):
+                words["mechanism"] = payment["mechanism"]
             known = half._search(columns, words, None, _keys_of if len(columns) == 1 else _tuples_of)
             if isinstance(known, Plan):
                 return known
@@ -141,6 +147,10 @@ def _keys_of(release: Release, columns: Columns) -> Keys | None:
         return None
     if expr.kind == "text":  # nothing to check
         return Keys(pd.Index([t[1:] for t in texts], name=name), None)
+    if expr.kind == "number" and expr.integral:
+        numbers = [int(t[1:]) for t in texts]
+        if max(map(abs, numbers)) < 2**63:
+            return keys_for(np.array(numbers), expr, name)
     return keys_for(list(dict.fromkeys(_key(t, expr) for t in texts)), expr, name)
 
 
@@ -227,7 +237,9 @@ def _later(name: str) -> Callable[..., Any]:
 
     @functools.wraps(verb)
     def found_first(self: UnlistedGroupBy, *args: Any, **words: Any) -> Any:
-        groups = self._listed({w: words[w] for w in _SEARCH_WORDS if isinstance(words.get(w), int | float)})
+        # An output of agg may be named like a price word: then it is a pair or a text, and never a number.
+        price = {w: words[w] for w in _SEARCH_WORDS if isinstance(words.get(w), _NUMBERS)}
+        groups = self._listed({**price, "mechanism": words.get("mechanism")})
         return groups if isinstance(groups, Plan) else getattr(groups, name)(*args, **words)
 
     found_first.__signature__ = signature(verb)  # type: ignore[attr-defined]  # what help shows

@@ -101,6 +101,12 @@ def test_half_of_a_price_finds_and_half_asks(p):
     assert p.budget.fraction <= 1.0001 * float(p.budget.rule.spent(whole))
 
 
+def test_the_search_takes_the_mechanism_of_the_question():
+    p = visits().dp.open(3, delta=1e-6, bounds=BOUNDS)
+    p.groupby("state").size(mechanism="laplace")
+    assert p.ledger["mechanism"].tolist() == ["truncated threshold", "laplace"]
+
+
 def test_twenty_shares_fit_whatever_is_unlisted():
     frame = visits()
     for i in range(20):

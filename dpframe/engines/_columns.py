@@ -11,6 +11,7 @@ equal.
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -188,8 +189,22 @@ def _text(cells: Any, arrow: Any) -> Vector:
         cells = np.asarray(
             cells, dtype=object
         )  # strings and NaN by dtype; half the time of the array's own way
-    codes, uniques = pd.factorize(cells)
-    return Vector("text", narrow(codes, len(uniques)), None, np.asarray(uniques, dtype=object))
+    try:
+        codes, uniques = pd.factorize(cells)
+        texts = np.asarray(uniques, dtype=object)
+    except Exception:  # Arrow does not check what it is given: some cell is no UTF-8
+        codes, texts = _undecodable(cells.__arrow_array__())
+    return Vector("text", narrow(codes, len(texts)), None, texts)
+
+
+def _undecodable(arrow: Any) -> tuple[Array, Array]:
+    """Codes and texts where some bytes are no text: those become halves of characters, which equal no key."""
+    pa: Any = import_module("pyarrow")
+    plain_text = arrow.cast(pa.large_binary())
+    whole = plain_text.combine_chunks() if hasattr(plain_text, "chunks") else plain_text
+    encoded = whole.dictionary_encode()
+    codes = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
+    return codes, objects(c.decode("utf-8", "surrogateescape") for c in encoded.dictionary.to_pylist())
 
 
 def _label(cells: Any, arrow: Any, kind: Kind = "label") -> Vector:
@@ -273,6 +288,28 @@ def _float(cell: Any) -> Any:
 
 def _decimal(cell: Any) -> Any:
     return None if cell.is_nan() else cell
+
+
+def number_text(cell: Any) -> str:
+    """One text for equal numbers of whatever type; no exponent makes it long, slow, or raise."""
+    if isinstance(cell, Decimal):
+        sign, digits, exponent = cell.as_tuple()
+        if not isinstance(exponent, int):  # infinite
+            return "-inf" if sign else "inf"
+        written = "".join(map(str, digits)).rstrip("0").lstrip("0")
+        if not written:
+            return "0"
+        exponent += len(digits) - len("".join(map(str, digits)).rstrip("0"))
+        if exponent >= 0 and exponent + len(written) <= 700:
+            return f"{'-' * sign}{written}{'0' * exponent}"
+        near = float(cell)
+        if math.isfinite(near) and Decimal(near) == cell:
+            return repr(near)
+        return f"{'-' * sign}{written}e{exponent}"
+    if isinstance(cell, float) and math.isinf(cell):
+        return repr(cell)
+    whole = int(cell)
+    return str(whole) if whole == cell else repr(float(cell))
 
 
 def _complex(cell: Any) -> Any:

@@ -100,8 +100,20 @@ def text_of(cell: Any) -> str | None:
 
 
 def _number(cell: Any) -> str | None:
+    if isinstance(
+        cell, Decimal
+    ):  # whose own arithmetic raises where its exponents end, and takes long before that
+        digits, exponent = cell.as_tuple()[1:]
+        if (
+            not isinstance(exponent, int)
+            or not -1200 < exponent <= cell.adjusted() < 400
+            or len(digits) > 1200
+        ):
+            return "n0" if cell.is_finite() and not cell else None
     if cell != cell or not abs(cell) < _LARGEST:
         return None
+    if type(cell) is int:
+        return f"n{cell}"
     exact = Fraction(cell)
     if exact.denominator == 1:
         return f"n{exact.numerator}"

@@ -9,6 +9,7 @@ rows, or at the place of a row in the frame (docs/guarantees/people.md).
 from __future__ import annotations
 
 from collections.abc import Sequence
+from decimal import Decimal
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,7 +17,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from dpframe._stats import Integers
-from dpframe.engines._columns import Vector, objects
+from dpframe.engines._columns import UNMATCHED, Vector, number_text, objects
 
 Codes = NDArray[np.int64]
 GROUP_BITS = 32  # more than there may be groups
@@ -34,15 +35,26 @@ class People(NamedTuple):
 
 
 def people_of(columns: Sequence[Vector], key: bytes) -> People:
-    """By one column or several. A null in any of them is nobody; equal numbers are one person, of whatever type."""
-    codes, count, hashes = coded(columns[0])
+    """By one column or several. A null in any of them is nobody; equal numbers are one person, of whatever type.
+
+    A cell that is no plain scalar is nobody, too: many people would be one, who is not gone when one of them is.
+    """
+    codes, count, hashes = _named(columns[0])
     for column in columns[1:]:
-        inner, size, more = coded(column)
+        inner, size, more = _named(column)
         wide = np.where((codes < 0) | (inner < 0), -1, codes * size + inner)
         codes, pairs = _factorized(wide, wide < 0)
         hashes = _mixed(hashes[pairs // size] * np.uint64(31) + more[pairs % size], key)
         count = len(pairs)
     return People(codes, count, _mixed(hashes, key))
+
+
+def _named(column: Vector) -> tuple[Codes, int, NDArray[np.uint64]]:
+    codes, count, hashes = coded(column)
+    if column.categories is None:
+        return codes, count, hashes
+    unknown = np.array([c is UNMATCHED for c in column.categories] + [False])
+    return np.where(unknown.take(column.values, mode="wrap"), -1, codes), count, hashes
 
 
 def coded(column: Vector) -> tuple[Codes, int, NDArray[np.uint64]]:
@@ -96,9 +108,8 @@ def _of_categories(column: Vector) -> tuple[Codes, int, NDArray[np.uint64]]:
 
 def _text(cell: Any) -> str:
     """Equal for equal scalars of the types that a dictionary may hold, which run no code of their own."""
-    if isinstance(cell, bool | int | float) and cell == cell and abs(cell) < 2**1000:
-        whole = int(cell)
-        return f"number {whole if whole == cell else float(cell)!r}"
+    if isinstance(cell, bool | int | float | Decimal) and cell == cell:
+        return f"number {number_text(cell)}"
     return f"{type(cell).__name__} {cell!s}"
 
 

@@ -53,30 +53,37 @@ class _Model:
         max_iter: int,
         sample: float,
     ):
-        self.method = _validate.choice(method, "method", self._methods)
-        self.epsilon = epsilon if epsilon is None else float(_validate.epsilon(epsilon))
-        self.delta = delta if delta is None else float(_validate.delta(delta))
-        self._price = {"epsilon": epsilon, "delta": delta}
-        self.l2, self.norm, self.clip = l2, _positive(norm, "norm"), _positive(clip, "clip")
-        if l2 is not None:
-            self.l2 = _validate.real(l2, "l2")
+        self.method, self.epsilon, self.delta = method, epsilon, delta
+        self.l2, self.norm, self.clip, self.max_iter, self.sample = l2, norm, clip, max_iter, sample
+        self._check()
+
+    def _check(self) -> None:
+        """The arguments as they stand: they are attributes, so a fit looks again."""
+        method = _validate.choice(self.method, "method", self._methods)
+        if self.epsilon is not None:
+            _validate.epsilon(self.epsilon)
+        if self.delta is not None:
+            _validate.delta(self.delta)
+        self.norm, self.clip = _positive(self.norm, "norm"), _positive(self.clip, "clip")
+        if self.l2 is not None:
+            self.l2 = _validate.real(self.l2, "l2")
             if self.l2 < 0 or 0 < self.l2 < 2.0**-20 or self.l2 > 2.0**100:
-                raise BadValue(f"l2 must be 0, or from 2**-20 to 2**100, not {l2}.")
+                raise BadValue(f"l2 must be 0, or from 2**-20 to 2**100, not {self.l2}.")
         if self.l2 == 0 and method in ("output", "objective"):
             raise BadValue(
                 f'method="{method}" needs l2 > 0: without it the minimum may be anywhere, and one person could move it without '
                 "bound. Leave l2= out, and it is chosen."
             )
-        if clip is not None and method != "gradient":
+        if self.clip is not None and method != "gradient":
             raise BadValue(
                 'clip= is the norm to which gradients are clipped: it is for method="gradient" only.'
             )
-        self.max_iter = _validate.positive_int(max_iter, "max_iter")
+        self.max_iter = _validate.positive_int(self.max_iter, "max_iter")
         if self.max_iter > MOST_STEPS:
-            raise BadValue(f"max_iter must be at most 2**16, not {max_iter}.")
-        self.sample = _validate.real(sample, "sample")
+            raise BadValue(f"max_iter must be at most 2**16, not {self.max_iter}.")
+        self.sample = _validate.real(self.sample, "sample")
         if not 0 < self.sample <= 1:
-            raise BadValue(f"sample is a probability above 0 and at most 1, not {sample}.")
+            raise BadValue(f"sample is a probability above 0 and at most 1, not {self.sample}.")
 
     # The question ---------------------------------------------------------------------------------------------
 
@@ -91,6 +98,7 @@ class _Model:
 
     def _fit_on(self, frame: PrivateFrame, X: Any, y: Any, bounds: Any, payment: Mapping[str, Any]) -> Any:
         """The question about a frame: everything here is public."""
+        self._check()
         if y is None:
             raise BadValue('fit needs a target: y="column".')
         if isinstance(X, str) or not (X is None or isinstance(X, Sequence | pd.Index)):
@@ -110,7 +118,7 @@ class _Model:
         words = [*_bound_words(frame, features, bounds), *self._words(goal, name)]
         if target.bounds is not None:
             words += _bound_words(frame, [(goal, target.bounds)], bounds)
-        price = {**{k: v for k, v in self._price.items() if v is not None}, **_given(payment)}
+        price = {**_given({"epsilon": self.epsilon, "delta": self.delta}), **_given(payment)}
         task, price = self._task(frame, design, price)
 
         def finish(release: Release) -> _Model:
@@ -333,10 +341,14 @@ class LinearRegression(_Model):
         sample: float = 0.25,
         residual: float = 1.0,
     ):
+        self.residual = residual
         super().__init__(method, epsilon, delta, l2, norm, clip, max_iter, sample)
-        self.residual = _validate.real(residual, "residual")
+
+    def _check(self) -> None:
+        super()._check()
+        self.residual = _validate.real(self.residual, "residual")
         if not 2.0**-20 <= self.residual <= 2.0**20:
-            raise BadValue(f"residual must be from 2**-20 to 2**20, not {residual}.")
+            raise BadValue(f"residual must be from 2**-20 to 2**20, not {self.residual}.")
 
     def _loss(self) -> Loss:
         return Loss("huber", self.residual, 1.0)

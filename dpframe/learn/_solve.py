@@ -131,7 +131,9 @@ def _exact(terms: list[Any]) -> Any:
     if not terms or isinstance(terms[0], float):
         return math.fsum(terms)
     high = [float(t) for t in terms]  # of longer numbers the leading parts, and what they leave
-    return np.longdouble(math.fsum(high)) + math.fsum(float(t - h) for t, h in zip(terms, high, strict=True))
+    lead = math.fsum(high)
+    rest = math.fsum([*high, -lead, *(float(t - h) for t, h in zip(terms, high, strict=True))])
+    return np.longdouble(lead) + np.longdouble(rest)
 
 
 def newton(problem: Problem, gamma: float) -> Floats:
@@ -179,20 +181,70 @@ def _descend(problem: Problem, shape: Problem, w: Floats, gamma: float) -> Float
     return w
 
 
-def minimise(problem: Problem, gamma: float) -> Floats:
-    """A point at which the norm of the gradient is proved to be at most ``gamma``."""
+def _followed(problem: Problem, w: Floats, gamma: float) -> Floats:
+    """Newton's directions again, each to where F has nearly stopped falling along it: its slope there is monotone, so
+    bisection finds the place however far it is. For objectives with corners, where gradients may not get shorter on the way.
+    """
+    for _ in range(4 * _ROUNDS):
+        z = problem.x @ w
+        slopes = problem.slopes(z)
+        g = problem.gradient(w, slopes)
+        if float(np.linalg.norm(g)) <= gamma / 16:
+            break
+        try:
+            step = np.linalg.solve(problem.hessian(z, slopes), g)
+        except np.linalg.LinAlgError:
+            step = g / problem.l2
+        across = problem.x @ step
+        own, square = float((problem.l2 * w + problem.linear) @ step), problem.l2 * float(step @ step)
+        first = float(g @ step)
+        low, high, t = 0.0, 0.0, 1.0
+        for _ in range(2 * _ROUNDS):
+            left = own - t * square + float(problem.slopes(z - t * across) @ across)
+            if abs(left) <= first / 16:
+                break
+            low, high = (t, high) if left > 0 else (low, t)
+            t = (low + high) / 2 if high else 2 * low
+        else:  # doubles tell no more
+            break
+        w = w - t * step
+    return w
+
+
+def minimise(problem: Problem, gamma: float) -> Any:
+    """A point at which the norm of the gradient is proved to be at most ``gamma``: of doubles, or of longer numbers."""
     w: Any = newton(problem, gamma)
     if problem.proved(w)[1] <= gamma:
-        found: Floats = w
-        return found
-    # Seen beyond some ten million rows only. Longer numbers, and a method that gets there for certain:
-    # each such step lowers F by at least half the squared norm of the gradient over its smoothness.
-    kind = np.longdouble
+        return w
+    # Many rows, or rows whose slopes are small beside their rounding: longer numbers, for the point too, since all doubles
+    # near it may be too far. Or an objective with corners.
+    point, g, norm = _refined(problem, w, gamma)
+    if not norm <= gamma:
+        point, g, norm = _refined(problem, _followed(problem, w, gamma), gamma)
+    # Not seen yet, and certain: each step lowers F by at least half the squared norm of the gradient over its smoothness.
     heavy = float(len(problem.x) if problem.weights is None else problem.weights.sum())
     smooth = problem.l2 + problem.loss.curve * problem.x.shape[1] * heavy
-    while True:
-        g, norm = problem.proved(w, kind)
-        if norm <= gamma:
-            found = w
-            return found
-        w = w - (g / smooth).astype(np.float64)
+    while not norm <= gamma:
+        point, g, norm = _refined(problem, point - g / smooth, gamma)
+    return point
+
+
+def _refined(problem: Problem, w: Any, gamma: float) -> tuple[Any, Any, float]:
+    """Newton's steps from w on, in longer numbers, as long as each halves the gradient; doubles are enough for the curvature.
+
+    The last point, its gradient, and the bound on the norm of that.
+    """
+    kind = np.longdouble
+    w = w.astype(kind)
+    g, norm = problem.proved(w, kind)
+    while not norm <= gamma:
+        z = problem.x @ w.astype(np.float64)
+        try:
+            there = w - np.linalg.solve(problem.hessian(z, problem.slopes(z)), g.astype(np.float64))
+        except np.linalg.LinAlgError:
+            break
+        g_there, norm_there = problem.proved(there, kind)
+        if not norm_there <= norm / 2:
+            break
+        w, g, norm = there, g_there, norm_there
+    return w, g, norm

@@ -82,7 +82,8 @@ class GaussianThreshold:
     """Keeps a key if its count and discrete Gaussian noise reach ``least``.
 
     Formal guarantee: that of the noise on the counts of keys which others have too, and a key that one person alone has
-    is kept with probability P[1 + X >= least].
+    is kept with probability P[1 + X >= least]. A key that counts for nobody is never kept: one person may bring any
+    number of those, beyond their limit or outside of the filter.
     """
 
     name: ClassVar[str] = "gaussian threshold"
@@ -117,7 +118,8 @@ class GaussianThreshold:
     def release(self, counts: NDArray[Any]) -> NDArray[np.bool_]:
         """Which counts are kept."""
         noise = _sampling.discrete_gaussian(self.variance, counts.size).reshape(counts.shape)
-        kept: NDArray[np.bool_] = np.asarray(counts + noise >= self.least, dtype=bool)
+        # A count of 0 is a key that is in the frame and counts for nobody: no failure of the proof covers it.
+        kept: NDArray[np.bool_] = np.asarray((counts > 0) & (counts + noise >= self.least), dtype=bool)
         return kept
 
     def to_json(self) -> dict[str, str]:

@@ -25,7 +25,7 @@ from dpframe.accounting import (
     PureDP,
     from_json,
 )
-from dpframe.accounting.loss import KINDS, loss_from_json
+from dpframe.accounting.loss import KINDS, FailingGaussian, loss_from_json
 
 F = Fraction
 EXAMPLES: list[Loss] = [
@@ -37,6 +37,7 @@ EXAMPLES: list[Loss] = [
     Gaussian(F("2.5"), F(3, 7)),
     DiscreteGaussian(20, 3),
     DiscreteGaussian(parts=[(F(100, 7), 1), (400, 9)]),
+    FailingGaussian([(F(30), 2)], F(1, 10**7)),
     PoissonGaussian(F("0.01"), F("1.1")),
 ]
 MAKERS: dict[str, Any] = {
@@ -51,6 +52,7 @@ MAKERS: dict[str, Any] = {
     "DiscreteGaussian sensitivity": lambda x: DiscreteGaussian(1, x),
     "DiscreteGaussian variance": lambda x: DiscreteGaussian(parts=[(x, 1)]),
     "DiscreteGaussian move": lambda x: DiscreteGaussian(parts=[(1, x)]),
+    "FailingGaussian variance": lambda x: FailingGaussian([(x, 1)], F(1, 10)),
     "PoissonGaussian q": lambda x: PoissonGaussian(x, 1),
     "PoissonGaussian sigma": lambda x: PoissonGaussian(F(1, 2), x),
 }
@@ -105,6 +107,8 @@ def test_parameters_with_a_range_of_their_own() -> None:
     for d in (0, 1, 2, -0.1, math.nan):
         with pytest.raises(BadValue):
             ApproxDP(1, d)
+        with pytest.raises(BadValue):
+            FailingGaussian([(1, 1)], d)
     with pytest.raises(BadValue):
         PoissonGaussian(F(11, 10), F(1))
     for s in (0, -1):

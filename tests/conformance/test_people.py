@@ -7,8 +7,10 @@ sensitivity.
 
 from __future__ import annotations
 
+import typing
 from collections import defaultdict
 from fractions import Fraction as F
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -20,7 +22,22 @@ from hypothesis import strategies as st
 from dpframe._arrange import arrange
 from dpframe._expr import Column
 from dpframe._query import KeyBy, Output, Query, keys_for
-from dpframe._stats import Sensitivity, Statistic
+from dpframe._stats import (
+    Bids,
+    Distincts,
+    Grid,
+    Leaves,
+    Magnitudes,
+    Persons,
+    Powers,
+    Primitive,
+    Products,
+    Rows,
+    Sensitivity,
+    Spread,
+    Statistic,
+    Trues,
+)  # fmt: skip
 from dpframe._unit import Unit
 from dpframe._validate import Bounds
 from dpframe.engines import _people
@@ -41,6 +58,8 @@ AGGREGATES = [
     "size+mean",
     "count+sum",
     "nunique+sum",
+    "people+size",
+    "true+people+nunique+size+count",
 ]
 IDS: dict[str, Any] = {
     "int": lambda i: i,
@@ -249,3 +268,34 @@ def test_the_sensitivity_of_one_row_is_seen(asked, monkeypatch):
     unit = Unit("add-remove", (leaf,), 2, 3)
     monkeypatch.setattr(Statistic, "of_person", lambda self, unit, groups: self.sensitivity(unit, True))
     assert worst(query, unit) > 1
+
+
+@given(
+    st.sampled_from(list(combinations(["size", "count", "sum", "true", "people", "nunique"], 2))),
+    crowd,
+    st.booleans(),
+    st.booleans(),
+)
+@settings(max_examples=60, deadline=None)
+def test_what_is_asked_together_is_what_is_asked_alone(names, people, by, where):
+    """Sums of different kinds are never taken for one another."""
+    frame = frame_of(list(enumerate(people)), "int")
+    for unit_of in (lambda leaf: Unit("add-remove", (leaf,), 2, 2), lambda leaf: Unit("add-remove")):
+        query, leaf = question("+".join(names), frame, by, where)
+        if "people" in names and unit_of(leaf).people == ():
+            continue
+        both = integers(query, frame, unit_of(leaf))
+        for name in names:
+            for statistic, alone in integers(question(name, frame, by, where)[0], frame, unit_of(leaf)):
+                # A count may be a part of another's vector, and then there is nothing to compare.
+                assert all(np.array_equal(alone, m) for s, m in both if s == statistic)
+
+
+def test_primitives_of_two_kinds_are_two():
+    x = Column.of(0, "x", np.dtype("float64"))
+    grid = Grid.for_width(BOUNDS, 31)
+    made = [Rows(), Persons(), Trues(x), Bids(x), Magnitudes(x), Distincts(x), Powers(x, grid, 1), Leaves(x, grid),
+            Spread("rows", 3), Products(x, grid, x, grid)]  # fmt: skip
+    assert {type(p) for p in made} == set(typing.get_args(Primitive))
+    assert len(set(made)) == len(made)
+    assert not any(a == b for a, b in combinations(made, 2))

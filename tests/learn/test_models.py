@@ -316,6 +316,41 @@ def test_wrong_arguments_of_a_model_are_refused(words):
         LogisticRegression(**words)
 
 
+@pytest.mark.parametrize(
+    ("method", "words"),
+    [
+        ("output", {"l2": -4.0}),
+        ("output", {"l2": 1e-300}),
+        ("output", {"l2": 0}),
+        ("output", {"norm": float("nan")}),
+        ("output", {"epsilon": -1}),
+        ("output", {"residual": float("inf")}),
+        ("gradient", {"clip": -1.0}),
+        ("gradient", {"max_iter": -3}),
+        ("gradient", {"max_iter": 2.5}),
+        ("gradient", {"sample": -1.0}),
+    ],
+)
+def test_attributes_that_were_changed_are_looked_at_again(method, words):
+    p = opened(TRAIN.head(20))
+    model = LinearRegression(method, **PRICE)
+    for name, value in words.items():
+        setattr(model, name, value)
+    for verb in (p.fit, p.explain.fit):
+        with pytest.raises(dpframe.DPError):
+            verb(model, X=["x0"], y="t")
+    assert p.budget.spent == 0
+
+
+def test_the_price_is_what_the_model_says():
+    p = opened(TRAIN.head(20))
+    model = LogisticRegression("output", epsilon=1)
+    model.epsilon = 0.25
+    p.fit(model, X=["x0"], y="y")
+    assert "epsilon=0.25" in repr(model)
+    assert p.budget.spent == 0.25
+
+
 def test_predictions_are_for_public_data_and_for_fitted_models():
     p = opened(TRAIN.head(20))
     with pytest.raises(dpframe.BadValue, match="not fitted"):

@@ -22,8 +22,8 @@ from dpframe.accounting._base import Price
 from dpframe.accounting.loss import PoissonGaussian
 from dpframe.engines.pandas import PandasEngine
 from dpframe.learn import LinearRegression, LogisticRegression, _descent, _fits, _statistics
-from dpframe.learn._descent import CLIP, Descent, clipped, sampled_sigma
-from dpframe.learn._design import UNIT, Design, Target, shrunk
+from dpframe.learn._descent import CLIP, Descent, clipped, sampled_sigma, scores
+from dpframe.learn._design import UNIT, Design, Rows, Target, shrunk
 from dpframe.learn._fits import Output
 from dpframe.learn._objective import Objective, largest_mu
 from dpframe.learn._solve import LOGISTIC, Loss, Problem, minimise, newton
@@ -66,6 +66,31 @@ def test_a_gradient_that_rounding_would_lift_over_the_bound_is_held():
     just = np.full((1, 2), CLIP / math.sqrt(2))
     assert np.rint(just).astype(int).tolist() != clipped(just).tolist()
     assert sum(v * v for v in clipped(just)[0].tolist()) <= CLIP**2
+
+
+def test_nobody_else_moves_what_a_person_adds_to_a_gradient():
+    # x @ w rounds the score of a row by its place among the rows. Here the scores are next to a rounding of the gradient.
+    fit = Descent(design("number"), Loss("huber", 1.0, 1.0), None)
+    rng, p, step = np.random.default_rng(1), 9, 1 / CLIP
+    for _ in range(200):
+        row, w = np.rint(rng.uniform(-1, 1, p) * UNIT) / UNIT, rng.normal(size=p) * 0.1
+        row[0] = 1.0
+        others, y = np.tile(row, (8, 1)), np.zeros(8)
+        w[0] += (math.floor((row @ w) / step) + 0.5) * step - row @ w
+        x = np.vstack([np.eye(1, p), others])
+        without = fit._summed(Rows(others, y, None), None, w, step, None)
+        found = fit._summed(Rows(x, np.r_[-1.0, y], None), None, w, step, None)
+        alone = fit._summed(Rows(x[:1], -np.ones(1), None), None, w, step, None)
+        assert (found - without).tolist() == alone.tolist()
+
+
+@pytest.mark.parametrize("n", [1, 2, 7, 100, 5000])
+def test_scores_and_clipped_gradients_are_functions_of_one_row(n):
+    rng = np.random.default_rng(n)
+    x, w, wide = rng.normal(size=(n, 37)), rng.normal(size=37), rng.normal(size=(n, 300)) * 2e6
+    assert (scores(np.vstack([x[:1], x]), w)[1:] == scores(x, w)).all()
+    assert scores(x, w) == pytest.approx(x @ w)
+    assert (clipped(np.vstack([wide[:1], wide]))[1:] == clipped(wide)).all()
 
 
 def test_coins_have_the_rate_that_is_priced():
@@ -133,11 +158,41 @@ def test_minima_of_collinear_columns_are_certified(loss, l2):
     assert problem.proved(minimise(problem, 1e-6))[1] <= 1e-6
 
 
-def test_what_newton_leaves_is_finished_by_the_method_that_always_ends(monkeypatch):
+@pytest.mark.parametrize("other", ["_followed", "_refined"])
+def test_what_newton_leaves_is_finished_by_others(monkeypatch, other):
     monkeypatch.setattr("dpframe.learn._solve.newton", lambda problem, gamma: np.full(4, 3.0))
+    if other == "_refined":  # nothing but steps along the gradient is left
+        monkeypatch.setattr("dpframe.learn._solve._followed", lambda problem, w, gamma: w)
+        monkeypatch.setattr(np.linalg, "solve", lambda a, b: np.zeros(len(b)))
     problem = problems(LOGISTIC, 50, 1, 5.0, False)
     w = minimise(problem, 1e-4)
     assert problem.proved(w)[1] <= 1e-4
+
+
+@pytest.mark.parametrize("residual", [2.0**-20, 1e-3, 1.0])
+@pytest.mark.parametrize("y", ["one value", "two values", "any", "a line"])
+def test_minima_are_found_whatever_the_cells_are(residual, y):
+    # Each of these once took hours, or for ever, for one of the targets and none of the others.
+    rng, n = np.random.default_rng(3), 20_000
+    x = np.rint(np.column_stack([np.ones(n), rng.uniform(-1, 1, (n, 2))]) * UNIT) / UNIT
+    targets = {
+        "one value": np.ones(n),
+        "two values": np.where(rng.random(n) < 0.5, 1.0, -1.0),
+        "any": np.rint(rng.uniform(-1, 1, n) * UNIT) / UNIT,
+        "a line": 0.25 + x[:, 1] / 2,
+    }
+    problem = Problem(x, targets[y], None, Loss("huber", residual, 1.0), 2.0**-20, np.zeros(3))
+    gamma = 2.0**-20 * residual
+    assert problem.proved(minimise(problem, gamma), np.longdouble)[1] <= gamma
+
+
+def test_the_certificate_in_longer_numbers_adds_them_exactly():
+    # Sixteen blocks, of which one adds half a unit in the last place of the sum as a double.
+    n = 2**14
+    y = np.full(n, -0.75)
+    y[:1024] -= 2.0**-50
+    problem = Problem(np.ones((n, 1)), y, None, Loss("huber", 1.0, 1.0), 1.0, np.array([0.25 - 2.0**13]))
+    assert problem.proved(np.array([-0.25]), np.longdouble)[1] >= 2.0**-40
 
 
 # Sensitivities: what leaves the data before any noise, on pairs of neighbours ---------------------------------------

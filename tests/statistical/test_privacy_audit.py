@@ -109,7 +109,13 @@ CHOICES = {
 
 Ask = Callable[..., Any]
 SPEC = {"n": ("x", "size"), "c": ("x", "count"), "m": ("x", "mean"), "s": ("x", "sum")}
-WIDE_SPEC = {"n": ("x", "size"), "v": ("x", "var"), "d": ("x", "std"), "m": ("k", "mean")}
+WIDE_SPEC = {
+    "n": ("x", "size"),
+    "v": ("x", "var"),
+    "d": ("x", "std"),
+    "m": ("k", "mean"),
+    "u": ("k", "nunique"),
+}
 QUESTIONS = {"high": "x > 1", "flagged": "b", "many": "k >= 3"}
 
 RELEASES: dict[str, Ask] = {
