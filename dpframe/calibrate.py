@@ -2,7 +2,7 @@
 
 *Which noise:* `gaussian_sigma`, `laplace_scale`; backwards `gaussian_epsilon`, `gaussian_delta`.
 *Which epsilon, how far off:* `laplace_epsilon`, `laplace_within`, `gaussian_within`, `exponential_within`.
-*How likely to be further off:* `laplace_tail`, `gaussian_tail`, `exponential_tail`.
+*How likely to be further off:* `laplace_tail`, `gaussian_tail`, `exponential_tail`; sums in general `azuma_tail`.
 *How many people:* `mean_n` where a curator sees the data, `randomized_response_n` where nobody does, `sgd_n`.
 
 What carries a guarantee (sigma, scale, and an epsilon or delta claimed for noise) is rounded towards privacy. A
@@ -30,6 +30,7 @@ from dpframe.tails import (
     _each,
     _number,
     _positive,
+    azuma_tail,
     exponential_tail,
     gaussian_tail,
     gaussian_within,
@@ -37,6 +38,7 @@ from dpframe.tails import (
 )
 
 __all__ = [
+    "azuma_tail",
     "exponential_tail",
     "exponential_within",
     "gaussian_delta",
