@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from html import escape
+from inspect import signature
 from typing import Any, NoReturn
 
 import pandas as pd
@@ -42,8 +43,12 @@ class Unopened:
         version: str | None = None,
         n: int | None = None,
         because: str | None = None,
+        **others: Any,
     ) -> PrivateFrame:
         """Open the budgeted session of this frame; the same words again return the session that is there.
+
+        Opened again, a word that is left out stays as it is. The budget and ``unit`` never change; new bounds and keys,
+        column by column, limits, ``queries`` and ``n`` are taken: ``df.dp.open(bounds={"cost": (0, 500)})``.
 
         Formal guarantee: everything released through the session is together (epsilon, delta)-differentially
         private in one row, or in all rows of one person where ``unit`` names them, under the neighbouring relation, given
@@ -89,8 +94,12 @@ class Unopened:
         >>> p.budget.remaining
         1.0
         """
-        terms = {name: value for name, value in locals().items() if name not in ("self", "epsilon", "delta")}
-        return PrivateFrame._of(_opening.open_session(self._frame, epsilon, delta, **terms))
+        terms = {
+            name: value
+            for name, value in locals().items()
+            if name not in ("self", "epsilon", "delta", "others")
+        }
+        return PrivateFrame._of(_opening.open_session(self._frame, epsilon, delta, **terms, **others))
 
     def __getattr__(self, name: str) -> NoReturn:
         if name.startswith("_"):
@@ -107,6 +116,12 @@ class Unopened:
 
     def __repr__(self) -> str:
         return "no dpframe session: open one with df.dp.open(epsilon=..., bounds={...}, keys={...})"
+
+
+# Words that nobody knows are taken only to be refused with the nearest one.
+_opens: Any = Unopened.open
+_words = signature(_opens)
+_opens.__signature__ = _words.replace(parameters=[p for n, p in _words.parameters.items() if n != "others"])
 
 
 class Unanswerable:

@@ -88,10 +88,11 @@ class PrivateFrame(
     # The session ----------------------------------------------------------------------------------------------
 
     def open(self, epsilon: float | None = None, delta: float | None = None, **terms: Any) -> PrivateFrame:
-        """The session is open: the same terms return it, others are refused, since they would undo the budget.
+        """The session is open: another budget is refused, since it would undo this one. Words left out stay as they are.
 
-        See ``df.dp.open`` of a frame without a session for the parameters. Without a ledger file the budget
-        ends with the process.
+        New bounds and keys, column by column, limits of a person, ``queries`` and ``n`` are taken and put on record. See
+        ``df.dp.open`` of a frame without a session for the parameters. Without a ledger file the budget ends with the
+        process.
         """
         root = self._session.root()
         if root is None:

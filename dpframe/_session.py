@@ -405,12 +405,10 @@ def find(attrs: Mapping[Hashable, Any]) -> Session | None:
     return session
 
 
-def same_place(attrs: Mapping[Hashable, Any], account: AccountTerms) -> bool:
+def same_place(attrs: Mapping[Hashable, Any], file: str | None, population: object) -> bool:
     """Whether the session that a frame names had this ledger and population, in whatever process."""
     place = elsewhere(attrs)
-    if place is None or account.place is None:
-        return False
-    return place_of(place[0]) == account.place and place[1] == account.population
+    return place is not None and (place_of(place[0]), place[1]) == (file, population)
 
 
 def elsewhere(attrs: Mapping[Hashable, Any]) -> tuple[str, str] | None:
