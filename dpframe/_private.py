@@ -16,7 +16,7 @@ import pandas as pd
 
 from dpframe import _expr, _validate
 from dpframe._adopting import Adopting
-from dpframe._batch import Batch
+from dpframe._batch import Batch, Rowwise
 from dpframe._budget import Budget
 from dpframe._column import PrivateColumn, as_expr, predicate_of
 from dpframe._errors import BadType, LineageError, NotOffered, Refused, did_you_mean, unknown_column
@@ -260,8 +260,17 @@ class PrivateFrame(
                     "first, p.mean('age'), and use the answer in the expression."
                 )
         elif callable(value) and not isinstance(value, PrivateColumn):
-            value = value(self)
+            value = value(
+                self._rowwise(
+                    "a function here returns an expression for one row, and asks nothing: release such a number first, with "
+                    "its price, and use the answer in the expression."
+                )
+            )
         return self._own(value) if isinstance(value, PrivateColumn) else as_expr(value)
+
+    def _rowwise(self, advice: str) -> PrivateFrame:
+        """What a function is given that may only put expressions together."""
+        return self._with(explaining=False, batch=Rowwise(self, advice))
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):

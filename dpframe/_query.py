@@ -333,6 +333,7 @@ class Output:
     other_bounds: Bounds | None = None
     level: Fraction | None = None  # of a quantile
     resolution: float | None = None  # of a quantile: how far apart its possible answers may be
+    said: str = field(default="", compare=False)  # of a utility: how it was written
 
     @property
     def clipped(self) -> tuple[tuple[Expr, Bounds], ...]:
@@ -393,7 +394,13 @@ class Query:
         }
 
     def __str__(self) -> str:
-        text = ", ".join(map(str, self.outputs[:6])) + (", ..." if len(self.outputs) > 6 else "")
+        first = self.outputs[0] if self.outputs else None
+        if first is not None and first.said:
+            text = f"choose 1 of {len(self.outputs)} by {first.said[:300]}"
+            if first.bounds is not None:
+                text += f", bounds=({first.bounds.lower:g}, {first.bounds.upper:g})"
+        else:
+            text = ", ".join(map(str, self.outputs[:6])) + (", ..." if len(self.outputs) > 6 else "")
         if self.by:
             text += f" by {', '.join(map(str, self.by))}"
         return text + (f" where {self.where}" if self.where is not None else "")
