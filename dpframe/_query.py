@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 
 from dpframe._errors import BadType, BadValue, MissingKeys
-from dpframe._expr import Expr
+from dpframe._expr import DatePart, Expr
 from dpframe._validate import Bounds, flag
 
 GROUP_CEILING = 2**26  # more groups than this would not fit in memory
@@ -247,6 +247,8 @@ class KeyBy:
     def word(self) -> Word | None:
         if self.expr.kind == "bool":  # has two values, whoever owns it
             return None
+        if isinstance(self.expr, DatePart) and self.keys.index.tolist() == list(self.expr.categories):
+            return None  # the calendar's, and nobody's word
         return Word("keys", f"{self.expr}: {describe(self.keys.to_json())}", "groups")
 
     @property
@@ -407,6 +409,12 @@ class Query:
 
 
 def need_keys(name: Hashable, verb: str) -> MissingKeys:
+    if verb in ("crosstab", "pivot_table"):
+        return MissingKeys(
+            f"{verb} over {name!r} needs keys={{{name!r}: [...]}}, the public list of groups that may appear (or declare it "
+            "once: open(..., keys={...})). In a session with delta those that many people share can be found: "
+            f"keys={{{name!r}: p.unique({name!r})}}."
+        )
     return MissingKeys(
         f"{verb} over {name!r} needs keys=[...], the public list of groups that may appear "
         "(or declare it once: open(..., keys={...})). In a session with delta those that many people share can be found: "

@@ -41,7 +41,10 @@ def test_a_utility_that_returns_no_column_is_refused(p, result):
 
 
 def test_functions_of_a_frame_ask_nothing(p):
-    for step in (lambda: p.assign(x=lambda d: d["cost"] - d["cost"].mean()), lambda: p[lambda d: d.count() > 1]):
+    for step in (
+        lambda: p.assign(x=lambda d: d["cost"] - d["cost"].mean()),
+        lambda: p[lambda d: d.count() > 1],
+    ):
         with pytest.raises(Refused, match="release such a number first"):
             step()
     assert p.budget.spent == 0
