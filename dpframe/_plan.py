@@ -169,12 +169,20 @@ class Plan:
         errors = list(found.values()) if isinstance(found, dict) else [found]
         return None if None in errors else max(errors)
 
+    @property
+    def limits(self) -> str:
+        """For how many rows and groups a person counts here, in words; empty where a row is a person."""
+        found = [t for t in self.why.split("; ") if t.startswith("a person counts")]
+        return "; ".join(found)
+
     def _rows(self) -> list[tuple[str, str]]:
         price = f"epsilon {self.epsilon:.6g}" + (f", delta {self.delta:.3g} by itself" if self.delta else "")
         rows = [("question", self.question), ("price", price)]
         if self.budget:
             rows.append(("budget", self.budget))
         rows.append(("neighbours", self.neighbors))
+        if self.limits:
+            rows.append(("limits", self.limits))
         for part in self.parts:
             norm = (
                 "L2"

@@ -20,7 +20,7 @@ from dpframe._batch import Batch, Rowwise
 from dpframe._budget import Budget
 from dpframe._column import PrivateColumn, as_expr, predicate_of
 from dpframe._errors import BadType, LineageError, NotOffered, Refused, did_you_mean, unknown_column
-from dpframe._expr import Expr
+from dpframe._expr import Column, Expr
 from dpframe._fitting import Fitting
 from dpframe._ledger import Accountant
 from dpframe._opening import open_session
@@ -104,7 +104,24 @@ class PrivateFrame(
     @property
     def _whose(self) -> str:
         unit = self._session.unit
-        return f"a person by {', '.join(map(repr, unit.space))}" if unit.people else "one row one person"
+        if not unit.people:
+            return "one row one person"
+        limits = ", ".join(
+            f"{word} {limit}"
+            for word, limit in (("max_rows", unit.rows), ("max_groups", unit.groups))
+            if limit is not None
+        )
+        return f"a person by {', '.join(map(repr, unit.space))}" + (f", {limits}" if limits else "")
+
+    @property
+    def _listed_keys(self) -> str:
+        """Which columns have declared keys, shortened."""
+        found = [
+            f"{n!r} has {len(k)} keys"
+            for n, e in self._columns.items()
+            if isinstance(e, Column) and (k := self._session.keys.get(e.position)) is not None
+        ]
+        return "; " + ", ".join(found[:6]) + (", ..." if len(found) > 6 else "") if found else ""
 
     @property
     def _place(self) -> str:
@@ -315,7 +332,7 @@ class PrivateFrame(
         rows = "" if self._where is None else f" where {self._where}"
         return (
             f"PrivateFrame of [{shown}{more}]{rows}\n{self.budget!r}\n"
-            f"{self._session.unit.neighbors}, {self._whose}; {self._place}"
+            f"{self._session.unit.neighbors}, {self._whose}{self._listed_keys}; {self._place}"
         )
 
     def _repr_html_(self) -> str:
@@ -325,7 +342,7 @@ class PrivateFrame(
         )
         where = "" if self._where is None else f"<p>where <code>{_escape(self._where)}</code></p>"
         return (
-            f"<div><b>PrivateFrame</b> ({self._session.unit.neighbors}, {escape(self._whose)})"
+            f"<div><b>PrivateFrame</b> ({self._session.unit.neighbors}, {escape(self._whose + self._listed_keys)})"
             f"<table><tr><th>column</th><th>kind</th><th>bounds</th></tr>{rows}</table>{where}"
             f"{self.budget._repr_html_()}<small>{escape(self._place)}</small></div>"
         )

@@ -81,9 +81,16 @@ class Estimate:
 
     def _repr_html_(self) -> str:
         if self._plan.selects:
-            return f"<b>{self!r}</b> <small>chosen; epsilon {self._plan.epsilon:.4g}</small>"
+            return f"<b>{self!r}</b> <small>chosen; epsilon {self._plan.epsilon:.4g}{self._limits}</small>"
         low, high = self.interval()
-        return f"<b>{self!r}</b> <small>95 % interval {low:.6g} to {high:.6g}; epsilon {self._plan.epsilon:.4g}</small>"
+        return (
+            f"<b>{self!r}</b> <small>95 % interval {low:.6g} to {high:.6g}; "
+            f"epsilon {self._plan.epsilon:.4g}{self._limits}</small>"
+        )
+
+    @property
+    def _limits(self) -> str:
+        return f"; {self._plan.limits}" if self._plan.limits else ""
 
 
 class IntEstimate(Estimate, int):
