@@ -48,6 +48,10 @@ class Batch:
         self._questions.append((asked, finish, place))
         return place
 
+    def __repr__(self) -> str:
+        state = "ended" if self._ended else f"{len(self._questions)} questions so far"
+        return f"questions declared in advance, {state}: with p.plan_ahead() as batch: answer = batch.count()"
+
     def __enter__(self) -> PrivateFrame:
         if self._ended or self._questions:
             raise SessionError("a batch is used once: take a new plan_ahead().")

@@ -352,8 +352,9 @@ def _refuse_twins(session: Session) -> None:
         same = other.accountant == session.accountant and other.schema == session.schema
         if same and other.root() is not None:  # of a frame that is gone this is the data read once more
             raise SessionError(
-                "this budget has an open session of another frame with the same columns. Tell the two apart: "
-                "open(..., version='...')."
+                "this budget has an open session of another frame with the same columns. If this is the same table, read "
+                "once more, go on with that session, or close() it first. If it is another state of the data, tell the two "
+                "apart: open(..., version='...')."
             )
 
 

@@ -176,10 +176,14 @@ class Plan:
         return "; ".join(found)
 
     def _rows(self) -> list[tuple[str, str]]:
-        price = f"epsilon {self.epsilon:.6g}" + (f", delta {self.delta:.3g} by itself" if self.delta else "")
-        rows = [("question", self.question), ("price", price)]
+        rows = [("question", self.question)]
         if self.budget:
             rows.append(("budget", self.budget))
+        if self.delta:
+            alone = f"by itself this release guarantees epsilon {self.epsilon:.6g} at delta {self.delta:.3g}"
+            rows.append(("price", alone + "; beside others it adds less, as the budget counts it"))
+        else:
+            rows.append(("price", f"epsilon {self.epsilon:.6g}"))
         rows.append(("neighbours", self.neighbors))
         if self.limits:
             rows.append(("limits", self.limits))

@@ -81,12 +81,17 @@ class Estimate:
 
     def _repr_html_(self) -> str:
         if self._plan.selects:
-            return f"<b>{self!r}</b> <small>chosen; epsilon {self._plan.epsilon:.4g}{self._limits}</small>"
+            return f"<b>{self!r}</b> <small>chosen; {self._alone}{self._limits}</small>"
         low, high = self.interval()
         return (
             f"<b>{self!r}</b> <small>95 % interval {low:.6g} to {high:.6g}; "
-            f"epsilon {self._plan.epsilon:.4g}{self._limits}</small>"
+            f"{self._alone}{self._limits}</small>"
         )
+
+    @property
+    def _alone(self) -> str:
+        found = f"epsilon {self._plan.epsilon:.4g}"
+        return found + (f" at delta {self._plan.delta:.3g}, by itself" if self._plan.delta else "")
 
     @property
     def _limits(self) -> str:

@@ -336,8 +336,9 @@ class Releases:
         """
         expr, name = self._named(column)
         if expr.kind not in ("number", "bool"):
+            instead = f"p.resample('ME', on={name!r}).size()" if expr.kind == "time" else "value_counts"
             raise BadType(
-                f"column {name!r} is of kind {expr.kind}: a histogram needs numbers. Use value_counts."
+                f"column {name!r} is of kind {expr.kind}: a histogram needs numbers. Use {instead}."
             )
         by = BinBy(expr, self._edges(expr, name, bins, bounds), name)
         query = Query((Output("count", "size"),), self._where, (by,))

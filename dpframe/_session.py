@@ -103,6 +103,13 @@ class Release:
     raw: tuple[Any, ...]
 
 
+def _worded(asked: Asked) -> str:
+    """The price as it was typed."""
+    words = zip(("epsilon", "delta", "within"), asked.paid.removeprefix("half|").split("|"), strict=False)
+    typed = ", ".join(f"{word} {value}" for word, value in words if value not in ("", "None"))
+    return f"asked at {typed}" if typed else "asked for a share"
+
+
 class Session:
     """A frame as it stood when it was opened, its terms, and its ledger."""
 
@@ -212,7 +219,7 @@ class Session:
         plan = self._planned(asked).plan
         if self._recall(self._label(asked, 0), asked) is not None:
             return replace(plan, budget="takes nothing: it was answered before, and that answer is free")
-        return replace(plan, budget=self.budget.preview(plan.charge))
+        return replace(plan, budget=f"{_worded(asked)}: {self.budget.preview(plan.charge)}")
 
     def _planned(self, asked: Asked) -> Planned:
         query = asked.query
