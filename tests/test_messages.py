@@ -46,3 +46,11 @@ def test_a_plan_says_first_what_was_asked_and_then_what_it_guarantees_alone(df):
 
 def test_a_batch_says_what_it_is(df):
     assert "with p.plan_ahead() as batch" in repr(df.dp.open(1).plan_ahead())
+
+
+def test_lists_are_nulls_to_text_methods_as_the_docs_say():
+    df = pd.DataFrame({"codes": [["flu", "cough"], ["flu"], "flu", None]})
+    p = df.dp.open(1000)
+    length = p["codes"].str.len()
+    assert p.assign(k=length).count("k", epsilon=300) == 1
+    assert p.assign(k=length).sum("k", bounds=(0, 9), epsilon=300) == 3
