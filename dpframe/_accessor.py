@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from html import escape
+from inspect import signature
 from typing import Any, NoReturn
 
 import pandas as pd
 
-from dpframe import _opening, _release, _reports, _rewrite, _session, _unbiased
+from dpframe import _opening, _registry, _release, _reports, _rewrite, _session, _unbiased
 from dpframe._column import PrivateColumn
 from dpframe._errors import BadType, BadValue, DPError, LineageError, NoSession
 from dpframe._ledger import Accountant
@@ -42,8 +43,12 @@ class Unopened:
         version: str | None = None,
         n: int | None = None,
         because: str | None = None,
+        **others: Any,
     ) -> PrivateFrame:
         """Open the budgeted session of this frame; the same words again return the session that is there.
+
+        Opened again, a word that is left out stays as it is. The budget and ``unit`` never change; new bounds and keys,
+        column by column, limits, ``queries`` and ``n`` are taken: ``df.dp.open(bounds={"cost": (0, 500)})``.
 
         Formal guarantee: everything released through the session is together (epsilon, delta)-differentially
         private in one row, or in all rows of one person where ``unit`` names them, under the neighbouring relation, given
@@ -89,8 +94,12 @@ class Unopened:
         >>> p.budget.remaining
         1.0
         """
-        terms = {name: value for name, value in locals().items() if name not in ("self", "epsilon", "delta")}
-        return PrivateFrame._of(_opening.open_session(self._frame, epsilon, delta, **terms))
+        terms = {
+            name: value
+            for name, value in locals().items()
+            if name not in ("self", "epsilon", "delta", "others")
+        }
+        return PrivateFrame._of(_opening.open_session(self._frame, epsilon, delta, **terms, **others))
 
     def __getattr__(self, name: str) -> NoReturn:
         if name.startswith("_"):
@@ -107,6 +116,12 @@ class Unopened:
 
     def __repr__(self) -> str:
         return "no dpframe session: open one with df.dp.open(epsilon=..., bounds={...}, keys={...})"
+
+
+# Words that nobody knows are taken only to be refused with the nearest one.
+_opens: Any = Unopened.open
+_words = signature(_opens)
+_opens.__signature__ = _words.replace(parameters=[p for n, p in _words.parameters.items() if n != "others"])
 
 
 class Unanswerable:
@@ -147,12 +162,12 @@ def of_frame(
         receipt = _release.receipt_of(frame)
         if receipt is not None:
             return _release.Answer(frame, receipt)
-        session = _session.find(frame.attrs)
+        session = _registry.find(frame.attrs)
     except (NoSession, BadValue) as reason:
-        return Elsewhere(frame, reason) if _session.elsewhere(frame.attrs) else Unanswerable(reason)
+        return Elsewhere(frame, reason) if _registry.elsewhere(frame.attrs) else Unanswerable(reason)
     if session is None:
         return Unopened(frame)
-    places = _session.positions(frame, session)
+    places = _registry.positions(frame, session)
     if places is None or _could_be_filtered(frame, session):
         return _Derived(frame, session)
     leaves = list(session.leaves.values())
@@ -183,12 +198,12 @@ def _column_or_answer(series: pd.Series[Any]) -> PrivateColumn | _release.Answer
     receipt = _release.receipt_of(series)
     if receipt is not None:
         return _release.Answer(series, receipt)
-    session = _session.find(series.attrs)
+    session = _registry.find(series.attrs)
     if session is None:
         raise NoSession(
             "this Series has no dpframe session. Open one on its DataFrame: df.dp.open(epsilon=...)."
         )
-    places = _session.positions(series.to_frame(), session)
+    places = _registry.positions(series.to_frame(), session)
     if places is None:
         raise LineageError(_derived_message())
     leaf = list(session.leaves.values())[places[0]]

@@ -22,7 +22,8 @@ from dpframe._lineage import (
 from dpframe._lineage_verbs import Lineage
 from dpframe._merging import Merging, is_private
 from dpframe._query import Word, describe
-from dpframe._session import ATTR, Session, find, sessions
+from dpframe._registry import ATTR, find, sessions
+from dpframe._session import Session
 from dpframe._unit import limits_for
 from dpframe.engines._people import people_of
 
@@ -107,7 +108,7 @@ class Adopting(Merging):
         self,
         other: pd.DataFrame,
         *,
-        because: str,
+        because: str | None = None,
         bounds: Mapping[Any, tuple[float, float]] | None = None,
         keys: Mapping[Any, Any] | None = None,
         max_rows: int | None = None,
@@ -138,7 +139,10 @@ class Adopting(Merging):
         base = self._session.base
         base.check_alive()
         if not (isinstance(because, str) and because.strip()):
-            raise BadType("because= must be a sentence: it is written in the ledger as your declaration.")
+            raise BadType(
+                "adopt needs because='...', a sentence that says why each row of this frame is one person's own work: it is "
+                "written in the ledger as your declaration."
+            )
         if not isinstance(other, pd.DataFrame):
             raise BadType(f"adopt takes a DataFrame, not {type(other).__name__}.")
         limits_for(max_rows, max_groups)

@@ -16,7 +16,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpframe import _tree
-from dpframe._errors import NotOffered
 from dpframe._measured import Aggregate, Cell, Floats, Interval, Measured, fieller
 
 
@@ -278,10 +277,9 @@ class Quantile(Aggregate):
         return _points(m.cell, np.sort(m.raw, axis=0)[int(m.cell.constants["place"])])
 
     def interval(self, m: Measured, level: float) -> Interval:
-        raise NotOffered(
-            "a quantile is chosen, not measured, so no interval of values comes with it. Its plan tells by how many "
-            "ranks it may miss. quantile(column, q, method='tree') has intervals."
-        )
+        assert m.raw is not None
+        nothing = np.full(m.raw.shape[-1], np.nan)  # chosen, not measured
+        return nothing, nothing
 
     def error(self, m: Measured, level: float, n: float | None) -> float | None:
         return None

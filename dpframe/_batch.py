@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
-from dpframe._errors import SessionError
+from dpframe._errors import Refused, SessionError
 from dpframe._session import Asked, Release
 
 if TYPE_CHECKING:
@@ -48,6 +48,10 @@ class Batch:
         self._questions.append((asked, finish, place))
         return place
 
+    def __repr__(self) -> str:
+        state = "ended" if self._ended else f"{len(self._questions)} questions so far"
+        return f"questions declared in advance, {state}: with p.plan_ahead() as batch: answer = batch.count()"
+
     def __enter__(self) -> PrivateFrame:
         if self._ended or self._questions:
             raise SessionError("a batch is used once: take a new plan_ahead().")
@@ -62,3 +66,14 @@ class Batch:
         releases = self._frame._session.ask([asked for asked, _, _ in self._questions], batch=True)
         for (_, finish, place), release in zip(self._questions, releases, strict=True):
             place._answers.append(finish(release))
+
+
+class Rowwise(Batch):
+    """Of the frame that a function sees which shall return an expression: whatever it asks is refused before it has a price."""
+
+    def __init__(self, frame: PrivateFrame, advice: str):
+        super().__init__(frame)
+        self._advice = advice
+
+    def refuse(self) -> NoReturn:
+        raise Refused(self._advice)

@@ -239,7 +239,11 @@ class PrivateColumn(Unprinted):
 
     @property
     def str(self) -> _Parts:
-        """String methods of one cell: len, lower, upper, strip, startswith, endswith, contains, slice, ..."""
+        """String methods of one cell: len, lower, upper, strip, startswith, endswith, contains, slice, ...
+
+        Of a column of objects every cell that is no text gives a null, also a list: its dtype does not tell, and an error
+        would say what is in the cells. Lists have `PrivateFrame.explode`.
+        """
         return _Parts(self, _expr.str_part)
 
     @property

@@ -173,9 +173,9 @@ class PrivateGroupBy(GroupOrders):
         Also ``agg({"age": ["mean", "std"], "cost": "sum"})``, and of selected columns ``["age"].agg(["mean", "std"])``,
         each in pandas' shape. Aggregates of one column share one vector, so a mean is as accurate beside a count and a
         sum as alone. The price words are those of `mean`; of them only ``n`` and ``name`` may also be outputs, when
-        they are pairs.
+        they are pairs, or of one column aggregates: ``["age"].agg(avg="mean", n="count")``.
         """
-        payment, outputs = split_words(outputs, bounds)
+        payment, outputs = split_words(outputs, bounds, self._single)
         read = _specs.read(spec, outputs, self._selected, self._single)
         if read.form == "one":
             if read.wanted and read.wanted[0].aggregate == "size":

@@ -85,7 +85,7 @@ class Lineage:
         Lists, tuples, sets and one-dimensional arrays have elements; an empty one and a null make one row with a
         null, any other cell one row. The new column has no bounds or keys. ``dtype`` "float" or "str" makes it one
         of numbers or texts, with a null for elements that are none; without it a column of objects can be grouped
-        by, but not summed.
+        by, but not summed. (``.str`` methods take lists for nulls, ``.str.len()`` too.)
 
         >>> df = pd.DataFrame({"age": [30, 41], "codes": [["flu", "cough"], ["flu"]]})
         >>> p = df.dp.open(1000, keys={"age": [30, 41]})

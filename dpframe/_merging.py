@@ -21,7 +21,8 @@ from dpframe._lineage import (
 )
 from dpframe._lineage_verbs import Lineage, names_of
 from dpframe._query import Word, describe, keys_for
-from dpframe._session import ATTR, Session, sessions
+from dpframe._registry import ATTR, sessions
+from dpframe._session import Session
 from dpframe._unit import limits_for
 from dpframe._validate import Bounds
 
@@ -51,6 +52,7 @@ class Merging(Lineage):
         *,
         max_rows: int | None = None,
         max_groups: int | None = None,
+        because: str | None = None,
     ) -> PrivateFrame:
         """With the columns of a public table, matched by key columns, as ``DataFrame.merge``; ``how`` is "inner" or "left".
 
@@ -61,6 +63,9 @@ class Merging(Lineage):
         A null key matches nothing (pandas matches NaN with NaN). With ``how="left"`` numbers and bools of the table
         become nullable (``Int64``, ``boolean``) whether or not somebody has no match. Its columns come with their
         bounds and keys: they are public.
+
+        A table by the column that ``unit=`` names has a row for each of some people, and is almost always private: it needs
+        ``because=``, your sentence why it is public, which is kept beside it.
 
         >>> regions = pd.DataFrame({"state": ["CA", "NY"], "coast": ["west", "east"]})
         >>> df = pd.DataFrame({"state": ["CA", "NY", "CA", "TX"]})
@@ -87,6 +92,7 @@ class Merging(Lineage):
             )
         table = _public(right, self._session)
         keys = _key_names(self._columns, table, on, left_on, right_on)
+        reason = _reason(keys, self._columns, self._session, because)
         listed: list[Hashable] = list(table.columns)
         names, theirs = _merged_names(list(self._columns), listed, keys, suffixes)
         limits_for(max_rows, max_groups)
@@ -103,7 +109,9 @@ class Merging(Lineage):
             array = array_of(table, listed.index(name))
             room = with_room_for_nulls(array) if how == "left" else array
             _describe_public(made, made.add(new, taken(room, rows.right)), new, array)
-        on_record = f"columns {describe(list(table.columns))}, {len(table)} rows, hash {hash_of(table)}"
+        on_record = (
+            f"columns {describe(list(table.columns))}, {len(table)} rows, hash {hash_of(table)}{reason}"
+        )
         token = source.token("merge", how, describe(keys), repr(names), repr(theirs), hash_of(table))
         most = None if self._session.most is None else self._session.most * max(lookup.most, 1)
         unit = unit_for(source.session, most, max_rows, max_groups) if hidden else self._session.unit
@@ -131,6 +139,23 @@ def _public(right: Any, session: Session) -> pd.DataFrame:
             "result is one person's, or adopt(other, because='...')."
         )
     return right
+
+
+def _reason(
+    keys: list[tuple[Hashable, Hashable]], columns: Mapping[Hashable, Expr], session: Session, because: Any
+) -> str:
+    """Why the table is public, for the record; a table by people needs a reason."""
+    if because is not None and not (isinstance(because, str) and because.strip()):
+        raise BadType("because= must be a sentence: it is written in the ledger as your declaration.")
+    people = set(session.unit.people)
+    by = [name for name, _ in keys if people & set(columns[name].columns())]
+    if by and because is None:
+        raise BadValue(
+            f"{by[0]!r} names a person, and a table by people is almost always private: each of its rows is somebody's. If "
+            "it is public, say why: merge(..., because='...'), which is kept as your declaration. If it is not, merge before "
+            "opening, or adopt(other, because='...')."
+        )
+    return "" if because is None else f"; {because.strip()}"
 
 
 def is_private(value: Any, session: Session) -> bool:

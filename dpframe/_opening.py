@@ -7,35 +7,29 @@ import threading
 from collections.abc import Hashable, Mapping
 from dataclasses import replace
 from fractions import Fraction
+from inspect import signature
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from dpframe import _identity, _validate
-from dpframe._errors import BadType, BadValue, LineageError, SessionError, caution
+from dpframe._errors import BadType, BadValue, LineageError, SessionError, caution, did_you_mean
 from dpframe._expr import Column
 from dpframe._ledger import Accountant
 from dpframe._query import ROW_CEILING, describe, keys_for
-from dpframe._session import (
-    ATTR,
-    AccountTerms,
-    Session,
-    Terms,
-    closed,
-    find,
-    place_of,
-    positions,
-    same_place,
-    sessions,
-)
+from dpframe._registry import ATTR, closed, find, place_of, positions, same_place, sessions
+from dpframe._session import AccountTerms, Session, Terms
 from dpframe._sketch import sketch
 from dpframe._terms import check_population, limits_of, rule_for
 from dpframe._times import Span, span_of
 from dpframe._tuples import Tuples
 from dpframe._unit import Unit, limits_for
 from dpframe._validate import Bounds
+from dpframe.accounting import ACCOUNTANTS
+from dpframe.accounting._base import Limits
 
+_NO_UNIT = "max_rows= and max_groups= need unit=, the column that names a person."
 _opening = threading.RLock()
 
 
@@ -47,10 +41,10 @@ def open_session(
     unit: object = None,
     max_rows: object = None,
     max_groups: object = None,
-    neighbors: object = "add-remove",
+    neighbors: object = None,
     bounds: object = None,
     keys: object = None,
-    queries: object = 20,
+    queries: object = None,
     accountant: object = None,
     reserve: object = None,
     ledger: object = None,
@@ -58,34 +52,33 @@ def open_session(
     version: object = None,
     n: object = None,
     because: object = None,
+    **others: object,
 ) -> Session:
     """A session on this frame: the one there is, or a new one."""
+    if others:
+        word = next(iter(others))
+        raise BadType(f"open has no argument {word}=.{did_you_mean(word, WORDS, 'It has')}")
     if because is not None and not (isinstance(because, str) and because.strip()):
         raise BadType("because= must be a sentence: it is written in the ledger as your declaration.")
     if version is not None and not (isinstance(version, str) and version.strip()):
         raise BadType("version= must be a name of this state of the data, such as '2026-11'.")
-    leaves = _leaves(frame)
-    account = _account(epsilon, delta, accountant, reserve, ledger, population)
-    people = None if n is None else _validate.positive_int(n, "n")
-    relation = _unit(leaves, unit, max_rows, max_groups, neighbors)
-    for column in relation.people:
-        _check_tells_apart(column, frame.dtypes.iloc[column.position])
-    terms = Terms(
-        account,
-        relation,
-        _validate.positive_int(queries, "queries"),
-        *_words(leaves, bounds, keys),
-        people,
-        version,
-        because,
-    )
+    budget = epsilon, delta, accountant, reserve, ledger, population
+    about = queries, bounds, keys, n, version, because
     with _opening:
-        here = sessions.get(frame.attrs[ATTR]) if isinstance(frame.attrs.get(ATTR), str) else None
-        # A frame that names a session of another process may go on with the ledger and the population it names.
-        present = here if here is not None or same_place(frame.attrs, account) else find(frame.attrs)
-        same = present is not None and terms == present.terms and positions(frame, present) is not None
-        if present is not None and (because is None or same):
-            return _again(present, frame, terms)
+        present = _present(frame, ledger, population)
+        if present is not None:
+            told = _told_again(present, budget, (unit, max_rows, max_groups, neighbors), about)
+            same = because is None or (_differs(told, present) is None and because == present.terms.because)
+            if because is None or (same and positions(frame, present) is not None):
+                return _again(present, frame, told)
+        leaves = _leaves(frame)
+        account = _account(*budget)
+        relation = _unit(leaves, unit, max_rows, max_groups, "add-remove" if neighbors is None else neighbors)
+        for column in relation.people:
+            _check_tells_apart(column, frame.dtypes.iloc[column.position])
+        people = None if n is None else _validate.positive_int(n, "n")
+        shares = 20 if queries is None else _validate.positive_int(queries, "queries")
+        terms = Terms(account, relation, shares, *_words(leaves, bounds, keys), people, version, because)
         _refuse_second_budget(frame, because, account)
         if len(frame) > ROW_CEILING:
             raise SessionError(
@@ -113,6 +106,73 @@ def open_session(
         return session
 
 
+def _present(frame: pd.DataFrame, ledger: object, population: object) -> Session | None:
+    """The session this frame names, where it is in this process."""
+    name = frame.attrs.get(ATTR)
+    here = sessions.get(name) if isinstance(name, str) else None
+    # A frame that names a session of another process may go on with the ledger and the population it names.
+    file = os.fspath(ledger) if isinstance(ledger, str | os.PathLike) else None
+    if here is not None or (file is not None and same_place(frame.attrs, place_of(file), population)):
+        return here
+    return find(frame.attrs)
+
+
+def _told_again(
+    present: Session, budget: tuple[Any, ...], unit: tuple[Any, ...], about: tuple[Any, ...]
+) -> Terms:
+    """The terms of an open session with the words that are said once more: one left out stays as it is."""
+    own, leaves = present.terms, present.leaves
+    queries, bounds, keys, n, version, because = about
+    people, rows, groups, neighbors = unit
+    relation = own.unit
+    if people is not None or neighbors is not None:
+        named = [c.name for c in own.unit.people] or None if people is None else people
+        relation = _unit(leaves, named, None, None, own.unit.neighbors if neighbors is None else neighbors)
+    if relation.people and _same_people(relation, own.unit):
+        relation = own.unit
+    if (rows is not None or groups is not None) and not relation.people:
+        raise BadValue(_NO_UNIT)
+    new_bounds, new_times, new_keys = _words(leaves, bounds, keys)
+    return Terms(
+        _account_again(own.account, *budget),
+        relation.limited(*limits_for(rows, groups)),
+        own.queries if queries is None else _validate.positive_int(queries, "queries"),
+        _merged(own.bounds, new_bounds),
+        _merged(own.times, new_times),
+        _merged(own.keys, new_keys),
+        own.people if n is None else _validate.positive_int(n, "n"),
+        own.version if version is None else version,
+        own.because if because is None else because,
+    )
+
+
+def _merged(old: tuple[Any, ...], new: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Column by column: the new word where there is one."""
+    return tuple(sorted({**dict(old), **dict(new)}.items(), key=_place))
+
+
+def _account_again(
+    own: AccountTerms,
+    epsilon: object,
+    delta: object,
+    accountant: object,
+    reserve: object,
+    ledger: object,
+    population: object,
+) -> AccountTerms:
+    if isinstance(accountant, Accountant):
+        return _account(epsilon, delta, accountant, reserve, ledger, population)
+    limits = Limits(
+        own.limits.epsilon if epsilon is None else _validate.epsilon(epsilon),
+        own.limits.delta if delta is None else _validate.delta(delta),
+        own.limits.reserve if reserve is None else _validate.delta(reserve, "reserve"),
+    )
+    rule = own.rule if accountant is None else _validate.choice(accountant, "accountant", ACCOUNTANTS)
+    name = own.population if population is None else check_population(population)
+    place = own.place if ledger is None else place_of(_file(ledger))
+    return replace(own, limits=limits, rule=rule, population=name, place=place)
+
+
 def _account(
     epsilon: object, delta: object, accountant: object, reserve: object, ledger: object, population: object
 ) -> AccountTerms:
@@ -131,13 +191,17 @@ def _account(
         )
     limits = limits_of(epsilon, 0 if delta is None else delta, accountant, reserve)
     rule = rule_for(limits.delta) if accountant is None else str(accountant)
-    if ledger is not None and not isinstance(ledger, str | os.PathLike):
-        raise BadType(f"ledger= must be the path of a file, not {type(ledger).__name__}.")
+    file = None if ledger is None else _file(ledger)
     if population is not None or ledger is not None:
         check_population(population)
-    file = None if ledger is None else os.fspath(ledger)
     own = None if population is None else str(population)
     return AccountTerms(limits, rule, own, place_of(file), None, file)
+
+
+def _file(ledger: object) -> str:
+    if not isinstance(ledger, str | os.PathLike):
+        raise BadType(f"ledger= must be the path of a file, not {type(ledger).__name__}.")
+    return str(os.fspath(ledger))
 
 
 def _unit(
@@ -147,7 +211,7 @@ def _unit(
     rows, groups = limits_for(max_rows, max_groups)
     if unit is None:
         if rows is not None or groups is not None:
-            raise BadValue("max_rows= and max_groups= need unit=, the column that names a person.")
+            raise BadValue(_NO_UNIT)
         return Unit(relation)
     names = unit if isinstance(unit, list) else [unit]
     if not names:
@@ -213,8 +277,13 @@ def _words(leaves: dict[Hashable, Column], bounds: object, keys: object) -> tupl
     return (
         tuple(sorted(numbers)),
         tuple(sorted(times)),
-        tuple(sorted(listed, key=lambda k: np.atleast_1d(k[0]).tolist())),
+        tuple(sorted(listed, key=_place)),
     )
+
+
+def _place(word: tuple[Any, Any]) -> list[int]:
+    places: list[int] = np.atleast_1d(word[0]).tolist()
+    return places
 
 
 def _mapping(value: object, name: str) -> Mapping[Any, Any]:
@@ -233,24 +302,30 @@ def _again(present: Session, frame: pd.DataFrame, terms: Terms) -> Session:
             "version. A second budget on the same people would undo the first. Ask the frame that was opened, or "
             "declare why this one is right: open(..., because='...')."
         )
-    # How many rows of a person count is a matter of each question; the session has what counts where none says.
-    same_people = replace(terms, unit=present.unit) if _same_people(terms.unit, present.unit) else terms
     if terms != present.terms:
-        fixed = ("account", "unit", "version", "because")
-        other = [word for word in fixed if getattr(same_people, word) != getattr(present.terms, word)]
-        if other:
+        other = _differs(terms, present)
+        if other is not None:
             named = {"account": "the budget, accountant, ledger or population", "unit": "neighbors= or unit="}
             budget = present.budget
             raise SessionError(
                 f"this frame has an open session with other terms (epsilon {budget.epsilon:g}, delta {budget.delta:g}, "
                 f"accountant {budget.accountant!r}, {present.unit.neighbors}, {budget.fraction:.0%} used): "
-                f"{named.get(other[0], other[0] + '=')} differs. Use it as df.dp; a second budget on the same people would "
+                f"{named.get(other, other + '=')} differs. Use it as df.dp; a second budget on the same people would "
                 "undo the first."
             )
-        # Bounds, keys, shares and n are words about the data, not about the budget: the new ones are on record too.
+        # Bounds, keys, limits, shares and n are words about the data, not about the budget: the new ones are on record too.
         present.restate(terms)
         _declare(present, None)
     return present
+
+
+def _differs(terms: Terms, present: Session) -> str | None:
+    """The first of the words that may never change, if one does. How many rows of a person count is no such word: it is a
+    matter of each question, and the session has what counts where none says."""
+    if not _same_people(terms.unit, present.unit):
+        return "unit"
+    fixed = ("account", "version", "because")
+    return next((word for word in fixed if getattr(terms, word) != getattr(present.terms, word)), None)
 
 
 def _same_people(one: Unit, other: Unit) -> bool:
@@ -282,8 +357,9 @@ def _refuse_twins(session: Session) -> None:
         same = other.accountant == session.accountant and other.schema == session.schema
         if same and other.root() is not None:  # of a frame that is gone this is the data read once more
             raise SessionError(
-                "this budget has an open session of another frame with the same columns. Tell the two apart: "
-                "open(..., version='...')."
+                "this budget has an open session of another frame with the same columns. If this is the same table, read "
+                "once more, go on with that session, or close() it first. If it is another state of the data, tell the two "
+                "apart: open(..., version='...')."
             )
 
 
@@ -309,3 +385,6 @@ def words_of(
         column = tuple(names[j] for j in i) if isinstance(i, tuple) else names[i]
         words.append(("keys", f"{column!r}: {describe(listed.to_json())}", where))
     return words
+
+
+WORDS = tuple(word for word in signature(open_session).parameters if word not in ("frame", "others"))

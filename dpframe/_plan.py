@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, cast
 from dpframe import _validate
 from dpframe._aggregates import AGGREGATES, Selection
 from dpframe._choices import SELECTORS, Selector, shortfall
+from dpframe._errors import NotOffered
 from dpframe._measured import Cell, Measured, Noise
 from dpframe.accounting._base import Charge
 from dpframe.accounting.loss import Loss, loss_from_json
@@ -147,7 +148,7 @@ class Plan:
 
     @property
     def selects(self) -> bool:
-        """Only a choice leaves, and no number."""
+        """A choice leaves, among its answers, which was not measured."""
         kinds = [AGGREGATES[cell.aggregate] for cell in self.cells]
         return any(one.selects or one.picks for one in kinds)
 
@@ -168,18 +169,30 @@ class Plan:
         errors = list(found.values()) if isinstance(found, dict) else [found]
         return None if None in errors else max(errors)
 
+    @property
+    def limits(self) -> str:
+        """For how many rows and groups a person counts here, in words; empty where a row is a person."""
+        found = [t for t in self.why.split("; ") if t.startswith("a person counts")]
+        return "; ".join(found)
+
     def _rows(self) -> list[tuple[str, str]]:
-        price = f"epsilon {self.epsilon:.6g}" + (f", delta {self.delta:.3g} by itself" if self.delta else "")
-        rows = [("question", self.question), ("price", price)]
+        rows = [("question", self.question)]
         if self.budget:
             rows.append(("budget", self.budget))
+        if self.delta:
+            alone = f"by itself this release guarantees epsilon {self.epsilon:.6g} at delta {self.delta:.3g}"
+            rows.append(("price", alone + "; beside others it adds less, as the budget counts it"))
+        else:
+            rows.append(("price", f"epsilon {self.epsilon:.6g}"))
         rows.append(("neighbours", self.neighbors))
+        if self.limits:
+            rows.append(("limits", self.limits))
         for part in self.parts:
             norm = (
                 "L2"
                 if isinstance(part.noise, L2_NOISE)
                 else "of one against another"
-                if self.selects
+                if self.selects and not isinstance(part.noise, Laplace)
                 else "L1"
             )
             rows.append(
@@ -319,6 +332,15 @@ def _cell_from(row: list[Any]) -> Cell:
     name, aggregate, part, lower, upper, ddof, whole, functionals, constants = row
     maps = {k: tuple(v) for k, v in functionals.items()}
     return Cell(name, aggregate, part, lower, upper, ddof, whole, maps, constants)
+
+
+def refuse_choices(cells: Sequence[Cell]) -> None:
+    """Where nothing but choices is shown there is no interval."""
+    if cells and all(AGGREGATES[cell.aggregate].picks for cell in cells):
+        raise NotOffered(
+            "a quantile is chosen, not measured, so no interval of values comes with it. Its plan tells by how many "
+            "ranks it may miss. quantile(column, q, method='tree') has intervals."
+        )
 
 
 def measured(plan: Plan, raw: Sequence[Any] | None, cell: Cell) -> Measured:

@@ -16,11 +16,11 @@ import pandas as pd
 
 from dpframe import _expr, _validate
 from dpframe._adopting import Adopting
-from dpframe._batch import Batch
+from dpframe._batch import Batch, Rowwise
 from dpframe._budget import Budget
 from dpframe._column import PrivateColumn, as_expr, predicate_of
 from dpframe._errors import BadType, LineageError, NotOffered, Refused, did_you_mean, unknown_column
-from dpframe._expr import Expr
+from dpframe._expr import Column, Expr
 from dpframe._fitting import Fitting
 from dpframe._ledger import Accountant
 from dpframe._lineage import not_replayed
@@ -89,10 +89,11 @@ class PrivateFrame(
     # The session ----------------------------------------------------------------------------------------------
 
     def open(self, epsilon: float | None = None, delta: float | None = None, **terms: Any) -> PrivateFrame:
-        """The session is open: the same terms return it, others are refused, since they would undo the budget.
+        """The session is open: another budget is refused, since it would undo this one. Words left out stay as they are.
 
-        See ``df.dp.open`` of a frame without a session for the parameters. Without a ledger file the budget
-        ends with the process.
+        New bounds and keys, column by column, limits of a person, ``queries`` and ``n`` are taken and put on record. See
+        ``df.dp.open`` of a frame without a session for the parameters. Without a ledger file the budget ends with the
+        process.
         """
         not_replayed(self._session)
         root = self._session.root()
@@ -105,7 +106,24 @@ class PrivateFrame(
     @property
     def _whose(self) -> str:
         unit = self._session.unit
-        return f"a person by {', '.join(map(repr, unit.space))}" if unit.people else "one row one person"
+        if not unit.people:
+            return "one row one person"
+        limits = ", ".join(
+            f"{word} {limit}"
+            for word, limit in (("max_rows", unit.rows), ("max_groups", unit.groups))
+            if limit is not None
+        )
+        return f"a person by {', '.join(map(repr, unit.space))}" + (f", {limits}" if limits else "")
+
+    @property
+    def _listed_keys(self) -> str:
+        """Which columns have declared keys, shortened."""
+        found = [
+            f"{n!r} has {len(k)} keys"
+            for n, e in self._columns.items()
+            if isinstance(e, Column) and (k := self._session.keys.get(e.position)) is not None
+        ]
+        return "; " + ", ".join(found[:6]) + (", ..." if len(found) > 6 else "") if found else ""
 
     @property
     def _place(self) -> str:
@@ -261,8 +279,17 @@ class PrivateFrame(
                     "first, p.mean('age'), and use the answer in the expression."
                 )
         elif callable(value) and not isinstance(value, PrivateColumn):
-            value = value(self)
+            value = value(
+                self._rowwise(
+                    "a function here returns an expression for one row, and asks nothing: release such a number first, with "
+                    "its price, and use the answer in the expression."
+                )
+            )
         return self._own(value) if isinstance(value, PrivateColumn) else as_expr(value)
+
+    def _rowwise(self, advice: str) -> PrivateFrame:
+        """What a function is given that may only put expressions together."""
+        return self._with(explaining=False, batch=Rowwise(self, advice))
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
@@ -307,7 +334,7 @@ class PrivateFrame(
         rows = "" if self._where is None else f" where {self._where}"
         return (
             f"PrivateFrame of [{shown}{more}]{rows}\n{self.budget!r}\n"
-            f"{self._session.unit.neighbors}, {self._whose}; {self._place}"
+            f"{self._session.unit.neighbors}, {self._whose}{self._listed_keys}; {self._place}"
         )
 
     def _repr_html_(self) -> str:
@@ -317,7 +344,7 @@ class PrivateFrame(
         )
         where = "" if self._where is None else f"<p>where <code>{_escape(self._where)}</code></p>"
         return (
-            f"<div><b>PrivateFrame</b> ({self._session.unit.neighbors}, {escape(self._whose)})"
+            f"<div><b>PrivateFrame</b> ({self._session.unit.neighbors}, {escape(self._whose + self._listed_keys)})"
             f"<table><tr><th>column</th><th>kind</th><th>bounds</th></tr>{rows}</table>{where}"
             f"{self.budget._repr_html_()}<small>{escape(self._place)}</small></div>"
         )

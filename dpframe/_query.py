@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 
 from dpframe._errors import BadType, BadValue, MissingKeys
-from dpframe._expr import Expr
+from dpframe._expr import DatePart, Expr
 from dpframe._validate import Bounds, flag
 
 GROUP_CEILING = 2**26  # more groups than this would not fit in memory
@@ -247,6 +247,8 @@ class KeyBy:
     def word(self) -> Word | None:
         if self.expr.kind == "bool":  # has two values, whoever owns it
             return None
+        if isinstance(self.expr, DatePart) and self.keys.index.tolist() == list(self.expr.categories):
+            return None  # the calendar's, and nobody's word
         return Word("keys", f"{self.expr}: {describe(self.keys.to_json())}", "groups")
 
     @property
@@ -333,6 +335,7 @@ class Output:
     other_bounds: Bounds | None = None
     level: Fraction | None = None  # of a quantile
     resolution: float | None = None  # of a quantile: how far apart its possible answers may be
+    said: str = field(default="", compare=False)  # of a utility: how it was written
 
     @property
     def clipped(self) -> tuple[tuple[Expr, Bounds], ...]:
@@ -393,13 +396,25 @@ class Query:
         }
 
     def __str__(self) -> str:
-        text = ", ".join(map(str, self.outputs[:6])) + (", ..." if len(self.outputs) > 6 else "")
+        first = self.outputs[0] if self.outputs else None
+        if first is not None and first.said:
+            text = f"choose 1 of {len(self.outputs)} by {first.said[:300]}"
+            if first.bounds is not None:
+                text += f", bounds=({first.bounds.lower:g}, {first.bounds.upper:g})"
+        else:
+            text = ", ".join(map(str, self.outputs[:6])) + (", ..." if len(self.outputs) > 6 else "")
         if self.by:
             text += f" by {', '.join(map(str, self.by))}"
         return text + (f" where {self.where}" if self.where is not None else "")
 
 
 def need_keys(name: Hashable, verb: str) -> MissingKeys:
+    if verb in ("crosstab", "pivot_table"):
+        return MissingKeys(
+            f"{verb} over {name!r} needs keys={{{name!r}: [...]}}, the public list of groups that may appear (or declare it "
+            "once: open(..., keys={...})). In a session with delta those that many people share can be found: "
+            f"keys={{{name!r}: p.unique({name!r})}}."
+        )
     return MissingKeys(
         f"{verb} over {name!r} needs keys=[...], the public list of groups that may appear "
         "(or declare it once: open(..., keys={...})). In a session with delta those that many people share can be found: "

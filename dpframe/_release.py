@@ -21,7 +21,7 @@ from dpframe._aggregates import AGGREGATES
 from dpframe._errors import BadType, BadValue
 from dpframe._layout import Layout, Pivot, layout_from
 from dpframe._packed import pack, receipt_text, unpack
-from dpframe._plan import Cost, Plan, measured
+from dpframe._plan import Cost, Plan, measured, refuse_choices
 from dpframe._session import Release
 
 ATTR = "dpframe_receipt"
@@ -51,7 +51,9 @@ class Estimate:
 
         It covers the noise: not the clipping to the bounds, and not what a sample says about a population.
         """
-        low, high = _interval(self._plan, self._raw, 0, _validate.level(level))
+        level = _validate.level(level)
+        refuse_choices(self._plan.cells[:1])
+        low, high = _interval(self._plan, self._raw, 0, level)
         return float(low[0]) + 0.0, float(high[0]) + 0.0  # no negative zero
 
     @property
@@ -79,9 +81,21 @@ class Estimate:
 
     def _repr_html_(self) -> str:
         if self._plan.selects:
-            return f"<b>{self!r}</b> <small>chosen; epsilon {self._plan.epsilon:.4g}</small>"
+            return f"<b>{self!r}</b> <small>chosen; {self._alone}{self._limits}</small>"
         low, high = self.interval()
-        return f"<b>{self!r}</b> <small>95 % interval {low:.6g} to {high:.6g}; epsilon {self._plan.epsilon:.4g}</small>"
+        return (
+            f"<b>{self!r}</b> <small>95 % interval {low:.6g} to {high:.6g}; "
+            f"{self._alone}{self._limits}</small>"
+        )
+
+    @property
+    def _alone(self) -> str:
+        found = f"epsilon {self._plan.epsilon:.4g}"
+        return found + (f" at delta {self._plan.delta:.3g}, by itself" if self._plan.delta else "")
+
+    @property
+    def _limits(self) -> str:
+        return f"; {self._plan.limits}" if self._plan.limits else ""
 
 
 class IntEstimate(Estimate, int):
@@ -208,9 +222,11 @@ def columns_of(labels: Sequence[Hashable]) -> pd.Index[Any]:
 
 
 def _sealed(answer: pd.DataFrame, release: Release, layout: Layout, skip: int) -> pd.DataFrame:
-    seal = _seal_of(answer, "table")
+    seal, shown = _seal_of(answer, "table"), range(skip, answer.shape[1])
+    own = [_seal([answer.iloc[:, i].to_numpy()], [answer.columns[i]], answer.index) for i in shown]
+    layouts = {"layout": layout.to_json(), "skip": skip, "each": own}
     answer.attrs[ATTR] = receipt_text(
-        release.plan, release.raw, shape="table", order=None, seal=seal, layout=layout.to_json(), skip=skip
+        release.plan, release.raw, shape="table", order=None, seal=seal, **layouts
     )
     return answer
 
@@ -255,7 +271,9 @@ def _receipt(
 ) -> str:
     places = None if order is None else pack([order[None, :]])
     seal = _seal(arrays, labels, index)
-    return receipt_text(release.plan, release.raw, shape=shape, order=places, seal=seal)
+    own = [_seal([data], [label], index) for data, label in zip(arrays, labels, strict=False)]
+    each = {"each": own} if own else {}
+    return receipt_text(release.plan, release.raw, shape=shape, order=places, seal=seal, **each)
 
 
 def _seal(arrays: Sequence[Any], labels: Sequence[Hashable], index: pd.Index[Any]) -> str:
@@ -308,7 +326,11 @@ class Answer:
             seal, shape = receipt["seal"], receipt["shape"]
         except (ValueError, KeyError, TypeError):
             raise BadValue("the receipt of this answer is not one that dpframe wrote.") from None
-        if seal != _seal_of(answer, shape):
+        self._taken: int | None = None  # of a table this column is left
+        if isinstance(answer, pd.Series) and shape == "table":
+            own, each = _seal([answer.to_numpy()], [answer.name], answer.index), receipt.get("each", ())
+            self._taken = next((i for i, one in enumerate(each) if one == own), None)
+        if self._taken is None and seal != _seal_of(answer, shape):
             raise BadValue(
                 "the values or the labels of this answer have changed since it was released, so its receipt no "
                 "longer describes it. Ask the answer as it came: keep it in a variable of its own."
@@ -332,9 +354,14 @@ class Answer:
         """Columns ``lower`` and ``upper``, a row as the answer has them; for a table, under each column's name.
 
         Each interval covers the noise of its own number with probability ``level``; with ``at_once`` all of them do, together
-        (docs/guarantees/accuracy.md#many-answers-at-once).
+        (docs/guarantees/accuracy.md#many-answers-at-once). Choices such as medians have none: NaN beside others. A column
+        that is taken from a table keeps its interval.
         """
         level = _validate.level(level)
+        shown = self._plan.cells
+        if self._taken is not None and "layout" not in self._receipt:
+            shown = shown[self._taken : self._taken + 1]
+        refuse_choices(shown)
         if _validate.flag(at_once, "at_once"):
             # Margins and proportions are numbers beyond those of the groups, so there it is the union bound over what is shown.
             many = 1 - (1 - level) / max(self._answer.size, 1)
@@ -353,13 +380,23 @@ class Answer:
             order = self._receipt["order"]
             low, high = pairs[0] if order is None else (side[unpack(order)[0][0]] for side in pairs[0])
             return pd.DataFrame({"lower": low, "upper": high}, index=index)
-        return _under(cast(pd.DataFrame, self._answer), pairs)
+        return self._columns(pairs, 0)
+
+    def _columns(self, pairs: Sequence[Any], skip: int) -> pd.DataFrame:
+        """Both ends under each column's name; of one column that was taken, alone."""
+        index = self._answer.index
+        if self._taken is not None:
+            low, high = pairs[self._taken]
+            return pd.DataFrame({"lower": low, "upper": high}, index=index)
+        shown = cast(pd.DataFrame, self._answer).iloc[:, skip:]
+        parts = [pd.DataFrame({"lower": low, "upper": high}, index=index) for low, high in pairs]
+        return pd.concat(parts, axis=1, keys=list(shown.columns))
 
     def _laid_out(self, level: float) -> pd.DataFrame:
         pairs = layout_from(self._receipt["layout"]).interval(self._plan, self._raw, level)
         order, index = self._receipt["order"], self._answer.index
-        if isinstance(self._answer, pd.DataFrame) and self._receipt["shape"] == "table":
-            return _under(self._answer.iloc[:, self._receipt["skip"] :], pairs)
+        if self._receipt["shape"] == "table":
+            return self._columns(pairs, self._receipt["skip"])
         low, high = pairs[0] if order is None else (side[unpack(order)[0][0]] for side in pairs[0])
         return pd.DataFrame({"lower": low, "upper": high}, index=index)
 
@@ -376,7 +413,7 @@ class Answer:
         name = self._answer.name if isinstance(self._answer, pd.Series) else None
         return _drawing.picture(
             self._answer,
-            None if self._plan.selects else self.interval(level),
+            None if self._only_choices() else self.interval(level),
             kind=kind,
             ax=ax,
             levels=self._receipt["shape"] == "levels",
@@ -385,14 +422,12 @@ class Answer:
             options=kwargs,
         )
 
+    def _only_choices(self) -> bool:
+        cells = self._plan.cells if self._taken is None else self._plan.cells[self._taken : self._taken + 1]
+        return all(AGGREGATES[cell.aggregate].picks for cell in cells)
+
     def __repr__(self) -> str:
         return f"the answer to {self._plan.question}, epsilon {self._plan.epsilon:.4g}; .interval(), .plan, .plot(), .cost"
-
-
-def _under(answer: pd.DataFrame, pairs: Sequence[Any]) -> pd.DataFrame:
-    """Both ends under each column's name."""
-    parts = [pd.DataFrame({"lower": low, "upper": high}, index=answer.index) for low, high in pairs]
-    return pd.concat(parts, axis=1, keys=list(answer.columns))
 
 
 def receipt_of(answer: pd.Series[Any] | pd.DataFrame) -> str | None:

@@ -12,6 +12,7 @@ import pandas as pd
 
 from dpframe import _release, _validate
 from dpframe._aggregates import CHOSEN, ORDERS
+from dpframe._batch import Batch, Rowwise
 from dpframe._column import PrivateColumn, predicate_of
 from dpframe._errors import BadType, BadValue, MissingBounds
 from dpframe._expr import Column, Cut, Expr
@@ -23,7 +24,6 @@ from dpframe._task import Task
 from dpframe._validate import Bounds
 
 if TYPE_CHECKING:
-    from dpframe._batch import Batch
     from dpframe._private import PrivateFrame
 
 
@@ -48,6 +48,8 @@ class Releases:
     def _ask(self, query: Query | Task, finish: Callable[[Release], Any], payment: Mapping[str, Any]) -> Any:
         """Every release ends here: a price, then the plan alone, a place in a batch, or the session's door."""
         self._usable()
+        if isinstance(self._batch, Rowwise):
+            self._batch.refuse()
         words = checked(payment)
         if not query.outputs and not isinstance(query, Task):
             raise BadValue("no columns are selected, so nothing is asked.")
@@ -334,8 +336,9 @@ class Releases:
         """
         expr, name = self._named(column)
         if expr.kind not in ("number", "bool"):
+            instead = f"p.resample('ME', on={name!r}).size()" if expr.kind == "time" else "value_counts"
             raise BadType(
-                f"column {name!r} is of kind {expr.kind}: a histogram needs numbers. Use value_counts."
+                f"column {name!r} is of kind {expr.kind}: a histogram needs numbers. Use {instead}."
             )
         by = BinBy(expr, self._edges(expr, name, bins, bounds), name)
         query = Query((Output("count", "size"),), self._where, (by,))

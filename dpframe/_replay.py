@@ -26,7 +26,8 @@ from dpframe._opening import open_session
 from dpframe._plan import Part, Plan
 from dpframe._private import PrivateFrame
 from dpframe._records import Label
-from dpframe._session import ATTR, Asked, Release, Session, sessions
+from dpframe._registry import ATTR, sessions
+from dpframe._session import Asked, Release, Session
 from dpframe._task import Task
 from dpframe._unit import Unit
 from dpframe.accounting.loss import DiscreteGaussian, PureDP

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from dpframe import _expr, _release, _validate
-from dpframe._column import predicate_of
+from dpframe._column import PrivateColumn, predicate_of
 from dpframe._errors import BadType, BadValue, MissingBounds
 from dpframe._expr import Expr
 from dpframe._plan import Plan
@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 
 CANDIDATES: Final = 2**14  # with expressions of their own: each is a pass over the rows
 PLACEHOLDER: Final = "candidate"
+_ONE_ROW: Final = (
+    "return an expression for one row; its sum over rows is the utility: lambda d, c: -(d['x'] - c).abs()."
+)
 
 
 class Selections:
@@ -197,8 +200,9 @@ class Selections:
         if any(e.nullable for e in exprs):
             exprs = [_filled(e, pair) for e in exprs]
             pair = Bounds(min(pair.lower, 0.0), max(pair.upper, 0.0))
+        said = utility if isinstance(utility, str) else f"{exprs[0]}" + (", ..." if len(exprs) > 1 else "")
         outputs = tuple(
-            Output(candidate, "choose", expr, pair, moves=moves)
+            Output(candidate, "choose", expr, pair, moves=moves, said=said)
             for candidate, expr in zip(candidates, exprs, strict=True)
         )
         return Scored(outputs, (), tuple(range(len(candidates)))), words
@@ -213,7 +217,8 @@ class Selections:
                 )
             given = [utility[c] for c in candidates]
         elif callable(utility) and not hasattr(utility, "_expr"):
-            given = [utility(self, c) for c in candidates]
+            frame = cast("PrivateFrame", self)._rowwise(_ONE_ROW)
+            given = [_row_wise(utility(frame, c)) for c in candidates]
         else:
             given = [utility] * len(candidates)
         exprs: list[Expr] = []
@@ -246,6 +251,12 @@ class Selections:
             "this utility needs public bounds, which none of the declared ones imply: bounds=(lower, upper), the least and "
             "the most that one row may add to the utility of a candidate."
         )
+
+
+def _row_wise(value: Any) -> Any:
+    if isinstance(value, PrivateColumn | str) or hasattr(value, "_eval_expression"):
+        return value
+    raise BadType(f"the utility's function returned a {type(value).__name__}: {_ONE_ROW}")
 
 
 def _filled(expr: Expr, pair: Bounds) -> Expr:

@@ -7,7 +7,7 @@ import json
 import os
 import threading
 import weakref
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
@@ -19,7 +19,7 @@ import pandas as pd
 from dpframe import _identity
 from dpframe._aggregates import AGGREGATES
 from dpframe._budget import Budget
-from dpframe._errors import BadType, BadValue, NoSession, SessionError
+from dpframe._errors import BadType, BadValue, SessionError
 from dpframe._expr import Column, Expr
 from dpframe._ledger import Accountant
 from dpframe._plan import Plan
@@ -27,6 +27,7 @@ from dpframe._price import WORDS, Payment, price_of
 from dpframe._pricing import Planned, make_plan
 from dpframe._query import Keys, Query, Word
 from dpframe._records import Label, Names, keys_of
+from dpframe._registry import closed, sessions
 from dpframe._task import Task
 from dpframe._times import Span
 from dpframe._tuples import Tuples
@@ -35,8 +36,6 @@ from dpframe._validate import Bounds
 from dpframe.accounting._base import Limits, Price
 from dpframe.engines.pandas import PandasEngine
 from dpframe.mechanisms import _sampling
-
-ATTR = "dpframe"
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,10 +77,6 @@ class AccountTerms:
         return self.population == accountant.population and self.place == accountant.place
 
 
-def place_of(file: str | None) -> str | None:
-    return None if file is None else os.path.realpath(file)
-
-
 @dataclass(frozen=True, slots=True)
 class Asked:
     """A question with its price, the words it relies on, and the name of its answer."""
@@ -101,6 +96,13 @@ class Release:
 
     plan: Plan
     raw: tuple[Any, ...]
+
+
+def _worded(asked: Asked) -> str:
+    """The price as it was typed."""
+    words = zip(("epsilon", "delta", "within"), asked.paid.removeprefix("half|").split("|"), strict=False)
+    typed = ", ".join(f"{word} {value}" for word, value in words if value not in ("", "None"))
+    return f"asked at {typed}" if typed else "asked for a share"
 
 
 class Session:
@@ -214,7 +216,7 @@ class Session:
         plan = self._planned(asked).plan
         if self._recall(self._label(asked, 0), asked) is not None:
             return replace(plan, budget="takes nothing: it was answered before, and that answer is free")
-        return replace(plan, budget=self.budget.preview(plan.charge))
+        return replace(plan, budget=f"{_worded(asked)}: {self.budget.preview(plan.charge)}")
 
     def _planned(self, asked: Asked) -> Planned:
         query = asked.query
@@ -378,52 +380,3 @@ def _name_of(accountant: Accountant) -> str:
     if accountant.file is None:
         return name
     return json.dumps({"session": name, "ledger": accountant.place, "population": accountant.population})
-
-
-# Sessions live here, because an accessor is built anew at every access and attrs are copied.
-sessions: dict[str, Session] = {}
-closed: list[Session] = []  # without their data
-
-
-def find(attrs: Mapping[Hashable, Any]) -> Session | None:
-    """The session a frame's attrs name; None where they name none."""
-    name = attrs.get(ATTR)
-    if name is None:
-        return None
-    session = sessions.get(name) if isinstance(name, str) else None
-    if session is None:
-        place = elsewhere(attrs)
-        if place is not None:
-            ledger, population = place
-            raise NoSession(
-                "this frame names a dpframe session of another process. Its budget is in a file: open it again with the terms "
-                f"it had, df.dp.open(..., ledger={ledger!r}, population={population!r})."
-            )
-        raise NoSession(
-            "this frame names a dpframe session that is not in this process: it was closed, or it ended with the "
-            "process that opened it. Its budget is gone. If the data has never been asked, remove the name "
-            "(del df.attrs['dpframe']) and open a session."
-        )
-    return session
-
-
-def same_place(attrs: Mapping[Hashable, Any], account: AccountTerms) -> bool:
-    """Whether the session that a frame names had this ledger and population, in whatever process."""
-    place = elsewhere(attrs)
-    if place is None or account.place is None:
-        return False
-    return place_of(place[0]) == account.place and place[1] == account.population
-
-
-def elsewhere(attrs: Mapping[Hashable, Any]) -> tuple[str, str] | None:
-    """The ledger file and the population that a frame's session of another process had."""
-    try:
-        place = json.loads(attrs[ATTR])
-        return str(place["ledger"]), str(place["population"])
-    except (KeyError, TypeError, ValueError):
-        return None
-
-
-def positions(frame: pd.DataFrame, session: Session) -> list[int] | None:
-    """Which root column each column of the frame provably is; None where one is not."""
-    return _identity.root_positions(frame, session.snapshot)

@@ -97,9 +97,12 @@ def _selected(columns: Sequence[Hashable] | None) -> Sequence[Hashable]:
     return columns
 
 
-def split_words(outputs: dict[str, Any], bounds: Any) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The price words and the named outputs; of the words only ``n`` and ``name`` may be outputs, as pairs."""
-    payment = {w: outputs[w] for w in WORDS if w in outputs and not _is_output(w, outputs)}
+def split_words(
+    outputs: dict[str, Any], bounds: Any, single: bool = False
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The price words and the named outputs; of the words only ``n`` and ``name`` may be outputs, as pairs, or of a
+    ``single`` column as names of aggregates."""
+    payment = {w: outputs[w] for w in WORDS if w in outputs and not _is_output(w, outputs, single)}
     named = {w: value for w, value in outputs.items() if w not in payment}
     for word, value in [*payment.items(), ("bounds", bounds)]:
         if isinstance(value, tuple) and not (word == "bounds" and _is_pair_of_numbers(value)):
@@ -111,5 +114,10 @@ def _is_pair_of_numbers(value: tuple[Any, ...]) -> bool:
     return len(value) == 2 and not isinstance(value[1], str)
 
 
-def _is_output(word: str, given: Mapping[str, Any]) -> bool:
-    return word in ("n", "name") and isinstance(given[word], tuple | pd.NamedAgg)
+def _is_output(word: str, given: Mapping[str, Any], single: bool) -> bool:
+    value = given[word]
+    if word == "n" and isinstance(value, str) and value in (*NAMED, *CHOSEN):
+        return True  # n= is a number where it is a price word
+    if word == "name" and isinstance(value, str) and value in (*NAMED, *CHOSEN):
+        return single  # of one column: agg(avg="mean", name="count")
+    return word in ("n", "name") and isinstance(value, tuple | pd.NamedAgg)

@@ -208,7 +208,14 @@ class Suggestions:
         checked(payment)
         expr, name = self._named(column)
         if expr.kind not in ("number", "bool"):
-            raise BadType(f"column {name!r} is of kind {expr.kind}: only numbers have bounds.")
+            raise BadType(
+                f"column {name!r} is of kind {expr.kind}: bounds are found of numbers only."
+                + (
+                    " Those of times, the first and the last moment, are yours to declare: open(..., bounds={...})."
+                    if expr.kind == "time"
+                    else ""
+                )
+            )
         session = self._session
 
         def finish(release: Release) -> SuggestedBounds:

@@ -54,10 +54,12 @@ class Unit:
             return ""
         if self.rows is None:
             return (
-                f"; a person counts in at most {self.groups} groups" if grouped else "; a person counts once"
+                f"; a person counts in at most {_many(self.groups, 'group')}"
+                if grouped
+                else "; a person counts once"
             )
-        where = f" in each of at most {self.groups} groups" if grouped else ""
-        return f"; a person counts for at most {self.rows} rows{where}"
+        where = f" in each of at most {_many(self.groups, 'group')}" if grouped else ""
+        return f"; a person counts for at most {_many(self.rows, 'row')}{where}"
 
     @property
     def space(self) -> list[str]:
@@ -67,6 +69,10 @@ class Unit:
     @property
     def replaces(self) -> bool:
         return self.neighbors == "replace-one"
+
+
+def _many(number: int | None, what: str) -> str:
+    return f"{number} {what}" + ("" if number == 1 else "s")
 
 
 def limits_for(rows: object, groups: object) -> tuple[int | None, int | None]:

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from dpframe import _events, _session, _validate
+from dpframe import _events, _registry, _validate
 from dpframe._divergences import approximate_max_divergence, kl_divergence, max_divergence
 from dpframe._errors import BadType, BadValue, SessionError
 from dpframe._events import Event, Shape, View
@@ -130,7 +130,7 @@ def epsilon_lower_bound(
     if not callable(release):
         raise BadType("release must be a function of a frame.")
     for side in (frame, neighbour):
-        if isinstance(side, pd.DataFrame) and _session.ATTR in side.attrs:
+        if isinstance(side, pd.DataFrame) and _registry.ATTR in side.attrs:
             raise SessionError(
                 "this frame has a session: an audit draws far more answers than a budget allows. Audit a frame that is made up."
             )
@@ -146,9 +146,9 @@ def _drawn(release: Callable[[Any], Any], side: Any) -> Any:
         return release(own)
     finally:
         # Nobody else knows this copy, so nobody can ask its session again.
-        name = own.attrs.get(_session.ATTR)
+        name = own.attrs.get(_registry.ATTR)
         if isinstance(name, str):
-            _session.sessions.pop(name, None)
+            _registry.sessions.pop(name, None)
 
 
 def from_draws(

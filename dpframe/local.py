@@ -23,8 +23,8 @@ from dpframe._errors import BadType, BadValue
 from dpframe._expr import Column
 from dpframe._query import Keys, keys_for
 from dpframe._randomize import labels_of, number_kind, rounded_places
+from dpframe._registry import ATTR as SESSION
 from dpframe._reports import Kind, Reports
-from dpframe._session import ATTR as SESSION
 from dpframe.engines._buckets import key_buckets
 from dpframe.engines._columns import objects, prepare
 from dpframe.mechanisms._exp_log import exp_interval

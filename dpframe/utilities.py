@@ -76,6 +76,7 @@ class _Distance(Utility):
                         _expr.negate(_expr.absolute(_expr.arithmetic("-", clipped, _expr.constant(place)))), 0
                     ),
                     _validate.Bounds(pair.lower - pair.upper, 0.0),
+                    said=f"distance({name})",
                 )
                 for candidate, place in zip(candidates, places, strict=True)
             ),

@@ -203,12 +203,9 @@ def test_receipt_is_refused_after_a_change(p, ask, change):
 
 def test_receipt_is_refused_after_columns_trade_places(p):
     table = ANSWERS["table"](p)
-    for changed in (table[["m", "n"]], table[["n"]]):
+    for changed in (table[["m", "n"]], table[["n"]], table["m"] + 1, table["m"].rename("n")):
         with pytest.raises(BadValue):
             changed.dp.interval()
-    series = table["m"]
-    with pytest.raises(BadValue):
-        series.dp.interval()
 
 
 def test_an_unnamed_answer_keeps_its_receipt_as_a_named_column_in_a_file(p, tmp_path):

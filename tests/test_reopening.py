@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 import pytest
 
-from dpframe import SessionError
+from dpframe import BadType, BadValue, SessionError
 
 BOUNDS = {"age": (0, 110), "cost": (0, 1000)}
 KEYS = {"state": ["CA", "NY"]}
@@ -49,3 +49,49 @@ def test_other_words_about_the_data_are_taken_and_on_record(df):
     assert q.groupby("state").size().dp.cost.epsilon == 0.1
     assert "age, bounds=(0, 90)" in q.explain.mean("age").question
     assert {"'age': (0, 110)", "'age': (0, 90)"} <= set(q.declarations["value"])
+
+
+def test_words_left_out_stay_and_words_given_are_put_beside_them(df):
+    p = df.dp.open(1, bounds=BOUNDS, keys=KEYS, queries=10, n=6)
+    q = df.dp.open(bounds={"cost": (0, 500)})
+    assert q._session is p._session
+    assert "cost, bounds=(0, 500)" in p.explain.mean("cost").question
+    assert "age, bounds=(0, 110)" in p.explain.mean("age").question
+    assert list(df.dp.open(keys={"age": [1, 2]}).groupby("state").size(epsilon=0.1).index) == ["CA", "NY"]
+    assert (p.budget.queries, p._session.terms.people) == (10, 6)
+    assert set(p.declarations["value"]) >= {"'cost': (0, 1000)", "'cost': (0, 500)", "'age': [1, 2]"}
+
+
+def test_limits_alone_keep_bounds_and_budget(df):
+    df["id"] = [1, 1, 2, 2, 3, 3]
+    p = df.dp.open(epsilon=2, delta=1e-6, unit="id", bounds=BOUNDS)
+    df.dp.open(epsilon=2, delta=1e-6, unit="id", max_rows=2)
+    df.dp.open(max_groups=1)
+    assert (p._session.unit.rows, p._session.unit.groups) == (2, 1)
+    assert "age, bounds=(0, 110)" in p.explain.mean("age").question
+    assert (p.budget.epsilon, p.budget.delta) == (2, 1e-6)
+    for other in ({"unit": "age"}, {"neighbors": "replace-one"}, {"delta": 1e-5}, {"reserve": 1e-9}):
+        with pytest.raises(SessionError, match="would undo the first"):
+            df.dp.open(**other)
+    assert (p.budget.epsilon, p.budget.delta) == (2, 1e-6)
+
+
+def test_limits_need_people_also_when_opened_again(df):
+    df.dp.open(1)
+    with pytest.raises(BadValue, match="need unit="):
+        df.dp.open(max_rows=2)
+
+
+def test_words_left_out_are_no_second_budget_where_a_reason_is_given(df):
+    p = df.dp.open(1, bounds=BOUNDS, because="another population")
+    assert df.dp.open(because="another population")._session is p._session
+    with pytest.raises(BadType, match="whole budget"):
+        df.dp.open(because="a reason of its own")
+
+
+def test_misspelt_words_are_told(df):
+    with pytest.raises(BadType, match=r"max_row=.*Did you mean 'max_rows'"):
+        df.dp.open(1, unit="age", max_row=8)
+    df.dp.open(1)
+    with pytest.raises(BadType, match=r"bound=.*Did you mean 'bounds'"):
+        df.dp.open(bound={"age": (0, 1)})

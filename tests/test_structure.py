@@ -60,6 +60,7 @@ _fitting learn._design learn._solve
 learn._fits
 learn._objective learn._descent learn._statistics
 _ledger _unbiased _specs
+_registry
 _session _layout _pivot
 _opening _derive
 _release _batch _lineage _personwise _steps

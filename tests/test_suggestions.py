@@ -74,7 +74,7 @@ def test_limits_are_words_of_a_question_and_of_open(df):
     assert again.explain.count(epsilon=1).scale == 8
     assert again.explain.count(epsilon=1, max_rows=3).scale == 3
     with pytest.raises(dpframe.SessionError, match="unit= differs"):
-        df.dp.open(100, keys={"state": STATES})
+        df.dp.open(100, unit="state", keys={"state": STATES})
 
 
 def test_a_missing_limit_names_the_way_to_find_one(df):

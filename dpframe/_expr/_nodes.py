@@ -12,7 +12,7 @@ import pandas as pd
 
 from dpframe._expr._base import INTEGERS, Constant, Expr, Lookup, as_double, as_json
 from dpframe._expr._kinds import CASTS, Kind
-from dpframe._expr._parts import DATES, TEXT
+from dpframe._expr._parts import DATES, TEXT, VALUES
 from dpframe._expr._ranges import ARITHMETIC, Interval
 
 
@@ -394,6 +394,11 @@ class DatePart(Expr):
 
     def interval(self, lookup: Lookup) -> Interval:
         return DATES[self.part][1]
+
+    @property
+    def categories(self) -> tuple[Any, ...]:
+        """All values there can be, in the order of the calendar, where they are few; known without looking."""
+        return VALUES.get(self.part, ())
 
     def __str__(self) -> str:
         return f"{_owner(self.x)}.dt.{self.part}" + ("()" if DATES[self.part][0] != "number" else "")

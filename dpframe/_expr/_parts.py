@@ -22,6 +22,19 @@ DATES: dict[str, tuple[Kind, Interval]] = {
     "day_name": ("text", None),
     "month_name": ("text", None),
 }
+# The values of parts that make groups by themselves. Minutes and days of a year are mostly meant as numbers.
+VALUES: dict[str, tuple[Any, ...]] = {
+    "quarter": tuple(range(1, 5)),
+    "month": tuple(range(1, 13)),
+    "day": tuple(range(1, 32)),
+    "dayofweek": tuple(range(7)),
+    "hour": tuple(range(24)),
+    "day_name": ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"),
+    "month_name": (
+        *("January", "February", "March", "April", "May", "June"),
+        *("July", "August", "September", "October", "November", "December"),
+    ),
+}
 DATE_NAMES = {"weekday": "dayofweek", "day_of_week": "dayofweek", "day_of_year": "dayofyear"}
 
 # method: kind of the result, and its parameters as (name, types, default); ... marks a required one.

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from dpframe import _expr as ex
+from dpframe._expr._parts import VALUES
 from dpframe.engines._block import (
     LAST,
     NAT,
@@ -159,11 +160,7 @@ def _map_places(b: Block, e: ex.MapDict) -> Array:
 
 # ---- dates ------------------------------------------------------------------------------------------------
 
-_DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
-_MONTHS = (
-    *("January", "February", "March", "April", "May", "June"),
-    *("July", "August", "September", "October", "November", "December"),
-)
+_DAYS, _MONTHS = VALUES["day_name"], VALUES["month_name"]
 
 
 def date_part(b: Block, e: ex.DatePart) -> Vector:

@@ -18,9 +18,10 @@ from dpframe._order import GroupOrders, Orders
 from dpframe._plan import Part, Plan
 from dpframe._pricing import make_plan
 from dpframe._query import Query
+from dpframe._registry import sessions
 from dpframe._releases import Releases
 from dpframe._selections import Selections
-from dpframe._session import Session, sessions
+from dpframe._session import Session
 from dpframe._shapes import Shapes
 from dpframe._stats import Rows, Statistic
 from dpframe._summaries import Summaries

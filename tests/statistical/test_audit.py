@@ -16,7 +16,7 @@ from scipy import stats
 
 import dpframe
 from dpframe import _events
-from dpframe._session import sessions
+from dpframe._registry import sessions
 from dpframe.audit import (
     View,
     approximate_max_divergence,

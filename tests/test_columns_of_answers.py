@@ -1,0 +1,67 @@
+"""Tables in which choices stand beside numbers, and columns that are taken from a table."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from dpframe._errors import BadValue, NotOffered
+
+BOUNDS = {"cost": (0, 1000)}
+
+
+@pytest.fixture
+def p():
+    df = pd.DataFrame({"cost": [10.0, 20.0, 30.0, 40.0] * 50, "state": ["CA", "NY"] * 100})
+    return df.dp.open(100, bounds=BOUNDS, keys={"state": ["CA", "NY"]})
+
+
+def test_a_median_takes_no_intervals_from_other_columns(p):
+    table = p.groupby("state").agg(m=("cost", "median"), n=("cost", "size"), epsilon=2)
+    found = table.dp.interval()
+    assert found["m"].isna().all(axis=None)
+    assert table["n"].between(found["n", "lower"], found["n", "upper"]).all()
+    pd.testing.assert_frame_equal(table["n"].dp.interval(), found["n"])
+    with pytest.raises(NotOffered, match="chosen, not measured"):
+        table["m"].dp.interval()
+
+
+def test_the_picture_has_bars_where_there_are_intervals(p):
+    table = p.groupby("state").agg(m=("cost", "median"), n=("cost", "size"), epsilon=2)
+    assert len(table.dp.plot().containers) >= 2
+    assert table["m"].dp.plot() is not None
+
+
+def test_choices_alone_have_no_interval(p):
+    for answer in (p.median("cost", epsilon=2), p.groupby("state")["cost"].median(epsilon=2).dp):
+        with pytest.raises(NotOffered, match="chosen, not measured"):
+            answer.interval()
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda p: p.groupby("state").agg(n=("cost", "size"), m=("cost", "mean"), epsilon=2),
+        lambda p: p.groupby("state")[["cost"]].agg(["mean", "count"], epsilon=2),
+        lambda p: p.groupby("state", as_index=False).agg(n=("cost", "size"), m=("cost", "mean"), epsilon=2),
+    ],
+)
+def test_a_column_keeps_its_interval(p, ask):
+    table = ask(p)
+    every = table.dp.interval()
+    for i, name in enumerate(table.columns[-2:]):
+        column = table[name]
+        assert np.array_equal(column.dp.interval(), every.iloc[:, 2 * i : 2 * i + 2])
+        assert column.dp.plan == table.dp.plan
+        with pytest.raises(BadValue, match="have changed"):
+            _ = (column + 1).dp.interval()
+        with pytest.raises(BadValue, match="have changed"):
+            _ = column.rename("other").dp.interval()
+
+
+def test_a_column_is_known_by_its_values_and_not_by_its_place(p):
+    table = p.groupby("state").agg(n=("cost", "size"), m=("cost", "mean"), epsilon=2)
+    every, turned = table.dp.interval(), table[["m", "n"]]
+    pd.testing.assert_frame_equal(turned["n"].dp.interval(), every["n"])
+    assert not np.allclose(every["n"], every["m"])

@@ -1,0 +1,56 @@
+"""What a first user met: the message says what to write instead, and a plan what was asked."""
+
+from __future__ import annotations
+
+import pandas as pd
+import pytest
+
+from dpframe._errors import BadType, NotOffered
+
+
+@pytest.fixture
+def df():
+    return pd.DataFrame({"x": [1.0, 2.0], "t": pd.to_datetime(["2024-01-01", "2024-02-01"]), "s": ["a", "b"]})
+
+
+@pytest.mark.parametrize(
+    ("ask", "advice"),
+    [
+        (lambda p: p.histogram("t"), r"p\.resample\('ME', on='t'\)"),
+        (lambda p: p.histogram("s"), "Use value_counts"),
+        (lambda p: p.suggest_bounds("t"), "the first and the last moment, are yours to declare"),
+        (lambda p: p.adopt(pd.DataFrame({"x": [1.0]})), r"adopt needs because='\.\.\.'"),
+    ],
+)
+def test_the_message_says_what_to_write(df, ask, advice):
+    p = df.dp.open(1)
+    with pytest.raises(BadType, match=advice):
+        ask(p)
+    assert p.budget.spent == 0
+
+
+def test_a_picture_is_of_an_answer(df):
+    with pytest.raises(NotOffered, match=r"\.dp\.plot\(\)"):
+        _ = df.dp.open(1).plot
+
+
+def test_a_plan_says_first_what_was_asked_and_then_what_it_guarantees_alone(df):
+    p = df.dp.open(10, delta=1e-6)
+    lines = repr(p.explain.count(epsilon=1, mechanism="gaussian")).splitlines()
+    assert lines[1].strip().startswith("budget  asked at epsilon 1: takes")
+    assert "by itself this release guarantees epsilon" in lines[2]
+    assert "asked for a share: takes" in repr(p.explain.count())
+    assert "asked at within 5: takes" in repr(p.explain.count(within=5))
+    assert "by itself" in p.count(mechanism="gaussian")._repr_html_()
+
+
+def test_a_batch_says_what_it_is(df):
+    assert "with p.plan_ahead() as batch" in repr(df.dp.open(1).plan_ahead())
+
+
+def test_lists_are_nulls_to_text_methods_as_the_docs_say():
+    df = pd.DataFrame({"codes": [["flu", "cough"], ["flu"], "flu", None]})
+    p = df.dp.open(1000)
+    length = p["codes"].str.len()
+    assert p.assign(k=length).count("k", epsilon=300) == 1
+    assert p.assign(k=length).sum("k", bounds=(0, 9), epsilon=300) == 3
