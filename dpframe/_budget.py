@@ -244,8 +244,9 @@ class Budget:
         need, gone = float(self.rule.spent(alone)), self.fraction
         if need + gone <= 1:
             return (
-                f"{100 * gone:.4g} % of it is used, and what is left takes smaller releases only: this one alone is beyond "
-                "the tighter side of the accountant, and the plain sum has no room for it any more."
+                f"{100 * gone:.4g} % of it is used, and what is left takes smaller releases only: this one alone "
+                "is too large to be counted together with many small ones, and the plain sum of epsilons has no room for it any "
+                "more."
             )
         parts = [f"{100 * x:.4g} %" for x in (need, gone, 1 - gone, max(need + gone - 1, 0.0))]
         return _line("of the budget", *parts)
@@ -265,7 +266,10 @@ class Budget:
         told = f" An accountant that would have allowed it: {', '.join(allowing)}." if allowing else ""
         if not self.rule.batches and not self.charges and self._under("pld", charge):
             told += " As a batch declared in advance, accountant='pld' would have allowed it."
-        return told
+        return (
+            told
+            + " What accountants count: 'How to choose an accountant' (docs/how-to/choose-an-accountant.md)."
+        )
 
     def _under(self, name: str, charge: Charge) -> bool:
         rule = make_filter(name, self.rule.limits)

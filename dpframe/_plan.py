@@ -58,9 +58,9 @@ class Part:
     def tail(self, plan: Plan) -> str:
         """How its noise falls off, for every t at once (docs/guarantees/accuracy.md)."""
         if isinstance(self.noise, Laplace):
-            return "noise above t scales, in whole steps, has probability at most exp(-t)"
+            return "noise is more than t times its scale, rounded up to the grid, with probability at most exp(-t)"
         if isinstance(self.noise, Gaussian):
-            return "noise above t scales, in whole steps, has probability at most exp(-t**2 / 2)"
+            return "noise is more than t times its scale, rounded up to the grid, with probability at most exp(-t**2 / 2)"
         if not (plan.cells and isinstance(AGGREGATES[plan.cells[0].aggregate], Selection)):
             return ""
         choices = plan.groups * getattr(self.noise, "rounds", 1)

@@ -64,7 +64,7 @@ class DP:
     def logistic(self, y, X, epsilon, **model):
         """The list's word for logistic regression of features within (-1, 1)."""
         model = LogisticRegression(epsilon=epsilon, **model)
-        self._p.fit(model, X=X, y=y, bounds=dict.fromkeys(X, (-1, 1)), **self._fresh)
+        self._p.fit(model, X=X, y=y, bounds={y: (0, 1), **dict.fromkeys(X, (-1, 1))}, **self._fresh)
         return pd.Series(model.coef_, index=model.feature_names_in_, name="coef")
 
     def __repr__(self):

@@ -81,6 +81,13 @@ def test_refusal_names_the_largest_price_that_fits(df):
     assert p.budget.remaining == 0
 
 
+def test_refusal_of_a_session_with_delta_names_the_page_on_accountants(df):
+    p = df.dp.open(3, 1e-6)
+    p.count(epsilon=0.1, mechanism="gaussian")
+    with pytest.raises(BudgetExceeded, match=r"together with many small ones.*choose-an-accountant\.md"):
+        p.count(epsilon=2, mechanism="laplace")
+
+
 def test_answers_released_stay_free_when_the_budget_is_gone(df):
     p = df.dp.open(1)
     answer = p.count(epsilon=1)

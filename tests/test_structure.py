@@ -56,7 +56,7 @@ _arrange _choices
 _plan _budget
 _pricing _keysearch
 _packed _price _records _column _reports
-_fitting learn._design learn._solve
+_fitting learn._checks learn._design learn._solve
 learn._fits
 learn._objective learn._descent learn._statistics
 _ledger _unbiased _specs

@@ -163,8 +163,10 @@ class Tight(Filter):
         if before.mu_squared is None or after.mu_squared is not None:
             return None
         return (
-            "this question costs more than the tighter side of the accountant has left, and is paid from the plain sum of "
-            "epsilons. From here on that sum is all that guards the budget: no Gaussian noise, and k questions cost k times one."
+            "this question is too large to be counted together with many small ones, which is what accountant='tight' is good "
+            "at, so it is paid from the plain sum of epsilons. From here on that sum is all that guards the budget: no Gaussian "
+            "noise, and k questions cost k times one. Smaller questions avoid this, and for a few large ones there is "
+            "accountant='pure': see 'How to choose an accountant' (docs/how-to/choose-an-accountant.md)."
         )
 
     def stated(self, epsilon: Fraction, delta: Fraction, state: Either) -> Price:

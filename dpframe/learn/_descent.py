@@ -73,8 +73,9 @@ class Descent(Fit):
             loss, at = DiscreteGaussian(parts=[(noise.variance, squared * self.steps)]), price.delta
         part = Part("the sum of clipped gradients", noise, l1_of(squared, self.parameters), squared, step)
         told = (
-            f"{self.steps} steps, each on the people of a coin of {share:.3g}, with noise of {noise.scale * step:.4g} on each "
-            f"entry of a gradient to which a person adds {self.bound(unit):.4g} at most"
+            f"{self.steps} steps, each on {'everybody' if share == 1 else f'people drawn anew with probability {share:.3g}'}; to "
+            f"the sum of gradients a person adds {self.bound(unit):.4g} at most, and the noise of each of its entries has "
+            f"deviation {noise.scale * step:.4g}; l2={self.l2 or 0.0:.4g}"
         )
         why = f"one price for {self.steps} steps" + (
             ", by the Renyi curve of the sampled Gaussian" if sampled else ""
@@ -121,6 +122,9 @@ class Descent(Fit):
             each = own
         found: NDArray[np.int64] = clipped(each).sum(axis=0, dtype=np.int64)
         return found
+
+    def regulariser(self, plan: Plan, unit: Unit) -> float:
+        return self.l2 or 0.0
 
     def coefficients(self, plan: Plan, raw: Any) -> Floats:
         return np.asarray(raw[0][:, 0], dtype=np.float64) * _STEP

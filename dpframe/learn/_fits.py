@@ -15,13 +15,13 @@ from dpframe import _pricing
 from dpframe._errors import BudgetError
 from dpframe._expr import Expr
 from dpframe._plan import Part, Plan
-from dpframe._query import Word
+from dpframe._query import Keys, Word, describe
 from dpframe._stats import Sensitivity
 from dpframe._task import Task
 from dpframe._unit import Unit
 from dpframe.accounting._base import Price
 from dpframe.accounting.loss import DiscreteGaussian, PureDP
-from dpframe.learn._design import UNIT, Design, Floats, Rows
+from dpframe.learn._design import UNIT, Design, Floats, Rows, Scaling
 from dpframe.learn._solve import Loss, Problem, minimise
 from dpframe.mechanisms._vector import noisy
 from dpframe.mechanisms.gaussian import Gaussian
@@ -59,8 +59,9 @@ class Fit(Task):
     def __str__(self) -> str:
         features = ", ".join(str(e) for e, _ in self.design.features)
         where = "" if self.where is None else f" where {self.where}"
-        model = "logistic" if self.design.target.classes is not None else "linear"
-        return f"{model} regression of {self.design.target.expr} on {features}{where}, {self.method}"
+        target = self.design.target
+        model, two = ("linear", "") if target.classes is None else ("logistic", f" ({_pair(target.classes)})")
+        return f"{model} regression of {target.expr}{two} on {features}{where}, {self.method}"
 
     def limit(self, unit: Unit) -> int:
         """Rows that a person counts for."""
@@ -99,9 +100,34 @@ class Fit(Task):
             told,
         )
 
+    def in_data_units(self, scaled: float) -> list[tuple[str, float]]:
+        """What a scaled coefficient's error is of each feature's own coefficient; a constant by its bounds has none."""
+        target = self.design.target.bounds
+        goal = 1.0 if target is None else Scaling.of(target).half
+        halves = [(str(e), Scaling.of(b).half) for e, b in self.design.features]
+        return [(name, scaled * goal / half) for name, half in halves if half > 0]
+
+    @abstractmethod
+    def regulariser(self, plan: Plan, unit: Unit) -> float:
+        """The l2 that was used, as given or chosen."""
+
     @abstractmethod
     def coefficients(self, plan: Plan, raw: Any) -> Floats:
         """The coefficients in scaled units, intercept first, from what was released."""
+
+
+SHOWN = 8  # features whose own error a plan tells
+
+
+def listed(errors: list[tuple[str, float]], form: str = "{name} ±{error:.3g}") -> str:
+    """Errors by feature, as text."""
+    told = [form.format(name=name, error=error) for name, error in errors[:SHOWN]]
+    return ", ".join(told) + (", ..." if len(errors) > SHOWN else "")
+
+
+def _pair(classes: Keys) -> str:
+    negative, positive = (describe(k) for k in classes.index.tolist())
+    return f"{positive} against {negative}"
 
 
 def measured(sensitivity: Sensitivity, price: Price) -> tuple[Gaussian | Laplace, Any, str]:
@@ -159,17 +185,16 @@ class Output(Fit):
         step, sensitivity = self._grid(self.lipschitz(unit) / l2, unit)
         noise, loss, why = measured(sensitivity, price)
         part = Part("coefficients of scaled features", noise, sensitivity.l1, sensitivity.l2_squared, step)
+        error = noise.quantile(0.95) * step
         told = (
-            f"a coefficient of a feature scaled to [-1, 1] is within ±{noise.quantile(0.95) * step:.3g} of the fit "
-            f"without noise at l2={l2:.4g}"
+            f"a coefficient of a feature scaled to [-1, 1] is within ±{error:.3g} of the fit without noise at l2={l2:.4g}; in "
+            f"units of the data: {listed(self.in_data_units(error))}"
         )
         return self.planned(unit, price, (part,), loss, why, told, declared)
 
     @np.errstate(all="ignore")  # no warning may tell of a value
     def run(self, engine: Any, plan: Plan, unit: Unit) -> tuple[NDArray[Any], ...]:
-        part = plan.parts[0]
-        # A regulariser that was chosen is a power of two, and so the step tells it.
-        l2 = power_below(self.lipschitz(unit)) * 2.0**-20 / part.step if self.l2 is None else self.l2
+        part, l2 = plan.parts[0], self.regulariser(plan, unit)
         rows = self.design.read(engine, unit)
         problem = self.problem(rows, unit, l2, np.zeros(self.parameters))
         w = minimise(problem, self.lipschitz(unit) * GAMMA)
@@ -177,3 +202,9 @@ class Output(Fit):
 
     def coefficients(self, plan: Plan, raw: Any) -> Floats:
         return np.asarray(raw[0][:, 0], dtype=np.float64) * plan.parts[0].step
+
+    def regulariser(self, plan: Plan, unit: Unit) -> float:
+        # One that was chosen is a power of two, and so the step tells it.
+        return (
+            power_below(self.lipschitz(unit)) * 2.0**-20 / plan.parts[0].step if self.l2 is None else self.l2
+        )

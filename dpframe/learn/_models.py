@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -20,6 +20,7 @@ from dpframe._private import PrivateFrame
 from dpframe._query import Word, describe, keys_for
 from dpframe._session import Release
 from dpframe._validate import Bounds
+from dpframe.learn import _checks
 from dpframe.learn._descent import EVERYBODY, Descent
 from dpframe.learn._design import Design, Floats, Scaling, Target
 from dpframe.learn._fits import Fit, Output
@@ -39,6 +40,7 @@ class _Model:
 
     coef_: Floats
     intercept_: float
+    l2_: float
     feature_names_in_: NDArray[Any]
     plan_: Plan
 
@@ -52,7 +54,9 @@ class _Model:
         clip: float | None,
         max_iter: int,
         sample: float,
+        unknown: Mapping[str, Any],
     ):
+        _checks.unknown_words(type(self).__name__, unknown)
         self.method, self.epsilon, self.delta = method, epsilon, delta
         self.l2, self.norm, self.clip, self.max_iter, self.sample = l2, norm, clip, max_iter, sample
         self._check()
@@ -115,15 +119,20 @@ class _Model:
             raise BadValue(f"the target {name!r} is among the features: it would predict itself.")
         target = self._target(frame, goal, name, bounds)
         design = Design(frame._where, tuple(features), target, self.norm)
-        words = [*_bound_words(frame, features, bounds), *self._words(goal, name)]
+        words = [*_bound_words(frame, features, bounds), *self._words(frame, target, name)]
         if target.bounds is not None:
             words += _bound_words(frame, [(goal, target.bounds)], bounds)
-        price = {**_given({"epsilon": self.epsilon, "delta": self.delta}), **_given(payment)}
+        own = _given({"epsilon": self.epsilon, "delta": self.delta})
+        _checks.both(own, payment)
+        price = {**own, **_given(payment)}
         task, price = self._task(frame, design, price)
+        unit = frame._session.limited(checked(price))
 
         def finish(release: Release) -> _Model:
-            solver = replace(task, l2=self.l2)  # statistics do not depend on it, and are asked without
+            # Statistics do not depend on it, and are asked without.
+            solver = task if self.l2 is None else replace(task, l2=self.l2)
             self._learn(names, design, solver.coefficients(release.plan, release.raw), release.plan)
+            self.l2_ = solver.regulariser(release.plan, unit)
             return self
 
         asking = frame._with(declared=frame._declared + tuple(words))
@@ -168,7 +177,7 @@ class _Model:
     def _target(self, frame: PrivateFrame, expr: Expr, name: Any, bounds: Any) -> Target:
         raise NotImplementedError
 
-    def _words(self, expr: Expr, name: Any) -> list[Word]:
+    def _words(self, frame: PrivateFrame, target: Target, name: Any) -> list[Word]:
         return []
 
     # After it -------------------------------------------------------------------------------------------------
@@ -201,19 +210,19 @@ class _Model:
         self._fitted()
         if isinstance(X, PrivateFrame):
             raise BadType(
-                "predictions are for public data: of private rows each would be a release of its own. To see how good a model "
-                "is on private rows, assign its prediction and ask for a mean."
+                f"predictions are for public data: of private rows each would be a release. {_checks.PRIVATE_ROWS}"
             )
         if isinstance(X, pd.DataFrame):
             names = [_validate.column_name(n, X.columns) for n in self.feature_names_in_]
-            X = X[names].to_numpy(dtype=np.float64, na_value=np.nan)
-        found = np.asarray(X, dtype=np.float64)
-        if found.ndim != 2 or found.shape[1] != len(self.coef_):
-            raise BadValue(
-                f"X must have {len(self.coef_)} columns: {', '.join(map(str, self.feature_names_in_))}."
-            )
+            X = X[names]
+        found = _checks.public_rows(X, self.feature_names_in_)
         scores: Floats = found @ self.coef_ + self.intercept_
         return scores
+
+    if not TYPE_CHECKING:  # or every misspelt name would pass for an attribute
+
+        def __getattr__(self, name):
+            raise _checks.no_attribute(self, name)
 
     def __repr__(self) -> str:
         shown = {"method": self.method, "epsilon": self.epsilon, "delta": self.delta, "l2": self.l2}
@@ -227,9 +236,10 @@ class LogisticRegression(_Model):
     ``method``: "objective" (the default: the most accurate, needs delta), "output" (pure where a session has no delta) or
     "gradient" (DP-SGD: ``max_iter`` steps, each on people drawn with probability ``sample``, gradients clipped to ``clip``).
     ``l2``: the weight of |w|**2 / 2 beside the sum of losses, for features scaled to [-1, 1]; left out, it is chosen from the
-    price. ``norm``: the largest L2 norm of a row's scaled features; rows beyond it are scaled back. ``classes``: the two
-    public labels, the second being the positive one; of a bool False and True, else declared keys, else 0 and 1. Rows with
-    another label do not count. Solvers of the other methods run until their proof is done, whatever ``max_iter`` says.
+    price, and ``l2_`` tells it after the fit. ``norm``: the largest L2 norm of a row's scaled features; rows beyond it are
+    scaled back. ``classes``: the two public labels, the second being the positive one; left out, the two declared keys, or
+    False and True of a bool, or 0 and 1 of an integer dtype with the bounds (0, 1), and any other column is refused. Rows
+    with another label do not count. Solvers of the other methods run until their proof is done, whatever ``max_iter`` says.
 
     Formal guarantee: (epsilon, delta)-DP for its price: docs/guarantees/learning.md.
 
@@ -255,8 +265,9 @@ class LogisticRegression(_Model):
         max_iter: int = 100,
         sample: float = 0.25,
         classes: Sequence[Any] | None = None,
+        **unknown: Any,
     ):
-        super().__init__(method, epsilon, delta, l2, norm, clip, max_iter, sample)
+        super().__init__(method, epsilon, delta, l2, norm, clip, max_iter, sample, unknown)
         self.classes = classes
 
     def _loss(self) -> Loss:
@@ -268,18 +279,36 @@ class LogisticRegression(_Model):
             keys = keys_for(self.classes, expr, name)
         elif declared is not None:
             keys = declared
-        elif expr.kind in ("bool", "number"):
-            keys = keys_for([False, True] if expr.kind == "bool" else [0, 1], expr, name)
+        elif expr.kind == "bool":
+            keys = keys_for([False, True], expr, name)
+        elif expr.kind == "number" and expr.integral and self._unit_interval(frame, expr, name, bounds):
+            keys = keys_for([0, 1], expr, name)
         else:
-            raise MissingKeys(f"the classes of {name!r} must be public: classes=(negative, positive).")
+            raise MissingKeys(
+                f"which two classes {name!r} has must be public: classes=(negative, positive). Without it the target is a bool "
+                "column, has two declared keys, or is of an integer dtype with the bounds (0, 1). A number is made a class by "
+                f"comparing it: p.assign(high=p[{name!r}] > 50)."
+            )
         if len(keys) != 2 or keys.null is not None:
             raise BadValue(f"{name!r} needs two classes, neither of them null: classes=(negative, positive).")
         return Target(expr, None, keys)
 
-    def _words(self, expr: Expr, name: Any) -> list[Word]:
-        return (
-            [] if self.classes is None else [Word("keys", f"{name}: {describe(list(self.classes))}", "fit")]
-        )
+    @staticmethod
+    def _unit_interval(frame: PrivateFrame, expr: Expr, name: Any, bounds: Any) -> bool:
+        """Whether the bounds of whole numbers, declared or given, leave two of them: 0 and 1."""
+        given = frame._by_column(bounds).get(name) if isinstance(bounds, Mapping) else bounds
+        known = expr.bounds(frame._session.bounds) if given is None else _validate.bounds(given, repr(name))
+        return known is not None and tuple(known) == (0.0, 1.0)
+
+    def _words(self, frame: PrivateFrame, target: Target, name: Any) -> list[Word]:
+        """Which two classes there are, unless the session knows: bools and declared keys and bounds are told there."""
+        expr, classes = target.expr, target.classes
+        declared = frame._session.keys.get(expr.position) if isinstance(expr, Column) else None
+        known = expr.bounds(frame._session.bounds)
+        if self.classes is None and (expr.kind == "bool" or declared is not None or known == (0.0, 1.0)):
+            return []
+        assert classes is not None
+        return [Word("keys", f"{name}: {describe(classes.index.tolist())}", "fit")]
 
     def _learn(self, names: list[Any], design: Design, w: Floats, plan: Plan) -> None:
         super()._learn(names, design, w, plan)
@@ -305,7 +334,8 @@ class LogisticRegression(_Model):
 
     def score(self, X: Any, y: Any) -> float:
         """The share of rows of public data whose class is predicted."""
-        return float(np.mean(self.predict(X) == np.asarray(y)))
+        found = self.predict(X).astype(object)
+        return float(np.mean(found == _checks.public_target(y, len(found), number=False)))
 
 
 class LinearRegression(_Model):
@@ -340,9 +370,10 @@ class LinearRegression(_Model):
         max_iter: int = 100,
         sample: float = 0.25,
         residual: float = 1.0,
+        **unknown: Any,
     ):
         self.residual = residual
-        super().__init__(method, epsilon, delta, l2, norm, clip, max_iter, sample)
+        super().__init__(method, epsilon, delta, l2, norm, clip, max_iter, sample, unknown)
 
     def _check(self) -> None:
         super()._check()
@@ -362,8 +393,9 @@ class LinearRegression(_Model):
 
     def score(self, X: Any, y: Any) -> float:
         """R squared on public data: 1 less the squared errors over those of the mean."""
-        y = np.asarray(y, dtype=np.float64)
-        return float(1 - np.sum((y - self.predict(X)) ** 2) / np.sum((y - y.mean()) ** 2))
+        found = self.predict(X)
+        y = _checks.public_target(y, len(found), number=True)
+        return float(1 - np.sum((y - found) ** 2) / np.sum((y - y.mean()) ** 2))
 
 
 def _positive(value: float | None, name: str) -> float | None:

@@ -124,6 +124,10 @@ class Objective(Fit):
         w = minimise(problem, found.solved)
         return (noisy(after.noise, np.rint(w / after.step).astype(np.int64)[:, None]),)
 
+    def regulariser(self, plan: Plan, unit: Unit) -> float:
+        assert isinstance(plan.loss, ApproxDP)
+        return self.numbers(unit, plan.loss.epsilon).l2
+
     def coefficients(self, plan: Plan, raw: Any) -> Floats:
         return np.asarray(raw[0][:, 0], dtype=np.float64) * plan.parts[1].step
 

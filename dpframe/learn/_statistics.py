@@ -10,13 +10,15 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from dpframe._expr import Expr
 from dpframe._plan import Part, Plan
 from dpframe._query import Word
 from dpframe._stats import Sensitivity
 from dpframe._unit import Unit
+from dpframe._validate import Bounds
 from dpframe.accounting._base import Price
-from dpframe.learn._design import UNIT, Floats, Rows
-from dpframe.learn._fits import Fit, measured
+from dpframe.learn._design import UNIT, Floats, Rows, Scaling
+from dpframe.learn._fits import Fit, listed, measured
 from dpframe.learn._solve import Loss
 from dpframe.mechanisms._vector import noisy
 from dpframe.mechanisms.gaussian import Gaussian
@@ -53,9 +55,16 @@ class Statistics(Fit):
         noise, loss, why = measured(sensitivity, price)
         step = 1.0 / UNIT**2
         part = Part("sums of products", noise, sensitivity.l1, sensitivity.l2_squared, step)
+        error = noise.quantile(0.95) * step
+        own = [
+            (str(expr), here * Scaling.of(bounds).half ** 2)
+            for (expr, bounds), (_, here) in zip(self._varied, self.in_data_units(error), strict=True)
+        ]
         told = (
-            f"each sum of products of two columns scaled to [-1, 1] is within ±{noise.quantile(0.95) * step:.4g}; "
-            "what that means for a coefficient depends on how many rows there are and how the features vary"
+            f"each sum of products of two columns scaled to [-1, 1] is within ±{error:.4g}; over n rows in which a feature "
+            f"has the standard deviation s, that of its product with {self.design.target.expr} alone moves its coefficient "
+            f"by {listed(own, '{name} ±{error:.3g} / (n s**2)')}, and the other sums add to it; without l2= given, "
+            f"l2={self._ridge(noise, step):.4g}"
         )
         return self.planned(unit, price, (part,), loss, why, told, declared)
 
@@ -71,15 +80,26 @@ class Statistics(Fit):
         upper = np.concatenate([total[:, :p][np.triu_indices(p)], total[:, p]])
         return (noisy(plan.parts[0].noise, upper[:, None]),)
 
+    @property
+    def _varied(self) -> list[tuple[Expr, Bounds]]:
+        return [(expr, bounds) for expr, bounds in self.design.features if Scaling.of(bounds).half > 0]
+
+    def _ridge(self, noise: Any, step: float) -> float:
+        """The deviation of the noise in one direction, times the root of their number."""
+        assert isinstance(noise, Gaussian | Laplace)
+        return float(noise.deviation * step * math.sqrt(self.parameters))
+
+    def regulariser(self, plan: Plan, unit: Unit) -> float:
+        part = plan.parts[0]
+        return self._ridge(part.noise, part.step) if self.l2 is None else self.l2
+
     def coefficients(self, plan: Plan, raw: Any) -> Floats:
         part, p = plan.parts[0], self.parameters
         sums = np.asarray(raw[0][:, 0], dtype=np.float64) * part.step
         products = np.zeros((p, p))
         products[np.triu_indices(p)] = sums[: p * (p + 1) // 2]
         products = products + np.triu(products, 1).T
-        assert isinstance(part.noise, Gaussian | Laplace)
-        noise = part.noise.deviation * part.step * math.sqrt(p)
-        return ridge(products, sums[p * (p + 1) // 2 :], self.l2, noise)
+        return ridge(products, sums[p * (p + 1) // 2 :], self.l2, self._ridge(part.noise, part.step))
 
 
 def bounded(rows: Rows, limit: int) -> Floats:

@@ -133,6 +133,7 @@ def test_the_owner_is_warned_before_the_tighter_side_dies() -> None:
     start = rule.start()
     large, small = (rule.after(start, one(PureDP(e))) for e in (F(1, 2), F(1, 50)))
     assert "the plain sum" in str(rule.warning(start, large))
+    assert "docs/how-to/choose-an-accountant.md" in str(rule.warning(start, large))
     assert rule.warning(start, small) is None
     assert rule.warning(large, large) is None
 

@@ -197,7 +197,8 @@ def test_fits_can_be_planned_ahead_and_paid_as_one():
 def test_no_cell_makes_a_fit_warn():
     wild = pd.DataFrame({"x": [np.inf, -np.inf, 1e308, -1e308, 5e-324] * 20, "y": [0, 1, 7, 1, 0] * 20})
     for method in ("objective", "output", "gradient"):
-        p = wild.copy().dp.open(9, 1e-5, accountant="pure", bounds={"x": (-1e-3, 1e-3)}, because="tests")
+        bounds = {"x": (-1e-3, 1e-3), "y": (0, 1)}
+        p = wild.copy().dp.open(9, 1e-5, accountant="pure", bounds=bounds, because="tests")
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             assert np.isfinite(p.fit(LogisticRegression(method, epsilon=1), X=["x"], y="y").coef_).all()
@@ -275,6 +276,12 @@ WRONG = {
     "within": lambda p: p.fit(LogisticRegression("output"), X=["x"], y="y", within=0.1),
     "too dear": lambda p: p.fit(LogisticRegression(epsilon=99), X=["x"], y="y"),
     "word": lambda p: p.fit(LogisticRegression(), X=["x"], y="y", epsilom=1),
+    "float classes": lambda p: p.fit(LogisticRegression("output", epsilon=1), X=["x"], y="t"),
+    "wide classes": lambda p: p.fit(
+        LogisticRegression("output", epsilon=1), X=["x"], y="y", bounds={"y": (0, 2)}
+    ),
+    "two prices": lambda p: p.fit(LogisticRegression(epsilon=1), X=["x"], y="y", epsilon=0.1),
+    "two deltas": lambda p: p.fit(LinearRegression(delta=1e-7), X=["x"], y="t", epsilon=0.1, delta=1e-7),
 }
 
 
@@ -283,7 +290,7 @@ def test_wrong_questions_are_refused_whatever_the_cells_are_and_charge_nothing(w
     told = set()
     for rows in ([0, 1], [], [1, 0]):
         frame = small().iloc[rows].reset_index(drop=True)
-        p = frame.dp.open(1, 1e-5, bounds={"x": (0, 3), "t": (0, 3)}, accountant="pure")
+        p = frame.dp.open(1, 1e-5, bounds={"x": (0, 3), "y": (0, 1), "t": (0, 3)}, accountant="pure")
         with pytest.raises(dpframe.DPError) as caught:
             WRONG[wrong](p)
         told.add((type(caught.value), str(caught.value)))

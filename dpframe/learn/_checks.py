@@ -1,0 +1,99 @@
+"""What the models refuse around a fit: words of scikit-learn that mean something else here, and public data with holes.
+
+What is checked here is public, so errors may depend on it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from dpframe._errors import BadType, BadValue, NotOffered
+
+_WORDS = {
+    "C": "the regulariser is l2=, the weight of |w|**2 / 2 beside the sum of losses: C=0.1 is l2=10, for features scaled to "
+    "[-1, 1]",
+    "alpha": "the regulariser is l2=, for features scaled to [-1, 1]",
+    "penalty": "the penalty is ridge, with the weight l2=; there is no other",
+    "fit_intercept": "an intercept is always fitted; scale and shift the features if it must be 0",
+    "solver": "the method is method=, and its solver goes with it",
+    "tol": "solvers run until their proof is done",
+    "random_state": "noise cannot be repeated: whoever knows the seed knows the data",
+    "class_weight": "all rows weigh the same",
+    "warm_start": "every fit starts anew",
+    "n_jobs": "fits run in one thread",
+}
+_PROTOCOL = {"get_params", "set_params", "get_metadata_routing"}
+PRIVATE_ROWS = (
+    "To see how good a model is on private rows, assign its score by hand and ask for a mean: "
+    'q = p.assign(z=p["age"] * model.coef_[0] + model.intercept_), then ((q["z"] > 0) == q["y"]).mean(epsilon=0.1) '
+    "(docs/how-to/private-regression.md)."
+)
+
+
+def unknown_words(model: str, given: Mapping[str, Any]) -> None:
+    """The error about arguments that a model does not have."""
+    for word in given:
+        told = _WORDS.get(word)
+        raise BadType(f"{model} has no argument {word}=" + (f": {told}." if told else "."))
+
+
+def no_attribute(model: object, name: str) -> AttributeError:
+    """The error about attributes that a model does not have."""
+    kind = type(model).__name__
+    if name in _PROTOCOL:
+        return NotOffered(
+            f"{kind} has no {name}: it learns from a session and not from arrays, so pipelines, clones and searches of "
+            "scikit-learn do not apply. Its arguments are attributes (model.l2); each value tried on private data is a "
+            "fit with a price of its own."
+        )
+    return AttributeError(f"{kind!r} object has no attribute {name!r}")
+
+
+def both(own: Mapping[str, Any], payment: Mapping[str, Any]) -> None:
+    """A price may come from the model or from fit, and not from both."""
+    for word in ("epsilon", "delta"):
+        if own.get(word) is not None and payment.get(word) is not None:
+            raise BadValue(f"{word}= is given twice, by the model and by fit: leave one of them out.")
+
+
+def public_rows(X: Any, names: NDArray[Any]) -> NDArray[np.float64]:
+    """Rows of public data as numbers; nothing is left out or filled in."""
+    found = _numbers(X, "X")
+    if found.ndim != 2 or found.shape[1] != len(names):
+        raise BadValue(f"X must have {len(names)} columns: {', '.join(map(str, names))}.")
+    return found
+
+
+def _numbers(values: Any, what: str) -> NDArray[np.float64]:
+    try:
+        found = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise BadType(f"{what} must be finite numbers, a row a row of the same length.") from None
+    if not np.isfinite(found).all():
+        raise BadValue(
+            f"{what} has values that are null or infinite. A fit leaves such rows out, and a prediction cannot: drop or fill "
+            "them first."
+        )
+    return found
+
+
+def public_target(y: Any, rows: int, number: bool) -> NDArray[Any]:
+    """The public answers to compare with, as many as there are rows."""
+    if not isinstance(y, np.ndarray | pd.Series | pd.Index | list | tuple | pd.api.extensions.ExtensionArray):
+        kind = "a private column" if hasattr(y, "_frame") else type(y).__name__
+        raise BadType(f"y must be a list or a column of public data, not {kind}. {PRIVATE_ROWS}")
+    found: NDArray[Any] = _numbers(y, "y") if number else np.asarray(y, dtype=object)
+    if found.ndim != 1 or len(found) != rows:
+        raise BadValue(
+            f"y must be one column of {rows} values, one for each row of X, not of shape {found.shape}."
+        )
+    if not rows:
+        raise BadValue("score needs at least one row of public data.")
+    if not number and pd.isna(found).any():
+        raise BadValue("y has nulls: drop those rows first.")
+    return found
