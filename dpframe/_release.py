@@ -363,12 +363,21 @@ class Answer:
         low, high = pairs[0] if order is None else (side[unpack(order)[0][0]] for side in pairs[0])
         return pd.DataFrame({"lower": low, "upper": high}, index=index)
 
-    def plot(self, kind: str | None = None, ax: Any = None, level: float = 0.95, **kwargs: Any) -> Any:
+    def plot(
+        self,
+        kind: str | None = None,
+        ax: Any = None,
+        level: float = 0.95,
+        at_once: bool = False,
+        **kwargs: Any,
+    ) -> Any:
         """The answer with its intervals, as pandas would plot it; takes and returns matplotlib axes.
 
         Bars with error bars for groups, bins to scale for a histogram, a line with a band for times and quantiles; or the
-        ``kind`` asked for: ``"bar"``, ``"barh"``, ``"hist"`` or ``"line"``. Error bars are `interval` at ``level``; quantiles
-        that were chosen have none. Other words go to pandas. It draws what was released and costs nothing.
+        ``kind`` asked for: ``"bar"``, ``"barh"``, ``"hist"`` or ``"line"``. Error bars are `interval` at ``level``, with
+        ``at_once`` for all together; quantiles that were chosen have none. The columns of a table have axes each, which come as
+        an array, with ``subplots=True``, or if some are counts and others means, say; ``subplots=False`` and ``ax=`` put them
+        into one. ``y=`` names columns to draw. Other words go to pandas. It draws what was released and costs nothing.
         """
         if not isinstance(self._answer, pd.Series) and self._answer.shape[1] == 0:
             raise BadValue("this answer has no columns to draw.")
@@ -376,17 +385,23 @@ class Answer:
         name = self._answer.name if isinstance(self._answer, pd.Series) else None
         return _drawing.picture(
             self._answer,
-            None if self._plan.selects else self.interval(level),
+            None if self._plan.selects else self.interval(level, at_once),
             kind=kind,
             ax=ax,
             levels=self._receipt["shape"] == "levels",
             keys=self._receipt.get("skip", 0),
-            title=str(self._plan.cells[0].name if name is None else name),
+            title=str(_title(self._plan.cells[0]) if name is None else name),
             options=kwargs,
+            apart=isinstance(self._answer, pd.DataFrame) and len({c.aggregate for c in self._plan.cells}) > 1,
         )
 
     def __repr__(self) -> str:
         return f"the answer to {self._plan.question}, epsilon {self._plan.epsilon:.4g}; .interval(), .plan, .plot(), .cost"
+
+
+def _title(cell: Any) -> str:
+    """What an answer without a name counts."""
+    return "rows" if cell.aggregate == "size" and cell.name == "size" else str(cell.name)
 
 
 def _under(answer: pd.DataFrame, pairs: Sequence[Any]) -> pd.DataFrame:
