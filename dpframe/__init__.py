@@ -34,10 +34,10 @@ if TYPE_CHECKING:
         SessionError,
         UnknownColumn,
     )
+    from dpframe._estimate import Estimate
     from dpframe._ledger import Accountant
     from dpframe._plan import Plan
     from dpframe._private import PrivateFrame
-    from dpframe._release import Estimate
 
 __all__ = [
     "Accountant",
@@ -72,7 +72,7 @@ _HOMES = {
     "private": "_accessor",
     "Plan": "_plan",
     "PrivateFrame": "_private",
-    "Estimate": "_release",
+    "Estimate": "_estimate",
 }
 
 

@@ -104,10 +104,10 @@ class Unopened:
     def __getattr__(self, name: str) -> NoReturn:
         if name.startswith("_"):
             raise AttributeError(name)
-        if name in ("interval", "plan", "cost"):
+        if name in ("interval", "plan", "cost", "plot"):
             raise NoSession(
-                f".dp.{name} belongs to an answer as it was released, and this object has no receipt any more: take "
-                f"answer.dp.{name} before reshaping the answer (unstack, pd.DataFrame(...))."
+                f".dp.{name} belongs to an answer as it was released, and this object has no receipt: if it is an answer, "
+                f"this answer was changed. Take answer.dp.{name} before reshaping it (unstack, pd.DataFrame(...))."
             )
         raise NoSession(
             f".dp.{name} needs an open session. Open one with the whole budget, for example "

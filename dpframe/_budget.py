@@ -140,18 +140,12 @@ class Budget:
         return pd.DataFrame(rows, columns=["epsilon", "used", "guards"], index=index)
 
     def plot(self, accountant: str | None = None, ax: Any = None) -> Any:
-        """`report` as bars, with the budget as a line; takes and returns matplotlib axes."""
+        """`report` as bars, with the budget as a line; takes and returns matplotlib axes.
+
+        Without ``ax`` it has a figure of its own. A bar beyond three budgets is cut and marked with its number.
+        """
         _drawing.needs_matplotlib()
-        found = self.report(accountant)["epsilon"]
-        shown = found[found < math.inf]
-        ax = shown.plot.barh(ax=ax, color="#3b6ea5", xlabel="epsilon of the list so far")
-        ax.axvline(self.epsilon, color="#b5432a", linestyle="--", label="budget")
-        ax.set_title("had the list been fixed in advance", fontsize="medium")
-        ax.set_ylabel("")
-        ax.invert_yaxis()
-        ax.legend()
-        ax.figure.tight_layout()
-        return ax
+        return _drawing.meter(self.report(accountant)["epsilon"], self.epsilon, ax)
 
     def for_group(self, people: int) -> Group:
         """What the whole budget promises to so many people together.

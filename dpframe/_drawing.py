@@ -12,6 +12,8 @@ from dpframe._errors import BadType, BadValue
 
 KINDS = ("bar", "barh", "hist", "line")
 INK = "#444444"
+REACH = 3.0  # so many times the spread of the values, or a usual band, and what is wider leaves the picture
+CUT = 3.0  # so many budgets, and a longer bar is cut
 
 
 def needs_matplotlib() -> None:
@@ -26,7 +28,36 @@ def new_axes(size: Any = None) -> Any:
     """Axes of their own, in a figure of pyplot's, so that a notebook shows them and no older picture is drawn over."""
     import matplotlib.pyplot as plt
 
-    return plt.subplots(figsize=size)[1]
+    return plt.subplots(figsize=size, layout="constrained")[1]  # which leaves room for long labels
+
+
+def checked_axes(ax: Any) -> Any:
+    if isinstance(ax, str | int | float) or not (ax is None or hasattr(ax, "plot")):
+        raise BadType(f"ax= takes matplotlib axes, not {type(ax).__name__}.")
+    return ax
+
+
+def meter(costs: pd.Series[Any], budget: float, ax: Any) -> Any:
+    """What accountants say, beside the budget. A bar beyond a few budgets is cut and marked, so that the others can be seen."""
+    needs_matplotlib()
+    found = new_axes() if checked_axes(ax) is None else ax
+    values = costs.to_numpy(dtype=np.float64)
+    most = CUT * budget if budget > 0 else max([1.0, *values[np.isfinite(values)]])
+    found.barh([str(name) for name in costs.index], np.minimum(values, most), color="#3b6ea5")
+    for i, value in enumerate(values):
+        if value > most:
+            told = f"{value:.3g} \u2192" if np.isfinite(value) else "no bound \u2192"
+            found.text(most, i, f"{told} ", ha="right", va="center", color="white", fontsize="small")
+    found.axvline(budget, color="#b5432a", linestyle="--", label="budget")
+    found.set(
+        xlabel="epsilon of the list so far",
+        ylabel="",
+        xlim=(0, 1.05 * max(budget, *np.minimum(values, most))),
+    )
+    found.set_title("had the list been fixed in advance", fontsize="medium")
+    found.invert_yaxis()
+    found.legend()
+    return found
 
 
 def picture(
@@ -39,32 +70,122 @@ def picture(
     keys: int,
     title: str | None,
     options: dict[str, Any],
+    apart: bool = False,
 ) -> Any:
     """Draw an answer with the ends of its intervals, and return the axes.
 
     ``levels`` says that its rows are quantiles, ``keys`` how many columns are group labels, and ``title`` what it is called if
-    its own name does not say.
+    its own name does not say. ``apart`` says that its columns are of different kinds: each has axes of its own then, unless
+    ``subplots=`` or ``ax=`` say otherwise.
     """
     needs_matplotlib()
     chosen = _kind(answer, kind, levels)
     values, low, high = _columns(answer, ends, levels, keys)
-    label = title if isinstance(answer, pd.Series) or values.shape[1] == 1 else None
-    if isinstance(ax, str | int | float) or not (ax is None or hasattr(ax, "plot")):
-        raise BadType(f"ax= takes matplotlib axes, not {type(ax).__name__}.")
+    if "x" in options:
+        raise BadType("x= is refused here: the rows of an answer are its labels, or its times.")
+    if "y" in options:
+        values, low, high = _only(options.pop("y"), answer, values, low, high)
+        apart = apart and values.shape[1] > 1
+    panels = _validate.flag(options.pop("subplots", apart and ax is None), "subplots")
+    if panels:
+        return _panels(values, low, high, chosen, ax, levels, options)
+    named = isinstance(answer, pd.Series)
+    label = title if named else str(values.columns[0]) if values.shape[1] == 1 else None
+    return _one(values, low, high, chosen, checked_axes(ax), levels, label, options)
+
+
+def _only(
+    chosen: Any, answer: pd.Series[Any] | pd.DataFrame, values: pd.DataFrame, low: Any, high: Any
+) -> tuple[pd.DataFrame, Any, Any]:
+    """The columns of a table that y= names."""
+    if isinstance(answer, pd.Series):
+        raise BadType("y= chooses columns of a table, and this answer is a Series: it is drawn whole.")
+    wanted = chosen if isinstance(chosen, list) else [chosen]
+    known = list(values.columns)
+    if not wanted or any(one not in known for one in wanted):
+        raise BadValue(f"y= must be one of the columns of the answer, or a list of them: {known}.")
+    places = [known.index(one) for one in wanted]
+    ends = [side if side is None else side[:, places] for side in (low, high)]
+    return values.iloc[:, places], ends[0], ends[1]
+
+
+def _panels(
+    values: pd.DataFrame, low: Any, high: Any, kind: str, ax: Any, levels: bool, options: dict[str, Any]
+) -> Any:
+    """Axes for each column, as pandas' own subplots=True: an array of them."""
+    n = values.shape[1]
+    if ax is None:
+        import matplotlib.pyplot as plt
+
+        lying = kind == "barh"
+        size = options.pop("figsize", None) or ((3.2 * n + 1, 4.8) if lying else (6.4, 2.0 * n + 1))
+        shape = (1, n) if lying else (n, 1)
+        places = plt.subplots(
+            *shape, figsize=size, layout="constrained", squeeze=False, sharex=not lying, sharey=lying
+        )[1].ravel()
+    else:
+        places = np.array(ax, dtype=object).ravel()
+        if len(places) != n or not all(hasattr(one, "plot") for one in places):
+            raise BadValue(f"with subplots=True ax= takes {n} axes, one for each column.")
+    for i, place in enumerate(places):
+        ends = [side if side is None else side[:, [i]] for side in (low, high)]
+        name = values.columns[i]
+        label = ", ".join(map(str, name)) if isinstance(name, tuple) else str(name)
+        _one(values.iloc[:, [i]], ends[0], ends[1], kind, place, levels, label, dict(options))
+    return places
+
+
+def _one(
+    values: pd.DataFrame,
+    low: Any,
+    high: Any,
+    kind: str,
+    ax: Any,
+    levels: bool,
+    label: str | None,
+    options: dict[str, Any],
+) -> Any:
     if ax is None:
         ax = new_axes(options.pop("figsize", None))
-    if chosen == "hist":
+    if kind == "hist":
+        widths = np.asarray(cast("Any", values.index).length, dtype=np.float64)
+        if label and not np.allclose(widths, widths[0]):
+            label = f"{label} in each bin (widths differ)"
         found = _bins(values.iloc[:, 0], low, high, ax, options)
-    elif chosen == "line":
+    elif kind == "line":
         options = {"xlabel": "quantile", **options} if levels else options
         found = _lines(values, low, high, ax, options)
     else:
-        found = _bars(values, low, high, chosen, ax, options)
-    if label and chosen == "barh" and "xlabel" not in options:
+        found = _bars(values, low, high, kind, ax, options)
+        if kind == "barh" and not found.yaxis_inverted():
+            found.invert_yaxis()  # the first row on top, as it is printed
+    if label and kind == "barh" and "xlabel" not in options:
         found.set_xlabel(label)
-    elif label and chosen != "barh" and "ylabel" not in options:
+    elif label and kind != "barh" and "ylabel" not in options:
         found.set_ylabel(label)
+    if low is not None and not {"xlim", "ylim"} & set(options):
+        _clip(values.to_numpy(), low, high, found, kind)
     return found
+
+
+def _clip(values: Any, low: Any, high: Any, ax: Any, kind: str) -> None:
+    """A few wide bands must not set the scale: the view ends at a few times the spread of the values."""
+    known = np.isfinite(values)
+    sure = np.isfinite(low) & np.isfinite(high)
+    if not known.any() or not sure.any():
+        return
+    least, most = values[known].min(), values[known].max()
+    if kind != "line":
+        least, most = min(least, 0.0), max(most, 0.0)
+    reach = max(REACH * (most - least), 2 * float(np.median((high - low)[sure])))
+    lying = kind == "barh"
+    scale = ax.get_xscale() if lying else ax.get_yscale()
+    if scale != "linear":
+        return
+    bottom, top = ax.get_xlim() if lying else ax.get_ylim()
+    ends = max(bottom, least - reach), min(top, most + reach)
+    if ends != (bottom, top):
+        (ax.set_xlim if lying else ax.set_ylim)(*ends)
 
 
 def _kind(answer: pd.Series[Any] | pd.DataFrame, kind: str | None, levels: bool) -> str:
@@ -146,6 +267,8 @@ def _bins(values: pd.Series[Any], low: Any, high: Any, ax: Any, options: dict[st
     legend, grid, rotation = (
         options.pop(k, None) for k in ("legend", "grid", "rot")
     )  # of pandas, not of bars
+    logs = {axis: options.pop(f"log{axis}", False) or options.get("loglog", False) for axis in ("x", "y")}
+    options.pop("loglog", None)
     given = {"edgecolor": "white", "linewidth": 0.8, **options}
     ax.bar(left, values.to_numpy(), right - left, align="edge", **given)
     if low is not None:
@@ -155,6 +278,7 @@ def _bins(values: pd.Series[Any], low: Any, high: Any, ax: Any, options: dict[st
             (left + right) / 2, values, yerr=bars, fmt="none", ecolor=INK, elinewidth=1.2, capsize=size
         )
     ax.axhline(0, color=INK, linewidth=0.8)
+    ax.set(**{f"{axis}scale": "log" for axis, wanted in logs.items() if wanted})
     ax.set(**{"xlabel": "" if index.name is None else str(index.name), **words})
     if rotation is not None:
         ax.tick_params(axis="x", rotation=rotation)

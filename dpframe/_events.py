@@ -4,100 +4,24 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from dpframe._errors import BadType, BadValue
+from dpframe._reading import THERE, Shape, unhashable
 
 Floats = NDArray[np.float64]
 Score = Callable[[Any], Any]
-_COMPONENTS = 24
+_COMPONENTS = 24  # numbers of an answer that are put together with others
+_COLUMNS = 512  # numbers of an answer that are tried alone
+_LAST = "last binary digit of "
+_ZERO = 99.0  # stands for the last binary digit of 0, which has none
 _CHOOSING = 1e-3  # the risk at which candidates are compared; no claim rests on it
 _CAUTION = 1e-9  # relative, far above the error of scipy's inverse of the incomplete beta function
-
-
-# Draws as numbers or labels ---------------------------------------------------------------------------------------
-
-
-class View(NamedTuple):
-    """What an adversary has seen: its own coin flips, and the answers so far."""
-
-    coins: int
-    outputs: tuple[Any, ...]
-
-
-@dataclass(frozen=True)
-class Shape:
-    """How draws are read: as rows of so many numbers, or as labels. ``index``: the order in which tables are read."""
-
-    numbers: int | None
-    index: tuple[Any, ...] = ()
-
-    @staticmethod
-    def of(draws: Sequence[Any]) -> Shape:
-        first = draws[0]
-        index: tuple[Any, ...] = ()
-        if isinstance(first, pd.Series):
-            index = (first.index,)
-        elif isinstance(first, pd.DataFrame):
-            index = first.index, first.columns
-        shape = Shape(0, index)
-        rows = [shape._cells(draw) for draw in draws]
-        size = len(rows[0])
-        numeric = all(len(row) == size and all(map(_is_number, row)) for row in rows)
-        return Shape(size if numeric and size else None, index)
-
-    def read(self, draws: Any) -> Floats | list[Any]:
-        """A matrix with a row a draw, or a list of labels."""
-        if isinstance(draws, np.ndarray) and draws.ndim == 2:
-            return draws
-        rows = [self._cells(draw) for draw in draws]
-        if self.numbers is None:
-            return [row[0] if len(row) == 1 else row for row in rows]
-        # What turns up later and is no such row of numbers is an answer like any other: one that is no number.
-        blank = (math.nan,) * self.numbers
-        fits = (len(row) == self.numbers and all(map(_is_number, row)) for row in rows)
-        return np.array([row if ok else blank for row, ok in zip(rows, fits, strict=True)], dtype=np.float64)
-
-    def names(self) -> list[str]:
-        """The components in words: by their labels, if the answers have any."""
-        size = self.numbers or 0
-        if size == 1:
-            return ["answer"]
-        rows: list[Any] = [list(labels) for labels in self.index]
-        places = rows[0] if len(rows) == 1 else [(a, b) for a in rows[0] for b in rows[1]] if rows else []
-        return [f"answer[{label!r}]" for label in (places if len(places) == size else range(size))]
-
-    def _cells(self, draw: Any) -> tuple[Any, ...]:
-        if isinstance(draw, pd.Series | pd.DataFrame) and len(draw.axes) == len(self.index):
-            # Answers may be sorted by their noise: read them by label.
-            table: Any = draw
-            for axis, labels in enumerate(self.index):
-                if not table.axes[axis].equals(labels) and table.axes[axis].is_unique:
-                    table = table.reindex(labels, axis=axis)
-            draw = table
-        return tuple(_flat(draw))
-
-
-def _flat(draw: Any) -> Iterator[Any]:
-    if isinstance(draw, View):
-        yield from _flat(draw.outputs)
-    elif isinstance(draw, pd.Series | pd.DataFrame | np.ndarray):
-        yield from np.asarray(draw, dtype=object).reshape(-1).tolist()
-    elif isinstance(draw, list | tuple):
-        for one in draw:
-            yield from _flat(one)
-    else:
-        yield draw
-
-
-def _is_number(x: Any) -> bool:
-    return isinstance(x, int | float | np.number) and not isinstance(x, bool | complex | np.complexfloating)
 
 
 # Events --------------------------------------------------------------------------------------------------------------
@@ -117,6 +41,7 @@ class Event:
     of_neighbour: bool = False  # whether it is the neighbour that makes it likely
     shape: Shape | None = field(default=None, repr=False, compare=False)
     score: Score | None = field(default=None, repr=False, compare=False)
+    given: bool = field(default=False, repr=False, compare=False)  # whether the score is the caller's own
 
     def __call__(self, answer: Any) -> bool:
         return bool(self.hits([answer])[0])
@@ -124,7 +49,13 @@ class Event:
     def hits(self, draws: Any) -> NDArray[np.bool_]:
         """Which of the draws are in it."""
         assert self.score is not None
-        read = draws if self.shape is None else self.shape.read(draws)
+        read = (
+            draws
+            if self.shape is None
+            else scored(draws, self.shape)
+            if self.given
+            else self.shape.read(draws)
+        )
         with np.errstate(all="ignore"):
             values = _clean(self.score(read))
         if self.relation == ">=":
@@ -137,7 +68,18 @@ class Event:
         if self.labels:
             shown = ", ".join(map(repr, self.labels[:8])) + (", ..." if len(self.labels) > 8 else "")
             return f"answer in {{{shown}}}" if len(self.labels) > 1 else f"answer == {shown}"
+        if self.what.endswith(THERE):
+            there = self.threshold == 1 if self.relation == "==" else self.relation == ">="
+            return self.what if there else self.what.removesuffix(THERE) + " is not there"
+        if self.what.startswith(_LAST):
+            return self._of_the_last_digit()
         return f"{self.what} {self.relation} {self.threshold:.6g}"
+
+    def _of_the_last_digit(self) -> str:
+        if self.threshold >= _ZERO:
+            return f"{self.what.removeprefix(_LAST)} is {'anything' if self.relation == '<=' else '0 or no number'}"
+        more = {"<=": " or less", ">=": " or more (or there is none)", "==": ""}[self.relation]
+        return f"{self.what} is worth 2**{self.threshold:.0f}{more}"
 
 
 def _clean(values: Any) -> Floats:
@@ -150,7 +92,7 @@ def low_bit(values: Any) -> Any:
     mantissa, exponent = np.frexp(values.astype(np.float64))
     digits = (np.abs(mantissa) * 2.0**53).astype(np.int64)
     last = digits & -digits
-    return np.where(digits == 0, 99.0, exponent - 53 + np.log2(np.maximum(last, 1)))
+    return np.where(digits == 0, _ZERO, exponent - 53 + np.log2(np.maximum(last, 1)))
 
 
 def _column(i: int) -> Score:
@@ -160,12 +102,14 @@ def _column(i: int) -> Score:
 def _scores(names: list[str], one: Any, two: Any) -> list[tuple[str, Score]]:
     """Numbers of an answer whose thresholds are the candidates; the last is fitted to these draws."""
     size = len(names)
-    some = range(min(size, _COMPONENTS))
-    found: list[tuple[str, Score]] = [(names[i], _column(i)) for i in some]
+    found: list[tuple[str, Score]] = [(names[i], _column(i)) for i in range(min(size, _COLUMNS))]
+    # Lengths, labels and whether something is there have no digits to look at, and no sum.
+    some = [i for i, name in enumerate(names) if name.startswith("answer") and not name.endswith(THERE)]
+    some = some[:_COMPONENTS]
     for i in some[:6]:
-        found.append((f"last binary digit of {names[i]}", lambda d, i=i: low_bit(d[:, i])))  # type: ignore[misc]
+        found.append((_LAST + names[i], lambda d, i=i: low_bit(d[:, i])))  # type: ignore[misc]
     if size > 1:
-        found.append(("sum of the answer", lambda d: d[:, :_COMPONENTS].astype(np.float64).sum(axis=1)))
+        found.append(("sum of the answer", lambda d: np.nansum(d[:, some].astype(np.float64), axis=1)))
         for a, b in itertools.pairwise(some):
             difference = lambda d, a=a, b=b: d[:, a].astype(np.float64) - d[:, b].astype(np.float64)  # noqa: E731
             found.append((f"{names[a]} - {names[b]}", difference))
@@ -178,7 +122,7 @@ def _fitted(one: Any, two: Any) -> Score:
     have no part are left out."""
     tables = []
     for i in range(min(one.shape[1], _COMPONENTS)):
-        a, b = one[:, i].astype(np.float64), two[:, i].astype(np.float64)
+        a, b = (_clean(side[:, i]) for side in (one, two))
         edges = np.unique(np.quantile(np.concatenate([a, b]), np.linspace(0, 1, 25)[1:-1], method="nearest"))
         seen, other = (np.bincount(np.searchsorted(edges, x), minlength=len(edges) + 1) + 0.5 for x in (a, b))
         ratio = np.log(seen / len(a)) - np.log(other / len(b))
@@ -186,9 +130,7 @@ def _fitted(one: Any, two: Any) -> Score:
         tables.append((edges, np.where(clear, ratio, 0.0)))
 
     def score(draws: Any) -> Any:
-        parts = [
-            table[np.searchsorted(e, draws[:, i].astype(np.float64))] for i, (e, table) in enumerate(tables)
-        ]
+        parts = [table[np.searchsorted(e, _clean(draws[:, i]))] for i, (e, table) in enumerate(tables)]
         return np.round(np.sum(parts, axis=0), 9)
 
     return score
@@ -202,7 +144,7 @@ def _ranked(one: list[Any], two: list[Any]) -> tuple[list[Any], Score]:
             for label in labels:
                 counts.setdefault(label, [0.5, 0.5])[side] += 1
     except TypeError:
-        raise BadType("answers must be numbers, labels that can be hashed, or arrays of these.") from None
+        raise unhashable() from None
     order = sorted(counts, key=lambda x: (counts[x][0] / counts[x][1], repr(x)))
     place = {label: i for i, label in enumerate(order)}
     return order, lambda labels: [place.get(label, math.nan) for label in labels]
@@ -229,7 +171,10 @@ def find(one: Any, two: Any, shape: Shape, delta: float, score: Score | None) ->
         candidates = [("label", ranks)]
     else:
         candidates = _scores(shape.names(), one, two)
-    best, found = -math.inf, Event(candidates[0][0], ">=", -math.inf, (), False, shape, candidates[0][1])
+    best, found = (
+        -math.inf,
+        Event(candidates[0][0], ">=", -math.inf, (), False, shape, candidates[0][1], score is not None),
+    )
     with np.errstate(all="ignore"):
         for what, number in candidates:
             a, b = _clean(number(one)), _clean(number(two))
@@ -250,7 +195,16 @@ def find(one: Any, two: Any, shape: Shape, delta: float, score: Score | None) ->
                     top = int(np.argmax(seen))
                     if seen[top] > best:
                         best = float(seen[top])
-                        found = Event(what, relation, float(thresholds[top]), (), swapped, shape, number)
+                        found = Event(
+                            what,
+                            relation,
+                            float(thresholds[top]),
+                            (),
+                            swapped,
+                            shape,
+                            number,
+                            score is not None,
+                        )
     if labels and math.isfinite(found.threshold):
         at = int(found.threshold)
         chosen = (
@@ -305,6 +259,37 @@ def at_most(successes: Any, n: int, risk: float) -> Any:
     k = np.asarray(successes)
     found = np.where(k < n, betainccinv(k + 1, np.maximum(n - k, 1), risk), 1.0)
     return np.minimum(found * (1 + _CAUTION), 1.0)
+
+
+def scored(draws: Any, shape: Shape) -> Any:
+    """What a score of the caller's own is given: a matrix if answers are rows of the same numbers, else a list of them."""
+    return shape.read(draws) if shape.numbers is None or shape.regular else list(draws)
+
+
+def check_score(score: object, one: Any, two: Any) -> None:
+    """On the first answer of each side, before thousands are drawn: a score is given many answers, and numbers each."""
+    if not callable(score):
+        raise BadType("score must be a function that takes all answers of a side and returns a number each.")
+    shape = Shape.of([one, two])
+    for some in ([one, two], [one, two, one]):
+        hint = (
+            f"score= takes all answers of a side at once, {_described(some, shape)}, and returns a number each; "
+            f"of {len(some)} answers it"
+        )
+        try:
+            with np.errstate(all="ignore"):
+                found = np.asarray(score(scored(some, shape)))
+        except Exception as error:
+            raise BadType(f"{hint} raised {type(error).__name__}: {error}") from error
+        if found.shape != (len(some),) or found.dtype.kind not in "biuf":
+            raise BadType(f"{hint} returned something of shape {found.shape} and dtype {found.dtype}.")
+
+
+def _described(some: list[Any], shape: Shape) -> str:
+    read = scored(some, shape)
+    return (
+        "as a list" if isinstance(read, list) else f"as a matrix with a row each and {read.shape[1]} columns"
+    )
 
 
 def halves(draws: Any) -> tuple[Any, Any]:

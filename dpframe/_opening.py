@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Hashable, Mapping
+from contextvars import ContextVar
 from dataclasses import replace
 from fractions import Fraction
 from inspect import signature
@@ -31,6 +32,8 @@ from dpframe.accounting._base import Limits
 
 _NO_UNIT = "max_rows= and max_groups= need unit=, the column that names a person."
 _opening = threading.RLock()
+# What an audit's call opens in its own thread, so that the audit can forget it.
+watching: ContextVar[list[Session] | None] = ContextVar("watching", default=None)
 
 
 def open_session(
@@ -103,6 +106,9 @@ def open_session(
         _declare(session, because)
         sessions[session.name] = session
         frame.attrs[ATTR] = session.name
+        watched = watching.get()
+        if watched is not None:
+            watched.append(session)
         return session
 
 

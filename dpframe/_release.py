@@ -8,123 +8,23 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 from collections import OrderedDict
 from collections.abc import Hashable, Sequence
-from typing import Any, NoReturn, cast
+from typing import Any, cast
 
 import numpy as np
 import pandas as pd
 
 from dpframe import _drawing, _validate
 from dpframe._aggregates import AGGREGATES
-from dpframe._errors import BadType, BadValue
+from dpframe._errors import BadValue
+from dpframe._estimate import Estimate, FloatEstimate, IntEstimate, interval_of
 from dpframe._layout import Layout, Pivot, layout_from
 from dpframe._packed import pack, receipt_text, unpack
 from dpframe._plan import Cost, Plan, measured, refuse_choices
 from dpframe._session import Release
 
 ATTR = "dpframe_receipt"
-
-
-class Estimate:
-    """What `IntEstimate` and `FloatEstimate` share: a released number, its plan and its interval.
-
-    Arithmetic gives plain numbers: ``answer / 1000`` is a float that has no interval any more.
-    """
-
-    _plan: Plan
-    _raw: tuple[Any, ...]
-
-    @property
-    def plan(self) -> Plan:
-        """What was asked, with which mechanism, scale and price."""
-        return self._plan
-
-    @property
-    def cost(self) -> Cost:
-        """What this release guarantees by itself: ``epsilon`` and ``delta``. The ledger counts it by its accountant."""
-        return self._plan.cost
-
-    def interval(self, level: float = 0.95) -> tuple[float, float]:
-        """Where the answer without noise lies with probability ``level``.
-
-        It covers the noise: not the clipping to the bounds, and not what a sample says about a population.
-        """
-        level = _validate.level(level)
-        refuse_choices(self._plan.cells[:1])
-        low, high = _interval(self._plan, self._raw, 0, level)
-        return float(low[0]) + 0.0, float(high[0]) + 0.0  # no negative zero
-
-    @property
-    def dp(self) -> Estimate:
-        """The number itself, so that ``answer.dp.interval()`` reads the same for numbers and for tables."""
-        return self
-
-    def plot(self, *args: Any, **kwargs: Any) -> NoReturn:
-        """Refused: one number is no picture."""
-        raise BadType(
-            "one number is no picture: print it, or its .interval(). Series and DataFrames have .dp.plot()."
-        )
-
-    def __repr__(self) -> str:
-        if self._plan.selects:
-            return f"{float(cast(Any, self)):.12g}"
-        low, high = self.interval()
-        value, half = float(cast(Any, self)), (high - low) / 2
-        if max(abs(value), half) >= 1e15:
-            return f"{value:.6g} ± {half:.3g}"
-        # Two digits of the half-width, and as many of the value; whole numbers stay whole.
-        fine = half > 0 and not self._plan.cells[0].whole
-        digits = max(0, 1 - math.floor(math.log10(half))) if fine else 0
-        return f"{value:.{digits}f} ± {half:.{digits}f}"
-
-    def _repr_html_(self) -> str:
-        if self._plan.selects:
-            return f"<b>{self!r}</b> <small>chosen; {self._alone}{self._limits}</small>"
-        low, high = self.interval()
-        return (
-            f"<b>{self!r}</b> <small>95 % interval {low:.6g} to {high:.6g}; "
-            f"{self._alone}{self._limits}</small>"
-        )
-
-    @property
-    def _alone(self) -> str:
-        found = f"epsilon {self._plan.epsilon:.4g}"
-        return found + (f" at delta {self._plan.delta:.3g}, by itself" if self._plan.delta else "")
-
-    @property
-    def _limits(self) -> str:
-        return f"; {self._plan.limits}" if self._plan.limits else ""
-
-
-class IntEstimate(Estimate, int):
-    """A whole number that was released. It may be negative: noise is as likely below as above."""
-
-    def __new__(cls, value: int, plan: Plan, raw: tuple[Any, ...]) -> IntEstimate:
-        self = int.__new__(cls, value)
-        self._plan, self._raw = plan, raw
-        return self
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return IntEstimate, (int(self), self._plan, self._raw)
-
-
-class FloatEstimate(Estimate, float):
-    """A number that was released."""
-
-    def __new__(cls, value: float, plan: Plan, raw: tuple[Any, ...]) -> FloatEstimate:
-        self = float.__new__(cls, value)
-        self._plan, self._raw = plan, raw
-        return self
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return FloatEstimate, (float(self), self._plan, self._raw)
-
-
-def _interval(plan: Plan, raw: tuple[Any, ...], cell: int, level: float) -> tuple[Any, Any]:
-    one = plan.cells[cell]
-    return AGGREGATES[one.aggregate].interval(measured(plan, raw, one), level)
 
 
 def values(release: Release, cell: int) -> Any:
@@ -368,7 +268,7 @@ class Answer:
             level = min(many, 1 - 2.0**-53) if "layout" in self._receipt else self._plan.level_each(level)
         if "layout" in self._receipt:
             return self._laid_out(level)
-        pairs = [_interval(self._plan, self._raw, i, level) for i in range(len(self._plan.cells))]
+        pairs = [interval_of(self._plan, self._raw, i, level) for i in range(len(self._plan.cells))]
         index = self._answer.index
         if self._receipt["shape"] == "across":
             low, high = (np.array([p[side][0] for p in pairs]) for side in (0, 1))
@@ -400,12 +300,21 @@ class Answer:
         low, high = pairs[0] if order is None else (side[unpack(order)[0][0]] for side in pairs[0])
         return pd.DataFrame({"lower": low, "upper": high}, index=index)
 
-    def plot(self, kind: str | None = None, ax: Any = None, level: float = 0.95, **kwargs: Any) -> Any:
+    def plot(
+        self,
+        kind: str | None = None,
+        ax: Any = None,
+        level: float = 0.95,
+        at_once: bool = False,
+        **kwargs: Any,
+    ) -> Any:
         """The answer with its intervals, as pandas would plot it; takes and returns matplotlib axes.
 
         Bars with error bars for groups, bins to scale for a histogram, a line with a band for times and quantiles; or the
-        ``kind`` asked for: ``"bar"``, ``"barh"``, ``"hist"`` or ``"line"``. Error bars are `interval` at ``level``; quantiles
-        that were chosen have none. Other words go to pandas. It draws what was released and costs nothing.
+        ``kind`` asked for: ``"bar"``, ``"barh"``, ``"hist"`` or ``"line"``. Error bars are `interval` at ``level``, with
+        ``at_once`` for all together; quantiles that were chosen have none. The columns of a table have axes each, which come as
+        an array, with ``subplots=True``, or if some are counts and others means, say; ``subplots=False`` and ``ax=`` put them
+        into one. ``y=`` names columns to draw. Other words go to pandas. It draws what was released and costs nothing.
         """
         if not isinstance(self._answer, pd.Series) and self._answer.shape[1] == 0:
             raise BadValue("this answer has no columns to draw.")
@@ -413,13 +322,14 @@ class Answer:
         name = self._answer.name if isinstance(self._answer, pd.Series) else None
         return _drawing.picture(
             self._answer,
-            None if self._only_choices() else self.interval(level),
+            None if self._only_choices() else self.interval(level, at_once),
             kind=kind,
             ax=ax,
             levels=self._receipt["shape"] == "levels",
             keys=self._receipt.get("skip", 0),
-            title=str(self._plan.cells[0].name if name is None else name),
+            title=str(_title(self._plan.cells[0]) if name is None else name),
             options=kwargs,
+            apart=isinstance(self._answer, pd.DataFrame) and len({c.aggregate for c in self._plan.cells}) > 1,
         )
 
     def _only_choices(self) -> bool:
@@ -428,6 +338,11 @@ class Answer:
 
     def __repr__(self) -> str:
         return f"the answer to {self._plan.question}, epsilon {self._plan.epsilon:.4g}; .interval(), .plan, .plot(), .cost"
+
+
+def _title(cell: Any) -> str:
+    """What an answer without a name counts."""
+    return "rows" if cell.aggregate == "size" and cell.name == "size" else str(cell.name)
 
 
 def receipt_of(answer: pd.Series[Any] | pd.DataFrame) -> str | None:

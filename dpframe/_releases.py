@@ -15,10 +15,10 @@ from dpframe._aggregates import CHOSEN, ORDERS
 from dpframe._batch import Batch, Rowwise
 from dpframe._column import PrivateColumn, predicate_of
 from dpframe._errors import BadType, BadValue, MissingBounds
+from dpframe._estimate import IntEstimate
 from dpframe._expr import Column, Cut, Expr
 from dpframe._price import Payment, checked, halved, known_n, spell_out
 from dpframe._query import EVERY, BinBy, Keys, Output, Query, Word, keys_for, need_keys
-from dpframe._release import IntEstimate
 from dpframe._session import Asked, Release, Session
 from dpframe._task import Task
 from dpframe._validate import Bounds

@@ -89,7 +89,8 @@ def reconstruct(
     """Reconstruction: everybody's secret bit from noisy counts over sets of people (Dinur and Nissim 2003).
 
     ``subsets`` has a row a question and a column a person, and says who is asked about; ``answers`` are the noisy numbers of
-    those who have the secret. The attack looks for fractions of people between 0 and 1 that agree best with the answers, and
+    those who have the secret (``subsets @ secret.astype(int)`` plus noise: of two arrays of bools ``@`` would be "or", and
+    such answers are refused). The attack looks for fractions of people between 0 and 1 that agree best with the answers, and
     rounds them. With random subsets and noise well below sqrt(n) nearly all bits come out right; that is a theorem of the
     paper about any mechanism, and no property of this code.
 
@@ -108,6 +109,11 @@ def reconstruct(
         raise BadValue(
             "subsets must be a matrix with a row for each answer and a column for each person, not of shape "
             f"{asked.shape} for {told.shape}."
+        )
+    if np.asarray(answers).dtype == bool:
+        raise BadType(
+            "answers are counts, and these are True or False: numpy's asked @ secret of two arrays of bools says whether "
+            "anybody has it, not how many. Write asked @ secret.astype(int)."
         )
     if not np.isfinite(told).all():
         raise BadValue("answers must be finite numbers.")

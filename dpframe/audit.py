@@ -11,6 +11,7 @@ charged: use frames that are made up. `docs/how-to/audit-a-release.md` has examp
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
@@ -19,11 +20,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from dpframe import _events, _registry, _validate
+from dpframe import _events, _identity, _opening, _registry, _validate
 from dpframe._divergences import approximate_max_divergence, kl_divergence, max_divergence
 from dpframe._errors import BadType, BadValue, SessionError
-from dpframe._events import Event, Shape, View
+from dpframe._events import Event
+from dpframe._reading import Shape, View
 from dpframe._replay import Replay, Step, replay
+from dpframe._session import Session
 from dpframe.mechanisms import _sampling
 
 __all__ = [
@@ -103,9 +106,11 @@ def epsilon_lower_bound(
     Parameters
     ----------
     release
-        A function of a frame. It may return a number, a label, an array, a Series, a DataFrame, or a list of these. Calls
-        have to be independent of one another. A DataFrame is handed over as a copy of its own, so that a release may open a
-        session on it: ``lambda df: df.dp.open(1).count(epsilon=1)``. That session is forgotten after the call.
+        A function of a frame. It may return a number, a label, an array, a Series, a DataFrame, or a list or dict of these.
+        Tables and dicts are compared label by label; which labels there are, and how many, is a part of the answer. Calls
+        have to be independent of one another. A DataFrame is handed over as a deep copy of its own, so that a release may
+        open a session on it or on frames made of it: ``lambda df: df.dp.open(1).count(epsilon=1)``. Such a session is
+        forgotten after the call.
     frame, neighbour
         Two neighbours, made up for the purpose and as different as neighbours can be. A frame with a session is refused.
     n
@@ -116,7 +121,8 @@ def epsilon_lower_bound(
         A function that says whether an answer is in a set you chose in advance. All draws test it then.
     score
         A function that takes all answers of a side, as a matrix with a row an answer if they are numbers and as a list
-        if not, and returns a number each: only thresholds of these numbers are tried. A good one is the likelihood ratio.
+        if not (or if answers differ in their labels or length), and returns a number each: only thresholds of these numbers
+        are tried. A good one is the likelihood ratio. It is tried on the first answers before the others are drawn.
     level
         The confidence.
 
@@ -134,21 +140,33 @@ def epsilon_lower_bound(
             raise SessionError(
                 "this frame has a session: an audit draws far more answers than a budget allows. Audit a frame that is made up."
             )
-    one, two = ([_drawn(release, side) for _ in range(draws)] for side in (frame, neighbour))
+    first = [_drawn(release, side) for side in (frame, neighbour)]
+    if score is not None:
+        _events.check_score(score, *first)
+    one, two = (
+        [begun, *(_drawn(release, side) for _ in range(draws - 1))]
+        for begun, side in zip(first, (frame, neighbour), strict=True)
+    )
     return from_draws(one, two, delta=delta, event=event, score=score, level=level)
 
 
 def _drawn(release: Callable[[Any], Any], side: Any) -> Any:
     if not isinstance(side, pd.DataFrame):
         return release(side)
-    own = side.copy()
+    # Pickled, as a copy of pandas' own shares the index: what is opened in one call would be known in the next.
+    own: pd.DataFrame = pickle.loads(pickle.dumps(side, protocol=5))
+    columns, rows = _identity.marks(own), own.index
+    opened: list[Session] = []
+    token = _opening.watching.set(opened)
     try:
         return release(own)
     finally:
-        # Nobody else knows this copy, so nobody can ask its session again.
-        name = own.attrs.get(_registry.ATTR)
-        if isinstance(name, str):
-            _registry.sessions.pop(name, None)
+        _opening.watching.reset(token)
+        for session in opened:
+            # Nobody else knows this copy, so nobody can ask its session again; nor that of a frame which is gone. One
+            # on any other frame, that was there before, stays.
+            if columns & session.marks or rows.is_(session.index) or session.root() is None:
+                _registry.sessions.pop(session.name, None)
 
 
 def from_draws(
@@ -171,6 +189,8 @@ def from_draws(
     """
     d, confidence = float(_validate.delta(delta)), _validate.level(level)
     _events.enough(one, two)
+    if score is not None:
+        _events.check_score(score, one[0], two[0])
     risk = float(1 - _validate.exact(level, "level"))
     if event is not None:
         if not callable(event):
@@ -185,7 +205,8 @@ def from_draws(
         arrays = all(isinstance(side, np.ndarray) and side.ndim == 2 for side in (one, two))
         # How answers are read is chosen by the first half too: the second has no part in the event.
         shape = Shape(one.shape[1]) if arrays else Shape.of([*first[0], *second[0]])
-        train = [shape.read(side[0]) for side in (first, second)]
+        read = shape.read if score is None else lambda draws: _events.scored(draws, shape)
+        train = [read(side[0]) for side in (first, second)]
         found = _events.find(train[0], train[1], shape, d, score)
         tested = _events.prove(found, first[1], second[1], d, risk)
     return LowerBound(tested.epsilon, d, confidence, tested.event, tested.counts)

@@ -258,6 +258,9 @@ def study(people: int = 20_000, seed: int = 0) -> pd.DataFrame:
 def subsets(people: int, questions: int, seed: int = 0) -> NDArray[np.bool_]:
     """Random questions about sets of people: a row a question, a column a person, each in it by a fair coin.
 
+    A row selects people as it is (``frame[asked[0]]``). To count by all rows at once make numbers of the secret first,
+    ``asked @ secret.astype(int)``: of two arrays of bools numpy's ``@`` says whether anybody has it, not how many.
+
     >>> subsets(4, 2).shape
     (2, 4)
     """

@@ -192,3 +192,11 @@ def test_arguments_that_make_no_sense_are_named():
         attacks.participation(len, frame, 7)
     with pytest.raises(BadValue, match="negative"):
         attacks.best_guess(-1)
+
+
+def test_answers_that_are_true_or_false_are_no_counts() -> None:
+    """What ``asked @ secret`` is of two arrays of bools; it was taken for counts of 0 and 1, and everybody was wrong."""
+    secret, asked = bits(), datasets.subsets(PEOPLE, 4 * PEOPLE)
+    with pytest.raises(BadType, match=r"secret.astype\(int\)"):
+        attacks.reconstruct(asked, asked @ secret)
+    assert (attacks.reconstruct(asked, asked @ secret.astype(int)) == secret).all()

@@ -29,7 +29,8 @@ def test_a_median_takes_no_intervals_from_other_columns(p):
 
 def test_the_picture_has_bars_where_there_are_intervals(p):
     table = p.groupby("state").agg(m=("cost", "median"), n=("cost", "size"), epsilon=2)
-    assert len(table.dp.plot().containers) >= 2
+    m, n = table.dp.plot()  # a panel each, since a count and a median are no one scale
+    assert len(n.containers) > len(m.containers)
     assert table["m"].dp.plot() is not None
 
 

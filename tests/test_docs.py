@@ -14,11 +14,12 @@ import dpframe
 from dpframe import local
 from dpframe._accessor import Unopened
 from dpframe._column import PrivateColumn
+from dpframe._estimate import Estimate
 from dpframe._groupby import PrivateGroupBy
 from dpframe._ledger import Budget
 from dpframe._price import WORDS
 from dpframe._private import PrivateFrame
-from dpframe._release import Answer, Estimate
+from dpframe._release import Answer
 from dpframe._reports import Reports
 from dpframe._unbiased import Estimated
 

@@ -106,7 +106,7 @@ def test_the_last_of_two_keys_is_the_colour_and_keeps_its_order(p: PrivateFrame)
 @pytest.mark.parametrize("flat", [False, True])
 def test_a_table_has_a_colour_for_each_column(p: PrivateFrame, flat: bool) -> None:
     answer = p.groupby("state", as_index=not flat).agg(n=("age", "size"), days=("days", "sum"), epsilon=1)
-    ax = answer.dp.plot()
+    ax = answer.dp.plot(subplots=False)
     assert heights(ax) == [*answer["n"], *answer["days"]]
     assert [t.get_text() for t in ax.get_xticklabels()] == KEYS["state"]
     np.testing.assert_allclose(error_ends(ax)[:8], answer.dp.interval()["n"].to_numpy())

@@ -29,8 +29,8 @@ LINES = 430
 # Lowest first; modules of one line do not know each other.
 LAYERS = """
 _errors _identity _rewrite accounting._discrete accounting._gaussian mechanisms._exp_log mechanisms._quantiles datasets
-_validate _refusals _events _expr._kinds _expr._ranges mechanisms._sampling accounting._residue
-attacks _drawing _progress mechanisms._coins
+_validate _refusals _reading _expr._kinds _expr._ranges mechanisms._sampling accounting._residue
+attacks _drawing _progress _events mechanisms._coins
 plot
 _expr._parts _expr._base mechanisms.laplace mechanisms.gaussian mechanisms.noisy_max mechanisms.exponential mechanisms.threshold
 mechanisms.response
@@ -54,7 +54,7 @@ _measured _counts _distinct _moments _pairs engines.pandas _scores utilities
 _aggregates engines._rows engines._slices
 _arrange _choices
 _plan _budget
-_pricing _keysearch
+_pricing _keysearch _estimate
 _packed _price _records _column _reports
 _fitting learn._checks learn._design learn._solve
 learn._fits

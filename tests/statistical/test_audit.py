@@ -230,7 +230,7 @@ def test_wrong_words_are_refused(wrong, words):
 
 def test_answers_that_cannot_be_compared_are_refused():
     with pytest.raises(dpframe.BadType, match="hashed"):
-        epsilon_lower_bound(lambda _: {1: 2}, ONE, TWO, n=10)
+        epsilon_lower_bound(lambda _: {1, 2}, ONE, TWO, n=10)
     no_function: Any = 3
     with pytest.raises(dpframe.BadType, match="function of a frame"):
         epsilon_lower_bound(no_function, ONE, TWO)

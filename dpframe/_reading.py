@@ -1,0 +1,199 @@
+"""How an audit reads answers: as numbers with names, aligned by label over the draws of both frames, or as labels.
+
+Which labels an answer has, and how long it is, is a part of the answer: a group that exists in one frame only is the classic
+leak. So what varies among the draws becomes a number of its own.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from dpframe._errors import BadType
+
+Floats = NDArray[np.float64]
+Path = tuple[Any, ...]  # where a cell is: labels, keys and places, from the outside to the inside
+THERE = " is there"  # ends the name of the number that says so
+
+
+class View(NamedTuple):
+    """What an adversary has seen: its own coin flips, and the answers so far."""
+
+    coins: int
+    outputs: tuple[Any, ...]
+
+
+class _Absent:
+    def __repr__(self) -> str:
+        return "absent"
+
+
+ABSENT = _Absent()
+
+
+@dataclass(frozen=True)
+class Shape:
+    """How draws are read: as rows of so many numbers, or as labels if ``numbers`` is None.
+
+    ``places`` are all cells that were seen, in order; ``varying`` those that some draws lack; ``codes`` numbers the labels
+    of a cell, in answers that have numbers elsewhere.
+    """
+
+    numbers: int | None
+    places: tuple[Path, ...] = ()
+    varying: tuple[Path, ...] = ()
+    sizes: bool = False  # whether answers differ in length
+    codes: Mapping[Path, Mapping[Any, int]] | None = None
+
+    @staticmethod
+    def of(draws: Sequence[Any]) -> Shape:
+        """For draws of *both* frames, so that a label of either has its place."""
+        rows = [cells(draw) for draw in draws]
+        seen: Counter[Path] = Counter()
+        for row in rows:
+            seen.update(row.keys())
+        places = tuple(seen)
+        varying = tuple(place for place, n in seen.items() if n < len(rows))
+        labels: dict[Path, dict[Any, int]] = {}
+        plain = 0
+        for row in rows:
+            for place, cell in row.items():
+                if _is_number(cell):
+                    plain += 1
+                else:
+                    _number_label(labels.setdefault(place, {}), cell)
+        # A single cell, or labels alone: sets of whole answers say more.
+        if not plain or (labels and len(places) == 1):
+            return Shape(None, places, varying)
+        sizes = len({len(row) for row in rows}) > 1
+        shape = Shape(0, places, varying, sizes, labels)
+        return Shape(len(shape.names()), places, varying, sizes, labels)
+
+    @property
+    def regular(self) -> bool:
+        """Whether every answer is a row of the same numbers."""
+        return not (self.varying or self.codes or self.sizes)
+
+    def read(self, draws: Any) -> Floats | list[Any]:
+        """A matrix with a row a draw, or a list of labels."""
+        if isinstance(draws, np.ndarray) and draws.ndim == 2:
+            return draws
+        rows = [cells(draw) for draw in draws]
+        if self.numbers is None:
+            whole = [tuple(row.get(p, ABSENT) for p in self.places) for row in rows]
+            # What turns up later with other cells is another answer than all that were seen.
+            more = [tuple((p, c) for p, c in row.items() if p not in self.places) for row in rows]
+            return [
+                (one[0] if len(one) == 1 else one) if not rest else (one, rest)
+                for one, rest in zip(whole, more, strict=True)
+            ]
+        return np.array([self._numbers(row) for row in rows], dtype=np.float64).reshape(
+            len(rows), self.numbers
+        )
+
+    def _numbers(self, row: dict[Path, Any]) -> list[float]:
+        assert self.numbers is not None
+        if self.regular:
+            # What turns up later and is no such row of numbers is an answer like any other: one that is no number.
+            fits = len(row) == self.numbers and all(p in row and _is_number(row[p]) for p in self.places)
+            return [row[p] for p in self.places] if fits else [math.nan] * self.numbers
+        found: list[float] = [float(p in row) for p in self.varying]
+        found += [len(row)] if self.sizes else []
+        for place in self.places:
+            cell = row.get(place, ABSENT)
+            found.append(cell if _is_number(cell) else math.nan)
+        for place, known in (self.codes or {}).items():
+            cell = row.get(place, ABSENT)
+            found.append(math.nan if cell is ABSENT or _is_number(cell) else _code(known, cell))
+        return found
+
+    def names(self) -> list[str]:
+        """The numbers of an answer in words: by their labels, if the answers have any."""
+        if self.regular and not self.places:
+            return [f"answer[{i}]" for i in range(self.numbers or 0)] if self.numbers != 1 else ["answer"]
+        if self.regular and len(self.places) == 1:
+            return ["answer"]
+        called = {place: "answer" + "".join(f"[{part!r}]" for part in place) for place in self.places}
+        found = [called[place] + THERE for place in self.varying]
+        found += ["length of the answer"] if self.sizes else []
+        found += [called[place] for place in self.places]
+        return found + [f"label of {called[place]}" for place in self.codes or {}]
+
+
+def _number_label(known: dict[Any, int], label: Any) -> None:
+    try:
+        known.setdefault(label, len(known))
+    except TypeError:
+        raise unhashable() from None
+
+
+def _code(known: Mapping[Any, int], label: Any) -> float:
+    try:
+        return known.get(label, math.nan)
+    except TypeError:
+        raise unhashable() from None
+
+
+def unhashable() -> BadType:
+    return BadType(
+        "answers must be numbers, labels that can be hashed, or arrays, tables, lists or dicts of these."
+    )
+
+
+def cells(draw: Any) -> dict[Path, Any]:
+    """Each number or label of an answer, by where it is. Tables are read by label, since they may be sorted by their noise."""
+    return dict(_cells(draw, ()))
+
+
+def _cells(draw: Any, path: Path) -> Iterator[tuple[Path, Any]]:
+    if isinstance(draw, View):
+        draw = draw.outputs
+    if isinstance(draw, Mapping):
+        for key, value in draw.items():
+            yield from _cells(value, (*path, key))
+    elif isinstance(draw, pd.Series):
+        for label, cell in zip(_labels(draw.index), draw.tolist(), strict=True):
+            yield (*path, label), cell
+    elif isinstance(draw, pd.DataFrame):
+        rows, columns = _labels(draw.index), _labels(draw.columns)
+        for i, column in enumerate(columns):
+            for row, cell in zip(rows, draw.iloc[:, i].tolist(), strict=True):
+                yield (*path, (row, column)), cell
+    elif isinstance(draw, np.ndarray):
+        flat = draw.reshape(-1).tolist()
+        yield from (((*path, i), cell) for i, cell in enumerate(flat)) if draw.ndim else ((path, flat[0]),)
+    elif isinstance(draw, list | tuple):
+        for i, one in enumerate(draw):
+            yield from _cells(one, (*path, i))
+    else:
+        yield path, draw
+
+
+def _labels(index: pd.Index[Any]) -> list[Any]:
+    """Labels, null always the same one; of labels that come twice which of them it is."""
+    found = [_plain(label) for label in index.tolist()]
+    if index.is_unique:
+        return found
+    seen: Counter[Any] = Counter()
+    told = []
+    for label in found:
+        told.append((label, seen[label]))
+        seen[label] += 1
+    return told
+
+
+def _plain(label: Any) -> Any:
+    if isinstance(label, tuple):
+        return tuple(map(_plain, label))
+    return None if label is pd.NaT or label is pd.NA or label != label else label
+
+
+def _is_number(x: Any) -> bool:
+    return isinstance(x, int | float | np.number) and not isinstance(x, bool | complex | np.complexfloating)
