@@ -21,7 +21,7 @@ def max_divergence(p: Any, q: Any) -> float:
     """The largest privacy loss of p against q: the maximum over sets S of ln(P[S] / Q[S]).
 
     *Formal guarantee.* A mechanism is epsilon-private if and only if this is at most epsilon, both ways round, for its laws
-    on every two neighbours (the notes' lecture 4 of CIS 800, definition 2 and the remark below it). It is infinite where
+    on every two neighbours (the definition of max divergence: Dwork, Rothblum and Vadhan 2010). It is infinite where
     p can give what q cannot. The largest ratio is found in exact arithmetic; only its logarithm is rounded, by some last
     digits of a double.
 
@@ -68,7 +68,7 @@ def kl_divergence(p: Any, q: Any) -> float:
     """The expected privacy loss, the sum of P ln(P / Q): also called relative entropy.
 
     If both max divergences are at most epsilon it is at most epsilon (e**epsilon - 1), much less than epsilon where that is
-    small (same lecture, definition 3 and lemma 7): why k releases together lose about sqrt(k) times as much as one. It is
+    small (Dwork, Rothblum and Vadhan 2010): why k releases together lose about sqrt(k) times as much as one. It is
     infinite where p can give what q cannot. ``p`` and ``q`` as in `max_divergence`; in doubles.
 
     >>> round(kl_divergence([0.75, 0.25], [0.25, 0.75]), 6), round(math.log(3) * (3 - 1), 6)

@@ -1,7 +1,7 @@
 """Audits: how much privacy a release is *seen* to lose, for whoever holds the data or wrote the release.
 
 - `epsilon_lower_bound`, `from_draws`: a proven lower bound on the privacy loss of any function, with the event that shows it.
-- `composition_experiment`: the adaptive game of the lecture notes, to be played or audited.
+- `composition_experiment`: the adaptive game of Dwork, Rothblum and Vadhan (2010), to be played or audited.
 - `replay`: a session's questions on two neighbouring frames, and how far apart their exact integers are.
 - `max_divergence`, `approximate_max_divergence`, `kl_divergence`: of laws that are known.
 
@@ -252,13 +252,13 @@ def composition_experiment(
     mechanisms: Mapping[Any, Callable[[Any], Any]] | Sequence[Callable[[Any], Any]],
     k: int,
 ) -> Experiment:
-    """The k-fold adaptive composition experiment (the notes' lecture 4 of CIS 800, algorithm 1), ready to be played.
+    """The k-fold adaptive composition experiment (Dwork, Rothblum and Vadhan 2010), ready to be played.
 
     In each of k rounds the adversary sees its `View` so far and returns two neighbouring databases and the name of a mechanism
     (a key of ``mechanisms``, or a place in a list). It then sees that mechanism's answer on the database number b. A view has
     the answers, as ``outputs``, and 64 random bits, as ``coins``, for an adversary that wants to choose at random.
 
-    *Formal guarantee.* If each mechanism is e-private the view is k e-private in the bit b (theorem 1 there), so that
+    *Formal guarantee.* If each mechanism is e-private the view is k e-private in the bit b (basic composition), so that
     ``epsilon_lower_bound(experiment, 0, 1)`` is at most k e, with its confidence. That the databases are neighbours is the
     adversary's word.
 

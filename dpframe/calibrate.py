@@ -184,9 +184,9 @@ def laplace_scale(epsilon: Real, *, sensitivity: Real = 1) -> float:
     """The scale b = S/epsilon of Laplace noise that gives pure epsilon, rounded up.
 
     *Formal guarantee.* f + Laplace(b) in each coordinate is epsilon-private if one person moves the vector f
-    by at most S = ``sensitivity`` in L1 (the notes' lecture 4 of CS 860, theorem 4). One count has sensitivity
-    1; a histogram 1 where people are added or removed and 2 where they are replaced ("Histograms" there); k
-    overlapping counts k ("Counting Queries").
+    by at most S = ``sensitivity`` in L1 (the Laplace mechanism: Dwork, McSherry, Nissim and Smith 2006). One
+    count has sensitivity 1; a histogram 1 where people are added or removed and 2 where they are replaced; k
+    overlapping counts k.
 
     >>> laplace_scale(0.5, sensitivity=2)
     4.0
@@ -200,9 +200,9 @@ def laplace_scale(epsilon: Real, *, sensitivity: Real = 1) -> float:
 def laplace_within(epsilon: Real, *, sensitivity: Real = 1, answers: int = 1, level: Real = 0.95) -> float:
     """How far off: all ``answers`` numbers are within +- this, with probability ``level``.
 
-    t S/epsilon with (1 - e**-t)**k = level for k answers: the tail P[|Y| >= t b] = e**-t of the notes' lecture 4
-    of CS 860, fact 5, k times independently. Their union bound ("Histograms"), t = ln(k/(1 - level)), is a
-    little more. ``sensitivity`` is that of the whole vector in L1, as in `laplace_scale`.
+    t S/epsilon with (1 - e**-t)**k = level for k answers: the tail P[|Y| >= t b] = e**-t of the Laplace law, k
+    times independently. The union bound, t = ln(k/(1 - level)), is a little more.
+    ``sensitivity`` is that of the whole vector in L1, as in `laplace_scale`.
 
     Noise on counts is a whole number; for it P[|noise| <= w] >= level holds with w this number rounded up.
 
@@ -264,11 +264,11 @@ def mean_n(
     A trusted curator adds the noise; n is public and people are replaced, so a mean has sensitivity 1/n, and n is
     the reach of noise for sensitivity 1 over alpha. The share of a counting query is such a mean.
 
-    - ``"laplace"``: pure epsilon; scale k/epsilon for k queries (the notes' lecture 4 of CS 860, "Counting
-      Queries"). For one query at level 3/4 it is ln(4)/(alpha epsilon); the notes on privacy, "Output
+    - ``"laplace"``: pure epsilon; scale k/epsilon for k queries (the Laplace mechanism: Dwork, McSherry,
+      Nissim and Smith 2006). For one query at level 3/4 it is ln(4)/(alpha epsilon); the notes on privacy, "Output
       perturbation", have n >= 2/(alpha epsilon), since they round the tail e**-2 up to 1/4.
     - ``"advanced"``: Laplace noise of scale 1/e0 for each query, where k queries of e0 make (epsilon, delta)
-      by the notes' lecture 4 of CIS 800, theorem 6: e0 sqrt(2 k ln(1/delta)) + k e0 (e**e0 - 1) = epsilon.
+      by advanced composition (Dwork, Rothblum and Vadhan 2010): e0 sqrt(2 k ln(1/delta)) + k e0 (e**e0 - 1) = epsilon.
     - ``"gaussian"``: sigma from `gaussian_sigma`, for sensitivity sqrt(k) in L2.
     - ``"auto"``: the one of these that needs the fewest people, without delta the first.
 

@@ -26,9 +26,9 @@ _MOST = 2**53
 def laplace_tail(reach: Real, scale: Real, *, answers: int = 1) -> float:
     """The probability that any of ``answers`` numbers with Laplace noise of this scale is more than ``reach`` off.
 
-    1 - (1 - e**-t)**k for reach = t scale and k numbers: one number is off by t scales with probability e**-t (the notes'
-    lecture 4 of CS 860, fact 5), and noises are independent. The union bound of the notes, k e**-t ("Histograms"), is a little
-    more: t = 10 + ln k gives e**-10 for any number of bins.
+    1 - (1 - e**-t)**k for reach = t scale and k numbers: one number is off by t scales with probability e**-t (the
+    tail of the Laplace law), and noises are independent. The union bound, k e**-t, is a little more:
+    t = 10 + ln k gives e**-10 for any number of bins.
 
     Whole-number noise, which sessions add, is more than a *whole* reach off no more often than this; it is a little less.
 

@@ -167,7 +167,7 @@ def test_the_notes_examples():
     # "(10 + log k)/epsilon with 1 - e**-10": lecture notes on privacy, histogram queries
     level = 1 - math.exp(-10)
     assert c.laplace_within(1, answers=50, level=level) == pytest.approx(10 + math.log(50), abs=1e-3)
-    # 2 log(k/beta)/epsilon: lecture 4 of CS 860, histograms
+    # 2 log(k/beta)/epsilon: the union bound of a histogram, as in the lecture notes
     assert c.laplace_within(0.5, answers=50, sensitivity=2) == pytest.approx(
         4 * math.log(50 / 0.05), rel=0.004
     )
