@@ -21,7 +21,7 @@ from dpframe._aggregates import AGGREGATES
 from dpframe._errors import BadType, BadValue
 from dpframe._layout import Layout, Pivot, layout_from
 from dpframe._packed import pack, receipt_text, unpack
-from dpframe._plan import Cost, Plan, measured, refuse_choices
+from dpframe._plan import Cost, Plan, all_choices, measured, refuse_choices
 from dpframe._session import Release
 
 ATTR = "dpframe_receipt"
@@ -81,21 +81,9 @@ class Estimate:
 
     def _repr_html_(self) -> str:
         if self._plan.selects:
-            return f"<b>{self!r}</b> <small>chosen; {self._alone}{self._limits}</small>"
+            return f"<b>{self!r}</b> <small>chosen; {self._plan._alone}</small>"
         low, high = self.interval()
-        return (
-            f"<b>{self!r}</b> <small>95 % interval {low:.6g} to {high:.6g}; "
-            f"{self._alone}{self._limits}</small>"
-        )
-
-    @property
-    def _alone(self) -> str:
-        found = f"epsilon {self._plan.epsilon:.4g}"
-        return found + (f" at delta {self._plan.delta:.3g}, by itself" if self._plan.delta else "")
-
-    @property
-    def _limits(self) -> str:
-        return f"; {self._plan.limits}" if self._plan.limits else ""
+        return f"<b>{self!r}</b> <small>95 % interval {low:.6g} to {high:.6g}; {self._plan._alone}</small>"
 
 
 class IntEstimate(Estimate, int):
@@ -339,6 +327,8 @@ class Answer:
         self._receipt = receipt
         self._plan = Plan.from_json(receipt["plan"])
         self._raw = tuple(unpack(receipt["raw"]))
+        alone = self._taken is not None and "layout" not in receipt
+        self._cells = (self._plan.cells[cast(int, self._taken)],) if alone else self._plan.cells
 
     @property
     def plan(self) -> Plan:
@@ -358,10 +348,7 @@ class Answer:
         that is taken from a table keeps its interval.
         """
         level = _validate.level(level)
-        shown = self._plan.cells
-        if self._taken is not None and "layout" not in self._receipt:
-            shown = shown[self._taken : self._taken + 1]
-        refuse_choices(shown)
+        refuse_choices(self._cells)
         if _validate.flag(at_once, "at_once"):
             # Margins and proportions are numbers beyond those of the groups, so there it is the union bound over what is shown.
             many = 1 - (1 - level) / max(self._answer.size, 1)
@@ -413,7 +400,7 @@ class Answer:
         name = self._answer.name if isinstance(self._answer, pd.Series) else None
         return _drawing.picture(
             self._answer,
-            None if self._only_choices() else self.interval(level),
+            None if all_choices(self._cells) else self.interval(level),
             kind=kind,
             ax=ax,
             levels=self._receipt["shape"] == "levels",
@@ -421,10 +408,6 @@ class Answer:
             title=str(self._plan.cells[0].name if name is None else name),
             options=kwargs,
         )
-
-    def _only_choices(self) -> bool:
-        cells = self._plan.cells if self._taken is None else self._plan.cells[self._taken : self._taken + 1]
-        return all(AGGREGATES[cell.aggregate].picks for cell in cells)
 
     def __repr__(self) -> str:
         return f"the answer to {self._plan.question}, epsilon {self._plan.epsilon:.4g}; .interval(), .plan, .plot(), .cost"
