@@ -71,21 +71,9 @@ class Estimate:
 
     def _repr_html_(self) -> str:
         if self._plan.selects:
-            return f"<b>{self!r}</b> <small>chosen; {self._alone}{self._limits}</small>"
+            return f"<b>{self!r}</b> <small>chosen; {self._plan._alone}</small>"
         low, high = self.interval()
-        return (
-            f"<b>{self!r}</b> <small>95 % interval {low:.6g} to {high:.6g}; "
-            f"{self._alone}{self._limits}</small>"
-        )
-
-    @property
-    def _alone(self) -> str:
-        found = f"epsilon {self._plan.epsilon:.4g}"
-        return found + (f" at delta {self._plan.delta:.3g}, by itself" if self._plan.delta else "")
-
-    @property
-    def _limits(self) -> str:
-        return f"; {self._plan.limits}" if self._plan.limits else ""
+        return f"<b>{self!r}</b> <small>95 % interval {low:.6g} to {high:.6g}; {self._plan._alone}</small>"
 
 
 class IntEstimate(Estimate, int):

@@ -175,6 +175,12 @@ class Plan:
         found = [t for t in self.why.split("; ") if t.startswith("a person counts")]
         return "; ".join(found)
 
+    @property
+    def _alone(self) -> str:
+        """Its guarantee by itself and its limits, beside an answer."""
+        delta = f" at delta {self.delta:.3g}, by itself" if self.delta else ""
+        return f"epsilon {self.epsilon:.4g}{delta}" + (f"; {self.limits}" if self.limits else "")
+
     def _rows(self) -> list[tuple[str, str]]:
         rows = [("question", self.question)]
         if self.budget:
@@ -334,9 +340,13 @@ def _cell_from(row: list[Any]) -> Cell:
     return Cell(name, aggregate, part, lower, upper, ddof, whole, maps, constants)
 
 
+def all_choices(cells: Sequence[Cell]) -> bool:
+    return bool(cells) and all(AGGREGATES[cell.aggregate].picks for cell in cells)
+
+
 def refuse_choices(cells: Sequence[Cell]) -> None:
     """Where nothing but choices is shown there is no interval."""
-    if cells and all(AGGREGATES[cell.aggregate].picks for cell in cells):
+    if all_choices(cells):
         raise NotOffered(
             "a quantile is chosen, not measured, so no interval of values comes with it. Its plan tells by how many "
             "ranks it may miss. quantile(column, q, method='tree') has intervals."

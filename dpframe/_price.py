@@ -102,6 +102,13 @@ def price_of(
     return price if price.mechanism == "exponential" else price._replace(mechanism=mechanism)
 
 
+def worded(paid: str) -> str:
+    """The price as it was typed."""
+    words = zip(("epsilon", "delta", "within"), paid.removeprefix("half|").split("|"), strict=False)
+    typed = ", ".join(f"{word} {value}" for word, value in words if value not in ("", "None"))
+    return f"asked at {typed}" if typed else "asked for a share"
+
+
 def halved(price: Price) -> Price:
     """What costs no more than half of it, in any currency."""
 

@@ -21,7 +21,7 @@ from dpframe._errors import BadValue
 from dpframe._estimate import Estimate, FloatEstimate, IntEstimate, interval_of
 from dpframe._layout import Layout, Pivot, layout_from
 from dpframe._packed import pack, receipt_text, unpack
-from dpframe._plan import Cost, Plan, measured, refuse_choices
+from dpframe._plan import Cost, Plan, all_choices, measured, refuse_choices
 from dpframe._session import Release
 
 ATTR = "dpframe_receipt"
@@ -239,6 +239,8 @@ class Answer:
         self._receipt = receipt
         self._plan = Plan.from_json(receipt["plan"])
         self._raw = tuple(unpack(receipt["raw"]))
+        alone = self._taken is not None and "layout" not in receipt
+        self._cells = (self._plan.cells[cast(int, self._taken)],) if alone else self._plan.cells
 
     @property
     def plan(self) -> Plan:
@@ -258,10 +260,7 @@ class Answer:
         that is taken from a table keeps its interval.
         """
         level = _validate.level(level)
-        shown = self._plan.cells
-        if self._taken is not None and "layout" not in self._receipt:
-            shown = shown[self._taken : self._taken + 1]
-        refuse_choices(shown)
+        refuse_choices(self._cells)
         if _validate.flag(at_once, "at_once"):
             # Margins and proportions are numbers beyond those of the groups, so there it is the union bound over what is shown.
             many = 1 - (1 - level) / max(self._answer.size, 1)
@@ -322,7 +321,7 @@ class Answer:
         name = self._answer.name if isinstance(self._answer, pd.Series) else None
         return _drawing.picture(
             self._answer,
-            None if self._only_choices() else self.interval(level, at_once),
+            None if all_choices(self._cells) else self.interval(level, at_once),
             kind=kind,
             ax=ax,
             levels=self._receipt["shape"] == "levels",
@@ -331,10 +330,6 @@ class Answer:
             options=kwargs,
             apart=isinstance(self._answer, pd.DataFrame) and len({c.aggregate for c in self._plan.cells}) > 1,
         )
-
-    def _only_choices(self) -> bool:
-        cells = self._plan.cells if self._taken is None else self._plan.cells[self._taken : self._taken + 1]
-        return all(AGGREGATES[cell.aggregate].picks for cell in cells)
 
     def __repr__(self) -> str:
         return f"the answer to {self._plan.question}, epsilon {self._plan.epsilon:.4g}; .interval(), .plan, .plot(), .cost"

@@ -23,7 +23,7 @@ from dpframe._errors import BadType, BadValue, SessionError
 from dpframe._expr import Column, Expr
 from dpframe._ledger import Accountant
 from dpframe._plan import Plan
-from dpframe._price import WORDS, Payment, price_of
+from dpframe._price import WORDS, Payment, price_of, worded
 from dpframe._pricing import Planned, make_plan
 from dpframe._query import Keys, Query, Word
 from dpframe._records import Label, Names, keys_of
@@ -96,13 +96,6 @@ class Release:
 
     plan: Plan
     raw: tuple[Any, ...]
-
-
-def _worded(asked: Asked) -> str:
-    """The price as it was typed."""
-    words = zip(("epsilon", "delta", "within"), asked.paid.removeprefix("half|").split("|"), strict=False)
-    typed = ", ".join(f"{word} {value}" for word, value in words if value not in ("", "None"))
-    return f"asked at {typed}" if typed else "asked for a share"
 
 
 class Session:
@@ -216,7 +209,7 @@ class Session:
         plan = self._planned(asked).plan
         if self._recall(self._label(asked, 0), asked) is not None:
             return replace(plan, budget="takes nothing: it was answered before, and that answer is free")
-        return replace(plan, budget=f"{_worded(asked)}: {self.budget.preview(plan.charge)}")
+        return replace(plan, budget=f"{worded(asked.paid)}: {self.budget.preview(plan.charge)}")
 
     def _planned(self, asked: Asked) -> Planned:
         query = asked.query
