@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pandas as pd
 import pytest
 
@@ -31,8 +30,8 @@ def test_the_picture_has_bars_where_there_are_intervals(p):
     table = p.groupby("state").agg(m=("cost", "median"), n=("cost", "size"), epsilon=2)
     m, n = table.dp.plot()  # a panel each, since a count and a median are no one scale
     assert [ax.get_ylabel() for ax in (m, n)] == ["m", "n"]
-    ends = [np.array(ax.containers[0].lines[2][0].get_segments(), dtype=float)[..., 1] for ax in (m, n)]
-    assert [bool(np.isfinite(e).all()) for e in ends] == [False, True]
+    drawn = [len(ax.containers[0].lines[2][0].get_segments()) for ax in (m, n)]
+    assert drawn == [0, 2]
     assert table["m"].dp.plot() is not None
 
 
