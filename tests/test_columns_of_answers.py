@@ -31,8 +31,8 @@ def test_the_picture_has_bars_where_there_are_intervals(p):
     table = p.groupby("state").agg(m=("cost", "median"), n=("cost", "size"), epsilon=2)
     m, n = table.dp.plot()  # a panel each, since a count and a median are no one scale
     assert [ax.get_ylabel() for ax in (m, n)] == ["m", "n"]
-    drawn = [len(ax.containers[0].lines[2][0].get_segments()) for ax in (m, n)]
-    assert drawn == [0, 2]
+    drawn = [sum(map(len, ax.containers[0].lines[2][0].get_segments())) for ax in (m, n)]
+    assert drawn[0] == 0 < drawn[1]
     assert table["m"].dp.plot() is not None
 
 
