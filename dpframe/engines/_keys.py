@@ -22,11 +22,25 @@ _LARGEST = 2**1000  # of a number that may be a key
 
 
 class Coded(NamedTuple):
-    """Of each row the number of its key, or -1; of each key its text, and a hash of it."""
+    """Of each row a place in a table that has the number of its key, or -1 there; of each key its text, and a hash of it."""
 
-    codes: Codes
+    places: NDArray[Any]
+    table: Codes
     texts: NDArray[Any]
     hashes: NDArray[np.uint64]
+
+    @property
+    def codes(self) -> Codes:
+        """The number of each row's key; -1 where it has none."""
+        return np.take(self.table, self.places, mode="wrap")
+
+    def counts(self) -> NDArray[np.int64]:
+        """How many rows have each key, without a number for every row."""
+        of_place = np.bincount(self.places + 1, minlength=len(self.table))[1:]  # place -1 is a null
+        counts = np.zeros(len(self.texts), dtype=np.int64)
+        proper = self.table[:-1] >= 0
+        np.add.at(counts, self.table[:-1][proper], of_place[proper])
+        return counts
 
 
 def coded(vector: Vector) -> Coded:
@@ -40,9 +54,11 @@ def coded(vector: Vector) -> Coded:
     values, null = vector.values, vector.nulls()
     if values.dtype.kind == "f":
         values = values.astype(np.float64) + 0.0  # -0.0 is 0.0
-    valid = slice(None) if null is None else ~null
-    codes = np.full(len(values), -1, dtype=np.int64)
-    codes[valid], uniques = pd.factorize(values[valid])
+    if null is None:
+        codes, uniques = pd.factorize(values)
+    else:
+        codes = np.full(len(values), -1, dtype=np.int64)
+        codes[~null], uniques = pd.factorize(values[~null])
     order = np.argsort(uniques, kind="stable")
     written = _times(uniques[order]) if vector.kind == "time" else map(text_of, uniques[order].tolist())
     named = [(place, text) for place, text in zip(order, written, strict=True) if text is not None]
@@ -70,7 +86,7 @@ def _times(uniques: NDArray[Any]) -> list[str]:
 def _numbered(codes: NDArray[Any], places: Any, texts: list[str]) -> Coded:
     table = np.append(np.asarray(places, dtype=np.int64), -1)
     found = np.array(texts, dtype=object)
-    return Coded(np.take(table, codes, mode="wrap"), found, pd.util.hash_array(found, categorize=False))
+    return Coded(codes, table, found, pd.util.hash_array(found, categorize=False))
 
 
 def _order(text: str) -> tuple[str, Any, str]:

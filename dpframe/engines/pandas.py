@@ -199,9 +199,10 @@ class PandasEngine:
     def occurring(self, by: Sequence[Expr], where: Expr | None, unit: Unit) -> tuple[Texts, Integers]:
         """The combinations of values that occur, as texts, and how many people have each: one in at most so many of them."""
         memo: dict[Any, Any] = {}
-        n = len(self._frame)
-        whole = slice(0, n)
-        codes, texts, hashes = together([coded(evaluate(e, self.column, whole, memo)) for e in by])
+        columns = [coded(evaluate(e, self.column, slice(0, len(self._frame)), memo)) for e in by]
+        if len(columns) == 1 and where is None and not unit.people:
+            return [(text,) for text in columns[0].texts.tolist()], columns[0].counts()
+        codes, texts, hashes = together(columns)
         asked = codes >= 0
         if where is not None:
             asked &= self._holds(where, memo)
@@ -237,9 +238,7 @@ class PandasEngine:
     def _distinct(self, expr: Expr, query: Query, unit: Unit) -> Integers:
         memo: dict[Any, Any] = {}
         everything = slice(0, len(self._frame))  # one dictionary for all rows
-        values = (
-            self.column(expr) if isinstance(expr, Column) else evaluate(expr, self.column, everything, memo)
-        )
+        values = evaluate(expr, self.column, everything, memo)
         asked = None if query.where is None else self._holds(query.where, memo)
         people = self._whose(unit.people) if unit.people else None
         buckets = self._grouping(query.by)
