@@ -32,6 +32,11 @@ from dpframe.mechanisms.response import Response
 
 __all__ = ["answer", "delta_of", "epsilon_of", "estimate", "reports", "sample_size", "truth_of"]
 
+
+def __dir__() -> list[str]:
+    return list(__all__)  # completion shows the public names alone
+
+
 Real = float | Fraction | Decimal
 _BITS = 2048  # enough to tell exp(-epsilon) from what doubles can hold of it
 
