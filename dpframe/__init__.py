@@ -76,7 +76,7 @@ _HOMES = {
 }
 
 
-_MODULES = ("accounting", "attacks", "audit", "calibrate", "learn", "local", "plot", "utilities")
+_MODULES = ("accounting", "attacks", "audit", "calibrate", "datasets", "learn", "local", "plot", "utilities")
 
 
 def __getattr__(name: str) -> Any:

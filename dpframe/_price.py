@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from decimal import Decimal
 from fractions import Fraction
 from inspect import Parameter, signature
-from typing import Any, TypedDict
+from typing import Any, TypedDict, get_type_hints
 
 import numpy as np
 
@@ -62,7 +62,7 @@ def spell_out(verbs: type) -> None:
     """Show the price words in the signatures of a class, so that help and completion tell them."""
     words = [
         Parameter(word, Parameter.KEYWORD_ONLY, default=DEFAULTS.get(word), annotation=kind)
-        for word, kind in Payment.__annotations__.items()
+        for word, kind in get_type_hints(Payment).items()
     ]
     for verb in vars(verbs).values():
         code = getattr(verb, "__code__", None)

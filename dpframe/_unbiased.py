@@ -10,14 +10,15 @@ import hashlib
 import json
 import math
 from collections.abc import Hashable, Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from dpframe import _validate
+from dpframe import _drawing, _validate
 from dpframe._errors import BadType, BadValue
+from dpframe._plan import Plan
 from dpframe._reports import Kind
 from dpframe.mechanisms.response import Response, worst_spread
 
@@ -152,11 +153,7 @@ class Computed:
         return (n if self.kind.bounds else np.repeat(n, self.kind.response.k)).astype(np.float64)
 
     def values(self) -> dict[str, Floats]:
-        one = self.kind.response
-        if self.kind.bounds is not None:
-            return self._scaled(means(one, self.counts))
-        found = frequencies(one, self.counts) if self.by is None else joint(self.by, one, self.counts)
-        return self._scaled(found.ravel())
+        return self._scaled(self._share())
 
     def ends(self, level: float) -> tuple[dict[str, Floats], dict[str, Floats]]:
         one = self.kind.response
@@ -166,7 +163,16 @@ class Computed:
             low, high = frequency_ends(one, self.counts, level)
         else:
             low, high = joint_ends(self.by, one, self.counts, level)
-        return self._scaled(low.ravel()), self._scaled(high.ravel())
+        # The truth lies from 0 to 1, so ends may; but an estimate beyond that stays inside its own interval.
+        share = self._share()
+        return self._scaled(np.fmin(low.ravel(), share)), self._scaled(np.fmax(high.ravel(), share))
+
+    def _share(self) -> Floats:
+        one = self.kind.response
+        if self.kind.bounds is not None:
+            return means(one, self.counts)
+        found = frequencies(one, self.counts) if self.by is None else joint(self.by, one, self.counts)
+        return found.ravel()
 
     def _scaled(self, share: Floats) -> dict[str, Floats]:
         n = self._n
@@ -186,10 +192,11 @@ class Computed:
         return Computed(Kind.from_json(data["kind"]), np.array(data["counts"], dtype=np.int64), by)
 
 
-def table(computed: Computed, index: pd.Index[Any]) -> pd.DataFrame:
+def table(computed: Computed, index: pd.Index[Any], plan: Plan | None = None) -> pd.DataFrame:
     """The answer with its receipt."""
     answer = pd.DataFrame(computed.values(), index=index)
-    receipt = {"seal": _seal(answer), **computed.to_json()}
+    told = None if plan is None else plan.to_json()
+    receipt = {"seal": _seal(answer), "plan": told, **computed.to_json()}
     answer.attrs[ATTR] = json.dumps(receipt, separators=(",", ":"))
     return answer
 
@@ -211,6 +218,8 @@ class Estimated:
         try:
             receipt = json.loads(text)
             seal, self._computed = receipt["seal"], Computed.from_json(receipt)
+            told = receipt.get("plan")
+            self._plan = None if told is None else Plan.from_json(told)
         except (ValueError, KeyError, TypeError):
             raise BadValue("the receipt of this estimate is not one that dpframe wrote.") from None
         if seal != _seal(answer):
@@ -225,7 +234,8 @@ class Estimated:
 
         Each interval covers, with probability ``level`` over the coins, the number that the rows themselves would have
         given; and the one of a population that they are a random sample of, as it is made of all the variance that reports
-        can show. A value that was not listed counts as 1/k of each, and a null number as the middle of its bounds.
+        can show. An end lies where the truth can, unless the estimate itself is beyond: that is unbiased, and so may be negative.
+        A value that was not listed counts as 1/k of each, and a null number as the middle of its bounds.
         """
         if level is True or level is False:
             raise BadType("level must be a number such as 0.95.")
@@ -234,8 +244,40 @@ class Estimated:
         parts = [pd.DataFrame({"lower": low[name], "upper": high[name]}, index=index) for name in low]
         return pd.concat(parts, axis=1, keys=list(low))
 
+    @property
+    def plan(self) -> Plan:
+        """The plan of the reports it was made of: the estimate itself costs nothing."""
+        if self._plan is None:
+            raise BadType("these reports were collected one by one, so no session has a plan for them.")
+        return self._plan
+
+    def plot(
+        self,
+        kind: str | None = None,
+        ax: Any = None,
+        level: float = 0.95,
+        y: str | None = None,
+        **kwargs: Any,
+    ) -> Any:
+        """Frequencies, or means, with their intervals as bars; takes and returns matplotlib axes.
+
+        ``y="count"`` or ``"sum"`` draws those. Other words are those of an answer's ``plot``. It costs nothing.
+        """
+        known = list(self._answer.columns)
+        name = known[0] if y is None else _validate.choice(y, "y", known)
+        return _drawing.picture(
+            self._answer[name],
+            cast("pd.DataFrame", self.interval(level)[name]),
+            kind=kind,
+            ax=ax,
+            levels=False,
+            keys=0,
+            title=str(name),
+            options=kwargs,
+        )
+
     def __repr__(self) -> str:
-        return f"an estimate from {int(self._computed.counts.sum())} reports; .interval()"
+        return f"an estimate from {int(self._computed.counts.sum())} reports; .interval(), .plot()"
 
 
 def receipt_of(answer: Any) -> str | None:

@@ -18,6 +18,23 @@ from numpy.typing import ArrayLike, NDArray
 from dpframe import _validate
 from dpframe._errors import BadType, BadValue
 
+__all__ = [
+    "Difference",
+    "Participation",
+    "a_few_rows",
+    "alone",
+    "best_guess",
+    "difference",
+    "link",
+    "participation",
+    "reconstruct",
+]
+
+
+def __dir__() -> list[str]:
+    return list(__all__)  # completion shows the public names alone
+
+
 LARGE = 400_000  # cells of the question matrix beyond which a linear program takes more than seconds
 
 

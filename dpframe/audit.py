@@ -46,6 +46,10 @@ __all__ = [
 ]
 
 
+def __dir__() -> list[str]:
+    return list(__all__)  # completion shows the public names alone
+
+
 @dataclass(frozen=True)
 class LowerBound:
     """What an audit proves: the release is not (e, delta)-private for any e below ``epsilon``, with confidence ``level``.

@@ -56,6 +56,11 @@ __all__ = [
     "sgd_n",
 ]
 
+
+def __dir__() -> list[str]:
+    return list(__all__)  # completion shows the public names alone
+
+
 Real = float | Fraction | Decimal
 
 _SLACK = 2e-8  # covers the relative error of the Gaussian curve, 1e-8 at worst, and what surrounds it

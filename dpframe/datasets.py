@@ -8,6 +8,30 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+__all__ = [
+    "BOUNDS",
+    "CHAPTERS",
+    "DIAGNOSES",
+    "GRADES",
+    "KEYS",
+    "REGIONS",
+    "STATES",
+    "bids",
+    "hospital",
+    "patient_visits",
+    "register",
+    "salaries",
+    "study",
+    "subsets",
+    "town",
+    "visits",
+]
+
+
+def __dir__() -> list[str]:
+    return list(__all__)  # completion shows the public names alone
+
+
 STATES = ["CA", "FL", "IL", "MA", "NY", "OH", "TX", "WA"]
 DIAGNOSES = ["asthma", "diabetes", "flu", "fracture", "hypertension", "migraine"]
 

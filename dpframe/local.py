@@ -32,6 +32,11 @@ from dpframe.mechanisms.response import Response
 
 __all__ = ["answer", "delta_of", "epsilon_of", "estimate", "reports", "sample_size", "truth_of"]
 
+
+def __dir__() -> list[str]:
+    return list(__all__)  # completion shows the public names alone
+
+
 Real = float | Fraction | Decimal
 _BITS = 2048  # enough to tell exp(-epsilon) from what doubles can hold of it
 
@@ -219,7 +224,12 @@ def estimate(reports: pd.Series[Any], by: pd.Series[Any] | None = None) -> pd.Da
 
     ``by`` makes groups. A public Series with the same index gives an estimate for each of its values. Another Series of
     reports gives the share of all rows that have each pair of values (categories only). Every number is unbiased over the
-    coins, so that a frequency may lie below 0 or above 1. ``estimate(...).dp.interval(0.95)`` has the intervals.
+    coins, so that a frequency may lie below 0 or above 1. ``estimate(...).dp.interval(0.95)`` has the intervals,
+    ``estimate(...).dp.plot()`` draws them.
+
+    A part of the reports may be estimated by itself if it is chosen by other facts, which are public (a region, a date). Never
+    choose by the reports: ``estimate(r[r != "mid"])`` is wrong, since what was said depends on the coins, and no value can show
+    that it was done.
 
     *Formal guarantee.* It reads the reports and nothing else, so it costs nothing.
 
@@ -238,7 +248,7 @@ def estimate(reports: pd.Series[Any], by: pd.Series[Any] | None = None) -> pd.Da
         counts = np.bincount(codes, minlength=k).reshape(1, k)
         numbers: list[Any] = ["number" if reports.name is None else reports.name]
         index = pd.Index(numbers, tupleize_cols=False) if kind.bounds else labels
-        return _unbiased.table(_unbiased.Computed(kind, counts), index)
+        return _unbiased.table(_unbiased.Computed(kind, counts), index, found._plan)
     if not isinstance(by, pd.Series):
         raise BadType(f"by= must be a Series with the index of the reports, not {type(by).__name__}.")
     if kind.people or (_reports.receipt_of(by) and _read(by, "by")._kind.people):
@@ -246,7 +256,10 @@ def estimate(reports: pd.Series[Any], by: pd.Series[Any] | None = None) -> pd.Da
             "reports of people stand in an order of their own, so nothing else can be put beside them."
         )
     if not reports.index.equals(by.index):
-        raise BadValue("by= must have the index of the reports, in the same order.")
+        raise BadValue(
+            "by= must have the index of the reports, in the same order. Reports are numbered from 0: use "
+            "by.reset_index(drop=True) if its rows are in the order of the table."
+        )
     if _reports.receipt_of(by) is not None:
         return _pairs(found, _read(by, "by"), labels, by)
     if by.attrs.get(SESSION) is not None:
@@ -260,7 +273,7 @@ def estimate(reports: pd.Series[Any], by: pd.Series[Any] | None = None) -> pd.Da
     index = pd.Index(uniques, name=by.name)
     if kind.bounds is None:
         index = pd.MultiIndex.from_product([index, labels], names=[by.name, reports.name])
-    return _unbiased.table(_unbiased.Computed(kind, counts), index)
+    return _unbiased.table(_unbiased.Computed(kind, counts), index, found._plan)
 
 
 def _pairs(found: Reports, other: Reports, labels: pd.Index[Any], by: pd.Series[Any]) -> pd.DataFrame:
@@ -270,12 +283,17 @@ def _pairs(found: Reports, other: Reports, labels: pd.Index[Any], by: pd.Series[
             "a mean within randomized groups is a ratio, which nothing estimates without bias. Cut the numbers into bins "
             "and randomize those: p.randomize(p['age'].cut([0, 40, 110]))."
         )
+    if _reports.receipt_of(found._series) == _reports.receipt_of(by) and found._series.equals(by):
+        raise BadValue(
+            "by= is these very reports. A table of pairs is for two columns that were randomized apart, each with coins "
+            "of its own."
+        )
     k = kind.response.k
     cells = np.bincount(other._codes() * k + found._codes(), minlength=outer.response.k * k)
     index = pd.MultiIndex.from_product(
         [pd.Index(other._labels(), tupleize_cols=False), labels], names=[by.name, labels.name]
     )
-    return _unbiased.table(_unbiased.Computed(kind, cells.reshape(-1, k), outer.response), index)
+    return _unbiased.table(_unbiased.Computed(kind, cells.reshape(-1, k), outer.response), index, found._plan)
 
 
 def _read(series: object, what: str) -> Reports:

@@ -13,6 +13,16 @@ import numpy as np
 from dpframe import _drawing, _validate
 from dpframe._errors import BadValue
 
+__all__ = [
+    "allowed",
+    "laplace",
+    "region",
+]
+
+
+def __dir__() -> list[str]:
+    return list(__all__)  # completion shows the public names alone
+
 
 def region(
     epsilons: float | Iterable[float] = (0, 0.1, 0.5, 1, 2, 4), delta: float = 0, ax: Any = None

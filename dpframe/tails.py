@@ -23,7 +23,7 @@ _UP = 1 + 1e-12  # covers a handful of correctly rounded operations a thousand t
 _MOST = 2**53
 
 
-def laplace_tail(reach: Real, scale: Real, *, answers: int = 1) -> float:
+def laplace_tail(*, reach: Real, scale: Real, answers: int = 1) -> float:
     """The probability that any of ``answers`` numbers with Laplace noise of this scale is more than ``reach`` off.
 
     1 - (1 - e**-t)**k for reach = t scale and k numbers: one number is off by t scales with probability e**-t (the
@@ -32,23 +32,25 @@ def laplace_tail(reach: Real, scale: Real, *, answers: int = 1) -> float:
 
     Whole-number noise, which sessions add, is more than a *whole* reach off no more often than this; it is a little less.
 
-    >>> round(laplace_tail(6, 2), 4), round(laplace_tail(6, 2, answers=20), 4)  # e**-3, and twenty bins at once
-    (0.0498, 0.6399)
-    >>> laplace_tail(2 * (10 + math.log(20)), 2, answers=20) <= math.exp(-10)
+    >>> round(laplace_tail(reach=6, scale=2), 4)  # e**-3
+    0.0498
+    >>> round(laplace_tail(reach=6, scale=2, answers=20), 4)  # twenty bins at once
+    0.6399
+    >>> laplace_tail(reach=2 * (10 + math.log(20)), scale=2, answers=20) <= math.exp(-10)
     True
     """
     t = _distance(reach, "reach") / _positive(scale, "scale")
     return _any(math.exp(-t), answers)
 
 
-def gaussian_tail(reach: Real, sigma: Real, *, answers: int = 1) -> float:
+def gaussian_tail(*, reach: Real, sigma: Real, answers: int = 1) -> float:
     """The probability that any of ``answers`` numbers with Gaussian noise is more than ``reach`` off.
 
     1 - (1 - 2 Phi(-t))**k for reach = t sigma and k independent noises; 2 Phi(-t) is below e**(-t**2 / 2).
 
     Whole-number noise of the same parameter is more than a *whole* reach off no more often than this.
 
-    >>> round(gaussian_tail(19.6, 10), 4), round(gaussian_tail(19.6, 10, answers=20), 4)
+    >>> round(gaussian_tail(reach=19.6, sigma=10), 4), round(gaussian_tail(reach=19.6, sigma=10, answers=20), 4)
     (0.05, 0.6415)
     """
     t = _distance(reach, "reach") / _positive(sigma, "sigma")
@@ -69,7 +71,7 @@ def gaussian_within(sigma: Real, *, answers: int = 1, level: Real = 0.95) -> flo
 
 
 def exponential_tail(
-    shortfall: Real, epsilon: Real, candidates: int, *, sensitivity: Real = 1, weights: str = "halved"
+    *, shortfall: Real, epsilon: Real, candidates: int, sensitivity: Real = 1, weights: str = "halved"
 ) -> float:
     """A bound on the probability that the chosen candidate's score falls short of the best by ``shortfall`` or more.
 
@@ -83,8 +85,10 @@ def exponential_tail(
 
     It holds for noisy max of the same rate as well, which sessions use where it is as good.
 
-    >>> round(exponential_tail(20, 1, 50), 5), round(exponential_tail(10, 1, 50, weights="notes"), 5)
-    (0.00227, 0.00227)
+    >>> round(exponential_tail(shortfall=20, epsilon=1, candidates=50), 5)
+    0.00227
+    >>> round(exponential_tail(shortfall=10, epsilon=1, candidates=50, weights="notes"), 5)
+    0.00227
     """
     e, w = float(_validate.epsilon(epsilon)), _distance(shortfall, "shortfall")
     halved = _validate.choice(weights, "weights", ("halved", "notes")) == "halved"

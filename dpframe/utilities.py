@@ -21,6 +21,10 @@ if TYPE_CHECKING:
 __all__ = ["Utility", "distance", "revenue"]
 
 
+def __dir__() -> list[str]:
+    return list(__all__)  # completion shows the public names alone
+
+
 class Scored(NamedTuple):
     """A utility as a question: its outputs, its groups, and the order of the candidates among its places."""
 

@@ -131,6 +131,23 @@ def test_public_names_are_sorted_and_pinned():
         dpframe.nothing  # noqa: B018  (looking it up is the test)
 
 
+@pytest.mark.parametrize(
+    "name",
+    ["accounting", "attacks", "audit", "calibrate", "datasets", "learn", "local", "plot", "utilities"],
+)
+def test_public_modules_come_with_dpframe_and_complete_to_public_names(name):
+    module = getattr(dpframe, name)
+    assert name in dir(dpframe)
+    assert dir(module) == sorted(module.__all__)
+    assert all(hasattr(module, one) and not one.startswith("_") for one in module.__all__)
+
+
+def test_signatures_of_verbs_show_plain_types():
+    for verb in (PrivateFrame.count, PrivateGroupBy.mean):
+        assert "ForwardRef" not in str(inspect.signature(verb))
+        assert "epsilon: float | None" in str(inspect.signature(verb))
+
+
 def test_every_module_has_its_place():
     assert set(LEVEL) == set(MODULES) - PACKAGES
 

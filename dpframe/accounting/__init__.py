@@ -51,6 +51,11 @@ __all__ = [
     "from_json",
 ]
 
+
+def __dir__() -> list[str]:
+    return list(__all__)  # completion shows the public names alone
+
+
 ACCOUNTANTS: dict[str, type[Filter]] = {
     one.name: one for one in (Pure, Advanced, AdvancedSquared, Zcdp, Rdp, Gdp, Tight, Planned)
 }

@@ -15,3 +15,7 @@ from __future__ import annotations
 from dpframe.learn._models import LinearRegression, LogisticRegression
 
 __all__ = ["LinearRegression", "LogisticRegression"]
+
+
+def __dir__() -> list[str]:
+    return list(__all__)  # completion shows the public names alone

@@ -40,7 +40,9 @@ def test_noise_is_off_as_often_as_stated(name, answers):
     noise = np.abs(law.release(np.zeros((DRAWS // answers, answers), dtype=np.int64))).max(axis=1)
     for t in (1.0, 2.0, 3.0, 4.5):
         reach = math.ceil(t * scale)
-        stated = tail(reach, scale, answers=answers)
+        stated = tail(
+            reach=reach, **{"scale" if name.startswith("laplace") else "sigma": scale}, answers=answers
+        )
         assert not more_often(int((noise > reach).sum()), len(noise), stated)
         if name.endswith("fine") and stated < 0.999:  # it is no more than what is seen, either
             assert not more_often(int((noise <= reach).sum()), len(noise), min(1.0, 1 - 0.9 * stated))
@@ -61,9 +63,9 @@ def test_choices_fall_short_as_often_as_stated(mechanism, k):
 
     for t in (1.0, 2.5):
         w = math.ceil((math.log(k) + t) / rate)
-        stated = calibrate.exponential_tail(w, 1, k)
+        stated = calibrate.exponential_tail(shortfall=w, epsilon=1, candidates=k)
         assert stated <= math.exp(-t)
-        assert stated == calibrate.exponential_tail(w, 0.5, k, weights="notes")
+        assert stated == calibrate.exponential_tail(shortfall=w, epsilon=0.5, candidates=k, weights="notes")
         assert not more_often(missed(w), draws, stated)
         if mechanism is Exponential or k == 40:  # of few candidates noisy max does better than the bound
             assert more_often(missed(w * 2 // 3), draws, stated)
@@ -73,14 +75,20 @@ def test_tails_and_their_inverses_agree():
     for answers in (1, 7, 1000):
         for level in (0.5, 0.95, 1 - 1e-9):
             reach = calibrate.laplace_within(0.5, answers=answers, level=level)
-            assert calibrate.laplace_tail(reach, 2, answers=answers) == pytest.approx(1 - level, rel=1e-6)
+            assert calibrate.laplace_tail(reach=reach, scale=2, answers=answers) == pytest.approx(
+                1 - level, rel=1e-6
+            )
             reach = calibrate.gaussian_within(3, answers=answers, level=level)
-            assert calibrate.gaussian_tail(reach, 3, answers=answers) == pytest.approx(1 - level, rel=1e-6)
-    assert calibrate.exponential_tail(calibrate.exponential_within(1, 50), 1, 50) == pytest.approx(0.05)
+            assert calibrate.gaussian_tail(reach=reach, sigma=3, answers=answers) == pytest.approx(
+                1 - level, rel=1e-6
+            )
+    assert calibrate.exponential_tail(
+        shortfall=calibrate.exponential_within(1, 50), epsilon=1, candidates=50
+    ) == pytest.approx(0.05)
     assert (
-        calibrate.laplace_tail(0, 1)
-        == calibrate.gaussian_tail(0, 1)
-        == calibrate.exponential_tail(0, 1, 2)
+        calibrate.laplace_tail(reach=0, scale=1)
+        == calibrate.gaussian_tail(reach=0, sigma=1)
+        == calibrate.exponential_tail(shortfall=0, epsilon=1, candidates=2)
         == 1
     )
 
@@ -88,10 +96,10 @@ def test_tails_and_their_inverses_agree():
 @pytest.mark.parametrize(
     "wrong",
     [
-        lambda: calibrate.laplace_tail(-1, 1),
-        lambda: calibrate.laplace_tail(1, 0),
-        lambda: calibrate.gaussian_tail(1, 1, answers=0),
-        lambda: calibrate.exponential_tail(1, 1, 5, weights="full"),
+        lambda: calibrate.laplace_tail(reach=-1, scale=1),
+        lambda: calibrate.laplace_tail(reach=1, scale=0),
+        lambda: calibrate.gaussian_tail(reach=1, sigma=1, answers=0),
+        lambda: calibrate.exponential_tail(shortfall=1, epsilon=1, candidates=5, weights="full"),
         lambda: calibrate.gaussian_within(1, level=1),
         lambda: calibrate.gaussian_within("1"),
     ],
@@ -188,3 +196,9 @@ def test_a_number_of_people_is_turned_into_an_accuracy():
         p.mean("x", epsilon=1, n=1000)
     with pytest.raises(dpframe.BadValue, match="at least 1"):
         p.explain.mean("x", n=0)
+
+
+def test_a_reach_and_a_scale_cannot_be_exchanged_by_accident():
+    for tail in (calibrate.laplace_tail, calibrate.gaussian_tail, calibrate.exponential_tail):
+        with pytest.raises(TypeError):
+            tail(2, 6)
