@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import threading
 from collections.abc import Iterator
 
@@ -15,6 +16,9 @@ from dpframe.mechanisms import _sampling
 OWN_ENTROPY = ("tests/mechanisms/", "tests/ledger/", "tests/store/")
 
 settings.register_profile("repeatable", derandomize=True)
+
+# For the workers of pytest-xdist, which must name the tests alike: ids that show a set show its order.
+os.environ.setdefault("PYTHONHASHSEED", "0")
 
 
 def pytest_configure(config):
