@@ -92,8 +92,8 @@ class PrivateFrame(
         """The session is open: another budget is refused, since it would undo this one. Words left out stay as they are.
 
         New bounds and keys, column by column, limits of a person, ``queries`` and ``n`` are taken and put on record. See
-        ``df.dp.open`` of a frame without a session for the parameters. Without a ledger file the budget ends with the
-        process.
+        ``df.dp.open`` of a frame without a session for the parameters. Without a ledger file
+        the budget ends with the process.
         """
         not_replayed(self._session)
         root = self._session.root()

@@ -101,7 +101,7 @@ def azuma_tail(reach: Real, effects: Sequence[Real]) -> float:
     """A bound on the probability that a function of several variables is ``reach`` or more above its expectation.
 
     exp(-2 t**2 / sum c**2) for reach t, where c, in ``effects``, bounds for each variable what it can change of the expectation
-    given those before it (Azuma's inequality, the notes' lecture 4 of CIS 800, theorem 5). They may depend on each other.
+    given those before it (Azuma 1967). They may depend on each other.
 
     The loss of an epsilon-private release lies within epsilon of 0, so its effect is 2 epsilon. Over k of them the sum of the
     losses is epsilon sqrt(2 k ln(1/delta)) above its expectation with probability delta at most: advanced composition.

@@ -27,6 +27,7 @@ GOOD = {
     "candidates": 3,
     "dimension": 3,
     "each": PureDP(0.1),
+    "effects": [1, 2],
 }
 BAD = {
     "epsilon": [-1, math.nan, math.inf],
@@ -62,7 +63,8 @@ def test_bad_arguments_are_refused(name, parameter):
     for value in BAD.get(parameter, []):
         with pytest.raises(BadValue):
             tried(name, parameter, value)
-    bad = [None, [1], 3 if parameter in ("method", "mechanism", "accountant", "weights") else "one"]
+    many = 3 if parameter == "effects" else [1]
+    bad = [None, many, 3 if parameter in ("method", "mechanism", "accountant", "weights") else "one"]
     for value in bad[parameter in ("accountant", "reserve") :]:  # without one, the session's own is meant
         with pytest.raises(BadType):
             tried(name, parameter, value)
