@@ -126,9 +126,8 @@ def test_and_not_less_which_is_why_dpframe_halves_them():
     loss = max_divergence(p, q)
     assert 1.99 * math.log(2) < loss <= 2 * math.log(2)
     for notes, usual in ((0.3, 0.6), (1, 2)):  # one mechanism with two names for its epsilon
-        assert calibrate.exponential_tail(9, notes, 40, weights="notes") == calibrate.exponential_tail(
-            9, usual, 40
-        )
+        one = calibrate.exponential_tail(shortfall=9, epsilon=notes, candidates=40, weights="notes")
+        assert one == calibrate.exponential_tail(shortfall=9, epsilon=usual, candidates=40)
 
 
 @settings(max_examples=80, deadline=None)
@@ -140,12 +139,13 @@ def test_the_choice_is_seldom_far_from_the_best(utilities, short):
     fallen = sum((p for u, p in zip(utilities, law, strict=True) if u <= max(utilities) - short), F(0))
     k = len(utilities)
     assert fallen <= F(k, 2**short)
-    stated = calibrate.exponential_tail(short, math.log(2), k, weights="notes")
+    words = {"epsilon": math.log(2), "candidates": k, "weights": "notes"}
+    stated = calibrate.exponential_tail(shortfall=short, **words)
     assert float(fallen) <= stated * (1 + 1e-9)
     assert stated == pytest.approx(min(1, k / 2**short))
     for t in (0.5, 2):
         w = (math.log(k) + t) / math.log(2)
-        assert calibrate.exponential_tail(w, math.log(2), k, weights="notes") == pytest.approx(math.exp(-t))
+        assert calibrate.exponential_tail(shortfall=w, **words) == pytest.approx(math.exp(-t))
 
 
 def test_it_grows_with_the_logarithm_of_the_candidates():

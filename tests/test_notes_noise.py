@@ -184,14 +184,14 @@ def test_a_mean_is_within_two_over_n_epsilon_three_times_in_four():
     beyond = np.mean([e > 2 / (n * epsilon) for e in errors])
     assert beyond <= 1 / 4
     assert beyond == pytest.approx(math.exp(-2), abs=0.05)
-    assert calibrate.laplace_tail(2, 1) == pytest.approx(math.exp(-2))
+    assert calibrate.laplace_tail(reach=2, scale=1) == pytest.approx(math.exp(-2))
     # n >= 2/(alpha epsilon); and the tail for every other probability
     alpha = 2 / (n * epsilon)
     assert n * 0.65 <= calibrate.mean_n(alpha, epsilon, level=0.75) <= n
     for beta in (0.1, 0.01):
         reach = math.log(1 / beta) / (epsilon * n)
         assert np.mean([e > reach for e in errors]) <= beta + 4 * math.sqrt(beta / 800)
-        assert calibrate.laplace_tail(reach * n, 1 / epsilon) == pytest.approx(beta)
+        assert calibrate.laplace_tail(reach=reach * n, scale=1 / epsilon) == pytest.approx(beta)
 
 
 # Counting queries and histograms ------------------------------------------------------------------------------------------
@@ -239,13 +239,13 @@ def test_a_histogram_has_sensitivity_2_whatever_the_number_of_bins(relation):
 def test_all_bins_are_within_ten_plus_log_k_but_not_within_ten_log_k():
     """What the notes prove for any number of bins, and what their summary makes of it, which is false for two or three."""
     for k in (1, 2, 3, 4, 50, 10**6):
-        assert calibrate.laplace_tail(10 + math.log(k), 1, answers=k) <= math.exp(-10)
-        summary = calibrate.laplace_tail(10 * math.log(k), 1, answers=k)
+        assert calibrate.laplace_tail(reach=10 + math.log(k), scale=1, answers=k) <= math.exp(-10)
+        summary = calibrate.laplace_tail(reach=10 * math.log(k), scale=1, answers=k)
         assert (summary <= math.exp(-10)) == (k >= 4)
         for beta in (0.05, 0.001):  # 2 log(k/beta)/epsilon for people who are replaced
             reach, scale = 2 * math.log(k / beta) / 0.5, calibrate.laplace_scale(0.5, sensitivity=2)
-            assert calibrate.laplace_tail(reach, scale, answers=k) <= beta * (1 + 1e-9)
-            assert calibrate.laplace_tail(reach * 2 / 3, scale, answers=k) > beta
+            assert calibrate.laplace_tail(reach=reach, scale=scale, answers=k) <= beta * (1 + 1e-9)
+            assert calibrate.laplace_tail(reach=reach * 2 / 3, scale=scale, answers=k) > beta
 
 
 def test_arbitrary_questions_pay_for_k_and_bins_for_log_k():

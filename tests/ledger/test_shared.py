@@ -125,8 +125,9 @@ def test_same_accountant_again_returns_the_session_that_is_there(words):
     assert frame.dp.open(accountant=acc)._session is p._session
     with pytest.raises(SessionError, match="other terms"):
         frame.dp.open(accountant=Accountant(1))
+    assert frame.dp.open(1)._session is p._session  # the epsilon that it has: nothing changes
     with pytest.raises(SessionError, match="other terms"):
-        frame.dp.open(1)
+        frame.dp.open(2)
 
 
 @pytest.mark.parametrize(

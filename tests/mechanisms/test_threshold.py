@@ -110,5 +110,5 @@ def test_thresholds_are_read_back_from_a_ledger():
 
 
 def test_wide_noise_does_not_wrap_around():
-    one = TruncatedThreshold(F(1, 2**60), 2**40)
+    one = TruncatedThreshold(F(1, 2**50), 2**51)
     assert one.release(np.array([0, 2**62])).tolist() == [False, True]
