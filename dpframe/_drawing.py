@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Any, cast
 
 import numpy as np
@@ -19,7 +20,7 @@ CUT = 3.0  # so many budgets, and a longer bar is cut
 def needs_matplotlib() -> None:
     """The one place that says what to install; pandas would name its backend instead."""
     try:
-        import matplotlib  # noqa: F401
+        import_module("matplotlib")
     except ImportError:
         raise BadValue("plot() needs matplotlib: pip install 'dpframe[plot]'.") from None
 

@@ -95,6 +95,14 @@ def low_bit(values: Any) -> Any:
     return np.where(digits == 0, _ZERO, exponent - 53 + np.log2(np.maximum(last, 1)))
 
 
+def _last_bit(i: int) -> Score:
+    return lambda draws: low_bit(draws[:, i])
+
+
+def _difference(a: int, b: int) -> Score:
+    return lambda draws: draws[:, a].astype(np.float64) - draws[:, b].astype(np.float64)
+
+
 def _column(i: int) -> Score:
     return lambda draws: draws[:, i].astype(np.float64)
 
@@ -107,12 +115,11 @@ def _scores(names: list[str], one: Any, two: Any) -> list[tuple[str, Score]]:
     some = [i for i, name in enumerate(names) if name.startswith("answer") and not name.endswith(THERE)]
     some = some[:_COMPONENTS]
     for i in some[:6]:
-        found.append((_LAST + names[i], lambda d, i=i: low_bit(d[:, i])))  # type: ignore[misc]
+        found.append((_LAST + names[i], _last_bit(i)))
     if size > 1:
         found.append(("sum of the answer", lambda d: np.nansum(d[:, some].astype(np.float64), axis=1)))
         for a, b in itertools.pairwise(some):
-            difference = lambda d, a=a, b=b: d[:, a].astype(np.float64) - d[:, b].astype(np.float64)  # noqa: E731
-            found.append((f"{names[a]} - {names[b]}", difference))
+            found.append((f"{names[a]} - {names[b]}", _difference(a, b)))
         found.append(("fitted likelihood ratio of the answer", _fitted(one, two)))
     return found
 
@@ -215,7 +222,10 @@ def find(one: Any, two: Any, shape: Shape, delta: float, score: Score | None) ->
             else labels[: at + 1]
         )
         inside = frozenset(chosen)
-        within: Score = lambda read: [float(label in inside) for label in read]  # noqa: E731
+
+        def within(read: Any) -> Any:
+            return [float(label in inside) for label in read]
+
         return Event("label", ">=", 1.0, tuple(chosen), found.of_neighbour, shape, within)
     return found
 

@@ -36,7 +36,7 @@ ADVICE: dict[str, str] = {
     "groups": "it would list the rows of each group. The keys are those you declared.",
     "ngroups": "the groups are the keys you declared: len(p.groupby('k')).",
     "plot": "plot an answer: p.histogram('x', bins=...).dp.plot().",
-    "logistic": "models are not in this version.",
+    "logistic": "write p.fit(LogisticRegression(...), X=[...], y='column') with a model of dpframe.learn.",
     "corr": "write p[['x', 'y']].corr(): one release for all pairs of these columns.",
     "cov": "write p[['x', 'y']].cov(): one release for all pairs of these columns.",
 }

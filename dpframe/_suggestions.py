@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from html import escape
 from typing import TYPE_CHECKING, Any, Unpack, cast
@@ -53,8 +54,9 @@ class Suggested:
         """The noisy counts of people that were released. They may be negative."""
         return self._table.copy()
 
+    @abstractmethod
     def _said(self) -> str:
-        raise NotImplementedError
+        """The suggestion in words."""
 
     def _shown(self) -> pd.DataFrame:
         return self._table

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
@@ -33,7 +34,7 @@ MOST_FEATURES = 2**12
 MOST_STEPS = 2**16
 
 
-class _Model:
+class _Model(ABC):
     """What both models share: the arguments, the question, and predictions by public numbers."""
 
     _methods: tuple[str, ...]
@@ -171,11 +172,13 @@ class _Model:
     def _l2(self) -> float:
         return 1.0 if self.l2 is None else self.l2
 
+    @abstractmethod
     def _loss(self) -> Loss:
-        raise NotImplementedError
+        """What is added up over the rows."""
 
+    @abstractmethod
     def _target(self, frame: PrivateFrame, expr: Expr, name: Any, bounds: Any) -> Target:
-        raise NotImplementedError
+        """How the target is read."""
 
     def _words(self, frame: PrivateFrame, target: Target, name: Any) -> list[Word]:
         return []

@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Callable
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -44,7 +45,7 @@ def main(rows: int) -> None:
         values = RNG.integers(0, k, rows, dtype=np.uint16 if k > 256 else np.uint8)
         insecure = best(numpy_way(values == 1 if k == 2 else values, k))
         places, response = values + 1, Response(Fraction(1), k)
-        own = best(lambda places=places, response=response: response.respond(places))  # type: ignore[misc]
+        own = best(partial(response.respond, places))
         print(f"coins of {k} values: numpy {insecure:.3f}, dpframe {own:.3f}, ratio {own / insecure:.2f}")
 
     smokes = RNG.random(rows) < 0.3
@@ -53,7 +54,7 @@ def main(rows: int) -> None:
     p.count(epsilon=1)  # columns are normalised once
     insecure = best(numpy_way(smokes, 2))
     for name in ("smoker", "age"):
-        own = best(lambda name=name: p.randomize(name, epsilon=1, fresh=True))  # type: ignore[misc]
+        own = best(partial(p.randomize, name, epsilon=1, fresh=True))
         print(f"{name}.dp.randomize(), all of it: {own:.3f}, ratio {own / insecure:.2f}")
     reports = p.randomize("smoker", epsilon=1)
     print(f"estimate: {best(lambda: local.estimate(reports)):.3f}")
