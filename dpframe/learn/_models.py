@@ -266,7 +266,7 @@ class LogisticRegression(_Model):
         norm: float | None = None,
         clip: float | None = None,
         max_iter: int = 100,
-        sample: float = 0.25,
+        sample: float = 1.0,
         classes: Sequence[Any] | None = None,
         **unknown: Any,
     ):
@@ -371,7 +371,7 @@ class LinearRegression(_Model):
         norm: float | None = None,
         clip: float | None = None,
         max_iter: int = 100,
-        sample: float = 0.25,
+        sample: float = 1.0,
         residual: float = 1.0,
         **unknown: Any,
     ):
