@@ -44,7 +44,8 @@ class Sizes(NamedTuple):
 
 
 class Costs(NamedTuple):
-    """Theorem 5: the excess of n people is (noise + drawn sqrt(n + unsure)) (|w|**2 + own) + each (n + unsure) |w|**2 + fixed |w|**2."""
+    """Theorem 5: the excess of n people is (noise + drawn sqrt(n + unsure)) (|w|**2 + own) + each (n + unsure) |w|**2
+    + fixed |w|**2."""
 
     noise: float
     drawn: float
@@ -123,12 +124,14 @@ class Descent(Fit):
             else "at most, or what is typical of their rows if that is less"
         )
         found = self.costs(parts, unit)
-        drawn = f" + {found.drawn:.3g} sqrt(n + {found.unsure:.3g})" if found.drawn else ""
+        noise = f"{found.noise:.4g}"
+        if found.drawn:
+            noise = f"({noise} + {found.drawn:.3g} sqrt(n + {found.unsure:.3g}))"
         return (
             f"{self.steps} steps, each on {whom}; to the sum of gradients a person adds {self.bound(unit):.4g} {most}, and "
             f"the noise of each of its entries has deviation {parts[0].noise.scale * step:.4g}; l2={self.l2 or 0.0:.4g}; of n "
             f"people the sum of losses, as clipped, exceeds that of any coefficients w of scaled features by "
-            f"({found.noise:.4g}{drawn}) (|w|**2 + {found.own:.3g}) + {found.each:.3g} (n + {found.unsure:.3g}) |w|**2 "
+            f"{noise} (|w|**2 + {found.own:.3g}) + {found.each:.3g} (n + {found.unsure:.3g}) |w|**2 "
             f"+ {found.fixed:.3g} |w|**2 at most, in expectation"
         )
 

@@ -58,7 +58,11 @@ class Losses:
         signs = np.where(frame["y"], 1.0, -1.0)
         self._x = np.column_stack([np.ones(len(frame)), frame[self.names]]) * signs[:, None]
         found = optimize.minimize(
-            self.of, np.zeros(len(self.names) + 1), jac=self._slope, method="L-BFGS-B", options={"maxiter": 5000}
+            self.of,
+            np.zeros(len(self.names) + 1),
+            jac=self._slope,
+            method="L-BFGS-B",
+            options={"maxiter": 5000},
         )
         self.best, self.least = found.x, float(found.fun)
         self.none = math.log(2) - self.least  # by how much 1/2 for everybody is worse
