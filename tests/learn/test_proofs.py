@@ -266,6 +266,23 @@ def test_no_pair_of_neighbours_is_further_apart_than_the_plan_says(name, norm, m
         assert largest > 0.005  # the bound is about these pairs
 
 
+@pytest.mark.parametrize("neighbors", ["add-remove", "replace-one"])
+def test_sensitivities_of_minima_leave_room_for_the_solver_and_for_rounding(neighbors):
+    """Theorems 1 and 2: what is left of gradients, on both sides, and half a step of each coefficient, on both sides."""
+    unit, root = Unit(neighbors), math.sqrt(3)
+    output = Output(design("number"), HUBER, 4.0)
+    part = output.plan(unit, PRICE, None, ()).parts[0]
+    reach = 0.5 * output.design.length
+    moved = (2 if unit.replaces else 1) * reach + 2 * 2.0**-20 * reach
+    assert math.sqrt(part.l2_squared) >= moved / 4.0 / part.step + root
+    assert part.l1 >= root * (moved / 4.0 / part.step + root)
+    objective = Objective(design("class"), LOGISTIC, None, Fraction(1, 10**6))
+    found = objective.numbers(unit, Fraction(1))
+    after = objective.plan(unit, Price(Fraction(1)), None, ()).parts[1]
+    assert after.l1 >= root * (2 * found.gamma / found.l2 / found.out + root)
+    assert found.gamma >= 2.0**-20 * objective.design.length
+
+
 # Prices ------------------------------------------------------------------------------------------------------
 
 
