@@ -217,13 +217,16 @@ class Descent(Fit):
         slopes = self.loss.first(scores(x, w), y) / step
         if weights is not None:
             slopes = slopes * weights
-        each = x * slopes[:, None]
-        if people is not None:
-            own = np.zeros((int(people.max(initial=-1)) + 1, x.shape[1]))
-            for j in range(x.shape[1]):
-                own[:, j] = np.bincount(people, weights=each[:, j], minlength=len(own))
-            each = own
-        found: NDArray[np.int64] = clipped(each).sum(axis=0, dtype=np.int64)
+        found = np.zeros(x.shape[1], dtype=np.int64)
+        if people is None:
+            for start in range(0, len(x), _CACHED):
+                some = slice(start, start + _CACHED)
+                found += clipped(x[some] * slopes[some, None]).sum(axis=0, dtype=np.int64)
+            return found
+        own = np.zeros((int(people.max(initial=-1)) + 1, x.shape[1]))
+        for j in range(x.shape[1]):
+            own[:, j] = np.bincount(people, weights=x[:, j] * slopes, minlength=len(own))
+        found += clipped(own).sum(axis=0, dtype=np.int64)
         return found
 
     def regulariser(self, plan: Plan, unit: Unit) -> float:
@@ -248,8 +251,12 @@ def scores(x: Floats, w: Floats) -> Floats:
 
 def clipped(gradients: Floats) -> NDArray[np.int64]:
     """Whole numbers, a row a person, whose squared norms are at most CLIP**2, by comparison of integers."""
-    whole = np.rint(np.clip(gradients, -(2.0**30), 2.0**30))
-    return shrunk(np.where(np.isnan(whole), 0.0, whole), CLIP**2).astype(np.int64)
+    whole = np.clip(gradients, -(2.0**30), 2.0**30)
+    np.rint(whole, out=whole)
+    null = np.isnan(whole)
+    if null.any():
+        whole[null] = 0.0
+    return shrunk(whole, CLIP**2).astype(np.int64)
 
 
 class Path:

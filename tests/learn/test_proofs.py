@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import math
-import warnings
 from fractions import Fraction
 
 import numpy as np
@@ -24,7 +23,7 @@ from dpframe.accounting.loss import Gaussian, PoissonGaussian
 from dpframe.accounting.rdp import Rdp
 from dpframe.engines.pandas import PandasEngine
 from dpframe.learn import LinearRegression, LogisticRegression, _descent, _fits, _statistics
-from dpframe.learn._descent import CLIP, SIZES, Descent, Path, clipped, first_sigma, sampled_sigma, scores
+from dpframe.learn._descent import CLIP, Descent, clipped, first_sigma, sampled_sigma, scores
 from dpframe.learn._design import UNIT, Design, Rows, Target, shrunk
 from dpframe.learn._fits import Output
 from dpframe.learn._objective import Objective, largest_mu
@@ -351,19 +350,6 @@ def test_sampled_steps_are_priced_by_a_curve_that_another_accountant_confirms():
     assert sampled_sigma(Fraction(1), delta, Fraction(1, 8), 100) < sigma < 10 / 0.2367
 
 
-@pytest.mark.parametrize("epsilon", [Fraction(1, 3), Fraction(7, 10), Fraction(2)])
-def test_noise_of_sampled_steps_is_rounded_up(epsilon):
-    delta, rate = Fraction(1, 10**6), Fraction(1, 4)
-    sigma = sampled_sigma(epsilon, delta, rate, 20)
-
-    def told(sigma):
-        events = [(PoissonGaussian(rate, Fraction(sigma)), 20), (Gaussian(first_sigma(sigma, 2**14, 20)), 1)]
-        return Rdp.report(events, delta)
-
-    assert told(sigma) <= float(epsilon) * (1 - 1e-9)
-    assert told(sigma * (1 - 1e-7)) > float(epsilon) * (1 - 1e-9)
-
-
 def test_replaced_people_are_charged_for_every_step():
     one = opened(people(50, 1), neighbors="replace-one")
     plan = one.explain.fit(LogisticRegression("gradient", epsilon=1, delta=1e-6, max_iter=4), X=["x0"], y="y")
@@ -423,74 +409,6 @@ def test_bound_of_the_objective_holds_for_the_flattest_losses_and_is_reached(til
     assert g @ (-(g + b) / l2 + u) == pytest.approx(reached)
 
 
-# Accelerated steps --------------------------------------------------------------------------------------------------
-
-
-def quadratic(eigenvalues, noise: float, steps: int, stride: float, draws: int) -> float:
-    """The mean excess of a quadratic with its minimum at 1 in each direction, by noisy steps."""
-    h = np.array(eigenvalues)
-    paths = Path(len(h) * draws, stride)
-    rng = np.random.default_rng(steps)
-    for _ in range(steps):
-        paths.go(np.tile(h, draws) * (paths.here - 1) + rng.normal(0, noise, len(h) * draws))
-    off = (paths.w - 1).reshape(draws, -1)
-    return float((off * off * h).sum(axis=1).mean() / 2)
-
-
-@pytest.mark.parametrize("steps", [1, 2, 10, 100])
-@pytest.mark.parametrize("noise", [0.0, 1.0, 30.0])
-@pytest.mark.parametrize("eigenvalues", [[1.0], [0.01, 0.1, 1.0], [1e-4] * 20])
-def test_accelerated_steps_are_as_near_as_the_theorem_says(steps, noise, eigenvalues):
-    curve, p = max(eigenvalues), len(eigenvalues)
-    for stride in (1 / (2 * curve), 0.01 / curve):
-        told = 2 * p / (stride * steps * (steps + 1))  # the minimum is sqrt(p) away
-        told += stride * (steps + 2) * p * noise**2 / (6 * (1 - curve * stride))
-        assert quadratic(eigenvalues, noise, steps, stride, 400) <= told * 1.05
-
-
-def test_steps_without_noise_are_those_of_the_page():
-    path = Path(1, 0.5)
-    for _ in range(3):
-        path.go(path.here - 1)  # of (w - 1)**2 / 2
-    # by hand: w = 1/4, ahead 1/4; then here 1/4, ahead 5/8, w = 1/2; then here 9/16, ahead 61/64
-    assert path.w.tolist() == [0.5 + (61 / 64 - 0.5) / 2]
-
-
-@pytest.mark.parametrize("neighbors", ["add-remove", "replace-one"])
-@pytest.mark.parametrize("clip", [None, 0.25])
-def test_first_release_and_steps_share_one_price(neighbors, clip):
-    unit = Unit(neighbors)
-    plan = Descent(design("class"), LOGISTIC, None, clip=clip, steps=7).plan(unit, PRICE, None, ())
-    gradients, first = plan.parts
-    mu = [
-        7 * gradients.l2_squared / float(gradients.noise.variance),
-        first.l2_squared / float(first.noise.variance),
-    ]
-    assert sum(mu) <= 2 * float(PRICE.rho) * (1 + 1e-9)
-    assert sum(mu) == pytest.approx(2 * float(PRICE.rho), rel=1e-6)
-    assert mu[1] * 31 == pytest.approx(mu[0], rel=1e-6)
-    assert plan.loss.parts == (
-        (gradients.noise.variance, 7 * gradients.l2_squared),
-        (first.noise.variance, first.l2_squared),
-    )
-
-
-def test_gradients_are_clipped_to_what_is_typical_and_never_beyond_the_plan():
-    fit, unit = Descent(design("class"), LOGISTIC, None), Unit()
-    widest = math.sqrt(3)
-
-    def at(people, lengths, deviation):
-        return fit.clipping(_descent.Sizes(people, lengths, deviation), unit)
-
-    assert at(1000, 250, 0) == pytest.approx(widest / 2)
-    assert at(1000, 250, 20) == pytest.approx(widest * math.sqrt(290 / 960))  # in doubt towards the widest
-    for told in ((1000, 1e9, 1), (-5, 3, 10), (10, 3, 10), (0, 0, 0)):
-        assert at(*told) == pytest.approx(widest)
-    assert 0 < at(1000, -1e9, 1) < widest / 2**9
-    given = Descent(design("class"), LOGISTIC, None, clip=0.25)
-    assert given.clipping(_descent.Sizes(1000, 250, 0), unit) == 0.25
-
-
 # Ledgers ------------------------------------------------------------------------------------------------------
 
 
@@ -505,31 +423,6 @@ def test_fits_are_read_back_from_a_ledger_file(tmp_path):
         assert len(p.ledger) == 3
         p.close()
     assert np.array_equal(*coefficients)
-
-
-def test_an_answer_of_other_steps_in_an_old_ledger_is_no_answer_to_the_same_words(tmp_path, monkeypatch):
-    """Fits by Adam's steps were labelled by these options: such a record is kept, is read, and is not recalled."""
-    frame, words = people(200, 3), {"ledger": tmp_path / "budget.db", "population": "people"}
-    fit = LogisticRegression("gradient", epsilon=1, delta=1e-6, max_iter=5)
-
-    class Adam(Descent):
-        def _options(self):
-            return self.clip, self.steps, self.rate, str(self.delta)
-
-    Adam.__name__ = "Descent"
-    with monkeypatch.context() as old:
-        old.setattr("dpframe.learn._models.Descent", Adam)
-        p = opened(frame, 4, 1e-5, **words)
-        before = p.fit(fit, X=FEATURES, y="y").coef_
-        assert np.array_equal(p.fit(fit, X=FEATURES, y="y").coef_, before)
-        p.close()
-    p = opened(frame, 4, 1e-5, **words)
-    assert len(p.ledger) == 1
-    spent = p.budget.spent
-    assert not np.array_equal(p.fit(fit, X=FEATURES, y="y").coef_, before)
-    assert len(p.ledger) == 2
-    assert p.budget.spent > spent
-    p.close()
 
 
 # Replayed -----------------------------------------------------------------------------------------------------
@@ -566,117 +459,3 @@ def test_replay_says_that_it_cannot_judge_noise_within_an_objective_nor_coins(me
             bounds=BOUNDS,
             accountant="pure",
         )
-
-
-WILD = pd.DataFrame(
-    {
-        "a": [1e308, np.nan, -np.inf, 0.3, 5e-324, 1.0, -1.0, 0.5],
-        "b": [np.inf, 1.0, -1.0, np.nan, -1e300, 1.0, 1.0, 0.5],
-        "t": [1e300, -1.0, 1.0, 0.0, np.nan, -np.inf, 1.0, -1.0],
-        "word": ["yes", "no", None, "maybe", "", "yes", "\x00", "no"],
-    }
-)
-
-
-def wild(who: list[object], rows: list[int]) -> pd.DataFrame:
-    return WILD.iloc[rows].reset_index(drop=True).assign(who=pd.array(who, dtype="Int64"))
-
-
-@pytest.mark.parametrize(
-    "model", ["statistics", "output", "gradient", "gradient clipped", "classes", "classes by gradient"]
-)
-@pytest.mark.parametrize("neighbors", ["add-remove", "replace-one"])
-def test_neighbours_with_wild_rows_stay_within_the_plan_and_look_alike(model, neighbors):
-    price = {"epsilon": 1, "delta": 1e-6}
-    made, y = {
-        "statistics": (LinearRegression(**price), "t"),
-        "output": (LinearRegression("output", **price), "t"),
-        "gradient": (LinearRegression("gradient", max_iter=3, **price), "t"),
-        "gradient clipped": (LinearRegression("gradient", max_iter=3, clip=0.01, **price), "t"),
-        "classes": (LogisticRegression("output", classes=["no", "yes"], **price), "word"),
-        "classes by gradient": (
-            LogisticRegression("gradient", max_iter=3, classes=["no", "yes"], **price),
-            "word",
-        ),
-    }[model]
-    everything = list(range(8))
-    base = wild([1, 2, 2, 3, 4, 5, None, None], everything)
-    words = {
-        "bounds": {"a": (-1, 1), "b": (-1, 1), "t": (-1, 1)},
-        "unit": "who",
-        "max_rows": 2,
-        "neighbors": neighbors,
-    }
-    moved = 0
-    for mine in (
-        everything,
-        [0] * 8,
-        [5, 5, 6, 6],
-        [1],
-        [7] * 5,
-    ):  # somebody with all of it, or the same often
-        person = pd.concat([base, wild([9] * len(mine), mine)], ignore_index=True)
-        others = wild([9], [6]) if neighbors == "replace-one" else base.iloc[:0]
-        other = pd.concat([base, others.astype(base.dtypes)], ignore_index=True)
-        with warnings.catch_warnings():
-            warnings.simplefilter("error", RuntimeWarning)
-            found = audit.replay(
-                lambda p: p.fit(made, X=["a", "b"], y=y).coef_,
-                person,
-                other,
-                epsilon=10,
-                delta=1e-4,
-                accountant="pure",
-                **words,
-            )
-        assert found.ok, found
-        moved += sum(step.distance > 0 for step in found.steps)
-    assert moved
-
-
-@pytest.mark.parametrize(
-    "model",
-    [
-        LinearRegression(epsilon=1),
-        LinearRegression("output", epsilon=1),
-        LinearRegression("gradient", epsilon=1, delta=1e-6, max_iter=3),
-    ],
-)
-def test_rows_of_nobody_do_not_move_a_fit(model):
-    base = wild([1, 2, 2, 3, 4, 5, 6, 7], list(range(8)))
-    nobody = wild([None] * 40, [5, 6, 7, 1, 0] * 8)
-    bounds = {"a": (-1, 1), "b": (-1, 1), "t": (-1, 1)}
-    words = {
-        "bounds": bounds,
-        "unit": "who",
-        "max_rows": 2,
-        "epsilon": 10,
-        "delta": 1e-4,
-        "accountant": "pure",
-    }
-    found = audit.replay(
-        lambda p: p.fit(model, X=["a", "b"], y="t").coef_,
-        pd.concat([base, nobody], ignore_index=True),
-        base,
-        **words,
-    )
-    assert found.ok
-    assert {step.distance for step in found.steps} == {0}
-    assert found.steps
-
-
-def test_a_person_is_one_whatever_the_rows():
-    """The first release: 1 for a person, and at most 1 for their rows' lengths, in whole steps."""
-    for unit, rows, _ in units():
-        fit = Descent(design("number"), HUBER, None)
-        read = Rows(
-            np.full((rows, 3), float(UNIT)),
-            np.zeros(rows),
-            np.zeros(rows, dtype=np.int64) if unit.people else None,
-        )
-        found = fit._sizes(read, read.weights(fit.limit(unit)), unit)
-        assert found.tolist() == [[SIZES, SIZES]]
-        half = Rows(read.x * [1, 0.5, 0], read.y, read.people)
-        assert fit._sizes(half, half.weights(fit.limit(unit)), unit).tolist() == [
-            [SIZES, math.ceil(SIZES * 1.25 / 3)]
-        ]
