@@ -3,7 +3,7 @@
 *Which noise:* `gaussian_sigma`, `laplace_scale`; backwards `gaussian_epsilon`, `gaussian_delta`.
 *Which epsilon, how far off:* `laplace_epsilon`, `laplace_within`, `gaussian_within`, `exponential_within`.
 *How likely to be further off:* `laplace_tail`, `gaussian_tail`, `exponential_tail`; sums in general `azuma_tail`.
-*How many people:* `mean_n` where a curator sees the data, `randomized_response_n` where nobody does, `sgd_n`.
+*How many people:* `mean_n` where a curator sees the data, `randomized_response_n` where nobody does, `sgd_n`; `sgd_alpha`.
 
 What carries a guarantee (sigma, scale, and an epsilon or delta claimed for noise) is rounded towards privacy. A
 price, a reach or a number of people carries none: it says what to expect, and is rounded towards the accuracy.
@@ -53,6 +53,7 @@ __all__ = [
     "mean_n",
     "queries",
     "randomized_response_n",
+    "sgd_alpha",
     "sgd_n",
 ]
 
@@ -345,19 +346,70 @@ def randomized_response_n(
     return _people(min(variance / beta / off / off, reach / 2 / off / off, bernstein))
 
 
-def sgd_n(alpha: Real, epsilon: Real, delta: Real, dimension: int) -> int:
-    """The *order* of people needed for a private model with excess loss ``alpha``. Not a guarantee.
+def sgd_n(
+    alpha: Real,
+    epsilon: Real,
+    delta: Real,
+    dimension: int,
+    *,
+    length: Real = 1,
+    steps: int = 100,
+    method: str = "bound",
+) -> int:
+    """The number of people with which a private logistic regression has an excess loss of at most ``alpha``.
 
-    More than sqrt(d ln(1/delta))/(epsilon alpha**2) for d parameters, by stochastic gradient descent with
-    Gaussian noise (the notes on privacy, theorem of "Private ERM"). The notes give neither the constant nor
-    the conditions; the constant is 1 here. Read it as: a hundred times the parameters, ten times the people.
+    For ``method="bound"``: with so many people, one row each, added or removed, the mean loss under
+    ``LogisticRegression("gradient")`` exceeds by at most alpha, in expectation, that of any coefficients of at most
+    ``length`` for features scaled to [-1, 1]. The loss is that of clipped gradients, and epsilon and delta are those of
+    the fit's Gaussian noise: docs/guarantees/learning.md, theorem 5. ``dimension`` counts the coefficients, intercept included;
+    ``steps`` is the model's ``max_iter``: an alpha that is small beside length**2 dimension/steps**2 needs more of them.
+
+    ``method="notes"``: sqrt(d ln(1/delta))/(epsilon alpha**2), the order that the notes on privacy state, theorem of "Private
+    ERM", with 1 for the constant that they do not give. It is no guarantee: for many features that are far from 0 more
+    people are needed, since rows in [-1, 1]**d are up to sqrt(d) long.
 
     >>> sgd_n(0.1, 1, 1e-6, dimension=100)
+    8334
+    >>> sgd_n(0.1, 1, 1e-6, dimension=100, method="notes")
     3717
     """
     a, e, d = _alpha(alpha), float(_validate.epsilon(epsilon)), _delta(delta)
-    size = math.sqrt(_number(dimension, "dimension") * -math.log(d)) / e / a / a
-    return _people(math.nextafter(size, math.inf))  # more than, not at least
+    if _validate.choice(method, "method", ("bound", "notes")) == "notes":
+        size = math.sqrt(_number(dimension, "dimension") * -math.log(d)) / e / a / a
+        return _people(math.nextafter(size, math.inf))  # more than, not at least
+    once, each = _sgd(e, d, dimension, length, steps)
+    if each >= a:
+        raise BadValue(
+            f"an excess loss of {a:g} needs more steps, however many people there are: with {steps} it is proved to be below "
+            f"{each:.3g} only."
+        )
+    return _people(once / (a - each) * _UP)
+
+
+def sgd_alpha(
+    n: int, epsilon: Real, delta: Real, dimension: int, *, length: Real = 1, steps: int = 100
+) -> float:
+    """The excess loss that `sgd_n` promises n people, rounded up.
+
+    >>> round(sgd_alpha(8000, 1, 1e-6, dimension=5), 4)
+    0.0052
+    """
+    e, d = float(_validate.epsilon(epsilon)), _delta(delta)
+    once, each = _sgd(e, d, dimension, length, steps)
+    return (once / _number(n, "n") + each) * _UP
+
+
+def _sgd(epsilon: float, delta: float, dimension: int, length: Real, steps: int) -> tuple[float, float]:
+    """Theorem 5 of docs/guarantees/learning.md for logistic loss and rows as long as they may be: the excess of the sum
+    of losses is the first number, and the second for each person."""
+    p, t = _number(dimension, "dimension"), _number(steps, "steps")
+    square = _positive(length, "length") ** 2
+    mu = _gaussian.mu_for(epsilon, delta)
+    noise = math.sqrt(p / 3 * 32 / 31 * p) / mu  # one part in 32 of mu**2 tells the sizes
+    each = p / (t * (t + 1)) * square  # 4 k B**2 with k = 1/4, B**2 = p
+    unsure = 6 * math.sqrt(2 * 32) / mu
+    l2 = (0.5 + 4 / (t * (t + 1))) * square  # of the regulariser, 1 where nobody says
+    return noise * (square + 2 * (t + 2) / (t + 1)) * _UP + each * unsure + l2, each
 
 
 # Parts ------------------------------------------------------------------------------------------------------

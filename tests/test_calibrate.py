@@ -180,7 +180,8 @@ def test_the_notes_examples():
     rate = math.exp(0.1) / (1 + math.exp(0.1)) - 0.5
     assert c.randomized_response_n(0.01, 0.1, level=0.75) <= 1 / (rate * 0.01) ** 2
     # sqrt(d) sqrt(log(1/delta))/(epsilon alpha**2), more than
-    assert c.sgd_n(0.1, 2, 1e-5, dimension=400) == math.floor(20 * math.sqrt(math.log(1e5)) / 0.02) + 1
+    notes = c.sgd_n(0.1, 2, 1e-5, dimension=400, method="notes")
+    assert notes == math.floor(20 * math.sqrt(math.log(1e5)) / 0.02) + 1
 
 
 @pytest.mark.parametrize(("epsilon", "k", "gap"), [(0.5, 10, 5), (1, 100, 1), (1, 100, 14), (3, 2, 1)])
@@ -355,4 +356,6 @@ def test_sizes_shrink_with_alpha_and_epsilon_and_grow_with_the_rest(a, e, delta,
         assert size(a=a * more) <= size() <= size(level=higher)
         assert size(e=e * more) <= size()
     assert mean() <= mean(k=k + 1)
-    assert c.sgd_n(a * more, e, delta, k) <= c.sgd_n(a, e, delta, k) <= c.sgd_n(a, e / more, delta, k + 1)
+    for words in ({"method": "notes"}, {"steps": 10**5, "length": 0.5}):
+        fewer, size = (c.sgd_n(at, e, delta, k, **words) for at in (a * more, a))
+        assert fewer <= size <= c.sgd_n(a, e / more, delta, k + 1, **words)

@@ -26,26 +26,31 @@ GOOD = {
     "alpha": 0.1,
     "candidates": 3,
     "dimension": 3,
+    "n": 1000,
     "each": PureDP(0.1),
     "effects": [1, 2],
 }
-BAD = {
-    "epsilon": [-1, math.nan, math.inf],
-    "delta": [-0.1, 1, math.nan],
-    "sigma": [0, -1, math.inf, math.nan, 1e-300],
-    "scale": [0, -1, math.inf, math.nan, 1e-300],
-    "reach": [-1, math.inf, math.nan],
-    "shortfall": [-1, math.inf, math.nan],
-    "weights": ["exact"],
-    "sensitivity": [0, -2, math.inf, 10**400, 1e300],
-    "within": [0, -1, math.nan],
-    "alpha": [0, 1, -0.1, math.nan],
-    "level": [0, 1, 95, math.nan],
-    "method": ["exact"],
-    "mechanism": ["exponential"],
-    "accountant": ["best"],
-    "reserve": [-0.1, 1, math.nan],
-} | {name: [0, -1, 2**53 + 1] for name in ("answers", "candidates", "queries", "dimension")}
+BAD = (
+    {
+        "epsilon": [-1, math.nan, math.inf],
+        "delta": [-0.1, 1, math.nan],
+        "sigma": [0, -1, math.inf, math.nan, 1e-300],
+        "scale": [0, -1, math.inf, math.nan, 1e-300],
+        "reach": [-1, math.inf, math.nan],
+        "shortfall": [-1, math.inf, math.nan],
+        "weights": ["exact"],
+        "sensitivity": [0, -2, math.inf, 10**400, 1e300],
+        "within": [0, -1, math.nan],
+        "alpha": [0, 1, -0.1, math.nan],
+        "level": [0, 1, 95, math.nan],
+        "method": ["exact"],
+        "mechanism": ["exponential"],
+        "accountant": ["best"],
+        "reserve": [-0.1, 1, math.nan],
+    }
+    | {name: [0, -1, 2**53 + 1] for name in ("answers", "candidates", "queries", "dimension", "steps", "n")}
+    | {"length": [0, -1, math.inf, math.nan]}
+)
 
 
 def tried(name, parameter, value):
@@ -78,7 +83,9 @@ def test_messages_say_what_is_wrong():
         (lambda: c.laplace_epsilon(1e-3), "epsilon above 1024"),
         (lambda: c.mean_n(1e-12, 1e-9), "more than 2\\*\\*53 people"),
         (lambda: c.randomized_response_n(1e-300, 2.0**-50), "more than 2\\*\\*53 people"),
-        (lambda: c.sgd_n(1e-300, 1, 1e-6, dimension=2), "more than 2\\*\\*53 people"),
+        (lambda: c.sgd_n(1e-300, 1, 1e-6, dimension=2, method="notes"), "more than 2\\*\\*53 people"),
+        (lambda: c.sgd_n(1e-9, 1e-9, 1e-12, dimension=2, steps=2**40), "more than 2\\*\\*53 people"),
+        (lambda: c.sgd_n(1e-6, 1, 1e-6, dimension=2), "more steps"),
     ]:
         with pytest.raises(BadValue, match=words):
             call()

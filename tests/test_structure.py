@@ -24,7 +24,7 @@ MODULES = {
     for path in sorted(PACKAGE.rglob("*.py"))
 }
 TREES = {name: ast.parse(path.read_text()) for name, path in MODULES.items()}
-LINES = 430
+LINES = 480
 
 # Lowest first; modules of one line do not know each other.
 LAYERS = """

@@ -1,11 +1,12 @@
-"""Gradient perturbation: noisy gradient steps on people drawn with coins (DP-SGD)."""
+"""Gradient perturbation: accelerated descent along noisy gradients of everybody, or of people drawn with coins (DP-SGD)."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +18,7 @@ from dpframe._progress import progress
 from dpframe._query import Word
 from dpframe._stats import Sensitivity
 from dpframe._unit import Unit
+from dpframe.accounting import loss as losses
 from dpframe.accounting._base import Price
 from dpframe.accounting.loss import ApproxDP, DiscreteGaussian, PoissonGaussian
 from dpframe.accounting.rdp import Rdp
@@ -25,19 +27,42 @@ from dpframe.learn._fits import Fit, _pure, l1_of
 from dpframe.mechanisms._vector import coins, noisy
 from dpframe.mechanisms.gaussian import Gaussian
 
-CLIP = 2**16  # steps of a person's gradient, at most
+CLIP = 2**20  # steps of a person's gradient, at most
+SIZES = 2**16  # steps of a person among all, and of the squared length of their rows
+FIRST = 32  # one part in so many of the price tells how many people there are, and how long their rows
 EVERYBODY = 2**16  # a rate of 1, in the units of coins
 _STEP = 2.0**-30  # the grid of the answer, which is post-processing
 _CACHED = 2**12  # rows whose columns are read one after the other
 
 
+class Sizes(NamedTuple):
+    """What the first release tells: people, their rows' squared lengths in units of the longest, and how far off each may be."""
+
+    people: float
+    lengths: float
+    deviation: float
+
+
+class Costs(NamedTuple):
+    """Theorem 5: the excess of n people is (noise + drawn sqrt(n + unsure)) (|w|**2 + own) + each (n + unsure) |w|**2
+    + fixed |w|**2."""
+
+    noise: float
+    drawn: float
+    own: float
+    each: float
+    unsure: float
+    fixed: float
+
+
 @dataclass(frozen=True)
 class Descent(Fit):
-    """Steps along noisy sums of clipped gradients, one per person, of people drawn anew each time.
+    """Accelerated steps along noisy sums of clipped gradients, one per person, of everybody or of people drawn anew each time.
 
     Formal guarantee: docs/guarantees/learning.md, theorem 3. A person's gradient is rounded to whole numbers and then clipped,
     so its norm is an exact integer; the noise is a discrete Gaussian, which a Gaussian pair dominates; and so sampled people
-    cost what the sampled Gaussian does.
+    cost what the sampled Gaussian does. How far steps go, and to which norm gradients are clipped if nobody said, follows
+    from a first release, theorem 5: the noise is in whole numbers, and what one of them is worth is public by then.
     """
 
     clip: float | None = None
@@ -47,59 +72,137 @@ class Descent(Fit):
     method: ClassVar[str] = "gradient perturbation"
 
     def _options(self) -> tuple[Any, ...]:
-        return self.clip, self.steps, self.rate, str(self.delta)
+        # The word tells answers of this mechanism from those of Adam's steps, which ledgers may hold under the other options.
+        return "accelerated", self.clip, self.steps, self.rate, str(self.delta)
 
     def bound(self, unit: Unit) -> float:
-        """The norm to which a person's gradient is clipped, in its own units."""
+        """The largest norm to which a person's gradient is clipped, in its own units."""
         widest = self.lipschitz(unit)
         return widest if self.clip is None else min(self.clip, widest)
 
     def plan(self, unit: Unit, price: Price, public_rows: int | None, declared: tuple[Word, ...]) -> Plan:
-        step = self.bound(unit) / CLIP
-        share = self.rate / EVERYBODY
         # Of a replaced person sampling hides less, and it is not counted on.
         sampled = self.rate < EVERYBODY and not unit.replaces
-        squared = CLIP**2 * (4 if unit.replaces else 1)
+        moves = 4 if unit.replaces else 1
+        squared, first = CLIP**2 * moves, 2 * SIZES**2  # each of the two is from 0 to SIZES for any person
         loss: Any
         if sampled:
             epsilon = _pure(price)
             sigma = sampled_sigma(epsilon, self.delta, Fraction(self.rate, EVERYBODY), self.steps)
             noise = Gaussian.for_mu(squared, 1 / Fraction(sigma) ** 2)
+            before = Gaussian.for_mu(first, 1 / first_sigma(sigma, self.rate, self.steps) ** 2)
             loss, at = ApproxDP(epsilon, self.delta), self.delta
         else:
-            together = Sensitivity(l1_of(squared, self.parameters), squared * self.steps)
-            noises, _ = _pricing._noises([together], price._replace(mechanism="gaussian"))
-            noise = noises[0]
-            loss, at = DiscreteGaussian(parts=[(noise.variance, squared * self.steps)]), price.delta
-        part = Part("the sum of clipped gradients", noise, l1_of(squared, self.parameters), squared, step)
-        told = (
-            f"{self.steps} steps, each on {'everybody' if share == 1 else f'people drawn anew with probability {share:.3g}'}; to "
-            f"the sum of gradients a person adds {self.bound(unit):.4g} at most, and the noise of each of its entries has "
-            f"deviation {noise.scale * step:.4g}; l2={self.l2 or 0.0:.4g}"
+            noise = self._share(squared * self.steps * FIRST // (FIRST - 1) + 1, price)
+            before = self._share(first * FIRST, price)
+            loss = DiscreteGaussian(parts=[(noise.variance, squared * self.steps), (before.variance, first)])
+            at = price.delta
+        step = self.bound(unit) / CLIP
+        parts = (
+            Part("the sum of clipped gradients", noise, l1_of(squared, self.parameters), squared, step),
+            Part("people and the lengths of their rows", before, l1_of(first, 2), first, 1 / SIZES),
         )
-        why = f"one price for {self.steps} steps" + (
+        why = f"one price for {self.steps} steps and what they follow from" + (
             ", by the Renyi curve of the sampled Gaussian" if sampled else ""
         )
-        return self.planned(unit, price, (part,), loss, why, told, declared, at)
+        return self.planned(unit, price, parts, loss, why, self._told(parts, unit), declared, at)
+
+    def _share(self, squared: int, price: Price) -> Gaussian:
+        """Noise for integers that a person moves by so much, if they are all that the price buys."""
+        noises, _ = _pricing._noises(
+            [Sensitivity(l1_of(squared, self.parameters), squared)], price._replace(mechanism="gaussian")
+        )
+        noise: Gaussian = noises[0]
+        return noise
+
+    def _told(self, parts: tuple[Part, ...], unit: Unit) -> str:
+        share, step = self.rate / EVERYBODY, parts[0].step
+        whom = "everybody" if share == 1 else f"people drawn anew with probability {share:.3g}"
+        most = (
+            "at most"
+            if self.clip is not None
+            else "at most, or what is typical of their rows if that is less"
+        )
+        found = self.costs(parts, unit)
+        noise = f"{found.noise:.4g}"
+        if found.drawn:
+            noise = f"({noise} + {found.drawn:.3g} sqrt(n + {found.unsure:.3g}))"
+        return (
+            f"{self.steps} steps, each on {whom}; to the sum of gradients a person adds {self.bound(unit):.4g} {most}, and "
+            f"the noise of each of its entries has deviation {parts[0].noise.scale * step:.4g}; l2={self.l2 or 0.0:.4g}; of n "
+            f"people the sum of losses, as clipped, exceeds that of any coefficients w of scaled features by "
+            f"{noise} (|w|**2 + {found.own:.3g}) + {found.each:.3g} (n + {found.unsure:.3g}) |w|**2 "
+            f"+ {found.fixed:.3g} |w|**2 at most, in expectation"
+        )
+
+    def costs(self, parts: tuple[Part, ...], unit: Unit) -> Costs:
+        """The numbers of theorem 5 for the largest clip; less is less."""
+        gradients, first = parts
+        share, p, t = self.rate / EVERYBODY, self.parameters, self.steps
+        sigma = gradients.noise.scale * gradients.step / share
+        drawn = self.bound(unit) * math.sqrt((1 - share) / share / (3 * t))
+        slow = 4 / (t * (t + 1))
+        curve = self.loss.curve * self.limit(unit) * self.design.length**2
+        return Costs(
+            sigma * math.sqrt(p / (3 * t)),
+            drawn,
+            2 * (t + 2) / (t + 1),
+            slow * curve,
+            6 * first.noise.scale * first.step,
+            (slow + 0.5) * (self.l2 or 0.0),
+        )
 
     @np.errstate(all="ignore")
     def run(self, engine: Any, plan: Plan, unit: Unit) -> tuple[NDArray[Any], ...]:
-        part = plan.parts[0]
-        assert isinstance(part.noise, Gaussian)
+        gradients, first = plan.parts
+        assert isinstance(gradients.noise, Gaussian)
+        assert isinstance(first.noise, Gaussian)
         # `audit.replay` listens to a plan's mechanisms, and cannot judge those whose people are drawn by coins.
-        noise = part.noise if self.rate == EVERYBODY else Gaussian(part.noise.variance)
+        noise = gradients.noise if self.rate == EVERYBODY else Gaussian(gradients.noise.variance)
         rows = self.design.read(engine, unit)
-        weights, x, y = rows.weights(self.limit(unit)), rows.x / UNIT, rows.y / UNIT
-        people = len(y) if rows.people is None else int(rows.people.max(initial=-1)) + 1
-        path = Path(self.parameters, self.steps)
+        weights = rows.weights(self.limit(unit))
+        each = self._sizes(rows, weights, unit)
+        told = noisy(first.noise, each.sum(axis=0)[:, None])[:, 0].astype(np.float64) * first.step
+        sizes = Sizes(float(told[0]), float(told[1]), first.noise.scale * first.step)
+        step = self.clipping(sizes, unit) / CLIP
+        path = Path(self.parameters, self.stride(sizes, noise.scale * step, step * CLIP, unit))
+        x, y, people = rows.x / UNIT, rows.y / UNIT, len(each)
         with progress(self.steps, "gradient steps") as bar:
             for _ in range(self.steps):
                 drawn = None if self.rate == EVERYBODY else coins(self.rate, people)
-                total = self._summed(Rows(x, y, rows.people), weights, path.w, part.step, drawn)
-                gradient = noisy(noise, total[:, None])[:, 0].astype(np.float64) * part.step
-                path.go(gradient * (EVERYBODY / self.rate) + (self.l2 or 0.0) * path.w)
+                total = self._summed(Rows(x, y, rows.people), weights, path.here, step, drawn)
+                gradient = noisy(noise, total[:, None])[:, 0].astype(np.float64) * step
+                path.go(gradient * (EVERYBODY / self.rate) + (self.l2 or 0.0) * path.here)
                 bar.step()
-        return (np.rint(path.mean / _STEP).astype(np.int64)[:, None],)
+        return (np.rint(np.clip(path.w / _STEP, -(2.0**62), 2.0**62)).astype(np.int64)[:, None],)
+
+    def _sizes(self, rows: Rows, weights: Floats | None, unit: Unit) -> NDArray[np.int64]:
+        """1 for each person, and the squared lengths of their rows over the largest there may be, in whole steps up to 1."""
+        lengths = (rows.x * rows.x).sum(axis=1)  # whole numbers below 2**53: exact
+        if rows.people is not None and weights is not None:
+            lengths = np.bincount(rows.people, weights=lengths * weights)
+        shares = np.ceil(lengths * (SIZES / (self.design.squared * self.limit(unit))))
+        own = np.clip(shares, 0, SIZES).astype(np.int64)
+        return np.column_stack([np.full(len(own), SIZES, dtype=np.int64), own])
+
+    def clipping(self, sizes: Sizes, unit: Unit) -> float:
+        """The norm to which gradients are clipped: as given, or that of a gradient as long as slopes allow over rows of
+        typical length, which leaves nearly all of them as they are; towards the widest where the sizes are unsure."""
+        if self.clip is not None:
+            return self.bound(unit)
+        people = sizes.people - 2 * sizes.deviation
+        typical = (sizes.lengths + 2 * sizes.deviation) / people if people > 0 else 1.0
+        return self.bound(unit) * math.sqrt(min(1.0, max(typical, 2.0**-20)))
+
+    def stride(self, sizes: Sizes, deviation: float, clip: float, unit: Unit) -> float:
+        """The unit of step lengths: the best for the noise and coefficients of length 1, if it is not beyond the curvature."""
+        t, share = self.steps, self.rate / EVERYBODY
+        most = max(sizes.people + 3 * sizes.deviation, 0.0)
+        square = self.parameters * (deviation / share) ** 2 + most * clip**2 * (1 - share) / share
+        noise = math.sqrt(3 * t / square) if square > 0 else math.inf
+        lengths = max(sizes.lengths + 3 * sizes.deviation, 0.0)
+        curve = self.loss.curve * self.limit(unit) * self.design.length**2 * lengths + (self.l2 or 0.0)
+        return min(2 * noise / (t * (t + 1)), 1 / max(2 * curve, 2.0**-100))
 
     def _summed(
         self, rows: Rows, weights: Floats | None, w: Floats, step: float, drawn: NDArray[Any] | None
@@ -114,13 +217,16 @@ class Descent(Fit):
         slopes = self.loss.first(scores(x, w), y) / step
         if weights is not None:
             slopes = slopes * weights
-        each = x * slopes[:, None]
-        if people is not None:
-            own = np.zeros((int(people.max(initial=-1)) + 1, x.shape[1]))
-            for j in range(x.shape[1]):
-                own[:, j] = np.bincount(people, weights=each[:, j], minlength=len(own))
-            each = own
-        found: NDArray[np.int64] = clipped(each).sum(axis=0, dtype=np.int64)
+        found = np.zeros(x.shape[1], dtype=np.int64)
+        if people is None:
+            for start in range(0, len(x), _CACHED):
+                some = slice(start, start + _CACHED)
+                found += clipped(x[some] * slopes[some, None]).sum(axis=0, dtype=np.int64)
+            return found
+        own = np.zeros((int(people.max(initial=-1)) + 1, x.shape[1]))
+        for j in range(x.shape[1]):
+            own[:, j] = np.bincount(people, weights=x[:, j] * slopes, minlength=len(own))
+        found += clipped(own).sum(axis=0, dtype=np.int64)
         return found
 
     def regulariser(self, plan: Plan, unit: Unit) -> float:
@@ -145,40 +251,40 @@ def scores(x: Floats, w: Floats) -> Floats:
 
 def clipped(gradients: Floats) -> NDArray[np.int64]:
     """Whole numbers, a row a person, whose squared norms are at most CLIP**2, by comparison of integers."""
-    whole = np.rint(np.clip(gradients, -(2.0**24), 2.0**24))
-    return shrunk(np.where(np.isnan(whole), 0.0, whole), CLIP**2).astype(np.int64)
+    whole = np.clip(gradients, -(2.0**30), 2.0**30)
+    np.rint(whole, out=whole)
+    null = np.isnan(whole)
+    if null.any():
+        whole[null] = 0.0
+    return shrunk(whole, CLIP**2).astype(np.int64)
 
 
 class Path:
-    """Where noisy gradients lead: Adam (Kingma and Ba 2015), whose steps need no scale, and the mean of the later half."""
+    """Where noisy gradients lead: accelerated descent (Nesterov 1983, Lan 2012), with steps that grow from ``stride / 2`` on."""
 
-    def __init__(self, parameters: int, steps: int):
-        self.w: Floats = np.zeros(parameters)
-        self._first, self._second, self._sum = np.zeros((3, parameters))
-        self._done, self._steps = 0, steps
-
-    def go(self, gradient: Floats, rate: float = 0.2) -> None:
-        self._done += 1
-        t = self._done
-        self._first += 0.1 * (gradient - self._first)
-        self._second += 0.01 * (gradient * gradient - self._second)
-        first, second = self._first / (1 - 0.9**t), self._second / (1 - 0.99**t)
-        self.w = self.w - rate * (1 - t / (self._steps + 1)) * first / (np.sqrt(second) + 1e-12)
-        if 2 * t > self._steps:
-            self._sum += self.w
+    def __init__(self, parameters: int, stride: float):
+        self.w, self._ahead = np.zeros((2, parameters))
+        self._stride, self._done = stride, 0
 
     @property
-    def mean(self) -> Floats:
-        found: Floats = self._sum / (self._steps - self._steps // 2)
+    def here(self) -> Floats:
+        """Where the next gradient is wanted."""
+        found: Floats = self.w + 2 / (self._done + 2) * (self._ahead - self.w)
         return found
+
+    def go(self, gradient: Floats) -> None:
+        self._ahead = self._ahead - self._stride * (self._done + 1) / 2 * gradient
+        self.w = self.here
+        self._done += 1
 
 
 @lru_cache(maxsize=256)
 def sampled_sigma(epsilon: Fraction, delta: Fraction, rate: Fraction, steps: int) -> float:
-    """The least noise, rounded up, with which so many sampled steps are (epsilon, delta)-private."""
+    """The least noise, rounded up, with which so many sampled steps and the first release are (epsilon, delta)-private."""
 
     def fits(sigma: float) -> bool:
-        events = ((PoissonGaussian(rate, Fraction(sigma)), steps),)
+        first = losses.Gaussian(first_sigma(sigma, int(rate * EVERYBODY), steps))
+        events = ((PoissonGaussian(rate, Fraction(sigma)), steps), (first, 1))
         return Rdp.report(events, delta) <= float(epsilon) * (1 - 1e-9)
 
     high = 1.0
@@ -195,3 +301,8 @@ def sampled_sigma(epsilon: Fraction, delta: Fraction, rate: Fraction, steps: int
         middle = (low + high) / 2
         low, high = (low, middle) if fits(middle) else (middle, high)
     return high
+
+
+def first_sigma(sigma: float, rate: int, steps: int) -> Fraction:
+    """The noise of the first release beside sampled steps with noise ``sigma``, both for a sensitivity of 1."""
+    return Fraction(sigma * math.sqrt((FIRST - 1) / steps) * EVERYBODY / rate)

@@ -236,8 +236,9 @@ class _Model(ABC):
 class LogisticRegression(_Model):
     """Logistic regression for two classes, ridge included, on a session.
 
-    ``method``: "objective" (the default: the most accurate, needs delta), "output" (pure where a session has no delta) or
-    "gradient" (DP-SGD: ``max_iter`` steps, each on people drawn with probability ``sample``, gradients clipped to ``clip``).
+    ``method``: "objective" (the default; needs delta), "output" (pure where a session has no delta) or "gradient" (``max_iter``
+    noisy steps, on everybody or on people drawn with probability ``sample``, DP-SGD; gradients are clipped to ``clip``, or to
+    what is typical of their rows). With few people for many features "gradient" is the one to take.
     ``l2``: the weight of |w|**2 / 2 beside the sum of losses, for features scaled to [-1, 1]; left out, it is chosen from the
     price, and ``l2_`` tells it after the fit. ``norm``: the largest L2 norm of a row's scaled features; rows beyond it are
     scaled back. ``classes``: the two public labels, the second being the positive one; left out, the two declared keys, or
@@ -266,7 +267,7 @@ class LogisticRegression(_Model):
         norm: float | None = None,
         clip: float | None = None,
         max_iter: int = 100,
-        sample: float = 0.25,
+        sample: float = 1.0,
         classes: Sequence[Any] | None = None,
         **unknown: Any,
     ):
@@ -371,7 +372,7 @@ class LinearRegression(_Model):
         norm: float | None = None,
         clip: float | None = None,
         max_iter: int = 100,
-        sample: float = 0.25,
+        sample: float = 1.0,
         residual: float = 1.0,
         **unknown: Any,
     ):

@@ -95,18 +95,20 @@ class Objective(Fit):
             Part("the gradient of the objective", first, l1_of(inside**2, p), inside**2, found.step),
             Part("the minimum that was found", after, l1_of(steps**2, p), steps**2, found.out),
         )
+        noise, own = self.excess(found)
         told = (
-            f"with probability 0.95 the regularised objective is within {self.excess(found):.4g} of its least, at "
-            f"l2={found.l2:.4g}; the noise of the gradient has deviation {found.sigma:.4g}"
+            f"the sum of losses exceeds that of any coefficients w of scaled features by ({noise:.4g} + {own:.4g} |w|)**2 at "
+            f"most, with probability 0.95 (loose: it holds for rows that say nothing in any direction, and what they say "
+            f"leaves a small part of it); l2={found.l2:.4g}; the noise of the gradient has deviation {found.sigma:.4g}"
         )
         why = "objective perturbation, whose noise the data outweigh as they grow"
         loss = ApproxDP(epsilon, self.delta)
         return self.planned(unit, price, parts, loss, why, told, declared, self.delta)
 
-    def excess(self, found: Numbers) -> float:
-        """What the noise in it may cost the regularised sum of losses, with probability 0.95: |b|**2 / (2 l2)."""
-        chi = float(special.chdtri(self.parameters, 0.05))
-        return chi * found.sigma**2 / (2 * found.l2)
+    def excess(self, found: Numbers) -> tuple[float, float]:
+        """The roots of what the noise b and the regulariser may cost the sum of losses, with probability 0.95, theorem 6."""
+        length = found.sigma * math.sqrt(float(special.chdtri(self.parameters, 0.05)))
+        return length / (2 * math.sqrt(found.l2)) * UP, math.sqrt(found.l2) / 2 * UP
 
     @np.errstate(all="ignore")
     def run(self, engine: Any, plan: Plan, unit: Unit) -> tuple[NDArray[Any], ...]:
