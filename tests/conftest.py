@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import settings
 
-from dpframe.mechanisms import _sampling
+from tests.internals import mechanisms_sampling_module as _sampling
 
 # Of randomness itself, and of several processes, which must not draw the same.
 OWN_ENTROPY = ("tests/mechanisms/", "tests/ledger/", "tests/store/")

@@ -21,9 +21,8 @@ import pyarrow as pa
 import pytest
 
 import dpframe
-from dpframe.engines.pandas import PandasEngine
 from dpframe.learn import LogisticRegression
-from dpframe.mechanisms.laplace import Laplace
+from tests.internals import Laplace, PandasEngine
 
 LIST = json.loads((Path(__file__).parent / "data" / "bad_inputs.json").read_text())
 CASES = {case["id"]: case for case in LIST["cases"]}

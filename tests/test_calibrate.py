@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import special
 
+from dpframe import BadValue
 from dpframe import calibrate as c
-from dpframe._errors import BadValue
 
 EPSILONS = [1e-6, 1e-4, 0.01, 0.1, 0.5, 0.99, 1, 3, 10, 50]
 DELTAS = [1e-12, 1e-9, 1e-6, 1e-3, 0.1]

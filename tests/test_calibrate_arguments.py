@@ -8,10 +8,10 @@ from fractions import Fraction
 
 import pytest
 
+from dpframe import BadType, BadValue
 from dpframe import calibrate as c
-from dpframe._errors import BadType, BadValue
 from dpframe.accounting import ACCOUNTANTS, Gaussian, Laplace, PureDP, make_filter
-from dpframe.accounting._base import Charge, Limits
+from tests.internals import Charge, Limits
 
 # Arguments -------------------------------------------------------------------------------------------------------
 

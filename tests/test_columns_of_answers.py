@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpframe._errors import BadValue, NotOffered
+from dpframe import BadValue, NotOffered
 
 BOUNDS = {"cost": (0, 1000)}
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from dpframe.__main__ import main
-from dpframe._store import FileStore
+from tests.internals import FileStore
 from tests.ledger.people import begun, opened, people, posix, python, sql
 
 RUN = "import sys; from dpframe.__main__ import main; main(sys.argv[1:])"

@@ -9,14 +9,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpframe import BadType, NotOffered
-from dpframe._arrange import arrange
-from dpframe._expr import Column
-from dpframe._pairs import Pair
-from dpframe._query import KeyBy, Output, Query, keys_for
-from dpframe._stats import SQUARE_BITS, Grid
-from dpframe._unit import Unit
-from dpframe._validate import Bounds
-from dpframe.engines.pandas import PandasEngine
+from tests.internals import (
+    SQUARE_BITS,
+    Bounds,
+    Column,
+    Grid,
+    KeyBy,
+    Pair,
+    PandasEngine,
+    Query,
+    Unit,
+    arrange,
+    keys_for,
+)
+from tests.internals import query_Output as Output
 
 BOUNDS = {"x": (-2, 3), "y": (0, 10), "z": (0, 1)}
 UNITS = {"add-remove": Unit("add-remove"), "replace-one": Unit("replace-one")}

@@ -11,17 +11,8 @@ from pathlib import Path
 import pytest
 
 import dpframe
-from dpframe import local
-from dpframe._accessor import Unopened
-from dpframe._column import PrivateColumn
-from dpframe._estimate import Estimate
-from dpframe._groupby import PrivateGroupBy
-from dpframe._ledger import Budget
-from dpframe._price import WORDS
-from dpframe._private import PrivateFrame
-from dpframe._release import Answer
-from dpframe._reports import Reports
-from dpframe._unbiased import Estimated
+from dpframe import Estimate, PrivateFrame, local
+from tests.internals import WORDS, Answer, Budget, Estimated, PrivateColumn, PrivateGroupBy, Reports, Unopened
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]

@@ -10,9 +10,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpframe import _expr as ex
-from dpframe._errors import BadType, BadValue
-from dpframe._expr import Column, constant
+from dpframe import BadType, BadValue
+from tests.internals import Column, constant
+from tests.internals import expr_module as ex
 
 AGE = Column.of(0, "age", np.dtype("int64"))
 COST = Column.of(1, "the cost", np.dtype("float64"))

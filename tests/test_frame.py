@@ -11,7 +11,7 @@ import pytest
 
 import dpframe
 from dpframe import BadType, BadValue, MissingBounds, UnknownColumn
-from dpframe.engines.pandas import PandasEngine
+from tests.internals import PandasEngine
 
 N = 400
 BOUNDS = {"age": (0, 110), "cost": (0, 1000), "score": (-5, 5), "stay": (0, 60)}

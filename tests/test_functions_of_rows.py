@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 import pytest
 
-from dpframe._errors import BadType, Refused
+from dpframe import BadType, Refused
 from dpframe.utilities import distance
 
 

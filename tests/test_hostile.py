@@ -13,7 +13,7 @@ import pytest
 
 import dpframe
 from dpframe import BadValue, SessionError
-from dpframe._measured import fieller
+from tests.internals import fieller
 
 BIG = 2**53
 

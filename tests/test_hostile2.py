@@ -11,9 +11,9 @@ import pandas as pd
 import pytest
 
 import dpframe  # noqa: F401  (registers .dp)
-from dpframe import _unbiased, audit
-from dpframe._errors import LineageError, Refused
-from dpframe.mechanisms.response import Response, points_for, rounded
+from dpframe import LineageError, Refused, audit
+from tests.internals import Response, points_for, rounded
+from tests.internals import unbiased_module as _unbiased
 
 ONE = {"max_rows": 1, "max_groups": 1}
 STATES = pd.DataFrame({"state": ["CA", "NY"], "coast": ["west", "east"]})

@@ -12,11 +12,8 @@ import pandas as pd
 import pytest
 
 import dpframe  # noqa: F401  (the accessor)
-from dpframe._errors import BadType
-from dpframe._expr import Column
-from dpframe.engines._columns import prepare
-from dpframe.engines._people import people_of
-from dpframe.mechanisms.threshold import GaussianThreshold
+from dpframe import BadType
+from tests.internals import Column, GaussianThreshold, people_of, prepare
 
 
 def test_a_key_that_counts_for_nobody_is_never_kept() -> None:

@@ -10,10 +10,8 @@ import pandas as pd
 import pytest
 
 import dpframe
-from dpframe._expr import Column
-from dpframe._tuples import TupleBy, Tuples
-from dpframe.engines import _groups
-from dpframe.engines.pandas import PandasEngine
+from tests.internals import Column, PandasEngine, TupleBy, Tuples
+from tests.internals import engines_groups_module as _groups
 
 SURE = 50  # an epsilon at which noise is zero but once in 10^20 times
 PAIRS = [("NY", "M"), ("CA", "F"), ("TX", "M")]

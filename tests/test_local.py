@@ -11,9 +11,8 @@ import pytest
 
 import dpframe
 from dpframe import BadType, BadValue, BudgetExceeded, MissingBounds, MissingKeys, Refused, local
-from dpframe._reports import packed, unpacked
-from dpframe.mechanisms import _sampling
-from dpframe.mechanisms._exp_log import exp_interval
+from tests.internals import exp_interval, packed, unpacked
+from tests.internals import mechanisms_sampling_module as _sampling
 
 TRUE = 60  # an epsilon at which no report of these tests is false
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 import pytest
 
-from dpframe._errors import BadType, NotOffered
+from dpframe import BadType, NotOffered
 
 
 @pytest.fixture

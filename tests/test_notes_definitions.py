@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from dpframe import BadValue, attacks, audit, local, plot
 from dpframe.audit import approximate_max_divergence, epsilon_lower_bound, kl_divergence, max_divergence
-from dpframe.mechanisms import _sampling
+from tests.internals import mechanisms_sampling_module as _sampling
 
 KINDS = ["F+", "F-", "M+", "M-"]
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from dpframe import audit, calibrate, local, plot
-from dpframe.mechanisms.laplace import Laplace
+from tests.internals import Laplace
 
 RELATIONS = ["add-remove", "replace-one"]
 

@@ -10,8 +10,7 @@ import pandas as pd
 import pytest
 
 from dpframe import BadType, BadValue, BudgetError, MissingBounds, NotOffered
-from dpframe._ranks import LEAF_CEILING
-from dpframe._release import Answer
+from tests.internals import LEAF_CEILING, Answer
 
 MUCH = 100  # noise is a fraction of a rank
 N = 999

@@ -9,10 +9,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpframe import _expr as ex
-from dpframe._errors import BadExpression, BadType, BadValue, UnknownColumn
-from dpframe._expr import Column, Expr, constant
-from dpframe._parse import MAX_LENGTH, Parsed, parse
+from dpframe import BadExpression, BadType, BadValue, UnknownColumn
+from tests.internals import MAX_LENGTH, Column, Expr, Parsed, constant, parse
+from tests.internals import expr_module as ex
 
 DTYPES: dict[Hashable, Any] = {
     "age": np.dtype("int64"),

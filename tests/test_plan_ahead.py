@@ -8,7 +8,7 @@ from itertools import cycle, islice
 import pytest
 
 from dpframe import BudgetExceeded, SessionError
-from dpframe.engines.pandas import PandasEngine
+from tests.internals import PandasEngine
 from tests.test_prices import MIX, budgets, opened, used
 
 

@@ -11,8 +11,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpframe import BadType, BadValue, NoSession, PrivateFrame, _drawing, plot
+from dpframe import BadType, BadValue, NoSession, PrivateFrame, plot
 from dpframe.datasets import BOUNDS, KEYS, visits
+from tests.internals import drawing_module as _drawing
 
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt

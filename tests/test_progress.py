@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from dpframe._progress import progress
+from tests.internals import progress
 
 
 class Terminal(io.StringIO):

@@ -14,7 +14,7 @@ import pytest
 
 import dpframe
 from dpframe import BadValue
-from dpframe._estimate import FloatEstimate, IntEstimate
+from tests.internals import FloatEstimate, IntEstimate
 
 STATES = ["NY", "CA", "WA"]
 SECRET = "a-cell-that-nobody-may-see"

@@ -10,13 +10,11 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from dpframe._choices import choice
-from dpframe._errors import BadType, BadValue, BudgetError, MissingBounds, MissingKeys
-from dpframe._plan import Plan
-from dpframe.accounting._base import Price
+from dpframe import BadType, BadValue, BudgetError, MissingBounds, MissingKeys, Plan
 from dpframe.accounting.loss import Exponential as ExponentialLoss
 from dpframe.accounting.loss import PureDP
 from dpframe.utilities import distance, revenue
+from tests.internals import Price, choice
 from tests.test_selections import ASKS, BASE, frame, opened
 
 

@@ -14,12 +14,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from dpframe._counts import Questions
-from dpframe._pricing import make_plan
-from dpframe._scores import Revenue, Scores
-from dpframe.mechanisms.exponential import Exponential
-from dpframe.mechanisms.noisy_max import NoisyMax, NoisyTop
 from dpframe.utilities import distance, revenue
+from tests.internals import Exponential, NoisyMax, NoisyTop, Questions, Revenue, Scores, make_plan
 
 EPSILON = F(1)
 CERTAIN = 90  # so little noise that the best candidate is chosen

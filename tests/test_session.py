@@ -15,8 +15,7 @@ import pytest
 
 import dpframe
 from dpframe import BadType, BadValue, BudgetExceeded, LineageError, NoSession, Refused, SessionError
-from dpframe.engines.pandas import PandasEngine
-from dpframe.mechanisms.laplace import Laplace
+from tests.internals import Laplace, PandasEngine
 
 
 @pytest.fixture

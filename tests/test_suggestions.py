@@ -11,10 +11,8 @@ import pytest
 
 import dpframe
 from dpframe import BadType, BadValue
-from dpframe._stats import MAGNITUDES
-from dpframe._suggestions import bounds_of, limit_of
-from dpframe.mechanisms.gaussian import Gaussian
-from dpframe.mechanisms.laplace import Laplace
+from tests import internals
+from tests.internals import MAGNITUDES, Gaussian, Laplace, bounds_of, limit_of
 
 STATES = ["CA", "NY", "WA"]
 
@@ -206,6 +204,6 @@ def test_noise_alone_seldom_raises_a_limit_or_finds_a_magnitude(noise):
 
 def test_a_threshold_without_the_number_of_bins_is_caught(monkeypatch):
     noise = Laplace(Fraction(20))
-    monkeypatch.setattr("dpframe._suggestions.FALSE_BIN", 0.01 * MAGNITUDES)
+    monkeypatch.setattr(internals.suggestions_module, "FALSE_BIN", 0.01 * MAGNITUDES)
     empty = np.zeros((MAGNITUDES, 500), dtype=np.int64)
     assert np.mean([bounds_of(c, noise) is not None for c in noise.release(empty).T]) > 0.3

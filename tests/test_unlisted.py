@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 import dpframe
-from dpframe._errors import BadType, BadValue, BudgetError, BudgetExceeded, MissingKeys
+from dpframe import BadType, BadValue, BudgetError, BudgetExceeded, MissingKeys
 
 BOUNDS = {"age": (0, 100)}
 

@@ -19,7 +19,7 @@ from dpframe.accounting import (
     PoissonGaussian,
     PureDP,
 )
-from dpframe.accounting._base import Charge, Filter, Limits
+from tests.internals import Charge, Filter, Limits
 
 F = Fraction
 MILLIONTH, HALF = F(1, 10**6), F(1, 2)

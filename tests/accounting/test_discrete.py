@@ -14,8 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpframe.accounting._discrete import shift_mu
-from dpframe.accounting._gaussian import delta
+from tests.internals import delta, shift_mu
 
 DIGITS = 130
 END = Decimal(10) ** -(DIGITS + 5)

@@ -15,8 +15,6 @@ from dpframe.accounting import (
     PureDP,
     make_filter,
 )
-from dpframe.accounting._base import Charge, Limits
-from dpframe.mechanisms.gaussian import Gaussian as GaussianNoise
 from tests.accounting.rules import (
     ADAPTIVE,
     LINEAR,
@@ -31,6 +29,8 @@ from tests.accounting.rules import (
     ledgers,
     one,
 )
+from tests.internals import Charge, Limits
+from tests.internals import Gaussian as GaussianNoise
 
 # Exact fills -------------------------------------------------------------------------------------------------------
 

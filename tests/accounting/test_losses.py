@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpframe._errors import BadType, BadValue
+from dpframe import BadType, BadValue
 from dpframe.accounting import (
     ApproxDP,
     DiscreteGaussian,

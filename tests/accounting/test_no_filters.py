@@ -9,14 +9,7 @@ from typing import Any
 
 import pytest
 
-from dpframe.accounting import (
-    ApproxDP,
-    Loss,
-    PureDP,
-    make_filter,
-    residue,
-)
-from dpframe.accounting._base import Charge, Limits
+from dpframe.accounting import ApproxDP, Loss, PureDP, make_filter
 from tests.accounting.game import (
     ADAPTIVE,
     ROUNDING,
@@ -29,6 +22,8 @@ from tests.accounting.game import (
     leaves,
     response,
 )
+from tests.internals import Charge, Limits
+from tests.internals import accounting_residue_module as residue
 
 # Two rules that are no filters -------------------------------------------------------------------------------------
 

@@ -11,8 +11,8 @@ from fractions import Fraction
 
 import pytest
 
-from dpframe.accounting import pld
 from dpframe.accounting.loss import DiscreteGaussian, DiscreteLaplace, Gaussian, Laplace, PoissonGaussian
+from tests.internals import accounting_pld_module as pld
 
 pytest.importorskip("dp_accounting")
 

@@ -23,7 +23,6 @@ from dpframe.accounting import (
     epsilon,
     make_filter,
 )
-from dpframe.accounting._base import Charge, Limits, pure_sum
 from tests.accounting.rules import (
     ADAPTIVE,
     BUDGETS,
@@ -36,6 +35,7 @@ from tests.accounting.rules import (
     limits_for,
     one,
 )
+from tests.internals import Charge, Limits, pure_sum
 
 # Against one another -----------------------------------------------------------------------------------------------
 

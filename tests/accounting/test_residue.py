@@ -11,14 +11,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import special
 
-from dpframe.accounting import _residue
-from dpframe.accounting._gaussian import delta, delta_at, mu_for, pure_mu
-from dpframe.accounting.residue import (
+from tests.internals import accounting_residue_numbers_module as _residue
+from tests.internals import (
     after,
     after_curve,
     after_exponential,
     after_laplace,
     after_pure,
+    delta,
+    delta_at,
+    mu_for,
+    pure_mu,
 )
 
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(60)

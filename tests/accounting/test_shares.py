@@ -18,8 +18,6 @@ from dpframe.accounting import (
     epsilon,
     make_filter,
 )
-from dpframe.accounting._base import Charge, Limits, Price
-from dpframe.mechanisms.gaussian import Gaussian as GaussianNoise
 from tests.accounting.rules import (
     ADAPTIVE,
     BUDGETS,
@@ -32,6 +30,8 @@ from tests.accounting.rules import (
     limits_for,
     one,
 )
+from tests.internals import Charge, Limits, Price
+from tests.internals import Gaussian as GaussianNoise
 
 # Shares ------------------------------------------------------------------------------------------------------------
 

@@ -11,15 +11,29 @@ import pandas as pd
 import pytest
 from hypothesis import strategies as st
 
-from dpframe import _expr
-from dpframe._counts import Questions, RowCount, ValueCount
-from dpframe._expr import Column
-from dpframe._moments import Centred, Simplex, Total
-from dpframe._query import KeyBy, Output, Query, keys_for
-from dpframe._stats import MAGNITUDE_BITS, SQUARE_BITS, VALUE_BITS, Grid, Sensitivity, Statistic
-from dpframe._unit import Unit
-from dpframe._validate import Bounds
-from dpframe.engines.pandas import PandasEngine
+from tests.internals import (
+    MAGNITUDE_BITS,
+    SQUARE_BITS,
+    VALUE_BITS,
+    Bounds,
+    Centred,
+    Column,
+    Grid,
+    KeyBy,
+    PandasEngine,
+    Query,
+    Questions,
+    RowCount,
+    Sensitivity,
+    Simplex,
+    Statistic,
+    Total,
+    Unit,
+    ValueCount,
+    keys_for,
+)
+from tests.internals import expr_module as _expr
+from tests.internals import query_Output as Output
 
 ADD, REPLACE = Unit("add-remove"), Unit("replace-one")
 UNITS = {"add-remove": ADD, "replace-one": REPLACE}

@@ -15,12 +15,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dpframe
-from dpframe import _lineage
-from dpframe._arrange import arrange
-from dpframe._query import KeyBy, Output, Query, keys_for
-from dpframe._unit import Unit
-from dpframe._validate import Bounds
-from dpframe.engines.pandas import PandasEngine
+from tests.internals import Bounds, KeyBy, PandasEngine, Query, Unit, arrange, keys_for
+from tests.internals import lineage_module as _lineage
+from tests.internals import query_Output as Output
 
 KEY = b"12345678"
 GROUPS = ["a", "b", "c"]

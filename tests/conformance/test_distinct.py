@@ -14,14 +14,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpframe._distinct import DistinctCount
-from dpframe._expr import Column
-from dpframe._query import KeyBy, Output, Query, keys_for
-from dpframe._stats import Distincts, Sensitivity
-from dpframe._unit import Unit
-from dpframe.engines import _distinct
-from dpframe.engines.pandas import PandasEngine
 from tests.conformance.frames import STORAGES, UNITS, Layout, integers, is_null, layouts, rows_of, within
+from tests.internals import (
+    Column,
+    DistinctCount,
+    Distincts,
+    KeyBy,
+    PandasEngine,
+    Query,
+    Sensitivity,
+    Unit,
+    keys_for,
+)
+from tests.internals import engines_distinct_module as _distinct
+from tests.internals import query_Output as Output
 
 KEY = b"12345678"
 GROUPS = ["a", "b", "c"]

@@ -12,17 +12,24 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpframe import _times
-from dpframe._arrange import arrange
-from dpframe._expr import Column
-from dpframe._query import KeyBy, Output, Query, keys_for
-from dpframe._times import TimeBy
-from dpframe._tuples import RestBy, TupleBy, Tuples
-from dpframe._unit import Unit
-from dpframe._validate import Bounds
-from dpframe.engines import pandas as engine_module
-from dpframe.engines.pandas import PandasEngine
 from tests.conformance.frames import within
+from tests.internals import (
+    Bounds,
+    Column,
+    KeyBy,
+    PandasEngine,
+    Query,
+    RestBy,
+    TimeBy,
+    TupleBy,
+    Tuples,
+    Unit,
+    arrange,
+    keys_for,
+)
+from tests.internals import engines_pandas_module as engine_module
+from tests.internals import query_Output as Output
+from tests.internals import times_module as _times
 
 KEY = b"12345678"
 STATES, SEXES = ["a", "b", "c", "d", None], ["f", "m", None]

@@ -11,14 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpframe._expr import Column
-from dpframe._keysearch import KeySearch
-from dpframe._pricing import make_plan
-from dpframe._unit import Unit
-from dpframe.accounting._base import Price
-from dpframe.engines import pandas as engine
-from dpframe.engines.pandas import PandasEngine
 from tests.conformance.frames import F
+from tests.internals import Column, KeySearch, PandasEngine, Price, Unit, make_plan
+from tests.internals import engines_pandas_module as engine
 
 KEY = b"12345678"
 cells = st.sampled_from(["a", "b", "c", "d", "e", "f", None])

@@ -15,12 +15,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from dpframe._ranks import Ranks
-from dpframe._stats import Grid, Statistic
-from dpframe._tree import Tree, level_sizes
-from dpframe._validate import Bounds
-from dpframe.engines import pandas as engine_module
-from dpframe.engines.pandas import PandasEngine
 from tests.conformance.frames import (
     STORAGES,
     UNITS,
@@ -31,6 +25,8 @@ from tests.conformance.frames import (
     on_grid,
     rows_of,
 )
+from tests.internals import Bounds, Grid, PandasEngine, Ranks, Statistic, Tree, level_sizes
+from tests.internals import engines_pandas_module as engine_module
 
 LEVELS = [(F(1, 2),), (F(0),), (F(1, 100), F(99, 100)), (F(1, 3), F(1, 2), F(1)), (F(1, 4), F(3, 4))]
 SOME = ["int8", "float64", "Int64", "boolean", "double[pyarrow]", "Sparse[0]"]

@@ -19,29 +19,33 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpframe._arrange import arrange
-from dpframe._expr import Column
-from dpframe._query import KeyBy, Output, Query, keys_for
-from dpframe._stats import (
+from tests import internals
+from tests.internals import (
     Bids,
+    Bounds,
+    Column,
     Distincts,
     Grid,
+    KeyBy,
     Leaves,
     Magnitudes,
+    PandasEngine,
     Persons,
     Powers,
     Primitive,
     Products,
-    Rows,
+    Query,
     Sensitivity,
     Spread,
     Statistic,
     Trues,
-)  # fmt: skip
-from dpframe._unit import Unit
-from dpframe._validate import Bounds
-from dpframe.engines import _people
-from dpframe.engines.pandas import PandasEngine
+    Unit,
+    arrange,
+    keys_for,
+)
+from tests.internals import engines_people_module as _people
+from tests.internals import query_Output as Output
+from tests.internals import stats_Rows as Rows
 
 KEY = b"12345678"
 GROUPS = ["a", "b", "c", "d"]
@@ -251,7 +255,7 @@ def test_all_groups_of_a_person_are_seen(asked, monkeypatch):
     query, leaf = asked
     unit = Unit("add-remove", (leaf,), 3, 2)
     assert worst(query, unit) <= 1
-    monkeypatch.setattr("dpframe.engines.pandas.within_groups", lambda *_: None)
+    monkeypatch.setattr(internals.engines_pandas_module, "within_groups", lambda *_: None)
     assert worst(query, unit) > 1
 
 

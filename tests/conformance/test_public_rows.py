@@ -9,13 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpframe._expr import Column
-from dpframe._moments import Total
-from dpframe._query import Query
-from dpframe._stats import Grid
-from dpframe._unit import Unit
-from dpframe._validate import Bounds
-from dpframe.engines.pandas import PandasEngine
+from tests.internals import Bounds, Column, Grid, PandasEngine, Query, Total, Unit
 
 REPLACE = Unit("replace-one")
 X = Column.of(0, "x", pd.Series([0]).dtype)

@@ -11,30 +11,36 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpframe import _counts, _stats
-from dpframe._errors import BadType, BadValue, Refused, SessionError
-from dpframe._groupby import PrivateGroupBy
-from dpframe._order import GroupOrders, Orders
-from dpframe._plan import Part, Plan
-from dpframe._pricing import make_plan
-from dpframe._query import Query
-from dpframe._registry import sessions
-from dpframe._releases import Releases
-from dpframe._selections import Selections
-from dpframe._session import Session
-from dpframe._shapes import Shapes
-from dpframe._stats import Rows, Statistic
-from dpframe._summaries import Summaries
-from dpframe._task import Task
-from dpframe.accounting._base import Price
+from dpframe import BadType, BadValue, Plan, Refused, SessionError
 from dpframe.accounting.loss import PureDP
 from dpframe.audit import Replay, replay
-from dpframe.engines import _people
-from dpframe.engines import pandas as engine_module
-from dpframe.mechanisms.gaussian import Gaussian
-from dpframe.mechanisms.laplace import Laplace
-from dpframe.mechanisms.noisy_max import NoisyMax
 from dpframe.utilities import distance, revenue
+from tests import internals
+from tests.internals import (
+    Gaussian,
+    GroupOrders,
+    Laplace,
+    NoisyMax,
+    Orders,
+    Part,
+    Price,
+    PrivateGroupBy,
+    Query,
+    Releases,
+    Selections,
+    Session,
+    Shapes,
+    Statistic,
+    Summaries,
+    Task,
+    make_plan,
+)
+from tests.internals import counts_module as _counts
+from tests.internals import engines_pandas_module as engine_module
+from tests.internals import engines_people_module as _people
+from tests.internals import registry_sessions as sessions
+from tests.internals import stats_module as _stats
+from tests.internals import stats_Rows as Rows
 from tests.statistical.test_people_audit import PAIRS as PEOPLE
 from tests.statistical.test_privacy_audit import BOUNDS, KEYS, PAIRS, QUESTIONS, frame
 from tests.statistical.test_privacy_audit import RELEASES as MEASURED
@@ -240,7 +246,7 @@ def test_the_sensitivity_of_one_row_is_found(monkeypatch):
 
 def test_forgotten_limits_are_found(monkeypatch):
     with monkeypatch.context() as patch:
-        patch.setattr("dpframe.engines.pandas.within_groups", lambda *_: None)
+        patch.setattr(internals.engines_pandas_module, "within_groups", lambda *_: None)
         assert "moved by 3, and 2 is declared" in problem(people("groupby nunique", "joins"))
     monkeypatch.setattr(_people.Bound, "rows", lambda self: self._grouped(self._pairs.rows))
     assert "moved by 15, and 4 is declared" in problem(people("count", "joins"))
@@ -256,7 +262,7 @@ def test_bounds_that_are_not_applied_are_found(monkeypatch):
         a[:] = np.rint(values * 2.0**grid.exponent) - grid.low
 
     monkeypatch.setattr(engine_module, "to_grid", forgets_to_clip)
-    monkeypatch.setattr("dpframe.engines._sums.to_grid", forgets_to_clip)
+    monkeypatch.setattr(internals.engines_sums_module, "to_grid", forgets_to_clip)
     assert "is declared (L1)" in problem(replay(lambda p: p.sum("x"), one, two, **words))
     assert "is declared (L2, squared)" in problem(
         replay(lambda p: p.mean("x"), one, two, delta=1e-6, **words)
@@ -269,12 +275,14 @@ def test_noise_short_of_its_price_is_found(name, monkeypatch):
         price = law.for_price
         monkeypatch.setattr(law, "for_price", staticmethod(lambda s, e, price=price: price(s, e * F(5, 4))))
     if name == "top":
-        monkeypatch.setattr("dpframe._choices.NoisyTop.for_price", lambda s, e, k: _top(e * F(5, 4), s, k))
+        monkeypatch.setattr(
+            internals.choices_module.NoisyTop, "for_price", lambda s, e, k: _top(e * F(5, 4), s, k)
+        )
     assert "and 1 is charged" in problem(rows(name, "joins a"))
 
 
 def _top(epsilon: F, shift: int, rounds: int) -> Any:
-    from dpframe.mechanisms.noisy_max import NoisyTop
+    from tests.internals import NoisyTop
 
     return NoisyTop(epsilon / (shift * rounds), rounds)
 

@@ -16,21 +16,32 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpframe import _expr
-from dpframe._counts import PeopleAround, PeopleBy, Questions
-from dpframe._expr import Column
-from dpframe._pairs import Pair
-from dpframe._query import BinBy, KeyBy, Output, Query, keys_for
-from dpframe._ranks import Ranks
-from dpframe._scores import Revenue, Scores
-from dpframe._stats import MAGNITUDES, Grid, Statistic
-from dpframe._tree import Tree
-from dpframe._unit import Unit
-from dpframe._validate import Bounds
-from dpframe.engines import pandas as engine_module
-from dpframe.engines._representatives import at_points
-from dpframe.engines.pandas import PandasEngine
 from tests.conformance.test_people import GROUPS, KEY, crowd, frame_of, rows_of_one
+from tests.internals import (
+    MAGNITUDES,
+    BinBy,
+    Bounds,
+    Column,
+    Grid,
+    KeyBy,
+    Pair,
+    PandasEngine,
+    PeopleAround,
+    PeopleBy,
+    Query,
+    Questions,
+    Ranks,
+    Revenue,
+    Scores,
+    Statistic,
+    Tree,
+    Unit,
+    at_points,
+    keys_for,
+)
+from tests.internals import engines_pandas_module as engine_module
+from tests.internals import expr_module as _expr
+from tests.internals import query_Output as Output
 
 BOUNDS = Bounds(-3.0, 5.0)
 FINE, WHOLE = Grid(BOUNDS, 2), Grid(BOUNDS, 0)

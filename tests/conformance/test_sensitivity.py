@@ -16,10 +16,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from dpframe._stats import Sensitivity, Statistic
-from dpframe._unit import Unit
-from dpframe._validate import Bounds
-from dpframe.engines import pandas as engine_module
 from tests.conformance.frames import (
     ADD,
     CASES,
@@ -37,6 +33,8 @@ from tests.conformance.frames import (
     statistics_for,
     within,
 )
+from tests.internals import Bounds, Sensitivity, Statistic, Unit
+from tests.internals import engines_pandas_module as engine_module
 
 
 @pytest.fixture

@@ -14,16 +14,22 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpframe._aggregates import AGGREGATES
-from dpframe._expr import Column
-from dpframe._measured import Measured
-from dpframe._pricing import make_plan
-from dpframe._query import KeyBy, Output, Query, keys_for
-from dpframe._unit import Unit
-from dpframe._validate import Bounds
-from dpframe.accounting._base import Price, stated_gaussian
-from dpframe.engines.pandas import PandasEngine
-from dpframe.mechanisms.laplace import Laplace
+from tests.internals import (
+    AGGREGATES,
+    Bounds,
+    Column,
+    KeyBy,
+    Laplace,
+    Measured,
+    PandasEngine,
+    Price,
+    Query,
+    Unit,
+    keys_for,
+    make_plan,
+    stated_gaussian,
+)
+from tests.internals import query_Output as Output
 
 BOUNDS = Bounds(-10.0, 30.0)
 ROWS = 2_000

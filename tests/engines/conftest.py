@@ -8,10 +8,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from dpframe._expr import Column, Expr
-from dpframe._parse import parse
-from dpframe.engines._columns import Vector, prepare
-from dpframe.engines._evaluate import evaluate, predicate
+from tests.internals import Column, Expr, Vector, evaluate, parse, predicate, prepare
 
 
 class Frame:

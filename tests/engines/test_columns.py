@@ -11,8 +11,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from dpframe._expr import kind_of
-from dpframe.engines._columns import UNMATCHED, Vector, plain, prepare
+from tests.internals import UNMATCHED, Vector, kind_of, plain, prepare
 
 
 def vector(values: Any, dtype: Any = None) -> Vector:

@@ -11,9 +11,8 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from dpframe import _expr as ex
-from dpframe.engines._columns import UNMATCHED
-from dpframe.engines._evaluate import evaluate
+from tests.internals import UNMATCHED, evaluate
+from tests.internals import expr_module as ex
 
 INF = float("inf")
 

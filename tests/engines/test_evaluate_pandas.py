@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpframe import _expr as ex
-from dpframe._expr import Column, Expr
+from tests.internals import Column, Expr
+from tests.internals import expr_module as ex
 
 INF = float("inf")
 

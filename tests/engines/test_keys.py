@@ -10,9 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpframe._expr import Column
-from dpframe.engines._columns import prepare
-from dpframe.engines._keys import coded, key_of, text_of, together
+from tests.internals import Column, coded, key_of, prepare, text_of, together
 
 COLUMNS = {
     "str": pd.Series(["b", "a", None, "b", ""]),

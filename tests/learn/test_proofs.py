@@ -12,24 +12,46 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpframe import audit
-from dpframe._errors import Refused
-from dpframe._query import keys_for
-from dpframe._unit import Unit
-from dpframe._validate import Bounds
-from dpframe.accounting import _gaussian, pld
-from dpframe.accounting._base import Price
+from dpframe import Refused, audit
 from dpframe.accounting.loss import Gaussian, PoissonGaussian
-from dpframe.accounting.rdp import Rdp
-from dpframe.engines.pandas import PandasEngine
-from dpframe.learn import LinearRegression, LogisticRegression, _descent, _fits, _statistics
-from dpframe.learn._descent import CLIP, Descent, clipped, first_sigma, sampled_sigma, scores
-from dpframe.learn._design import UNIT, Design, Rows, Target, shrunk
-from dpframe.learn._fits import Output
-from dpframe.learn._objective import Objective, largest_mu
-from dpframe.learn._solve import LOGISTIC, Loss, Problem, minimise, newton
-from dpframe.learn._statistics import Statistics, ridge
-from dpframe.mechanisms._vector import coins, rate_of
+from dpframe.learn import LinearRegression, LogisticRegression
+from tests import internals
+from tests.internals import (
+    CLIP,
+    LOGISTIC,
+    UNIT,
+    Bounds,
+    Descent,
+    Design,
+    Loss,
+    Objective,
+    PandasEngine,
+    Price,
+    Problem,
+    Rdp,
+    Statistics,
+    Target,
+    Unit,
+    clipped,
+    coins,
+    first_sigma,
+    keys_for,
+    largest_mu,
+    minimise,
+    newton,
+    rate_of,
+    ridge,
+    sampled_sigma,
+    scores,
+    shrunk,
+)
+from tests.internals import accounting_gaussian_module as _gaussian
+from tests.internals import accounting_pld_module as pld
+from tests.internals import design_Rows as Rows
+from tests.internals import fits_Output as Output
+from tests.internals import learn_descent_module as _descent
+from tests.internals import learn_fits_module as _fits
+from tests.internals import learn_statistics_module as _statistics
 from tests.learn.data import BOUNDS, FEATURES, Losses, opened, people
 
 HUBER = Loss("huber", 0.5, 1.0)
@@ -161,9 +183,9 @@ def test_minima_of_collinear_columns_are_certified(loss, l2):
 
 @pytest.mark.parametrize("other", ["_followed", "_refined"])
 def test_what_newton_leaves_is_finished_by_others(monkeypatch, other):
-    monkeypatch.setattr("dpframe.learn._solve.newton", lambda problem, gamma: np.full(4, 3.0))
+    monkeypatch.setattr(internals.learn_solve_module, "newton", lambda problem, gamma: np.full(4, 3.0))
     if other == "_refined":  # nothing but steps along the gradient is left
-        monkeypatch.setattr("dpframe.learn._solve._followed", lambda problem, w, gamma: w)
+        monkeypatch.setattr(internals.learn_solve_module, "_followed", lambda problem, w, gamma: w)
         monkeypatch.setattr(np.linalg, "solve", lambda a, b: np.zeros(len(b)))
     problem = problems(LOGISTIC, 50, 1, 5.0, False)
     w = minimise(problem, 1e-4)

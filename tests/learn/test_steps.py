@@ -8,13 +8,11 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from dpframe._unit import Unit
 from dpframe.accounting.loss import Gaussian, PoissonGaussian
-from dpframe.accounting.rdp import Rdp
 from dpframe.learn import LogisticRegression
-from dpframe.learn._descent import SIZES, Descent, Path, Sizes, first_sigma, sampled_sigma
-from dpframe.learn._design import UNIT, Rows
-from dpframe.learn._solve import LOGISTIC
+from tests import internals
+from tests.internals import LOGISTIC, SIZES, UNIT, Descent, Path, Rdp, Sizes, Unit, first_sigma, sampled_sigma
+from tests.internals import design_Rows as Rows
 from tests.learn.data import FEATURES, opened, people
 from tests.learn.test_proofs import HUBER, PRICE, design, units
 
@@ -125,7 +123,7 @@ def test_an_answer_of_other_steps_in_an_old_ledger_is_no_answer_to_the_same_word
 
     Adam.__name__ = "Descent"
     with monkeypatch.context() as old:
-        old.setattr("dpframe.learn._models.Descent", Adam)
+        old.setattr(internals.learn_models_module, "Descent", Adam)
         p = opened(frame, 4, 1e-5, **words)
         before = p.fit(fit, X=FEATURES, y="y").coef_
         assert np.array_equal(p.fit(fit, X=FEATURES, y="y").coef_, before)

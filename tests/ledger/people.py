@@ -21,7 +21,7 @@ import pandas as pd
 import pytest
 
 import dpframe
-from dpframe._store import FileStore
+from tests.internals import FileStore
 
 ROOT = Path(dpframe.__file__).parents[1]
 BOUNDS = {"age": (0, 110), "cost": (0, 1000)}

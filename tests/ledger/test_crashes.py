@@ -11,13 +11,11 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-import dpframe._ledger as ledger
-import dpframe._opening as opening
-import dpframe._store as store
 from dpframe import Accountant, BudgetExceeded
-from dpframe._session import Session
-from dpframe.engines.pandas import PandasEngine
-from dpframe.mechanisms.laplace import Laplace
+from tests.internals import Laplace, PandasEngine, Session
+from tests.internals import ledger_module as ledger
+from tests.internals import opening_module as opening
+from tests.internals import store_module as store
 from tests.ledger.people import (
     Outcome,
     debits,

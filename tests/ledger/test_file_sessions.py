@@ -9,7 +9,7 @@ from fractions import Fraction
 import pytest
 
 from dpframe import Accountant, BudgetExceeded, NoSession, SessionError
-from dpframe._store import FileStore
+from tests.internals import FileStore
 from tests.ledger.people import (
     begun,
     debits,

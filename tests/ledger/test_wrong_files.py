@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from dpframe import Accountant, BadType, LedgerError, _store
-from dpframe.engines.pandas import PandasEngine
+from dpframe import Accountant, BadType, LedgerError
+from tests.internals import PandasEngine
+from tests.internals import store_module as _store
 from tests.ledger.people import begun, opened, people, posix, python, sql
 
 

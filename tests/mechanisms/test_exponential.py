@@ -10,9 +10,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dpframe.mechanisms import _sampling
-from dpframe.mechanisms.exponential import Exponential, _uniform
-from dpframe.mechanisms.noisy_max import NoisyMax, NoisyTop
+from tests.internals import Exponential, NoisyMax, NoisyTop, _uniform
+from tests.internals import mechanisms_sampling_module as _sampling
 
 DRAWS = 10_000
 FALSE_ALARM = 1e-9

@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dpframe.mechanisms import _coins, _sampling
-from dpframe.mechanisms.response import Response, points_for, rounded, spread, worst_spread
+from tests.internals import Response, points_for, rounded, spread, worst_spread
+from tests.internals import mechanisms_coins_module as _coins
+from tests.internals import mechanisms_sampling_module as _sampling
 
 
 def exactly(p, bits):

@@ -9,7 +9,7 @@ from fractions import Fraction as F
 import numpy as np
 import pytest
 
-from dpframe.mechanisms.threshold import GaussianThreshold, TruncatedThreshold, each_of
+from tests.internals import GaussianThreshold, TruncatedThreshold, each_of
 
 CASES = [(1, F(1), F(1, 10**6)), (3, F(1), F(1, 10**6)), (2, F(1, 4), F(1, 10**3)), (10, F(2), F(1, 10**8)),
          (1, F(6), F(1, 10**5)), (1, F(20), F(1, 10**6)), (6, F(1, 2), F(1, 5))]  # fmt: skip

@@ -9,8 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dpframe.audit import from_draws
-from dpframe.mechanisms.gaussian import Gaussian
-from dpframe.mechanisms.noisy_max import NoisyMax
+from tests.internals import Gaussian, NoisyMax
 
 FALSE_ALARM = 1e-7  # of each bound; a test makes ten at most
 

@@ -15,8 +15,6 @@ from hypothesis import strategies as st
 from scipy import stats
 
 import dpframe
-from dpframe import _events
-from dpframe._registry import sessions
 from dpframe.audit import (
     View,
     approximate_max_divergence,
@@ -26,8 +24,10 @@ from dpframe.audit import (
     kl_divergence,
     max_divergence,
 )
-from dpframe.mechanisms import _sampling
-from dpframe.mechanisms.laplace import Laplace
+from tests.internals import Laplace
+from tests.internals import events_module as _events
+from tests.internals import mechanisms_sampling_module as _sampling
+from tests.internals import registry_sessions as sessions
 
 ONE = pd.DataFrame({"age": [30, 41, 55], "g": ["a", "b", "a"]})
 TWO = pd.DataFrame({"age": [30, 41, 55, 110], "g": ["a", "b", "a", "a"]})

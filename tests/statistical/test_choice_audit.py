@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpframe.mechanisms.exponential import Exponential
-from dpframe.mechanisms.noisy_max import NoisyMax, NoisyTop
+from tests.internals import Exponential, NoisyMax, NoisyTop
 from tests.statistical.bounds import loss_bound
 from tests.test_selections import ASKS, frame, heard
 

@@ -8,9 +8,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpframe._distinct import DistinctCount
-from dpframe._pricing import make_plan
-from dpframe.engines import _distinct
+from tests.internals import DistinctCount, make_plan
+from tests.internals import engines_distinct_module as _distinct
 from tests.statistical import test_privacy_audit as audit
 
 EPSILON = audit.EPSILON

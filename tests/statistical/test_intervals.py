@@ -16,17 +16,24 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from dpframe._aggregates import AGGREGATES
-from dpframe._expr import Column
-from dpframe._measured import Measured
-from dpframe._pricing import Planned, make_plan
-from dpframe._query import KeyBy, Output, Query, keys_for
-from dpframe._unit import Unit
-from dpframe._validate import Bounds
-from dpframe.accounting._base import Price, stated_gaussian
-from dpframe.engines.pandas import PandasEngine
-from dpframe.mechanisms.gaussian import Gaussian
-from dpframe.mechanisms.laplace import Laplace
+from tests.internals import (
+    AGGREGATES,
+    Bounds,
+    Column,
+    Gaussian,
+    KeyBy,
+    Laplace,
+    Measured,
+    PandasEngine,
+    Planned,
+    Price,
+    Query,
+    Unit,
+    keys_for,
+    make_plan,
+    stated_gaussian,
+)
+from tests.internals import query_Output as Output
 
 LEVELS = (0.5, 0.95, 0.99)
 SIZES = [0, 1, 2, 5, 30, 300, 50_000]

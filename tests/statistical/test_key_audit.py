@@ -15,13 +15,8 @@ import pandas as pd
 import pytest
 from scipy import special
 
-from dpframe._expr import Column
-from dpframe._keysearch import KeySearch
-from dpframe._pricing import make_plan
-from dpframe._unit import Unit
-from dpframe.accounting._base import Price
-from dpframe.engines.pandas import PandasEngine
-from dpframe.mechanisms.threshold import TruncatedThreshold
+from tests import internals
+from tests.internals import Column, KeySearch, PandasEngine, Price, TruncatedThreshold, Unit, make_plan
 
 EPSILON, FAILURE = F(1), F(1, 20)
 CROWD = [(i, g) for i in range(9) for g in "ab" for _ in range(3)]
@@ -116,5 +111,5 @@ def test_rows_taken_for_people_are_caught(size):
 
 @pytest.mark.slow
 def test_more_keys_than_promised_are_caught(size, monkeypatch):
-    monkeypatch.setattr("dpframe.engines.pandas.within_groups", lambda *_: None)
+    monkeypatch.setattr(internals.engines_pandas_module, "within_groups", lambda *_: None)
     assert excess("own keys", size) > FAILURE

@@ -13,18 +13,24 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpframe._task import Task
-from dpframe._unit import Unit
-from dpframe._validate import Bounds
-from dpframe.accounting._base import Price
-from dpframe.engines.pandas import PandasEngine
-from dpframe.learn import _descent, _fits
-from dpframe.learn._descent import CLIP, Descent, Path
-from dpframe.learn._design import Design, Target
-from dpframe.learn._fits import Output
-from dpframe.learn._objective import Objective
-from dpframe.learn._solve import Loss
-from dpframe.learn._statistics import Statistics
+from tests.internals import (
+    CLIP,
+    Bounds,
+    Descent,
+    Design,
+    Loss,
+    Objective,
+    PandasEngine,
+    Path,
+    Price,
+    Statistics,
+    Target,
+    Task,
+    Unit,
+)
+from tests.internals import fits_Output as Output
+from tests.internals import learn_descent_module as _descent
+from tests.internals import learn_fits_module as _fits
 from tests.statistical.bounds import loss_bound
 
 SIZES = [1000, pytest.param(20_000, marks=pytest.mark.slow)]

@@ -9,12 +9,17 @@ import pandas as pd
 import pytest
 
 from dpframe import local
-from dpframe._expr import Column
-from dpframe._reports import Kind, series_of
-from dpframe._unbiased import Computed
-from dpframe.engines._rows import of_people
-from dpframe.engines.pandas import PandasEngine
-from dpframe.mechanisms.response import Response, points_for, rounded
+from tests.internals import (
+    Column,
+    Computed,
+    Kind,
+    PandasEngine,
+    Response,
+    of_people,
+    points_for,
+    rounded,
+    series_of,
+)
 from tests.statistical.bounds import loss_bound
 
 DRAWS = 40_000

@@ -12,18 +12,23 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpframe._aggregates import AGGREGATES
-from dpframe._expr import Column
-from dpframe._measured import Measured
-from dpframe._pricing import make_plan
-from dpframe._query import Output, Query
-from dpframe._ranks import Ranks
-from dpframe._stats import Grid
-from dpframe._tree import deviations, distribution, level_sizes
-from dpframe._unit import Unit
-from dpframe._validate import Bounds
-from dpframe.accounting._base import Price
-from dpframe.mechanisms.noisy_max import NoisyMax
+from tests.internals import (
+    AGGREGATES,
+    Bounds,
+    Column,
+    Grid,
+    Measured,
+    NoisyMax,
+    Price,
+    Query,
+    Ranks,
+    Unit,
+    deviations,
+    distribution,
+    level_sizes,
+    make_plan,
+)
+from tests.internals import query_Output as Output
 from tests.statistical.bounds import loss_bound
 
 X = Column.of(0, "x", np.dtype("int64"))

@@ -8,16 +8,20 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpframe import _session
-from dpframe._pricing import make_plan
-from dpframe._scores import Revenue, Scores
-from dpframe._stats import Statistic
-from dpframe._suggestions import Suggestions
-from dpframe.engines import _people
-from dpframe.engines._representatives import at_points
-from dpframe.engines.pandas import PandasEngine
-from dpframe.mechanisms.laplace import Laplace
 from dpframe.utilities import distance, revenue
+from tests import internals
+from tests.internals import (
+    Laplace,
+    PandasEngine,
+    Revenue,
+    Scores,
+    Statistic,
+    Suggestions,
+    at_points,
+    make_plan,
+)
+from tests.internals import engines_people_module as _people
+from tests.internals import session_module as _session
 from tests.statistical import test_privacy_audit as audit
 
 EPSILON = audit.EPSILON
@@ -132,12 +136,12 @@ def test_forgetting_that_a_few_values_stand_for_all_is_caught(monkeypatch):
     def forgetful(pairs, kept, hashes, limit, *rest, **words):
         return at_points(pairs, kept, hashes, 99, *rest, **words)
 
-    monkeypatch.setattr("dpframe.engines.pandas.at_points", forgetful)
+    monkeypatch.setattr(internals.engines_pandas_module, "at_points", forgetful)
     assert seen("tree", PAIRS["joins"], 20_000) > EPSILON
 
 
 def test_forgetting_the_limit_on_groups_is_caught(monkeypatch):
-    monkeypatch.setattr("dpframe.engines.pandas.within_groups", lambda *_: None)
+    monkeypatch.setattr(internals.engines_pandas_module, "within_groups", lambda *_: None)
     assert seen("groupby nunique", PAIRS["joins"], 60_000) > EPSILON
 
 

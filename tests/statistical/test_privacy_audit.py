@@ -20,19 +20,23 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpframe import _counts, _stats
-from dpframe._aggregates import NAMED
-from dpframe._groupby import PrivateGroupBy
-from dpframe._order import GroupOrders, Orders
-from dpframe._pricing import make_plan
-from dpframe._releases import Releases
-from dpframe._selections import Selections
-from dpframe._shapes import Shapes
-from dpframe._summaries import Summaries
-from dpframe.accounting._gaussian import mu_for
-from dpframe.mechanisms.gaussian import Gaussian
-from dpframe.mechanisms.laplace import Laplace
-from dpframe.mechanisms.noisy_max import NoisyMax
+from tests.internals import (
+    NAMED,
+    Gaussian,
+    GroupOrders,
+    Laplace,
+    NoisyMax,
+    Orders,
+    PrivateGroupBy,
+    Releases,
+    Selections,
+    Shapes,
+    Summaries,
+    make_plan,
+    mu_for,
+)
+from tests.internals import counts_module as _counts
+from tests.internals import stats_module as _stats
 from tests.statistical.bounds import (
     Given,
     divergence_bound,

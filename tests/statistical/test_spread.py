@@ -10,9 +10,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dpframe._measured import Cell, Measured
-from dpframe.mechanisms.gaussian import Gaussian
-from dpframe.mechanisms.laplace import Laplace
+from tests.internals import Cell, Gaussian, Laplace, Measured
 
 # The reach of weighted sums ------------------------------------------------------------------------------------
 

@@ -13,10 +13,7 @@ from scipy import stats
 
 import dpframe
 from dpframe import calibrate
-from dpframe.mechanisms.exponential import Exponential
-from dpframe.mechanisms.gaussian import Gaussian
-from dpframe.mechanisms.laplace import Laplace
-from dpframe.mechanisms.noisy_max import NoisyMax
+from tests.internals import Exponential, Gaussian, Laplace, NoisyMax
 
 DRAWS = 60_000
 UNLIKELY = 1e-6

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dpframe._store import FileStore, MemoryStore
+from tests.internals import FileStore, MemoryStore
 
 
 @pytest.fixture

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-import dpframe._store as module
-from dpframe._errors import LedgerError
-from dpframe._store import FileStore
+from dpframe import LedgerError
+from tests.internals import FileStore
+from tests.internals import store_module as module
 
 ROOT = Path(module.__file__).parents[1]
 posix = pytest.mark.skipif(os.name != "posix", reason="fork, kill and file rights")

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-import dpframe._store as module
-from dpframe._errors import LedgerError
-from dpframe._store import FileStore
+from dpframe import LedgerError
+from tests.internals import FileStore
+from tests.internals import store_module as module
 from tests.store.files import add, bodies, posix, refused, sql
 
 

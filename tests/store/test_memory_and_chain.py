@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from dpframe._errors import BadType, BadValue, LedgerError
-from dpframe._store import FileStore, MemoryStore, open_store
+from dpframe import BadType, BadValue, LedgerError
+from tests.internals import FileStore, MemoryStore, open_store
 from tests.store.files import add, bodies, posix, sql, together
 
 # What every store does ----------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from dpframe._store import FileStore
+from tests.internals import FileStore
 from tests.store.files import add, bodies, output, posix, start
 
 RACE = """

@@ -1,0 +1,343 @@
+"""Every private name that a test uses, in one place: when a module moves, this file moves with it and no test does."""
+
+from __future__ import annotations
+
+from dpframe import _choices as choices_module
+from dpframe import _counts as counts_module
+from dpframe import _drawing as drawing_module
+from dpframe import _events as events_module
+from dpframe import _expr as expr_module
+from dpframe import _ledger as ledger_module
+from dpframe import _lineage as lineage_module
+from dpframe import _opening as opening_module
+from dpframe import _session as session_module
+from dpframe import _stats as stats_module
+from dpframe import _store as store_module
+from dpframe import _suggestions as suggestions_module
+from dpframe import _times as times_module
+from dpframe import _unbiased as unbiased_module
+from dpframe._accessor import Unopened
+from dpframe._aggregates import AGGREGATES, NAMED
+from dpframe._arrange import arrange
+from dpframe._choices import choice
+from dpframe._column import PrivateColumn
+from dpframe._counts import PeopleAround, PeopleBy, Questions, RowCount, ValueCount
+from dpframe._distinct import DistinctCount
+from dpframe._estimate import FloatEstimate, IntEstimate
+from dpframe._expr import Column, Expr, constant, kind_of
+from dpframe._groupby import PrivateGroupBy
+from dpframe._keysearch import KeySearch
+from dpframe._ledger import Budget
+from dpframe._measured import Cell, Measured, fieller
+from dpframe._moments import Centred, Simplex, Total
+from dpframe._order import GroupOrders, Orders
+from dpframe._pairs import Pair
+from dpframe._parse import MAX_LENGTH, Parsed, parse
+from dpframe._plan import Part
+from dpframe._price import WORDS
+from dpframe._pricing import Planned, make_plan
+from dpframe._progress import progress
+from dpframe._query import ROW_CEILING, BinBy, KeyBy, Query, keys_for
+from dpframe._query import Output as query_Output
+from dpframe._ranks import LEAF_CEILING, Ranks
+from dpframe._registry import sessions as registry_sessions
+from dpframe._release import Answer
+from dpframe._releases import Releases
+from dpframe._reports import Kind, Reports, packed, series_of, unpacked
+from dpframe._scores import Revenue, Scores
+from dpframe._selections import Selections
+from dpframe._session import Session
+from dpframe._session import sessions as session_sessions
+from dpframe._shapes import Shapes
+from dpframe._stats import (
+    MAGNITUDE_BITS,
+    MAGNITUDES,
+    SQUARE_BITS,
+    VALUE_BITS,
+    Bids,
+    Distincts,
+    Grid,
+    Leaves,
+    Magnitudes,
+    Persons,
+    Powers,
+    Primitive,
+    Products,
+    Sensitivity,
+    Spread,
+    Statistic,
+    Trues,
+)
+from dpframe._stats import Rows as stats_Rows
+from dpframe._store import FileStore, MemoryStore, open_store
+from dpframe._suggestions import Suggestions, bounds_of, limit_of
+from dpframe._summaries import Summaries
+from dpframe._task import Task
+from dpframe._times import TimeBy
+from dpframe._tree import Tree, deviations, distribution, level_sizes
+from dpframe._tuples import RestBy, TupleBy, Tuples
+from dpframe._unbiased import Computed, Estimated
+from dpframe._unit import Unit
+from dpframe._validate import Bounds
+from dpframe.accounting import _gaussian as accounting_gaussian_module
+from dpframe.accounting import _pld_atoms as accounting_pld_atoms_module
+from dpframe.accounting import _pld_ranges as accounting_pld_ranges_module
+from dpframe.accounting import _residue as accounting_residue_numbers_module
+from dpframe.accounting import pld as accounting_pld_module
+from dpframe.accounting import residue as accounting_residue_module
+from dpframe.accounting._base import Charge, Filter, Limits, Price, pure_sum, stated_gaussian
+from dpframe.accounting._discrete import shift_mu
+from dpframe.accounting._gaussian import delta, delta_at, mu_for, pure_mu
+from dpframe.accounting.rdp import Rdp
+from dpframe.accounting.residue import after, after_curve, after_exponential, after_laplace, after_pure
+from dpframe.engines import _distinct as engines_distinct_module
+from dpframe.engines import _groups as engines_groups_module
+from dpframe.engines import _people as engines_people_module
+from dpframe.engines import _sums as engines_sums_module
+from dpframe.engines import pandas as engines_pandas_module
+from dpframe.engines._columns import UNMATCHED, Vector, plain, prepare
+from dpframe.engines._evaluate import evaluate, predicate
+from dpframe.engines._keys import coded, key_of, text_of, together
+from dpframe.engines._people import people_of
+from dpframe.engines._representatives import at_points
+from dpframe.engines._rows import of_people
+from dpframe.engines.pandas import PandasEngine
+from dpframe.learn import _descent as learn_descent_module
+from dpframe.learn import _fits as learn_fits_module
+from dpframe.learn import _models as learn_models_module
+from dpframe.learn import _solve as learn_solve_module
+from dpframe.learn import _statistics as learn_statistics_module
+from dpframe.learn._descent import (
+    CLIP,
+    SIZES,
+    Descent,
+    Path,
+    Sizes,
+    clipped,
+    first_sigma,
+    sampled_sigma,
+    scores,
+)
+from dpframe.learn._design import UNIT, Design, Target, shrunk
+from dpframe.learn._design import Rows as design_Rows
+from dpframe.learn._fits import Output as fits_Output
+from dpframe.learn._objective import Objective, largest_mu
+from dpframe.learn._solve import LOGISTIC, Loss, Problem, minimise, newton
+from dpframe.learn._statistics import Statistics, ridge
+from dpframe.mechanisms import _coins as mechanisms_coins_module
+from dpframe.mechanisms import _exp_log as mechanisms_exp_log_module
+from dpframe.mechanisms import _sampling as mechanisms_sampling_module
+from dpframe.mechanisms._exp_log import exp_interval
+from dpframe.mechanisms._vector import coins, rate_of
+from dpframe.mechanisms.exponential import Exponential, _uniform
+from dpframe.mechanisms.gaussian import Gaussian
+from dpframe.mechanisms.laplace import Laplace
+from dpframe.mechanisms.noisy_max import NoisyMax, NoisyTop
+from dpframe.mechanisms.response import Response, points_for, rounded, spread, worst_spread
+from dpframe.mechanisms.threshold import GaussianThreshold, TruncatedThreshold, each_of
+
+__all__ = [
+    "AGGREGATES",
+    "CLIP",
+    "LEAF_CEILING",
+    "LOGISTIC",
+    "MAGNITUDES",
+    "MAGNITUDE_BITS",
+    "MAX_LENGTH",
+    "NAMED",
+    "ROW_CEILING",
+    "SIZES",
+    "SQUARE_BITS",
+    "UNIT",
+    "UNMATCHED",
+    "VALUE_BITS",
+    "WORDS",
+    "Answer",
+    "Bids",
+    "BinBy",
+    "Bounds",
+    "Budget",
+    "Cell",
+    "Centred",
+    "Charge",
+    "Column",
+    "Computed",
+    "Descent",
+    "Design",
+    "DistinctCount",
+    "Distincts",
+    "Estimated",
+    "Exponential",
+    "Expr",
+    "FileStore",
+    "Filter",
+    "FloatEstimate",
+    "Gaussian",
+    "GaussianThreshold",
+    "Grid",
+    "GroupOrders",
+    "IntEstimate",
+    "KeyBy",
+    "KeySearch",
+    "Kind",
+    "Laplace",
+    "Leaves",
+    "Limits",
+    "Loss",
+    "Magnitudes",
+    "Measured",
+    "MemoryStore",
+    "NoisyMax",
+    "NoisyTop",
+    "Objective",
+    "Orders",
+    "Pair",
+    "PandasEngine",
+    "Parsed",
+    "Part",
+    "Path",
+    "PeopleAround",
+    "PeopleBy",
+    "Persons",
+    "Planned",
+    "Powers",
+    "Price",
+    "Primitive",
+    "PrivateColumn",
+    "PrivateGroupBy",
+    "Problem",
+    "Products",
+    "Query",
+    "Questions",
+    "Ranks",
+    "Rdp",
+    "Releases",
+    "Reports",
+    "Response",
+    "RestBy",
+    "Revenue",
+    "RowCount",
+    "Scores",
+    "Selections",
+    "Sensitivity",
+    "Session",
+    "Shapes",
+    "Simplex",
+    "Sizes",
+    "Spread",
+    "Statistic",
+    "Statistics",
+    "Suggestions",
+    "Summaries",
+    "Target",
+    "Task",
+    "TimeBy",
+    "Total",
+    "Tree",
+    "Trues",
+    "TruncatedThreshold",
+    "TupleBy",
+    "Tuples",
+    "Unit",
+    "Unopened",
+    "ValueCount",
+    "Vector",
+    "_uniform",
+    "accounting_gaussian_module",
+    "accounting_pld_atoms_module",
+    "accounting_pld_module",
+    "accounting_pld_ranges_module",
+    "accounting_residue_module",
+    "accounting_residue_numbers_module",
+    "after",
+    "after_curve",
+    "after_exponential",
+    "after_laplace",
+    "after_pure",
+    "arrange",
+    "at_points",
+    "bounds_of",
+    "choice",
+    "choices_module",
+    "clipped",
+    "coded",
+    "coins",
+    "constant",
+    "counts_module",
+    "delta",
+    "delta_at",
+    "design_Rows",
+    "deviations",
+    "distribution",
+    "drawing_module",
+    "each_of",
+    "engines_distinct_module",
+    "engines_groups_module",
+    "engines_pandas_module",
+    "engines_people_module",
+    "engines_sums_module",
+    "evaluate",
+    "events_module",
+    "exp_interval",
+    "expr_module",
+    "fieller",
+    "first_sigma",
+    "fits_Output",
+    "key_of",
+    "keys_for",
+    "kind_of",
+    "largest_mu",
+    "learn_descent_module",
+    "learn_fits_module",
+    "learn_models_module",
+    "learn_solve_module",
+    "learn_statistics_module",
+    "ledger_module",
+    "level_sizes",
+    "limit_of",
+    "lineage_module",
+    "make_plan",
+    "mechanisms_coins_module",
+    "mechanisms_exp_log_module",
+    "mechanisms_sampling_module",
+    "minimise",
+    "mu_for",
+    "newton",
+    "of_people",
+    "open_store",
+    "opening_module",
+    "packed",
+    "parse",
+    "people_of",
+    "plain",
+    "points_for",
+    "predicate",
+    "prepare",
+    "progress",
+    "pure_mu",
+    "pure_sum",
+    "query_Output",
+    "rate_of",
+    "registry_sessions",
+    "ridge",
+    "rounded",
+    "sampled_sigma",
+    "scores",
+    "series_of",
+    "session_module",
+    "session_sessions",
+    "shift_mu",
+    "shrunk",
+    "spread",
+    "stated_gaussian",
+    "stats_Rows",
+    "stats_module",
+    "store_module",
+    "suggestions_module",
+    "text_of",
+    "times_module",
+    "together",
+    "unbiased_module",
+    "unpacked",
+    "worst_spread",
+]
