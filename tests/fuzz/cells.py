@@ -286,6 +286,12 @@ _SECONDS: dict[str, Any] = {
     "bounds": (("2024-01-01", "2024-03-31"), ("2024-01-02", "2024-01-03")),
 }
 NAT = -(2**63)
+_INTERVALS = (pd.Interval(0, 1), pd.Interval(1, 2), pd.Interval(5, 6, "left"), pd.Interval(0, 1, "both"), pd.Interval(0, 1, "neither"), pd.Interval(pd.Timestamp("2024-01-01"), pd.Timestamp("2024-01-02")))  # fmt: skip
+_MOMENTS = (
+    *(pd.Timestamp("2024-01-01"), datetime(2024, 1, 2), date(2024, 1, 3), np.datetime64(10**9, "Y"), np.datetime64(2**62, "s")),
+    *(datetime(9999, 12, 31), datetime(1, 1, 1), pd.Timestamp("2024-01-01", tz="Asia/Tokyo"), pd.Timestamp("2024-01-01", tz="UTC")),
+    *(np.datetime64("1600-01-01"), pd.Timestamp("2024-01-01").as_unit("s"), pd.NaT, datetime(2024, 1, 1, tzinfo=EvilZone())),
+)
 
 
 def _times(unit: str) -> dict[str, Any]:
@@ -341,6 +347,9 @@ _ALL = [
     Kind("raw str", build=pandas_over_raw, **_RAW),
     Kind("text objects", build=objects_of, **{**_HALVES, "family": "label"}),
     Kind("objects", "label", objects_of, ("a", "b", 1, 2.5, "c"), _MIXED, _MARKED_OBJECTS, keys=_KEYS),
+    Kind("interval objects", "label", objects_of, _INTERVALS[:2], (*_INTERVALS[2:], None, "a", 1), (pd.Interval(0, NUMBER),), keys=_INTERVALS[:2]),
+    Kind("moment objects", "label", objects_of, _MOMENTS[:3], (*_MOMENTS[3:], None, "a"), (datetime(YEAR, 7, 19),), keys=_MOMENTS[:2]),
+    Kind("number objects", "label", objects_of, (1, 2.5, 3), (2**63, 2**63 - 1, -(2**63) - 1, 2.0**63, 10**400, 10**30, Decimal("0.1"), Decimal("1E+9999"), 0.1, True, -0.0, None, np.uint64(2**64 - 1), "1"), (NUMBER,), keys=(1, 2.5, 2**63, 2**63 - 1, 0.5)),
     Kind("list objects", "lists", objects_of, _LIST_CELLS, _MIXED, _MARKED_OBJECTS, keys=("a", "b", "c")),
     Kind("category", "label", categories_of(_CATS), _CATS[:3], (None, *_CATS[5:6]), _CATS[6:], people=True, keys=("a", "b", "unused", NUL)),
     Kind("category ordered", "label", categories_of((1, 2, 3, 9, NUMBER), True), (1, 2, 3), (None,), (NUMBER,), people=True, keys=(1, 2, 9)),

@@ -9,6 +9,7 @@ end the ledger. Keys that were found are by design the answer itself: where they
 
 from __future__ import annotations
 
+import datetime as datetime_module
 import os
 import random
 import re
@@ -19,7 +20,8 @@ import traceback
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -109,7 +111,7 @@ def batch(p: Any, ask: Any) -> list[Any]:
 NAMES: dict[str, Any] = {
     **{f.__name__: f for f in (table, same, copied, first_column, numbered, filtered, doubled, batch)},
     **{"pd": pd, "np": np, "nan": np.nan, "inf": np.inf, "TWO": 2, "LONG": LONG, "Decimal": Decimal},
-    **{"Timestamp": pd.Timestamp, "Interval": pd.Interval, "distance": distance, "revenue": revenue},
+    **{"Timestamp": pd.Timestamp, "datetime": datetime_module, "Interval": pd.Interval, "distance": distance, "revenue": revenue},
     **{"LinearRegression": LinearRegression, "LogisticRegression": LogisticRegression},
 }
 
@@ -151,6 +153,7 @@ class Seen:
     texts: list[str]
     error: BaseException | None = None
     seconds: float = 0.0
+    invented: list[Any] = field(default_factory=list)
 
 
 @dataclass
@@ -162,7 +165,7 @@ class Run:
     session: Any = None
 
 
-def run(program: Program, side: int, noise: Noise) -> Run:
+def run(program: Program, side: int, noise: Noise, folder: Path) -> Run:
     """Open a session on one frame and ask all lines."""
     done = Run([], [])
     searched: list[Any] = []
@@ -175,31 +178,43 @@ def run(program: Program, side: int, noise: Noise) -> Run:
 
     frame = program.frame(side)
     names = {**NAMES, "df": frame}
-    with _folder() as folder:
-        names["LEDGER"] = folder / "ledger.db"
-        KeySearch.run = listening  # type: ignore[method-assign]
-        try:
-            p = None
-            with np.errstate(**({"all": "raise"} if program.strict else {})):
-                for number, steps in enumerate([[f"df.dp.open({program.words()})"], *([*i.steps, i.ask] for i in program.lines)]):
-                    noise.line(number)
-                    names["p"] = p
-                    seen, last = _line(steps, names)
-                    done.lines.append(seen)
-                    done.found.append(list(searched))
-                    if number == 0:
-                        if seen.error is not None:
-                            break
-                        p = last
-                        done.session = p._session
-                if p is not None:
-                    done.lines.append(_ending(p))
-                    done.found.append(list(searched))
-        finally:
-            KeySearch.run = own  # type: ignore[method-assign]
-            if done.session is not None and program.filed:
-                done.session.close()
+    names["LEDGER"] = folder / "ledger.db"
+    KeySearch.run = listening  # type: ignore[method-assign]
+    try:
+        p = None
+        with np.errstate(**({"all": "raise"} if program.strict else {})):
+            for number, steps in enumerate([[f"df.dp.open({program.words()})"], *([*i.steps, i.ask] for i in program.lines)]):
+                noise.line(number)
+                names["p"] = p
+                seen, last = _line(steps, names)
+                _invented(program, side, steps, last, seen)
+                done.lines.append(seen)
+                done.found.append(list(searched))
+                if number == 0:
+                    if seen.error is not None:
+                        break
+                    p = last
+                    done.session = p._session
+            if p is not None:
+                done.lines.append(_ending(p))
+                done.found.append(list(searched))
+    finally:
+        KeySearch.run = own  # type: ignore[method-assign]
+        if done.session is not None and program.filed:
+            done.session.close()
     return done
+
+
+def _invented(program: Program, side: int, steps: list[str], value: Any, seen: Seen) -> None:
+    """Texts that were found in a column of texts must stand in it."""
+    asked = re.fullmatch(r"p\.unique\('(\w+)'.*\)", steps[-1])
+    if asked is None or len(steps) > 1 or not isinstance(value, pd.Index):
+        return
+    column = next((c for c in program.columns if c.name == asked[1] and c.kind.family == "text"), None)
+    if column is not None:
+        listed = [column.kind.cells[i] for i in column.cells[side]]
+        cells = [c.decode(errors="replace") if isinstance(c, bytes) else c for c in listed]
+        seen.invented = [label for label in value if label not in cells]
 
 
 def _line(steps: list[str], names: dict[str, Any]) -> tuple[Seen, Any]:
@@ -247,8 +262,9 @@ def _line(steps: list[str], names: dict[str, Any]) -> tuple[Seen, Any]:
 
 @contextmanager
 def _folder() -> Iterator[Path]:
-    """A folder of the same name for both runs, so that texts with its name are alike."""
-    place = Path("/dev/shm" if os.path.isdir("/dev/shm") else tempfile.gettempdir()) / f"dpframe-fuzz-{os.getpid()}"
+    """A folder of a name that texts may show: `_undrawn` takes it out of them."""
+    root = Path("/dev/shm" if os.path.isdir("/dev/shm") else tempfile.gettempdir())
+    place = root / f"dpframe-fuzz-{random.SystemRandom().randrange(10**12):012d}"
     place.mkdir()
     try:
         yield place
@@ -264,12 +280,8 @@ def _text(error: BaseException) -> str:
 
 
 def _undrawn(text: str) -> str:
-    """Without the name in brackets that is drawn at random for what a function made."""
-    return re.sub(r"\([0-9a-f]{8}\)", "(drawn)", text)
-
-
-def _plan(plan: Plan) -> str:
-    return _undrawn(repr(plan))
+    """Without names that are drawn at random: in brackets that of what a function made, and the ledger's folder."""
+    return re.sub(r"\([0-9a-f]{8}\)|dpframe-fuzz-\d{12}", "(drawn)", text)
 
 
 def _describe(place: str, value: Any, seen: Seen) -> None:
@@ -280,10 +292,10 @@ def _describe(place: str, value: Any, seen: Seen) -> None:
     chosen = value is None or (isinstance(value, str | int | float | pd.Timestamp | Decimal) and not measured)
     facts[place] = "chosen" if chosen else type(value).__name__
     if isinstance(value, Plan):
-        facts[f"{place} plan"] = _plan(value)
+        facts[f"{place} plan"] = repr(value)
         seen.texts.append(str(value))
     elif isinstance(value, IntEstimate | FloatEstimate):
-        facts[f"{place} plan"] = _plan(value.plan)
+        facts[f"{place} plan"] = repr(value.plan)
         seen.texts.append(repr(value.plan))
     elif isinstance(value, pd.Series | pd.DataFrame):
         table_ = value.to_frame() if isinstance(value, pd.Series) else value
@@ -293,7 +305,7 @@ def _describe(place: str, value: Any, seen: Seen) -> None:
         facts[f"{place} name"] = repr(getattr(value, "name", None))
         answer = getattr(value, "dp", None)
         if isinstance(answer, Answer):
-            facts[f"{place} plan"] = _plan(answer.plan)
+            facts[f"{place} plan"] = repr(answer.plan)
             seen.texts.append(repr(answer.plan))
     elif isinstance(value, pd.Index):
         facts[f"{place} index"] = _index(value)
@@ -321,9 +333,9 @@ def _index(index: Any) -> Any:
 def _ending(p: Any) -> Seen:
     seen = Seen({}, [])
     ledger = p.ledger.drop(columns=[c for c in p.ledger.columns if c in ("time", "when")])
-    seen.facts["ledger"] = _undrawn(ledger.to_csv())
+    seen.facts["ledger"] = ledger.to_csv()
     declared = p.declarations.drop(columns=["time", "when"], errors="ignore").to_csv()
-    seen.facts["declarations"] = _undrawn(declared)
+    seen.facts["declarations"] = declared
     seen.facts["text"] = repr(p)
     seen.texts += [seen.facts["ledger"], seen.facts["declarations"], repr(p), p._repr_html_(), repr(p._session)]
     return seen
@@ -337,13 +349,14 @@ def check(program: Program) -> list[Finding]:
     noise = Noise(program.seed)
     before = set(registry_sessions)
     try:
-        with drawing(noise):
-            one = run(program, 0, noise)
-            two = run(program, 1, noise)
+        with drawing(noise), _folder() as mine, _folder() as theirs, _folder() as third:
+            one = run(program, 0, noise, mine)
+            two = run(program, 1, noise, theirs)
+            stale = _stale(program, one, noise, third)
     finally:
         for name in set(registry_sessions) - before:
             registry_sessions.pop(name)
-    return [*_wrong(one), *_wrong(two), *_differences(program, one, two)]
+    return [*_wrong(one), *_wrong(two), *_differences(program, one, two), *stale]
 
 
 def _wrong(done: Run) -> list[Finding]:
@@ -357,6 +370,8 @@ def _wrong(done: Run) -> list[Finding]:
                 at = text.index(mark)
                 found.append(Finding("quotes", i, f"{mark}: {text[max(0, at - 150) : at + 60]}"))
                 break
+        if seen.invented:
+            found.append(Finding("invents", i, f"a key that no cell is: {seen.invented!r:.200}"))
         if seen.seconds > SLOW:
             found.append(Finding("slow", i, f"{seen.seconds:.0f} s"))
     return found
@@ -377,15 +392,28 @@ def _place(error: BaseException) -> str:
     return f"in {Path(own[-1].filename).name} {own[-1].name}" if own else "outside"
 
 
+def _stale(program: Program, one: Run, noise: Noise, folder: Path) -> list[Finding]:
+    """A plan depends on the words that hold, not on those that held when the same was asked before."""
+    lines = program.lines
+    if len(lines) < 3 or lines[0] != lines[2] or ".open(" not in lines[1].ask:
+        return []
+    fresh = run(replace(program, lines=lines[1:3]), 0, noise, folder)
+    plans = [done.lines[i].facts.get("answer plan") if len(done.lines) > i else None for done, i in ((one, 3), (fresh, 2))]
+    return [] if plans[0] == plans[1] else [Finding("stale", 3, f"plan: {plans[0]!r:.300} | {plans[1]!r:.300}")]
+
+
 def _differences(program: Program, one: Run, two: Run) -> list[Finding]:
     for i, (a, b) in enumerate(zip(one.lines, two.lines, strict=False)):
         if one.found[i] != two.found[i]:
             return []  # what was found is the answer, and what is asked next may depend on it
         for fact in {**a.facts, **b.facts}:
-            x, y = a.facts.get(fact), b.facts.get(fact)
+            x, y = (_undrawn(repr(r.facts.get(fact))) for r in (a, b))
             if x != y:
                 step = min(a.facts.get("step", 0), b.facts.get("step", 0))
-                return [Finding("differs", i, f"{fact} ({_verb(program, i, step)}): {x!r:.400} | {y!r:.400}")]
+                raised = " against ".join(type(r.error).__name__ for r in (a, b) if r.error is not None)
+                where = _verb(program, i, step) + (raised and f", {raised}")
+                told = "; ".join(f"{_text(r.error):.200}" for r in (a, b) if r.error is not None)
+                return [Finding("differs", i, f"{fact} ({where}): {x:.400} | {y:.400}" + (told and f"; {told}"))]
     if len(one.lines) != len(two.lines):
         return [Finding("differs", 0, "length: of the runs")]
     return []

@@ -18,6 +18,7 @@ from tests.fuzz.cells import KINDS, LONG, NAT, Column, Kind
 RELATIONS = ("add-remove", "replace-one")
 NUMBERS = [k for k in KINDS.values() if k.family == "number"]
 PEOPLE = [k for k in KINDS.values() if k.people]
+OFTEN = ("objects", "interval objects", "moment objects", "number objects", "text objects", "raw dictionary", "string[python]")
 SHARE = {"number": 7, "bool": 3, "text": 5, "label": 6, "lists": 3, "time": 3, "other": 2}
 
 
@@ -164,14 +165,16 @@ class Generator:
         self.bounded, self.listed = program.bounds, program.keys
         self._open(program)
         # Of frames with many rows keys are found: only then is it worth their time.
-        self.many = bool(self.delta) and self.epsilon == 1000 and self.chance(0.4)
+        self.many = bool(self.delta) and self.epsilon == 1000 and self.chance(0.6)
         self._rows(program, self.pick((12, 30)) if self.many else 1)
         program.strict = self.chance(0.08)
         program.filed = self.chance(0.1)
         program.labels = self.relation == "replace-one" and self.chance(0.2)
-        from tests.fuzz.questions import line
+        from tests.fuzz.questions import again, line
 
         program.lines = [line(self) for _ in range(self.pick((3, 4, 6, 8)))]
+        if self.chance(0.06):  # other words in between, and the same question again
+            program.lines = again(self)
         return program
 
     def _columns(self) -> list[Column]:
@@ -182,7 +185,7 @@ class Generator:
                 found.append(Column("who", self._id_kind()))
         families = [self.weighted(SHARE) for _ in range(self.pick((1, 2, 3, 4)))]
         for i, family in enumerate(families):
-            kinds = [k for k in KINDS.values() if k.family == family]
+            kinds = [k for k in KINDS.values() if k.family == family for _ in range(4 if k.name in OFTEN else 1)]
             name: Any = f"c{i}" if self.chance(0.93) else self.pick(("a b", "µ", "size", "count", 7, ("x", "y")))
             if name in [c.name for c in found]:
                 name = f"c{i}"
@@ -234,7 +237,8 @@ class Generator:
     def cell(self, kind: Kind) -> Any:
         """A value that may be listed: never a marked one."""
         if kind.family == "time" and ("," in kind.name or "tz" in kind.name) and self.chance(0.97):
-            return self.pick(("2024-01-01T00:00Z", "2024-01-02T00:00+00:00", "2024-02-29T12:00+01:00"))
+            offset = "+01:00" if self.chance(0.03) else "Z"
+            return self.pick(("2024-01-01T00:00", "2024-01-02T00:00", "2024-02-29T12:00")) + offset
         if kind.keys is not None and self.chance(0.8):
             return self.pick(kind.keys)
         if kind.family == "time":
@@ -261,7 +265,7 @@ class Generator:
     # Rows -----------------------------------------------------------------------------------------------------------------
 
     def _rows(self, program: Program, times: int) -> None:
-        wildness = self.pick((0.0, 0.1, 0.4))
+        wildness = self.pick((0.0, 0.1, 0.4)) if times == 1 else 0.5
         size = self.pick((0, 1, 2, 5, 12, 25)) if times == 1 else self.pick((4, 8))
 
         def place(kind: Kind, wild: float) -> int:

@@ -18,6 +18,16 @@ def line(g: Generator) -> Line:
     return Line(steps, _drawn(g, {**QUESTIONS, **(FOUND if g.many else {})}))
 
 
+def again(g: Generator) -> list[Line]:
+    """A question by the accuracy that is wanted, other words, and the same question once more."""
+    g.columns = dict(g.root)
+    n = g.pick([n for n, k in g.columns.items() if k.family in NUMERIC] or list(g.columns))
+    verb = g.pick((f"sum({n!r}, bounds=(0, 5), ", f"mean({n!r}, bounds=(0, 5), ", "count("))
+    asked_ = Line([], f"p.explain.{verb}within={g.pick((1, 5, 50))})")
+    words = g.pick(("max_rows=7", "max_rows=2", "n=33", "n=10**7", "queries=3", "max_groups=3"))
+    return [asked_, Line([], f"df.dp.open({words})"), asked_, line(g)]
+
+
 def _drawn(g: Generator, table: dict[Callable[[Generator], str], float]) -> str:
     """Drawn again where the frame has no column for it."""
     for _ in range(30):
@@ -213,6 +223,7 @@ def s_pipe(g: Generator) -> str:
 
 
 def s_other(g: Generator) -> str:
+    g.columns = dict(g.root)
     n = g.column(*GROUPED)
     if g.chance(0.6):
         return g.pick(("df.dp", f"df[[{n!r}]].dp", "df[list(df.columns)].dp", f"df.rename(columns={{{n!r}: 'z'}}).dp", "p.sort_values('c0')"))
@@ -262,7 +273,7 @@ def price(g: Generator, **words: Any) -> str:
         found.append(g.pick(("max_rows=1", "max_rows=4", "max_groups=1", "max_rows=2, max_groups=3")))
     if g.chance(0.04 if g.delta else 0.004):
         found.append("delta=1e-7")
-    return "".join(f", {w}" for w in found)
+    return "".join(f", {w}" for w in {w.split("=")[0]: w for w in found}.values())
 
 
 def maybe_bounds(g: Generator, name: Any) -> str:
