@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from dpframe._errors import BadType, BadValue
 from dpframe._expr import Expr
 from dpframe._query import GROUP_CEILING, By, KeyBy, Keys, Word, describe, keys_for, listed_key, with_options
+from dpframe.engines._codec import index_of
 
 
 class Tuples:
@@ -41,15 +42,16 @@ class Tuples:
         for i, (expr, name) in enumerate(zip(exprs, names, strict=True)):
             distinct: dict[Any, int] = {}
             try:
-                columns.append([distinct.setdefault(listed_key(row[i]), len(distinct)) for row in rows])
+                places = [distinct.setdefault(listed_key(row[i]), len(distinct)) for row in rows]
             except TypeError:
                 raise BadType(f"keys of {name!r} must be hashable.") from None
-            values = [value for _, value in distinct]
-            keys.append(keys_for(values, expr, name))
-        places = np.array(columns, dtype=np.int64).T.copy()
-        if pd.DataFrame(places).duplicated().any():
+            columns.append(places)
+            first = {place: row[i] for row, place in zip(reversed(rows), reversed(places), strict=True)}
+            keys.append(keys_for([first[place] for place in range(len(distinct))], expr, name))
+        listed = np.array(columns, dtype=np.int64).T.copy()
+        if pd.DataFrame(listed).duplicated().any():
             raise BadValue("a combination stands twice in keys=. List each once.")
-        return Tuples(keys, places)
+        return Tuples(keys, listed)
 
     def __len__(self) -> int:
         return len(self.places)
@@ -195,7 +197,7 @@ class RestBy:
             values = pd.Categorical([*index, self.label], categories=categories, ordered=index.dtype.ordered)
             index = pd.CategoricalIndex(values, name=name)
         else:
-            index = pd.Index([*index, self.label], name=name, tupleize_cols=False)
+            index = index_of([*index.tolist(), self.label], name)
         object.__setattr__(self, "keys", Keys(index, self.listed.keys.null))
 
     @property

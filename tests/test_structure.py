@@ -40,9 +40,11 @@ accounting.loss
 _expr._nodes accounting._base accounting._pld_atoms
 _expr._build accounting._pld_ranges accounting.pure accounting.advanced accounting.zcdp accounting.gdp
 _expr accounting.rdp accounting.pld
+engines._columns
+engines._codec
 _query _unit accounting.planned
 accounting _task _times _tuples _divergences tails
-_parse engines._columns _sketch calibrate _terms
+_parse _sketch calibrate _terms
 _stats engines._block
 _ranks
 _tree
