@@ -19,6 +19,7 @@ import pandas as pd
 from dpframe import _identity
 from dpframe._aggregates import AGGREGATES
 from dpframe._budget import Budget
+from dpframe._door import DEBUGGED, debugging, sealed
 from dpframe._errors import BadType, BadValue, SessionError
 from dpframe._expr import Column, Expr
 from dpframe._ledger import Accountant
@@ -258,25 +259,30 @@ class Session:
     def _release(self, new: dict[Label, Asked]) -> dict[Label, Release]:
         made = {label: self._planned(one) for label, one in new.items()}
         words = [word for one in new.values() for word in self._declared(one.query, one.words)]
+        if debugging():
+            self.accountant.declare([DEBUGGED])
         self.accountant.debit([planned.plan for planned in made.values()], words, self._names_of(new))
+        # Which of several questions failed would be one answer more, so the error names them all.
+        verb = ", ".join(dict.fromkeys(one.query.verb for one in new.values()))
         released = {}
-        for label, (plan, statistics) in made.items():
+        for label, planned in made.items():
             # ---------------------------------------------------------------------- the door: from here data is read
-            query, unit = new[label].query, new[label].unit
-            if isinstance(query, Task):
-                raw = query.run(self._engine, plan, unit)
-            else:
-                primitives = {p for s in statistics for p in s.primitives}
-                reduced = self._engine.reduce(query, primitives, unit)
-                raw = tuple(
-                    part.noise.release(s.integers(reduced))
-                    for part, s in zip(plan.parts, statistics, strict=True)
-                )
+            raw = sealed(verb, self._read, new[label], planned)
             # ---------------------------------------------------------------------- and closes: only noisy integers leave
-            released[label] = Release(plan, raw)
-            self._keep(label, query, released[label])
-            self.accountant.record(label, plan, raw)
+            released[label] = Release(planned.plan, raw)
+            self._keep(label, new[label].query, released[label])
+            self.accountant.record(label, planned.plan, raw)
         return released
+
+    def _read(self, one: Asked, planned: Planned) -> tuple[Any, ...]:
+        """Behind the door: exact integers, and noise on them."""
+        query, (plan, statistics) = one.query, planned
+        if isinstance(query, Task):
+            return query.run(self._engine, plan, one.unit)
+        reduced = self._engine.reduce(query, {p for s in statistics for p in s.primitives}, one.unit)
+        return tuple(
+            part.noise.release(s.integers(reduced)) for part, s in zip(plan.parts, statistics, strict=True)
+        )
 
     @staticmethod
     def _names_of(new: dict[Label, Asked]) -> str | None:
