@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -34,7 +35,10 @@ class Planned:
 
 
 class Batch:
-    """``with p.plan_ahead() as batch:`` collects what is asked of ``batch``; nothing is charged if the block fails."""
+    """``with p.plan_ahead() as batch:`` collects what is asked of ``batch``; nothing is charged if the block fails.
+
+    Inside the block nothing new is asked of the session itself.
+    """
 
     def __init__(self, frame: PrivateFrame):
         self._frame = frame
@@ -55,12 +59,14 @@ class Batch:
     def __enter__(self) -> PrivateFrame:
         if self._ended or self._questions:
             raise SessionError("a batch is used once: take a new plan_ahead().")
+        self._frame._session.base.planning.append(threading.get_ident())
         return self._frame._with(batch=self)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._ended = True
+        self._frame._session.base.planning.remove(threading.get_ident())
         if kind is not None or not self._questions:
             return
         releases = self._frame._session.ask([asked for asked, _, _ in self._questions], batch=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,6 +37,7 @@ class KeySearch(Task):
     failure: Fraction
     gaussian: bool
     where: Expr | None = None
+    verb: ClassVar[str] = "unique"
 
     def to_json(self) -> object:
         return {

@@ -19,6 +19,7 @@ import pandas as pd
 
 from dpframe import _opening
 from dpframe._derive import Places, Rows, array_of, frame_of, people_labels
+from dpframe._door import DEBUGGED, debugging, sealed
 from dpframe._errors import BadValue, Refused, SessionError
 from dpframe._expr import Column, Cut, Expr
 from dpframe._query import ROW_CEILING, Keys, keys_for
@@ -163,14 +164,19 @@ def not_replayed(session: Session) -> None:
 
 
 class Source:
-    """A tracked frame as rows: its columns, the rows that its condition keeps, and whose they are."""
+    """A tracked frame as rows: its columns, the rows that its condition keeps, and whose they are.
 
-    def __init__(self, session: Session, columns: Mapping[Hashable, Expr], where: Expr | None):
+    What reads them is `sealed` by the verb that makes the new ones.
+    """
+
+    def __init__(self, session: Session, columns: Mapping[Hashable, Expr], where: Expr | None, verb: str):
         session.check_alive()
         not_replayed(session)
-        self.session, self.columns, self.where = session, dict(columns), where
+        if debugging():
+            session.accountant.declare([DEBUGGED])
+        self.session, self.columns, self.where, self.verb = session, dict(columns), where, verb
         self.rows = Rows(session.snapshot)
-        self.places = self.rows.kept(where)
+        self.places = sealed(verb, self.rows.kept, where)
         self.all = where is None
         self.everyone = session.everyone and self.all
 

@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 
 from dpframe import _identity, _validate
+from dpframe._door import sealed
 from dpframe._errors import BadType, BadValue, LineageError, SessionError, caution, did_you_mean
 from dpframe._expr import Column
 from dpframe._ledger import Accountant
@@ -100,7 +101,7 @@ def open_session(
         hashes = (
             []
             if account_of.file is None
-            else sketch(ids.drop_duplicates() if relation.people else ids, account_of.secret)
+            else sealed("open", sketch, ids.drop_duplicates() if relation.people else ids, account_of.secret)
         )
         account_of.attach(relation, hashes, because)
         _declare(session, because)

@@ -376,6 +376,11 @@ class Query:
     def groups(self) -> int:
         return math.prod(len(b.index) for b in self.by)
 
+    @property
+    def verb(self) -> str:
+        """What an error calls it."""
+        return ", ".join(dict.fromkeys(out.aggregate for out in self.outputs))
+
     def to_json(self) -> object:
         return {
             "outputs": [o.to_json() for o in self.outputs],

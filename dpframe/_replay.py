@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from dpframe._errors import BadType, BadValue, Refused, SessionError
 from dpframe._opening import open_session
 from dpframe._plan import Part, Plan
+from dpframe._pricing import Planned
 from dpframe._private import PrivateFrame
 from dpframe._records import Label
 from dpframe._registry import ATTR, sessions
@@ -87,26 +88,23 @@ class Recorder(Session):
         self.heard: list[_Asked] = []
 
     def _release(self, new: dict[Label, Asked]) -> dict[Label, Release]:
-        made = {label: self._planned(one) for label, one in new.items()}
-        self.accountant.debit([planned.plan for planned in made.values()], [], self._names_of(new))
-        released = {}
-        for label, (plan, statistics) in made.items():
-            query, unit = new[label].query, new[label].unit
-            asked = _Asked(plan, [])
-            self.heard.append(asked)
-            if isinstance(query, Task):
-                raw = query.run(self._engine, self._listening(plan, asked), unit)
-                if {call.part for call in asked.calls} != set(range(len(plan.parts))):
-                    raise Refused(
-                        f"replay cannot listen to {query}: it does not draw its noise by the parts of its plan."
-                    )
-            else:
-                reduced = self._engine.reduce(query, {p for s in statistics for p in s.primitives}, unit)
-                raw = tuple(self._hear(asked, i, s.integers(reduced)) for i, s in enumerate(statistics))
-            released[label] = Release(plan, raw)
-            self._keep(label, query, released[label])
-            self.accountant.record(label, plan, raw)
+        released = super()._release(new)
+        for one, asked in zip(new.values(), self.heard[-len(new) :], strict=True):
+            if {call.part for call in asked.calls} != set(range(len(asked.plan.parts))):
+                raise Refused(
+                    f"replay cannot listen to {one.query}: it does not draw its noise by the parts of its plan."
+                )
         return released
+
+    def _read(self, one: Asked, planned: Planned) -> tuple[Any, ...]:
+        """What a session does behind its door, where `Session` adds noise to integers: here they are heard, and kept from it."""
+        query, (plan, statistics) = one.query, planned
+        asked = _Asked(plan, [])
+        self.heard.append(asked)
+        if isinstance(query, Task):
+            return query.run(self._engine, self._listening(plan, asked), one.unit)
+        reduced = self._engine.reduce(query, {p for s in statistics for p in s.primitives}, one.unit)
+        return tuple(self._hear(asked, i, s.integers(reduced)) for i, s in enumerate(statistics))
 
     def _hear(self, asked: _Asked, part: int, integers: NDArray[Any]) -> NDArray[Any]:
         """Remember what a mechanism is given, and answer what it answered in the first run, or what it makes of zeros."""

@@ -19,11 +19,12 @@ import pandas as pd
 from dpframe import _identity
 from dpframe._aggregates import AGGREGATES
 from dpframe._budget import Budget
+from dpframe._door import DEBUGGED, debugging, sealed
 from dpframe._errors import BadType, BadValue, SessionError
 from dpframe._expr import Column, Expr
 from dpframe._ledger import Accountant
 from dpframe._plan import Plan
-from dpframe._price import WORDS, Payment, price_of, worded
+from dpframe._price import Payment, price_of, worded
 from dpframe._pricing import Planned, make_plan
 from dpframe._query import Keys, Query, Word
 from dpframe._records import Label, Names, keys_of
@@ -118,6 +119,7 @@ class Session:
         self._answers: dict[str, tuple[Query | Task, Release]] = {}
         self._names: Names = {}
         self._asking = False
+        self.planning: list[int] = []  # the threads that are in a plan_ahead() block of it
         self._process = os.getpid()
         self.root = weakref.ref(frame)
         # Shares its buffers with the user's frame; copy-on-write keeps later edits out of it.
@@ -131,7 +133,6 @@ class Session:
         self.index = snapshot.index
         self.rows = len(snapshot)
         self._engine = PandasEngine(snapshot, _sampling.random_bytes(8))
-        self._within: dict[tuple[Any, ...], Price] = {}
         # Bounds and keys that were released: nobody's word.
         self.released_bounds: set[tuple[Expr, tuple[float, float]]] = set()
         self.found: dict[Any, Keys | Tuples] = {}
@@ -199,10 +200,8 @@ class Session:
             return price_of(self.budget, payment, None, plan_for)
         # How many people there are says nothing of how many a condition or a group leaves.
         known = rows if rows is not None else people if query.where is None and not query.by else None
-        words = query, *map(repr, (payment.get(word) for word in WORDS))
-        if words not in self._within:
-            self._within[words] = price_of(self.budget, payment, known, plan_for)
-        return self._within[words]
+        # Never remembered: it depends on limits, n, and what is left of the budget, and takes a few hundredths of a second.
+        return price_of(self.budget, payment, known, plan_for)
 
     def plan(self, asked: Asked) -> Plan:
         """What `explain` shows: the plan, and what it would take of the budget."""
@@ -248,6 +247,11 @@ class Session:
             _check_names(labels)
             known = {label: self._recall(label, one) for label, one in asked.items()}
             new = {label: one for label, one in asked.items() if known[label] is None}
+            if new and not batch and threading.get_ident() in self.base.planning:
+                raise SessionError(
+                    "inside its own plan_ahead() block a frame would answer and charge this at once, beside the batch. Ask it of "
+                    "the batch, with p.plan_ahead() as batch: answer = batch.count(), or before or after the block."
+                )
             if new and not batch and self.accountant.batches:
                 raise SessionError(
                     "accountant='pld' guards one batch that is declared in advance: with p.plan_ahead() as batch: ..."
@@ -258,25 +262,30 @@ class Session:
     def _release(self, new: dict[Label, Asked]) -> dict[Label, Release]:
         made = {label: self._planned(one) for label, one in new.items()}
         words = [word for one in new.values() for word in self._declared(one.query, one.words)]
+        if debugging():
+            self.accountant.declare([DEBUGGED])
         self.accountant.debit([planned.plan for planned in made.values()], words, self._names_of(new))
+        # Which of several questions failed would be one answer more, so the error names them all.
+        verb = ", ".join(dict.fromkeys(one.query.verb for one in new.values()))
         released = {}
-        for label, (plan, statistics) in made.items():
+        for label, planned in made.items():
             # ---------------------------------------------------------------------- the door: from here data is read
-            query, unit = new[label].query, new[label].unit
-            if isinstance(query, Task):
-                raw = query.run(self._engine, plan, unit)
-            else:
-                primitives = {p for s in statistics for p in s.primitives}
-                reduced = self._engine.reduce(query, primitives, unit)
-                raw = tuple(
-                    part.noise.release(s.integers(reduced))
-                    for part, s in zip(plan.parts, statistics, strict=True)
-                )
+            raw = sealed(verb, self._read, new[label], planned)
             # ---------------------------------------------------------------------- and closes: only noisy integers leave
-            released[label] = Release(plan, raw)
-            self._keep(label, query, released[label])
-            self.accountant.record(label, plan, raw)
+            released[label] = Release(planned.plan, raw)
+            self._keep(label, new[label].query, released[label])
+            self.accountant.record(label, planned.plan, raw)
         return released
+
+    def _read(self, one: Asked, planned: Planned) -> tuple[Any, ...]:
+        """Behind the door: exact integers, and noise on them."""
+        query, (plan, statistics) = one.query, planned
+        if isinstance(query, Task):
+            return query.run(self._engine, plan, one.unit)
+        reduced = self._engine.reduce(query, {p for s in statistics for p in s.primitives}, one.unit)
+        return tuple(
+            part.noise.release(s.integers(reduced)) for part, s in zip(plan.parts, statistics, strict=True)
+        )
 
     @staticmethod
     def _names_of(new: dict[Label, Asked]) -> str | None:

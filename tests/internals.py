@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dpframe import _choices as choices_module
 from dpframe import _counts as counts_module
+from dpframe import _derive as derive_module
+from dpframe import _door as door_module
 from dpframe import _drawing as drawing_module
 from dpframe import _events as events_module
 from dpframe import _expr as expr_module
@@ -11,6 +13,7 @@ from dpframe import _ledger as ledger_module
 from dpframe import _lineage as lineage_module
 from dpframe import _opening as opening_module
 from dpframe import _session as session_module
+from dpframe import _sketch as sketch_module
 from dpframe import _stats as stats_module
 from dpframe import _store as store_module
 from dpframe import _suggestions as suggestions_module
@@ -90,6 +93,7 @@ from dpframe.accounting._discrete import shift_mu
 from dpframe.accounting._gaussian import delta, delta_at, mu_for, pure_mu
 from dpframe.accounting.rdp import Rdp
 from dpframe.accounting.residue import after, after_curve, after_exponential, after_laplace, after_pure
+from dpframe.engines import _columns as engines_columns_module
 from dpframe.engines import _distinct as engines_distinct_module
 from dpframe.engines import _groups as engines_groups_module
 from dpframe.engines import _people as engines_people_module
@@ -266,11 +270,14 @@ __all__ = [
     "counts_module",
     "delta",
     "delta_at",
+    "derive_module",
     "design_Rows",
     "deviations",
     "distribution",
+    "door_module",
     "drawing_module",
     "each_of",
+    "engines_columns_module",
     "engines_distinct_module",
     "engines_groups_module",
     "engines_pandas_module",
@@ -328,6 +335,7 @@ __all__ = [
     "session_sessions",
     "shift_mu",
     "shrunk",
+    "sketch_module",
     "spread",
     "stated_gaussian",
     "stats_Rows",
