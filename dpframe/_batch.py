@@ -45,6 +45,10 @@ class Batch:
         self._questions: list[tuple[Asked, Callable[[Release], Any], Planned]] = []
         self._ended = False
 
+    @property
+    def asked(self) -> list[Asked]:
+        return [asked for asked, _, _ in self._questions]
+
     def add(self, asked: Asked, finish: Callable[[Release], Any]) -> Planned:
         if self._ended:
             raise SessionError("this batch has ended: what it asked is answered, and no more can be added.")
@@ -69,7 +73,7 @@ class Batch:
         self._frame._session.base.planning.remove(threading.get_ident())
         if kind is not None or not self._questions:
             return
-        releases = self._frame._session.ask([asked for asked, _, _ in self._questions], batch=True)
+        releases = self._frame._session.ask(self.asked, batch=True)
         for (_, finish, place), release in zip(self._questions, releases, strict=True):
             place._answers.append(finish(release))
 

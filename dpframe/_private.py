@@ -333,9 +333,15 @@ class PrivateFrame(
         more = ", ..." if len(self._columns) > 12 else ""
         rows = "" if self._where is None else f" where {self._where}"
         return (
-            f"PrivateFrame of [{shown}{more}]{rows}\n{self.budget!r}\n"
+            f"PrivateFrame of [{shown}{more}]{rows}\n{self.budget!r}{self._fits}\n"
             f"{self._session.unit.neighbors}, {self._whose}{self._listed_keys}; {self._place}"
         )
+
+    @property
+    def _fits(self) -> str:
+        """How many counts that name no price still fit."""
+        times = self._session.default_counts
+        return f"; a count for a share fits {times} time{'' if times == 1 else 's'}"
 
     def _repr_html_(self) -> str:
         rows = "".join(

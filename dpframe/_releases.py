@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import replace
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Unpack, cast
 
 import numpy as np
@@ -17,11 +18,12 @@ from dpframe._column import PrivateColumn, predicate_of
 from dpframe._errors import BadType, BadValue, MissingBounds
 from dpframe._estimate import IntEstimate
 from dpframe._expr import Column, Cut, Expr
-from dpframe._price import Payment, checked, halved, known_n, spell_out
+from dpframe._price import Payment, checked, known_n, spell_out
 from dpframe._query import EVERY, BinBy, Keys, Output, Query, Word, keys_for, need_keys
 from dpframe._session import Asked, Release, Session
 from dpframe._task import Task
 from dpframe._validate import Bounds
+from dpframe.accounting._base import Price
 
 if TYPE_CHECKING:
     from dpframe._private import PrivateFrame
@@ -59,12 +61,20 @@ class Releases:
         if self._explaining and words.get("within") is None and words.get("n") is not None:
             # From a number of people to an accuracy: the price does not depend on it, what is shown does.
             assumed, words = known_n(words["n"], None), {**words, "n": None}
-        price = session.price(query, words)
+        part = Fraction(1, 2) if self._half and words.get("within") is None else Fraction(1)
+        before = () if self._batch is None else self._batch.asked
+
+        def at(epsilon: Fraction) -> Price:
+            """What it would buy at this epsilon."""
+            named = {**words, "epsilon": epsilon, "within": None, "n": None}
+            return session.price(query, cast("Payment", named), part, before)
+
+        price = session.price(query, words, part, before)
         paid = "|".join(str(words.get(word)) for word in ("epsilon", "delta", "within", "n", "mechanism"))
-        if self._half and words.get("within") is None:
-            price, paid = halved(price), f"half|{paid}"
+        if part != 1:
+            paid = f"half|{paid}"
         unit, name, fresh = session.limited(words), words.get("name"), bool(words.get("fresh"))
-        asked = Asked(query, price, self._declared, unit, paid, name, fresh)
+        asked = Asked(query, price, self._declared, unit, paid, name, fresh, at)
         if self._explaining:
             return replace(session.plan(asked), n=assumed)
         if self._batch is not None:

@@ -7,9 +7,10 @@ import json
 import os
 import threading
 import weakref
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from functools import lru_cache
 from typing import Any, NoReturn
 from uuid import uuid4
@@ -26,7 +27,7 @@ from dpframe._ledger import Accountant
 from dpframe._plan import Plan
 from dpframe._price import Payment, price_of, worded
 from dpframe._pricing import Planned, make_plan
-from dpframe._query import Keys, Query, Word
+from dpframe._query import Keys, Output, Query, Word
 from dpframe._records import Label, Names, keys_of
 from dpframe._registry import closed, sessions
 from dpframe._task import Task
@@ -34,7 +35,7 @@ from dpframe._times import Span
 from dpframe._tuples import Tuples
 from dpframe._unit import Unit, limits_for
 from dpframe._validate import Bounds
-from dpframe.accounting._base import Limits, Price
+from dpframe.accounting._base import Charge, Limits, Price
 from dpframe.engines.pandas import PandasEngine
 from dpframe.mechanisms import _sampling
 
@@ -89,6 +90,8 @@ class Asked:
     paid: str = ""  # the words of its price, as they were typed
     name: str | None = None
     fresh: bool = False
+    # What another epsilon would buy it, to say which one fits.
+    at: Callable[[Fraction], Price] | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,20 +191,36 @@ class Session:
             raise BadValue("max_rows= and max_groups= are for sessions with unit=: here a row is a person.")
         return self.unit.limited(*limits_for(*limits))
 
-    def price(self, query: Query | Task, payment: Payment) -> Price:
-        """The price that was asked for, or what the wanted accuracy needs, or the session's share."""
-        unit = self.limited(payment)
+    def price(
+        self,
+        query: Query | Task,
+        payment: Payment,
+        part: Fraction = Fraction(1),
+        before: Sequence[Asked] = (),
+    ) -> Price:
+        """The price that was asked for, or what the wanted accuracy needs, or the session's share; a ``part`` of it.
+
+        ``before``: what is in the batch already, and will be on record when this is asked.
+        """
+        unit, budget = self.limited(payment), self.budget
+        if before:
+            budget = budget.following([self._planned(one).plan.charge for one in self._unpaid(before)])
         rows, people = self._public_rows(query), None if unit.people else self.terms.people
 
         def plan_for(price: Price) -> Plan:
             return make_plan.__wrapped__(query, unit, price, rows).plan
 
         if payment.get("within") is None:
-            return price_of(self.budget, payment, None, plan_for)
+            return price_of(budget, payment, None, plan_for, part)
         # How many people there are says nothing of how many a condition or a group leaves.
         known = rows if rows is not None else people if query.where is None and not query.by else None
         # Never remembered: it depends on limits, n, and what is left of the budget, and takes a few hundredths of a second.
-        return price_of(self.budget, payment, known, plan_for)
+        return price_of(budget, payment, known, plan_for)
+
+    def _unpaid(self, questions: Sequence[Asked]) -> list[Asked]:
+        """Those of a batch that will be charged: each once, and none that was answered before."""
+        labels = {self._label(one, i): one for i, one in enumerate(questions)}
+        return [one for label, one in labels.items() if self._recall(label, one) is None]
 
     def plan(self, asked: Asked) -> Plan:
         """What `explain` shows: the plan, and what it would take of the budget."""
@@ -209,6 +228,15 @@ class Session:
         if self._recall(self._label(asked, 0), asked) is not None:
             return replace(plan, budget="takes nothing: it was answered before, and that answer is free")
         return replace(plan, budget=f"{worded(asked.paid)}: {self.budget.preview(plan.charge)}")
+
+    @property
+    def default_counts(self) -> int:
+        """How many counts that name no price still fit."""
+        budget = self.budget
+        if self.closed or budget.fraction >= 1:
+            return 0
+        query = Query((Output("rows", "size"),), None)
+        return budget.times(self._planned(Asked(query, self.price(query, {}), (), self.unit)).plan.charge)
 
     def _planned(self, asked: Asked) -> Planned:
         query = asked.query
@@ -264,7 +292,10 @@ class Session:
         words = [word for one in new.values() for word in self._declared(one.query, one.words)]
         if debugging():
             self.accountant.declare([DEBUGGED])
-        self.accountant.debit([planned.plan for planned in made.values()], words, self._names_of(new))
+        alone = next(iter(new.values())) if len(new) == 1 else None
+        self.accountant.debit(
+            [planned.plan for planned in made.values()], words, self._names_of(new), self._charge_at(alone)
+        )
         # Which of several questions failed would be one answer more, so the error names them all.
         verb = ", ".join(dict.fromkeys(one.query.verb for one in new.values()))
         released = {}
@@ -287,6 +318,13 @@ class Session:
             part.noise.release(s.integers(reduced)) for part, s in zip(plan.parts, statistics, strict=True)
         )
 
+    def _charge_at(self, one: Asked | None) -> Callable[[Fraction], Charge] | None:
+        """The charge of one question at other epsilons."""
+        if one is None or one.at is None:
+            return None
+        at = one.at
+        return lambda epsilon: self._planned(replace(one, price=at(epsilon))).plan.charge
+
     @staticmethod
     def _names_of(new: dict[Label, Asked]) -> str | None:
         named = [label.name for label in new if label.name is not None]
@@ -297,7 +335,10 @@ class Session:
         rows, unit = self._public_rows(one.query), one.unit
         question = f"{_question(one.query)}|{unit.neighbors}|{unit.space}|{unit.rows}|{unit.groups}|{rows}|{self.schema}"
         digest = hashlib.blake2b(question.encode("utf-8", "surrogatepass"), digest_size=24).hexdigest()
-        key, paid = f"{digest}|{'|'.join(map(str, one.price))}", f"{digest}|{one.paid}|{self.terms.queries}"
+        key, paid = (
+            f"{digest}|{'|'.join(map(str, one.price.amounts))}",
+            f"{digest}|{one.paid}|{self.terms.queries}",
+        )
         return Label(digest, key, paid, one.name, self.terms.version, place if one.fresh else None)
 
     def _recall(self, label: Label, one: Asked) -> Release | None:
