@@ -59,17 +59,26 @@ class Releases:
         if self._explaining and words.get("within") is None and words.get("n") is not None:
             # From a number of people to an accuracy: the price does not depend on it, what is shown does.
             assumed, words = known_n(words["n"], None), {**words, "n": None}
-        price = session.price(query, words)
-        paid = "|".join(str(words.get(word)) for word in ("epsilon", "delta", "within", "n", "mechanism"))
-        if self._half and words.get("within") is None:
-            price, paid = halved(price), f"half|{paid}"
-        unit, name, fresh = session.limited(words), words.get("name"), bool(words.get("fresh"))
-        asked = Asked(query, price, self._declared, unit, paid, name, fresh)
+        asked = self._asked(query, words)
         if self._explaining:
             return replace(session.plan(asked), n=assumed)
         if self._batch is not None:
             return self._batch.add(asked, finish)
         return finish(session.ask([asked])[0])
+
+    def _asked(self, query: Query | Task, words: Payment) -> Asked:
+        """The question with its price."""
+        session = self._session
+        price = session.price(query, words)
+        paid = "|".join(str(words.get(word)) for word in ("epsilon", "delta", "within", "n", "mechanism"))
+        if self._half and words.get("within") is None:
+            price, paid = halved(price), f"half|{paid}"
+        unit, name, fresh = session.limited(words), words.get("name"), bool(words.get("fresh"))
+        return Asked(query, price, self._declared, unit, paid, name, fresh)
+
+    def _answered(self, query: Query | Task, payment: Mapping[str, Any]) -> bool:
+        """Whether it was asked before in the same words, so that it is free."""
+        return self._session.answered(self._asked(query, checked(payment)))
 
     def _bounds(self, expr: Expr, name: Hashable, given: Any) -> Bounds:
         """The verb's own bounds, or those that follow from the declared ones."""

@@ -10,6 +10,7 @@ import weakref
 from collections.abc import Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from functools import lru_cache
 from typing import Any, NoReturn
 from uuid import uuid4
@@ -135,6 +136,9 @@ class Session:
         # Bounds and keys that were released: nobody's word.
         self.released_bounds: set[tuple[Expr, tuple[float, float]]] = set()
         self.found: dict[Any, Keys | Tuples] = {}
+        self.failures: dict[
+            Any, Fraction
+        ] = {}  # of questions that find keys, so that a repeat is the same question
         self.closed = False
         self.derived: weakref.WeakSet[Session] = weakref.WeakSet()
 
@@ -210,6 +214,10 @@ class Session:
         if self._recall(self._label(asked, 0), asked) is not None:
             return replace(plan, budget="takes nothing: it was answered before, and that answer is free")
         return replace(plan, budget=f"{worded(asked.paid)}: {self.budget.preview(plan.charge)}")
+
+    def answered(self, asked: Asked) -> bool:
+        """Whether this was asked before, so that it is free."""
+        return self._recall(self._label(asked, 0), asked) is not None
 
     def _planned(self, asked: Asked) -> Planned:
         query = asked.query
