@@ -16,13 +16,16 @@ from dpframe.accounting.zcdp import root_below
 from dpframe.mechanisms.exponential import Exponential
 from dpframe.mechanisms.noisy_max import NoisyMax, NoisyTop
 from dpframe.mechanisms.response import Response
-from dpframe.mechanisms.threshold import GaussianThreshold, TruncatedThreshold
+from dpframe.mechanisms.threshold import GaussianThreshold, LaplaceThreshold, TruncatedThreshold
 
-Selector = NoisyMax | NoisyTop | Exponential | TruncatedThreshold | GaussianThreshold
+Selector = NoisyMax | NoisyTop | Exponential | TruncatedThreshold | LaplaceThreshold | GaussianThreshold
 # Reports are no selection, but their receipts are read back in the same place.
 SELECTORS: dict[str, Callable[[dict[str, Any]], Any]] = {
     one.name: one.from_json
-    for one in (NoisyMax, NoisyTop, Exponential, TruncatedThreshold, GaussianThreshold, Response)
+    for one in (
+        *(NoisyMax, NoisyTop, Exponential, Response),
+        *(TruncatedThreshold, LaplaceThreshold, GaussianThreshold),
+    )
 }
 
 

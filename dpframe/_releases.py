@@ -61,6 +61,16 @@ class Releases:
         if self._explaining and words.get("within") is None and words.get("n") is not None:
             # From a number of people to an accuracy: the price does not depend on it, what is shown does.
             assumed, words = known_n(words["n"], None), {**words, "n": None}
+        asked = self._asked(query, words)
+        if self._explaining:
+            return replace(session.plan(asked), n=assumed)
+        if self._batch is not None:
+            return self._batch.add(asked, finish)
+        return finish(session.ask([asked])[0])
+
+    def _asked(self, query: Query | Task, words: Payment) -> Asked:
+        """The question with its price."""
+        session = self._session
         part = Fraction(1, 2) if self._half and words.get("within") is None else Fraction(1)
         before = () if self._batch is None else self._batch.asked
 
@@ -74,12 +84,11 @@ class Releases:
         if part != 1:
             paid = f"half|{paid}"
         unit, name, fresh = session.limited(words), words.get("name"), bool(words.get("fresh"))
-        asked = Asked(query, price, self._declared, unit, paid, name, fresh, at)
-        if self._explaining:
-            return replace(session.plan(asked), n=assumed)
-        if self._batch is not None:
-            return self._batch.add(asked, finish)
-        return finish(session.ask([asked])[0])
+        return Asked(query, price, self._declared, unit, paid, name, fresh, at)
+
+    def _answered(self, query: Query | Task, payment: Mapping[str, Any]) -> bool:
+        """Whether it was asked before in the same words, so that it is free."""
+        return self._session.answered(self._asked(query, checked(payment)))
 
     def _bounds(self, expr: Expr, name: Hashable, given: Any) -> Bounds:
         """The verb's own bounds, or those that follow from the declared ones."""

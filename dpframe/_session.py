@@ -139,6 +139,9 @@ class Session:
         # Bounds and keys that were released: nobody's word.
         self.released_bounds: set[tuple[Expr, tuple[float, float]]] = set()
         self.found: dict[Any, Keys | Tuples] = {}
+        self.failures: dict[
+            Any, Fraction
+        ] = {}  # of questions that find keys, so that a repeat is the same question
         self.closed = False
         self.derived: weakref.WeakSet[Session] = weakref.WeakSet()
 
@@ -237,6 +240,10 @@ class Session:
             return 0
         query = Query((Output("rows", "size"),), None)
         return budget.times(self._planned(Asked(query, self.price(query, {}), (), self.unit)).plan.charge)
+
+    def answered(self, asked: Asked) -> bool:
+        """Whether this was asked before, so that it is free."""
+        return self._recall(self._label(asked, 0), asked) is not None
 
     def _planned(self, asked: Asked) -> Planned:
         query = asked.query

@@ -235,7 +235,7 @@ class Sought:
     label: Any = None  # of the group of what is not found, if there is to be one
 
     def listed(self, keys: Keys) -> By:
-        level = KeyBy(self.expr, with_options(keys, self.expr, self.sort, self.dropna))
+        level = KeyBy(self.expr, with_options(keys, self.expr, None, self.dropna))  # found keys come in order
         return level if self.label is None else RestBy(level, self.label)
 
     def __str__(self) -> str:

@@ -54,14 +54,15 @@ _measured _counts _distinct _moments _pairs engines.pandas _scores utilities
 _aggregates engines._rows engines._slices
 _arrange _choices
 _plan _budget
-_pricing _keysearch _estimate
+_pricing _estimate
+_keysearch
 _packed _price _records _column _reports
 _fitting learn._checks learn._design learn._solve
 learn._fits
 learn._objective learn._descent learn._statistics
 _ledger _unbiased _specs
 _registry
-_session _layout _pivot
+_session _layout _pivot _foundkeys
 _opening _derive
 _release _batch _lineage _personwise _steps
 _order _selections _suggestions _lineage_verbs _randomize
