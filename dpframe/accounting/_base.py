@@ -210,11 +210,6 @@ class Filter(ABC):
         """The outright failure of which so many questions always fit; 0 where none does."""
         return self.failure_for(self.limits.epsilon / queries, None)
 
-    def failure_for(self, epsilon: Fraction, state: Any) -> Fraction:
-        """The outright failure that a question of this price may have: its part of what failures may come to, as far as left."""
-        left = Fraction(0) if state is None else self.delta_limit - self.delta_spent(state)
-        return max(Fraction(0), min(self.failure_share(1) * epsilon / self.limits.epsilon, left))
-
     def delta_spent(self, state: Any) -> Fraction:
         """What they have come to."""
         found: Fraction = state.failures
