@@ -321,7 +321,7 @@ def _takes(statistic: Statistic, noise: Any) -> str:
     what = "people" if isinstance(statistic, PersonCount) else "rows"
     text = f"a key that {noise.half / per_row:.4g} {what} have is as likely as not to be found"
     if isinstance(statistic, Roomy):
-        text += f", and so is one of {noise.tests[-1].least / (per_row * statistic.most):.4g} people"
+        text += f", and so is one of {noise.bars[-1].least / (per_row * statistic.most):.4g} people"
     return text
 
 

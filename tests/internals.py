@@ -28,8 +28,9 @@ from dpframe._counts import PeopleAround, PeopleBy, Questions, RowCount, ValueCo
 from dpframe._distinct import DistinctCount
 from dpframe._estimate import FloatEstimate, IntEstimate
 from dpframe._expr import Column, Expr, constant, kind_of
+from dpframe._foundkeys import found_keys
 from dpframe._groupby import PrivateGroupBy
-from dpframe._keysearch import KeySearch
+from dpframe._keysearch import Finding, KeySearch, Roomy
 from dpframe._ledger import Budget
 from dpframe._measured import Cell, Measured, fieller
 from dpframe._moments import Centred, Simplex, Total
@@ -138,7 +139,16 @@ from dpframe.mechanisms.gaussian import Gaussian
 from dpframe.mechanisms.laplace import Laplace
 from dpframe.mechanisms.noisy_max import NoisyMax, NoisyTop
 from dpframe.mechanisms.response import Response, points_for, rounded, spread, worst_spread
-from dpframe.mechanisms.threshold import GaussianThreshold, TruncatedThreshold, each_of
+from dpframe.mechanisms.threshold import (
+    Bar,
+    GaussianThreshold,
+    LaplaceThreshold,
+    TruncatedThreshold,
+    each_of,
+    gaussian_tail,
+    laplace_tail,
+    levels,
+)
 
 __all__ = [
     "AGGREGATES",
@@ -157,6 +167,7 @@ __all__ = [
     "VALUE_BITS",
     "WORDS",
     "Answer",
+    "Bar",
     "Bids",
     "BinBy",
     "Bounds",
@@ -175,6 +186,7 @@ __all__ = [
     "Expr",
     "FileStore",
     "Filter",
+    "Finding",
     "FloatEstimate",
     "Gaussian",
     "GaussianThreshold",
@@ -185,6 +197,7 @@ __all__ = [
     "KeySearch",
     "Kind",
     "Laplace",
+    "LaplaceThreshold",
     "Leaves",
     "Limits",
     "Loss",
@@ -220,6 +233,7 @@ __all__ = [
     "Response",
     "RestBy",
     "Revenue",
+    "Roomy",
     "RowCount",
     "Scores",
     "Selections",
@@ -290,9 +304,12 @@ __all__ = [
     "fieller",
     "first_sigma",
     "fits_Output",
+    "found_keys",
+    "gaussian_tail",
     "key_of",
     "keys_for",
     "kind_of",
+    "laplace_tail",
     "largest_mu",
     "learn_descent_module",
     "learn_fits_module",
@@ -301,6 +318,7 @@ __all__ = [
     "learn_statistics_module",
     "ledger_module",
     "level_sizes",
+    "levels",
     "limit_of",
     "lineage_module",
     "make_plan",

@@ -80,10 +80,17 @@ def _texts(cells: list[Any]) -> list[str | None]:
     return [text_of(c) for c in cells]
 
 
-def _times(uniques: NDArray[Any]) -> list[str]:
-    """Ticks with their unit: exact, and without a calendar that might not reach so far."""
+def _times(uniques: NDArray[Any]) -> list[str | None]:
+    """Ticks with their unit. None outside of the years 1 to 9999, and within two days of where the ticks of the unit end: in
+    some zone such a time cannot be read back."""
     unit = np.datetime_data(uniques.dtype)[0]
-    return [f"t{tick} {unit}" for tick in uniques.astype(np.int64).tolist()]
+    day = int(np.timedelta64(1, "D") / np.timedelta64(1, unit))  # type: ignore[call-overload]  # a unit of the column
+    first, last = -719_161 * day, 2_932_895 * day  # 0001-01-02 and 9999-12-30
+    ends = 2**63 - 2 * day
+    return [
+        f"t{tick} {unit}" if max(first, -ends) <= tick <= min(last, ends) else None
+        for tick in uniques.astype(np.int64).tolist()
+    ]
 
 
 def _numbered(codes: NDArray[Any], places: Any, texts: list[str]) -> Coded:

@@ -23,11 +23,11 @@ from dpframe.mechanisms.laplace import Laplace
 Floats = NDArray[np.float64]
 
 _UP = 1 + 1e-9  # covers the few roundings of each probability below
-_REST = 16  # of the failure, what each test but the first one gets
+_REST = 16  # of the failure, what each bar but the first one gets
 _FAR = 700.0  # deviations or rates beyond which a tail is no double
 
 
-class Test(NamedTuple):
+class Bar(NamedTuple):
     """Whether the sum of the first ``components`` is at least ``least``."""
 
     components: int
@@ -47,7 +47,7 @@ class Threshold:
     if TYPE_CHECKING:  # a field of some kinds
 
         @property
-        def tests(self) -> tuple[Test, ...]:
+        def bars(self) -> tuple[Bar, ...]:
             """A key is shown if it passes any of these."""
 
         def above(self, components: int, t: Floats) -> Floats:
@@ -55,13 +55,13 @@ class Threshold:
 
     @property
     def half(self) -> float:
-        """What the first test takes to be passed as often as not."""
-        return float(self.tests[0].least)
+        """What the first bar takes to be passed as often as not."""
+        return float(self.bars[0].least)
 
     def shows(self, noisy: NDArray[Any]) -> NDArray[np.bool_]:
         """Which columns of noisy integers may leave."""
         passed = np.zeros(noisy.shape[1:], dtype=bool)
-        for one in self.tests:
+        for one in self.bars:
             passed |= np.asarray(noisy[: one.components].sum(axis=0) >= one.least, dtype=bool)
         return passed
 
@@ -72,14 +72,14 @@ class Threshold:
         be among them is r, given that it shows; and of the others the least one is shown least often.
         """
         found = np.zeros(noisy.shape[1:])
-        for components, least in self.tests:
+        for components, least in self.bars:
             seen = noisy[:components].sum(axis=0).astype(np.float64)
             low, high = np.zeros_like(seen), np.maximum(seen, 1.0)  # nobody's key is never shown
             for _ in range(64):
                 middle = np.floor((low + high) / 2)
                 middle = np.where(middle > low, middle, high)
                 chance = self.above(components, seen - middle)
-                likely = chance >= risk / len(self.tests) * self.above(components, least - middle)
+                likely = chance >= risk / len(self.bars) * self.above(components, least - middle)
                 low, high = np.where(likely, low, middle), np.where(likely, middle, high)
             found = np.maximum(found, self.above(components, least - high))
         return found
@@ -111,14 +111,14 @@ def _least(above: Callable[[int], float], each: float) -> int:
     return high
 
 
-def _tests(
+def _bars(
     own: int, components: Sequence[int], each: float, above: Callable[[int, int], float]
-) -> tuple[Test, ...]:
+) -> tuple[Bar, ...]:
     """Tests that one person's own key, which adds up to ``own`` at most, passes with probability ``each`` in all."""
     rest = each / _REST
     shares = [each - rest * (len(components) - 1), *(rest for _ in components[1:])]
     return tuple(
-        Test(c, own + _least(lambda t, c=c: above(c, t) * _UP, share))  # type: ignore[misc]
+        Bar(c, own + _least(lambda t, c=c: above(c, t) * _UP, share))  # type: ignore[misc]
         for c, share in zip(components, shares, strict=True)
     )
 
@@ -155,8 +155,8 @@ class TruncatedThreshold(Threshold):
         return 1 / self.rate
 
     @property
-    def tests(self) -> tuple[Test, ...]:
-        return (Test(1, self.cut + 1),)
+    def bars(self) -> tuple[Bar, ...]:
+        return (Bar(1, self.cut + 1),)
 
     @property
     def half(self) -> float:
@@ -218,14 +218,14 @@ def _at_cut(a: float, cut: int) -> float:
 
 @dataclass(frozen=True)
 class LaplaceThreshold(Laplace, Threshold):
-    """Shows what discrete Laplace noise leaves of a key, if a test on it is passed.
+    """Shows what discrete Laplace noise leaves of a key that passes a bar.
 
     Formal guarantee: that of the noise on the integers of keys which others have too; and a key that one person alone has is
     shown with the probability that `at` was given, at most, in any of so many keys.
     """
 
     name: ClassVar[str] = "laplace threshold"
-    tests: tuple[Test, ...]
+    bars: tuple[Bar, ...]
 
     @staticmethod
     def at(
@@ -234,7 +234,7 @@ class LaplaceThreshold(Laplace, Threshold):
         """The least thresholds for a person with so many keys, whose own integers add up to ``own`` at most in each."""
         a = float(1 / scale)
         each = each_of(failure, keys)
-        return LaplaceThreshold(scale, _tests(own, components, each, lambda c, t: laplace_tail(a, c, t)))
+        return LaplaceThreshold(scale, _bars(own, components, each, lambda c, t: laplace_tail(a, c, t)))
 
     def above(self, components: int, t: Floats) -> Floats:
         a = float(1 / self.scale)
@@ -245,11 +245,11 @@ class LaplaceThreshold(Laplace, Threshold):
         return found
 
     def to_json(self) -> dict[str, Any]:
-        return {**super().to_json(), "tests": [list(one) for one in self.tests]}
+        return {**super().to_json(), "bars": [list(one) for one in self.bars]}
 
     @staticmethod
     def from_json(data: dict[str, Any]) -> LaplaceThreshold:
-        return LaplaceThreshold(Fraction(data["scale"]), tuple(Test(*one) for one in data["tests"]))
+        return LaplaceThreshold(Fraction(data["scale"]), tuple(Bar(*one) for one in data["bars"]))
 
 
 def laplace_tail(a: float, components: int, t: Any) -> Any:
@@ -280,14 +280,14 @@ def _choose(n: Any, k: int) -> Any:
 
 @dataclass(frozen=True)
 class GaussianThreshold(Gaussian, Threshold):
-    """Shows what discrete Gaussian noise leaves of a key, if a test on it is passed.
+    """Shows what discrete Gaussian noise leaves of a key that passes a bar.
 
     Formal guarantee: that of the noise on the integers of keys which others have too; and a key that one person alone has is
     shown with the probability that `at` was given, at most, in any of so many keys.
     """
 
     name: ClassVar[str] = "gaussian threshold"
-    tests: tuple[Test, ...]
+    bars: tuple[Bar, ...]
 
     @staticmethod
     def at(
@@ -295,7 +295,7 @@ class GaussianThreshold(Gaussian, Threshold):
     ) -> GaussianThreshold:
         """The least thresholds for a person with so many keys, whose own integers add up to ``own`` at most in each."""
         each, v = each_of(failure, keys), float(variance)
-        return GaussianThreshold(variance, _tests(own, components, each, lambda c, t: gaussian_tail(v, c, t)))
+        return GaussianThreshold(variance, _bars(own, components, each, lambda c, t: gaussian_tail(v, c, t)))
 
     def above(self, components: int, t: Floats) -> Floats:
         from scipy import special  # only for intervals: no privacy hangs on it
@@ -305,13 +305,13 @@ class GaussianThreshold(Gaussian, Threshold):
         return np.maximum(found, 1e-300)
 
     def to_json(self) -> dict[str, Any]:
-        return {**super().to_json(), "tests": [list(one) for one in self.tests]}
+        return {**super().to_json(), "bars": [list(one) for one in self.bars]}
 
     @staticmethod
     def from_json(data: dict[str, Any]) -> GaussianThreshold:
         """Also of a ledger from before counts were shown, which has one threshold."""
-        tests = data.get("tests") or [(1, int(data["least"]))]
-        return GaussianThreshold(Fraction(data["variance"]), tuple(Test(*one) for one in tests))
+        bars = data.get("bars") or [(1, int(data["least"]))]
+        return GaussianThreshold(Fraction(data["variance"]), tuple(Bar(*one) for one in bars))
 
 
 def gaussian_tail(variance: float, components: int, t: float) -> float:
