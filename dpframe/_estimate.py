@@ -12,6 +12,7 @@ from dpframe import _validate
 from dpframe._aggregates import AGGREGATES
 from dpframe._errors import BadType
 from dpframe._plan import Cost, Plan, measured, refuse_choices
+from dpframe._refusals import own_errors
 from dpframe.mechanisms.threshold import Threshold, levels
 
 
@@ -47,7 +48,8 @@ def levels_shown(plan: Plan, raw: tuple[Any, ...], level: float) -> NDArray[np.f
 class Estimate:
     """What `IntEstimate` and `FloatEstimate` share: a released number, its plan and its interval.
 
-    Arithmetic gives plain numbers: ``answer / 1000`` is a float that has no interval any more.
+    Arithmetic gives plain numbers: ``answer / 1000`` is a float that has no interval any more. So does what writes it down,
+    ``str``, ``format``, ``print``, csv and JSON; its ``repr`` alone shows how wide its interval is.
     """
 
     _plan: Plan
@@ -106,6 +108,8 @@ class Estimate:
 class IntEstimate(Estimate, int):
     """A whole number that was released. It may be negative: noise is as likely below as above."""
 
+    __str__ = int.__repr__
+
     def __new__(cls, value: int, plan: Plan, raw: tuple[Any, ...]) -> IntEstimate:
         self = int.__new__(cls, value)
         self._plan, self._raw = plan, raw
@@ -118,6 +122,8 @@ class IntEstimate(Estimate, int):
 class FloatEstimate(Estimate, float):
     """A number that was released."""
 
+    __str__ = float.__repr__
+
     def __new__(cls, value: float, plan: Plan, raw: tuple[Any, ...]) -> FloatEstimate:
         self = float.__new__(cls, value)
         self._plan, self._raw = plan, raw
@@ -125,3 +131,6 @@ class FloatEstimate(Estimate, float):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return FloatEstimate, (float(self), self._plan, self._raw)
+
+
+own_errors(Estimate, object)

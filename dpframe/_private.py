@@ -6,7 +6,6 @@ expressions or asks the session; none touches data.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Hashable, Iterable, Iterator, Mapping
 from html import escape
 from typing import Any, NoReturn, overload
@@ -29,7 +28,8 @@ from dpframe._order import Orders
 from dpframe._parse import parse
 from dpframe._query import Word, describe
 from dpframe._randomize import Randomized
-from dpframe._refusals import ADVICE, Unprinted, refuse
+from dpframe._refusals import ADVICE, Unprinted, own_errors, refuse
+from dpframe._rewrite import callers_frame
 from dpframe._selections import Selections
 from dpframe._session import Session
 from dpframe._shapes import Shapes
@@ -228,7 +228,7 @@ class PrivateFrame(
         >>> p.query("30 < age <= @oldest").explain.count().question
         'size() where (age > 30) & (age <= 50)'
         """
-        condition, frame = self._parsed(expr, sys._getframe(1))
+        condition, frame = self._parsed(expr, callers_frame())
         return frame._filter(condition)
 
     def _parsed(self, text: str, caller: Any) -> tuple[Expr, PrivateFrame]:
@@ -373,3 +373,6 @@ def _escape(value: object) -> str:
 
 def _bounds_text(pair: tuple[float, float] | None) -> str:
     return "" if pair is None else f"{pair[0]:g} to {pair[1]:g}"
+
+
+own_errors(PrivateFrame, pd.DataFrame)

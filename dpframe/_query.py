@@ -17,7 +17,7 @@ import pandas as pd
 
 from dpframe._errors import BadType, BadValue, MissingKeys
 from dpframe._expr import DatePart, Expr
-from dpframe._validate import Bounds, flag
+from dpframe._validate import MAX_LISTED, Bounds, flag, length
 from dpframe.engines._codec import form_of, index_of
 
 GROUP_CEILING = 2**26  # more groups than this would not fit in memory
@@ -87,6 +87,8 @@ def keys_for(given: Any, expr: Expr, name: Hashable, ordered: bool = False) -> K
         raise BadType(
             f"keys of {name!r} must be a public, ordered list, not a {type(given).__name__}. Write them out, or list(...) them."
         )
+    plain = isinstance(given, range | np.ndarray)  # else each is made an object
+    length(given, f"keys of {name!r}", GROUP_CEILING if plain else MAX_LISTED)
     if isinstance(given, range) or (
         isinstance(given, np.ndarray) and given.dtype.kind in "iu" and given.ndim == 1
     ):
@@ -123,6 +125,7 @@ def keys_of(keys: Any, place: int, name: Hashable, levels: int) -> Any:
         return keys.get(name)
     if levels == 1 or keys is None:
         return keys
+    length(keys, "keys")
     listed = list(keys)
     if len(listed) != levels or any(isinstance(k, str) or not isinstance(k, Iterable) for k in listed):
         raise BadType("keys for several columns are a dict by column name, or a list with one list a column.")

@@ -22,6 +22,7 @@ from dpframe._estimate import Estimate, FloatEstimate, IntEstimate, interval_of,
 from dpframe._layout import Layout, Pivot, layout_from
 from dpframe._packed import pack, receipt_text, unpack
 from dpframe._plan import Cost, Plan, all_choices, measured, refuse_choices
+from dpframe._refusals import own_errors
 from dpframe._session import Release
 
 ATTR = "dpframe_receipt"
@@ -349,3 +350,6 @@ def _title(cell: Any) -> str:
 def receipt_of(answer: pd.Series[Any] | pd.DataFrame) -> str | None:
     text = answer.attrs.get(ATTR)
     return text if isinstance(text, str) else None
+
+
+own_errors(Answer, object)

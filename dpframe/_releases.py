@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import replace
 from fractions import Fraction
@@ -20,6 +19,7 @@ from dpframe._estimate import IntEstimate
 from dpframe._expr import Column, Cut, Expr
 from dpframe._price import Payment, checked, known_n, spell_out
 from dpframe._query import EVERY, BinBy, Keys, Output, Query, Word, keys_for, need_keys
+from dpframe._rewrite import callers_frame
 from dpframe._session import Asked, Release, Session
 from dpframe._task import Task
 from dpframe._validate import Bounds
@@ -142,7 +142,7 @@ class Releases:
         pair = None if aggregate == "count" else self._bounds(expr, label, bounds)
         if aggregate in ("var", "std") and pair and pair.upper - pair.lower > 2.0**500:
             raise BadValue(f"bounds of {label!r} are too wide for a {aggregate}: squares must be doubles.")
-        if isinstance(ddof, bool) or ddof not in (0, 1):
+        if isinstance(ddof, bool) or not isinstance(ddof, int | np.integer) or ddof not in (0, 1):
             raise BadValue("ddof must be 0 or 1.")
         return Output(
             label if name is None else name, aggregate, expr, pair, ddof if aggregate in ("var", "std") else 1
@@ -229,7 +229,7 @@ class Releases:
         """
         if not isinstance(questions, Mapping) or not questions:
             raise BadValue("counts takes questions by name: {'smokers': 'smoker == 1', 'old': 'age > 80'}.")
-        caller, frame, outputs = sys._getframe(1), cast("PrivateFrame", self), []
+        caller, frame, outputs = callers_frame(), cast("PrivateFrame", self), []
         for name, question in questions.items():
             if isinstance(question, str):
                 expr, frame = frame._parsed(question, caller)

@@ -18,6 +18,7 @@ from dpframe._layout import Pivot
 from dpframe._plan import Plan
 from dpframe._price import Payment, checked, spell_out
 from dpframe._query import (
+    EVERY,
     GROUP_CEILING,
     By,
     KeyBy,
@@ -43,7 +44,7 @@ class Shapes(Groupings, Unlisted):
 
     def value_counts(
         self,
-        column: Any,
+        column: Any = EVERY,
         *,
         keys: Any = None,
         other: Any = None,
@@ -76,6 +77,12 @@ class Shapes(Groupings, Unlisted):
         checked(payment)
         for word, flag in (("sort", sort), ("normalize", normalize), ("ascending", ascending)):
             _validate.flag(flag, word)
+        if column is EVERY:
+            names = list(map(str, self._columns))[:2]
+            raise BadType(
+                f"value_counts is of one column: p[{names[0] if names else 'x'!r}].value_counts(). Combinations of several: "
+                f"p.groupby({names}).size()."
+            )
         if bins is not None:
             raise NotOffered("bins= belongs to histogram(column, bins=[...]), which keeps them in order.")
         expr, name = self._named(column)

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from dpframe._errors import BadType, BadValue
 from dpframe._expr import Expr
 from dpframe._query import GROUP_CEILING, By, KeyBy, Keys, Word, describe, keys_for, listed_key, with_options
+from dpframe._validate import length
 from dpframe.engines._codec import index_of
 
 
@@ -124,11 +125,10 @@ def _ranks(keys: Keys, expr: Expr) -> NDArray[np.int64]:
 
 
 def _rows(given: Any, columns: int, names: Sequence[Hashable]) -> list[tuple[Any, ...]]:
+    length(given, "combinations in keys=")
     rows = list(given)
     if not rows:
         raise BadValue("keys are empty: nothing would be asked.")
-    if len(rows) > GROUP_CEILING:
-        raise BadValue(f"{len(rows)} combinations of keys are more than {GROUP_CEILING}.")
     for row in rows:
         if not isinstance(row, tuple) or len(row) != columns:
             listed = ", ".join(map(repr, names))
@@ -146,7 +146,9 @@ def lists_tuples(keys: Any, columns: int) -> bool:
         return True
     if isinstance(keys, set | frozenset) and any(isinstance(k, tuple) for k in keys):
         raise BadType("combinations of keys must be a public, ordered list, not a set. Write them out.")
-    return isinstance(keys, list | tuple) and bool(keys) and all(isinstance(k, tuple) for k in keys)
+    if not isinstance(keys, list | tuple):
+        return False
+    return length(keys, "keys") > 0 and all(isinstance(k, tuple) for k in keys)
 
 
 @dataclass(frozen=True, slots=True)

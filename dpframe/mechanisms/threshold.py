@@ -146,9 +146,8 @@ class TruncatedThreshold(Threshold):
         each, a = each_of(failure, moved), float(rate)
         # exp(-a k) tanh(a / 2) bounds P[X = k] from below, so no smaller cut will do.
         cut = max(1, math.floor(math.log(math.tanh(a / 2) / each) / a)) if math.tanh(a / 2) > each else 1
-        while _at_cut(a, cut) * _UP > each:
-            cut += 1
-        return TruncatedThreshold(rate, cut)
+        # It is this or the next where the price is not small; where it is, many further: hence no step by step.
+        return TruncatedThreshold(rate, cut - 1 + _least(lambda t: _at_cut(a, cut - 1 + t) * _UP, each))
 
     @property
     def scale(self) -> Fraction:
