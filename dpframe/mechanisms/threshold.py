@@ -208,8 +208,8 @@ class TruncatedThreshold(Threshold):
 
 
 def _at_cut(a: float, cut: int) -> float:
-    q = math.exp(-a)
-    return math.exp(-a * cut) * -math.expm1(-a) / (1 + q - 2 * math.exp(-a * (cut + 1)))
+    # By expm1, since 1 + q - 2 q**(cut + 1) loses its digits where a is small.
+    return math.exp(-a * cut) * -math.expm1(-a) / (math.expm1(-a) - 2 * math.expm1(-a * (cut + 1)))
 
 
 # Noise that is not -----------------------------------------------------------------------------------------------------
