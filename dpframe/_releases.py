@@ -27,6 +27,9 @@ if TYPE_CHECKING:
     from dpframe._private import PrivateFrame
 
 
+PRICED = ("epsilon", "delta", "within", "n", "mechanism")  # the words that make a price
+
+
 class Releases:
     """What a tracked frame can be asked."""
 
@@ -60,11 +63,12 @@ class Releases:
             # From a number of people to an accuracy: the price does not depend on it, what is shown does.
             assumed, words = known_n(words["n"], None), {**words, "n": None}
         price = session.price(query, words)
-        paid = "|".join(str(words.get(word)) for word in ("epsilon", "delta", "within", "n", "mechanism"))
+        typed: tuple[Any, ...] = tuple(words.get(word) for word in PRICED)
+        paid = "|".join(map(str, typed))
         if self._half and words.get("within") is None:
-            price, paid = halved(price), f"half|{paid}"
+            price, paid, typed = halved(price), f"half|{paid}", ("half", *typed)
         unit, name, fresh = session.limited(words), words.get("name"), bool(words.get("fresh"))
-        asked = Asked(query, price, self._declared, unit, paid, name, fresh)
+        asked = Asked(query, price, self._declared, unit, paid, typed, name, fresh)
         if self._explaining:
             return replace(session.plan(asked), n=assumed)
         if self._batch is not None:

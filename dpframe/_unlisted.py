@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 
 from dpframe import _validate
+from dpframe._encoding import encode
 from dpframe._errors import BadType, BadValue, BudgetError, MissingKeys
 from dpframe._expr import Expr
 from dpframe._groupby import PrivateGroupBy
@@ -104,7 +105,7 @@ class Unlisted:
             )
         session, half = self._session, self._with(half=True)
         unit = session.limited(cast(Payment, {w: payment.get(w) for w in ("max_rows", "max_groups")}))
-        question = tuple(e for e, _ in columns), self._where, unit.groups
+        question = encode((tuple(e for e, _ in columns), self._where, unit.groups))
         known = session.found.get(question)
         if known is None:
             words = {w: payment[w] for w in _SEARCH_WORDS if payment.get(w) is not None}
