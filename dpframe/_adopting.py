@@ -95,7 +95,7 @@ class Adopting(Merging):
             token,
             most=None,
         )
-        told = f"{name}: person by person on {_personwise.SPLITS} splits of the people, which is no proof ({token[:8]})"
+        told = f"{name}: person by person on {_personwise.SPLITS} splits of the people, which is no proof ({token.steps[:8]})"
         return self._derive(session, Word("pipe", told, "pipe"), words)
 
     def adopt(
@@ -162,7 +162,9 @@ class Adopting(Merging):
         session = Derived(base, made, unit_for(base, None, max_rows, max_groups), token, most=None)
         other.attrs[ATTR] = base.name  # these are the same people: no second budget is opened on them
         return self._derive(
-            session, Word("adopt", f"{because} (columns {describe(made.names)}, {token[:8]})", "adopt"), words
+            session,
+            Word("adopt", f"{because} (columns {describe(made.names)}, {token.steps[:8]})", "adopt"),
+            words,
         )
 
 

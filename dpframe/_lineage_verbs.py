@@ -20,6 +20,7 @@ from dpframe._lineage import (
     Derived,
     Made,
     Source,
+    Token,
     unit_for,
 )
 from dpframe._query import Word, describe, keys_for
@@ -63,7 +64,7 @@ class Lineage:
         return own._of(session)._with(declared=(*self._declared, word), explaining=self._explaining)
 
     def _multiplied(
-        self, source: Source, made: Made, most: int | None, limits: tuple[object, object], token: str
+        self, source: Source, made: Made, most: int | None, limits: tuple[object, object], token: Token
     ) -> Derived:
         unit = unit_for(source.session, most, *limits)
         return Derived(source.session, made, unit, token, everyone=source.everyone, most=most)
@@ -111,7 +112,7 @@ class Lineage:
         _validate.flag(ignore_index, "ignore_index")
         limits_for(max_rows, max_groups)
         made = sealed("explode", _exploded, source, name, dtype)
-        token = source.token("explode", repr(name), dtype)
+        token = source.token("explode", (name, dtype), (repr(name), dtype))
         session = self._multiplied(source, made, None, (max_rows, max_groups), token)
         return self._derive(session, Word("rows", f"explode({name!r})", "steps"))
 
@@ -165,7 +166,8 @@ class Lineage:
             made.bounds[place] = Bounds(min(k[0] for k in pairs), max(k[1] for k in pairs))
         most = self._session.most
         most = None if most is None else most * count
-        token = source.token("melt", *(repr(w) for w in (ids, values, var_name, value_name)))
+        words: tuple[Any, ...] = ids, values, var_name, value_name
+        token = source.token("melt", words, list(map(repr, words)))
         session = self._multiplied(source, made, most, (max_rows, max_groups), token)
         return self._derive(session, Word("rows", f"melt of {describe(values)}", "steps"))
 

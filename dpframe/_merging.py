@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from dpframe import _identity, _validate
+from dpframe import _former, _identity, _validate
 from dpframe._derive import Places, Table, array_of, taken, with_room_for_nulls
 from dpframe._door import sealed
 from dpframe._errors import BadType, BadValue, Refused
@@ -111,7 +111,9 @@ class Merging(Lineage):
         on_record = (
             f"columns {describe(list(table.columns))}, {len(table)} rows, hash {hash_of(table)}{reason}"
         )
-        token = source.token("merge", how, describe(keys), repr(names), repr(theirs), hash_of(table))
+        former = how, describe(keys), repr(names), repr(theirs), hash_of(table)
+        words = how, keys, list(names.items()), list(theirs.items()), table
+        token = source.token("merge", words, None if _former.cut(keys) else former)
         most = None if self._session.most is None else self._session.most * max(lookup.most, 1)
         unit = unit_for(source.session, most, max_rows, max_groups) if hidden else self._session.unit
         whole = self._session.whole and source.all and how == "left" and single

@@ -15,6 +15,7 @@ from typing import Any, Final, NamedTuple, Protocol
 import numpy as np
 import pandas as pd
 
+from dpframe._encoding import SHOWN
 from dpframe._errors import BadType, BadValue, MissingKeys
 from dpframe._expr import DatePart, Expr
 from dpframe._validate import MAX_LISTED, Bounds, flag, length
@@ -28,11 +29,13 @@ ROW_CEILING = 2**31  # public; grids are chosen so that sums over this many rows
 class Keys:
     """A public, ordered list of groups; ``null`` tells at which place, if any, stands the group of nulls."""
 
-    __slots__ = ("index", "null", "token")
+    __slots__ = ("code", "index", "null", "token")
+    ENCODED = ("index", "null")
 
     def __init__(self, index: pd.Index[Any], null: int | None):
         self.index = index
         self.null = null
+        self.code: bytes | None = None
         # Equal keys hash alike in Python even when they differ (1, True, 1.0), so the type is part of the token: no two lists of
         # one length have the same one, as a dtype says how long its cells are, and a repr where it ends.
         if index.dtype.kind in "iufb" and isinstance(index.dtype, np.dtype):
@@ -326,7 +329,7 @@ class Output:
     other_bounds: Bounds | None = None
     level: Fraction | None = None  # of a quantile
     resolution: float | None = None  # of a quantile: how far apart its possible answers may be
-    said: str = field(default="", compare=False)  # of a utility: how it was written
+    said: str = field(default="", compare=False, metadata=SHOWN)  # of a utility: how it was written
 
     @property
     def clipped(self) -> tuple[tuple[Expr, Bounds], ...]:

@@ -29,6 +29,9 @@ if TYPE_CHECKING:
     from dpframe._private import PrivateFrame
 
 
+PRICED = ("epsilon", "delta", "within", "n", "mechanism")  # the words that make a price
+
+
 class Releases:
     """What a tracked frame can be asked."""
 
@@ -80,11 +83,12 @@ class Releases:
             return session.price(query, cast("Payment", named), part, before)
 
         price = session.price(query, words, part, before)
-        paid = "|".join(str(words.get(word)) for word in ("epsilon", "delta", "within", "n", "mechanism"))
+        typed: tuple[Any, ...] = tuple(words.get(word) for word in PRICED)
+        paid = "|".join(map(str, typed))
         if part != 1:
-            paid = f"half|{paid}"
+            paid, typed = f"half|{paid}", ("half", *typed)
         unit, name, fresh = session.limited(words), words.get("name"), bool(words.get("fresh"))
-        return Asked(query, price, self._declared, unit, paid, name, fresh, at)
+        return Asked(query, price, self._declared, unit, paid, typed, name, fresh, at)
 
     def _answered(self, query: Query | Task, payment: Mapping[str, Any]) -> bool:
         """Whether it was asked before in the same words, so that it is free."""

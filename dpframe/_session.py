@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import threading
@@ -11,16 +10,16 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from functools import lru_cache
 from typing import Any, NoReturn
 from uuid import uuid4
 
 import pandas as pd
 
-from dpframe import _identity
+from dpframe import _former, _identity
 from dpframe._aggregates import AGGREGATES
 from dpframe._budget import Budget
 from dpframe._door import DEBUGGED, debugging, sealed
+from dpframe._encoding import digest, encode
 from dpframe._errors import BadType, BadValue, SessionError
 from dpframe._expr import Column, Expr
 from dpframe._ledger import Accountant
@@ -28,7 +27,7 @@ from dpframe._plan import Plan
 from dpframe._price import Payment, price_of, worded
 from dpframe._pricing import Planned, make_plan
 from dpframe._query import Keys, Output, Query, Word
-from dpframe._records import Label, Names, keys_of
+from dpframe._records import Label, Names, found, keys_of
 from dpframe._registry import closed, sessions
 from dpframe._task import Task
 from dpframe._times import Span
@@ -87,7 +86,8 @@ class Asked:
     price: Price
     words: tuple[Word, ...]
     unit: Unit
-    paid: str = ""  # the words of its price, as they were typed
+    paid: str = ""  # the words of its price, as they were typed: to be shown
+    typed: tuple[Any, ...] = ()  # and themselves
     name: str | None = None
     fresh: bool = False
     # What another epsilon would buy it, to say which one fits.
@@ -108,18 +108,20 @@ class Session:
     whole = True  # every row of the frame that was opened, once
     everyone = True  # all people of that frame, and the order of their own rows is their own
     listens = False  # a replay, which tells noise alone
-    token = ""  # of a derived session: what was done to get there
+    # Of a derived session: what was done to get there, and as ledgers of the first format have it.
+    token = ""
+    former_token: str | None = ""
 
     def __init__(self, frame: pd.DataFrame, terms: Terms, leaves: dict[Hashable, Column]):
         self.terms = terms
         self.leaves = leaves
         self.accountant = terms.account.open()
         self.name = _name_of(self.accountant)
-        self.schema = (
-            f"{[(repr(n), str(d)) for n, d in zip(frame.columns, frame.dtypes, strict=True)]}|{terms.version}"
-        )
+        columns = list(zip(frame.columns, frame.dtypes, strict=True))
+        self.schema = digest("columns", columns, terms.version)
+        self.former = _former.schema(columns, terms.version)
         self._lock = threading.RLock()
-        self._answers: dict[str, tuple[Query | Task, Release]] = {}
+        self._answers: dict[str, tuple[bytes, Release]] = {}
         self._names: Names = {}
         self._asking = False
         self.planning: list[int] = []  # the threads that are in a plan_ahead() block of it
@@ -138,7 +140,7 @@ class Session:
         self._engine = PandasEngine(snapshot, _sampling.random_bytes(8))
         # Bounds and keys that were released: nobody's word.
         self.released_bounds: set[tuple[Expr, tuple[float, float]]] = set()
-        self.found: dict[Any, Keys | Tuples] = {}
+        self.found: dict[bytes, Keys | Tuples] = {}
         self.failures: dict[
             Any, Fraction
         ] = {}  # of questions that find keys, so that a repeat is the same question
@@ -311,7 +313,7 @@ class Session:
             raw = sealed(verb, self._read, new[label], planned)
             # ---------------------------------------------------------------------- and closes: only noisy integers leave
             released[label] = Release(planned.plan, raw)
-            self._keep(label, new[label].query, released[label])
+            self._keep(label, released[label])
             self.accountant.record(label, planned.plan, raw)
         return released
 
@@ -339,36 +341,43 @@ class Session:
 
     def _label(self, one: Asked, place: int) -> Label:
         """Who asks what: the population, the columns, the declared version; never the data."""
-        rows, unit = self._public_rows(one.query), one.unit
-        question = f"{_question(one.query)}|{unit.neighbors}|{unit.space}|{unit.rows}|{unit.groups}|{rows}|{self.schema}"
-        digest = hashlib.blake2b(question.encode("utf-8", "surrogatepass"), digest_size=24).hexdigest()
-        key, paid = (
-            f"{digest}|{'|'.join(map(str, one.price.amounts))}",
-            f"{digest}|{one.paid}|{self.terms.queries}",
+        whole = encode((one.query, one.unit, self._public_rows(one.query), self.schema))
+        question = digest(whole)
+        key, paid = digest(question, one.price.amounts), digest(question, one.typed, self.terms.queries)
+        return Label(question, key, paid, one.name, self.terms.version, place if one.fresh else None, whole)
+
+    def _former_label(self, one: Asked) -> Label | None:
+        """The same as ledgers of the first format have it, where that can be told from other questions."""
+        if self.former is None:
+            return None
+        rows, version, queries = self._public_rows(one.query), self.terms.version, self.terms.queries
+        return _former.label(
+            one.query, one.unit, rows, one.price, one.paid, queries, self.former, one.name, version
         )
-        return Label(digest, key, paid, one.name, self.terms.version, place if one.fresh else None)
 
     def _recall(self, label: Label, one: Asked) -> Release | None:
+        def former() -> Label | None:
+            return self._former_label(one)
+
         if one.fresh:
             if one.name is not None:  # it may not be another question's
                 keys_of(label, self._names)
-                self.accountant.recall(label)
+                self.accountant.recall(label, former)
             return None
-        known = next((self._answers[k] for k in keys_of(label, self._names) if k in self._answers), None)
-        if known is not None:
-            if known[0] != one.query:
+        known = found(label, self._answers, self._names)
+        if known is not None and known[0] != label.whole:
+            return None
+        if known is None:
+            recorded = self.accountant.recall(label, former)
+            if recorded is None:
                 return None
-            self._keep(label, *known)
-            return known[1]
-        recorded = self.accountant.recall(label)
-        if recorded is None:
-            return None
-        release = Release(*recorded)
-        self._keep(label, one.query, release)
+            known = label.whole, Release(*recorded)
+        release: Release = known[1]
+        self._keep(label, release)
         return release
 
-    def _keep(self, label: Label, query: Query | Task, release: Release) -> None:
-        self._answers[label.key] = self._answers[label.paid] = query, release
+    def _keep(self, label: Label, release: Release) -> None:
+        self._answers[label.key] = self._answers[label.paid] = label.whole, release
         if label.name is not None:
             self._names[label.version, label.name] = label.question, label.key
 
@@ -416,12 +425,6 @@ def _check_names(labels: Sequence[Label]) -> None:
             raise BadValue(
                 f"name={label.name!r} is given to two questions of one batch. Choose another name."
             )
-
-
-@lru_cache(maxsize=1024)
-def _question(query: Query | Task) -> str:
-    tokens = [by.token for by in query.by]
-    return json.dumps([query.to_json(), tokens], default=str, separators=(",", ":"))
 
 
 def _name_of(accountant: Accountant) -> str:

@@ -25,11 +25,13 @@ class Tuples:
     ``Tuples.of(index_or_list, exprs, names)`` makes one of a MultiIndex or of a list of tuples.
     """
 
-    __slots__ = ("index", "keys", "places", "token")
+    __slots__ = ("code", "index", "keys", "places", "token")
+    ENCODED = ("keys", "places")
 
     def __init__(self, keys: Sequence[Keys], places: NDArray[np.int64]):
         self.keys = tuple(keys)
         self.places = places  # a row a combination, a column a column
+        self.code: bytes | None = None
         parts = [k.index.take(places[:, i]) for i, k in enumerate(self.keys)]
         self.index = pd.MultiIndex.from_arrays(parts, names=[k.index.name for k in self.keys])
         text = "|".join(k.token for k in self.keys).encode() + places.tobytes()

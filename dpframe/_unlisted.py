@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Unpack, cast
 import pandas as pd
 
 from dpframe import _validate
+from dpframe._encoding import encode
 from dpframe._errors import BadType, BadValue, BudgetError, MissingKeys
 from dpframe._expr import Expr
 from dpframe._foundkeys import Columns, empty_index, found_keys
@@ -138,10 +139,10 @@ class Unlisted:
             return half, known.named(columns[0][1])
         return half, known.named([name for _, name in columns])
 
-    def _sought(self, columns: Columns, payment: Mapping[str, Any]) -> Any:
+    def _sought(self, columns: Columns, payment: Mapping[str, Any]) -> bytes:
         """What is looked for: the same columns of the same rows, and as many of a person's keys."""
         unit = self._session.limited(cast(Payment, {w: payment.get(w) for w in ("max_rows", "max_groups")}))
-        return tuple(e for e, _ in columns), self._where, unit.groups
+        return encode((tuple(e for e, _ in columns), self._where, unit.groups))
 
     def _not_in_batch(self, names: str) -> None:
         if self._batch is not None:

@@ -7,6 +7,7 @@ from dpframe import _counts as counts_module
 from dpframe import _derive as derive_module
 from dpframe import _door as door_module
 from dpframe import _drawing as drawing_module
+from dpframe import _encoding as encoding_module
 from dpframe import _events as events_module
 from dpframe import _expr as expr_module
 from dpframe import _ledger as ledger_module
@@ -26,6 +27,7 @@ from dpframe._choices import choice
 from dpframe._column import PrivateColumn
 from dpframe._counts import PeopleAround, PeopleBy, Questions, RowCount, ValueCount
 from dpframe._distinct import DistinctCount
+from dpframe._encoding import encode, encoded_fields, tag_of
 from dpframe._estimate import FloatEstimate, IntEstimate
 from dpframe._expr import Column, Expr, constant, kind_of
 from dpframe._foundkeys import found_keys
@@ -41,7 +43,7 @@ from dpframe._plan import Part
 from dpframe._price import WORDS
 from dpframe._pricing import Planned, make_plan
 from dpframe._progress import progress
-from dpframe._query import ROW_CEILING, BinBy, KeyBy, Query, keys_for
+from dpframe._query import ROW_CEILING, BinBy, KeyBy, Keys, Query, keys_for
 from dpframe._query import Output as query_Output
 from dpframe._ranks import LEAF_CEILING, Ranks
 from dpframe._registry import sessions as registry_sessions
@@ -77,7 +79,7 @@ from dpframe._store import FileStore, MemoryStore, open_store
 from dpframe._suggestions import Suggestions, bounds_of, limit_of
 from dpframe._summaries import Summaries
 from dpframe._task import Task
-from dpframe._times import TimeBy
+from dpframe._times import Periods, TimeBy
 from dpframe._tree import Tree, deviations, distribution, level_sizes
 from dpframe._tuples import RestBy, TupleBy, Tuples
 from dpframe._unbiased import Computed, Estimated
@@ -195,6 +197,7 @@ __all__ = [
     "IntEstimate",
     "KeyBy",
     "KeySearch",
+    "Keys",
     "Kind",
     "Laplace",
     "LaplaceThreshold",
@@ -215,6 +218,7 @@ __all__ = [
     "Path",
     "PeopleAround",
     "PeopleBy",
+    "Periods",
     "Persons",
     "Planned",
     "Powers",
@@ -291,6 +295,9 @@ __all__ = [
     "door_module",
     "drawing_module",
     "each_of",
+    "encode",
+    "encoded_fields",
+    "encoding_module",
     "engines_columns_module",
     "engines_distinct_module",
     "engines_groups_module",
@@ -360,6 +367,7 @@ __all__ = [
     "stats_module",
     "store_module",
     "suggestions_module",
+    "tag_of",
     "text_of",
     "times_module",
     "together",

@@ -28,7 +28,7 @@ LINES = 600
 LAYERS = """
 _errors _identity _rewrite accounting._discrete accounting._gaussian mechanisms._exp_log mechanisms._quantiles datasets
 _door _validate _refusals _reading _expr._kinds _expr._ranges mechanisms._sampling accounting._residue
-attacks _drawing _progress _events mechanisms._coins
+_encoding attacks _drawing _progress _events mechanisms._coins
 plot
 _expr._parts _expr._base mechanisms.laplace mechanisms.gaussian mechanisms.noisy_max mechanisms.exponential mechanisms.threshold
 mechanisms.response
@@ -60,7 +60,7 @@ _packed _price _records _column _reports
 _fitting learn._checks learn._design learn._solve
 learn._fits
 learn._objective learn._descent learn._statistics
-_ledger _unbiased _specs
+_ledger _unbiased _specs _former
 _registry
 _session _layout _pivot _foundkeys
 _opening _derive
