@@ -7,13 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from dpframe import _identity, _personwise
 from dpframe._derive import frame_of, people_labels
+from dpframe._door import sealed
 from dpframe._errors import BadType, BadValue, LineageError, NoSession, Refused, SessionError
 from dpframe._expr import Column, Expr
 from dpframe._lineage import (
     Derived,
+    Source,
     declare_anew,
     fresh_token,
     made_of,
@@ -63,7 +66,7 @@ class Adopting(Merging):
         >>> round(total.mean("total", epsilon=900), 0)
         23.0
         """
-        source = self._source()
+        source = self._source("pipe")
         call, name = _called(func, args, kwargs)
         limits_for(max_rows, max_groups)
         own = self._session.base
@@ -76,16 +79,7 @@ class Adopting(Merging):
         unit = self._session.unit
         hidden = not own.unit.people  # a row of the frame that was opened is a person
         visible = [] if hidden else _unit_names(self._columns, unit.people)
-        people = source.people()
-        arrays = [source.array(e) for e in self._columns.values()]
-        index = pd.Index(people[0][1]) if hidden else None
-        frame = frame_of(arrays, list(self._columns), index)
-        if not hidden:
-            codes = people_of([source.rows.column(leaf) for leaf in unit.people], b"").codes[source.places]
-            frame, codes = frame.take(np.flatnonzero(codes >= 0)), codes[codes >= 0]
-        else:
-            codes = people[0][1]
-        codes = np.asarray(pd.factorize(codes)[0], dtype=np.int64)  # without gaps
+        frame, codes = sealed("pipe", _of_people, source, hidden)
         result = _personwise.Check(call, name, frame, visible, codes, self._session.name).result()
         made = made_of(result)
         words = declare_anew(made, bounds, keys, "pipe")
@@ -101,7 +95,7 @@ class Adopting(Merging):
             token,
             most=None,
         )
-        told = f"{name}: person by person on {_personwise.SPLITS} splits of the people, which is no proof ({token[:8]})"
+        told = f"{name}: person by person on {_personwise.SPLITS} splits of the people, which is no proof ({token.steps[:8]})"
         return self._derive(session, Word("pipe", told, "pipe"), words)
 
     def adopt(
@@ -168,8 +162,24 @@ class Adopting(Merging):
         session = Derived(base, made, unit_for(base, None, max_rows, max_groups), token, most=None)
         other.attrs[ATTR] = base.name  # these are the same people: no second budget is opened on them
         return self._derive(
-            session, Word("adopt", f"{because} (columns {describe(made.names)}, {token[:8]})", "adopt"), words
+            session,
+            Word("adopt", f"{because} (columns {describe(made.names)}, {token.steps[:8]})", "adopt"),
+            words,
         )
+
+
+def _of_people(source: Source, hidden: bool) -> tuple[pd.DataFrame, NDArray[np.int64]]:
+    """Behind the door: the rows of people, and whose each is, from 0 on; with ``hidden`` the index says it too, at random."""
+    arrays = [source.array(e) for e in source.columns.values()]
+    if hidden:
+        codes = source.people()[0][1]
+        frame = frame_of(arrays, list(source.columns), pd.Index(codes))
+    else:
+        leaves = source.session.unit.people
+        frame = frame_of(arrays, list(source.columns))
+        codes = people_of([source.rows.column(leaf) for leaf in leaves], b"").codes[source.places]
+        frame, codes = frame.take(np.flatnonzero(codes >= 0)), codes[codes >= 0]
+    return frame, np.asarray(pd.factorize(codes)[0], dtype=np.int64)  # without gaps
 
 
 def _called(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -34,12 +35,19 @@ class Planned:
 
 
 class Batch:
-    """``with p.plan_ahead() as batch:`` collects what is asked of ``batch``; nothing is charged if the block fails."""
+    """``with p.plan_ahead() as batch:`` collects what is asked of ``batch``; nothing is charged if the block fails.
+
+    Inside the block nothing new is asked of the session itself.
+    """
 
     def __init__(self, frame: PrivateFrame):
         self._frame = frame
         self._questions: list[tuple[Asked, Callable[[Release], Any], Planned]] = []
         self._ended = False
+
+    @property
+    def asked(self) -> list[Asked]:
+        return [asked for asked, _, _ in self._questions]
 
     def add(self, asked: Asked, finish: Callable[[Release], Any]) -> Planned:
         if self._ended:
@@ -55,15 +63,17 @@ class Batch:
     def __enter__(self) -> PrivateFrame:
         if self._ended or self._questions:
             raise SessionError("a batch is used once: take a new plan_ahead().")
+        self._frame._session.base.planning.append(threading.get_ident())
         return self._frame._with(batch=self)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._ended = True
+        self._frame._session.base.planning.remove(threading.get_ident())
         if kind is not None or not self._questions:
             return
-        releases = self._frame._session.ask([asked for asked, _, _ in self._questions], batch=True)
+        releases = self._frame._session.ask(self.asked, batch=True)
         for (_, finish, place), release in zip(self._questions, releases, strict=True):
             place._answers.append(finish(release))
 

@@ -9,6 +9,7 @@
     ├── BudgetError        RuntimeError    the budget has no room of that kind
     │   └── BudgetExceeded                 requested, spent, remaining, difference, what would fit
     ├── LedgerError        RuntimeError    a ledger file that is damaged, locked away, or not dpframe's
+    ├── DataError          RuntimeError    reading the data failed; why is not told
     ├── Refused            TypeError       it would hand out rows, or it has no price rule
     │   └── NotOffered     AttributeError  a pandas method that has no private counterpart here
     ├── UnknownColumn      KeyError        no such column; did you mean ...
@@ -57,6 +58,10 @@ class BudgetExceeded(BudgetError):
 
 class LedgerError(DPError, RuntimeError):
     """The ledger file cannot be trusted or written, so nothing is charged and nothing is answered."""
+
+
+class DataError(DPError, RuntimeError):
+    """Reading the data failed. Why is not told, since it may depend on cells; what was charged stays charged."""
 
 
 class Refused(DPError, TypeError):

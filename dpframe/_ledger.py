@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import os
 import threading
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from fractions import Fraction
 from typing import Any, NoReturn
@@ -21,7 +21,7 @@ from dpframe._budget import Budget
 from dpframe._errors import BadType, BudgetExceeded, DPError, LedgerError, SessionError, caution
 from dpframe._packed import receipt_text, unpack
 from dpframe._plan import Plan
-from dpframe._records import Declared, Label, Names, charge_for, charge_of, keys_of
+from dpframe._records import Declared, Label, Names, charge_for, charge_of, found, taken
 from dpframe._sketch import alike
 from dpframe._store import Entry, MemoryStore, Store, open_store
 from dpframe._terms import limits_of, named_population, rule_for
@@ -90,6 +90,7 @@ class Accountant:
         self._words: set[tuple[str, str, str]] = set()
         self._answers: dict[str, str] = {}  # by key
         self._names: Names = {}
+        self._former: tuple[dict[str, str], Names] = {}, {}
         self._sketches: list[list[str]] = []
         self._found = False
         self._sync()
@@ -205,9 +206,11 @@ class Accountant:
         elif entry.kind == "declaration":
             self._words.add((body["what"], body["value"], body["where"]))
         elif entry.kind == "answer":
-            self._answers[body["key"]] = self._answers[body["paid"]] = entry.body
+            # Those of the first format are found by labels of that format alone.
+            answers, names = (self._answers, self._names) if "whole" in body else self._former
+            answers[body["key"]] = answers[body["paid"]] = entry.body
             if body["name"] is not None:
-                self._names[body["version"], body["name"]] = body["question"], body["key"]
+                names[body["version"], body["name"]] = body["question"], body["key"]
         elif entry.kind == "sketch":
             self._sketches.append(body["hashes"])
         self._last = entry.id
@@ -283,13 +286,24 @@ class Accountant:
         for what, value, where in words:
             self._append("declaration", {"what": what, "value": value, "where": where})
 
-    def debit(self, plans: Sequence[Plan], words: Sequence[Declared] = (), name: str | None = None) -> None:
-        """Put the price on record, with the words it relies on, or raise `BudgetExceeded` and change nothing."""
+    def debit(
+        self,
+        plans: Sequence[Plan],
+        words: Sequence[Declared] = (),
+        name: str | None = None,
+        at: Callable[[Fraction], Charge] | None = None,
+    ) -> None:
+        """Put the price on record, with the words it relies on, or raise `BudgetExceeded` and change nothing.
+
+        ``at`` is what the question would be charged at another epsilon, to say which one fits.
+        """
         charge = charge_for(plans)
         with self._alone():
-            if not self._admitted(plans, charge, words, name):
-                # Told outside the transaction: looking for what would fit takes time.
-                raise BudgetExceeded(self._meter(20)._refusal(charge))
+            if self._admitted(plans, charge, words, name):
+                return
+            budget = self._meter(20)
+        # Told outside of it all: looking for what would fit takes time, and asks this budget for prices.
+        raise BudgetExceeded(budget._refusal(charge, at))
 
     def _admitted(
         self, plans: Sequence[Plan], charge: Charge, words: Iterable[Declared], name: str | None
@@ -319,20 +333,35 @@ class Accountant:
         if self._file is not None:
             with self._alone():
                 with self._writing():
-                    self._append("answer", receipt_text(plan, raw, **label._asdict()))
+                    self._append("answer", receipt_text(plan, raw, **label.to_json()))
                 self._sync()
 
-    def recall(self, label: Label) -> tuple[Plan, tuple[Any, ...]] | None:
-        """The recorded answer to a question: of this name at any price, else at this price."""
+    def recall(self, label: Label, former: Callable[[], Label | None]) -> tuple[Plan, tuple[Any, ...]] | None:
+        """The recorded answer to a question: of this name at any price, else at this price.
+
+        What is found is compared with the whole question. A record of the first format has no more than a digest of it; it is
+        looked up by ``former``, which has no label where that digest could be another question's.
+        """
         if self._file is None:
             return None
         with self._alone():
             self._sync()
-            text = next((self._answers[k] for k in keys_of(label, self._names) if k in self._answers), None)
-        if text is None:
-            return None
-        body = json.loads(text)
-        return Plan.from_json(body["plan"]), tuple(unpack(body["raw"]))
+            text = found(label, self._answers, self._names)
+            body = None if text is None else json.loads(text)
+            if body is not None and not label.asks(body):
+                return None
+            if body is None and self._former[0]:
+                body = self._recall_former(label.name, former())
+        return None if body is None else (Plan.from_json(body["plan"]), tuple(unpack(body["raw"])))
+
+    def _recall_former(self, name: str | None, label: Label | None) -> Any:
+        answers, names = self._former
+        if label is not None:
+            text = found(label, answers, names)
+            return None if text is None else json.loads(text)
+        if name is not None and any(name == other for _, other in names):
+            raise taken(name)  # by whom cannot be told
+        return None
 
     # Tables ---------------------------------------------------------------------------------------------------------------
 

@@ -8,17 +8,18 @@ whose row it came from, so that what one person adds is bounded at query time as
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
-from dpframe import _opening
+from dpframe import _former, _opening
 from dpframe._derive import Places, Rows, array_of, frame_of, people_labels
+from dpframe._door import DEBUGGED, debugging, sealed
+from dpframe._encoding import digest
 from dpframe._errors import BadValue, Refused, SessionError
 from dpframe._expr import Column, Cut, Expr
 from dpframe._query import ROW_CEILING, Keys, keys_for
@@ -65,6 +66,13 @@ class Made:
             self.bounds[place] = Bounds(*pair)
 
 
+class Token(NamedTuple):
+    """What was done to get to a derived frame, as a name; and as ledgers of the first format have it, if that was its own."""
+
+    steps: str
+    former: str | None
+
+
 class Derived(Session):
     """Rows made from those of another session. It has no budget of its own, and no name in any frame's attrs."""
 
@@ -73,7 +81,7 @@ class Derived(Session):
         parent: Session,
         made: Made,
         unit: Unit,
-        token: str,
+        token: Token,
         *,
         whole: bool = False,
         everyone: bool = False,
@@ -81,7 +89,7 @@ class Derived(Session):
     ):
         not_replayed(parent)
         self._base = parent.base
-        self.token, self._most, self._held = token, most, made.held
+        (self.token, self.former_token), self._most, self._held = token, most, made.held
         self.whole, self.everyone = whole, everyone
         self.leaves = _opening._leaves(frame_of([a[:0] for a in made.arrays], made.names))
         people: list[Column] = []
@@ -113,8 +121,9 @@ class Derived(Session):
         self.restate(self.terms)
         if self.rows > ROW_CEILING:
             raise SessionError(f"more than {ROW_CEILING} rows are not supported: exact sums would not fit.")
-        dtypes = [(repr(n), str(leaf)) for n, leaf in zip(made.names, self.snapshot.dtypes, strict=False)]
-        self.schema = f"{self._base.schema}|{token}|{dtypes}"
+        columns = list(zip(made.names, self.snapshot.dtypes, strict=False))
+        self.schema = digest("derived", self._base.schema, token.steps, columns)
+        self.former = _former.derived_schema(self._base.former, token.former, columns)
         # Labels say whose answers they are, so that the same steps taken again find them.
         self._answers, self._names = self._base._answers, self._base._names
         self._base.derived.add(self)
@@ -130,7 +139,11 @@ class Derived(Session):
     def _label(self, one: Asked, place: int) -> Label:
         """A name of an answer belongs to the questions of this frame and of its equals."""
         label = super()._label(one, place)
-        return label._replace(version=f"{label.version}|{self.token}")
+        return label._replace(version=digest(label.version, self.token))
+
+    def _former_label(self, one: Asked) -> Label | None:
+        label = super()._former_label(one)
+        return None if label is None else label._replace(version=f"{label.version}|{self.former_token}")
 
     @contextmanager
     def _alone(self) -> Iterator[None]:
@@ -163,14 +176,19 @@ def not_replayed(session: Session) -> None:
 
 
 class Source:
-    """A tracked frame as rows: its columns, the rows that its condition keeps, and whose they are."""
+    """A tracked frame as rows: its columns, the rows that its condition keeps, and whose they are.
 
-    def __init__(self, session: Session, columns: Mapping[Hashable, Expr], where: Expr | None):
+    What reads them is `sealed` by the verb that makes the new ones.
+    """
+
+    def __init__(self, session: Session, columns: Mapping[Hashable, Expr], where: Expr | None, verb: str):
         session.check_alive()
         not_replayed(session)
-        self.session, self.columns, self.where = session, dict(columns), where
+        if debugging():
+            session.accountant.declare([DEBUGGED])
+        self.session, self.columns, self.where, self.verb = session, dict(columns), where, verb
         self.rows = Rows(session.snapshot)
-        self.places = self.rows.kept(where)
+        self.places = sealed(verb, self.rows.kept, where)
         self.all = where is None
         self.everyone = session.everyone and self.all
 
@@ -207,12 +225,12 @@ class Source:
                 ]
         return made
 
-    def token(self, verb: str, *words: object) -> str:
-        """The steps so far, as a name that is the same when they are taken again."""
-        columns = [(repr(name), expr.to_json()) for name, expr in self.columns.items()]
-        where = None if self.where is None else self.where.to_json()
-        text = json.dumps([self.session.token, columns, where, verb, words], default=repr)
-        return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+    def token(self, verb: str, words: tuple[Any, ...], former: Sequence[object] | None) -> Token:
+        """The steps so far, as a name that is the same when they are taken again; ``former`` are their words as ledgers of the
+        first format have them, None where these were cut."""
+        steps = digest(self.session.token, list(self.columns.items()), self.where, verb, words)
+        before = self.session.former_token
+        return Token(steps, _former.steps(before, self.columns, self.where, verb, former))
 
 
 def unit_for(session: Session, most: int | None, max_rows: object, max_groups: object) -> Unit:
@@ -230,9 +248,9 @@ def no_limits(max_rows: object, max_groups: object) -> None:
         raise BadValue("max_rows= and max_groups= are not needed: a row is still one person's only one.")
 
 
-def fresh_token() -> str:
+def fresh_token() -> Token:
     """Of what is no function of public words: nothing asked elsewhere may be taken for its answer."""
-    return _sampling.random_bytes(16).hex()
+    return Token(_sampling.random_bytes(16).hex(), None)
 
 
 def made_of(frame: pd.DataFrame) -> Made:

@@ -12,13 +12,15 @@ import numpy as np
 import pandas as pd
 
 from dpframe import _validate
-from dpframe._derive import exploded, joined, numbers
+from dpframe._derive import Rows, exploded, joined, numbers
+from dpframe._door import sealed
 from dpframe._errors import BadType, BadValue, SessionError
 from dpframe._expr import Column, Expr
 from dpframe._lineage import (
     Derived,
     Made,
     Source,
+    Token,
     unit_for,
 )
 from dpframe._query import Word, describe, keys_for
@@ -46,13 +48,13 @@ class Lineage:
         def _usable(self) -> None: ...
         def _expr_of(self, name: Any) -> Expr: ...
 
-    def _source(self) -> Source:
+    def _source(self, verb: str) -> Source:
         self._usable()
         if self._batch is not None:
             raise SessionError(
                 "a batch asks one frame: derive it first, p = p.explode(...), and then with p.plan_ahead() as batch: ..."
             )
-        return Source(self._session, self._columns, self._where)
+        return Source(self._session, self._columns, self._where, verb)
 
     def _derive(
         self, session: Derived, word: Word, more: Sequence[tuple[str, str, str]] = ()
@@ -62,7 +64,7 @@ class Lineage:
         return own._of(session)._with(declared=(*self._declared, word), explaining=self._explaining)
 
     def _multiplied(
-        self, source: Source, made: Made, most: int | None, limits: tuple[object, object], token: str
+        self, source: Source, made: Made, most: int | None, limits: tuple[object, object], token: Token
     ) -> Derived:
         unit = unit_for(source.session, most, *limits)
         return Derived(source.session, made, unit, token, everyone=source.everyone, most=most)
@@ -93,12 +95,12 @@ class Lineage:
         >>> codes.groupby("codes", keys=["flu", "cough"]).size(epsilon=300).to_dict()
         {'flu': 2, 'cough': 1}
         """
-        source = self._source()
+        source = self._source("explode")
         name = _validate.column_name(column, self._columns)
         expr = self._columns[name]
         if not isinstance(expr, Column):
             raise BadType(f"explode needs a column as it was opened, and {name!r} is an expression.")
-        if dtype not in (None, "float", "str"):
+        if dtype is not None and not (isinstance(dtype, str) and dtype in ("float", "str")):
             raise BadValue("dtype= of explode is 'float' or 'str'; leave it out for objects.")
         listed = _has_lists(self._session.snapshot.dtypes.iloc[expr.position])
         if not listed:
@@ -109,10 +111,8 @@ class Lineage:
             raise BadValue(f"{name!r} names a person and cannot be exploded.")
         _validate.flag(ignore_index, "ignore_index")
         limits_for(max_rows, max_groups)
-        rows = exploded(source.array(expr), dtype)
-        made = source.copied(rows.source, skip=[name])
-        _insert(made, list(self._columns).index(name), name, rows.array)
-        token = source.token("explode", repr(name), dtype)
+        made = sealed("explode", _exploded, source, name, dtype)
+        token = source.token("explode", (name, dtype), (repr(name), dtype))
         session = self._multiplied(source, made, None, (max_rows, max_groups), token)
         return self._derive(session, Word("rows", f"explode({name!r})", "steps"))
 
@@ -140,11 +140,12 @@ class Lineage:
         >>> p.melt().groupby("variable")["value"].mean(epsilon=900).round(0).to_dict()
         {'before': 35.0, 'after': 36.0}
         """
-        source = self._source()
+        source = self._source("melt")
         ids = names_of(id_vars, self._columns) if id_vars is not None else []
         rest = [n for n in self._columns if n not in ids]
         values = rest if value_vars is None else names_of(value_vars, self._columns)
-        var_name = "variable" if var_name is None else var_name
+        var_name = "variable" if var_name is None else _validate.hashable(var_name, "var_name")
+        _validate.hashable(value_name, "value_name")
         wanted = [*ids, var_name, value_name]
         if not values:
             raise BadValue("melt needs at least one column in value_vars.")
@@ -153,25 +154,20 @@ class Lineage:
         _validate.flag(ignore_index, "ignore_index")
         limits_for(max_rows, max_groups)
         exprs = [self._columns[n] for n in values]
-        array, count = _under(source, values, exprs), len(values)
-        rows = np.tile(np.arange(len(source.places)), count)
-        kept = source.copied(rows, skip=[n for n in self._columns if n not in ids])
-        made = _without_order(kept, ids)
-        texts = all(type(n) is str for n in values)
-        labels: Any = _objects(values)
-        labels = pd.array(labels, dtype="str") if texts else labels
-        variable = made.add(var_name, labels.take(np.repeat(np.arange(count), len(source.places))))
-        leaf = Column.of(variable, var_name, labels.dtype)
+        _check_alike(source, values, exprs)
+        made = sealed("melt", _melted, source, ids, values, var_name, value_name)
+        variable, place, count = len(ids), len(ids) + 1, len(values)
+        leaf = Column.of(variable, var_name, made.arrays[variable].dtype)
         if all(type(n) in (str, int) for n in values):
             made.keys[variable] = keys_for(values, leaf, var_name)
-        place = made.add(value_name, array)
         known = [e.bounds(self._session.bounds) for e in exprs]
         pairs = [k for k in known if k is not None]
         if exprs[0].kind in ("number", "bool") and len(pairs) == count:
             made.bounds[place] = Bounds(min(k[0] for k in pairs), max(k[1] for k in pairs))
         most = self._session.most
         most = None if most is None else most * count
-        token = source.token("melt", *(repr(w) for w in (ids, values, var_name, value_name)))
+        words: tuple[Any, ...] = ids, values, var_name, value_name
+        token = source.token("melt", words, list(map(repr, words)))
         session = self._multiplied(source, made, most, (max_rows, max_groups), token)
         return self._derive(session, Word("rows", f"melt of {describe(values)}", "steps"))
 
@@ -221,17 +217,62 @@ def _without_order(made: Made, ids: Sequence[Hashable]) -> Made:
     )
 
 
-def _under(source: Source, names: Sequence[Hashable], exprs: Sequence[Expr]) -> Any:
-    """Columns of one kind under each other, in a dtype that theirs decide."""
-    kinds = {"number" if e.kind == "bool" and len({x.kind for x in exprs}) > 1 else e.kind for e in exprs}
-    kinds = {"label"} if kinds == {"text", "label"} else kinds
+def _exploded(source: Source, name: Hashable, dtype: str | None) -> Made:
+    """Behind the door: the rows of explode."""
+    rows = exploded(source.array(source.columns[name]), dtype)
+    made = source.copied(rows.source, skip=[name])
+    _insert(made, list(source.columns).index(name), name, rows.array)
+    return made
+
+
+def _melted(
+    source: Source,
+    ids: Sequence[Hashable],
+    values: Sequence[Hashable],
+    var_name: Hashable,
+    value_name: Hashable,
+) -> Made:
+    """Behind the door: the rows of melt."""
+    array, size, count = (
+        _under(source, [source.columns[n] for n in values]),
+        len(source.places),
+        len(values),
+    )
+    kept = source.copied(np.tile(np.arange(size), count), skip=[n for n in source.columns if n not in ids])
+    made = _without_order(kept, ids)
+    labels: Any = _objects(values)
+    labels = pd.array(labels, dtype="str") if all(type(n) is str for n in values) else labels
+    made.add(var_name, labels.take(np.repeat(np.arange(count), size)))
+    made.add(value_name, array)
+    return made
+
+
+def _kinds(exprs: Sequence[Expr]) -> set[str]:
+    kinds: set[str] = {
+        "number" if e.kind == "bool" and len({x.kind for x in exprs}) > 1 else e.kind for e in exprs
+    }
+    return {"label"} if kinds == {"text", "label"} else kinds
+
+
+def _check_alike(source: Source, names: Sequence[Hashable], exprs: Sequence[Expr]) -> None:
+    """What melt can put under each other, by dtypes alone: those of the columns without their rows."""
+    kinds = _kinds(exprs)
     if len(kinds) > 1 or kinds == {"other"}:
         raise BadType(f"melt needs columns of one kind, and {describe(list(names))} are of {sorted(kinds)}.")
+    if kinds == {"time"} and len(set(sealed("melt", _dtypes, source, exprs))) > 1:
+        raise BadType("melt needs times of one dtype: the same resolution and the same zone.")
+
+
+def _dtypes(source: Source, exprs: Sequence[Expr]) -> list[Any]:
+    empty = Rows(source.session.snapshot.iloc[:0])
+    return [empty.array(e).dtype for e in exprs]
+
+
+def _under(source: Source, exprs: Sequence[Expr]) -> Any:
+    """Columns of one kind under each other, in a dtype that theirs decide."""
     arrays = [source.array(e) for e in exprs]
     if all(a.dtype == arrays[0].dtype for a in arrays):
         return joined(arrays)
-    if kinds == {"time"}:
-        raise BadType("melt needs times of one dtype: the same resolution and the same zone.")
-    if kinds == {"number"} or kinds == {"bool"}:
+    if _kinds(exprs) <= {"number", "bool"}:
         return np.concatenate([n.take(source.places) for n in numbers(source.rows, exprs)])
     return joined([_objects(list(a)) for a in arrays])

@@ -8,13 +8,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from dpframe import _identity, _validate
-from dpframe._derive import Table, array_of, taken, with_room_for_nulls
+from dpframe import _former, _identity, _validate
+from dpframe._derive import Places, Table, array_of, taken, with_room_for_nulls
+from dpframe._door import sealed
 from dpframe._errors import BadType, BadValue, Refused
 from dpframe._expr import Column, Expr
 from dpframe._lineage import (
     Derived,
     Made,
+    Source,
     hash_of,
     no_limits,
     unit_for,
@@ -73,7 +75,7 @@ class Merging(Lineage):
         >>> p.merge(regions, on="state").groupby("coast").size(epsilon=300).to_dict()
         {'west': 2, 'east': 1}
         """
-        source = self._source()
+        source = self._source("merge")
         if left_index is not False or right_index is not False:
             raise Refused(
                 "merge goes by columns: write right=table.reset_index() and on= or left_on=, right_on=."
@@ -86,7 +88,7 @@ class Merging(Lineage):
             raise Refused(
                 "indicator= is not needed: with how='left' the rows without a match have nulls, p['column'].isna()."
             )
-        if how not in ("inner", "left"):
+        if not isinstance(how, str) or how not in ("inner", "left"):
             raise Refused(
                 f"how={how!r} would make rows that belong to nobody, and tell who is not there. Use 'inner' or 'left'."
             )
@@ -100,19 +102,18 @@ class Merging(Lineage):
         single = lookup.most <= 1
         if single and not self._session.unit.people:
             no_limits(max_rows, max_groups)
-        rows = lookup.match(source.rows, source.places, how == "left")
         hidden = bool(self._session.unit.people) or not single
-        made = source.copied(rows.left, hidden=hidden)
-        made.names = [names[n] for n in made.names]
-        made.keys = {i: k.named(made.names[i]) for i, k in made.keys.items()}
+        made, right_rows = sealed("merge", _matched, source, lookup, names, how == "left", hidden)
         for name, new in theirs.items():
             array = array_of(table, listed.index(name))
             room = with_room_for_nulls(array) if how == "left" else array
-            _describe_public(made, made.add(new, taken(room, rows.right)), new, array)
+            _describe_public(made, made.add(new, sealed("merge", taken, room, right_rows)), new, array)
         on_record = (
             f"columns {describe(list(table.columns))}, {len(table)} rows, hash {hash_of(table)}{reason}"
         )
-        token = source.token("merge", how, describe(keys), repr(names), repr(theirs), hash_of(table))
+        former = how, describe(keys), repr(names), repr(theirs), hash_of(table)
+        words = how, keys, list(names.items()), list(theirs.items()), table
+        token = source.token("merge", words, None if _former.cut(keys) else former)
         most = None if self._session.most is None else self._session.most * max(lookup.most, 1)
         unit = unit_for(source.session, most, max_rows, max_groups) if hidden else self._session.unit
         whole = self._session.whole and source.all and how == "left" and single
@@ -121,6 +122,17 @@ class Merging(Lineage):
         return self._derive(
             session, Word("public table", on_record, f"merge on {describe([n for n, _ in keys])}")
         )
+
+
+def _matched(
+    source: Source, lookup: Table, names: Mapping[Hashable, Hashable], left: bool, hidden: bool
+) -> tuple[Made, Places]:
+    """Behind the door: the columns of the private side under their new names, and the row of the table that each row has."""
+    rows = lookup.match(source.rows, source.places, left)
+    made = source.copied(rows.left, hidden=hidden)
+    made.names = [names[n] for n in made.names]
+    made.keys = {i: k.named(made.names[i]) for i, k in made.keys.items()}
+    return made, rows.right
 
 
 def _public(right: Any, session: Session) -> pd.DataFrame:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, Unpack, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Unpack, cast
 
 import numpy as np
 import pandas as pd
@@ -45,6 +45,7 @@ class Randomize(Task):
     other: str | None  # the repr of the label for all values that are not listed
     bounds: Bounds | None
     where: Expr | None = None
+    verb: ClassVar[str] = "randomize"
 
     def to_json(self) -> object:
         return {

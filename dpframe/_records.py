@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import base64
+import zlib
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple
 
@@ -16,7 +18,10 @@ Declared = tuple[str, str, str]  # what, value, where
 
 class Label(NamedTuple):
     """What makes two questions the same: ``question`` is the question itself, ``key`` has its price as well, and ``paid`` the
-    words of its price: what a share of the budget buys can change, and a repeated line stays free all the same."""
+    words of its price: what a share of the budget buys can change, and a repeated line stays free all the same.
+
+    All three are digests of one encoding of the question, ``whole``, with which what they find is compared.
+    """
 
     question: str
     key: str
@@ -24,9 +29,24 @@ class Label(NamedTuple):
     name: str | None
     version: str | None
     place: int | None = None  # of a fresh question in its batch, which is not to be taken for an equal one
+    whole: bytes = b""
+
+    def to_json(self) -> dict[str, Any]:
+        """For the record of an answer."""
+        whole = base64.b64encode(zlib.compress(self.whole)).decode()
+        return {**self._asdict(), "whole": whole}
+
+    def asks(self, body: dict[str, Any]) -> bool:
+        """Whether a record that was found is of this very question."""
+        return zlib.decompress(base64.b64decode(body["whole"])) == self.whole
 
 
 Names = dict[tuple[str | None, str], tuple[str, str]]  # from version and name to question and key
+
+
+def found(label: Label, answers: Mapping[str, Any], names: Names) -> Any:
+    """What is under one of the keys of a question."""
+    return next((answers[k] for k in keys_of(label, names) if k in answers), None)
 
 
 def keys_of(label: Label, names: Names) -> tuple[str, ...]:
@@ -35,11 +55,16 @@ def keys_of(label: Label, names: Names) -> tuple[str, ...]:
         return label.key, label.paid
     question, key = names[label.version, label.name]
     if question != label.question:
-        raise BadValue(
-            f"name={label.name!r} was given to another question, or its data had another public number of rows. Choose "
-            "another name, or say that the data is newer: open(..., version='...')."
-        )
+        raise taken(label.name)
     return (key,)
+
+
+def taken(name: str) -> BadValue:
+    """A name must belong to the same question."""
+    return BadValue(
+        f"name={name!r} was given to another question, or its data had another public number of rows. Choose "
+        "another name, or say that the data is newer: open(..., version='...')."
+    )
 
 
 def charge_for(plans: Sequence[Plan]) -> Charge:

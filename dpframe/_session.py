@@ -2,38 +2,39 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import threading
 import weakref
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from fractions import Fraction
 from typing import Any, NoReturn
 from uuid import uuid4
 
 import pandas as pd
 
-from dpframe import _identity
+from dpframe import _former, _identity
 from dpframe._aggregates import AGGREGATES
 from dpframe._budget import Budget
+from dpframe._door import DEBUGGED, debugging, sealed
+from dpframe._encoding import digest, encode
 from dpframe._errors import BadType, BadValue, SessionError
 from dpframe._expr import Column, Expr
 from dpframe._ledger import Accountant
 from dpframe._plan import Plan
-from dpframe._price import WORDS, Payment, price_of, worded
+from dpframe._price import Payment, price_of, worded
 from dpframe._pricing import Planned, make_plan
-from dpframe._query import Keys, Query, Word
-from dpframe._records import Label, Names, keys_of
+from dpframe._query import Keys, Output, Query, Word
+from dpframe._records import Label, Names, found, keys_of
 from dpframe._registry import closed, sessions
 from dpframe._task import Task
 from dpframe._times import Span
 from dpframe._tuples import Tuples
 from dpframe._unit import Unit, limits_for
 from dpframe._validate import Bounds
-from dpframe.accounting._base import Limits, Price
+from dpframe.accounting._base import Charge, Limits, Price
 from dpframe.engines.pandas import PandasEngine
 from dpframe.mechanisms import _sampling
 
@@ -85,9 +86,12 @@ class Asked:
     price: Price
     words: tuple[Word, ...]
     unit: Unit
-    paid: str = ""  # the words of its price, as they were typed
+    paid: str = ""  # the words of its price, as they were typed: to be shown
+    typed: tuple[Any, ...] = ()  # and themselves
     name: str | None = None
     fresh: bool = False
+    # What another epsilon would buy it, to say which one fits.
+    at: Callable[[Fraction], Price] | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,20 +108,23 @@ class Session:
     whole = True  # every row of the frame that was opened, once
     everyone = True  # all people of that frame, and the order of their own rows is their own
     listens = False  # a replay, which tells noise alone
-    token = ""  # of a derived session: what was done to get there
+    # Of a derived session: what was done to get there, and as ledgers of the first format have it.
+    token = ""
+    former_token: str | None = ""
 
     def __init__(self, frame: pd.DataFrame, terms: Terms, leaves: dict[Hashable, Column]):
         self.terms = terms
         self.leaves = leaves
         self.accountant = terms.account.open()
         self.name = _name_of(self.accountant)
-        self.schema = (
-            f"{[(repr(n), str(d)) for n, d in zip(frame.columns, frame.dtypes, strict=True)]}|{terms.version}"
-        )
+        columns = list(zip(frame.columns, frame.dtypes, strict=True))
+        self.schema = digest("columns", columns, terms.version)
+        self.former = _former.schema(columns, terms.version)
         self._lock = threading.RLock()
-        self._answers: dict[str, tuple[Query | Task, Release]] = {}
+        self._answers: dict[str, tuple[bytes, Release]] = {}
         self._names: Names = {}
         self._asking = False
+        self.planning: list[int] = []  # the threads that are in a plan_ahead() block of it
         self._process = os.getpid()
         self.root = weakref.ref(frame)
         # Shares its buffers with the user's frame; copy-on-write keeps later edits out of it.
@@ -131,10 +138,12 @@ class Session:
         self.index = snapshot.index
         self.rows = len(snapshot)
         self._engine = PandasEngine(snapshot, _sampling.random_bytes(8))
-        self._within: dict[tuple[Any, ...], Price] = {}
         # Bounds and keys that were released: nobody's word.
         self.released_bounds: set[tuple[Expr, tuple[float, float]]] = set()
-        self.found: dict[Any, Keys | Tuples] = {}
+        self.found: dict[bytes, Keys | Tuples] = {}
+        self.failures: dict[
+            Any, Fraction
+        ] = {}  # of questions that find keys, so that a repeat is the same question
         self.closed = False
         self.derived: weakref.WeakSet[Session] = weakref.WeakSet()
 
@@ -181,28 +190,42 @@ class Session:
     def limited(self, payment: Payment) -> Unit:
         """The unit, with the limits that this question names."""
         limits = payment.get("max_rows"), payment.get("max_groups")
-        if limits == (None, None):
+        if limits[0] is None and limits[1] is None:
             return self.unit
         if not self.unit.people:
             raise BadValue("max_rows= and max_groups= are for sessions with unit=: here a row is a person.")
         return self.unit.limited(*limits_for(*limits))
 
-    def price(self, query: Query | Task, payment: Payment) -> Price:
-        """The price that was asked for, or what the wanted accuracy needs, or the session's share."""
-        unit = self.limited(payment)
+    def price(
+        self,
+        query: Query | Task,
+        payment: Payment,
+        part: Fraction = Fraction(1),
+        before: Sequence[Asked] = (),
+    ) -> Price:
+        """The price that was asked for, or what the wanted accuracy needs, or the session's share; a ``part`` of it.
+
+        ``before``: what is in the batch already, and will be on record when this is asked.
+        """
+        unit, budget = self.limited(payment), self.budget
+        if before:
+            budget = budget.following([self._planned(one).plan.charge for one in self._unpaid(before)])
         rows, people = self._public_rows(query), None if unit.people else self.terms.people
 
         def plan_for(price: Price) -> Plan:
             return make_plan.__wrapped__(query, unit, price, rows).plan
 
         if payment.get("within") is None:
-            return price_of(self.budget, payment, None, plan_for)
+            return price_of(budget, payment, None, plan_for, part)
         # How many people there are says nothing of how many a condition or a group leaves.
         known = rows if rows is not None else people if query.where is None and not query.by else None
-        words = query, *map(repr, (payment.get(word) for word in WORDS))
-        if words not in self._within:
-            self._within[words] = price_of(self.budget, payment, known, plan_for)
-        return self._within[words]
+        # Never remembered: it depends on limits, n, and what is left of the budget, and takes a few hundredths of a second.
+        return price_of(budget, payment, known, plan_for)
+
+    def _unpaid(self, questions: Sequence[Asked]) -> list[Asked]:
+        """Those of a batch that will be charged: each once, and none that was answered before."""
+        labels = {self._label(one, i): one for i, one in enumerate(questions)}
+        return [one for label, one in labels.items() if self._recall(label, one) is None]
 
     def plan(self, asked: Asked) -> Plan:
         """What `explain` shows: the plan, and what it would take of the budget."""
@@ -210,6 +233,19 @@ class Session:
         if self._recall(self._label(asked, 0), asked) is not None:
             return replace(plan, budget="takes nothing: it was answered before, and that answer is free")
         return replace(plan, budget=f"{worded(asked.paid)}: {self.budget.preview(plan.charge)}")
+
+    @property
+    def default_counts(self) -> int:
+        """How many counts that name no price still fit."""
+        budget = self.budget
+        if self.closed or budget.fraction >= 1:
+            return 0
+        query = Query((Output("rows", "size"),), None)
+        return budget.times(self._planned(Asked(query, self.price(query, {}), (), self.unit)).plan.charge)
+
+    def answered(self, asked: Asked) -> bool:
+        """Whether this was asked before, so that it is free."""
+        return self._recall(self._label(asked, 0), asked) is not None
 
     def _planned(self, asked: Asked) -> Planned:
         query = asked.query
@@ -248,6 +284,11 @@ class Session:
             _check_names(labels)
             known = {label: self._recall(label, one) for label, one in asked.items()}
             new = {label: one for label, one in asked.items() if known[label] is None}
+            if new and not batch and threading.get_ident() in self.base.planning:
+                raise SessionError(
+                    "inside its own plan_ahead() block a frame would answer and charge this at once, beside the batch. Ask it of "
+                    "the batch, with p.plan_ahead() as batch: answer = batch.count(), or before or after the block."
+                )
             if new and not batch and self.accountant.batches:
                 raise SessionError(
                     "accountant='pld' guards one batch that is declared in advance: with p.plan_ahead() as batch: ..."
@@ -258,25 +299,40 @@ class Session:
     def _release(self, new: dict[Label, Asked]) -> dict[Label, Release]:
         made = {label: self._planned(one) for label, one in new.items()}
         words = [word for one in new.values() for word in self._declared(one.query, one.words)]
-        self.accountant.debit([planned.plan for planned in made.values()], words, self._names_of(new))
+        if debugging():
+            self.accountant.declare([DEBUGGED])
+        alone = next(iter(new.values())) if len(new) == 1 else None
+        self.accountant.debit(
+            [planned.plan for planned in made.values()], words, self._names_of(new), self._charge_at(alone)
+        )
+        # Which of several questions failed would be one answer more, so the error names them all.
+        verb = ", ".join(dict.fromkeys(one.query.verb for one in new.values()))
         released = {}
-        for label, (plan, statistics) in made.items():
+        for label, planned in made.items():
             # ---------------------------------------------------------------------- the door: from here data is read
-            query, unit = new[label].query, new[label].unit
-            if isinstance(query, Task):
-                raw = query.run(self._engine, plan, unit)
-            else:
-                primitives = {p for s in statistics for p in s.primitives}
-                reduced = self._engine.reduce(query, primitives, unit)
-                raw = tuple(
-                    part.noise.release(s.integers(reduced))
-                    for part, s in zip(plan.parts, statistics, strict=True)
-                )
+            raw = sealed(verb, self._read, new[label], planned)
             # ---------------------------------------------------------------------- and closes: only noisy integers leave
-            released[label] = Release(plan, raw)
-            self._keep(label, query, released[label])
-            self.accountant.record(label, plan, raw)
+            released[label] = Release(planned.plan, raw)
+            self._keep(label, released[label])
+            self.accountant.record(label, planned.plan, raw)
         return released
+
+    def _read(self, one: Asked, planned: Planned) -> tuple[Any, ...]:
+        """Behind the door: exact integers, and noise on them."""
+        query, (plan, statistics) = one.query, planned
+        if isinstance(query, Task):
+            return query.run(self._engine, plan, one.unit)
+        reduced = self._engine.reduce(query, {p for s in statistics for p in s.primitives}, one.unit)
+        return tuple(
+            part.noise.release(s.integers(reduced)) for part, s in zip(plan.parts, statistics, strict=True)
+        )
+
+    def _charge_at(self, one: Asked | None) -> Callable[[Fraction], Charge] | None:
+        """The charge of one question at other epsilons."""
+        if one is None or one.at is None:
+            return None
+        at = one.at
+        return lambda epsilon: self._planned(replace(one, price=at(epsilon))).plan.charge
 
     @staticmethod
     def _names_of(new: dict[Label, Asked]) -> str | None:
@@ -285,33 +341,43 @@ class Session:
 
     def _label(self, one: Asked, place: int) -> Label:
         """Who asks what: the population, the columns, the declared version; never the data."""
-        rows, unit = self._public_rows(one.query), one.unit
-        question = f"{_question(one.query)}|{unit.neighbors}|{unit.space}|{unit.rows}|{unit.groups}|{rows}|{self.schema}"
-        digest = hashlib.blake2b(question.encode("utf-8", "surrogatepass"), digest_size=24).hexdigest()
-        key, paid = f"{digest}|{'|'.join(map(str, one.price))}", f"{digest}|{one.paid}|{self.terms.queries}"
-        return Label(digest, key, paid, one.name, self.terms.version, place if one.fresh else None)
+        whole = encode((one.query, one.unit, self._public_rows(one.query), self.schema))
+        question = digest(whole)
+        key, paid = digest(question, one.price.amounts), digest(question, one.typed, self.terms.queries)
+        return Label(question, key, paid, one.name, self.terms.version, place if one.fresh else None, whole)
+
+    def _former_label(self, one: Asked) -> Label | None:
+        """The same as ledgers of the first format have it, where that can be told from other questions."""
+        if self.former is None:
+            return None
+        rows, version, queries = self._public_rows(one.query), self.terms.version, self.terms.queries
+        return _former.label(
+            one.query, one.unit, rows, one.price, one.paid, queries, self.former, one.name, version
+        )
 
     def _recall(self, label: Label, one: Asked) -> Release | None:
+        def former() -> Label | None:
+            return self._former_label(one)
+
         if one.fresh:
             if one.name is not None:  # it may not be another question's
                 keys_of(label, self._names)
-                self.accountant.recall(label)
+                self.accountant.recall(label, former)
             return None
-        known = next((self._answers[k] for k in keys_of(label, self._names) if k in self._answers), None)
-        if known is not None:
-            if known[0] != one.query:
+        known = found(label, self._answers, self._names)
+        if known is not None and known[0] != label.whole:
+            return None
+        if known is None:
+            recorded = self.accountant.recall(label, former)
+            if recorded is None:
                 return None
-            self._keep(label, *known)
-            return known[1]
-        recorded = self.accountant.recall(label)
-        if recorded is None:
-            return None
-        release = Release(*recorded)
-        self._keep(label, one.query, release)
+            known = label.whole, Release(*recorded)
+        release: Release = known[1]
+        self._keep(label, release)
         return release
 
-    def _keep(self, label: Label, query: Query | Task, release: Release) -> None:
-        self._answers[label.key] = self._answers[label.paid] = query, release
+    def _keep(self, label: Label, release: Release) -> None:
+        self._answers[label.key] = self._answers[label.paid] = label.whole, release
         if label.name is not None:
             self._names[label.version, label.name] = label.question, label.key
 
@@ -359,12 +425,6 @@ def _check_names(labels: Sequence[Label]) -> None:
             raise BadValue(
                 f"name={label.name!r} is given to two questions of one batch. Choose another name."
             )
-
-
-@lru_cache(maxsize=1024)
-def _question(query: Query | Task) -> str:
-    tokens = [by.token for by in query.by]
-    return json.dumps([query.to_json(), tokens], default=str, separators=(",", ":"))
 
 
 def _name_of(accountant: Accountant) -> str:

@@ -25,6 +25,7 @@ class Task(ABC):
     outputs: ClassVar[tuple[Output, ...]] = ()
     by: ClassVar[tuple[By, ...]] = ()
     groups: ClassVar[int] = 1
+    verb: ClassVar[str] = "a question"  # what an error calls it
 
     if TYPE_CHECKING:  # a field of each kind
 

@@ -95,7 +95,8 @@ def in_zone(span: Span, zone: str | None, name: object) -> tuple[pd.Timestamp, p
 class Periods:
     """Consecutive periods: their edges in ticks of a unit, which side belongs to each, the range, and their labels."""
 
-    __slots__ = ("edges", "index", "lower", "side", "token", "unit", "upper")
+    __slots__ = ("code", "edges", "index", "lower", "side", "token", "unit", "upper")
+    ENCODED = ("edges", "unit", "side", "lower", "upper", "index")
 
     def __init__(
         self,
@@ -114,6 +115,7 @@ class Periods:
             upper,
             index,
         )
+        self.code: bytes | None = None
         labels = f"{index.dtype}|{index.name!r}|{index.freqstr}".encode() + index.asi8.tobytes()
         text = edges.tobytes() + f"|{unit}|{side}|{lower}|{upper}|".encode() + labels
         self.token = hashlib.blake2b(text, digest_size=16).hexdigest()

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from dpframe import _choices as choices_module
 from dpframe import _counts as counts_module
+from dpframe import _derive as derive_module
+from dpframe import _door as door_module
 from dpframe import _drawing as drawing_module
+from dpframe import _encoding as encoding_module
 from dpframe import _events as events_module
 from dpframe import _expr as expr_module
 from dpframe import _ledger as ledger_module
 from dpframe import _lineage as lineage_module
 from dpframe import _opening as opening_module
 from dpframe import _session as session_module
+from dpframe import _sketch as sketch_module
 from dpframe import _stats as stats_module
 from dpframe import _store as store_module
 from dpframe import _suggestions as suggestions_module
@@ -23,10 +27,12 @@ from dpframe._choices import choice
 from dpframe._column import PrivateColumn
 from dpframe._counts import PeopleAround, PeopleBy, Questions, RowCount, ValueCount
 from dpframe._distinct import DistinctCount
+from dpframe._encoding import encode, encoded_fields, tag_of
 from dpframe._estimate import FloatEstimate, IntEstimate
 from dpframe._expr import Column, Expr, constant, kind_of
+from dpframe._foundkeys import found_keys
 from dpframe._groupby import PrivateGroupBy
-from dpframe._keysearch import KeySearch
+from dpframe._keysearch import Finding, KeySearch, Roomy
 from dpframe._ledger import Budget
 from dpframe._measured import Cell, Measured, fieller
 from dpframe._moments import Centred, Simplex, Total
@@ -37,7 +43,7 @@ from dpframe._plan import Part
 from dpframe._price import WORDS
 from dpframe._pricing import Planned, make_plan
 from dpframe._progress import progress
-from dpframe._query import ROW_CEILING, BinBy, KeyBy, Query, keys_for
+from dpframe._query import ROW_CEILING, BinBy, KeyBy, Keys, Query, keys_for
 from dpframe._query import Output as query_Output
 from dpframe._ranks import LEAF_CEILING, Ranks
 from dpframe._registry import sessions as registry_sessions
@@ -73,7 +79,7 @@ from dpframe._store import FileStore, MemoryStore, open_store
 from dpframe._suggestions import Suggestions, bounds_of, limit_of
 from dpframe._summaries import Summaries
 from dpframe._task import Task
-from dpframe._times import TimeBy
+from dpframe._times import Periods, TimeBy
 from dpframe._tree import Tree, deviations, distribution, level_sizes
 from dpframe._tuples import RestBy, TupleBy, Tuples
 from dpframe._unbiased import Computed, Estimated
@@ -90,6 +96,7 @@ from dpframe.accounting._discrete import shift_mu
 from dpframe.accounting._gaussian import delta, delta_at, mu_for, pure_mu
 from dpframe.accounting.rdp import Rdp
 from dpframe.accounting.residue import after, after_curve, after_exponential, after_laplace, after_pure
+from dpframe.engines import _columns as engines_columns_module
 from dpframe.engines import _distinct as engines_distinct_module
 from dpframe.engines import _groups as engines_groups_module
 from dpframe.engines import _people as engines_people_module
@@ -134,7 +141,16 @@ from dpframe.mechanisms.gaussian import Gaussian
 from dpframe.mechanisms.laplace import Laplace
 from dpframe.mechanisms.noisy_max import NoisyMax, NoisyTop
 from dpframe.mechanisms.response import Response, points_for, rounded, spread, worst_spread
-from dpframe.mechanisms.threshold import GaussianThreshold, TruncatedThreshold, each_of
+from dpframe.mechanisms.threshold import (
+    Bar,
+    GaussianThreshold,
+    LaplaceThreshold,
+    TruncatedThreshold,
+    each_of,
+    gaussian_tail,
+    laplace_tail,
+    levels,
+)
 
 __all__ = [
     "AGGREGATES",
@@ -153,6 +169,7 @@ __all__ = [
     "VALUE_BITS",
     "WORDS",
     "Answer",
+    "Bar",
     "Bids",
     "BinBy",
     "Bounds",
@@ -171,6 +188,7 @@ __all__ = [
     "Expr",
     "FileStore",
     "Filter",
+    "Finding",
     "FloatEstimate",
     "Gaussian",
     "GaussianThreshold",
@@ -179,8 +197,10 @@ __all__ = [
     "IntEstimate",
     "KeyBy",
     "KeySearch",
+    "Keys",
     "Kind",
     "Laplace",
+    "LaplaceThreshold",
     "Leaves",
     "Limits",
     "Loss",
@@ -198,6 +218,7 @@ __all__ = [
     "Path",
     "PeopleAround",
     "PeopleBy",
+    "Periods",
     "Persons",
     "Planned",
     "Powers",
@@ -216,6 +237,7 @@ __all__ = [
     "Response",
     "RestBy",
     "Revenue",
+    "Roomy",
     "RowCount",
     "Scores",
     "Selections",
@@ -266,11 +288,17 @@ __all__ = [
     "counts_module",
     "delta",
     "delta_at",
+    "derive_module",
     "design_Rows",
     "deviations",
     "distribution",
+    "door_module",
     "drawing_module",
     "each_of",
+    "encode",
+    "encoded_fields",
+    "encoding_module",
+    "engines_columns_module",
     "engines_distinct_module",
     "engines_groups_module",
     "engines_pandas_module",
@@ -283,9 +311,12 @@ __all__ = [
     "fieller",
     "first_sigma",
     "fits_Output",
+    "found_keys",
+    "gaussian_tail",
     "key_of",
     "keys_for",
     "kind_of",
+    "laplace_tail",
     "largest_mu",
     "learn_descent_module",
     "learn_fits_module",
@@ -294,6 +325,7 @@ __all__ = [
     "learn_statistics_module",
     "ledger_module",
     "level_sizes",
+    "levels",
     "limit_of",
     "lineage_module",
     "make_plan",
@@ -328,12 +360,14 @@ __all__ = [
     "session_sessions",
     "shift_mu",
     "shrunk",
+    "sketch_module",
     "spread",
     "stated_gaussian",
     "stats_Rows",
     "stats_module",
     "store_module",
     "suggestions_module",
+    "tag_of",
     "text_of",
     "times_module",
     "together",

@@ -111,7 +111,7 @@ REFUSED: dict[str, tuple[Any, type[Exception], str]] = {
     "bad regex": (lambda: ex.str_part(STATE, "contains", "("), BadValue, "regex=False"),
     "contains a number": (lambda: ex.str_part(STATE, "contains", 1), BadType, "pat"),
     "contains nothing": (lambda: ex.str_part(STATE, "contains"), BadType, "pat"),
-    "contains na=": (lambda: ex.str_part(STATE, "contains", "a", na=False), BadValue, "takes"),
+    "contains na=": (lambda: ex.str_part(STATE, "contains", "a", na=True), BadValue, "takes"),
     "replace by regex": (lambda: ex.str_part(STATE, "replace", "a", "b", regex=True), BadValue, "takes"),
     "step 0": (lambda: ex.str_part(STATE, "slice", 0, 1, 0), BadValue, "step"),
     "zfill without end": (lambda: ex.str_part(STATE, "zfill", 10**9), BadValue, "10000"),

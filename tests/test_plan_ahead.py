@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 from itertools import cycle, islice
 
@@ -94,15 +95,37 @@ def test_batch_within_a_batch_is_paid_at_its_own_end():
     assert isinstance(a.answer, int)
 
 
-def test_questions_outside_the_batch_are_paid_at_once():
-    p = opened(1)
+@pytest.mark.parametrize("accountant", ["pure", "pld"])
+def test_question_of_the_frame_itself_in_its_block_is_refused_with_what_to_write(accountant):
+    p = opened(1, 0 if accountant == "pure" else 1e-6, accountant=accountant)
     with p.plan_ahead() as batch:
         a = batch.count(epsilon=0.25)
-        b = p.count("age", epsilon=0.25)
-        assert isinstance(b, int)
+        for ask in (p.count, p.query("age > 50").count, p.melt(["state"], ["age"]).count):
+            with pytest.raises(SessionError, match=r"batch: answer = batch\.count\(\)"):
+                ask(epsilon=0.125)
         assert batch.explain.count(epsilon=0.5).epsilon == 0.5
-    assert used(p) == Fraction(1, 2)
+        assert p.explain.count(epsilon=0.5).epsilon == 0.5
+    assert len(p.ledger) == 1
     assert a.answer == p.count(epsilon=0.25)
+
+
+def test_what_is_free_is_answered_inside_a_block_and_the_rest_after_it():
+    p = opened(1)
+    known = p.count(epsilon=0.25)
+    with p.plan_ahead():
+        assert p.count(epsilon=0.25) == known
+    with pytest.raises(ZeroDivisionError), p.plan_ahead():
+        1 / 0  # noqa: B018  (failing is the test)
+    assert isinstance(p.count("age", epsilon=0.25), int)
+    assert used(p) == Fraction(1, 2)
+
+
+def test_another_thread_may_ask_while_a_block_is_open():
+    p = opened(1)
+    with p.plan_ahead() as batch, ThreadPoolExecutor(1) as pool:
+        batch.count(epsilon=0.25)
+        assert isinstance(pool.submit(lambda: p.count("age", epsilon=0.25)).result(), int)
+    assert used(p) == Fraction(1, 2)
 
 
 def test_empty_batch_costs_nothing():

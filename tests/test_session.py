@@ -122,12 +122,18 @@ def test_interrupted_question_stays_charged_and_is_not_remembered(df, monkeypatc
 def test_question_inside_a_question_of_the_same_thread_is_refused(df, monkeypatch):
     p = df.dp.open(1)
     reduce = PandasEngine.reduce
-    monkeypatch.setattr(PandasEngine, "reduce", lambda *a: (p.count(epsilon=0.1), reduce(*a))[1])
-    with pytest.raises(SessionError, match="in the middle"):
-        p.count(epsilon=0.2)
+
+    def asking(*args):
+        with pytest.raises(SessionError, match="in the middle"):
+            p.count(epsilon=0.1)
+        return reduce(*args)
+
+    monkeypatch.setattr(PandasEngine, "reduce", asking)
+    p.count(epsilon=0.2)
     monkeypatch.undo()
     p.count(epsilon=0.8)
     assert used(p) == 1
+    assert len(p.ledger) == 2
 
 
 def test_debit_is_in_the_ledger_before_the_data_is_read(df, monkeypatch):

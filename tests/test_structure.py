@@ -6,7 +6,6 @@ import ast
 import inspect
 import subprocess
 import sys
-from itertools import pairwise
 from pathlib import Path
 
 import pandas as pd
@@ -28,8 +27,8 @@ LINES = 600
 # Lowest first; modules of one line do not know each other.
 LAYERS = """
 _errors _identity _rewrite accounting._discrete accounting._gaussian mechanisms._exp_log mechanisms._quantiles datasets
-_validate _refusals _reading _expr._kinds _expr._ranges mechanisms._sampling accounting._residue
-attacks _drawing _progress _events mechanisms._coins
+_door _validate _refusals _reading _expr._kinds _expr._ranges mechanisms._sampling accounting._residue
+_encoding attacks _drawing _progress _events mechanisms._coins
 plot
 _expr._parts _expr._base mechanisms.laplace mechanisms.gaussian mechanisms.noisy_max mechanisms.exponential mechanisms.threshold
 mechanisms.response
@@ -40,9 +39,11 @@ accounting.loss
 _expr._nodes accounting._base accounting._pld_atoms
 _expr._build accounting._pld_ranges accounting.pure accounting.advanced accounting.zcdp accounting.gdp
 _expr accounting.rdp accounting.pld
+engines._columns
+engines._codec
 _query _unit accounting.planned
 accounting _task _times _tuples _divergences tails
-_parse engines._columns _sketch calibrate _terms
+_parse _sketch calibrate _terms
 _stats engines._block
 _ranks
 _tree
@@ -53,14 +54,15 @@ _measured _counts _distinct _moments _pairs engines.pandas _scores utilities
 _aggregates engines._rows engines._slices
 _arrange _choices
 _plan _budget
-_pricing _keysearch _estimate
+_pricing _estimate
+_keysearch
 _packed _price _records _column _reports
 _fitting learn._checks learn._design learn._solve
 learn._fits
 learn._objective learn._descent learn._statistics
-_ledger _unbiased _specs
+_ledger _unbiased _specs _former
 _registry
-_session _layout _pivot
+_session _layout _pivot _foundkeys
 _opening _derive
 _release _batch _lineage _personwise _steps
 _order _selections _suggestions _lineage_verbs _randomize
@@ -108,6 +110,7 @@ def test_public_names_are_sorted_and_pinned():
         "BudgetError",
         "BudgetExceeded",
         "DPError",
+        "DataError",
         "Estimate",
         "LedgerError",
         "LineageError",
@@ -213,17 +216,18 @@ def calls(tree, name):
     return found
 
 
-DOOR = [("dpframe._session", "_release")]
-# `dpframe.audit.replay` has a copy of the door, for frames that are made up: it needs the raw frame itself, which is the
-# owner's data, refuses one with a session, and tells the function that it replays nothing but noise.
-COPY = [("dpframe._replay", "_release")]
+DOOR = [("dpframe._session", "_read")]
+# `dpframe.audit.replay` has a copy of what is behind the door, for frames that are made up: it needs the raw frame itself, which
+# is the owner's data, refuses one with a session, and tells the function that it replays nothing but noise.
+COPY = [("dpframe._replay", "_read")]
 DOORS = COPY + DOOR
 
 
-@pytest.mark.parametrize("method", ["reduce", "debit"])
-def test_one_function_opens_the_door_and_pays(method):
-    """`reduce` hands out sums of the private frame and `debit` charges for them: both are called once."""
-    assert [(m, owner) for m, tree in TREES.items() for owner, _ in calls(tree, method)] == DOORS
+def test_one_function_reads_and_one_pays():
+    """`reduce` hands out sums of the private frame and `debit` charges for them: each is called once."""
+    assert [(m, owner) for m, tree in TREES.items() for owner, _ in calls(tree, "reduce")] == DOORS
+    paid = [(m, owner) for m, tree in TREES.items() for owner, _ in calls(tree, "debit")]
+    assert paid == [("dpframe._session", "_release")]
 
 
 def test_the_copy_of_the_door_is_for_audits_alone():
@@ -234,15 +238,34 @@ def test_the_copy_of_the_door_is_for_audits_alone():
     assert released == ["noise.release(np.zeros_like(integers))"]
 
 
-def test_debit_precedes_the_data_which_precedes_the_noise():
+def function(tree, name):
+    return next(n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef) and n.name == name)
+
+
+def sealings(tree):
+    """What is handed to `sealed`, with the function that does it."""
+    for owner in ast.walk(tree):
+        if isinstance(owner, ast.FunctionDef):
+            for node in ast.walk(owner):
+                if isinstance(node, ast.Call) and ast.unparse(node.func) == "sealed":
+                    yield owner.name, ast.unparse(node.args[1]), node
+
+
+def test_debit_precedes_the_door_behind_which_the_data_is_read():
     tree = TREES["dpframe._session"]
-    (_, debit), (_, reduce) = calls(tree, "debit")[0], calls(tree, "reduce")[0]
-    releases = [node for owner, node in calls(tree, "release") if owner == DOOR[0][1]]
-    assert len(releases) == 1
-    order = [debit.lineno, reduce.lineno, releases[0].lineno]
-    assert all(a < b for a, b in pairwise(order))
-    door = next(n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef) and n.name == DOOR[0][1])
-    assert not any(isinstance(n, ast.Try) for n in ast.walk(door))  # nothing there takes a debit back
+    (_, debit) = calls(tree, "debit")[0]
+    ((owner, read, door),) = sealings(tree)
+    assert (owner, read) == ("_release", "self._read")
+    assert debit.lineno < door.lineno
+    assert not any(
+        isinstance(n, ast.Try) for n in ast.walk(function(tree, "_release"))
+    )  # nothing there takes a debit back
+    # Nobody else has a hold of what reads, and the copy has no door of its own.
+    for module in ("dpframe._session", "dpframe._replay"):
+        used = [n for n in ast.walk(TREES[module]) if isinstance(n, ast.Attribute) and n.attr == "_read"]
+        assert len(used) == (module == "dpframe._session")
+    (_, reduce), (_, release) = calls(tree, "reduce")[0], calls(tree, "release")[0]
+    assert reduce.lineno < release.lineno
 
 
 def test_noise_is_added_at_the_door_only():
@@ -254,6 +277,38 @@ def test_noise_is_added_at_the_door_only():
 
 def test_a_task_is_run_at_the_door_only():
     assert [(m, owner) for m, tree in TREES.items() for owner, _ in calls(tree, "run")] == DOORS
+
+
+READERS = (
+    *("kept", "array", "people", "copied", "column", "match"),  # of rows
+    *("exploded", "joined", "numbers", "taken", "people_of", "sketch"),
+)
+
+
+def readings(tree):
+    """Functions that read rows, and who calls whom."""
+    reads, called = {}, {}
+    for owner in (n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef)):
+        for node in (n for n in ast.walk(owner) if isinstance(n, ast.Call)):
+            name = getattr(node.func, "attr", getattr(node.func, "id", None))
+            if name in READERS:
+                reads.setdefault(owner.name, set()).add(name)
+            called.setdefault(name, set()).add(owner.name)
+    return reads, called
+
+
+@pytest.mark.parametrize("module", ["_lineage", "_lineage_verbs", "_merging", "_adopting", "_opening"])
+def test_rows_are_read_behind_the_door_also_where_they_are_made(module):
+    """What reads cells is handed to `sealed`, or called by such a function alone; `Source` is what they read from."""
+    tree = TREES[f"dpframe.{module}"]
+    behind = {read for _, read, _ in sealings(tree)}
+    assert behind
+    own = {n.name for c in ast.walk(tree) if isinstance(c, ast.ClassDef) and c.name == "Source" for n in c.body
+           if isinstance(n, ast.FunctionDef) and n.name != "__init__"}  # fmt: skip
+    reads, called = readings(tree)
+    for _ in range(3):
+        behind |= {name for name in reads if called.get(name) and called[name] <= behind}
+    assert set(reads) - behind - own == set()
 
 
 RANDOM = ("os.urandom", "np.random", "numpy.random", "secrets", "SystemRandom", "getrandbits", "token_bytes")

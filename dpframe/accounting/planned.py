@@ -8,14 +8,17 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from functools import cached_property
 from typing import ClassVar
 
 from dpframe.accounting import pld
 from dpframe.accounting._base import Charge, Filter, Price
-from dpframe.accounting.gdp import Gdp, Tight, mu_share, mu_stated
+from dpframe.accounting.gdp import Gdp
 from dpframe.accounting.loss import Events
 
 _USED = Fraction(1, 2**1074)
+# Of delta, for outright failures: the curve of the batch takes them from what converts.
+_FAILURES = Fraction(1, 10)
 
 
 class Planned(Filter):
@@ -35,28 +38,34 @@ class Planned(Filter):
     def spent(self, state: Fraction) -> Fraction:
         return Fraction(1) if state else Fraction(0)
 
-    def share(self, queries: int, state: Fraction) -> Price:
-        # The numerics of the curve round up by a few parts in a million; the shares leave room for that.
-        whole = Gdp(self.limits).limit * Fraction(9999, 10000)
-        return mu_share(whole / queries, self.limits.conversion)
+    @cached_property
+    def _parts(self) -> Gdp:
+        """Prices are parts of a mu: what else a batch will hold nobody knows yet, and squares of mu add up whatever it is."""
+        return Gdp(self.limits._replace(reserve=self.limits.reserve + _FAILURES * self.limits.conversion))
+
+    def share(self, queries: int | Fraction, state: Fraction) -> Price:
+        return self._parts.share(queries, self._parts.start())
 
     def worth(self, epsilon: Fraction, state: Fraction) -> Price:
-        tight = Tight(self.limits)
-        return tight.worth(epsilon, tight.start())
+        return self._parts.worth(epsilon, self._parts.start())
 
-    def gaussian(self, amount: Fraction, queries: int) -> Price | None:
+    def gaussian(self, amount: Fraction, queries: int, state: Fraction) -> Price | None:
         return Price(None, amount, None, self.limits.conversion)
 
     def stated(self, epsilon: Fraction, delta: Fraction, state: Fraction) -> Price:
-        return mu_stated(epsilon, delta)
+        return self._parts.stated(epsilon, delta, self._parts.start())
 
     @staticmethod
     def report(events: Events, delta: Fraction) -> float:
         # Both hold for a fixed list. The closed form has no grid, so that default shares fill the budget.
         return min(pld.epsilon(events, float(delta) * (1 - 1e-12)), Gdp.report(events, delta))
 
-    def failure_share(self, queries: int) -> Fraction:
-        return self.limits.delta / (2 * queries)  # the curve takes failures from the same delta
+    def failure_for(self, epsilon: Fraction, state: Fraction | None, pure: bool = False) -> Fraction:
+        return min(self.part(epsilon), Fraction(1)) * (self._parts.limits.reserve - self.limits.reserve)
+
+    def times(self, state: Fraction, charge: Charge) -> int:
+        """In one batch; by a closed form, since composing thousands takes seconds."""
+        return 0 if state else self._parts.times(self._parts.start(), charge)
 
     def delta_spent(self, state: Fraction) -> Fraction:
         return Fraction(0)  # the curve of the batch has its failures in it

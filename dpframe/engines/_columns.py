@@ -243,11 +243,9 @@ def _categorical(cells: Any, kind: Kind) -> Vector:
 
 
 def objects(values: Iterable[Any]) -> Array:
-    """A flat object array, also of values that numpy would unpack."""
+    """A flat object array, also of values that numpy would unpack, or ask for an array: it looks at none of them."""
     found = list(values)
-    out: Array = np.empty(len(found), dtype=object)
-    out[:] = found
-    return out
+    return np.fromiter(found, dtype=object, count=len(found))
 
 
 def narrow(codes: Array, count: int) -> Array:

@@ -40,6 +40,7 @@ class Fit(Task):
     loss: Loss
     l2: float | None
     method: ClassVar[str]
+    verb: ClassVar[str] = "fit"
 
     @property
     def where(self) -> Expr | None:

@@ -1,0 +1,263 @@
+"""One encoding decides what is free: a question as bytes, which no two different questions share.
+
+`encode` is total and injective, and the same in every process for values that mean the same there. Each value is its type's tag,
+its length and its parts; nothing is shown, cut or rounded, and no text is made by an object itself. A frozen class of dpframe is
+its tag and those fields that are not at their default, by name: so a field that is added keeps the questions of old ledgers, and
+a default is never changed. Lists of keys stand in it as their 32-byte digest, so that questions about many keys stay short.
+"""
+
+from __future__ import annotations
+
+import datetime
+import hashlib
+import struct
+from collections.abc import Callable, Iterable
+from dataclasses import MISSING, Field, fields, is_dataclass
+from decimal import Decimal
+from enum import Enum
+from fractions import Fraction
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from dpframe.mechanisms import _sampling
+
+SHOWN = {"shown": True}  # of a field that is only for display: field(metadata=SHOWN)
+_OWN = "dpframe."
+_PLAIN = (type(None), bool, int, float, str, pd.Timestamp, datetime.date)
+
+
+def encode(value: Any) -> bytes:
+    """The value as bytes."""
+    kind: Any = type(value)
+    one = _BY_TYPE.get(kind)
+    if one is not None:
+        return _framed(*one(value))
+    if (kind.__module__ + ".").startswith(_OWN):
+        if is_dataclass(kind):
+            return _framed(b"D" + tag_of(kind).encode(), _record(value))
+        if issubclass(kind, tuple) and hasattr(kind, "_fields"):
+            return _framed(b"N" + tag_of(kind).encode(), b"".join(map(encode, value)))
+        if hasattr(kind, "ENCODED"):
+            return _framed(b"K" + tag_of(kind).encode(), _listed(value))
+    return _framed(*_other(value))
+
+
+def digest(*values: Any) -> str:
+    """32 bytes, as text, that stand for the values."""
+    return hashlib.blake2b(encode(values), digest_size=32).hexdigest()
+
+
+def plain(value: Any) -> bool:
+    """Whether a name is a plain scalar, or a tuple of such, which print all that they are."""
+    if type(value) is tuple:
+        return all(map(plain, value))
+    return type(value) in _PLAIN or (isinstance(value, np.generic) and value.dtype.kind in "biufU")
+
+
+def _framed(tag: bytes, body: bytes) -> bytes:
+    return struct.pack(">BQ", len(tag), len(body)) + tag + body
+
+
+@cache
+def tag_of(kind: Any) -> str:
+    """The name of a class of dpframe, with the public module that has it: private ones may be moved."""
+    public = [part for part in kind.__module__.split(".")[1:] if not part.startswith("_")]
+    return ".".join([*public, kind.__qualname__])
+
+
+@cache
+def encoded_fields(kind: Any) -> tuple[tuple[str, bytes, bytes | None], ...]:
+    """The fields that make an object what it is, with their names and defaults as bytes. What ``__init__`` does not take follows
+    from the others."""
+    found = [f for f in fields(kind) if f.init and not f.metadata.get("shown")]
+    return tuple((f.name, encode(f.name), _default(f)) for f in found)
+
+
+def _default(one: Field[Any]) -> bytes | None:
+    return None if one.default is MISSING else encode(one.default)
+
+
+def _record(value: Any) -> bytes:
+    parts = []
+    for name, label, default in encoded_fields(type(value)):
+        part = encode(getattr(value, name))
+        if part != default:
+            parts += [label, part]
+    return b"".join(parts)
+
+
+def _listed(value: Any) -> bytes:
+    """The digest of a list of keys, which is worked out once."""
+    if value.code is None:
+        parts = b"".join(encode(getattr(value, name)) for name in value.ENCODED)
+        value.code = hashlib.blake2b(parts, digest_size=32).digest()
+    code: bytes = value.code
+    return code
+
+
+# Arrays and what pandas has ------------------------------------------------------------------------------------------
+
+
+def _items(values: Iterable[Any]) -> bytes:
+    listed = list(values)
+    if listed and all(type(v) is str for v in listed):  # at once, since lists of keys are long
+        texts = [v.encode("utf-8", "surrogatepass") for v in listed]
+        return b"T" + np.array([len(texts), *map(len, texts)], dtype=">i8").tobytes() + b"".join(texts)
+    return b"L" + b"".join(map(encode, listed))
+
+
+def _array(values: Any) -> tuple[bytes, bytes]:
+    if isinstance(values, np.ndarray):
+        if values.dtype.kind in "biufcmM":
+            head = encode((values.dtype.str, values.shape))
+            return b"array", head + np.ascontiguousarray(values).tobytes()
+        return b"array", encode((values.dtype.str, values.shape)) + _items(values.ravel().tolist())
+    if isinstance(values, pd.Categorical):
+        parts = values.codes, values.categories, values.ordered
+        return b"categories", b"".join(map(encode, parts))
+    ticks = getattr(values, "asi8", None)  # of times
+    if ticks is not None:
+        return b"moments", encode(values.dtype) + encode(ticks)
+    return b"cells", encode(values.dtype) + _items(values.tolist())
+
+
+def _index(index: pd.Index[Any]) -> tuple[bytes, bytes]:
+    if isinstance(index, pd.MultiIndex):
+        levels = [index.get_level_values(i) for i in range(index.nlevels)]
+        return b"levels", b"".join(map(encode, levels))
+    values = index.to_numpy() if isinstance(index.dtype, np.dtype) else index.array
+    return b"index", encode(index.name) + encode(index.dtype) + encode(values)
+
+
+def _frame(frame: pd.DataFrame) -> tuple[bytes, bytes]:
+    """Names, dtypes and cells, without the index."""
+    columns = [frame.iloc[:, i].array for i in range(frame.shape[1])]
+    cells = [c.to_numpy() if isinstance(c.dtype, np.dtype) else c for c in columns]
+    return b"frame", b"".join(
+        encode(part) for c, name in zip(cells, frame.columns, strict=True) for part in (name, c.dtype, c)
+    )
+
+
+def _dtype(dtype: Any) -> tuple[bytes, bytes]:
+    """By name. The categories of a categorical are not public unless they are declared, so they are not in it."""
+    if isinstance(dtype, np.dtype):
+        return b"dtype", encode(dtype.str)
+    if isinstance(dtype, pd.DatetimeTZDtype):
+        return b"zoned", encode((dtype.unit, dtype.tz))
+    return b"pandas", encode(type(dtype).__qualname__) + encode(
+        None if isinstance(dtype, pd.CategoricalDtype) else dtype.name
+    )
+
+
+def _stamp(moment: pd.Timestamp) -> tuple[bytes, bytes]:
+    ticks: Any = (moment if moment.tz is None else moment.tz_convert(None)).asm8
+    return b"stamp", encode((int(ticks.astype(np.int64)), np.datetime_data(ticks.dtype)[0], moment.tz))
+
+
+def _zone(zone: datetime.tzinfo) -> tuple[bytes, bytes]:
+    if type(zone) is datetime.timezone:
+        return b"offset", encode(zone.utcoffset(None))
+    name = getattr(zone, "key", None) or getattr(zone, "zone", None)
+    return (b"zone", encode(name)) if type(name) is str else _opaque(zone)
+
+
+# Everything else -----------------------------------------------------------------------------------------------------
+
+_BASES: tuple[tuple[type, Callable[[Any], Any]], ...] = (
+    (str, str.__str__),
+    (int, int.__int__),
+    (float, float.__float__),
+)
+
+
+def _other(value: Any) -> tuple[bytes, bytes]:
+    """What has no tag of its own: by its class, or by itself."""
+    kind = type(value)
+    if isinstance(value, np.generic):
+        return b"scalar", encode(
+            value.dtype.str
+        ) + value.tobytes() if value.dtype.kind in "biufcmMSU" else _opaque(value)[1]
+    if isinstance(value, np.dtype | pd.api.extensions.ExtensionDtype):
+        return _dtype(value)
+    if isinstance(value, pd.Index):
+        return _index(value)
+    if isinstance(value, np.ndarray | pd.api.extensions.ExtensionArray):
+        return _array(value)
+    if isinstance(value, datetime.tzinfo):
+        return _zone(value)
+    if isinstance(value, Enum):
+        return b"enum", encode((kind.__module__, kind.__qualname__, value._name_))
+    for base, bare in _BASES:
+        # Told apart as the base tells them apart, such as a released number: by that.
+        if isinstance(value, base) and kind.__eq__ is base.__eq__ and kind.__hash__ is base.__hash__:
+            return b"like", encode((kind.__module__, kind.__qualname__)) + encode(bare(value))
+    return _opaque(value)
+
+
+_tokens: dict[Any, bytes] = {}
+
+
+def _opaque(value: Any) -> tuple[bytes, bytes]:
+    """An object of somebody else's, by a random name that it and its equals have in this process: elsewhere it is another."""
+    known = (type(value), value)
+    try:
+        return b"object", _tokens.setdefault(known, _sampling.random_bytes(16))
+    except Exception:  # it has no hash, or one that fails: it is like nothing else
+        return b"object", _sampling.random_bytes(16)
+
+
+def _decimal(number: Decimal) -> tuple[bytes, bytes]:
+    sign, digits, exponent = number.as_tuple()
+    return b"decimal", encode((sign, "".join(map(chr, (48 + d for d in digits))), exponent))
+
+
+def _moment(value: datetime.datetime) -> tuple[bytes, bytes]:
+    parts = value.year, value.month, value.day, value.hour, value.minute, value.second, value.microsecond
+    return b"moment", encode((*parts, value.fold, value.tzinfo))
+
+
+def _time(value: datetime.time) -> tuple[bytes, bytes]:
+    return b"time", encode(
+        (value.hour, value.minute, value.second, value.microsecond, value.fold, value.tzinfo)
+    )
+
+
+def _whole(number: int) -> tuple[bytes, bytes]:
+    return b"i", number.to_bytes(number.bit_length() // 8 + 1, "big", signed=True)
+
+
+_BY_TYPE: dict[type, Callable[[Any], tuple[bytes, bytes]]] = {
+    type(None): lambda v: (b"0", b""),
+    bool: lambda v: (b"b", b"1" if v else b"0"),
+    int: _whole,
+    float: lambda v: (b"f", struct.pack(">d", v)),
+    complex: lambda v: (b"c", struct.pack(">dd", v.real, v.imag)),
+    str: lambda v: (b"s", v.encode("utf-8", "surrogatepass")),
+    bytes: lambda v: (b"y", v),
+    tuple: lambda v: (b"t", _items(v)),
+    list: lambda v: (b"l", _items(v)),
+    dict: lambda v: (b"d", _items(part for pair in v.items() for part in pair)),
+    frozenset: lambda v: (b"z", b"".join(sorted(map(encode, v)))),
+    set: lambda v: (b"Z", b"".join(sorted(map(encode, v)))),
+    range: lambda v: (b"r", encode((v.start, v.stop, v.step))),
+    slice: lambda v: (b"x", encode((v.start, v.stop, v.step))),
+    Fraction: lambda v: (b"q", encode((v.numerator, v.denominator))),
+    Decimal: _decimal,
+    datetime.date: lambda v: (b"date", encode((v.year, v.month, v.day))),
+    datetime.datetime: _moment,
+    datetime.time: _time,
+    datetime.timedelta: lambda v: (b"delta", encode((v.days, v.seconds, v.microseconds))),
+    pd.Timestamp: _stamp,
+    pd.Timedelta: lambda v: (
+        b"ticks",
+        encode((int(v.asm8.astype(np.int64)), np.datetime_data(v.asm8.dtype)[0])),
+    ),
+    pd.Interval: lambda v: (b"interval", encode((v.left, v.right, v.closed))),
+    pd.Period: lambda v: (b"period", encode((v.ordinal, v.freqstr))),
+    type(pd.NA): lambda v: (b"null", b""),
+    type(pd.NaT): lambda v: (b"no time", b""),
+    pd.DataFrame: _frame,
+}

@@ -1,0 +1,441 @@
+"""What decides what is free: an encoding that tells any two questions apart, and of which no part is a text that is shown."""
+
+from __future__ import annotations
+
+import ast
+import copy
+import dataclasses
+import datetime
+import importlib
+import inspect
+import itertools
+import os
+import pkgutil
+import random
+import subprocess
+import sys
+from decimal import Decimal
+from enum import Enum
+from fractions import Fraction
+from zoneinfo import ZoneInfo
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import dpframe
+from dpframe.learn import LinearRegression, LogisticRegression
+from dpframe.utilities import distance
+from tests.internals import (
+    Expr,
+    Keys,
+    Periods,
+    Session,
+    Task,
+    Tuples,
+    Unit,
+    encode,
+    encoded_fields,
+    encoding_module,
+    tag_of,
+)
+
+
+class Colour(Enum):
+    RED = 1
+    BLUE = 2
+
+
+class Loud(str):
+    __slots__ = ()
+
+
+class Odd:
+    """Prints what others print too."""
+
+    def __repr__(self):
+        return "'x'"
+
+    __str__ = __repr__
+
+
+class Unhashable:
+    __hash__ = None
+
+    def __eq__(self, other):
+        raise ValueError("Sesame-Street-123")
+
+
+A, B = Odd(), Odd()
+VALUES = [
+    *(None, True, False, 0, 1, -1, 2**64, -(2**64), 255, 256, 0.0, -0.0, 1.0, float("inf"), float("nan"), 1j, 1 + 0j),
+    *("", "x", "1", "'x'", "\ud800", "é", "e\u0301", "x\x00", "x\x1fy", b"", b"x", Loud("x"), Colour.RED, Colour.BLUE),
+    *((), (None,), ((),), ("x",), ("x", "y"), ("xy",), ("x", ("y",)), [], ["x"], ["x", "y"], {}, {"x": 1}, {"y": 1}, {"x": True}),
+    *(frozenset(), frozenset({1}), frozenset({1, 2}), {1}, range(3), range(4), slice(3), slice(0, 3)),
+    *(Fraction(1), Fraction(1, 3), Decimal(1), Decimal("1.0"), Decimal("NaN"), Decimal("-0"), Decimal(0)),
+    *(np.int64(1), np.int32(1), np.float64(1), np.bool_(True), np.str_("x"), np.datetime64("2024-01-01"), np.datetime64("NaT")),
+    *(datetime.date(2024, 1, 1), datetime.datetime(2024, 1, 1), datetime.datetime(2024, 1, 1, fold=1), datetime.time(1)),
+    *(datetime.datetime(2024, 1, 1, tzinfo=datetime.UTC), datetime.timedelta(1), datetime.timedelta(0, 1)),
+    *(pd.Timestamp("2024-01-01"), pd.Timestamp("2024-01-01").as_unit("ns"), pd.Timestamp("2024-01-01", tz="UTC")),
+    *(pd.Timestamp("2024-01-01", tz="Europe/Berlin"), pd.Timestamp("2024-01-01", tz=ZoneInfo("Europe/Rome"))),
+    *(pd.Timedelta(1, "s"), pd.Interval(0, 1), pd.Interval(0, 1, "left"), pd.Interval(0.0, 1.0), pd.Period("2024-01", "M")),
+    *(pd.NA, pd.NaT, A, B, Odd, Unhashable(), Unhashable(), len, abs),
+    *(np.array([1, 2]), np.array([1, 2], dtype="int32"), np.array([[1, 2]]), np.array([1.0, 2.0]), np.array(["x", "y"])),
+    *(np.array(["x", "y"], dtype=object), np.array([1, "x"], dtype=object), np.array([], dtype="int64"), np.array([])),
+    *(pd.Index([1, 2]), pd.Index([1, 2], name="x"), pd.Index([1.0, 2.0]), pd.Index(["x", "y"]), pd.Index(["x", None])),
+    *(pd.Index([1, True], dtype=object), pd.Index([1, 1.0], dtype=object), pd.Index([True, True], dtype=object)),
+    *(pd.CategoricalIndex(["x", "y"]), pd.CategoricalIndex(["x", "y"], ordered=True)),
+    *(pd.CategoricalIndex(["x", "y"], ["y", "x"]), pd.CategoricalIndex(["x", "y"], name="x")),
+    *(pd.date_range("2024", periods=2), pd.date_range("2024", periods=2, tz="UTC"), pd.interval_range(0, 2)),
+    *(pd.MultiIndex.from_tuples([(1, "x")]), pd.MultiIndex.from_tuples([(1, "x")], names=["a", None])),
+    *(pd.array([1, None]), pd.array([1, 2]), pd.array([True, None]), pd.array(["x", None], dtype="str")),
+    *(pd.DataFrame({"x": [1]}), pd.DataFrame({"x": [1.0]}), pd.DataFrame({"y": [1]}), pd.DataFrame({"x": [1, 1]})),
+    *(np.dtype("int64"), np.dtype(">i8"), np.dtype("O"), pd.Int64Dtype(), pd.StringDtype(), pd.DatetimeTZDtype("us", "UTC")),
+    *(Unit(), Unit("replace-one"), Unit(rows=1), Unit(groups=1)),
+]  # fmt: skip
+
+
+def test_no_two_values_have_one_encoding():
+    codes = [encode(v) for v in VALUES]
+    for (i, a), (j, b) in itertools.combinations(enumerate(codes), 2):
+        assert a != b, (VALUES[i], VALUES[j])
+
+
+def test_the_same_value_has_the_same_one():
+    again = [encode(copy.deepcopy(v)) if not isinstance(v, Odd | Unhashable) else encode(v) for v in VALUES]
+    for value, one, two in zip(VALUES, map(encode, VALUES), again, strict=True):
+        assert (one == two) != isinstance(value, Unhashable), value
+
+
+NAMES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(st.characters()) | st.binary(),
+    lambda inner: st.lists(inner, max_size=3).map(tuple) | st.frozensets(inner, max_size=2),
+    max_leaves=6,
+)
+
+
+def exact(value):
+    """A value with the types of all its parts, to be compared."""
+    if isinstance(value, tuple):
+        return tuple, tuple(map(exact, value))
+    if isinstance(value, frozenset):
+        return frozenset, frozenset(map(exact, value))
+    return type(value), value.hex() if isinstance(value, float) else value
+
+
+@given(NAMES, NAMES)
+def test_names_of_any_kind_are_told_apart(one, other):
+    assert (encode(one) == encode(other)) == (exact(one) == exact(other))
+
+
+@given(
+    st.lists(st.text(st.characters(), max_size=3), max_size=4),
+    st.lists(st.text(st.characters(), max_size=3), max_size=4),
+)
+def test_lists_of_texts_do_not_run_into_each_other(one, other):
+    assert (encode(one) == encode(other)) == (one == other)
+    assert encode(tuple(one)) != encode(one)
+
+
+CODE = """
+import datetime, sys
+from decimal import Decimal
+from fractions import Fraction
+import numpy as np, pandas as pd
+from dpframe._encoding import digest
+print(digest(None, 1, 1.0, "x", ("x", 2), Fraction(1, 3), Decimal("1.0"), np.int8(1), pd.Timestamp("2024-01-01", tz="UTC"),
+    frozenset({"a", "b", "c", "d"}), pd.Index(["x", "y"], name="s"), datetime.date(2024, 1, 1)))
+"""
+
+
+def test_other_processes_have_the_same_encoding_and_it_stays_as_ledgers_have_it():
+    """A number that changes here makes every ledger pay again: then add a format, and read the old one."""
+    for seed in ("1", "2"):
+        words = {"capture_output": True, "text": True, "env": {**os.environ, "PYTHONHASHSEED": seed}}
+        done = subprocess.run([sys.executable, "-c", CODE], check=True, **words)
+        assert done.stdout.strip() == PINNED
+
+
+PINNED = "e2a2f6922c740c3ccafe3158fa5d1b49f0d8a2db5fecbc054b5de0c13822cc96"
+
+
+# Every field of every frozen class ----------------------------------------------------------------------------
+
+
+def modules():
+    for info in pkgutil.walk_packages(dpframe.__path__, "dpframe."):
+        if "__main__" not in info.name:
+            yield importlib.import_module(info.name)
+
+
+def below(kind):
+    yield kind
+    for one in kind.__subclasses__():
+        yield from below(one)
+
+
+def frozen_classes():
+    """Questions and all that they are made of."""
+    list(modules())
+    kinds = {k for base in (Expr, Task) for k in below(base)}
+    known = {k for module in modules() for k in vars(module).values() if inspect.isclass(k)}
+    kinds |= {k for k in known if k.__name__.endswith("By") and dataclasses.is_dataclass(k)}
+    kinds |= {
+        k
+        for k in known
+        if k.__name__ in ("Query", "Unit", "Design", "Target", "Loss") and dataclasses.is_dataclass(k)
+    }
+    kinds |= {k for k in known if k.__name__ == "Output" and dataclasses.is_dataclass(k)}
+    # With slots=True the class as it was written lives on beside the one that the module has.
+    return {
+        k for k in kinds if getattr(sys.modules[k.__module__], k.__name__) is k and not inspect.isabstract(k)
+    }
+
+
+# No question has one of these themselves; the last is a statistic.
+ABSTRACT = {"_Same", "Expr", "Fit", "Sought", "PeopleBy"}
+
+
+def asked():
+    """Questions with all kinds of parts, as they reach the session."""
+    n = 40
+    frame = pd.DataFrame(
+        {
+            "id": [i // 2 for i in range(n)],
+            "x": [float(i) for i in range(n)],
+            "y": [float(i % 7) for i in range(n)],
+            "s": [("a", "b", "c")[i % 3] for i in range(n)],
+            "b": [bool(i % 2) for i in range(n)],
+            "t": pd.date_range("2024-01-01", periods=n, tz="UTC"),
+        }
+    )
+    seen = []
+    with pytest.MonkeyPatch.context() as patch:
+        label = Session._label
+        patch.setattr(
+            Session, "_label", lambda self, one, place: (seen.append(one), label(self, one, place))[1]
+        )
+        bounds = {"x": (0, 40), "y": (0, 7), "t": ("2024-01-01", "2024-03-01")}
+        p = frame.dp.open(
+            1000, 1e-6, unit="id", max_rows=2, max_groups=2, bounds=bounds, neighbors="replace-one"
+        ).explain
+        p.query("x > 1 and not (y < 2 or b) and s in ['a', 'b']").count()
+        p.query("s.isna() | (s.fillna('z') == 'z')").count()
+        q = p.assign(
+            u=-p["x"], r=(p["x"] / 3).round(1), c=p["x"].clip(1, 5), f=p["x"].fillna(0.0), i=p["x"].astype("int"),
+            m=p["s"].map({"a": 1, "b": 2}), n=p["s"].str.slice(0, 1), d=p["t"].dt.month, k=p["x"].cut([0, 20, 40]),
+        )  # fmt: skip
+        q.sum("u", bounds=(-40, 0)), q.sum("r"), q.sum("c"), q.sum("f"), q.sum("i"), q.sum("m", bounds=(1, 2))
+        q.groupby("n", keys=["a"]).size(), q.groupby("d").size(), q.groupby("k").size()
+        p.groupby("s", keys=["a"], other="else").size()
+        p.groupby(["s", "b"], keys=[("a", True)]).size()
+        p.resample("ME", on="t").size()
+        p.histogram("x", bins=[0, 20, 40])
+        p[["x", "y"]].cov()
+        (
+            p.choose([1, 2], distance("x")),
+            p.quantile("x", [0.25]),
+            p.var("x", ddof=0),
+            p.top("s", 2, keys=["a", "b", "c"]),
+        )
+        p.randomize("s", keys=["a", "b"], other="else"), p.randomize("x")
+        p.unique("s")
+        for method in ("gradient", "objective", "output"):
+            p.fit(LogisticRegression(method=method), X=["x"], y="b")
+        p.fit(LinearRegression(l2=1), X=["x"], y="y")
+    return [(one.query, one.unit) for one in seen]
+
+
+def parts(value, found):
+    """One object of each frozen class in a question."""
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        found.setdefault(type(value), []).append(value)
+        for one in dataclasses.fields(value):
+            parts(getattr(value, one.name), found)
+    elif isinstance(value, tuple | list):
+        for one in value:
+            parts(one, found)
+    return found
+
+
+@pytest.fixture(scope="module")
+def found():
+    return parts(asked(), {})
+
+
+def others(value):
+    """Values that differ from one as little as may be."""
+    if isinstance(value, bool):
+        yield not value
+        yield int(value)
+    elif isinstance(value, str):
+        yield value + "x"
+        yield value[:-1] + chr(ord(value[-1]) + 1) if value else " "
+    elif isinstance(value, int):
+        yield value + 1
+        yield float(value)
+    elif isinstance(value, float):
+        yield float(np.nextafter(value, np.inf))
+        yield str(value)
+    elif isinstance(value, Fraction):
+        yield value + Fraction(1, 10**30)
+    elif isinstance(value, tuple) and not hasattr(value, "_fields"):
+        yield (*value, *(value[:1] or (None,)))
+        yield value[1:] if value else (0,)
+        for i, one in enumerate(value):
+            yield from ((*value[:i], other, *value[i + 1 :]) for other in others(one))
+    elif isinstance(value, tuple):
+        yield from (
+            value._replace(**{name: other})
+            for name in value._fields
+            for other in others(getattr(value, name))
+        )
+    elif isinstance(value, Keys):
+        yield Keys(value.index[:-1], value.null)
+        yield Keys(value.index.rename("another"), value.null)
+        yield Keys(value.index, 0 if value.null is None else None)
+    elif isinstance(value, Tuples):
+        yield Tuples(value.keys, value.places[:0])
+    elif isinstance(value, Periods):
+        for name in Periods.ENCODED:
+            other = copy.copy(value)
+            object.__setattr__(other, name, next(others(getattr(value, name)), "another"))
+            other.code = None
+            yield other
+    elif dataclasses.is_dataclass(value):
+        yield None
+    elif isinstance(value, np.ndarray):
+        yield value + 1
+    elif isinstance(value, pd.Index):
+        yield value[:-1]
+    elif value is None:
+        yield 0
+        yield ""
+    else:
+        raise AssertionError(f"no other value is known for {type(value)}")
+
+
+def with_field(one, name, value):
+    """A frozen object with another field, whether or not it could be."""
+    made = object.__new__(type(one))
+    for f in dataclasses.fields(one):
+        object.__setattr__(made, f.name, getattr(one, f.name))
+    object.__setattr__(made, name, value)
+    return made
+
+
+def test_every_frozen_class_is_in_some_question(found):
+    missing = {k.__name__ for k in frozen_classes() - set(found)} - ABSTRACT
+    assert missing == set()
+
+
+def test_changing_any_one_field_changes_the_encoding(found):
+    changed = set()
+    for kind, objects in found.items():
+        for one in objects[:20]:
+            for f in dataclasses.fields(one):
+                if not f.init or f.metadata.get("shown"):
+                    continue
+                for other in others(getattr(one, f.name)):
+                    assert encode(with_field(one, f.name, other)) != encode(one), (kind, f.name)
+                    changed.add((kind, f.name))
+    wanted = {
+        (k, f.name) for k in found for f in dataclasses.fields(k) if f.init and not f.metadata.get("shown")
+    }
+    assert changed == wanted
+
+
+def test_only_what_follows_from_others_or_is_shown_is_left_out():
+    left = {
+        (kind.__name__, f.name)
+        for kind in frozen_classes()
+        for f in dataclasses.fields(kind)
+        if f.name not in {name for name, _, _ in encoded_fields(kind)} and f.name not in ("depth", "size")
+    }
+    assert left == {("Output", "said"), ("Constant", "tag"), ("BinBy", "index"), ("RestBy", "keys")}
+
+
+def test_lists_of_keys_are_all_that_they_hold():
+    for kind in (Keys, Tuples, Periods):
+        assert {*kind.ENCODED, "code", "token"} | ({"index"} if kind is Tuples else set()) == set(
+            kind.__slots__
+        )
+
+
+def test_no_two_classes_have_one_tag():
+    tags = [tag_of(kind) for kind in frozen_classes()]
+    assert len(set(tags)) == len(tags)
+    assert "Query" in tags
+    assert {"Output", "learn.Output"} <= set(tags)
+
+
+# What is shown is not what is compared ------------------------------------------------------------------------
+
+HELPERS = {"repr", "describe", "str", "format", "to_json", "__repr__", "__str__", "dumps", "hash"}
+
+
+def test_no_display_helper_is_called_by_the_encoder():
+    tree = ast.parse(inspect.getsource(encoding_module))
+    called = {
+        getattr(n.func, "id", getattr(n.func, "attr", "")) for n in ast.walk(tree) if isinstance(n, ast.Call)
+    }
+    assert not called & HELPERS
+    assert not [n for n in ast.walk(tree) if isinstance(n, ast.JoinedStr | ast.FormattedValue)]
+    cut = [ast.unparse(n) for n in ast.walk(tree) if isinstance(n, ast.Slice)]
+    assert set(cut) == {"1:", ":"}  # of the modules of a class, and a column of a frame
+
+
+@pytest.mark.parametrize(
+    ("module", "function"), [("_session", "_label"), ("_lineage", "token"), ("_unlisted", "_found")]
+)
+def test_labels_tokens_and_keys_of_caches_are_made_by_it_alone(module, function):
+    source = inspect.getsource(importlib.import_module(f"dpframe.{module}"))
+    made = [n for n in ast.walk(ast.parse(source)) if isinstance(n, ast.FunctionDef) and n.name == function]
+    assert made
+    for one in made:
+        called = {
+            getattr(n.func, "id", getattr(n.func, "attr", ""))
+            for n in ast.walk(one)
+            if isinstance(n, ast.Call)
+        }
+        assert called & {"digest", "encode"}
+        assert not called & (HELPERS - {"repr", "format"} if function == "_found" else HELPERS)
+
+
+def test_order_of_the_same_questions_and_keys_matters_and_their_identity_does_not():
+    frame = pd.DataFrame({"s": ["a", "b"], "x": [1.0, 2.0]})
+    p = frame.dp.open(10)
+    draw = random.Random(1)
+    for _ in range(5):
+        keys = [*"abcdefgh"]
+        draw.shuffle(keys)
+        for _ in range(2):
+            p.groupby("s", keys=list(keys)).size(epsilon=0.1)
+    assert len(p.ledger) == 5
+
+
+class Cell:
+    def __init__(self, text):
+        self.text = text
+
+    def __repr__(self):
+        return "a name"
+
+    def __eq__(self, other):
+        return isinstance(other, Cell) and self.text == other.text
+
+    def __hash__(self):
+        return hash(self.text)
+
+
+def test_columns_that_print_alike_are_two():
+    frame = pd.DataFrame([[1.0, 5.0]] * 10, columns=pd.Index([Cell("one"), Cell("two")], dtype=object))
+    p = frame.dp.open(100)
+    for name in frame.columns:
+        for _ in range(2):
+            p.sum(name, bounds=(0, 10), epsilon=1)
+            p.groupby(name, keys=[1.0, 5.0]).size(epsilon=1)
+            p.melt(value_vars=[name]).count(epsilon=1)
+    assert len(p.ledger) == 6
