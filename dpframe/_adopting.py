@@ -82,7 +82,7 @@ class Adopting(Merging):
         frame = frame_of(arrays, list(self._columns), index)
         if not hidden:
             codes = people_of([source.rows.column(leaf) for leaf in unit.people], b"").codes[source.places]
-            frame, codes = frame.take(np.flatnonzero(codes >= 0)), codes[codes >= 0]
+            frame, codes = _personwise.rows_of(frame, np.flatnonzero(codes >= 0)), codes[codes >= 0]
         else:
             codes = people[0][1]
         codes = np.asarray(pd.factorize(codes)[0], dtype=np.int64)  # without gaps

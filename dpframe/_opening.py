@@ -98,9 +98,7 @@ def open_session(
             else session.snapshot
         )
         hashes = (
-            []
-            if account_of.file is None
-            else sketch(ids.drop_duplicates() if relation.people else ids, account_of.secret)
+            [] if account_of.file is None else sketch(ids, account_of.secret, people=bool(relation.people))
         )
         account_of.attach(relation, hashes, because)
         _declare(session, because)
