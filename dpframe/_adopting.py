@@ -178,7 +178,7 @@ def _of_people(source: Source, hidden: bool) -> tuple[pd.DataFrame, NDArray[np.i
         leaves = source.session.unit.people
         frame = frame_of(arrays, list(source.columns))
         codes = people_of([source.rows.column(leaf) for leaf in leaves], b"").codes[source.places]
-        frame, codes = frame.take(np.flatnonzero(codes >= 0)), codes[codes >= 0]
+        frame, codes = _personwise.rows_of(frame, np.flatnonzero(codes >= 0)), codes[codes >= 0]
     return frame, np.asarray(pd.factorize(codes)[0], dtype=np.int64)  # without gaps
 
 

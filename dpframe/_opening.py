@@ -103,7 +103,7 @@ def open_session(
         hashes = (
             []
             if account_of.file is None
-            else sealed("open", sketch, ids.drop_duplicates() if relation.people else ids, account_of.secret)
+            else sealed("open", sketch, ids, account_of.secret, people=bool(relation.people))
         )
         account_of.attach(relation, hashes, because)
         _declare(session, because)

@@ -43,13 +43,13 @@ engines._columns
 engines._codec
 _query _unit accounting.planned
 accounting _task _times _tuples _divergences tails
-_parse _sketch calibrate _terms
+_parse calibrate _terms
 _stats engines._block
 _ranks
 _tree
 engines._parts engines._conditions engines._buckets engines._people engines._keys
-engines._evaluate engines._groups engines._representatives engines._distinct
-engines._sums
+engines._evaluate engines._groups engines._representatives engines._distinct engines._prints
+engines._sums _sketch
 _measured _counts _distinct _moments _pairs engines.pandas _scores utilities
 _aggregates engines._rows engines._slices
 _arrange _choices
