@@ -278,7 +278,7 @@ def test_a_task_is_run_at_the_door_only():
 
 READERS = (
     *("kept", "array", "people", "copied", "column", "match"),  # of rows
-    *("exploded", "joined", "numbers", "taken", "people_of", "sketch"),
+    *("exploded", "joined", "numbers", "taken", "people_of", "sketches"),
 )
 
 
