@@ -14,6 +14,7 @@ from dpframe._choices import pure
 from dpframe._counts import PersonCount
 from dpframe._errors import BadValue, BudgetError
 from dpframe._expr import Expr
+from dpframe._forms import Form
 from dpframe._plan import Part, Plan
 from dpframe._query import Word
 from dpframe._stats import Sensitivity
@@ -101,6 +102,9 @@ class KeySearch(Task):
                 loss = FailingGaussian(((noise.variance, Fraction(squared)),), self.failure)
                 found.append((GaussianThreshold.at(noise.variance, keys, self.failure), loss))
         return found
+
+    def forms(self, plan: Plan, unit: Unit, size: int | None) -> tuple[Form, ...]:
+        return (Form((None,), "U"),)  # how many keys are found is the answer
 
     def run(self, engine: Any, plan: Plan, unit: Unit) -> tuple[NDArray[Any], ...]:
         texts, counts = engine.occurring(self.exprs, self.where, unit)

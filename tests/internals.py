@@ -30,6 +30,7 @@ from dpframe._distinct import DistinctCount
 from dpframe._encoding import encode, encoded_fields, tag_of
 from dpframe._estimate import FloatEstimate, IntEstimate
 from dpframe._expr import Column, Expr, constant, kind_of
+from dpframe._forms import Form, with_noise
 from dpframe._groupby import PrivateGroupBy
 from dpframe._keysearch import KeySearch
 from dpframe._ledger import Budget
@@ -44,6 +45,7 @@ from dpframe._pricing import Planned, make_plan
 from dpframe._progress import progress
 from dpframe._query import ROW_CEILING, BinBy, KeyBy, Keys, Query, keys_for
 from dpframe._query import Output as query_Output
+from dpframe._randomize import Randomize
 from dpframe._ranks import LEAF_CEILING, Ranks
 from dpframe._registry import sessions as registry_sessions
 from dpframe._release import Answer
@@ -99,6 +101,7 @@ from dpframe.engines import _columns as engines_columns_module
 from dpframe.engines import _distinct as engines_distinct_module
 from dpframe.engines import _groups as engines_groups_module
 from dpframe.engines import _people as engines_people_module
+from dpframe.engines import _rows as engines_rows_module
 from dpframe.engines import _sums as engines_sums_module
 from dpframe.engines import pandas as engines_pandas_module
 from dpframe.engines._columns import UNMATCHED, Vector, plain, prepare
@@ -178,6 +181,7 @@ __all__ = [
     "FileStore",
     "Filter",
     "FloatEstimate",
+    "Form",
     "Gaussian",
     "GaussianThreshold",
     "Grid",
@@ -217,6 +221,7 @@ __all__ = [
     "Products",
     "Query",
     "Questions",
+    "Randomize",
     "Ranks",
     "Rdp",
     "Releases",
@@ -289,6 +294,7 @@ __all__ = [
     "engines_groups_module",
     "engines_pandas_module",
     "engines_people_module",
+    "engines_rows_module",
     "engines_sums_module",
     "evaluate",
     "events_module",
@@ -355,5 +361,6 @@ __all__ = [
     "together",
     "unbiased_module",
     "unpacked",
+    "with_noise",
     "worst_spread",
 ]

@@ -52,6 +52,7 @@ _measured _counts _distinct _moments _pairs engines.pandas _scores utilities
 _aggregates engines._rows engines._slices
 _arrange _choices
 _plan _budget
+_forms
 _pricing _keysearch _estimate
 _packed _price _records _column _reports
 _fitting learn._checks learn._design learn._solve
@@ -252,7 +253,7 @@ def test_debit_precedes_the_door_behind_which_the_data_is_read():
     tree = TREES["dpframe._session"]
     (_, debit) = calls(tree, "debit")[0]
     ((owner, read, door),) = sealings(tree)
-    assert (owner, read) == ("_release", "self._read")
+    assert (owner, read) == ("_release", "self._answer")
     assert debit.lineno < door.lineno
     assert not any(
         isinstance(n, ast.Try) for n in ast.walk(function(tree, "_release"))
@@ -260,7 +261,9 @@ def test_debit_precedes_the_door_behind_which_the_data_is_read():
     # Nobody else has a hold of what reads, and the copy has no door of its own.
     for module in ("dpframe._session", "dpframe._replay"):
         used = [n for n in ast.walk(TREES[module]) if isinstance(n, ast.Attribute) and n.attr == "_read"]
-        assert len(used) == (module == "dpframe._session")
+        assert [ast.unparse(n) for n in used] == ["self._read"] * (module == "dpframe._session")
+    assert [owner for owner, _ in calls(tree, "_read")] == ["_answer"]
+    assert [owner for owner, _ in calls(tree, "_answer")] == []
     (_, reduce), (_, release) = calls(tree, "reduce")[0], calls(tree, "release")[0]
     assert reduce.lineno < release.lineno
 

@@ -298,7 +298,7 @@ def quietly(work, *args):
 NOW = {
     **{name: DATA[name] for name in ("as it is", "a row less", "a row more")},
     "some other cells": BASE.assign(age=BASE["age"].where(BASE.index % 4 > 0, 100.0)),
-    "some nulls": BASE.mask(BASE["age"] > 75),
+    "some nulls": BASE.assign(age=BASE["age"].mask(BASE["age"] > 75)),
     "some out of bounds": BASE.assign(cost=BASE["cost"].where(BASE.index % 4 > 0, -1e9)),
 }
 
