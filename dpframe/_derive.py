@@ -90,6 +90,12 @@ def array_of(frame: pd.DataFrame, position: int) -> Any:
     return array if kept == own else type(array)(array.__arrow_array__().cast(kept))
 
 
+def rows_of(frame: pd.DataFrame, places: Places) -> pd.DataFrame:
+    """Some rows in the dtypes of all; pandas itself takes none of numbers in a foreign byte order."""
+    arrays = [array_of(frame, i).take(places) for i in range(frame.shape[1])]
+    return frame_of(arrays, list(frame.columns), frame.index.take(places))
+
+
 def _without_views(dtype: Any) -> Any:
     pa: Any = import_module("pyarrow")
     for view, plain_type in (("string_view", pa.large_string), ("binary_view", pa.large_binary)):

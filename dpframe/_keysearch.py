@@ -19,6 +19,7 @@ from dpframe._choices import pure
 from dpframe._counts import PersonCount
 from dpframe._errors import BadValue, BudgetError
 from dpframe._expr import Expr
+from dpframe._forms import Form, of_part
 from dpframe._measured import Cell
 from dpframe._plan import Part, Plan
 from dpframe._query import Output, Query, Word
@@ -131,6 +132,9 @@ class KeySearch(Task):
                 found.append((GaussianThreshold.at(noise.variance, 1, (1,), keys, self.failure), loss))
         return found
 
+    def forms(self, plan: Plan, unit: Unit, size: int | None) -> tuple[Form, ...]:
+        return (Form((None,), "U"),)  # how many keys are found is the answer
+
     def run(self, engine: Any, plan: Plan, unit: Unit) -> tuple[NDArray[Any], ...]:
         texts, sums = engine.occurring(self.exprs, self.where, unit)
         noise: Any = plan.parts[0].noise
@@ -158,6 +162,9 @@ class Roomy(Statistic):
         if mass * self.most >= 2**31:  # times the people it may be beyond 63 bits
             people, rows = people.astype(object), rows.astype(object)
         return np.concatenate([self.rows.integers(reduced), (mass * (self.most * people - rows))[None, :]])
+
+    def shape(self, groups: int) -> tuple[int, ...]:
+        return self.rows.shape(groups)[0] + 1, groups
 
     def sensitivity(self, unit: Unit, grouped: bool) -> Sensitivity:
         return self.rows.sensitivity(unit, grouped)
@@ -294,6 +301,11 @@ class Finding(Task):
                 maps = {name: (*weights, *[0.0] * room) for name, weights in cell.functionals.items()}
                 cells[i] = replace(cell, functionals=maps)
         return tuple(cells[i] for i in range(len(self.asked)))
+
+    def forms(self, plan: Plan, unit: Unit, size: int | None) -> tuple[Form, ...]:
+        arranged, _ = self._arranged(unit)
+        parts = (of_part(part, s, None) for part, (s, _) in zip(plan.parts, arranged, strict=True))
+        return (Form((None,), "U"), *parts)  # how many keys are found is a part of the answer
 
     def run(self, engine: Any, plan: Plan, unit: Unit) -> tuple[NDArray[Any], ...]:
         arranged, place = self._arranged(unit)

@@ -21,7 +21,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from dpframe._derive import Places, array_of, frame_of
+from dpframe._derive import Places
 from dpframe._errors import BadType, BadValue, DPError, Refused
 from dpframe._expr import Column
 from dpframe.engines._columns import objects, prepare
@@ -169,12 +169,6 @@ class Print:
     names: list[Hashable]
     dtypes: list[Any]
     rows: NDArray[np.uint64]
-
-
-def rows_of(frame: pd.DataFrame, places: Places) -> pd.DataFrame:
-    """Some rows in the dtypes of all; pandas itself takes none of numbers in a foreign byte order."""
-    arrays = [array_of(frame, i).take(places) for i in range(frame.shape[1])]
-    return frame_of(arrays, list(frame.columns), frame.index.take(places))
 
 
 def _own_copy(part: pd.DataFrame) -> pd.DataFrame:

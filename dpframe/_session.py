@@ -13,6 +13,7 @@ from fractions import Fraction
 from typing import Any, NoReturn
 from uuid import uuid4
 
+import numpy as np
 import pandas as pd
 
 from dpframe import _former, _identity
@@ -22,6 +23,7 @@ from dpframe._door import DEBUGGED, debugging, sealed
 from dpframe._encoding import digest, encode
 from dpframe._errors import BadType, BadValue, SessionError
 from dpframe._expr import Column, Expr
+from dpframe._forms import check, of_part
 from dpframe._ledger import Accountant
 from dpframe._plan import Plan
 from dpframe._price import Payment, price_of, worded
@@ -310,15 +312,36 @@ class Session:
         released = {}
         for label, planned in made.items():
             # ---------------------------------------------------------------------- the door: from here data is read
-            raw = sealed(verb, self._read, new[label], planned)
+            raw = sealed(verb, self._answer, new[label], planned)
             # ---------------------------------------------------------------------- and closes: only noisy integers leave
             released[label] = Release(planned.plan, raw)
             self._keep(label, released[label])
             self.accountant.record(label, planned.plan, raw)
         return released
 
+    def _answer(self, one: Asked, planned: Planned) -> tuple[Any, ...]:
+        """Behind the door: what the question declares, and nothing that looks otherwise."""
+        query, (plan, statistics) = one.query, planned
+        if isinstance(query, Task):
+            forms = query.forms(plan, one.unit, self._public_size(one.unit))
+        else:
+            groups = query.groups if query.by else 1
+            forms = tuple(of_part(part, s, groups) for part, s in zip(plan.parts, statistics, strict=True))
+        raw = self._read(one, planned)
+        check(forms, raw)
+        return raw
+
+    def _public_size(self, unit: Unit) -> int | None:
+        """How many people there are, where that is public: counted one by one, and not by how the engine numbers them."""
+        if not unit.replaces:
+            return None
+        if not unit.people:
+            return self.rows
+        codes = self._engine._whose(unit.people).codes
+        return len(np.unique(codes[codes >= 0]))
+
     def _read(self, one: Asked, planned: Planned) -> tuple[Any, ...]:
-        """Behind the door: exact integers, and noise on them."""
+        """Exact integers, and noise on them."""
         query, (plan, statistics) = one.query, planned
         if isinstance(query, Task):
             return query.run(self._engine, plan, one.unit)

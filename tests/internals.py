@@ -30,6 +30,7 @@ from dpframe._distinct import DistinctCount
 from dpframe._encoding import encode, encoded_fields, tag_of
 from dpframe._estimate import FloatEstimate, IntEstimate
 from dpframe._expr import Column, Expr, constant, kind_of
+from dpframe._forms import Form, with_noise
 from dpframe._foundkeys import found_keys
 from dpframe._groupby import PrivateGroupBy
 from dpframe._keysearch import Finding, KeySearch, Roomy
@@ -45,6 +46,7 @@ from dpframe._pricing import Planned, make_plan
 from dpframe._progress import progress
 from dpframe._query import ROW_CEILING, BinBy, KeyBy, Keys, Query, keys_for
 from dpframe._query import Output as query_Output
+from dpframe._randomize import Randomize
 from dpframe._ranks import LEAF_CEILING, Ranks
 from dpframe._registry import sessions as registry_sessions
 from dpframe._release import Answer
@@ -100,6 +102,7 @@ from dpframe.engines import _columns as engines_columns_module
 from dpframe.engines import _distinct as engines_distinct_module
 from dpframe.engines import _groups as engines_groups_module
 from dpframe.engines import _people as engines_people_module
+from dpframe.engines import _rows as engines_rows_module
 from dpframe.engines import _sums as engines_sums_module
 from dpframe.engines import pandas as engines_pandas_module
 from dpframe.engines._columns import UNMATCHED, Vector, plain, prepare
@@ -190,6 +193,7 @@ __all__ = [
     "Filter",
     "Finding",
     "FloatEstimate",
+    "Form",
     "Gaussian",
     "GaussianThreshold",
     "Grid",
@@ -230,6 +234,7 @@ __all__ = [
     "Products",
     "Query",
     "Questions",
+    "Randomize",
     "Ranks",
     "Rdp",
     "Releases",
@@ -303,6 +308,7 @@ __all__ = [
     "engines_groups_module",
     "engines_pandas_module",
     "engines_people_module",
+    "engines_rows_module",
     "engines_sums_module",
     "evaluate",
     "events_module",
@@ -373,5 +379,6 @@ __all__ = [
     "together",
     "unbiased_module",
     "unpacked",
+    "with_noise",
     "worst_spread",
 ]

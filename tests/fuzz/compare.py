@@ -21,7 +21,6 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -110,15 +109,20 @@ def batch(p: Any, ask: Any) -> list[Any]:
 
 NAMES: dict[str, Any] = {
     **{f.__name__: f for f in (table, same, copied, first_column, numbered, filtered, doubled, batch)},
-    **{"pd": pd, "np": np, "nan": np.nan, "inf": np.inf, "TWO": 2, "LONG": LONG, "Decimal": Decimal},
-    **{
-        "Timestamp": pd.Timestamp,
-        "datetime": datetime_module,
-        "Interval": pd.Interval,
-        "distance": distance,
-        "revenue": revenue,
-    },
-    **{"LinearRegression": LinearRegression, "LogisticRegression": LogisticRegression},
+    "pd": pd,
+    "np": np,
+    "nan": np.nan,
+    "inf": np.inf,
+    "TWO": 2,
+    "LONG": LONG,
+    "Decimal": Decimal,
+    "Timestamp": pd.Timestamp,
+    "datetime": datetime_module,
+    "Interval": pd.Interval,
+    "distance": distance,
+    "revenue": revenue,
+    "LinearRegression": LinearRegression,
+    "LogisticRegression": LogisticRegression,
 }
 
 # Noise -----------------------------------------------------------------------------------------------------------------------
@@ -235,7 +239,7 @@ def _line(steps: list[str], names: dict[str, Any]) -> tuple[Seen, Any]:
         try:
             for number, text in enumerate(steps):
                 seen.facts["step"] = number
-                value = eval(text, names)  # noqa: S307
+                value = eval(text, names)
                 names["p"] = value
         except Exception as error:
             seen.error = error

@@ -335,7 +335,7 @@ def price(g: Generator, **words: Any) -> str:
         found.append("fresh=True")
     if g.chance(0.05):
         found.append(f"name={g.pick(('one', 'two'))!r}")
-    if g.people and g.chance(0.15) or g.chance(0.01):
+    if (g.people and g.chance(0.15)) or g.chance(0.01):
         found.append(g.pick(("max_rows=1", "max_rows=4", "max_groups=1", "max_rows=2, max_groups=3")))
     if g.chance(0.04 if g.delta else 0.004):
         found.append("delta=1e-7")
