@@ -6,7 +6,9 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from dpframe._budget import Budget
 from dpframe._errors import Refused, SessionError
+from dpframe._records import Label
 from dpframe._session import Asked, Release
 
 if TYPE_CHECKING:
@@ -40,10 +42,27 @@ class Batch:
         self._frame = frame
         self._questions: list[tuple[Asked, Callable[[Release], Any], Planned]] = []
         self._ended = False
+        self._ahead: tuple[Any, Budget] | None = (
+            None  # the state it follows, and the budget after what is priced
+        )
+        self._owed: set[Label] = set()
+        self._priced = 0
 
-    @property
-    def asked(self) -> list[Asked]:
-        return [asked for asked, _, _ in self._questions]
+    def ahead(self) -> Budget:
+        """The budget as it will be when all that is here is charged, which prices the next question."""
+        session = self._frame._session
+        now = session.budget
+        if self._ahead is None or self._ahead[0] != now.state:
+            self._ahead, self._owed, self._priced = (now.state, now), set(), 0
+        charges = []
+        for place, (asked, _, _) in enumerate(self._questions[self._priced :], self._priced):
+            label, charge = session.owed(asked, place)
+            if charge is not None and label not in self._owed:
+                charges.append(charge)
+            self._owed.add(label)
+        self._priced = len(self._questions)
+        self._ahead = now.state, self._ahead[1].following(charges)
+        return self._ahead[1]
 
     def add(self, asked: Asked, finish: Callable[[Release], Any]) -> Planned:
         if self._ended:
@@ -67,7 +86,7 @@ class Batch:
         self._ended = True
         if kind is not None or not self._questions:
             return
-        releases = self._frame._session.ask(self.asked, batch=True)
+        releases = self._frame._session.ask([asked for asked, _, _ in self._questions], batch=True)
         for (_, finish, place), release in zip(self._questions, releases, strict=True):
             place._answers.append(finish(release))
 

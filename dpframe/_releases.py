@@ -62,14 +62,14 @@ class Releases:
             # From a number of people to an accuracy: the price does not depend on it, what is shown does.
             assumed, words = known_n(words["n"], None), {**words, "n": None}
         part = Fraction(1, 2) if self._half and words.get("within") is None else Fraction(1)
-        before = () if self._batch is None else self._batch.asked
+        ahead = None if self._batch is None else self._batch.ahead()
 
         def at(epsilon: Fraction) -> Price:
             """What it would buy at this epsilon."""
             named = {**words, "epsilon": epsilon, "within": None, "n": None}
-            return session.price(query, cast("Payment", named), part, before)
+            return session.price(query, cast("Payment", named), part, ahead)
 
-        price = session.price(query, words, part, before)
+        price = session.price(query, words, part, ahead)
         paid = "|".join(str(words.get(word)) for word in ("epsilon", "delta", "within", "n", "mechanism"))
         if part != 1:
             paid = f"half|{paid}"
