@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -10,6 +11,7 @@ from dpframe._budget import Budget
 from dpframe._errors import Refused, SessionError
 from dpframe._records import Label
 from dpframe._session import Asked, Release
+from dpframe.accounting._base import Price
 
 if TYPE_CHECKING:
     from dpframe._private import PrivateFrame
@@ -47,6 +49,7 @@ class Batch:
         )
         self._owed: set[Label] = set()
         self._priced = 0
+        self._prices: dict[Any, Price] = {}
 
     def ahead(self) -> Budget:
         """The budget as it will be when all that is here is charged, which prices the next question."""
@@ -67,6 +70,9 @@ class Batch:
     def add(self, asked: Asked, finish: Callable[[Release], Any]) -> Planned:
         if self._ended:
             raise SessionError("this batch has ended: what it asked is answered, and no more can be added.")
+        # The same words in one batch are one question, whatever its price would be after what came between.
+        words = asked.query, asked.unit, asked.paid, len(self._questions) if asked.fresh else None
+        asked = replace(asked, price=self._prices.setdefault(words, asked.price))
         place = Planned(str(asked.query))
         self._questions.append((asked, finish, place))
         return place

@@ -186,7 +186,9 @@ def _price_within(
             found.append(_least(target, n, gaussian, rule, plan_for))
     if not found:
         raise BudgetError(
-            "this session has no room for the Gaussian mechanism: its delta is 0, or its accountant cannot count it now."
+            "the accountant of this session cannot count Gaussian noise now: leave mechanism= out."
+            if rule.limits.delta
+            else "this session has delta=0, so it has no room for the Gaussian mechanism."
         )
     return min(found, key=lambda price: _cost(budget, plan_for(price).charge))
 

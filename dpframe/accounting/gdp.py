@@ -386,7 +386,7 @@ def largest(kind: str, left: Fraction, cost: Fraction, most: Fraction | None) ->
         under, over = (taken(low) if low else 0.0), under
         at = (low + high) / 2
     else:
-        high, at = most, min(at, most / 2 + high / 4)
+        high, at = most, min(at, most / 2)
     for _ in range(rounds):
         if not low < at < high:
             break
