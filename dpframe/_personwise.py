@@ -21,7 +21,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from dpframe._derive import Places
+from dpframe._derive import Places, rows_of
 from dpframe._errors import BadType, BadValue, DPError, Refused
 from dpframe._expr import Column
 from dpframe.engines._columns import objects, prepare

@@ -203,15 +203,13 @@ class Session:
         query: Query | Task,
         payment: Payment,
         part: Fraction = Fraction(1),
-        before: Sequence[Asked] = (),
+        budget: Budget | None = None,
     ) -> Price:
         """The price that was asked for, or what the wanted accuracy needs, or the session's share; a ``part`` of it.
 
-        ``before``: what is in the batch already, and will be on record when this is asked.
+        ``budget``: as it will be when this is charged, if questions of a batch come before.
         """
-        unit, budget = self.limited(payment), self.budget
-        if before:
-            budget = budget.following([self._planned(one).plan.charge for one in self._unpaid(before)])
+        unit, budget = self.limited(payment), self.budget if budget is None else budget
         rows, people = self._public_rows(query), None if unit.people else self.terms.people
 
         def plan_for(price: Price) -> Plan:
@@ -224,10 +222,10 @@ class Session:
         # Never remembered: it depends on limits, n, and what is left of the budget, and takes a few hundredths of a second.
         return price_of(budget, payment, known, plan_for)
 
-    def _unpaid(self, questions: Sequence[Asked]) -> list[Asked]:
-        """Those of a batch that will be charged: each once, and none that was answered before."""
-        labels = {self._label(one, i): one for i, one in enumerate(questions)}
-        return [one for label, one in labels.items() if self._recall(label, one) is None]
+    def owed(self, one: Asked, place: int) -> tuple[Label, Charge | None]:
+        """What a question of a batch will be charged; None where it was answered before."""
+        label = self._label(one, place)
+        return label, None if self._recall(label, one) is not None else self._planned(one).plan.charge
 
     def plan(self, asked: Asked) -> Plan:
         """What `explain` shows: the plan, and what it would take of the budget."""

@@ -93,9 +93,10 @@ from dpframe.accounting import _pld_ranges as accounting_pld_ranges_module
 from dpframe.accounting import _residue as accounting_residue_numbers_module
 from dpframe.accounting import pld as accounting_pld_module
 from dpframe.accounting import residue as accounting_residue_module
-from dpframe.accounting._base import Charge, Filter, Limits, Price, pure_sum, stated_gaussian
+from dpframe.accounting._base import Charge, Filter, Limits, Price, halved, pure_sum, stated_gaussian
 from dpframe.accounting._discrete import shift_mu
 from dpframe.accounting._gaussian import delta, delta_at, mu_for, pure_mu
+from dpframe.accounting.gdp import largest
 from dpframe.accounting.rdp import Rdp
 from dpframe.accounting.residue import after, after_curve, after_exponential, after_laplace, after_pure
 from dpframe.engines import _columns as engines_columns_module
@@ -323,6 +324,8 @@ __all__ = [
     "keys_for",
     "kind_of",
     "laplace_tail",
+    "halved",
+    "largest",
     "largest_mu",
     "learn_descent_module",
     "learn_fits_module",
