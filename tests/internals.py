@@ -23,7 +23,7 @@ from dpframe._choices import choice
 from dpframe._column import PrivateColumn
 from dpframe._counts import PeopleAround, PeopleBy, Questions, RowCount, ValueCount
 from dpframe._distinct import DistinctCount
-from dpframe._estimate import FloatEstimate, IntEstimate
+from dpframe._estimate import FloatEstimate, IntEstimate, interval_of
 from dpframe._expr import Column, Expr, constant, kind_of
 from dpframe._foundkeys import found_keys
 from dpframe._groupby import PrivateGroupBy
@@ -34,7 +34,7 @@ from dpframe._moments import Centred, Simplex, Total
 from dpframe._order import GroupOrders, Orders
 from dpframe._pairs import Pair
 from dpframe._parse import MAX_LENGTH, Parsed, parse
-from dpframe._plan import Part
+from dpframe._plan import Part, measured
 from dpframe._price import WORDS
 from dpframe._pricing import Planned, make_plan
 from dpframe._progress import progress
@@ -299,6 +299,7 @@ __all__ = [
     "fits_Output",
     "found_keys",
     "gaussian_tail",
+    "interval_of",
     "key_of",
     "keys_for",
     "kind_of",
@@ -315,6 +316,7 @@ __all__ = [
     "limit_of",
     "lineage_module",
     "make_plan",
+    "measured",
     "mechanisms_coins_module",
     "mechanisms_exp_log_module",
     "mechanisms_sampling_module",
