@@ -23,6 +23,8 @@ from dpframe.mechanisms.laplace import Laplace
 Floats = NDArray[np.float64]
 
 _UP = 1 + 1e-9  # covers the few roundings of each probability below
+_HIDDEN = -(2**60)  # of a count that is not shown
+_COIN = 2**32
 _REST = 16  # of the failure, what each bar but the first one gets
 _FAR = 700.0  # deviations or rates beyond which a tail is no double
 
@@ -128,27 +130,33 @@ def _bars(
 
 @dataclass(frozen=True, slots=True)
 class TruncatedThreshold(Threshold):
-    """Shows a count and noise X on {-cut, ..., cut}, P[x] proportional to exp(-rate |x|), if they exceed ``cut`` together.
+    """Shows a count and noise X on {-cut, ..., cut}, P[x] proportional to exp(-rate |x|), if they exceed ``cut`` together; for
+    a share ``lower`` of the keys, drawn by coins, the same with a cut that is lower by 1.
 
-    Formal guarantee: a count moved by 1 changes this by (rate, P[X = cut]) in either direction, and a key that one person
-    alone has is shown with probability P[X = cut]. For one key a person no (epsilon, delta)-private rule shows any key more
-    often (Desfontaines, Voss, Gipson and Mandayam 2022).
+    Formal guarantee: a count moved by 1 changes this by (rate, p) in either direction, and a key that one person alone has is
+    shown with probability p, where p is the mean of P[X = cut] over the coin. Where the coin is sure, no (epsilon,
+    delta)-private rule for one key a person shows any key more often (Desfontaines, Voss, Gipson and Mandayam 2022).
     """
 
     name: ClassVar[str] = "truncated threshold"
     rate: Fraction
     cut: int
+    lower: Fraction = Fraction(0)
 
     @staticmethod
     def for_price(moved: int, epsilon: Fraction, failure: Fraction) -> TruncatedThreshold:
-        """The least cut for a person who moves so many counts by 1."""
+        """The least cut for a person who moves so many counts by 1, and of what that leaves of the failure a coin's part."""
         rate = epsilon / moved
         each, a = each_of(failure, moved), float(rate)
         # exp(-a k) tanh(a / 2) bounds P[X = k] from below, so no smaller cut will do.
         cut = max(1, math.floor(math.log(math.tanh(a / 2) / each) / a)) if math.tanh(a / 2) > each else 1
         while _at_cut(a, cut) * _UP > each:
             cut += 1
-        return TruncatedThreshold(rate, cut)
+        if cut == 1:
+            return TruncatedThreshold(rate, cut)
+        high, low = _at_cut(a, cut - 1) * _UP, _at_cut(a, cut) * _UP
+        part = (each - low) / (high - low) * (1 - 1e-9)
+        return TruncatedThreshold(rate, cut, Fraction(math.floor(max(0.0, part) * _COIN), _COIN))
 
     @property
     def scale(self) -> Fraction:
@@ -156,22 +164,31 @@ class TruncatedThreshold(Threshold):
 
     @property
     def bars(self) -> tuple[Bar, ...]:
+        """For intervals the higher one: a key is shown no less often."""
         return (Bar(1, self.cut + 1),)
 
     @property
     def half(self) -> float:
-        return self.cut + 0.5
+        return self.cut + 0.5 - float(self.lower)
 
     def release(self, counts: NDArray[Any]) -> NDArray[Any]:
-        """The counts with noise."""
+        """The counts with noise, where they pass; what does not is replaced by a number far below any count."""
         noise = np.empty(counts.shape, dtype=np.int64)
+        cut = np.full(counts.shape, self.cut, dtype=np.int64)
+        if self.lower:
+            words = np.frombuffer(_sampling.random_bytes(4 * counts.size), dtype="<u4").reshape(counts.shape)
+            cut -= words < int(self.lower * _COIN)
         missing = np.ones(counts.shape, dtype=bool)
         while missing.any():  # how often it is drawn again has nothing to do with the counts
             drawn = _sampling.discrete_laplace(self.scale, int(missing.sum()))
             noise[missing] = np.clip(drawn, -self.cut - 1, self.cut + 1).astype(np.int64)
-            missing = np.abs(noise) > self.cut
+            missing = np.abs(noise) > cut
         noisy: NDArray[Any] = counts + noise
-        return noisy
+        return np.where(noisy > cut, noisy, _HIDDEN)
+
+    def shows(self, noisy: NDArray[Any]) -> NDArray[np.bool_]:
+        passed: NDArray[np.bool_] = np.asarray(noisy[0] > _HIDDEN // 32, dtype=bool)
+        return passed
 
     @property
     def deviation(self) -> float:
@@ -191,7 +208,12 @@ class TruncatedThreshold(Threshold):
         return Laplace.spread(level)
 
     def above(self, components: int, t: Floats) -> Floats:
-        a, k = float(self.rate), self.cut
+        share = float(self.lower)
+        found = self._above(self.cut, t)
+        return found if not share else share * self._above(self.cut - 1, t) + (1 - share) * found
+
+    def _above(self, k: int, t: Floats) -> Floats:
+        a = float(self.rate)
         t = np.ceil(t)
         upper = np.maximum(t, 1 - t)  # from 1 to cut it is a sum of a geometric series
         with np.errstate(under="ignore"):
@@ -201,11 +223,12 @@ class TruncatedThreshold(Threshold):
         return found
 
     def to_json(self) -> dict[str, str]:
-        return {"mechanism": self.name, "rate": str(self.rate), "cut": str(self.cut)}
+        found = {"mechanism": self.name, "rate": str(self.rate), "cut": str(self.cut)}
+        return {**found, "lower": str(self.lower)} if self.lower else found
 
     @staticmethod
     def from_json(data: dict[str, str]) -> TruncatedThreshold:
-        return TruncatedThreshold(Fraction(data["rate"]), int(data["cut"]))
+        return TruncatedThreshold(Fraction(data["rate"]), int(data["cut"]), Fraction(data.get("lower", 0)))
 
 
 def _at_cut(a: float, cut: int) -> float:

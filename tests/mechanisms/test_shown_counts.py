@@ -18,7 +18,7 @@ from tests.internals import (
     gaussian_tail,
     laplace_tail,
 )
-from tests.mechanisms.test_threshold import CASES, law
+from tests.mechanisms.test_threshold import CASES, kept_by, law
 
 HIDDEN = None
 
@@ -30,12 +30,14 @@ def digits():
         yield
 
 
-def told(noise: dict[int, D], cut: int, n: int) -> dict[int | None, D]:
+def told(one: TruncatedThreshold, n: int) -> dict[int | None, D]:
     """The law of what leaves of a count n: the noisy count, or nothing."""
     found: dict[int | None, D] = {HIDDEN: D(0)}
-    for x, p in noise.items():
-        place = n + x if n + x > cut else HIDDEN
-        found[place] = found.get(place, D(0)) + p
+    share = D(one.lower.numerator) / D(one.lower.denominator)
+    for cut, part in ((one.cut, 1 - share), (one.cut - 1, share)):
+        for x, p in law(one.rate, cut).items():
+            place = n + x if n + x > cut else HIDDEN
+            found[place] = found.get(place, D(0)) + part * p
     return found
 
 
@@ -47,16 +49,13 @@ def excess(one: dict, two: dict, factor: D) -> D:
 @pytest.mark.parametrize(("keys", "epsilon", "failure"), CASES[:4])
 def test_the_count_that_is_shown_costs_nothing_beyond_the_key(keys, epsilon, failure):
     one = TruncatedThreshold.for_price(keys, epsilon, failure)
-    noise = law(one.rate, one.cut)
-    factor, tip = (D(one.rate.numerator) / D(one.rate.denominator)).exp(), noise[one.cut]
+    factor, tip = (D(one.rate.numerator) / D(one.rate.denominator)).exp(), kept_by(one, 1)
     close = D(10) ** -45
     for n in (0, 1, 2, one.cut // 2, one.cut, one.cut + 1, 2 * one.cut, 2 * one.cut + 1, 2 * one.cut + 2):
-        less, more = told(noise, one.cut, n), told(noise, one.cut, n + 1)
+        less, more = told(one, n), told(one, n + 1)
         assert excess(more, less, factor) <= tip + close
         assert excess(less, more, factor) <= tip + close
-    assert (
-        abs(excess(told(noise, one.cut, 1), told(noise, one.cut, 0), factor) - tip) < close
-    )  # and it is no less
+    assert abs(excess(told(one, 1), told(one, 0), factor) - tip) < close  # and it is no less
 
 
 def laplace_law(rate: F, reach: int) -> dict[int, D]:
@@ -180,3 +179,17 @@ def test_the_release_as_a_whole_is_as_private_as_promised():
     )  # the shared count moves by 1, half of what the noise is for
     assert excess(joint(False), joint(True), half.exp()) <= d
     assert excess(joint(True), joint(False), factor) > d / 2  # and the failure is not overstated by much
+
+
+@pytest.mark.parametrize(
+    "one", [TruncatedThreshold(F(1, 2), 4), TruncatedThreshold(F(1, 2), 4, F(1, 3))], ids=["sure", "coin"]
+)
+@pytest.mark.parametrize("n", [1, 5, 30])
+def test_counts_leave_by_the_law(one, n):
+    drawn = one.release(np.full((1, 200_000), n))
+    shown = drawn[:, one.shows(drawn)][0]
+    wanted = told(one, n)
+    assert 1 - len(shown) / 200_000 == pytest.approx(float(wanted.pop(HIDDEN)), abs=0.006)
+    assert set(shown.tolist()) <= set(wanted)
+    for y, p in wanted.items():
+        assert (shown == y).sum() / 200_000 == pytest.approx(float(p), abs=0.006)
