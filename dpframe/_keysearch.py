@@ -30,7 +30,12 @@ from dpframe._unit import LIMIT, Unit
 from dpframe.accounting._base import Price
 from dpframe.accounting.loss import ApproxDP, FailingGaussian, Loss
 from dpframe.mechanisms.gaussian import Gaussian
-from dpframe.mechanisms.threshold import GaussianThreshold, LaplaceThreshold, TruncatedThreshold
+from dpframe.mechanisms.threshold import (
+    GaussianThreshold,
+    LaplaceThreshold,
+    TruncatedThreshold,
+    TruncatedVector,
+)
 
 # What can be measured in the release that finds its keys: sums over rows, of which people's parts are bounded alike.
 MEASURED = frozenset(("size", "count", "people", "sum", "mean", "var", "std"))
@@ -47,11 +52,11 @@ def as_text(texts: Sequence[tuple[str, ...]]) -> NDArray[Any]:
     return found
 
 
-def _noisy(noise: Any, integers: Integers, texts: Sequence[tuple[str, ...]]) -> Integers:
-    """With noise; a replay, which listens, is told whose integers they are."""
-    listens = getattr(noise, "of_keys", None)
-    found: Integers = noise.release(integers) if listens is None else listens(integers, texts)
-    return found
+def _tell(noises: Sequence[Any], texts: Sequence[tuple[str, ...]]) -> None:
+    """A replay, which listens, is told whose integers will come."""
+    for noise in noises:
+        if hasattr(noise, "of_keys"):
+            noise.of_keys(texts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +143,8 @@ class KeySearch(Task):
     def run(self, engine: Any, plan: Plan, unit: Unit) -> tuple[NDArray[Any], ...]:
         texts, sums = engine.occurring(self.exprs, self.where, unit)
         noise: Any = plan.parts[0].noise
-        shown = noise.shows(_noisy(noise, sums[Persons()][None, :], texts))
+        _tell([noise], texts)
+        shown = noise.shows(noise.release(sums[Persons()][None, :]))
         return (as_text([texts[i] for i in np.flatnonzero(shown).tolist()]),)
 
 
@@ -285,6 +291,9 @@ class Finding(Task):
             return GaussianThreshold.at(noise.variance, own, components, keys, self.failure)
         if components == [1]:
             return TruncatedThreshold.for_price(sensitivity.l1, sensitivity.l1 / noise.scale, self.failure)
+        if components[0] == 1:
+            moved = sensitivity.l1 // own  # of keys
+            return TruncatedVector.at(noise.scale, own, components, moved, self.failure)
         return LaplaceThreshold.at(noise.scale, own, components, keys, self.failure)
 
     def _cells(self, arranged: Sequence[tuple[Statistic, list[int]]]) -> tuple[Cell, ...]:
@@ -312,9 +321,8 @@ class Finding(Task):
         primitives = {p for s, _ in arranged for p in s.primitives}
         texts, reduced = engine.occurring(self.exprs, self.where, unit, primitives)
         noises: list[Any] = [part.noise for part in plan.parts]
-        noisy = [
-            _noisy(noise, s.integers(reduced), texts) for noise, (s, _) in zip(noises, arranged, strict=True)
-        ]
+        _tell(noises, texts)
+        noisy = [noise.release(s.integers(reduced)) for noise, (s, _) in zip(noises, arranged, strict=True)]
         shown = np.flatnonzero(noises[place].shows(noisy[place]))
         return (as_text([texts[i] for i in shown.tolist()]), *(one[:, shown] for one in noisy))
 

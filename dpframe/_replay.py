@@ -133,11 +133,14 @@ class Recorder(Session):
 
     def _ear(self, part: Part, i: int, asked: _Asked) -> Part:
         kind: Any = type(part.noise)
-        hear, keys = self._hear, self._hear_keys
-        heard = {
-            "release": lambda _, integers: hear(asked, i, integers),
-            "of_keys": lambda _, integers, texts: keys(asked, i, integers, texts),
-        }
+        told: list[Any] = []
+
+        def release(_: Any, integers: NDArray[Any]) -> NDArray[Any]:
+            return (
+                self._hear_keys(asked, i, integers, list(told[0])) if told else self._hear(asked, i, integers)
+            )
+
+        heard = {"release": release, "of_keys": lambda _, texts: told.append(texts)}
         ear = type(kind.__name__, (kind,), heard)
         return replace(part, noise=ear(**{f.name: getattr(part.noise, f.name) for f in fields(part.noise)}))
 
@@ -167,6 +170,7 @@ NORMS: dict[str, tuple[str, Callable[[NDArray[Any]], int]]] = {
     "noisy-top": ("one against another", _against_one_another),
     "exponential": ("one against another", _against_one_another),
     "truncated threshold": ("L1", _l1),
+    "truncated thresholds": ("L1", _l1),
     "laplace threshold": ("L1", _l1),
     "gaussian threshold": ("L2, squared", _l2_squared),
 }

@@ -28,7 +28,7 @@ from dpframe._column import PrivateColumn
 from dpframe._counts import PeopleAround, PeopleBy, Questions, RowCount, ValueCount
 from dpframe._distinct import DistinctCount
 from dpframe._encoding import encode, encoded_fields, tag_of
-from dpframe._estimate import FloatEstimate, IntEstimate
+from dpframe._estimate import FloatEstimate, IntEstimate, interval_of
 from dpframe._expr import Column, Expr, constant, kind_of
 from dpframe._forms import Form, with_noise
 from dpframe._foundkeys import found_keys
@@ -40,7 +40,7 @@ from dpframe._moments import Centred, Simplex, Total
 from dpframe._order import GroupOrders, Orders
 from dpframe._pairs import Pair
 from dpframe._parse import MAX_LENGTH, Parsed, parse
-from dpframe._plan import Part
+from dpframe._plan import Part, measured
 from dpframe._price import WORDS
 from dpframe._pricing import Planned, make_plan
 from dpframe._progress import progress
@@ -150,6 +150,7 @@ from dpframe.mechanisms.threshold import (
     GaussianThreshold,
     LaplaceThreshold,
     TruncatedThreshold,
+    TruncatedVector,
     each_of,
     gaussian_tail,
     laplace_tail,
@@ -264,6 +265,7 @@ __all__ = [
     "Tree",
     "Trues",
     "TruncatedThreshold",
+    "TruncatedVector",
     "TupleBy",
     "Tuples",
     "Unit",
@@ -320,11 +322,12 @@ __all__ = [
     "fits_Output",
     "found_keys",
     "gaussian_tail",
+    "halved",
+    "interval_of",
     "key_of",
     "keys_for",
     "kind_of",
     "laplace_tail",
-    "halved",
     "largest",
     "largest_mu",
     "learn_descent_module",
@@ -338,6 +341,7 @@ __all__ = [
     "limit_of",
     "lineage_module",
     "make_plan",
+    "measured",
     "mechanisms_coins_module",
     "mechanisms_exp_log_module",
     "mechanisms_sampling_module",

@@ -30,8 +30,8 @@ _errors _identity _rewrite accounting._discrete accounting._gaussian mechanisms.
 _door _validate _refusals _reading _expr._kinds _expr._ranges mechanisms._sampling accounting._residue
 _encoding attacks _drawing _progress _events mechanisms._coins
 plot
-_expr._parts _expr._base mechanisms.laplace mechanisms.gaussian mechanisms.noisy_max mechanisms.exponential mechanisms.threshold
-mechanisms.response
+_expr._parts _expr._base mechanisms.laplace mechanisms.gaussian mechanisms.noisy_max mechanisms.exponential
+mechanisms.response mechanisms.threshold
 accounting.residue _store mechanisms._vector
 accounting._loss
 accounting._normal
