@@ -176,6 +176,8 @@ STANDS_FOR = {
     "keys=[...]": "keys=[1, 2]",
     "keys=...": "keys=[(1, 2)]",
     "bins=...": "bins=[0, 5]",
+    "p['name']": "p['word']",
+    "p['when']": "p['t']",
     "bins=[...]": "bins=[0, 5]",
     "X=[...]": "X=['x']",
     "bounds={...}": "bounds={'x': (0, 9)}",
@@ -234,12 +236,11 @@ def test_the_code_in_a_text_is_answered(piece):
         piece = piece.replace(shown, meant)
     ones = [1, 2, 2] * 20
     columns = dict.fromkeys(["x", "y", "a", "b", "k", "key", "age", "cost", "name", "column"], ones)
-    df = pd.DataFrame({**columns, "flag": [True, False, True] * 20, "t": pd.Timestamp("2024-02-03")})
+    cells = {**columns, "flag": [True, False, True] * 20, "t": pd.Timestamp("2024-02-03"), "word": ["a"] * 60}
+    df = pd.DataFrame(cells)
     bounds = {**dict.fromkeys(columns, (0, 9)), "t": ("2024-01-01", "2024-12-31")}
     keys = {**{name: [1, 2] for name in columns}, ("a", "b"): [(1, 1), (2, 2)]}
-    p = pd.DataFrame(df.to_dict("series")).dp.open(
-        1000, queries=1000, bounds=bounds, keys=keys, n=60, delta=1e-6
-    )
+    p = pd.DataFrame(cells).dp.open(1000, queries=1000, bounds=bounds, keys=keys, n=60, delta=1e-6)
     scope = {
         "p": p,
         "df": df,
