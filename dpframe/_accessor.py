@@ -125,6 +125,7 @@ class Unopened:
 _opens: Any = Unopened.open
 _words = signature(_opens)
 _opens.__signature__ = _words.replace(parameters=[p for n, p in _words.parameters.items() if n != "others"])
+del _opens, _words
 
 
 class Unanswerable:

@@ -134,12 +134,15 @@ def own_errors(kind: type, like: type) -> None:
     In pandas a word at its default is the same as no word. So it is here, also where a verb has no such word: it is
     left out. ``like`` is the class of pandas that has these defaults.
     """
+    made: dict[FunctionType, Any] = {}  # one verb under two names stays one
     for name in dir(kind):
         verb = getattr(kind, name)
         if name.startswith("_") or not isinstance(verb, FunctionType) or hasattr(verb, "_told"):
             continue
         if ~verb.__code__.co_flags & (CO_VARARGS | CO_VARKEYWORDS):  # one that takes anything misses nothing
-            setattr(kind, name, _telling(verb, _defaults(getattr(like, name, None))))
+            made.setdefault(verb, _telling(verb, _defaults(getattr(like, name, None))))
+            made[verb].__qualname__ = f"{kind.__name__}.{verb.__name__}"
+            setattr(kind, name, made[verb])
 
 
 def _defaults(verb: object) -> dict[str, Any]:

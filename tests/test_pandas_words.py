@@ -360,3 +360,5 @@ def test_signatures_and_docstrings_are_those_of_the_verbs():
         assert verb.__doc__
         assert "words" not in inspect.signature(verb).parameters
     assert "epsilon" in inspect.signature(dpframe.PrivateFrame.mean).parameters
+    assert "PrivateFrame.mean" in repr(dpframe.PrivateFrame.mean)
+    assert dpframe.PrivateFrame.agg is dpframe.PrivateFrame.aggregate
