@@ -90,6 +90,7 @@ from dpframe.accounting._discrete import shift_mu
 from dpframe.accounting._gaussian import delta, delta_at, mu_for, pure_mu
 from dpframe.accounting.rdp import Rdp
 from dpframe.accounting.residue import after, after_curve, after_exponential, after_laplace, after_pure
+from dpframe.accounting.zcdp import zcdp_epsilon, zcdp_rho
 from dpframe.engines import _distinct as engines_distinct_module
 from dpframe.engines import _groups as engines_groups_module
 from dpframe.engines import _people as engines_people_module
@@ -340,4 +341,6 @@ __all__ = [
     "unbiased_module",
     "unpacked",
     "worst_spread",
+    "zcdp_epsilon",
+    "zcdp_rho",
 ]
