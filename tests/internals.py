@@ -35,6 +35,7 @@ from dpframe._pairs import Pair
 from dpframe._parse import MAX_LENGTH, Parsed, parse
 from dpframe._plan import Part
 from dpframe._price import WORDS
+from dpframe._price import halved as halved_price
 from dpframe._pricing import Planned, make_plan
 from dpframe._progress import progress
 from dpframe._query import ROW_CEILING, BinBy, KeyBy, Query, keys_for
@@ -284,6 +285,7 @@ __all__ = [
     "fieller",
     "first_sigma",
     "fits_Output",
+    "halved_price",
     "key_of",
     "keys_for",
     "kind_of",

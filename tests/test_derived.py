@@ -360,49 +360,6 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize("name", WRONG)
-def test_wrong_arguments_charge_nothing_and_say_the_same_for_all_cells(df, name):
-    act, error = WRONG[name]
-    texts = []
-    for some in (df, df.iloc[:0].copy(), df.iloc[::-1].reset_index(drop=True)):
-        p = some.dp.open(1, unit="id", max_rows=1, bounds=BOUNDS, because="again")
-        with pytest.raises(error) as caught:
-            act(p)
-        texts.append(str(caught.value))
-        assert p.budget.spent == 0
-    assert texts[0] == texts[1] == texts[2]
-
-
-def test_dtypes_do_not_depend_on_cells(df):
-    """A match more or less, a null, or no rows at all: the schema of what is derived stays."""
-    steps = [
-        lambda p: p.explode("codes"),
-        lambda p: p.assign(h="x / 2", n="y % 7 == 0", c=p.cut("x", [0, 3, 9]), u=p["s"].str.upper()).explode(
-            "codes"
-        ),
-        lambda p: p.melt("id", ["x", "y"]),
-        lambda p: p.merge(TABLE, on="s", how="left"),
-        lambda p: p.merge(MANY, on="s"),
-        lambda p: p.assign(d=p["t"].dt.month, f=p["x"].fillna(0), i=p["y"].clip(0, 9)).melt(
-            ["d", "f", "i"], ["t"]
-        ),
-    ]
-    for step in steps:
-        seen = [
-            step(some.dp.open(1, because="again"))._session.snapshot.dtypes.astype(str).tolist()
-            for some in (df, df.iloc[:0].copy(), df.iloc[2:3].copy(), df.iloc[[0, 3]].copy())
-        ]
-        assert seen[0] == seen[1] == seen[2] == seen[3]
-
-
-def test_negative_whole_numbers_name_people_too():
-    """Found here: ids below zero were taken for nobody."""
-    df = pd.DataFrame({"id": [-5, -5, 0, 7], "l": [["a"], ["b"], [], ["a", "b"]]})
-    p = df.dp.open(900, unit="id", max_rows=5)
-    assert p.nunique("id", epsilon=200) == 3
-    assert p.explode("l").count(epsilon=400) == 5
-
-
 @pytest.mark.parametrize("how", ["inner", "left"])
 def test_the_public_number_of_people_is_that_of_derived_rows_only_if_all_are_there(df, how):
     """`n` of open is about the frame that was opened: rows without a match are gone, and how many is nobody's word."""
@@ -447,3 +404,46 @@ def test_columns_of_a_left_merge_have_one_dtype_whether_or_not_somebody_has_no_m
         found.append([str(q._session.snapshot.dtypes.iloc[1]), repr(q)])
     assert found[0] == found[1]
     assert found[0][0] == {"int64": "Int64", "uint8": "UInt8", "bool": "boolean"}[kind]
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_wrong_arguments_charge_nothing_and_say_the_same_for_all_cells(df, name):
+    act, error = WRONG[name]
+    texts = []
+    for some in (df, df.iloc[:0].copy(), df.iloc[::-1].reset_index(drop=True)):
+        p = some.dp.open(1, unit="id", max_rows=1, bounds=BOUNDS, because="again")
+        with pytest.raises(error) as caught:
+            act(p)
+        texts.append(str(caught.value))
+        assert p.budget.spent == 0
+    assert texts[0] == texts[1] == texts[2]
+
+
+def test_dtypes_do_not_depend_on_cells(df):
+    """A match more or less, a null, or no rows at all: the schema of what is derived stays."""
+    steps = [
+        lambda p: p.explode("codes"),
+        lambda p: p.assign(h="x / 2", n="y % 7 == 0", c=p.cut("x", [0, 3, 9]), u=p["s"].str.upper()).explode(
+            "codes"
+        ),
+        lambda p: p.melt("id", ["x", "y"]),
+        lambda p: p.merge(TABLE, on="s", how="left"),
+        lambda p: p.merge(MANY, on="s"),
+        lambda p: p.assign(d=p["t"].dt.month, f=p["x"].fillna(0), i=p["y"].clip(0, 9)).melt(
+            ["d", "f", "i"], ["t"]
+        ),
+    ]
+    for step in steps:
+        seen = [
+            step(some.dp.open(1, because="again"))._session.snapshot.dtypes.astype(str).tolist()
+            for some in (df, df.iloc[:0].copy(), df.iloc[2:3].copy(), df.iloc[[0, 3]].copy())
+        ]
+        assert seen[0] == seen[1] == seen[2] == seen[3]
+
+
+def test_negative_whole_numbers_name_people_too():
+    """Found here: ids below zero were taken for nobody."""
+    df = pd.DataFrame({"id": [-5, -5, 0, 7], "l": [["a"], ["b"], [], ["a", "b"]]})
+    p = df.dp.open(900, unit="id", max_rows=5)
+    assert p.nunique("id", epsilon=200) == 3
+    assert p.explode("l").count(epsilon=400) == 5

@@ -56,7 +56,9 @@ def test_a_share_of_them_is_killed():
 
 def test_every_mutant_has_its_turn():
     turns = -(-len(LIST) // 7)
-    assert {m.name for turn in range(turns) for m in share(LIST, 7, turn)} == {m.name for m in LIST if m.killers}
+    assert {m.name for turn in range(turns) for m in share(LIST, 7, turn)} == {
+        m.name for m in LIST if m.killers
+    }
 
 
 # The runner itself: what it calls killed, survived and neither -------------------------------------------------
@@ -66,7 +68,9 @@ DELTA = Mutant("x", "x", "accounting/pure.py", (("each = delta / needing", "each
 
 
 def test_a_harmless_change_survives_and_a_stale_or_broken_one_is_told():
-    same = replace(DELTA, name="same", killers=(KILLER,), edits=(("each = delta / needing", "each = delta/needing"),))
+    same = replace(
+        DELTA, name="same", killers=(KILLER,), edits=(("each = delta / needing", "each = delta/needing"),)
+    )
     stale = replace(same, name="stale", edits=(("each = delta / needed", "each = delta"),))
     twice = replace(same, name="twice", edits=(("delta", "epsilon"),))
     no_test = replace(same, name="no test", killers=("tests/accounting/test_filters.py::test_nothing",))
@@ -77,7 +81,11 @@ def test_a_harmless_change_survives_and_a_stale_or_broken_one_is_told():
 
 
 def test_a_change_that_never_ends_is_killed_by_the_time_limit():
-    endless = replace(DELTA, killers=(KILLER,), edits=(("each = delta / needing", "each = next(filter(None, iter(int, 1)))"),))
+    endless = replace(
+        DELTA,
+        killers=(KILLER,),
+        edits=(("each = delta / needing", "each = next(filter(None, iter(int, 1)))"),),
+    )
     (one,) = run([endless], limit=20)
     assert (one.verdict, one.more) == ("killed", "by the time limit")
 

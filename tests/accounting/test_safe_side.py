@@ -85,7 +85,11 @@ def test_sampled_divergence_between_whole_orders_is_that_of_the_next_one(q, sigm
 
     def power(a):  # E over N(0, s) of ratio**a
         found = integrate.quad(
-            lambda x: math.exp(a * log_ratio(x) - x * x / (2 * s * s)), -40 * s, 40 * s + 2 * order, limit=2000, points=[0, order]
+            lambda x: math.exp(a * log_ratio(x) - x * x / (2 * s * s)),
+            -40 * s,
+            40 * s + 2 * order,
+            limit=2000,
+            points=[0, order],
         )[0]
         return math.log(found / (s * math.sqrt(2 * math.pi))) / (order - 1)
 

@@ -41,7 +41,9 @@ def moved(one: Any, two: Any) -> int:
 def both_ways(exponent: int, moves: float) -> Scores:
     """A value and its negative: one goes up by as much as the other goes down."""
     x, _ = leaves()
-    return Scores((_expr.fill(x, 0), _expr.fill(_expr.negate(x), 0)), Grid(Bounds(-9.0, 9.0), exponent), moves)
+    return Scores(
+        (_expr.fill(x, 0), _expr.fill(_expr.negate(x), 0)), Grid(Bounds(-9.0, 9.0), exponent), moves
+    )
 
 
 @pytest.mark.parametrize("exponent", [0, 1, 4])

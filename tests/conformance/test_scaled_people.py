@@ -60,9 +60,7 @@ def test_sums_of_very_many_rows_of_one_person_are_exact():
 def test_one_group_of_very_many_is_kept_where_pairs_stand_in_a_list():
     """A thousand groups and two thousand people, more than a table holds: exactly so many groups of each count."""
     people, groups = 2000, 1000
-    frame = pd.DataFrame(
-        {"id": np.repeat(np.arange(people), 3), "g": (np.arange(3 * people) * 337) % groups}
-    )
+    frame = pd.DataFrame({"id": np.repeat(np.arange(people), 3), "g": (np.arange(3 * people) * 337) % groups})
     p = frame.dp.open(1000, unit="id", max_rows=1, keys={"g": range(groups)})
     for limit in (1, 2, 3):
         found = p.groupby("g").size(epsilon=EXACT / 4, max_groups=limit)

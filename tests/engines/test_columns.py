@@ -225,6 +225,26 @@ def test_numpy_scalars_become_pythons() -> None:
     assert [type(f) for f in found] == [int, int, float, float, bool, str]
 
 
+@pytest.mark.parametrize(
+    "made",
+    [
+        {"x": pd.arrays.FloatingArray(np.array([1.0, np.nan, 3.0, 5.0]), np.array([0, 0, 1, 0], dtype=bool))},
+        {"x": pd.array(pa.array([1.0, float("nan"), None, 5.0]), dtype=pd.ArrowDtype(pa.float64()))},
+        {"i": pd.array([1, 0, None, 10], dtype="Int64"), "j": pd.array([1, 0, 1, 2], dtype="Int64")},
+    ],
+    ids=["nullable", "arrow", "a quotient"],
+)
+def test_nan_beside_a_mask_is_null_wherever_it_is_added_up(made):
+    """A column may hold both: null under its mask, and NaN among its values."""
+    p = pd.DataFrame({**made, "g": list("aabb")}).dp.open(1000, keys={"g": ["a", "b"]})
+    p = p.assign(x="i / j") if "i" in made else p
+    words = {"bounds": (0, 8), "epsilon": 200}
+    assert p.count("x", epsilon=100) == 2
+    assert p.sum("x", **words) == pytest.approx(6, abs=0.5)
+    assert p.var("x", **words) == pytest.approx(8, abs=1)
+    assert p.groupby("g")["x"].sum(**words).tolist() == pytest.approx([1, 5], abs=0.5)
+
+
 def test_dates_and_datetimes_of_object_columns_become_timestamps() -> None:
     assert plain(dt.date(2024, 1, 2)) == pd.Timestamp("2024-01-02")
     assert plain(dt.datetime(2024, 1, 2, tzinfo=dt.UTC)) == pd.Timestamp("2024-01-02", tz="UTC")

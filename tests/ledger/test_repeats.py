@@ -318,6 +318,15 @@ def test_replaced_rows_are_free_and_another_public_number_of_rows_pays(path):
 ACCOUNTANTS = ["pure", "tight", "advanced", "advanced-squared", "zcdp", "rdp", "gdp"]
 
 
+@pytest.mark.parametrize("fresh", [False, True])
+def test_a_name_is_kept_for_its_question_also_without_a_ledger(fresh):
+    p = pd.DataFrame({"x": [1.0, 2.0]}).dp.open(1, bounds={"x": (0, 10)})
+    p.count(epsilon=0.25, name="first")
+    with pytest.raises(DPError):
+        p.sum("x", epsilon=0.25, name="first", fresh=fresh)
+    assert p.budget.remaining == 0.75
+
+
 @pytest.mark.parametrize("accountant", ACCOUNTANTS)
 def test_running_all_again_pays_nothing_under_any_accountant(path, accountant):
     def work():
@@ -360,12 +369,3 @@ def test_keys_and_bounds_of_opening_are_not_part_of_the_question_that_spells_the
         return len(p.ledger)
 
     assert elsewhere(work) == elsewhere(lambda: work(bounds=BOUNDS, keys=KEYS)) == 1
-
-
-@pytest.mark.parametrize("fresh", [False, True])
-def test_a_name_is_kept_for_its_question_also_without_a_ledger(fresh):
-    p = pd.DataFrame({"x": [1.0, 2.0]}).dp.open(1, bounds={"x": (0, 10)})
-    p.count(epsilon=0.25, name="first")
-    with pytest.raises(DPError):
-        p.sum("x", epsilon=0.25, name="first", fresh=fresh)
-    assert p.budget.remaining == 0.75

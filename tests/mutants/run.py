@@ -93,7 +93,7 @@ def copy(to: Path, root: Path = ROOT) -> Path:
 def pytest(tree: Path, tests: tuple[str, ...], limit: float, *options: str) -> tuple[int | None, str]:
     """Exit code and output of these tests in that tree, None where they took too long."""
     kept = {k: v for k, v in os.environ.items() if not k.startswith(("PYTEST_", "PYTHON"))}
-    one = {name: "1" for name in ("PYTHONDONTWRITEBYTECODE", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS")}
+    one = dict.fromkeys(("PYTHONDONTWRITEBYTECODE", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
     command = [sys.executable, "-m", "pytest", "-q", "-rfE", "--tb=no", "-p", "no:cacheprovider", *options]
     with subprocess.Popen(
         [*command, *tests],
@@ -202,7 +202,9 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.mutants.run", description=__doc__.split("\n")[0])
     parser.add_argument("names", nargs="*", help="names of mutants, areas or files; all where none is given")
     parser.add_argument("--jobs", type=int, default=1, help="how many at a time (default 1)")
-    parser.add_argument("--limit", type=float, default=LIMIT, help="seconds that each gets (default %(default)s)")
+    parser.add_argument(
+        "--limit", type=float, default=LIMIT, help="seconds that each gets (default %(default)s)"
+    )
     parser.add_argument("--among", nargs="+", default=[], help="run these tests instead, to find a killer")
     told = parser.parse_args(arguments)
     wanted = [m for m in mutants() if not told.names or {m.name, m.area, m.file} & set(told.names)]
