@@ -98,3 +98,7 @@ def test_the_word_of_the_owner_is_taken_only_where_it_says_less_than_the_bounds(
     assert provable == 18 * 16 * (2 if unit.replaces else 1)
     assert both_ways(4, 1000.0).reach(unit) == provable
     assert both_ways(4, 0.5).reach(unit) < provable
+    people = Unit(relation, (leaves()[1],), 3, None)
+    assert both_ways(4, None).reach_of_person(people, None) == 3 * provable
+    assert both_ways(4, 1000.0).reach_of_person(people, None) == 3 * provable
+    assert both_ways(4, 0.5).reach_of_person(people, None) < provable

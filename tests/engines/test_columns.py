@@ -11,7 +11,22 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from tests.internals import UNMATCHED, Vector, kind_of, plain, prepare
+from tests.internals import (
+    UNMATCHED,
+    Bounds,
+    Column,
+    Grid,
+    KeyBy,
+    PandasEngine,
+    Powers,
+    Query,
+    Vector,
+    keys_for,
+    kind_of,
+    plain,
+    prepare,
+)
+from tests.internals import query_Output as Output
 
 
 def vector(values: Any, dtype: Any = None) -> Vector:
@@ -223,6 +238,19 @@ def test_numpy_scalars_become_pythons() -> None:
     found = [plain(g) for g in given]
     assert found == [1, 2, 0.5, 2.0, True, "a"]
     assert [type(f) for f in found] == [int, int, float, float, bool, str]
+
+
+@pytest.mark.parametrize("by", [False, True])
+def test_a_vector_with_a_mask_and_nan_is_added_up_without_either(by):
+    """Whatever way a null is stored in, none is a value: of the sums, of the squares, and of their counts."""
+    frame = pd.DataFrame({"x": [1.0, 2.0, 3.0, 4.0], "g": [1, 1, 2, 2]})
+    x, g = (Column.of(i, name, frame.dtypes.iloc[i]) for i, name in enumerate(frame))
+    engine = PandasEngine(frame)
+    engine._columns[0] = Vector("number", np.array([1.0, np.nan, 3.0, 4.0]), np.array([0, 0, 1, 0], dtype=bool))
+    powers = Powers(x, Grid(Bounds(0.0, 4.0), 0), 2)
+    groups = (KeyBy(g, keys_for([1, 2], g, "g")),) if by else ()
+    found = engine.reduce(Query((Output("n", "size"),), None, groups), {powers})[powers]
+    assert found.T.tolist() == ([[1, 1, 1], [1, 4, 16]] if by else [[2, 5, 17]])
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from fractions import Fraction
 import pytest
 
 from dpframe import Accountant, BudgetExceeded, NoSession, SessionError
-from tests.internals import FileStore
+from tests.internals import FileStore, open_store
 from tests.ledger.people import (
     begun,
     debits,
@@ -248,6 +248,23 @@ def test_another_directory_gives_no_second_budget(tmp_path, monkeypatch, attrs):
 
 
 # Copies of the process ----------------------------------------------------------------------------------------
+
+
+def test_debits_on_record_that_do_not_fit_end_the_budget(tmp_path):
+    """Another machine may have rounded otherwise: what it has admitted is spent, and nothing comes after it."""
+    path = tmp_path / "ledger.db"
+    p = opened(path, epsilon=1)
+    p.count(epsilon=0.75)
+    store = open_store(path)
+    (debit,) = [e for e in store.entries("people") if e.kind == "debit"]
+    with store.transaction():
+        store.append("people", "debit", debit.body)  # now 1.5 of 1
+    p.close()
+    again = opened(path, epsilon=1)
+    assert again.budget.fraction == 1
+    with pytest.raises(BudgetExceeded):
+        again.count(epsilon=0.01)
+    assert len(again.ledger) == 2
 
 
 @posix
