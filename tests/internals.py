@@ -75,7 +75,7 @@ from dpframe._suggestions import Suggestions, bounds_of, limit_of
 from dpframe._summaries import Summaries
 from dpframe._task import Task
 from dpframe._times import TimeBy
-from dpframe._tree import Tree, deviations, distribution, level_sizes
+from dpframe._tree import Tree, deviations, distribution, level_sizes, read_off
 from dpframe._tuples import RestBy, TupleBy, Tuples
 from dpframe._unbiased import Computed, Estimated
 from dpframe._unit import Unit
@@ -321,6 +321,7 @@ __all__ = [
     "pure_sum",
     "query_Output",
     "rate_of",
+    "read_off",
     "registry_sessions",
     "ridge",
     "rounded",
