@@ -395,6 +395,23 @@ def test_rows_that_were_derived_get_no_second_budget(df, verb):
     assert derived.budget.remaining == 1
 
 
+@pytest.mark.parametrize("kept", ["the frame", "a column", "derived rows"])
+def test_a_table_that_shares_its_cells_with_private_rows_is_not_public(df, kept):
+    """Whatever has lost its attrs on the way: the cells are still those of the session."""
+    p = df.dp.open(1)
+    derived = p.explode("codes", max_rows=2)
+    table = {
+        "the frame": lambda: df.copy(deep=False),
+        "a column": lambda: df[["s"]],
+        "derived rows": lambda: derived._session.snapshot.copy(deep=False),
+    }[kept]()
+    table.attrs = {}
+    if kept == "derived rows":
+        table.columns = [*derived.columns, *map(str, range(len(table.columns) - len(derived.columns)))]
+    with pytest.raises(Refused, match="not public"):
+        p.merge(table, on="s", because="a test")
+
+
 @pytest.mark.parametrize("kind", ["int64", "uint8", "bool"])
 def test_columns_of_a_left_merge_have_one_dtype_whether_or_not_somebody_has_no_match(kind):
     table = pd.DataFrame({"k": ["a", "b"], "v": pd.Series([1, 0], dtype=kind)})

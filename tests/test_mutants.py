@@ -86,7 +86,7 @@ def test_a_change_that_never_ends_is_killed_by_the_time_limit():
         killers=(KILLER,),
         edits=(("each = delta / needing", "each = next(filter(None, iter(int, 1)))"),),
     )
-    (one,) = run([endless], limit=20)
+    (one,) = run([endless], limit=6)
     assert (one.verdict, one.more) == ("killed", "by the time limit")
 
 

@@ -297,6 +297,18 @@ def test_rows_of_nobody_are_left_out_before_the_function_sees_them(visits):
     assert q.count(epsilon=400) == 120
 
 
+def test_what_works_in_one_order_of_people_only_is_refused(visits):
+    """Any part of a sorted frame is sorted, so that no split of the people shows it: another order does."""
+    p = visits.sort_values("patient_id").dp.open(10, unit="patient_id", max_rows=4)
+
+    def in_order(d):
+        return d if d["patient_id"].is_monotonic_increasing else d[d["cost"] > 30]
+
+    with pytest.raises(Refused, match="person by person"):
+        p.pipe(in_order)
+    assert p.budget.spent == 0
+
+
 def test_two_columns_may_name_a_person(visits):
     visits["ward"] = visits["patient_id"] % 7
     p = visits.dp.open(1000, unit=["ward", "patient_id"], max_rows=1)

@@ -250,6 +250,21 @@ def test_another_directory_gives_no_second_budget(tmp_path, monkeypatch, attrs):
 # Copies of the process ----------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("delta", [0, 1e-6])
+def test_a_batch_is_charged_whole_when_its_file_is_opened_again(tmp_path, delta):
+    """One debit on record holds several plans: all of them count for whoever reads it."""
+    path = tmp_path / "ledger.db"
+    p = opened(path, epsilon=1, delta=delta)
+    with p.plan_ahead() as batch:
+        batch.count()
+        batch.sum("age")
+    spent = p.budget.fraction
+    p.close()
+    assert opened(path, epsilon=1, delta=delta).budget.fraction == spent
+    assert spent >= 0.05
+    assert delta or spent == 0.1
+
+
 def test_debits_on_record_that_do_not_fit_end_the_budget(tmp_path):
     """Another machine may have rounded otherwise: what it has admitted is spent, and nothing comes after it."""
     path = tmp_path / "ledger.db"
