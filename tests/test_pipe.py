@@ -309,6 +309,15 @@ def test_what_works_in_one_order_of_people_only_is_refused(visits):
     assert p.budget.spent == 0
 
 
+def test_what_makes_rows_of_nobody_only_where_nobody_is_there_is_refused(visits):
+    """No part of the people shows it: only a frame without any."""
+    visits["patient_id"] = visits["patient_id"].astype(float)
+    p = visits.dp.open(10, unit="patient_id", max_rows=4)
+    with pytest.raises(Refused, match="no people"):
+        p.pipe(lambda d: d if len(d) else d.reindex([0]))
+    assert p.budget.spent == 0
+
+
 def test_two_columns_may_name_a_person(visits):
     visits["ward"] = visits["patient_id"] % 7
     p = visits.dp.open(1000, unit=["ward", "patient_id"], max_rows=1)
