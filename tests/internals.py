@@ -25,6 +25,7 @@ from dpframe._counts import PeopleAround, PeopleBy, Questions, RowCount, ValueCo
 from dpframe._distinct import DistinctCount
 from dpframe._estimate import FloatEstimate, IntEstimate
 from dpframe._expr import Column, Expr, constant, kind_of
+from dpframe._expr._ranges import outward
 from dpframe._groupby import PrivateGroupBy
 from dpframe._keysearch import KeySearch
 from dpframe._ledger import Budget
@@ -91,7 +92,7 @@ from dpframe.accounting._discrete import shift_mu
 from dpframe.accounting._gaussian import delta, delta_at, mu_for, pure_mu
 from dpframe.accounting.rdp import Rdp
 from dpframe.accounting.residue import after, after_curve, after_exponential, after_laplace, after_pure
-from dpframe.accounting.zcdp import zcdp_epsilon, zcdp_rho
+from dpframe.accounting.zcdp import zcdp_delta, zcdp_epsilon, zcdp_rho
 from dpframe.engines import _distinct as engines_distinct_module
 from dpframe.engines import _groups as engines_groups_module
 from dpframe.engines import _people as engines_people_module
@@ -309,6 +310,7 @@ __all__ = [
     "of_people",
     "open_store",
     "opening_module",
+    "outward",
     "packed",
     "parse",
     "people_of",
@@ -344,6 +346,7 @@ __all__ = [
     "unbiased_module",
     "unpacked",
     "worst_spread",
+    "zcdp_delta",
     "zcdp_epsilon",
     "zcdp_rho",
 ]

@@ -261,6 +261,19 @@ def test_large_unsigned_numbers_are_no_negative_keys(top):
         assert p.groupby("v", keys=[wrapped, 1]).size(epsilon=300).tolist() == [0, 1]
 
 
+@pytest.mark.parametrize("dtype", ["float64", "Int64", "object", "datetime64[ns]", "boolean"])
+def test_a_listed_null_finds_the_nulls_of_any_dtype(dtype):
+    cells = {
+        "object": ["a", None, None],
+        "datetime64[ns]": ["2024-01-01", None, None],
+        "boolean": [True, None, None],
+    }
+    column = pd.Series(cells.get(dtype, [1, None, None])).astype(dtype)
+    p = pd.DataFrame({"v": column}).dp.open(1000)
+    assert p.groupby("v", keys=[column[0], None], dropna=False).size(epsilon=300).tolist() == [1, 2]
+    assert p.groupby("v", keys=[None, column[0]], dropna=False).size(epsilon=300).tolist() == [2, 1]
+
+
 def test_people_are_bounded_again_after_keys_have_become_one():
     """In five states that are not listed, one person is in one group: the limit does not choose among those states."""
     rows = pd.DataFrame({"id": [1] * 6 + [2], "state": ["CA", "a", "b", "c", "d", "e", "CA"], "x": 1.0})

@@ -88,6 +88,16 @@ def test_people_who_may_name_one_value_do_not_all_name_the_same():
     assert p.groupby("v", keys=range(20)).size(max_groups=1, max_rows=1, epsilon=20).min() > 0
 
 
+@pytest.mark.parametrize("keys", [None, [1, 2]])
+def test_values_of_nobody_are_not_counted(keys):
+    frame = pd.DataFrame({"id": [1.0, None, None, 2.0], "v": ["a", "b", "c", "a"], "g": [1, 1, 2, 2]})
+    p = frame.dp.open(1000, unit="id", max_rows=1, max_groups=3)
+    if keys is None:
+        assert p.nunique("v", epsilon=300) == 1
+    else:
+        assert p.groupby("g", keys=keys)["v"].nunique(epsilon=300).tolist() == [1, 1]
+
+
 def test_people_add_so_many_values_and_no_more():
     rows = pd.DataFrame({"id": [1] * 6 + [2] * 2, "v": [*"abcdef", "a", "z"], "g": ["x", "y"] * 4})
     p = rows.dp.open(1000, unit="id", max_groups=2, keys={"g": ["x", "y"]})

@@ -398,6 +398,17 @@ def test_a_closed_session_lets_go_of_answers_and_cells():
     assert answer.interval(0.95)
 
 
+@pytest.mark.filterwarnings("ignore::dpframe.PrivacyWarning")  # when the residue ends
+def test_a_repeated_line_stays_free_when_a_share_buys_something_else():
+    p = pd.DataFrame({"x": [1.0, 2.0]}).dp.open(1, 1e-6, bounds={"x": (0, 10)})
+    first, plan = p.count(mechanism="laplace"), p.explain.sum("x", mechanism="laplace")
+    p.sum("x", epsilon=0.8, mechanism="laplace")  # from here on the plain sum is all that guards the budget
+    used = p.budget.fraction
+    assert p.explain.sum("x", mechanism="laplace").parts[0].noise != plan.parts[0].noise
+    assert p.count(mechanism="laplace") == first
+    assert p.budget.fraction == used
+
+
 @pytest.mark.parametrize(("first", "second"), OTHER_QUESTIONS)
 def test_another_question_is_charged_and_gets_its_own_answer(first, second):
     frame = pd.DataFrame({"flag": [True, False], "n": [1, 2], "m": [2, 2]})

@@ -9,13 +9,13 @@ from fractions import Fraction as F
 import numpy as np
 import pandas as pd
 import pytest
-from scipy import integrate
+from scipy import integrate, optimize
 
 from dpframe.accounting import PoissonGaussian, PureDP
 from tests.internals import accounting_gaussian_module as _gaussian
 from tests.internals import accounting_pld_module as pld
 from tests.internals import accounting_residue_module as residue
-from tests.internals import pure_mu, stated_gaussian, zcdp_epsilon, zcdp_rho
+from tests.internals import pure_mu, stated_gaussian, zcdp_delta, zcdp_epsilon, zcdp_rho
 
 EPSILONS = [F(1, 100), F(1, 10), F(1, 3), F(1), F(3), F(10)]
 DELTAS = [F(1, 10**3), F(1, 10**6), F(1, 10**10)]
@@ -47,6 +47,12 @@ def test_the_mu_of_a_pure_release_covers_an_epsilon_that_no_double_is(epsilon):
     assert PureDP(epsilon).mu_squared >= F(pure_mu(above)) ** 2
 
 
+@pytest.mark.parametrize("epsilon", [1e-6, 0.01, 0.1, 0.7, 1.0])
+def test_the_mu_of_an_epsilon_is_rounded_up(epsilon):
+    """Where both pairs have the same total variation: erf(mu / 8**0.5) = tanh(epsilon / 2), to the last digits of doubles."""
+    assert math.erf(pure_mu(epsilon) / math.sqrt(8)) >= math.tanh(epsilon / 2) * (1 + 2e-13)
+
+
 @pytest.mark.parametrize("delta", DELTAS, ids=float)
 @pytest.mark.parametrize("epsilon", EPSILONS, ids=float)
 def test_a_stated_gaussian_is_within_its_own_statement(epsilon, delta):
@@ -61,6 +67,23 @@ def test_one_gaussian_may_take_a_whole_budget_of_pairs(epsilon, delta):
     p = pd.DataFrame({"x": [1.0]}).dp.open(epsilon, delta, accountant="pure")
     p.count(epsilon=epsilon, delta=delta, mechanism="gaussian")
     assert p.budget.fraction > 0.999
+
+
+@pytest.mark.parametrize("delta", DELTAS, ids=float)
+@pytest.mark.parametrize("rho", [1e-4, 0.01, 0.5, 3.0])
+def test_what_zcdp_converts_to_is_rounded_up_by_more_than_its_own_error(rho, delta):
+    """The bound of proposition 12 at the best order, searched for once more and finely."""
+    d = float(delta)
+    epsilon = zcdp_epsilon(rho, d)
+    assert zcdp_delta(rho, epsilon) <= d * (1 - 1e-9)
+
+    def exponent(log_excess):
+        x = math.exp(log_excess)
+        return x * ((1 + x) * rho - epsilon) - (1 + x) * math.log1p(1 / x) - math.log(x)
+
+    found = optimize.minimize_scalar(exponent, bounds=(-30, 40), method="bounded", options={"xatol": 1e-10})
+    least = min(found.fun, *(exponent(found.x + shift) for shift in (-1e-6, 1e-6)))
+    assert math.exp(least) * (1 + 5e-10) <= zcdp_delta(rho, epsilon) <= math.exp(least) * (1 + 1e-6)
 
 
 @pytest.mark.parametrize("kind", ["laplace", "exponential"])

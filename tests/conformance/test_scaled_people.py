@@ -48,6 +48,20 @@ def test_moments_of_a_person_are_those_of_some_values(rows, limit, width):
     assert worst <= width + F(1, 2)  # no further than the rounding of both takes them
 
 
+@pytest.mark.parametrize(("rows", "limit"), [(3, 1), (4, 1), (4, 3)])
+def test_products_of_a_person_are_those_of_some_values(rows, limit):
+    """0 <= s <= V n, 0 <= t <= W n and max(0, W s + V t - V W n) <= st <= min(W s, V t), nulls or not."""
+    v, w = 3, 2
+    cells = [(np.nan, 0.0), *itertools.product((0.0, 1.0, 3.0), (0.0, 2.0))]
+    for some in itertools.combinations_with_replacement(cells, rows):
+        a, b = np.array(some).T
+        n, s, t, st = bound(rows, limit).products(a, b, v, w)[:, 0].tolist()
+        assert 0 <= n <= limit
+        assert 0 <= s <= v * n
+        assert 0 <= t <= w * n
+        assert max(0, w * s + v * t - v * w * n) <= st <= min(w * s, v * t)
+
+
 def test_sums_of_very_many_rows_of_one_person_are_exact():
     """Beyond 2**53, where a double that is added 1 stays what it was."""
     largest, wide, ones = 2**31 - 1, 2**22 + 2**10, 2**20
