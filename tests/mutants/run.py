@@ -1,7 +1,8 @@
 """Mutants: small wrong changes of the package, each with the tests that must fail where it is made.
 
-``make mutants`` makes each change in a copy, runs its killers there and prints what survives. The list is the TOML files
-beside this one; a table is one mutant::
+``make mutants`` makes each change in a copy, runs its killers there and prints what survives. After a change of the code
+``python -m tests.mutants.run --check`` says in seconds which texts have moved, and ``--among tests/test_x.py`` finds the
+killer of a new mutant. The list is the TOML files beside this one; a table is one mutant::
 
     [A22]
     file = "accounting/pure.py"         # below dpframe/
@@ -17,6 +18,7 @@ In place of killers stands a ``reason`` where a mutant changes nothing that anyb
 from __future__ import annotations
 
 import argparse
+import difflib
 import hashlib
 import os
 import shutil
@@ -70,6 +72,37 @@ def mutants() -> list[Mutant]:
             killers = tuple(told.pop("killers", ()))
             found.append(Mutant(name, path.stem, edits=pairs, killers=killers, **told))
     return found
+
+
+def stale(mutant: Mutant, root: Path = ROOT) -> str:
+    """What is wrong with the text of a mutant, and where it may be now; nothing if it applies and is Python."""
+    package = root / "dpframe"
+    try:
+        compile(mutant.changed((package / mutant.file).read_text(encoding="utf-8")), mutant.file, "exec")
+    except (OSError, ValueError, SyntaxError) as problem:
+        said = [str(problem)]
+    else:
+        return ""
+    texts = {
+        str(path.relative_to(package)): path.read_text(encoding="utf-8") for path in package.rglob("*.py")
+    }
+    for old, _ in mutant.edits:
+        said += [f"  it stands once in {file}" for file, text in texts.items() if text.count(old) == 1]
+        lines = {line.strip() for line in texts.get(mutant.file, "").splitlines()}
+        wanted = max(old.splitlines(), key=len).strip()
+        said += [f"  like it: {line}" for line in difflib.get_close_matches(wanted, lines, 2, 0.5)]
+    return "\n".join(said)
+
+
+def missing(chosen: list[Mutant], root: Path = ROOT) -> list[str]:
+    """Killers that pytest does not find."""
+    named = sorted({killer for m in chosen for killer in m.killers})
+    files = sorted({killer.partition("::")[0] for killer in named})
+    there = [file for file in files if (root / file).exists()]
+    _, out = pytest(root, tuple(there), LIMIT, "--collect-only", "-n", "0")
+    known = set(out.splitlines())
+    known |= {test.partition("[")[0] for test in known}  # all cases of a test
+    return [killer for killer in named if killer not in known]
 
 
 def share(all_of_them: list[Mutant], size: int, turn: int) -> list[Mutant]:
@@ -133,11 +166,9 @@ def outcome(mutant: Mutant, base: Path, limit: float = LIMIT, among: tuple[str, 
     with tempfile.TemporaryDirectory(prefix="mutant-") as place:
         tree = copy(Path(place), base)
         module = tree / "dpframe" / mutant.file
-        try:
-            text = mutant.changed(module.read_text(encoding="utf-8"))
-            compile(text, mutant.file, "exec")
-        except (OSError, ValueError, SyntaxError) as error:
-            return Outcome(mutant, "stale", more=str(error))
+        if wrong := stale(mutant, tree):
+            return Outcome(mutant, "stale", more=wrong)
+        text = mutant.changed(module.read_text(encoding="utf-8"))
         module.write_text(text, encoding="utf-8")
         for compiled in module.parent.glob(f"__pycache__/{module.stem}.*"):
             compiled.unlink()
@@ -205,9 +236,14 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument(
         "--limit", type=float, default=LIMIT, help="seconds that each gets (default %(default)s)"
     )
+    parser.add_argument("--check", action="store_true", help="run nothing: which texts and killers are gone")
     parser.add_argument("--among", nargs="+", default=[], help="run these tests instead, to find a killer")
     told = parser.parse_args(arguments)
     wanted = [m for m in mutants() if not told.names or {m.name, m.area, m.file} & set(told.names)]
+    if told.check:
+        wrong = [text for m in wanted if (text := stale(m))] + [f"no such test: {k}" for k in missing(wanted)]
+        print("\n".join([*wrong, f"{len(wanted)} mutants, {len(wrong)} to be mended"]))
+        return bool(wrong)
     chosen = [m for m in wanted if told.among or not m.reason]
     found = run(chosen, told.jobs, told.limit, tuple(told.among))
     print("\n" + table(found, [m for m in wanted if m not in chosen]))
