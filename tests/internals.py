@@ -43,7 +43,6 @@ from dpframe._pairs import Pair
 from dpframe._parse import MAX_LENGTH, Parsed, parse
 from dpframe._plan import Part, measured
 from dpframe._price import WORDS
-from dpframe._price import halved as halved_price
 from dpframe._pricing import Planned, make_plan
 from dpframe._progress import progress
 from dpframe._query import ROW_CEILING, BinBy, KeyBy, Keys, Query, keys_for
@@ -326,7 +325,6 @@ __all__ = [
     "found_keys",
     "gaussian_tail",
     "halved",
-    "halved_price",
     "interval_of",
     "key_of",
     "keys_for",
