@@ -212,7 +212,7 @@ class Session:
         # How many people there are says nothing of how many a condition or a group leaves.
         known = rows if rows is not None else people if query.where is None and not query.by else None
         # What the budget has room for changes with what is spent, and which mechanisms it can count.
-        words = query, budget.open_to, *map(repr, (payment.get(word) for word in WORDS))
+        words = query, budget._open_to, *map(repr, (payment.get(word) for word in WORDS))
         if words not in self._within:
             self._within[words] = price_of(budget, payment, known, plan_for)
         return self._within[words]
