@@ -68,7 +68,7 @@ class Batch:
                 charges.append(charge)
             self._owed.add(label)
         self._priced = len(self._questions)
-        self._ahead = now.state, self._ahead[1].following(charges)
+        self._ahead = now.state, self._ahead[1]._following(charges)
         return self._ahead[1]
 
     def add(self, asked: Asked, finish: Callable[[Release], Any]) -> Planned:
