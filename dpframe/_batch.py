@@ -6,6 +6,8 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NoReturn
 
+import numpy as np
+
 from dpframe._errors import Refused, SessionError
 from dpframe._session import Asked, Release
 
@@ -63,9 +65,10 @@ class Batch:
         self._ended = True
         if kind is not None or not self._questions:
             return
-        releases = self._frame._session.ask([asked for asked, _, _ in self._questions], batch=True)
-        for (_, finish, place), release in zip(self._questions, releases, strict=True):
-            place._answers.append(finish(release))
+        with np.errstate(all="ignore"):
+            releases = self._frame._session.ask([asked for asked, _, _ in self._questions], batch=True)
+            for (_, finish, place), release in zip(self._questions, releases, strict=True):
+                place._answers.append(finish(release))
 
 
 class Rowwise(Batch):
