@@ -8,6 +8,8 @@ from dataclasses import replace
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NoReturn
 
+import numpy as np
+
 from dpframe._budget import Budget
 from dpframe._errors import Refused, SessionError
 from dpframe._records import Label
@@ -98,9 +100,10 @@ class Batch:
         self._frame._session.base.planning.remove(threading.get_ident())
         if kind is not None or not self._questions:
             return
-        releases = self._frame._session.ask([asked for asked, _, _ in self._questions], batch=True)
-        for (_, finish, place), release in zip(self._questions, releases, strict=True):
-            place._answers.append(finish(release))
+        with np.errstate(all="ignore"):
+            releases = self._frame._session.ask([asked for asked, _, _ in self._questions], batch=True)
+            for (_, finish, place), release in zip(self._questions, releases, strict=True):
+                place._answers.append(finish(release))
 
 
 class Rowwise(Batch):
