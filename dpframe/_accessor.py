@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from html import escape
 from inspect import signature
 from typing import Any, NoReturn
@@ -13,8 +13,11 @@ import pandas as pd
 from dpframe import _opening, _registry, _release, _reports, _rewrite, _session, _unbiased
 from dpframe._column import PrivateColumn
 from dpframe._errors import BadType, BadValue, DPError, LineageError, NoSession
+from dpframe._expr import DATE_NAMES, DATES, TEXT, Expr
+from dpframe._groupby import PrivateGroupBy
 from dpframe._ledger import Accountant
 from dpframe._private import PrivateFrame
+from dpframe._refusals import ADVICE, own_errors
 from dpframe._unit import Neighbors
 
 
@@ -122,6 +125,7 @@ class Unopened:
 _opens: Any = Unopened.open
 _words = signature(_opens)
 _opens.__signature__ = _words.replace(parameters=[p for n, p in _words.parameters.items() if n != "others"])
+del _opens, _words
 
 
 class Unanswerable:
@@ -205,7 +209,7 @@ def _column_or_answer(series: pd.Series[Any]) -> PrivateColumn | _release.Answer
         )
     places = _registry.positions(series.to_frame(), session)
     if places is None:
-        raise LineageError(_derived_message())
+        raise LineageError(_derived_message(session))
     leaf = list(session.leaves.values())[places[0]]
     return PrivateColumn(PrivateFrame._of(session), leaf, series.name)
 
@@ -216,10 +220,11 @@ class _Derived(PrivateFrame):
     def __init__(self, frame: pd.DataFrame, session: _session.Session):
         super().__init__(session, {})
         self._frame = frame
+        self._columns = _NoColumns(self)
 
     @property
     def _reason(self) -> str:
-        return _edited_message() if self._session.root() is self._frame else _derived_message()
+        return _edited_message() if self._session.root() is self._frame else _derived_message(self._session)
 
     def open(self, epsilon: float | None = None, delta: float | None = None, **terms: Any) -> PrivateFrame:
         if terms.get("because") is None:
@@ -234,6 +239,12 @@ class _Derived(PrivateFrame):
             raise AttributeError(name)
         raise LineageError(self._reason)
 
+    def __dir__(self) -> Iterable[str]:
+        return object.__dir__(self)
+
+    def _ipython_key_completions_(self) -> list[Hashable]:
+        return []
+
     def __repr__(self) -> str:
         return f"{self._reason}\n{self.budget!r}"
 
@@ -241,12 +252,42 @@ class _Derived(PrivateFrame):
         return f"<div>{escape(self._reason)}{self.budget._repr_html_()}</div>"
 
 
-def _derived_message() -> str:
-    line = _rewrite.callers_line() or 'df.dp.query("age > 30").mean("income")'
+class _NoColumns(dict[Hashable, Expr]):
+    """The columns of a derived frame: whatever asks for them, by whichever verb, is refused."""
+
+    def __init__(self, frame: _Derived):
+        self._of = frame
+
+    def _refuse(self, *args: Any) -> Any:
+        self._of._usable()
+
+    __getitem__ = __iter__ = __len__ = __contains__ = keys = values = items = get = _refuse
+
+
+def _derived_message(session: _session.Session) -> str:
+    root, columns = session.root(), session.leaves
+    offers = _rewrite.Offers(
+        columns,
+        frame=_offered(PrivateFrame),
+        column=_offered(PrivateColumn),
+        groups=_offered(PrivateGroupBy),
+        text=TEXT,
+        date={*DATES, *DATE_NAMES},
+    )
+    advice, name = _rewrite.callers_line(offers, root)
+    number = next((c for c, e in columns.items() if e.kind == "number" and str(c).isidentifier()), None)
+    example = f"{name}.dp.dropna().count()" if number is None else f'{name}.dp.query("{number} > 0").count()'
+    how = f": {advice.line}" if advice.line else f", such as {example}"
+    if advice.step is not None:
+        how += f". There is no .{advice.step}: {ADVICE.get(advice.step, 'it has no private counterpart.')}"
     return (
         "this frame was derived by pandas from the frame of a session, and nothing in it shows that each row is "
-        f"still one person's own. Write the steps after .dp: {line}"
+        f"still one person's own. Write the steps after .dp{how}"
     )
+
+
+def _offered(kind: type) -> set[str]:
+    return {name for name in dir(kind) if not name.startswith("_")}
 
 
 def _edited_message() -> str:
@@ -272,3 +313,6 @@ def private(frame: pd.DataFrame) -> PrivateFrame:
     if not isinstance(found, PrivateFrame):
         raise NoSession("this frame has no session. Open one: df.dp.open(epsilon=...).")
     return found
+
+
+own_errors(Unopened, object)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from decimal import ROUND_DOWN, Decimal, localcontext
 from fractions import Fraction
 from functools import cached_property
 from html import escape
@@ -14,6 +15,7 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from dpframe import _drawing, _validate
+from dpframe._errors import BadValue, BudgetError
 from dpframe.accounting import ACCOUNTANTS, make_filter
 from dpframe.accounting._base import Charge, Filter
 from dpframe.accounting.loss import Events, PureDP
@@ -72,26 +74,62 @@ class Budget:
 
     @cached_property
     def remaining(self) -> float:
-        """The largest epsilon that one more pure question may have."""
-        return float(self.fits)
+        """The largest epsilon that one more question with pure noise may ask for, rounded down: asked for, it fits."""
+        found = float(self.fits)
+        while Fraction(str(found)) > self.fits:  # a price is the decimal that is typed
+            found = math.nextafter(found, 0.0)
+        return found
 
     @cached_property
     def fits(self) -> Fraction:
-        """`remaining`, as an exact number that does fit."""
-        if self.state is None:
-            return Fraction(0)
-        total = self.rule.limits.epsilon
-        known = self.rule.pure_spent(self.state)
-        if known is not None and (known == total or self._admits(total - known)):
-            return total - known
-        low, high = Fraction(0), total
-        for _ in range(40):
+        """`remaining`, as an exact number."""
+        return self._largest(self._admits(self._pure_at))
+
+    def _pure_at(self, epsilon: Fraction) -> Charge:
+        """The charge of a question with pure noise that asks for so much."""
+        bought = self.rule.worth(epsilon, self.now).epsilon
+        return Charge(((PureDP(epsilon if bought is None else bought), 1),))
+
+    def _admits(self, at: Callable[[Fraction], Charge]) -> Callable[[Fraction], bool]:
+        """Whether a question fits at an epsilon, by what it would be charged."""
+
+        def admits(epsilon: Fraction) -> bool:
+            try:
+                return self.state is not None and self.rule.after(self.state, at(epsilon)) is not None
+            except (BudgetError, BadValue):  # so little buys nothing that answers the question
+                return False
+
+        return admits
+
+    def _largest(self, admits: Callable[[Fraction], bool]) -> Fraction:
+        """The largest epsilon that is admitted, rounded down; 0 if none is."""
+        low, high = Fraction(0), self.rule.limits.epsilon
+        known = None if self.state is None else self.rule.pure_spent(self.state)
+        if known is not None and known < high and admits(high - known):
+            low = high - known  # exactly
+        for _ in range(40 if self.state is not None else 0):
             middle = (low + high) / 2
-            low, high = (middle, high) if self._admits(middle) else (low, middle)
+            low, high = (middle, high) if admits(middle) else (low, middle)
         return low
 
-    def _admits(self, epsilon: Fraction) -> bool:
-        return self.rule.after(self.state, Charge(((PureDP(epsilon), 1),))) is not None
+    @property
+    def now(self) -> Any:
+        """The state by which questions are priced, also where nothing is left to pay with."""
+        return self.rule.start() if self.state is None else self.state
+
+    def following(self, charges: Sequence[Charge]) -> Budget:
+        """By which to price what comes after debits that nobody has made yet."""
+        return replace(self, state=self.rule.ahead(self.now, charges)) if charges else self
+
+    def times(self, charge: Charge) -> int:
+        """How many debits like this one fit, one after the other."""
+        return 0 if self.state is None else self.rule.times(self.state, charge)
+
+    @property
+    def open_to(self) -> tuple[bool, ...]:
+        """Which mechanisms it has room for."""
+        gaussian = self.rule.gaussian(Fraction(1), self.queries, self.now) is not None
+        return gaussian, self.rule.pure_spent(self.now) is not None
 
     @property
     def spent_delta(self) -> float:
@@ -101,7 +139,9 @@ class Budget:
     @property
     def remaining_delta(self) -> float:
         """What is left of delta for those."""
-        return 0.0 if self.state is None else float(self.rule.delta_limit - self.rule.delta_spent(self.state))
+        if self.state is None:
+            return 0.0
+        return float(self.rule.delta_room(self.state) - self.rule.delta_spent(self.state))
 
     @property
     def share(self) -> float:
@@ -177,7 +217,14 @@ class Budget:
             return f"it does not fit: {self._shortfall(charge).strip()}"
         taken = float(self.rule.spent(after)) - self.fraction
         note = self.rule.warning(self.state, after)
-        text = f"takes {100 * taken:.3g} % of it; {100 * self.fraction:.3g} % is used so far"
+        times = self.times(charge)
+        least = (
+            "at least " if self.rule.batches or any(loss.bounded_range for loss, _ in charge.losses) else ""
+        )
+        text = (
+            f"takes {100 * taken:.3g} % of it; {100 * self.fraction:.3g} % is used so far; "
+            f"fits {least}{times} time{'' if times == 1 else 's'}"
+        )
         return text if note is None else f"{text}. Note: {note}"
 
     # Texts --------------------------------------------------------------------------------------------------------------
@@ -203,10 +250,10 @@ class Budget:
         )
         return f"<div>{meter}<small>{escape(self._text())}; a share is {self.share:.4g}</small></div>"
 
-    def _refusal(self, charge: Charge) -> str:
+    def _refusal(self, charge: Charge, at: Callable[[Fraction], Charge] | None = None) -> str:
         """Why a debit does not fit: requested, spent, remaining, difference, what would, and who would allow it."""
         what = "these questions" if len(charge.losses) > 1 else "this question"
-        why = self._shortfall(charge) + self._advice(charge) + self._others(charge)
+        why = self._shortfall(charge) + self._advice(charge, at) + self._others(charge)
         return (
             f"the budget does not allow {what}: {why} "
             "Nothing was charged. Answers already released stay free to use and to repeat."
@@ -230,8 +277,8 @@ class Budget:
             return _line("epsilon", _short(own), _short(spent), _short(left), _short(own - left))
         lost = self.rule.delta_spent(self.state)
         asked = charge.failures + (charge.delta if self.accountant == "pure" else 0)
-        if asked > self.rule.delta_limit - lost:
-            left = self.rule.delta_limit - lost
+        left = self.rule.delta_room(self.state) - lost
+        if asked > left:
             return _line("delta", _short(asked), _short(lost), _short(left), _short(asked - left))
         if alone is None:
             return "it costs more than the whole of it."
@@ -245,12 +292,16 @@ class Budget:
         parts = [f"{100 * x:.4g} %" for x in (need, gone, 1 - gone, max(need + gone - 1, 0.0))]
         return _line("of the budget", *parts)
 
-    def _advice(self, charge: Charge) -> str:
+    def _advice(self, charge: Charge, at: Callable[[Fraction], Charge] | None) -> str:
         if len(charge.losses) > 1:
             return ""  # of a batch no one epsilon would help
-        if self.fits * 10_000 < self.rule.limits.epsilon:
-            return " Next to nothing is left." if self.fits else " No epsilon is left."
-        return f" The largest epsilon that still fits is {_short(self.fits)}."
+        admits = self._admits(self._pure_at if at is None else at)
+        fits = self._largest(admits)
+        if fits * 10_000 < self.rule.limits.epsilon:
+            return " Next to nothing is left." if fits else " No epsilon is left."
+        shown = (_below(fits, digits) for digits in range(6, 0, -1))
+        found = next((text for text in shown if admits(Fraction(text))), None)
+        return "" if found is None else f" The largest epsilon that still fits is {found}."
 
     def _others(self, charge: Charge) -> str:
         if not self.rule.limits.delta:
@@ -277,6 +328,13 @@ class Budget:
 
 def _line(what: str, requested: str, spent: str, remaining: str, over: str) -> str:
     return f"{what} requested {requested}, spent {spent}, remaining {remaining}, short by {over}."
+
+
+def _below(number: Fraction, digits: int) -> str:
+    """So many digits of it, rounded down."""
+    with localcontext(prec=digits, rounding=ROUND_DOWN):
+        found = Decimal(number.numerator) / Decimal(number.denominator)
+    return f"{found.normalize():f}"
 
 
 def _short(number: Fraction) -> str:

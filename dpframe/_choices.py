@@ -11,17 +11,34 @@ from dpframe._aggregates import AGGREGATES, Selection
 from dpframe._errors import BadValue, BudgetError
 from dpframe.accounting import loss
 from dpframe.accounting._base import Price
+from dpframe.accounting.gdp import largest
 from dpframe.accounting.zcdp import root_below
 from dpframe.mechanisms.exponential import Exponential
 from dpframe.mechanisms.noisy_max import NoisyMax, NoisyTop
 from dpframe.mechanisms.response import Response
-from dpframe.mechanisms.threshold import GaussianThreshold, TruncatedThreshold
+from dpframe.mechanisms.threshold import (
+    GaussianThreshold,
+    LaplaceThreshold,
+    TruncatedThreshold,
+    TruncatedVector,
+)
 
-Selector = NoisyMax | NoisyTop | Exponential | TruncatedThreshold | GaussianThreshold
+Selector = (
+    NoisyMax
+    | NoisyTop
+    | Exponential
+    | TruncatedThreshold
+    | TruncatedVector
+    | LaplaceThreshold
+    | GaussianThreshold
+)
 # Reports are no selection, but their receipts are read back in the same place.
 SELECTORS: dict[str, Callable[[dict[str, Any]], Any]] = {
     one.name: one.from_json
-    for one in (NoisyMax, NoisyTop, Exponential, TruncatedThreshold, GaussianThreshold, Response)
+    for one in (
+        *(NoisyMax, NoisyTop, Exponential, Response),
+        *(TruncatedThreshold, TruncatedVector, LaplaceThreshold, GaussianThreshold),
+    )
 }
 
 
@@ -58,7 +75,7 @@ def choice(aggregate: str, reach: int, candidates: int, rounds: int, price: Pric
     if not ranged:
         epsilon = pure(price)
         return Choice(NoisyMax.for_price(reach, epsilon), loss.PureDP(epsilon), f"{text}, never a count")
-    if not own and price.rho is None and price.mu_squared is None:
+    if not own and not _ranges_cost_less(price):
         epsilon = pure(price)
         return Choice(
             NoisyMax.for_price(reach, epsilon),
@@ -69,16 +86,28 @@ def choice(aggregate: str, reach: int, candidates: int, rounds: int, price: Pric
     return Choice(Exponential.for_price(reach, epsilon), loss.Exponential(epsilon), f"{text}; {why}")
 
 
+def _ranges_cost_less(price: Price) -> bool:
+    """Whether a bounded range is counted for less than a pure epsilon."""
+    return not price.rho is price.mu_squared is None or (
+        price.stake is not None and price.stake.left is not None
+    )
+
+
 def _ranged(price: Price) -> tuple[Fraction, str]:
     """The epsilon of an exponential mechanism. A bounded range of epsilon is epsilon**2 / 8 zCDP."""
     if price.rho is not None:
         epsilon = root_below(8 * price.rho)
         return epsilon, f"a range of epsilon {float(epsilon):.4g} costs what this price does in zCDP"
-    if price.mu_squared is not None:
-        return pure(
-            price
-        ), "the exponential mechanism, whose bounded range most accountants with delta count for less"
-    return pure(price), "the exponential mechanism, as asked"
+    epsilon, stake = pure(price), price.stake
+    if stake is not None and stake.left is not None and stake.cost is not None:
+        # The residue alone pays, and takes less for a range than for any release of this epsilon.
+        epsilon = max(epsilon, largest("ranged", stake.left, stake.cost, stake.epsilon) or epsilon)
+    if _ranges_cost_less(price):
+        return (
+            epsilon,
+            "the exponential mechanism, whose bounded range most accountants with delta count for less",
+        )
+    return epsilon, "the exponential mechanism, as asked"
 
 
 def shortfall(noise: Selector, candidates: int) -> float:

@@ -12,7 +12,7 @@ from dpframe import _expr
 from dpframe._errors import BadType, NotOffered, Refused
 from dpframe._expr import Expr
 from dpframe._plan import Plan
-from dpframe._refusals import ADVICE, Unprinted, refuse
+from dpframe._refusals import ADVICE, Unprinted, own_errors, refuse
 
 if TYPE_CHECKING:
     from dpframe._private import PrivateFrame
@@ -72,6 +72,15 @@ class PrivateColumn(Unprinted):
     def name(self) -> Hashable:
         """The column's name, which an answer takes."""
         return self._name
+
+    def __getitem__(self, key: Any) -> PrivateColumn:
+        """The column in the rows where a condition on its own frame holds: ``p["x"][p["age"] > 30]``."""
+        if not isinstance(key, PrivateColumn):
+            raise Refused(
+                f"rows cannot be chosen by a {type(key).__name__}: it may look across people. Build the condition from the "
+                "tracked columns: p['x'][p['age'] > 30]."
+            )
+        return PrivateColumn(self._frame[key], self._expr, self._name)
 
     def _new(self, expr: Expr) -> PrivateColumn:
         return PrivateColumn(self._frame, expr, self._name)
@@ -170,6 +179,9 @@ class PrivateColumn(Unprinted):
         return self._new(_expr.logical_or(self._expr, self._other(other)))
 
     __rand__, __ror__ = __and__, __or__
+
+    def __round__(self, decimals: int = 0) -> PrivateColumn:
+        return self.round(decimals)
 
     def __invert__(self) -> PrivateColumn:
         return self._new(_expr.logical_not(self._expr))
@@ -344,27 +356,58 @@ class PrivateColumn(Unprinted):
         return f"PrivateColumn {self._expr} ({self._expr.kind})"
 
 
-class _Parts:
-    """``.str`` and ``.dt``: the attribute's name picks the part."""
+class _Parts(Unprinted):
+    """``.str`` and ``.dt``: the attribute's name picks the part, and one that is not offered is no attribute."""
 
     def __init__(self, column: PrivateColumn, make: Any):
         self._column = column
         self._make = make
 
+    def _part(self, name: str, *args: Any, **options: Any) -> PrivateColumn:
+        return self._column._new(self._make(self._column._expr, name, *args, **options))
+
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
             raise AttributeError(name)
-        if self._make is _expr.date_part and name not in ("day_name", "month_name", "normalize"):
-            return self._column._new(_expr.date_part(self._column._expr, name))
-        if self._make is _expr.date_part:
-            return lambda: self._column._new(_expr.date_part(self._column._expr, name))
-        return lambda *args, **options: self._column._new(
-            _expr.str_part(self._column._expr, name, *args, **options)
-        )
+        dates = self._make is _expr.date_part
+        known = [*_expr.DATES, *_expr.DATE_NAMES] if dates else list(_expr.TEXT)
+        accessor, kinds = (".dt", ("time",)) if dates else (".str", ("text", "label"))
+        expr = self._column._expr
+        if expr.kind not in kinds:
+            raise NotOffered(
+                f"{accessor} needs {'timestamps' if dates else 'strings'}, and {expr} ({expr.kind}) is none."
+            )
+        if name not in known:
+            raise NotOffered(f"{accessor}.{name} is not offered. Use one of {', '.join(sorted(known))}.")
+        if not dates:
+            return lambda *args, **options: self._part(name, *args, **options)
+        if name not in ("day_name", "month_name", "normalize"):
+            return self._part(name)
+
+        def part(*args: Any, **options: Any) -> PrivateColumn:
+            if any(v is not None for v in (*args, *options.values())):
+                raise BadType(
+                    f".dt.{name} takes no arguments here: names are English, and times as they are."
+                )
+            return self._part(name)
+
+        return part
+
+    def __call__(self, *args: Any, **options: Any) -> NoReturn:
+        raise BadType("what is called is a part: p['name'].str.lower(), p['when'].dt.normalize().")
+
+    def __dir__(self) -> Iterable[str]:
+        return sorted(_expr.DATES if self._make is _expr.date_part else _expr.TEXT)
 
     def __getitem__(self, key: Any) -> PrivateColumn:
         if self._make is _expr.date_part:
             raise BadType("only .str takes brackets.")
         if not isinstance(key, slice):
-            return self._column._new(_expr.str_part(self._column._expr, "get", key))
-        return self._column._new(_expr.str_part(self._column._expr, "slice", key.start, key.stop, key.step))
+            return self._part("get", key)
+        return self._part("slice", key.start, key.stop, key.step)
+
+    def __repr__(self) -> str:
+        return f"{self._column!r}{'.dt' if self._make is _expr.date_part else '.str'}: {', '.join(dir(self))}"
+
+
+own_errors(PrivateColumn, pd.Series)

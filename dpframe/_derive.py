@@ -18,9 +18,8 @@ from numpy.typing import NDArray
 
 from dpframe._errors import BadType
 from dpframe._expr import Column, Expr
-from dpframe._query import Keys, keys_for
-from dpframe.engines._buckets import key_buckets
-from dpframe.engines._columns import UNMATCHED, Vector, objects, plain, prepare
+from dpframe.engines._codec import Finder, finder_of_forms, forms_of
+from dpframe.engines._columns import Vector, objects, plain, prepare
 from dpframe.engines._evaluate import evaluate, predicate
 from dpframe.mechanisms import _sampling
 
@@ -81,8 +80,36 @@ class Rows:
 
 
 def array_of(frame: pd.DataFrame, position: int) -> Any:
+    """The cells as they are, in a dtype of which rows can be taken: Arrow has views, of which it takes none."""
     series = frame.iloc[:, position]
-    return series.to_numpy() if isinstance(series.dtype, np.dtype) else series.array
+    if not isinstance(series.dtype, pd.ArrowDtype):
+        return series.to_numpy() if isinstance(series.dtype, np.dtype) else series.array
+    array: Any = series.array
+    own = series.dtype.pyarrow_dtype
+    kept = _without_views(own)
+    return array if kept == own else type(array)(array.__arrow_array__().cast(kept))
+
+
+def rows_of(frame: pd.DataFrame, places: Places) -> pd.DataFrame:
+    """Some rows in the dtypes of all; pandas itself takes none of numbers in a foreign byte order."""
+    arrays = [array_of(frame, i).take(places) for i in range(frame.shape[1])]
+    return frame_of(arrays, list(frame.columns), frame.index.take(places))
+
+
+def _without_views(dtype: Any) -> Any:
+    pa: Any = import_module("pyarrow")
+    for view, plain_type in (("string_view", pa.large_string), ("binary_view", pa.large_binary)):
+        if str(dtype) == view:
+            return plain_type()
+    lists = ((pa.types.is_list, pa.list_), (pa.types.is_large_list, pa.large_list))
+    for known, make in lists:
+        if known(dtype):
+            return make(dtype.value_field.with_type(_without_views(dtype.value_type)))
+    if pa.types.is_struct(dtype):
+        return pa.struct(
+            [dtype.field(i).with_type(_without_views(dtype.field(i).type)) for i in range(dtype.num_fields)]
+        )
+    return dtype
 
 
 def _of_categories(v: Vector) -> Any:
@@ -221,7 +248,9 @@ class Table:
     """A public table by its key columns: how often a key may match is public too."""
 
     def __init__(self, frame: pd.DataFrame, names: Sequence[Hashable], lefts: Mapping[Hashable, Expr]):
-        self._levels: list[tuple[Keys | None, Expr]] = []  # no keys: nothing matches
+        self._levels: list[
+            tuple[Finder, int, Expr]
+        ] = []  # where a cell is found, among how many, and in which column
         self._steps: list[NDArray[np.int64]] = []
         rows = Rows(frame)
         listed: list[Hashable] = list(frame.columns)
@@ -231,14 +260,10 @@ class Table:
             leaf = Column.of(place, name, frame.dtypes.iloc[place])
             _check_kinds(left_name, left, name, leaf)
             vector = rows.vector(leaf)
-            values = _values(vector, leaf)
-            keys = keys_for(values, left, left_name) if len(values) else None
-            self._levels.append((keys, left))
-            wide = (
-                np.full(len(codes), -1)
-                if keys is None
-                else _wide(codes, key_buckets(keys, leaf)(vector), len(keys))
-            )
+            forms = {form: i for i, form in enumerate(forms_of(vector), start=1)}
+            find = finder_of_forms(forms)
+            self._levels.append((find, len(forms), left))
+            wide = _wide(codes, find(vector), len(forms))
             known = np.unique(wide[wide >= 0])
             self._steps.append(known)
             codes = _among(wide, known)
@@ -252,13 +277,8 @@ class Table:
     def match(self, rows: Rows, kept: Places, keep_all: bool) -> Matched:
         """The rows on the left with those on the right that have their keys; a null has none."""
         codes = np.zeros(len(rows), dtype=np.int64)
-        for (keys, expr), known in zip(self._levels, self._steps, strict=True):
-            wide = (
-                codes - 1
-                if keys is None
-                else _wide(codes, key_buckets(keys, expr)(rows.vector(expr)), len(keys))
-            )
-            codes = _among(wide, known)
+        for (find, size, expr), known in zip(self._levels, self._steps, strict=True):
+            codes = _among(_wide(codes, find(rows.vector(expr)), size), known)
         codes = codes[kept]
         found = codes >= 0
         counts = np.zeros(len(codes), dtype=np.intp)
@@ -279,19 +299,10 @@ def _check_kinds(left_name: Hashable, left: Expr, name: Hashable, right: Column)
             f"merge: {left_name!r} is of kind {left.kind}, and {name!r} of the public table of kind {right.kind}. Give the "
             "table the dtype of the column."
         )
-
-
-def _values(vector: Vector, leaf: Column) -> Any:
-    """The different values of a public column, without nulls."""
-    if vector.categories is not None:
-        found = {(type(c) is bool, c): c for c in vector.categories if c is not None and c is not UNMATCHED}
-        return list(found.values())
-    null = vector.nulls()
-    values = np.unique(vector.values if null is None else vector.values[~null])
-    if vector.kind != "time":
-        return values if values.dtype.kind in "iu" else values.tolist()
-    times = pd.DatetimeIndex(values)
-    return list(times if leaf.tz is None else times.tz_localize("UTC").tz_convert(leaf.tz))
+    if (left.tz is None) != (right.tz is None):
+        raise BadType(
+            f"merge: {left_name!r} and {name!r} of the public table must both have a time zone, or neither."
+        )
 
 
 def _wide(codes: NDArray[np.int64], buckets: NDArray[Any], size: int) -> NDArray[np.int64]:
@@ -321,4 +332,6 @@ def with_room_for_nulls(array: Any) -> Any:
 
 def taken(array: Any, places: Places) -> Any:
     """The cells at some places, null where the place is -1."""
+    if isinstance(array, np.ndarray) and not array.dtype.isnative:
+        array = array.astype(array.dtype.newbyteorder("="))
     return pd.api.extensions.take(array, places, allow_fill=True)

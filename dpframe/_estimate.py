@@ -5,22 +5,51 @@ from __future__ import annotations
 import math
 from typing import Any, NoReturn, cast
 
+import numpy as np
+from numpy.typing import NDArray
+
 from dpframe import _validate
 from dpframe._aggregates import AGGREGATES
 from dpframe._errors import BadType
 from dpframe._plan import Cost, Plan, measured, refuse_choices
+from dpframe._refusals import own_errors
+from dpframe.mechanisms.threshold import Threshold, levels
 
 
 def interval_of(plan: Plan, raw: tuple[Any, ...], cell: int, level: float) -> tuple[Any, Any]:
     """Of one output of a release, one pair a group."""
     one = plan.cells[cell]
-    return AGGREGATES[one.aggregate].interval(measured(plan, raw, one), level)
+    each = levels_shown(plan, raw, level)
+    if each is None:
+        return AGGREGATES[one.aggregate].interval(measured(plan, raw, one), level)
+    low, high = np.empty(len(each)), np.empty(len(each))
+    for at_level in np.unique(each):
+        at = each == at_level
+        some = tuple(part[:, at] for part in raw)
+        aggregate = AGGREGATES[one.aggregate]
+        low[at], high[at] = aggregate.interval(measured(plan, some, one), float(at_level))
+        if one.aggregate in ("size", "count", "people"):
+            # What is shown is the larger noise, so above it counts are no rarer than without a threshold.
+            high[at] = aggregate.interval(measured(plan, some, one), level)[1]
+    # Nobody's key is never shown.
+    return np.maximum(
+        low, 0.0 if one.aggregate == "count" else 1.0
+    ) if one.whole and one.aggregate != "sum" else low, high
+
+
+def levels_shown(plan: Plan, raw: tuple[Any, ...], level: float) -> NDArray[np.float64] | None:
+    """Where a threshold showed the groups: at which level an interval covers each of them; None without one."""
+    for part, integers in zip(plan.parts, raw, strict=False):
+        if isinstance(part.noise, Threshold):
+            return levels(part.noise, integers, level)
+    return None
 
 
 class Estimate:
     """What `IntEstimate` and `FloatEstimate` share: a released number, its plan and its interval.
 
-    Arithmetic gives plain numbers: ``answer / 1000`` is a float that has no interval any more.
+    Arithmetic gives plain numbers: ``answer / 1000`` is a float that has no interval any more. So does what writes it down,
+    ``str``, ``format``, ``print``, csv and JSON; its ``repr`` alone shows how wide its interval is.
     """
 
     _plan: Plan
@@ -79,6 +108,8 @@ class Estimate:
 class IntEstimate(Estimate, int):
     """A whole number that was released. It may be negative: noise is as likely below as above."""
 
+    __str__ = int.__repr__
+
     def __new__(cls, value: int, plan: Plan, raw: tuple[Any, ...]) -> IntEstimate:
         self = int.__new__(cls, value)
         self._plan, self._raw = plan, raw
@@ -91,6 +122,8 @@ class IntEstimate(Estimate, int):
 class FloatEstimate(Estimate, float):
     """A number that was released."""
 
+    __str__ = float.__repr__
+
     def __new__(cls, value: float, plan: Plan, raw: tuple[Any, ...]) -> FloatEstimate:
         self = float.__new__(cls, value)
         self._plan, self._raw = plan, raw
@@ -98,3 +131,6 @@ class FloatEstimate(Estimate, float):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return FloatEstimate, (float(self), self._plan, self._raw)
+
+
+own_errors(Estimate, object)

@@ -18,11 +18,12 @@ from dpframe.mechanisms.exponential import Exponential
 from dpframe.mechanisms.gaussian import Gaussian
 from dpframe.mechanisms.laplace import Laplace
 from dpframe.mechanisms.noisy_max import NoisyMax, NoisyTop
+from dpframe.mechanisms.threshold import TruncatedThreshold
 
 
 class Form(NamedTuple):
-    """Of one array: its lengths, of which None is an answer by itself, as that of a list of found keys; numpy's letter of what it
-    holds, where "i" are 64-bit integers, "O" Python's and "U" texts; and, of a number that is public, the number."""
+    """Of one array: its lengths, of which None is an answer by itself, as that of a list of found keys; what it holds, where "i"
+    are 64-bit integers, "O" Python's and "U" texts, of any length; and, of a number that is public, the number."""
 
     shape: tuple[int | None, ...]
     kind: str
@@ -33,8 +34,10 @@ class Form(NamedTuple):
         if not isinstance(array, np.ndarray) or array.ndim != len(self.shape):
             return False
         same = all(n is None or n == length for n, length in zip(self.shape, array.shape, strict=True))
-        whole = array.dtype == np.int64 or array.dtype == object or array.dtype.kind == "U"
-        right = whole and array.dtype.kind == self.kind
+        if self.kind == "U":
+            right = array.dtype == object and all(type(cell) is str for cell in array.flat)
+        else:
+            right = array.dtype == (np.int64 if self.kind == "i" else object)
         return same and right and (self.public is None or array.ravel().tolist() == [self.public])
 
 
@@ -45,8 +48,10 @@ def check(forms: Sequence[Form], raw: Sequence[Any]) -> None:
         raise AssertionError(f"declared was {[tuple(form) for form in forms]}, and made was {made}")
 
 
-def with_noise(noise: Any, *shape: int) -> Form:
+def with_noise(noise: Any, *shape: int | None) -> Form:
     """Of integers to which a mechanism adds noise: where it is wider than 63 bits they are Python's, by its scale alone."""
+    if isinstance(noise, TruncatedThreshold):
+        return Form(shape, "i")
     if isinstance(noise, Laplace):
         drawn = _sampling.discrete_laplace(noise.scale, 0)
     else:
@@ -54,8 +59,13 @@ def with_noise(noise: Any, *shape: int) -> Form:
     return Form(shape, drawn.dtype.kind)
 
 
-def of_part(part: Part, statistic: Statistic, groups: int) -> Form:
-    """Of one statistic of a question with so many groups: its noisy vector, or the places that were chosen in it."""
+def of_part(part: Part, statistic: Statistic, groups: int | None) -> Form:
+    """Of one statistic of a question with so many groups: its noisy vector, or the places that were chosen in it.
+
+    Without a number of groups they are found with their answers, and how many there are is a part of these.
+    """
+    if groups is None:
+        return with_noise(part.noise, statistic.shape(1)[0], None)
     shape = statistic.shape(groups)
     if isinstance(part.noise, Laplace | Gaussian):
         return with_noise(part.noise, *shape)

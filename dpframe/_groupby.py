@@ -6,6 +6,7 @@ from collections.abc import Callable, Hashable, Mapping
 from typing import TYPE_CHECKING, Any, Unpack, cast
 
 import pandas as pd
+from pandas.api.typing import DataFrameGroupBy
 
 from dpframe import _release, _specs, _validate
 from dpframe._aggregates import DESCRIBED, NAMED, ORDERS
@@ -14,7 +15,7 @@ from dpframe._layout import Pivot
 from dpframe._order import GroupOrders
 from dpframe._price import Payment, checked, spell_out
 from dpframe._query import By, Output, Query, combined_index
-from dpframe._refusals import ADVICE
+from dpframe._refusals import ADVICE, own_errors
 from dpframe._session import Release
 from dpframe._specs import Spec, split_words
 
@@ -272,3 +273,4 @@ def check_options(group_keys: Any, observed: Any, level: Any) -> None:
 
 
 spell_out(PrivateGroupBy)
+own_errors(PrivateGroupBy, DataFrameGroupBy)

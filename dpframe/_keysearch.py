@@ -1,29 +1,62 @@
-"""Keys that nobody listed: those that enough people share, found at a price (docs/guarantees/keys.md)."""
+"""Keys that nobody listed: those that enough people share, found at a price, alone or with what is asked about them
+(docs/guarantees/keys.md)."""
 
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dpframe import _pricing
+from dpframe._aggregates import AGGREGATES
+from dpframe._arrange import arrange, cells_of
 from dpframe._choices import pure
 from dpframe._counts import PersonCount
 from dpframe._errors import BadValue, BudgetError
 from dpframe._expr import Expr
-from dpframe._forms import Form
+from dpframe._forms import Form, of_part
+from dpframe._measured import Cell
 from dpframe._plan import Part, Plan
-from dpframe._query import Word
-from dpframe._stats import Sensitivity
+from dpframe._query import Output, Query, Word
+from dpframe._stats import Integers, Persons, Primitive, Reduced, Rows, Sensitivity, Statistic
 from dpframe._task import Task
+from dpframe._tuples import Sought
 from dpframe._unit import LIMIT, Unit
 from dpframe.accounting._base import Price
 from dpframe.accounting.loss import ApproxDP, FailingGaussian, Loss
 from dpframe.mechanisms.gaussian import Gaussian
-from dpframe.mechanisms.threshold import GaussianThreshold, TruncatedThreshold
+from dpframe.mechanisms.threshold import (
+    GaussianThreshold,
+    LaplaceThreshold,
+    TruncatedThreshold,
+    TruncatedVector,
+)
+
+# What can be measured in the release that finds its keys: sums over rows, of which people's parts are bounded alike.
+MEASURED = frozenset(("size", "count", "people", "sum", "mean", "var", "std"))
+_NO_DELTA = (
+    "finding keys that nobody listed takes some delta, and this session has none left for it: list keys=[...], or open it with "
+    "delta > 0."
+)
+
+
+def as_text(texts: Sequence[tuple[str, ...]]) -> NDArray[Any]:
+    """Keys as they leave: the text of one column's, or the JSON of several. Never a fixed width, which would cut them."""
+    found = np.empty(len(texts), dtype=object)
+    found[:] = [one[0] if len(one) == 1 else json.dumps(one) for one in texts]
+    return found
+
+
+def _tell(noises: Sequence[Any], texts: Sequence[tuple[str, ...]]) -> None:
+    """A replay, which listens, is told whose integers will come."""
+    for noise in noises:
+        if hasattr(noise, "of_keys"):
+            noise.of_keys(texts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,19 +64,20 @@ class KeySearch(Task):
     """Which combinations of values do enough people have?
 
     ``failure`` is the chance that any key shows which one person alone has; ``gaussian`` whether the session's rule adds
-    Gaussian noise as such, and not as (epsilon, delta) pairs.
+    Gaussian noise as such, and not as (epsilon, delta) pairs; ``stated`` how the question says the failure, if not in numbers.
     """
 
     exprs: tuple[Expr, ...]
     failure: Fraction
     gaussian: bool
     where: Expr | None = None
+    stated: str = ""
     verb: ClassVar[str] = "unique"
 
     def to_json(self) -> object:
         return {
             "keys of": [e.to_json() for e in self.exprs],
-            "failure": str(self.failure),
+            "failure": self.stated or str(self.failure),
             "where": None if self.where is None else self.where.to_json(),
         }
 
@@ -66,7 +100,7 @@ class KeySearch(Task):
         noise, loss = min(found, key=lambda one: one[0].half)
         stated_at = self.failure if isinstance(loss, ApproxDP) else price.delta + self.failure
         other = [one for one, _ in found if one is not noise]
-        why = f"a key that one person alone has shows with probability {float(self.failure):.3g} at most"
+        why = _why(self.failure)
         if other:
             why += f"; {other[0].name} would need {other[0].half:.4g} people"
         part = Part("people of each key", noise, sensitivity.l1, sensitivity.l2_squared, 1.0)
@@ -100,14 +134,219 @@ class KeySearch(Task):
                 noise = Gaussian.for_mu(squared, price.mu_squared)
             if noise is not None:
                 loss = FailingGaussian(((noise.variance, Fraction(squared)),), self.failure)
-                found.append((GaussianThreshold.at(noise.variance, keys, self.failure), loss))
+                found.append((GaussianThreshold.at(noise.variance, 1, (1,), keys, self.failure), loss))
         return found
 
     def forms(self, plan: Plan, unit: Unit, size: int | None) -> tuple[Form, ...]:
         return (Form((None,), "U"),)  # how many keys are found is the answer
 
     def run(self, engine: Any, plan: Plan, unit: Unit) -> tuple[NDArray[Any], ...]:
-        texts, counts = engine.occurring(self.exprs, self.where, unit)
-        kept = np.flatnonzero(plan.parts[0].noise.release(counts)).tolist()
-        single = len(self.exprs) == 1
-        return (np.array([texts[i][0] if single else json.dumps(texts[i]) for i in kept], dtype=str),)
+        texts, sums = engine.occurring(self.exprs, self.where, unit)
+        noise: Any = plan.parts[0].noise
+        _tell([noise], texts)
+        shown = noise.shows(noise.release(sums[Persons()][None, :]))
+        return (as_text([texts[i] for i in np.flatnonzero(shown).tolist()]),)
+
+
+@dataclass(frozen=True, slots=True)
+class Roomy(Statistic):
+    """Sums over rows, and beside them the room that a person's rows leave of the R that they may have in a group.
+
+    A person who is in a group adds non-negative numbers to it that sum to R times the mass of a row, whatever they are: so
+    the room costs nothing, and the sum of all tells how many people there are.
+    """
+
+    rows: Statistic
+    most: int
+
+    @property
+    def primitives(self) -> tuple[Primitive, ...]:
+        return (*self.rows.primitives, Rows(), Persons())
+
+    def integers(self, reduced: Reduced) -> Integers:
+        mass, people, rows = mass_of(self.rows), reduced[Persons()], reduced[Rows()]
+        if mass * self.most >= 2**31:  # times the people it may be beyond 63 bits
+            people, rows = people.astype(object), rows.astype(object)
+        return np.concatenate([self.rows.integers(reduced), (mass * (self.most * people - rows))[None, :]])
+
+    def shape(self, groups: int) -> tuple[int, ...]:
+        return self.rows.shape(groups)[0] + 1, groups
+
+    def sensitivity(self, unit: Unit, grouped: bool) -> Sensitivity:
+        return self.rows.sensitivity(unit, grouped)
+
+    def functionals(self) -> dict[str, tuple[float, ...]]:
+        return {name: (*weights, 0.0) for name, weights in self.rows.functionals().items()}
+
+    def constants(self) -> dict[str, float]:
+        return self.rows.constants()
+
+    @property
+    def description(self) -> str:
+        return f"{self.rows.description}, and the room for more rows"
+
+    @property
+    def step(self) -> float:
+        return self.rows.step
+
+
+def mass_of(statistic: Statistic) -> int:
+    """What a row adds to the sum of all components."""
+    return statistic.sensitivity(Unit(), True).l1
+
+
+@dataclass(frozen=True, slots=True)
+class Finding(Task):
+    """Aggregates of the groups that enough people share: which groups these are, and their answers, in one release.
+
+    The groups are all combinations of values of ``exprs``; those are shown whose noisy number of rows, or of people, passes a
+    threshold. ``failure``, ``gaussian`` and ``stated`` as of a `KeySearch`.
+    """
+
+    exprs: tuple[Expr, ...]
+    asked: tuple[Output, ...]
+    failure: Fraction
+    gaussian: bool
+    where: Expr | None = None
+    stated: str = ""
+
+    def to_json(self) -> object:
+        return {
+            "found groups of": [e.to_json() for e in self.exprs],
+            "outputs": [out.to_json() for out in self.asked],
+            "failure": self.stated or str(self.failure),
+            "where": None if self.where is None else self.where.to_json(),
+        }
+
+    def __str__(self) -> str:
+        return str(self._query(self.asked))
+
+    def _query(self, outputs: tuple[Output, ...]) -> Query:
+        """The same question about groups that nobody knows yet."""
+        by: Any = tuple(Sought(e, None) for e in self.exprs)
+        return Query(outputs, self.where, by)
+
+    def _arranged(self, unit: Unit) -> tuple[list[tuple[Statistic, list[int]]], int]:
+        """The statistics with the outputs that each serves, and which of them counts."""
+        outs = self.asked
+        if not any(out.aggregate == "size" for out in outs) and any(o.aggregate != "people" for o in outs):
+            outs = (*outs, Output("size", "size"))  # what keys are found by
+        arranged = arrange(self._query(outs), unit, None)
+        counted = next((i for i, out in enumerate(outs) if out.aggregate == "size"), 0)
+        place = next(i for i, (_, serves) in enumerate(arranged) if counted in serves)
+        most = unit.limited(1, None).reach(LIMIT)[0] if unit.rows is None else unit.reach(LIMIT)[0]
+        statistic, serves = arranged[place]
+        if most > 1 and not isinstance(statistic, PersonCount):
+            arranged[place] = Roomy(statistic, most), serves
+        return arranged, place
+
+    def plan(self, unit: Unit, price: Price, public_rows: int | None, declared: tuple[Word, ...]) -> Plan:
+        if not self.failure:
+            raise BudgetError(_NO_DELTA)
+        if not self.gaussian:
+            price = price._replace(mu_squared=None, rho=None)
+        arranged, place = self._arranged(unit)
+        statistics = [s for s, _ in arranged]
+        sensitivities = [s.of_person(unit, LIMIT) for s in statistics]
+        noises, why = _pricing._noises(sensitivities, price)
+        noises[place] = self._threshold(statistics[place], noises[place], sensitivities[place], unit)
+        parts = tuple(
+            Part(s.description, noise, sens.l1, sens.l2_squared, s.step)
+            for s, noise, sens in zip(statistics, noises, sensitivities, strict=True)
+        )
+        loss, stated_at = self._loss(noises, sensitivities, price)
+        if len(statistics) > 1:
+            why += f"; the price is shared by {len(statistics)} statistics"
+        told = dict.fromkeys(s.told(unit, True) for s in statistics if not s.once)
+        return Plan(
+            question=str(self),
+            neighbors=unit.neighbors,
+            loss=loss,
+            stated_at=stated_at,
+            parts=parts,
+            cells=self._cells(arranged),
+            groups=1,
+            why=f"{why}; {_why(self.failure)}; {_takes(statistics[place], noises[place])}" + "".join(told),
+            declared=tuple(map(str, declared)),
+        )
+
+    def _loss(
+        self, noises: Sequence[Any], sensitivities: Sequence[Sensitivity], price: Price
+    ) -> tuple[Loss, Fraction]:
+        if not isinstance(noises[0], Gaussian):
+            return ApproxDP(pure(price), self.failure), self.failure
+        moved = [(n.variance, Fraction(s.l2_squared)) for n, s in zip(noises, sensitivities, strict=True)]
+        return FailingGaussian(moved, self.failure), price.delta + self.failure
+
+    def _threshold(self, statistic: Statistic, noise: Any, sensitivity: Sensitivity, unit: Unit) -> Any:
+        """The noise of the statistic that counts, with the least threshold for which own keys are as rare as promised."""
+        most, keys = unit.limited(unit.rows or 1, None).reach(LIMIT)
+        weights = statistic.functionals()
+        counts = {int(np.count_nonzero(weights[name])) for name in ("n", "size") if name in weights}
+        if isinstance(statistic, Roomy):
+            counts.add(len(next(iter(weights.values()))))
+        own = 1 if isinstance(statistic, PersonCount) else most * mass_of(_bare(statistic))
+        components = sorted(counts)
+        if isinstance(noise, Gaussian):
+            return GaussianThreshold.at(noise.variance, own, components, keys, self.failure)
+        if components == [1]:
+            return TruncatedThreshold.for_price(sensitivity.l1, sensitivity.l1 / noise.scale, self.failure)
+        if components[0] == 1:
+            moved = sensitivity.l1 // own  # of keys
+            return TruncatedVector.at(noise.scale, own, components, moved, self.failure)
+        return LaplaceThreshold.at(noise.scale, own, components, keys, self.failure)
+
+    def _cells(self, arranged: Sequence[tuple[Statistic, list[int]]]) -> tuple[Cell, ...]:
+        """The outputs that were asked for, without the one that keys are found by."""
+        cells: dict[int, Cell] = {}
+        for part, (statistic, serves) in enumerate(arranged):
+            some = [i for i in serves if i < len(self.asked)]
+            if not some:
+                continue
+            for i, cell in zip(
+                some, cells_of([self.asked[i] for i in some], part, _bare(statistic)), strict=True
+            ):
+                room = 1 if isinstance(statistic, Roomy) else 0
+                maps = {name: (*weights, *[0.0] * room) for name, weights in cell.functionals.items()}
+                cells[i] = replace(cell, functionals=maps)
+        return tuple(cells[i] for i in range(len(self.asked)))
+
+    def forms(self, plan: Plan, unit: Unit, size: int | None) -> tuple[Form, ...]:
+        arranged, _ = self._arranged(unit)
+        parts = (of_part(part, s, None) for part, (s, _) in zip(plan.parts, arranged, strict=True))
+        return (Form((None,), "U"), *parts)  # how many keys are found is a part of the answer
+
+    def run(self, engine: Any, plan: Plan, unit: Unit) -> tuple[NDArray[Any], ...]:
+        arranged, place = self._arranged(unit)
+        primitives = {p for s, _ in arranged for p in s.primitives}
+        texts, reduced = engine.occurring(self.exprs, self.where, unit, primitives)
+        noises: list[Any] = [part.noise for part in plan.parts]
+        _tell(noises, texts)
+        noisy = [noise.release(s.integers(reduced)) for noise, (s, _) in zip(noises, arranged, strict=True)]
+        shown = np.flatnonzero(noises[place].shows(noisy[place]))
+        return (as_text([texts[i] for i in shown.tolist()]), *(one[:, shown] for one in noisy))
+
+
+def _bare(statistic: Statistic) -> Statistic:
+    return statistic.rows if isinstance(statistic, Roomy) else statistic
+
+
+def _why(failure: Fraction) -> str:
+    return f"a key that one person alone has shows with probability {float(failure):.3g} at most"
+
+
+def _takes(statistic: Statistic, noise: Any) -> str:
+    """How many rows, or people, a key needs."""
+    per_row = 1 if isinstance(statistic, PersonCount) else mass_of(_bare(statistic))
+    what = "people" if isinstance(statistic, PersonCount) else "rows"
+    text = f"a key that {noise.half / per_row:.4g} {what} have is as likely as not to be found"
+    if isinstance(statistic, Roomy):
+        text += f", and so is one of {noise.bars[-1].least / (per_row * statistic.most):.4g} people"
+    return text
+
+
+def measured_at_once(outputs: Sequence[Output]) -> bool:
+    """Whether one release can find the groups and answer."""
+    return bool(outputs) and all(
+        out.aggregate in MEASURED and not AGGREGATES[out.aggregate].picks for out in outputs
+    )

@@ -126,7 +126,10 @@ class Pivot:
 
     def _blocks(self, raw: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
         """The vectors of all cells of the table, rows first, and how many groups each is the sum of."""
-        if raw.dtype != object and float(np.max(np.abs(raw.astype(float)))) * raw[0].size >= 2.0**62:
+        if (
+            raw.dtype != object
+            and float(np.max(np.abs(raw.astype(float)), initial=0.0)) * raw[0].size >= 2.0**62
+        ):
             raw = raw.astype(object)
         body = raw.reshape(len(raw), self.rows, self.columns)
         terms = np.ones((self.rows, self.columns), dtype=np.int64)

@@ -319,13 +319,24 @@ class Accountant:
         for what, value, where in words:
             self._append("declaration", {"what": what, "value": value, "where": where})
 
-    def debit(self, plans: Sequence[Plan], words: Sequence[Declared] = (), name: str | None = None) -> None:
-        """Put the price on record, with the words it relies on, or raise `BudgetExceeded` and change nothing."""
+    def debit(
+        self,
+        plans: Sequence[Plan],
+        words: Sequence[Declared] = (),
+        name: str | None = None,
+        at: Callable[[Fraction], Charge] | None = None,
+    ) -> None:
+        """Put the price on record, with the words it relies on, or raise `BudgetExceeded` and change nothing.
+
+        ``at`` is what the question would be charged at another epsilon, to say which one fits.
+        """
         charge = charge_for(plans)
         with self._alone():
-            if not self._admitted(plans, charge, words, name):
-                # Told outside the transaction: looking for what would fit takes time.
-                raise BudgetExceeded(self._meter(20)._refusal(charge))
+            if self._admitted(plans, charge, words, name):
+                return
+            budget = self._meter(20)
+        # Told outside of it all: looking for what would fit takes time, and asks this budget for prices.
+        raise BudgetExceeded(budget._refusal(charge, at))
 
     def _admitted(
         self, plans: Sequence[Plan], charge: Charge, words: Iterable[Declared], name: str | None

@@ -100,7 +100,7 @@ class Lineage:
         expr = self._columns[name]
         if not isinstance(expr, Column):
             raise BadType(f"explode needs a column as it was opened, and {name!r} is an expression.")
-        if dtype not in (None, "float", "str"):
+        if dtype is not None and not (isinstance(dtype, str) and dtype in ("float", "str")):
             raise BadValue("dtype= of explode is 'float' or 'str'; leave it out for objects.")
         listed = _has_lists(self._session.snapshot.dtypes.iloc[expr.position])
         if not listed:
@@ -144,7 +144,8 @@ class Lineage:
         ids = names_of(id_vars, self._columns) if id_vars is not None else []
         rest = [n for n in self._columns if n not in ids]
         values = rest if value_vars is None else names_of(value_vars, self._columns)
-        var_name = "variable" if var_name is None else var_name
+        var_name = "variable" if var_name is None else _validate.hashable(var_name, "var_name")
+        _validate.hashable(value_name, "value_name")
         wanted = [*ids, var_name, value_name]
         if not values:
             raise BadValue("melt needs at least one column in value_vars.")

@@ -88,7 +88,7 @@ class Merging(Lineage):
             raise Refused(
                 "indicator= is not needed: with how='left' the rows without a match have nulls, p['column'].isna()."
             )
-        if how not in ("inner", "left"):
+        if not isinstance(how, str) or how not in ("inner", "left"):
             raise Refused(
                 f"how={how!r} would make rows that belong to nobody, and tell who is not there. Use 'inner' or 'left'."
             )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import threading
 from collections.abc import Hashable, Mapping
@@ -33,6 +34,7 @@ from dpframe.accounting import ACCOUNTANTS
 from dpframe.accounting._base import Limits
 
 _NO_UNIT = "max_rows= and max_groups= need unit=, the column that names a person."
+_LARGE, _NO_PROMISE = Fraction(1, 1000), Fraction(1, 10)  # a delta that is warned of, and one that is refused
 _opening = threading.RLock()
 # What an audit's call opens in its own thread, so that the audit can forget it.
 watching: ContextVar[list[Session] | None] = ContextVar("watching", default=None)
@@ -90,7 +92,7 @@ def open_session(
                 f"frames of more than {ROW_CEILING} rows are not supported: exact sums would not fit."
             )
         public = relation.replaces and not relation.people
-        _warn_of_delta(account.limits.delta, len(frame) if public else people)
+        _warn_of_delta(account.limits.delta, len(frame) if public else people, because)
         session = Session(frame, terms, leaves)
         _refuse_twins(session)
         known, table = Sketches([], []), None
@@ -239,7 +241,19 @@ def _relation(neighbors: object) -> str:
     return _validate.choice(neighbors, "neighbors", ("add-remove", "replace-one"))
 
 
-def _warn_of_delta(delta: Fraction, people: int | None) -> None:
+def _warn_of_delta(delta: Fraction, people: int | None, because: object) -> None:
+    if delta >= _NO_PROMISE and because is None:
+        raise BadValue(
+            f"delta={float(delta):g} promises next to nothing: to publish the whole table with that probability would keep it. "
+            "Choose a delta far below one over the number of people, such as 1e-6, or declare why this one is right: "
+            "open(..., because='...')."
+        )
+    if people is None and delta >= _LARGE:
+        caution(
+            f"delta={float(delta):g} is large: with {math.ceil(1 / delta)} people, publishing one random person's row in full "
+            "would keep the promise. Choose a delta far below one over the number of people, such as 1e-6, or tell how many "
+            "there are: open(..., n=...)."
+        )
     if people and delta * people > Fraction(1, 10):
         caution(
             f"delta={float(delta):g} is not far below 1/n = {1 / people:.3g}: publishing one random person's row in full "
@@ -374,6 +388,8 @@ def _declare(session: Session, because: object) -> None:
         words.append(("version", terms.version, "open"))
     if because is not None:
         words.append(("second budget", str(because), "open"))
+        if terms.account.limits.delta >= _NO_PROMISE:
+            words.append(("delta", f"{float(terms.account.limits.delta):g}: {because}", "open"))
     session.accountant.declare(words)
 
 

@@ -31,6 +31,9 @@ class Levels(NamedTuple):
     several: bool
 
 
+_MOST_LEVELS = 2**14  # each is an output of its own, and answers are points of a grid of some 4096
+
+
 def levels_of(q: Any, payment: Mapping[str, Any]) -> Levels:
     """One level or a list of them, each within [0, 1]."""
     if "candidates" in payment:
@@ -38,7 +41,9 @@ def levels_of(q: Any, payment: Mapping[str, Any]) -> Levels:
     checked(payment)
     if isinstance(q, str | bytes | Mapping | set | frozenset | pd.Series | pd.DataFrame):
         raise BadType(f"q must be a number in [0, 1] or a list of them, not {type(q).__name__}.")
-    several = isinstance(q, Iterable) and np.ndim(q) > 0  # type: ignore[arg-type]  # anything iterable
+    several = isinstance(q, Iterable) and (not isinstance(q, np.ndarray) or q.ndim > 0)
+    if several:
+        _validate.length(q, "q", _MOST_LEVELS)
     given = list(q) if several else [q]
     if not given:
         raise BadValue("q is an empty list, so nothing is asked.")

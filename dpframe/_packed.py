@@ -13,10 +13,10 @@ from dpframe._plan import Plan
 
 
 def pack(raw: Sequence[Any]) -> list[Any]:
-    """Noisy integers as JSON: base64 of little-endian int64, or digits where they are longer; text as it is."""
+    """Noisy integers as JSON: base64 of little-endian int64, or digits where they are longer; text, one dimension, as it is."""
     packed: list[Any] = []
     for array in raw:
-        if array.dtype.kind == "U":
+        if array.dtype.kind == "U" or (array.dtype == object and array.ndim == 1):
             packed.append({"text": array.tolist()})
         elif array.dtype == object:
             packed.append([[str(x) for x in row] for row in array])
@@ -34,7 +34,11 @@ def _unpacked(p: Any) -> Any:
     if isinstance(p, list):
         return np.array([[int(x) for x in row] for row in p], dtype=object)
     if "text" in p:
-        return np.array(p["text"], dtype=str)
+        texts = np.empty(
+            len(p["text"]), dtype=object
+        )  # a fixed width would cut NULs off, and give all the room of the longest
+        texts[:] = p["text"]
+        return texts
     return np.frombuffer(base64.b64decode(p["data"]), dtype="<i8").reshape(p["rows"], -1)
 
 

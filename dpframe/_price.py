@@ -78,9 +78,14 @@ def spell_out(verbs: type) -> None:
 
 
 def price_of(
-    budget: Budget, payment: Payment, people: int | None, plan_for: Callable[[Price], Plan]
+    budget: Budget,
+    payment: Payment,
+    people: int | None,
+    plan_for: Callable[[Price], Plan],
+    part: Fraction = Fraction(1),
 ) -> Price:
-    """The price that was asked for, what the wanted accuracy needs, or a share of the budget."""
+    """The price that was asked for, what the wanted accuracy needs, or a share of the budget. ``part`` of it, where a question
+    is asked in several releases."""
     mechanism = _validate.choice(payment.get("mechanism", "auto"), "mechanism", MECHANISMS)
     epsilon, delta, within = (payment.get(word) for word in ("epsilon", "delta", "within"))
     if within is None and payment.get("n") is not None:
@@ -90,14 +95,14 @@ def price_of(
             raise BadValue("within= finds the price itself: leave epsilon= and delta= out.")
         price = _price_within(budget, within, known_n(payment.get("n"), people), mechanism, plan_for)
     elif epsilon is None and delta is None:
-        price = budget.rule.share(budget.queries, budget.state)
+        price = budget.rule.share(budget.queries / part, budget.now)
     else:
-        price = _stated(budget, epsilon, delta, mechanism)
+        price = _stated(budget, epsilon, delta, mechanism, part)
     if mechanism == "gaussian" and price.mu_squared is None and price.rho is None:
         if not budget.rule.limits.delta:
             raise BudgetError("this session has delta=0, so it has no room for the Gaussian mechanism.")
-        e = price.epsilon or budget.rule.limits.epsilon / budget.queries
-        price = budget.rule.gaussian_stated(e, budget.queries, budget.state)
+        e = price.epsilon or budget.rule.limits.epsilon * part / budget.queries
+        price = budget.rule.gaussian_stated(e, budget.now)
     # A choice within= has found the exponential mechanism to be cheaper than noisy max.
     return price if price.mechanism == "exponential" else price._replace(mechanism=mechanism)
 
@@ -109,29 +114,32 @@ def worded(paid: str) -> str:
     return f"asked at {typed}" if typed else "asked for a share"
 
 
-def halved(price: Price) -> Price:
-    """What costs no more than half of it, in any currency."""
-
-    def half(amount: Fraction | None) -> Fraction | None:
-        return None if amount is None else amount / 2
-
-    e, mu_squared, rho = map(half, price[:3])
-    return Price(e, mu_squared, rho, price.delta / 2, price.mechanism)
-
-
-def _stated(budget: Budget, epsilon: object, delta: object, mechanism: str) -> Price:
+def _stated(budget: Budget, epsilon: object, delta: object, mechanism: str, part: Fraction) -> Price:
     rule = budget.rule
-    e = rule.limits.epsilon / budget.queries if epsilon is None else _validate.epsilon(epsilon)
+    e = part * (rule.limits.epsilon / budget.queries if epsilon is None else _validate.epsilon(epsilon))
     if delta is None:
-        return rule.worth(e, budget.state)
-    d = _validate.delta(delta)
+        return rule.worth(e, budget.now)
+    d = delta_of(delta, rule) * part
     if mechanism == "laplace" and d:
         raise BadValue("mechanism='laplace' is purely epsilon-private: leave delta= out, it would be wasted.")
     if mechanism == "gaussian" and not d:
         raise BadValue("mechanism='gaussian' needs delta > 0.")
     if d and not rule.limits.delta:
         raise BudgetError("this session has delta=0, so it has no room for a price with delta.")
-    return rule.stated(e, d, budget.state) if d else Price(e)
+    if d:
+        return rule.stated(e, d, budget.now)
+    return rule.worth(e, budget.now)._replace(mu_squared=None, rho=None)
+
+
+def delta_of(delta: object, rule: Filter) -> Fraction:
+    """The delta of one question: at most that of the whole session."""
+    d, most = _validate.delta(delta), rule.limits.delta
+    if d > most > 0:
+        raise BudgetError(
+            f"delta={float(d):g} is more than the whole session has, {float(most):g}: a question that may fail so often is not "
+            "what was promised at opening."
+        )
+    return d
 
 
 def known_n(n: object, people: int | None) -> float | None:
@@ -163,10 +171,13 @@ def _price_within(
     if mechanism in ("auto", "exponential") and plan_for(Price(Fraction(1))).ranged:
         ranged = _least(target, n, lambda x: Price(x, mechanism="exponential"), rule, plan_for)
         found = [*found, ranged] if mechanism == "auto" else [ranged]
-    if mechanism in ("auto", "gaussian") and rule.gaussian(Fraction(1), budget.queries) is not None:
+    if (
+        mechanism in ("auto", "gaussian")
+        and rule.gaussian(Fraction(1), budget.queries, budget.now) is not None
+    ):
 
         def gaussian(x: Fraction) -> Price:
-            price = rule.gaussian(x, budget.queries)
+            price = rule.gaussian(x, budget.queries, budget.now)
             assert price is not None
             return price._replace(mechanism="gaussian")
 
@@ -174,7 +185,11 @@ def _price_within(
         if not plan_for(Price(Fraction(1))).selects:
             found.append(_least(target, n, gaussian, rule, plan_for))
     if not found:
-        raise BudgetError("this session has delta=0, so it has no room for the Gaussian mechanism.")
+        raise BudgetError(
+            "the accountant of this session cannot count Gaussian noise now: leave mechanism= out."
+            if rule.limits.delta
+            else "this session has delta=0, so it has no room for the Gaussian mechanism."
+        )
     return min(found, key=lambda price: _cost(budget, plan_for(price).charge))
 
 
@@ -182,7 +197,7 @@ def _cost(budget: Budget, charge: Charge) -> tuple[bool, float]:
     """What does not fit any more comes last; else what takes the smaller part of a whole budget."""
     rule = budget.rule
     fits = budget.state is not None and rule.after(budget.state, charge) is not None
-    alone = rule.after(rule.start(), charge)
+    alone = rule.after(rule.emptied(budget.now), charge)
     return not fits, math.inf if alone is None else float(rule.spent(alone))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -38,6 +39,14 @@ def make_plan(
     declared: tuple[Word, ...] = (),
 ) -> Planned:
     """The plan of a question at a price: pure, and the only place where a price becomes a scale."""
+    made = _made(query, unit, price, public_rows, declared)
+    told = _told_part(made.plan.loss, price)
+    return made._replace(plan=replace(made.plan, why=made.plan.why + told)) if told else made
+
+
+def _made(
+    query: Query | Task, unit: Unit, price: Price, public_rows: int | None, declared: tuple[Word, ...]
+) -> Planned:
     if isinstance(query, Task):
         return Planned(query.plan(unit, price, public_rows, declared), ())
     arranged = arrange(query, unit, public_rows)
@@ -107,6 +116,22 @@ def make_plan(
     return Planned(plan, tuple(statistics))
 
 
+def _told_part(loss: Loss, price: Price) -> str:
+    """Where a question gets less than the epsilon that was asked for: how much, and why."""
+    stake = price.stake
+    if stake is None:
+        return ""
+    part = f"the part {float(stake.part):.3g} of the budget"
+    if loss.epsilon is None:
+        return f"; noise for {part}" if stake.scaled else ""
+    if loss.epsilon >= stake.epsilon:
+        return ""
+    gone = (
+        "" if stake.cost is None else "; after Gaussian noise there is no plain sum that could pay it whole"
+    )
+    return f"; epsilon {float(loss.epsilon):.4g} of the {float(stake.epsilon):.4g} asked for, which takes {part}{gone}"
+
+
 def _told(statistics: Sequence[Statistic], unit: Unit, grouped: bool) -> str:
     """What a person counts for, in words."""
     if all(s.once for s in statistics):
@@ -125,13 +150,22 @@ def _noises(sensitivities: Sequence[Sensitivity], price: Price) -> tuple[list[An
     )
     if price.mechanism == "laplace" or gaussian is None:
         if price.mechanism == "gaussian":
+            if price.stake is not None and price.stake.waits:
+                raise BudgetError(
+                    "mechanism='gaussian' has to wait: large releases with other noise took more than their part of what "
+                    "counts Gaussian noise, and the plain sum that paid them cannot count it. Leave mechanism= out, or ask "
+                    "for a larger epsilon."
+                )
             raise BudgetError(
                 "mechanism='gaussian' needs a price that buys one: delta= beside epsilon=, or a session with delta > 0 "
                 "whose accountant still has room for it."
             )
         if laplace is None:
             raise BudgetError("this price buys no pure mechanism: give epsilon=.")
-        return laplace, "Laplace, as asked" if price.mechanism == "laplace" else "pure epsilon"
+        if price.mechanism == "laplace":
+            return laplace, "Laplace, as asked"
+        waits = price.stake is not None and price.stake.waits
+        return laplace, "Laplace: Gaussian noise has to wait until more is spent" if waits else "pure epsilon"
     if price.mechanism == "gaussian" or laplace is None:
         return gaussian, "Gaussian, as asked" if price.mechanism == "gaussian" else "Gaussian"
     ratio = gaussian[0].quantile(0.95) / max(laplace[0].quantile(0.95), 1)

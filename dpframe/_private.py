@@ -6,7 +6,6 @@ expressions or asks the session; none touches data.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Hashable, Iterable, Iterator, Mapping
 from html import escape
 from typing import Any, NoReturn, overload
@@ -29,7 +28,8 @@ from dpframe._order import Orders
 from dpframe._parse import parse
 from dpframe._query import Word, describe
 from dpframe._randomize import Randomized
-from dpframe._refusals import ADVICE, Unprinted, refuse
+from dpframe._refusals import ADVICE, Unprinted, own_errors, refuse
+from dpframe._rewrite import callers_frame
 from dpframe._selections import Selections
 from dpframe._session import Session
 from dpframe._shapes import Shapes
@@ -228,7 +228,7 @@ class PrivateFrame(
         >>> p.query("30 < age <= @oldest").explain.count().question
         'size() where (age > 30) & (age <= 50)'
         """
-        condition, frame = self._parsed(expr, sys._getframe(1))
+        condition, frame = self._parsed(expr, callers_frame())
         return frame._filter(condition)
 
     def _parsed(self, text: str, caller: Any) -> tuple[Expr, PrivateFrame]:
@@ -333,9 +333,15 @@ class PrivateFrame(
         more = ", ..." if len(self._columns) > 12 else ""
         rows = "" if self._where is None else f" where {self._where}"
         return (
-            f"PrivateFrame of [{shown}{more}]{rows}\n{self.budget!r}\n"
+            f"PrivateFrame of [{shown}{more}]{rows}\n{self.budget!r}{self._fits}\n"
             f"{self._session.unit.neighbors}, {self._whose}{self._listed_keys}; {self._place}"
         )
+
+    @property
+    def _fits(self) -> str:
+        """How many counts that name no price still fit."""
+        times = self._session.default_counts
+        return f"; a count for a share fits {times} time{'' if times == 1 else 's'}"
 
     def _repr_html_(self) -> str:
         rows = "".join(
@@ -367,3 +373,6 @@ def _escape(value: object) -> str:
 
 def _bounds_text(pair: tuple[float, float] | None) -> str:
     return "" if pair is None else f"{pair[0]:g} to {pair[1]:g}"
+
+
+own_errors(PrivateFrame, pd.DataFrame)

@@ -18,7 +18,8 @@ import pandas as pd
 from dpframe._encoding import SHOWN
 from dpframe._errors import BadType, BadValue, MissingKeys
 from dpframe._expr import DatePart, Expr
-from dpframe._validate import Bounds, flag
+from dpframe._validate import MAX_LISTED, Bounds, flag, length
+from dpframe.engines._codec import form_of, index_of
 
 GROUP_CEILING = 2**26  # more groups than this would not fit in memory
 EVERY: Final[Any] = type("Every", (), {"__repr__": lambda self: "every column"})()  # a verb that names none
@@ -35,12 +36,14 @@ class Keys:
         self.index = index
         self.null = null
         self.code: bytes | None = None
-        # Equal keys hash alike in Python even when they differ (1, True, 1.0), so the type is part of the token.
+        # Equal keys hash alike in Python even when they differ (1, True, 1.0), so the type is part of the token: no two lists of
+        # one length have the same one, as a dtype says how long its cells are, and a repr where it ends.
         if index.dtype.kind in "iufb" and isinstance(index.dtype, np.dtype):
             text = f"{index.dtype}".encode() + index.to_numpy().tobytes()
         else:
             text = "\x1f".join(f"{type(k).__name__}:{k!r}" for k in index.tolist()).encode()
-        self.token = hashlib.blake2b(text + f"|{index.name!r}|{null}".encode(), digest_size=16).hexdigest()
+        name = f"|{index.name!r}|{null}".encode("utf-8", "surrogatepass")
+        self.token = hashlib.blake2b(text + name, digest_size=16).hexdigest()
 
     def __len__(self) -> int:
         return len(self.index)
@@ -50,7 +53,7 @@ class Keys:
         return self if self.index.name == name else Keys(self.index.rename(name), self.null)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Keys) and self.token == other.token
+        return isinstance(other, Keys) and self.token == other.token and len(self) == len(other)
 
     def __hash__(self) -> int:
         return hash(self.token)
@@ -87,6 +90,8 @@ def keys_for(given: Any, expr: Expr, name: Hashable, ordered: bool = False) -> K
         raise BadType(
             f"keys of {name!r} must be a public, ordered list, not a {type(given).__name__}. Write them out, or list(...) them."
         )
+    plain = isinstance(given, range | np.ndarray)  # else each is made an object
+    length(given, f"keys of {name!r}", GROUP_CEILING if plain else MAX_LISTED)
     if isinstance(given, range) or (
         isinstance(given, np.ndarray) and given.dtype.kind in "iu" and given.ndim == 1
     ):
@@ -99,11 +104,7 @@ def keys_for(given: Any, expr: Expr, name: Hashable, ordered: bool = False) -> K
     if len(proper) < len(keys) - 1:
         raise BadValue(f"keys of {name!r} list null twice. None, NaN, NA and NaT are one key.")
     proper = [_checked_key(k, expr, name) for k in proper]
-    try:
-        distinct = len(set(proper))
-    except TypeError:
-        raise BadType(f"keys of {name!r} must be hashable.") from None
-    if distinct < len(proper):
+    if len({k if type(k) is bool else form_of(k) for k in proper}) < len(proper):
         raise BadValue(f"keys of {name!r} are not distinct (1, 1.0 and True are equal).")
     if null is not None:
         proper.insert(null, None)
@@ -111,14 +112,14 @@ def keys_for(given: Any, expr: Expr, name: Hashable, ordered: bool = False) -> K
         return Keys(
             pd.CategoricalIndex(pd.Categorical(proper, categories=proper, ordered=True), name=name), null
         )
-    return Keys(_index_of(proper, expr, name), null)
+    return Keys(index_of(proper, name), null)
 
 
 def listed_key(key: Any) -> tuple[type, Any]:
     """What tells listed keys apart: 1, 1.0 and True are three, and all nulls one."""
     if isinstance(key, np.generic) and not isinstance(key, np.datetime64):
         key = key.item()
-    return (type(None), None) if _is_null(key) else (type(key), key)
+    return (type(None), None) if _is_null(key) else (type(key), form_of(key))
 
 
 def keys_of(keys: Any, place: int, name: Hashable, levels: int) -> Any:
@@ -127,6 +128,7 @@ def keys_of(keys: Any, place: int, name: Hashable, levels: int) -> Any:
         return keys.get(name)
     if levels == 1 or keys is None:
         return keys
+    length(keys, "keys")
     listed = list(keys)
     if len(listed) != levels or any(isinstance(k, str) or not isinstance(k, Iterable) for k in listed):
         raise BadType("keys for several columns are a dict by column name, or a list with one list a column.")
@@ -145,10 +147,8 @@ def with_options(keys: Keys, expr: Expr, sort: bool | None, dropna: bool | None)
             raise BadValue("dropna=True leaves no keys: the only one is null.")
     elif dropna is False and null is None and expr.nullable:
         null = len(index)
-        if _categories(index):
-            index = index.insert(null, np.nan)
-        else:
-            index = pd.Index([*index, None], name=index.name, tupleize_cols=False)
+        room = index.insert(null, np.nan) if _categories(index) else None
+        index = index_of([*index.tolist(), None], index.name) if room is None else room
     if sort:
         proper = [i for i in range(len(index)) if i != null]
         try:
@@ -207,15 +207,6 @@ def _time_key(key: Any, expr: Expr, name: Hashable) -> pd.Timestamp:
     if (stamp.tz is None) != (getattr(expr, "tz", None) is None):
         raise BadType(f"keys of {name!r} and the column must both have a time zone, or neither.")
     return stamp
-
-
-def _index_of(keys: list[Any], expr: Expr, name: Hashable) -> pd.Index[Any]:
-    if expr.kind == "time":
-        return pd.DatetimeIndex(keys, name=name)
-    if keys and all(isinstance(k, pd.Interval) for k in keys):
-        return pd.IntervalIndex(keys, name=name)
-    index: pd.Index[Any] = pd.Index(keys, name=name, tupleize_cols=False)
-    return index
 
 
 class Word(NamedTuple):

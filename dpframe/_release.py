@@ -18,10 +18,11 @@ import pandas as pd
 from dpframe import _drawing, _validate
 from dpframe._aggregates import AGGREGATES
 from dpframe._errors import BadValue
-from dpframe._estimate import Estimate, FloatEstimate, IntEstimate, interval_of
+from dpframe._estimate import Estimate, FloatEstimate, IntEstimate, interval_of, levels_shown
 from dpframe._layout import Layout, Pivot, layout_from
 from dpframe._packed import pack, receipt_text, unpack
 from dpframe._plan import Cost, Plan, all_choices, measured, refuse_choices
+from dpframe._refusals import own_errors
 from dpframe._session import Release
 
 ATTR = "dpframe_receipt"
@@ -292,7 +293,13 @@ class Answer:
         return pd.concat(parts, axis=1, keys=list(shown.columns))
 
     def _laid_out(self, level: float) -> pd.DataFrame:
-        pairs = layout_from(self._receipt["layout"]).interval(self._plan, self._raw, level)
+        layout = layout_from(self._receipt["layout"])
+        each = levels_shown(self._plan, self._raw, level)
+        if each is not None and getattr(layout, "normalize", None) is not None:
+            level, each = float(each.min(initial=level)), None  # a total has the noise of all
+        pairs = layout.interval(self._plan, self._raw, level)
+        if each is not None:
+            pairs = [interval_of(self._plan, self._raw, i, level) for i in range(len(pairs))]
         order, index = self._receipt["order"], self._answer.index
         if self._receipt["shape"] == "table":
             return self._columns(pairs, self._receipt["skip"])
@@ -343,3 +350,6 @@ def _title(cell: Any) -> str:
 def receipt_of(answer: pd.Series[Any] | pd.DataFrame) -> str | None:
     text = answer.attrs.get(ATTR)
     return text if isinstance(text, str) else None
+
+
+own_errors(Answer, object)

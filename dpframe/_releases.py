@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import replace
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Unpack, cast
 
 import numpy as np
@@ -17,11 +17,13 @@ from dpframe._column import PrivateColumn, predicate_of
 from dpframe._errors import BadType, BadValue, MissingBounds
 from dpframe._estimate import IntEstimate
 from dpframe._expr import Column, Cut, Expr
-from dpframe._price import Payment, checked, halved, known_n, spell_out
+from dpframe._price import Payment, checked, known_n, spell_out
 from dpframe._query import EVERY, BinBy, Keys, Output, Query, Word, keys_for, need_keys
+from dpframe._rewrite import callers_frame
 from dpframe._session import Asked, Release, Session
 from dpframe._task import Task
 from dpframe._validate import Bounds
+from dpframe.accounting._base import Price
 
 if TYPE_CHECKING:
     from dpframe._private import PrivateFrame
@@ -62,18 +64,35 @@ class Releases:
         if self._explaining and words.get("within") is None and words.get("n") is not None:
             # From a number of people to an accuracy: the price does not depend on it, what is shown does.
             assumed, words = known_n(words["n"], None), {**words, "n": None}
-        price = session.price(query, words)
-        typed: tuple[Any, ...] = tuple(words.get(word) for word in PRICED)
-        paid = "|".join(map(str, typed))
-        if self._half and words.get("within") is None:
-            price, paid, typed = halved(price), f"half|{paid}", ("half", *typed)
-        unit, name, fresh = session.limited(words), words.get("name"), bool(words.get("fresh"))
-        asked = Asked(query, price, self._declared, unit, paid, typed, name, fresh)
+        asked = self._asked(query, words)
         if self._explaining:
             return replace(session.plan(asked), n=assumed)
         if self._batch is not None:
             return self._batch.add(asked, finish)
         return finish(session.ask([asked])[0])
+
+    def _asked(self, query: Query | Task, words: Payment) -> Asked:
+        """The question with its price."""
+        session = self._session
+        part = Fraction(1, 2) if self._half and words.get("within") is None else Fraction(1)
+        ahead = None if self._batch is None else self._batch.ahead()
+
+        def at(epsilon: Fraction) -> Price:
+            """What it would buy at this epsilon."""
+            named = {**words, "epsilon": epsilon, "within": None, "n": None}
+            return session.price(query, cast("Payment", named), part, ahead)
+
+        price = session.price(query, words, part, ahead)
+        typed: tuple[Any, ...] = tuple(words.get(word) for word in PRICED)
+        paid = "|".join(map(str, typed))
+        if part != 1:
+            paid, typed = f"half|{paid}", ("half", *typed)
+        unit, name, fresh = session.limited(words), words.get("name"), bool(words.get("fresh"))
+        return Asked(query, price, self._declared, unit, paid, typed, name, fresh, at)
+
+    def _answered(self, query: Query | Task, payment: Mapping[str, Any]) -> bool:
+        """Whether it was asked before in the same words, so that it is free."""
+        return self._session.answered(self._asked(query, checked(payment)))
 
     def _bounds(self, expr: Expr, name: Hashable, given: Any) -> Bounds:
         """The verb's own bounds, or those that follow from the declared ones."""
@@ -127,7 +146,7 @@ class Releases:
         pair = None if aggregate == "count" else self._bounds(expr, label, bounds)
         if aggregate in ("var", "std") and pair and pair.upper - pair.lower > 2.0**500:
             raise BadValue(f"bounds of {label!r} are too wide for a {aggregate}: squares must be doubles.")
-        if isinstance(ddof, bool) or ddof not in (0, 1):
+        if isinstance(ddof, bool) or not isinstance(ddof, int | np.integer) or ddof not in (0, 1):
             raise BadValue("ddof must be 0 or 1.")
         return Output(
             label if name is None else name, aggregate, expr, pair, ddof if aggregate in ("var", "std") else 1
@@ -214,7 +233,7 @@ class Releases:
         """
         if not isinstance(questions, Mapping) or not questions:
             raise BadValue("counts takes questions by name: {'smokers': 'smoker == 1', 'old': 'age > 80'}.")
-        caller, frame, outputs = sys._getframe(1), cast("PrivateFrame", self), []
+        caller, frame, outputs = callers_frame(), cast("PrivateFrame", self), []
         for name, question in questions.items():
             if isinstance(question, str):
                 expr, frame = frame._parsed(question, caller)

@@ -66,6 +66,7 @@ class _Heard(NamedTuple):
     part: int
     integers: NDArray[Any]
     output: NDArray[Any]
+    keys: tuple[Any, ...] | None = None  # of keys that were found: whose integers they are
 
 
 @dataclass(frozen=True)
@@ -117,14 +118,31 @@ class Recorder(Session):
         asked.calls.append(_Heard(part, integers.copy(), output))
         return output.copy()
 
+    def _hear_keys(
+        self, asked: _Asked, part: int, integers: NDArray[Any], keys: Sequence[Any]
+    ) -> NDArray[Any]:
+        """Remember whose integers a threshold is given, and show none of the keys: which there are is the frame's."""
+        hidden = np.full(
+            integers.shape, -(2**56), dtype=np.int64
+        )  # far below any threshold, however many are added
+        asked.calls.append(_Heard(part, integers.copy(), hidden, tuple(keys)))
+        return hidden
+
     def _listening(self, plan: Plan, asked: _Asked) -> Plan:
         """The plan with mechanisms that listen, for a task, which calls them itself."""
         return replace(plan, parts=tuple(self._ear(part, i, asked) for i, part in enumerate(plan.parts)))
 
     def _ear(self, part: Part, i: int, asked: _Asked) -> Part:
         kind: Any = type(part.noise)
-        hear = self._hear
-        ear = type(kind.__name__, (kind,), {"release": lambda _, integers: hear(asked, i, integers)})
+        told: list[Any] = []
+
+        def release(_: Any, integers: NDArray[Any]) -> NDArray[Any]:
+            return (
+                self._hear_keys(asked, i, integers, list(told[0])) if told else self._hear(asked, i, integers)
+            )
+
+        heard = {"release": release, "of_keys": lambda _, texts: told.append(texts)}
+        ear = type(kind.__name__, (kind,), heard)
         return replace(part, noise=ear(**{f.name: getattr(part.noise, f.name) for f in fields(part.noise)}))
 
 
@@ -152,6 +170,10 @@ NORMS: dict[str, tuple[str, Callable[[NDArray[Any]], int]]] = {
     "noisy-max": ("one against another", _against_one_another),
     "noisy-top": ("one against another", _against_one_another),
     "exponential": ("one against another", _against_one_another),
+    "truncated threshold": ("L1", _l1),
+    "truncated thresholds": ("L1", _l1),
+    "laplace threshold": ("L1", _l1),
+    "gaussian threshold": ("L2, squared", _l2_squared),
 }
 
 
@@ -326,14 +348,14 @@ def _compare(
         for part in a.plan.parts:
             if part.noise.name not in NORMS:
                 raise Refused(f"replay knows no norm for the mechanism {part.noise.name!r}.")
-        if [(c.part, c.integers.shape) for c in a.calls] != [(c.part, c.integers.shape) for c in b.calls]:
+        if list(map(_shape_heard, a.calls)) != list(map(_shape_heard, b.calls)):
             problems.append(f"{a.plan.question}: the shape of what was released depends on the frame")
             break
         for x, y in zip(a.calls, b.calls, strict=True):
             part = a.plan.parts[x.part]
             norm, distance = NORMS[part.noise.name]
             allowed = part.l2_squared if isinstance(part.noise, Gaussian) else part.l1
-            moved = distance(y.integers.astype(object) - x.integers.astype(object))
+            moved = distance(_moved(x, y))
             step = Step(a.plan.question, part.statistic, part.noise.name, norm, moved, allowed)
             steps.append(step)
             if not step.holds:
@@ -350,6 +372,23 @@ def _compare(
             "the function returned different things although all outputs were the same: it has seen data"
         )
     return tuple(steps), tuple(dict.fromkeys(problems))
+
+
+def _shape_heard(call: _Heard) -> tuple[Any, ...]:
+    """What must be the same in both runs: of keys that are found their number is not."""
+    return call.part, call.integers.shape if call.keys is None else (*call.integers.shape[:-1], "keys")
+
+
+def _moved(one: _Heard, two: _Heard) -> NDArray[Any]:
+    """The difference of the integers of two calls; a key that only one has counts for nothing in the other."""
+    x, y = one.integers.astype(object), two.integers.astype(object)
+    if one.keys is None or two.keys is None:
+        return np.asarray(y - x)
+    places = {key: i for i, key in enumerate(dict.fromkeys((*one.keys, *two.keys)))}
+    found = np.zeros((*x.shape[:-1], len(places)), dtype=object)
+    found[..., [places[key] for key in two.keys]] += y
+    found[..., [places[key] for key in one.keys]] -= x
+    return found
 
 
 def _underpriced(plan: Plan) -> list[str]:
@@ -370,7 +409,7 @@ def _underpriced(plan: Plan) -> list[str]:
     if moved and pure:
         return []  # no planner mixes them
     loss = DiscreteGaussian(parts=moved) if moved else PureDP(pure) if pure else None
-    found = None if loss is None else loss.epsilon_at(plan.stated_at)
+    found = None if loss is None else loss.epsilon_at(plan.stated_at - plan.loss.failure)
     if found is not None and float(found) > plan.epsilon * _ROUNDING:
         return [
             f"{plan.question}: the noise gives epsilon {float(found):.6g}, and {plan.epsilon:.6g} is charged"

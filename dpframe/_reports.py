@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from dpframe._errors import BadType, BadValue
 from dpframe._plan import Cost, Plan
+from dpframe._refusals import own_errors
 from dpframe.mechanisms.response import Response
 
 ATTR = "dpframe_reports"
@@ -181,3 +182,6 @@ class Reports:
         return (
             f"reports that are true with probability {one.truth:.4g}, epsilon {float(one.epsilon):.4g} each"
         )
+
+
+own_errors(Reports, object)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Final, Unpack, cast
@@ -17,6 +16,7 @@ from dpframe._expr import Expr
 from dpframe._plan import Plan
 from dpframe._price import Payment, checked, spell_out
 from dpframe._query import By, KeyBy, Keys, Output, Query, Word, describe
+from dpframe._rewrite import callers_frame
 from dpframe._session import Release, Session
 from dpframe._validate import Bounds
 from dpframe.utilities import Scored, Utility
@@ -72,7 +72,7 @@ class Selections:
                 raise BadValue(
                     "keys= lists the values of one column; of several conditions each is a candidate."
                 )
-            return self._most(column, sys._getframe(1), payment)
+            return self._most(column, callers_frame(), payment)
         listed = self._listed(column, keys, "argmax", payment)
         if isinstance(listed, Plan):
             return listed
@@ -92,11 +92,11 @@ class Selections:
         ['CA', 'NY']
         """
         checked(payment)
+        rounds = _validate.positive_int(k, "k")  # before a search for keys that nobody listed is paid
         listed = self._listed(column, keys, "top", payment)
         if isinstance(listed, Plan):
             return cast("list[Any]", listed)
         frame, by = listed
-        rounds = _validate.positive_int(k, "k")
         if rounds > len(by.keys):
             raise BadValue(f"k={rounds} is more than the {len(by.keys)} values that are listed.")
         query = Query((Output("top", "top", rounds=rounds),), self._where, (by,))
@@ -141,7 +141,7 @@ class Selections:
         else:
             _few(listed)
             scored, words = self._own_utility(
-                listed, utility, _moves(sensitivity, because), bounds, sys._getframe(1)
+                listed, utility, _moves(sensitivity, because), bounds, callers_frame()
             )
             if because is not None:
                 words = (*words, Word("sensitivity", f"{sensitivity:g}: {because.strip()}", "choose"))
@@ -288,6 +288,7 @@ def _candidates(given: Any) -> list[Any]:
         raise BadType(
             f"candidates must be a public, ordered list, not a {type(given).__name__}. Write them out, or list(...) them."
         )
+    _validate.length(given, "candidates")
     found = [c.item() if isinstance(c, np.generic) and c.dtype.kind in "biufU" else c for c in given]
     if not found:
         raise BadValue("candidates are empty: nothing would be chosen.")

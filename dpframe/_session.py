@@ -6,9 +6,10 @@ import json
 import os
 import threading
 import weakref
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from typing import Any, NoReturn
 from uuid import uuid4
 
@@ -27,7 +28,7 @@ from dpframe._ledger import Accountant
 from dpframe._plan import Plan
 from dpframe._price import Payment, price_of, worded
 from dpframe._pricing import Planned, make_plan
-from dpframe._query import Keys, Query, Word
+from dpframe._query import Keys, Output, Query, Word
 from dpframe._records import Label, Names, found, keys_of
 from dpframe._registry import closed, sessions
 from dpframe._task import Task
@@ -35,7 +36,7 @@ from dpframe._times import Span
 from dpframe._tuples import Tuples
 from dpframe._unit import Unit, limits_for
 from dpframe._validate import Bounds
-from dpframe.accounting._base import Limits, Price
+from dpframe.accounting._base import Charge, Limits, Price
 from dpframe.engines.pandas import PandasEngine
 from dpframe.mechanisms import _sampling
 
@@ -91,6 +92,8 @@ class Asked:
     typed: tuple[Any, ...] = ()  # and themselves
     name: str | None = None
     fresh: bool = False
+    # What another epsilon would buy it, to say which one fits.
+    at: Callable[[Fraction], Price] | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +143,9 @@ class Session:
         # Bounds and keys that were released: nobody's word.
         self.released_bounds: set[tuple[Expr, tuple[float, float]]] = set()
         self.found: dict[bytes, Keys | Tuples] = {}
+        self.failures: dict[
+            Any, Fraction
+        ] = {}  # of questions that find keys, so that a repeat is the same question
         self.closed = False
         self.derived: weakref.WeakSet[Session] = weakref.WeakSet()
 
@@ -186,26 +192,40 @@ class Session:
     def limited(self, payment: Payment) -> Unit:
         """The unit, with the limits that this question names."""
         limits = payment.get("max_rows"), payment.get("max_groups")
-        if limits == (None, None):
+        if limits[0] is None and limits[1] is None:
             return self.unit
         if not self.unit.people:
             raise BadValue("max_rows= and max_groups= are for sessions with unit=: here a row is a person.")
         return self.unit.limited(*limits_for(*limits))
 
-    def price(self, query: Query | Task, payment: Payment) -> Price:
-        """The price that was asked for, or what the wanted accuracy needs, or the session's share."""
-        unit = self.limited(payment)
+    def price(
+        self,
+        query: Query | Task,
+        payment: Payment,
+        part: Fraction = Fraction(1),
+        budget: Budget | None = None,
+    ) -> Price:
+        """The price that was asked for, or what the wanted accuracy needs, or the session's share; a ``part`` of it.
+
+        ``budget``: as it will be when this is charged, if questions of a batch come before.
+        """
+        unit, budget = self.limited(payment), self.budget if budget is None else budget
         rows, people = self._public_rows(query), None if unit.people else self.terms.people
 
         def plan_for(price: Price) -> Plan:
             return make_plan.__wrapped__(query, unit, price, rows).plan
 
         if payment.get("within") is None:
-            return price_of(self.budget, payment, None, plan_for)
+            return price_of(budget, payment, None, plan_for, part)
         # How many people there are says nothing of how many a condition or a group leaves.
         known = rows if rows is not None else people if query.where is None and not query.by else None
         # Never remembered: it depends on limits, n, and what is left of the budget, and takes a few hundredths of a second.
-        return price_of(self.budget, payment, known, plan_for)
+        return price_of(budget, payment, known, plan_for)
+
+    def owed(self, one: Asked, place: int) -> tuple[Label, Charge | None]:
+        """What a question of a batch will be charged; None where it was answered before."""
+        label = self._label(one, place)
+        return label, None if self._recall(label, one) is not None else self._planned(one).plan.charge
 
     def plan(self, asked: Asked) -> Plan:
         """What `explain` shows: the plan, and what it would take of the budget."""
@@ -213,6 +233,19 @@ class Session:
         if self._recall(self._label(asked, 0), asked) is not None:
             return replace(plan, budget="takes nothing: it was answered before, and that answer is free")
         return replace(plan, budget=f"{worded(asked.paid)}: {self.budget.preview(plan.charge)}")
+
+    @property
+    def default_counts(self) -> int:
+        """How many counts that name no price still fit."""
+        budget = self.budget
+        if self.closed or budget.fraction >= 1:
+            return 0
+        query = Query((Output("rows", "size"),), None)
+        return budget.times(self._planned(Asked(query, self.price(query, {}), (), self.unit)).plan.charge)
+
+    def answered(self, asked: Asked) -> bool:
+        """Whether this was asked before, so that it is free."""
+        return self._recall(self._label(asked, 0), asked) is not None
 
     def _planned(self, asked: Asked) -> Planned:
         query = asked.query
@@ -268,7 +301,10 @@ class Session:
         words = [word for one in new.values() for word in self._declared(one.query, one.words)]
         if debugging():
             self.accountant.declare([DEBUGGED])
-        self.accountant.debit([planned.plan for planned in made.values()], words, self._names_of(new))
+        alone = next(iter(new.values())) if len(new) == 1 else None
+        self.accountant.debit(
+            [planned.plan for planned in made.values()], words, self._names_of(new), self._charge_at(alone)
+        )
         # Which of several questions failed would be one answer more, so the error names them all.
         verb = ", ".join(dict.fromkeys(one.query.verb for one in new.values()))
         released = {}
@@ -312,6 +348,13 @@ class Session:
             part.noise.release(s.integers(reduced)) for part, s in zip(plan.parts, statistics, strict=True)
         )
 
+    def _charge_at(self, one: Asked | None) -> Callable[[Fraction], Charge] | None:
+        """The charge of one question at other epsilons."""
+        if one is None or one.at is None:
+            return None
+        at = one.at
+        return lambda epsilon: self._planned(replace(one, price=at(epsilon))).plan.charge
+
     @staticmethod
     def _names_of(new: dict[Label, Asked]) -> str | None:
         named = [label.name for label in new if label.name is not None]
@@ -321,7 +364,7 @@ class Session:
         """Who asks what: the population, the columns, the declared version; never the data."""
         whole = encode((one.query, one.unit, self._public_rows(one.query), self.schema))
         question = digest(whole)
-        key, paid = digest(question, one.price), digest(question, one.typed, self.terms.queries)
+        key, paid = digest(question, one.price.amounts), digest(question, one.typed, self.terms.queries)
         return Label(question, key, paid, one.name, self.terms.version, place if one.fresh else None, whole)
 
     def _former_label(self, one: Asked) -> Label | None:

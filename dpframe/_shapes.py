@@ -18,6 +18,7 @@ from dpframe._layout import Pivot
 from dpframe._plan import Plan
 from dpframe._price import Payment, checked, spell_out
 from dpframe._query import (
+    EVERY,
     GROUP_CEILING,
     By,
     KeyBy,
@@ -30,7 +31,7 @@ from dpframe._query import (
 )
 from dpframe._session import Release
 from dpframe._tuples import Sought, lists_tuples, with_rest
-from dpframe._unlisted import Unlisted, UnlistedGroupBy
+from dpframe._unlisted import Measured, Unlisted, UnlistedGroupBy
 
 if TYPE_CHECKING:
     from dpframe._private import PrivateFrame
@@ -43,7 +44,7 @@ class Shapes(Groupings, Unlisted):
 
     def value_counts(
         self,
-        column: Any,
+        column: Any = EVERY,
         *,
         keys: Any = None,
         other: Any = None,
@@ -76,27 +77,42 @@ class Shapes(Groupings, Unlisted):
         checked(payment)
         for word, flag in (("sort", sort), ("normalize", normalize), ("ascending", ascending)):
             _validate.flag(flag, word)
+        if column is EVERY:
+            names = list(map(str, self._columns))[:2]
+            raise BadType(
+                f"value_counts is of one column: p[{names[0] if names else 'x'!r}].value_counts(). Combinations of several: "
+                f"p.groupby({names}).size()."
+            )
         if bins is not None:
             raise NotOffered("bins= belongs to histogram(column, bins=[...]), which keeps them in order.")
         expr, name = self._named(column)
-        known = self._listed_or_found(expr, name, keys, "value_counts", payment)
-        if isinstance(known, Plan):
-            return cast("pd.Series[Any]", known)
-        frame, own = known
-        (by,) = cast(
-            "tuple[By, ...]", with_rest((KeyBy(expr, with_options(own, expr, None, dropna)),), other)
-        )
+        outs = (Output("count", "size"),)
 
-        def finish(release: Release) -> pd.Series[Any]:
+        def finish(release: Release, index: pd.Index[Any]) -> pd.Series[Any]:
             counts = _release.values(release, 0)
             order = np.argsort(counts if ascending else -counts, kind="stable") if sort else None
             if normalize:
-                layout = Pivot(len(by.index), normalize="all")
-                return _release.proportions(release, layout, by.index, "proportion", order)
-            return _release.series(release, by.index, "count", order)
+                layout = Pivot(len(index), normalize="all")
+                return _release.proportions(release, layout, index, "proportion", order)
+            return _release.series(release, index, "count", order)
 
-        query = Query((Output("count", "size"),), self._where, (by,))
-        return cast("pd.Series[Any]", frame._ask(query, finish, payment))
+        if other is None and dropna is not False and self._unlisted(expr, name, keys):
+            found = self._measured([(expr, name)], outs, payment)
+            if isinstance(found, Measured):
+                return finish(found.release, found.index)
+            if isinstance(found, Plan):
+                return cast("pd.Series[Any]", found)
+            by, frame = found, cast("PrivateFrame", self)
+        else:
+            known = self._listed_or_found(expr, name, keys, "value_counts", payment)
+            if isinstance(known, Plan):
+                return cast("pd.Series[Any]", known)
+            frame, own = known
+            (by,) = cast(
+                "tuple[By, ...]", with_rest((KeyBy(expr, with_options(own, expr, None, dropna)),), other)
+            )
+        query = Query(outs, self._where, (by,))
+        return cast("pd.Series[Any]", frame._ask(query, lambda r: finish(r, by.index), payment))
 
     def groupby(
         self,

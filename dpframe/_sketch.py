@@ -15,6 +15,12 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from dpframe._derive import rows_of
+from dpframe._expr import kind_of
+from dpframe.engines._columns import objects, prepare
+from dpframe.engines._people import text_of_scalar
+from dpframe.engines._prints import hashes_of, unmatched
+
 SIZE = 256
 ENOUGH = 16  # fewer different rows identify nobody
 SHARED = 0.25  # of the people of two frames
@@ -29,6 +35,7 @@ class Sketches(NamedTuple):
     table: list[str]
 
 
+@np.errstate(all="ignore")
 def sketches(frame: pd.DataFrame, unit: Sequence[int], secret: bytes) -> Sketches:
     """Of a frame whose people are named by the columns at some places; without any, a row is a person.
 
@@ -40,7 +47,9 @@ def sketches(frame: pd.DataFrame, unit: Sequence[int], secret: bytes) -> Sketche
         return Sketches([] if few else _sketch(rows, secret), known_by(rows, secret))
     people = _hashes(frame.iloc[:, list(unit)], secret)
     some = np.isin(people, _smallest(people, secret))
-    return Sketches(_sketch(people, secret), known_by(_hashes(frame[some], secret), secret))
+    return Sketches(
+        _sketch(people, secret), known_by(_hashes(rows_of(frame, np.flatnonzero(some)), secret), secret)
+    )
 
 
 def known_by(rows: NDArray[Any], secret: bytes) -> list[str]:
@@ -89,13 +98,30 @@ def _hashes(frame: pd.DataFrame, secret: bytes) -> NDArray[Any]:
 
 
 def _plain(frame: pd.DataFrame) -> pd.DataFrame:
-    """The cells as pandas can hash them, alike for alike values; column names do not matter."""
-    columns = {}
-    for i in range(frame.shape[1]):
-        column = frame.iloc[:, i]
-        number = column.dtype.kind in "iufb"
-        columns[i] = column.astype("float64", errors="ignore") if number else column.astype(str)
-    return pd.DataFrame(columns)
+    """The cells as pandas can hash them, alike for alike values; column names do not matter. No code of a cell runs."""
+    return pd.DataFrame({i: _cells(frame.iloc[:, i]) for i in range(frame.shape[1])})
+
+
+def _cells(column: pd.Series[Any]) -> Any:
+    kind = kind_of(column.dtype)
+    if kind in ("time", "other"):
+        return hashes_of(column)
+    vector = prepare(column, kind)
+    if vector.categories is None:
+        null, values = vector.nulls(), vector.values.astype(np.float64) + 0.0
+        if null is not None:
+            values[null] = np.nan
+        return values
+    texts = objects([*map(_text, vector.categories), None]).take(vector.values, mode="wrap")
+    for i, text in unmatched(column, vector):
+        texts[i] = text.hex()
+    return pd.array(texts, dtype="str")
+
+
+def _text(value: Any) -> str:
+    if type(value) is str:
+        return value.encode("utf-8", "backslashreplace").decode()  # half a character has no bytes
+    return str(value) if type(value) in (bool, int, float) else text_of_scalar(value)
 
 
 def alike(one: list[str], other: list[str]) -> bool:

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import sys
 import warnings
 from collections.abc import Callable, Hashable, Iterable, Mapping
+from functools import reduce
 from typing import TYPE_CHECKING, Any, cast
 
 import pandas as pd
 
 from dpframe import _expr, _validate
 from dpframe._column import PrivateColumn
-from dpframe._errors import BadType, BadValue
+from dpframe._errors import BadType, BadValue, Refused
 from dpframe._expr import Expr
+from dpframe._rewrite import callers_frame
 
 if TYPE_CHECKING:
     from dpframe._private import PrivateFrame
@@ -41,7 +42,7 @@ class Steps:
         >>> p.assign(cost_k="cost / 1000").explain.sum("cost_k").sensitivity
         50.0
         """
-        caller = sys._getframe(1)
+        caller = callers_frame()
         frame = cast("PrivateFrame", self)
         for name, value in columns.items():
             if isinstance(value, str):
@@ -51,34 +52,92 @@ class Steps:
             frame = frame._with(columns={**frame._columns, name: expr})
         return frame
 
-    def rename(self, columns: Mapping[Any, Any] | Callable[[Any], Any]) -> PrivateFrame:
-        """Other names for columns; their bounds and keys stay theirs."""
-        if callable(columns):
-            new = {name: columns(name) for name in self._columns}
-        elif isinstance(columns, Mapping):
-            new = {name: columns.get(name, name) for name in self._columns}
+    def rename(
+        self,
+        mapper: Mapping[Any, Any] | Callable[[Any], Any] | None = None,
+        *,
+        columns: Mapping[Any, Any] | Callable[[Any], Any] | None = None,
+        index: None = None,
+        axis: Any = None,
+        errors: str = "ignore",
+    ) -> PrivateFrame:
+        """Other names for columns, as ``columns={"old": "new"}`` or a function of a name; their bounds and keys stay theirs.
+
+        Rows have no names here, so that a mapper alone is of columns, as with ``axis=1`` in pandas.
+        """
+        columns = _of_columns("rename", mapper, columns, index, axis)
+        known = self._columns
+        if isinstance(columns, Mapping):
+            if _validate.choice(errors, "errors", ("raise", "ignore")) == "raise":
+                _validate.column_names(columns, known)
+            new = {name: columns.get(name, name) for name in known}
+        elif callable(columns):
+            new = {name: columns(name) for name in known}
         else:
             raise BadType("rename takes columns={'old': 'new'}.")
-        renamed = {new[name]: expr for name, expr in self._columns.items()}
-        if len(renamed) < len(self._columns):
+        renamed = {_validate.hashable(new[name], "a name"): expr for name, expr in known.items()}
+        if len(renamed) < len(known):
             raise BadValue("rename would give two columns the same name.")
         return self._with(columns=renamed)
 
-    def drop(self, columns: Any) -> PrivateFrame:
-        """The frame without some columns."""
-        names = columns if isinstance(columns, list | tuple | pd.Index) else [columns]
+    def drop(
+        self,
+        labels: Any = None,
+        *,
+        columns: Any = None,
+        index: None = None,
+        axis: Any = None,
+        errors: str = "raise",
+    ) -> PrivateFrame:
+        """The frame without some columns: ``drop(columns="x")``, ``drop(["x", "y"], axis=1)``.
+
+        Rows have no labels here, so that labels alone are of columns, as with ``axis=1`` in pandas.
+        """
+        columns = _of_columns("drop", labels, columns, index, axis)
+        if columns is None:
+            raise BadType("drop takes columns='name', or a list of names.")
+        names = list(columns) if isinstance(columns, list | tuple | pd.Index) else [columns]
+        if _validate.choice(errors, "errors", ("raise", "ignore")) == "ignore":
+            names = [n for n in names if _is_name(n, self._columns)]
         gone = {_validate.column_name(n, self._columns) for n in names}
         return self._with(columns={n: e for n, e in self._columns.items() if n not in gone})
 
-    def dropna(self, subset: Any = None) -> PrivateFrame:
-        """The rows without nulls, in the columns named or in all."""
+    def dropna(
+        self,
+        subset: Any = None,
+        *,
+        how: str | None = None,
+        thresh: int | None = None,
+        axis: Any = 0,
+        ignore_index: bool = False,
+    ) -> PrivateFrame:
+        """The rows without nulls, in the columns named or in all; with ``how="all"`` those with any value, with ``thresh=k``
+        those with k values.
+
+        >>> df = pd.DataFrame({"a": [1.0, None, None], "b": ["x", "y", None]})
+        >>> p = df.dp.open(100)
+        >>> p.dropna(how="all").count(epsilon=50) == 2
+        True
+        """
+        if not _validate.among(axis, (0, "index", "rows")):
+            raise Refused(
+                "dropna drops rows here: whether a column has a null is a fact about people. Write p.drop(columns='name')."
+            )
+        _validate.flag(ignore_index, "ignore_index")
+        if how is not None and thresh is not None:
+            raise BadType("dropna takes how= or thresh=, and not both.")
+        how = "any" if how is None else _validate.choice(how, "how", ("any", "all"))
         names = list(self._columns) if subset is None else subset
-        names = names if isinstance(names, list | pd.Index) else [names]
+        names = names if isinstance(names, list | tuple | pd.Index) else [names]
+        exprs = [self._expr_of(name) for name in names]
         frame = cast("PrivateFrame", self)
-        for name in names:
-            expr = self._expr_of(name)
+        if thresh is not None:
+            return frame._filter(_with_values(exprs, _validate.positive_int(thresh, "thresh")))
+        if how == "all" and exprs:
+            return frame if any(not e.nullable for e in exprs) else frame._filter(_any_value(exprs))
+        for expr in exprs:
             if expr.nullable:
-                frame = frame._filter(_expr.logical_not(_expr.is_null(expr)))
+                frame = frame._filter(_expr.not_null(expr))
         return frame
 
     def fillna(self, value: Any) -> PrivateFrame:
@@ -126,3 +185,34 @@ class Steps:
             stacklevel=2,
         )
         return cast("PrivateFrame", self)
+
+
+def _of_columns(verb: str, given: Any, columns: Any, index: Any, axis: Any) -> Any:
+    """What is said of columns, in whichever word; rows have no labels."""
+    if index is not None or (axis is not None and not _validate.among(axis, (1, "columns"))):
+        raise Refused(
+            f"{verb} is of columns here: rows are people and have no labels. Write axis=1 or columns=; rows are chosen by a "
+            "condition, p[p['x'] > 1]."
+        )
+    if given is not None and columns is not None:
+        raise BadType(f"{verb} is given columns twice: once in columns= is enough.")
+    return given if columns is None else columns
+
+
+def _is_name(name: Any, known: Mapping[Hashable, Expr]) -> bool:
+    try:
+        return name in known
+    except TypeError:
+        raise BadType(f"a column is given by its name, not by a {type(name).__name__}.") from None
+
+
+def _any_value(exprs: list[Expr]) -> Expr:
+    return reduce(_expr.logical_or, map(_expr.not_null, exprs))
+
+
+def _with_values(exprs: list[Expr], least: int) -> Expr:
+    """Whether so many of some cells of a row are no nulls."""
+    found = [_expr.cast(_expr.not_null(e), "int") for e in exprs]
+    zero: Expr = _expr.constant(0)
+    total = reduce(lambda a, b: _expr.arithmetic("+", a, b), found, zero)
+    return _expr.compare(">=", total, _expr.constant(least))

@@ -174,7 +174,7 @@ class Summaries(Releases):
 
         Formal guarantee: epsilon-DP for its price (docs/guarantees/shapes.md).
         """
-        if method != "pearson":
+        if not isinstance(method, str) or method != "pearson":
             raise NotOffered(
                 "correlations of ranks compare people with each other. There is method='pearson'."
             )
@@ -185,7 +185,7 @@ class Summaries(Releases):
         self, min_periods: Any, ddof: int, bounds: Any, payment: Mapping[str, Any]
     ) -> tuple[list[Hashable], tuple[tuple[int, ...], ...], tuple[Output, ...]]:
         """Variances and covariances of each column with those after it, and where they stand in the square."""
-        if min_periods not in (None, 1):
+        if min_periods is not None and not (isinstance(min_periods, int) and min_periods == 1):
             raise BadType("min_periods= would hide a cell by its exact number of rows. Look at its interval.")
         names = self._numbers() if payment.get("numeric_only") is True else list(self._columns)
         outs: list[Output] = []

@@ -15,6 +15,8 @@ from numpy.typing import NDArray
 from dpframe._errors import BadType, BadValue
 from dpframe._expr import Expr
 from dpframe._query import GROUP_CEILING, By, KeyBy, Keys, Word, describe, keys_for, listed_key, with_options
+from dpframe._validate import length
+from dpframe.engines._codec import index_of
 
 
 class Tuples:
@@ -43,15 +45,16 @@ class Tuples:
         for i, (expr, name) in enumerate(zip(exprs, names, strict=True)):
             distinct: dict[Any, int] = {}
             try:
-                columns.append([distinct.setdefault(listed_key(row[i]), len(distinct)) for row in rows])
+                places = [distinct.setdefault(listed_key(row[i]), len(distinct)) for row in rows]
             except TypeError:
                 raise BadType(f"keys of {name!r} must be hashable.") from None
-            values = [value for _, value in distinct]
-            keys.append(keys_for(values, expr, name))
-        places = np.array(columns, dtype=np.int64).T.copy()
-        if pd.DataFrame(places).duplicated().any():
+            columns.append(places)
+            first = {place: row[i] for row, place in zip(reversed(rows), reversed(places), strict=True)}
+            keys.append(keys_for([first[place] for place in range(len(distinct))], expr, name))
+        listed = np.array(columns, dtype=np.int64).T.copy()
+        if pd.DataFrame(listed).duplicated().any():
             raise BadValue("a combination stands twice in keys=. List each once.")
-        return Tuples(keys, places)
+        return Tuples(keys, listed)
 
     def __len__(self) -> int:
         return len(self.places)
@@ -124,11 +127,10 @@ def _ranks(keys: Keys, expr: Expr) -> NDArray[np.int64]:
 
 
 def _rows(given: Any, columns: int, names: Sequence[Hashable]) -> list[tuple[Any, ...]]:
+    length(given, "combinations in keys=")
     rows = list(given)
     if not rows:
         raise BadValue("keys are empty: nothing would be asked.")
-    if len(rows) > GROUP_CEILING:
-        raise BadValue(f"{len(rows)} combinations of keys are more than {GROUP_CEILING}.")
     for row in rows:
         if not isinstance(row, tuple) or len(row) != columns:
             listed = ", ".join(map(repr, names))
@@ -146,7 +148,9 @@ def lists_tuples(keys: Any, columns: int) -> bool:
         return True
     if isinstance(keys, set | frozenset) and any(isinstance(k, tuple) for k in keys):
         raise BadType("combinations of keys must be a public, ordered list, not a set. Write them out.")
-    return isinstance(keys, list | tuple) and bool(keys) and all(isinstance(k, tuple) for k in keys)
+    if not isinstance(keys, list | tuple):
+        return False
+    return length(keys, "keys") > 0 and all(isinstance(k, tuple) for k in keys)
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,7 +201,7 @@ class RestBy:
             values = pd.Categorical([*index, self.label], categories=categories, ordered=index.dtype.ordered)
             index = pd.CategoricalIndex(values, name=name)
         else:
-            index = pd.Index([*index, self.label], name=name, tupleize_cols=False)
+            index = index_of([*index.tolist(), self.label], name)
         object.__setattr__(self, "keys", Keys(index, self.listed.keys.null))
 
     @property
@@ -235,7 +239,7 @@ class Sought:
     label: Any = None  # of the group of what is not found, if there is to be one
 
     def listed(self, keys: Keys) -> By:
-        level = KeyBy(self.expr, with_options(keys, self.expr, self.sort, self.dropna))
+        level = KeyBy(self.expr, with_options(keys, self.expr, None, self.dropna))  # found keys come in order
         return level if self.label is None else RestBy(level, self.label)
 
     def __str__(self) -> str:

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from dpframe import _drawing, _validate
 from dpframe._errors import BadType, BadValue
 from dpframe._plan import Plan
+from dpframe._refusals import own_errors
 from dpframe._reports import Kind
 from dpframe.mechanisms.response import Response, worst_spread
 
@@ -283,3 +284,6 @@ class Estimated:
 def receipt_of(answer: Any) -> str | None:
     text = answer.attrs.get(ATTR)
     return text if isinstance(text, str) else None
+
+
+own_errors(Estimated, object)

@@ -24,6 +24,7 @@ MIN_DELTA = Fraction(1, 2**900)  # conversions are done in doubles, which have t
 # A width below this has no power-of-two grid inside the range of normal doubles.
 MIN_WIDTH = 2.0**-900
 MAX_BINS = 2**24
+MAX_LISTED = 2**24  # public values that are made one by one: keys, edges, members of isin
 
 
 class Bounds(NamedTuple):
@@ -134,8 +135,26 @@ def bounds(value: object, what: str) -> Bounds:
     return Bounds(lower, upper)
 
 
+def length(values: object, what: str, most: int = MAX_LISTED) -> int:
+    """How many public values are listed, before any of them is made; without end or beyond ``most`` they are refused."""
+    try:
+        found = len(values)  # type: ignore[arg-type]  # what has none is refused
+    except TypeError:
+        raise BadType(
+            f"{what} must be a list whose length is known, not {type(values).__name__}. Write list(...)."
+        ) from None
+    except OverflowError:
+        raise BadValue(
+            f"{what} are more than 2**63 values, and {most} are the most that are supported."
+        ) from None
+    if found > most:
+        raise BadValue(f"{what} are {found} values, and {most} are the most that are supported.")
+    return found
+
+
 def edges(values: Iterable[object], what: str) -> tuple[float, ...]:
     """At least two increasing numbers, of which the outer ones may be infinite."""
+    length(values, f"the edges of {what}", MAX_BINS + 1)
     found = tuple(
         float(v) if isinstance(v, float) and math.isinf(v) else real(v, f"an edge of {what}") for v in values
     )
@@ -156,6 +175,20 @@ def even_edges(pair: Bounds, number: int, what: str) -> tuple[float, ...]:
             "different doubles. Give a list of edges."
         )
     return found
+
+
+def among(value: object, options: tuple[int | str, ...]) -> bool:
+    """Whether a word is one of some whole numbers and texts, whatever was given."""
+    return isinstance(value, int | str) and not isinstance(value, bool) and value in options
+
+
+def hashable(value: object, name: str) -> Hashable:
+    """What can be the name of a column."""
+    try:
+        hash(value)
+    except TypeError:
+        raise BadType(f"{name} must be hashable, such as a text, not a {type(value).__name__}.") from None
+    return value
 
 
 def choice(value: object, name: str, options: Iterable[str]) -> str:

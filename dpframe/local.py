@@ -172,7 +172,7 @@ def answer(value: Any, *, epsilon: Real, keys: Any = None, bounds: Any = None, o
         places = rounded_places(np.array([number]), kind)
     else:
         vector = prepare(pd.Series(objects([value])), "label")
-        places = np.asarray(key_buckets(listed, Column(kind="label"))(vector))
+        places = np.asarray(key_buckets(listed)(vector))
         if other is not None:
             places = np.where(places == 0, k, places.astype(np.int64))
     return labels[int(kind.response.respond(places)[0])]

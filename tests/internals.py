@@ -28,19 +28,22 @@ from dpframe._column import PrivateColumn
 from dpframe._counts import PeopleAround, PeopleBy, Questions, RowCount, ValueCount
 from dpframe._distinct import DistinctCount
 from dpframe._encoding import encode, encoded_fields, tag_of
-from dpframe._estimate import FloatEstimate, IntEstimate
+from dpframe._estimate import FloatEstimate, IntEstimate, interval_of
 from dpframe._expr import Column, Expr, constant, kind_of
+from dpframe._expr._ranges import outward
 from dpframe._forms import Form, with_noise
+from dpframe._foundkeys import found_keys
 from dpframe._groupby import PrivateGroupBy
-from dpframe._keysearch import KeySearch
+from dpframe._keysearch import Finding, KeySearch, Roomy
 from dpframe._ledger import Budget
 from dpframe._measured import Cell, Measured, fieller
 from dpframe._moments import Centred, Simplex, Total
 from dpframe._order import GroupOrders, Orders
 from dpframe._pairs import Pair
 from dpframe._parse import MAX_LENGTH, Parsed, parse
-from dpframe._plan import Part
+from dpframe._plan import Part, measured
 from dpframe._price import WORDS
+from dpframe._price import halved as halved_price
 from dpframe._pricing import Planned, make_plan
 from dpframe._progress import progress
 from dpframe._query import ROW_CEILING, BinBy, KeyBy, Keys, Query, keys_for
@@ -81,7 +84,7 @@ from dpframe._suggestions import Suggestions, bounds_of, limit_of
 from dpframe._summaries import Summaries
 from dpframe._task import Task
 from dpframe._times import Periods, TimeBy
-from dpframe._tree import Tree, deviations, distribution, level_sizes
+from dpframe._tree import Tree, deviations, distribution, level_sizes, read_off
 from dpframe._tuples import RestBy, TupleBy, Tuples
 from dpframe._unbiased import Computed, Estimated
 from dpframe._unit import Unit
@@ -92,11 +95,13 @@ from dpframe.accounting import _pld_ranges as accounting_pld_ranges_module
 from dpframe.accounting import _residue as accounting_residue_numbers_module
 from dpframe.accounting import pld as accounting_pld_module
 from dpframe.accounting import residue as accounting_residue_module
-from dpframe.accounting._base import Charge, Filter, Limits, Price, pure_sum, stated_gaussian
+from dpframe.accounting._base import Charge, Filter, Limits, Price, halved, pure_sum, stated_gaussian
 from dpframe.accounting._discrete import shift_mu
 from dpframe.accounting._gaussian import delta, delta_at, mu_for, pure_mu
+from dpframe.accounting.gdp import largest
 from dpframe.accounting.rdp import Rdp
 from dpframe.accounting.residue import after, after_curve, after_exponential, after_laplace, after_pure
+from dpframe.accounting.zcdp import zcdp_delta, zcdp_epsilon, zcdp_rho
 from dpframe.engines import _columns as engines_columns_module
 from dpframe.engines import _distinct as engines_distinct_module
 from dpframe.engines import _groups as engines_groups_module
@@ -143,7 +148,17 @@ from dpframe.mechanisms.gaussian import Gaussian
 from dpframe.mechanisms.laplace import Laplace
 from dpframe.mechanisms.noisy_max import NoisyMax, NoisyTop
 from dpframe.mechanisms.response import Response, points_for, rounded, spread, worst_spread
-from dpframe.mechanisms.threshold import GaussianThreshold, TruncatedThreshold, each_of
+from dpframe.mechanisms.threshold import (
+    Bar,
+    GaussianThreshold,
+    LaplaceThreshold,
+    TruncatedThreshold,
+    TruncatedVector,
+    each_of,
+    gaussian_tail,
+    laplace_tail,
+    levels,
+)
 
 __all__ = [
     "AGGREGATES",
@@ -162,6 +177,7 @@ __all__ = [
     "VALUE_BITS",
     "WORDS",
     "Answer",
+    "Bar",
     "Bids",
     "BinBy",
     "Bounds",
@@ -180,6 +196,7 @@ __all__ = [
     "Expr",
     "FileStore",
     "Filter",
+    "Finding",
     "FloatEstimate",
     "Form",
     "Gaussian",
@@ -192,6 +209,7 @@ __all__ = [
     "Keys",
     "Kind",
     "Laplace",
+    "LaplaceThreshold",
     "Leaves",
     "Limits",
     "Loss",
@@ -229,6 +247,7 @@ __all__ = [
     "Response",
     "RestBy",
     "Revenue",
+    "Roomy",
     "RowCount",
     "Scores",
     "Selections",
@@ -249,6 +268,7 @@ __all__ = [
     "Tree",
     "Trues",
     "TruncatedThreshold",
+    "TruncatedVector",
     "TupleBy",
     "Tuples",
     "Unit",
@@ -303,9 +323,16 @@ __all__ = [
     "fieller",
     "first_sigma",
     "fits_Output",
+    "found_keys",
+    "gaussian_tail",
+    "halved",
+    "halved_price",
+    "interval_of",
     "key_of",
     "keys_for",
     "kind_of",
+    "laplace_tail",
+    "largest",
     "largest_mu",
     "learn_descent_module",
     "learn_fits_module",
@@ -314,9 +341,11 @@ __all__ = [
     "learn_statistics_module",
     "ledger_module",
     "level_sizes",
+    "levels",
     "limit_of",
     "lineage_module",
     "make_plan",
+    "measured",
     "mechanisms_coins_module",
     "mechanisms_exp_log_module",
     "mechanisms_sampling_module",
@@ -326,6 +355,7 @@ __all__ = [
     "of_people",
     "open_store",
     "opening_module",
+    "outward",
     "packed",
     "parse",
     "people_of",
@@ -338,6 +368,7 @@ __all__ = [
     "pure_sum",
     "query_Output",
     "rate_of",
+    "read_off",
     "registry_sessions",
     "ridge",
     "rounded",
@@ -363,4 +394,7 @@ __all__ = [
     "unpacked",
     "with_noise",
     "worst_spread",
+    "zcdp_delta",
+    "zcdp_epsilon",
+    "zcdp_rho",
 ]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+import csv
+import io
 import json
 import math
 import pickle
@@ -90,9 +92,23 @@ def test_repr_is_short_and_formats_as_a_number(p):
     answer = p.mean("age", epsilon=5)
     assert re.fullmatch(r"-?\d+(\.\d+)? ± \d+(\.\d+)?", repr(answer))
     assert f"{answer:.1f}" == f"{float(answer):.1f}"
-    assert str(p.count(epsilon=60)) == "8 ± 0"
+    assert repr(p.count(epsilon=60)) == "8 ± 0"
     assert json.dumps({"n": p.count(epsilon=60)}) == '{"n": 8}'
     assert "95 % interval" in answer._repr_html_()
+
+
+def test_what_is_written_down_is_a_plain_number(p):
+    """csv takes the str of a value, and print and format do."""
+    whole, real = p.count(epsilon=60), p.mean("age", epsilon=5)
+    out = io.StringIO()
+    csv.writer(out).writerow([whole, real])
+    assert out.getvalue() == f"8,{float(real)!r}\r\n"
+    assert (str(whole), f"{whole}", f"{whole:>4}", "%s" % whole) == ("8", "8", "   8", "8")  # noqa: UP031
+    assert float(str(real)) == float(f"{real}") == json.loads(json.dumps(real)) == real
+    table = pd.DataFrame({"n": pd.Series([whole, real], dtype=object)})
+    assert table.to_csv(index=False) == f"n\n8\n{float(real)!r}\n"
+    chosen = p.median("age", epsilon=5)
+    assert str(chosen) == repr(type(chosen).__mro__[2](chosen))
 
 
 def test_repr_of_a_hopeless_estimate_is_short_too():
@@ -259,6 +275,17 @@ def test_receipt_that_dpframe_did_not_write_is_refused_at_use(p, text):
     assert "dp" in dir(answer)
     with pytest.raises(BadValue, match=r"receipt"):
         answer.dp.interval()
+
+
+def test_a_receipt_is_of_one_dtype(p):
+    """Bytes alone do not say what they stand for: the same ones in another dtype are another answer."""
+    answer = p.groupby("state").size(epsilon=60)
+    assert (answer >= 0).all()
+    other = answer.astype("uint64")
+    assert other.to_numpy().tobytes() == answer.to_numpy().tobytes()
+    assert len(answer.dp.interval(0.95)) == 3
+    with pytest.raises(BadValue):
+        other.dp.interval(0.95)
 
 
 def test_receipt_outlives_the_session(df):

@@ -30,8 +30,8 @@ _errors _identity _rewrite accounting._discrete accounting._gaussian mechanisms.
 _door _validate _refusals _reading _expr._kinds _expr._ranges mechanisms._sampling accounting._residue
 _encoding attacks _drawing _progress _events mechanisms._coins
 plot
-_expr._parts _expr._base mechanisms.laplace mechanisms.gaussian mechanisms.noisy_max mechanisms.exponential mechanisms.threshold
-mechanisms.response
+_expr._parts _expr._base mechanisms.laplace mechanisms.gaussian mechanisms.noisy_max mechanisms.exponential
+mechanisms.response mechanisms.threshold
 accounting.residue _store mechanisms._vector
 accounting._loss
 accounting._normal
@@ -39,29 +39,33 @@ accounting.loss
 _expr._nodes accounting._base accounting._pld_atoms
 _expr._build accounting._pld_ranges accounting.pure accounting.advanced accounting.zcdp accounting.gdp
 _expr accounting.rdp accounting.pld
+engines._columns
+engines._codec
 _query _unit accounting.planned
 accounting _task _times _tuples _divergences tails
-_parse engines._columns _sketch calibrate _terms
+_parse calibrate _terms
 _stats engines._block
 _ranks
 _tree
 engines._parts engines._conditions engines._buckets engines._people engines._keys
-engines._evaluate engines._groups engines._representatives engines._distinct
-engines._sums
+engines._evaluate engines._groups engines._representatives engines._distinct engines._prints
+engines._sums _derive
+_sketch
 _measured _counts _distinct _moments _pairs engines.pandas _scores utilities
 _aggregates engines._rows engines._slices
 _arrange _choices
 _plan _budget
 _forms
-_pricing _keysearch _estimate
+_pricing _estimate
+_keysearch
 _packed _price _records _column _reports
 _fitting learn._checks learn._design learn._solve
 learn._fits
 learn._objective learn._descent learn._statistics
 _ledger _unbiased _specs _former
 _registry
-_session _layout _pivot
-_opening _derive
+_session _layout _pivot _foundkeys
+_opening
 _release _batch _lineage _personwise _steps
 _order _selections _suggestions _lineage_verbs _randomize
 _merging

@@ -70,7 +70,9 @@ def test_several_unlisted_columns_are_found_as_combinations(p):
     table = p.groupby(["state", "sex"]).agg(n=("age", "size"), m=("age", "mean"))
     assert list(table.index) == [(s, x) for s in ("CA", "NY", "TX") for x in "FM"]
     assert table.index.names == ["state", "sex"]
-    assert p.ledger["question"].tolist()[0] == "keys of state, sex"
+    assert p.ledger["question"].tolist() == [
+        "size(), mean(age, bounds=(0, 100)) by state over keys to be found, sex over keys to be found"
+    ]
     assert p.explain.groupby(["state", "sex"]).size().groups == 6
     with pytest.raises(MissingKeys, match="all but one"):
         p.assign(x="age > 5", y="age").groupby(["state", "sex", "x"]).size()
@@ -92,19 +94,41 @@ def test_nulls_are_no_key_unless_asked_for():
     assert sizes.sum() == pytest.approx(5901, abs=5)
 
 
-def test_half_of_a_price_finds_and_half_asks(p):
+def part_of(p, epsilon):
+    """What a pure question of this price takes of a budget that nobody has used."""
+    return float(
+        p.budget.rule.spent(
+            p.budget.rule.after(p.budget.rule.start(), p.explain.count(epsilon=epsilon).charge)
+        )
+    )
+
+
+def test_one_release_finds_the_groups_and_answers(p):
     answer = p.groupby("state").mean("age", epsilon=0.5)
     assert list(answer.index) == ["CA", "NY", "TX"]
+    assert p.ledger["question"].tolist() == ["mean(age, bounds=(0, 100)) by state over keys to be found"]
+    assert p.budget.fraction <= 1.0001 * part_of(p, 0.5)
+
+
+def test_where_a_choice_is_asked_for_half_of_a_price_finds_and_half_asks(p):
+    answer = p.groupby("state").median("age", epsilon=0.5)
+    assert list(answer.index) == ["CA", "NY", "TX"]
     questions = p.ledger["question"].tolist()
-    assert questions == ["keys of state", "mean(age, bounds=(0, 100)) by state over 3 keys"]
-    whole = p.budget.rule.after(p.budget.rule.start(), p.explain.count(epsilon=0.5).charge)
-    assert p.budget.fraction <= 1.0001 * float(p.budget.rule.spent(whole))
+    assert questions == ["keys of state", "quantile(age, 0.5, bounds=(0, 100)) by state over 3 keys"]
+    assert p.budget.fraction <= 1.0001 * part_of(p, 0.5)
 
 
-def test_the_search_takes_the_mechanism_of_the_question():
+def test_the_release_takes_the_mechanism_of_the_question():
     p = visits().dp.open(3, delta=1e-6, bounds=BOUNDS)
     p.groupby("state").size(mechanism="laplace")
-    assert p.ledger["mechanism"].tolist() == ["truncated threshold", "laplace"]
+    p.groupby("sex").size(mechanism="gaussian")
+    p.groupby(["state", "sex"]).mean("age", mechanism="laplace")
+    p.groupby("age").median("age", mechanism="auto")
+    assert p.ledger["mechanism"].tolist()[:3] == [
+        "truncated threshold",
+        "gaussian threshold",
+        "laplace threshold",
+    ]
 
 
 def test_twenty_shares_fit_whatever_is_unlisted():
@@ -125,15 +149,30 @@ def test_keys_are_found_once_and_repeats_are_free(p):
     pd.testing.assert_series_equal(p.groupby("state")["age"].mean(), first)
     assert p.budget.fraction == spent
     p.groupby("state").size()
-    assert p.ledger["question"].str.startswith("keys").sum() == 1
+    assert p.ledger["question"].str.contains("to be found").sum() == 1
     assert p.groupby("state").size(fresh=True) is not None
-    assert p.ledger["question"].str.startswith("keys").sum() == 1
+    assert p.ledger["question"].str.contains("to be found").sum() == 1
     p.query("age > 20").groupby("state").size()
-    assert p.ledger["question"].str.startswith("keys").sum() == 2
+    assert p.ledger["question"].str.contains("to be found").sum() == 2
+    p.groupby("state").median("age")
+    assert not p.ledger["question"].str.contains("keys of").any()
+
+
+def test_found_counts_are_one_question_whatever_verb_asks(p):
+    sizes = p.groupby("state").size()
+    spent = p.budget.fraction
+    assert p.value_counts("state", sort=False).tolist() == sizes.tolist()
+    assert p.groupby("state").count().tolist() == sizes.tolist()
+    assert p["state"].value_counts(sort=False).tolist() == sizes.tolist()
+    assert p.value_counts("state", sort=False, normalize=True).tolist() == (sizes / sizes.sum()).tolist()
+    assert p.groupby("state", as_index=False).size()["size"].tolist() == sizes.tolist()
+    assert p.budget.fraction == spent
+    assert len(p.ledger) == 1
 
 
 def test_what_was_found_is_nobodys_word(p):
     p.groupby("state").size()
+    p.groupby("state").mean("age")
     assert p.ledger["declared"].tolist() == ["", ""]
 
 
@@ -145,13 +184,33 @@ def test_listed_and_unlisted_columns_together(p):
 
 @pytest.mark.parametrize(
     "ask",
-    [lambda p, **w: p.value_counts("state", **w), lambda p, **w: p.argmax("state", **w),
-     lambda p, **w: p.top("state", 2, **w), lambda p, **w: p.groupby("state")[["age"]].agg(["mean", "count"], **w),
-     lambda p, **w: p.groupby("state").median("age", **w), lambda p, **w: p["state"].value_counts(**w),
+    [lambda p, **w: p.value_counts("state", **w), lambda p, **w: p.groupby("state")[["age"]].agg(["mean", "count"], **w),
+     lambda p, **w: p["state"].value_counts(**w), lambda p, **w: p.groupby("state").sum("age", **w),
      lambda p, **w: p.groupby("state", as_index=False).agg(m=("age", "mean"), **w),
-     lambda p, **w: p.groupby("state")["age"].describe(**w)],
+     lambda p, **w: p.groupby("state")["age"].describe(**w), lambda p, **w: p.groupby("state").agg({"age": "std"}, **w)],
 )  # fmt: skip
-def test_every_verb_over_candidates_that_nobody_listed(p, ask):
+def test_what_is_measured_is_measured_as_it_is_found(p, ask):
+    plan = ask(p.explain)
+    assert "to be found" in plan.question
+    assert "threshold" in plan.mechanism
+    assert p.budget.fraction == 0
+    answer = ask(p)
+    assert "CA" in str(answer)
+    assert "XX" not in str(answer)
+    assert answer.dp.plan.charge == plan.charge
+    assert answer.dp.plan.parts == plan.parts
+    assert answer.dp.interval().notna().all(axis=None)
+    assert "takes nothing" in repr(ask(p.explain))
+    assert len(p.ledger) == 1
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [lambda p, **w: p.argmax("state", **w), lambda p, **w: p.top("state", 2, **w),
+     lambda p, **w: p.groupby("state").median("age", **w), lambda p, **w: p.groupby("state").nunique("age", **w),
+     lambda p, **w: p.groupby("state", other="rest").size(**w)],
+)  # fmt: skip
+def test_keys_are_found_before_what_is_chosen_among_them(p, ask):
     plan = ask(p.explain)
     assert plan.question == "keys of state"
     assert p.budget.fraction == 0
@@ -221,8 +280,24 @@ def test_nothing_found_says_what_it_takes():
     assert list(p.unique("state")) == []
     assert p.unique(["state", "sex"]).names == ["state", "sex"]
     with pytest.raises(MissingKeys, match="enough people"):
-        p.groupby("state").size()
+        p.groupby("state").median("age", bounds=(0, 1))
     assert "people" in repr(p.explain.unique("state"))
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [lambda p: p.groupby("state").size(), lambda p: p.value_counts("state", normalize=True),
+     lambda p: p.groupby("state", as_index=False)["age"].mean(), lambda p: p.groupby(["state", "sex"])["age"].agg(["sum", "std"]),
+     lambda p: p.groupby("state")[["age"]].describe(), lambda p: p.groupby(["state", "sex"], as_index=False).size()],
+)  # fmt: skip
+def test_nothing_found_is_an_empty_answer(ask):
+    p = visits().head(20).dp.open(1, delta=1e-6, bounds=BOUNDS)
+    answer = ask(p)
+    assert len(answer) == 0
+    assert len(answer.dp.interval()) == len(answer.dp.interval(0.9, at_once=True)) == 0
+    assert len(p.ledger) == 1
+    assert ask(p).equals(answer)
+    assert len(p.ledger) == 1
 
 
 def test_answers_come_back_from_a_ledger_file(tmp_path):

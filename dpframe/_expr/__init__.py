@@ -52,14 +52,16 @@ from dpframe._expr._nodes import (
     StrPart,
     Unary,
 )
-from dpframe._expr._parts import DATES
+from dpframe._expr._parts import DATE_NAMES, DATES, TEXT
 from dpframe._expr._ranges import ARITHMETIC
 
 __all__ = [
     "ARITHMETIC",
     "COLLECTIONS",
     "DATES",
+    "DATE_NAMES",
     "MAX_DEPTH",
+    "TEXT",
     "And",
     "Arithmetic",
     "Cast",

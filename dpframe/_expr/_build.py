@@ -36,6 +36,7 @@ from dpframe._expr._nodes import (
 )
 from dpframe._expr._parts import DATE_NAMES, DATES, TEXT
 from dpframe._expr._ranges import ARITHMETIC
+from dpframe._validate import length
 
 # What may list public values; a Series or a frame may be people's data.
 COLLECTIONS = (list, tuple, set, frozenset, range, np.ndarray, pd.Index)
@@ -88,6 +89,7 @@ def listed(values: object, what: str = "isin") -> list[Any]:
     if isinstance(values, np.ndarray) and values.ndim != 1:
         raise BadType(f"{what} needs a flat list of values, not an array of {values.ndim} dimensions.")
     if isinstance(values, COLLECTIONS):
+        length(values, f"the values of {what}")
         return list(typed(Iterable[Any], values))
     raise BadType(f"{what} needs a list of public values, such as ['a', 'b'], not {type(values).__name__}.")
 
@@ -329,15 +331,28 @@ def map_dict(x: Expr, mapping: object) -> Expr:
     return MapDict(x, keys, values)
 
 
+# Words of pandas' string methods at the values that change nothing.
+_IDLE: dict[str, dict[str, Any]] = {
+    "contains": {"flags": 0, "na": None},
+    "replace": {"regex": False, "n": -1, "case": None, "flags": 0},
+    "startswith": {"na": None},
+    "endswith": {"na": None},
+}
+
+
 def str_part(x: Expr, method: str, *args: object, **options: object) -> Expr:
     """``x.str.method(*args, **options)`` for the methods that read one string at a time."""
     if x.kind not in ("text", "label"):
         raise BadType(f".str needs strings, and {_describe(x)} is none.")
     if method not in TEXT:
         raise BadValue(f".str.{method} is not offered. Use one of {', '.join(sorted(TEXT))}.")
-    parameters = TEXT[method][1]
-    if method == "replace" and options.get("regex", False) is False:
-        options.pop("regex", None)
+    kind, parameters = TEXT[method]
+    for word, idle in _IDLE.get(method, {}).items():
+        if options.get(word, idle) is idle:
+            options.pop(word, None)
+    if kind == "bool" and options.get("na") is False:  # a null is then no match, and not null
+        del options["na"]
+        return fill(str_part(x, method, *args, **options), False)
     unknown = [k for k in options if k not in [p[0] for p in parameters]]
     if unknown or len(args) > len(parameters):
         raise BadValue(f".str.{method} takes ({', '.join(p[0] for p in parameters)}) here, nothing else.")

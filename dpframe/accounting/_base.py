@@ -8,7 +8,7 @@ of theorems (docs/guarantees/accounting.md), so the two are not derived from eac
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import Any, ClassVar, NamedTuple
 
@@ -63,6 +63,17 @@ def pure_sum(events: Sequence[tuple[Loss, int]]) -> Fraction | None:
     return total
 
 
+class Stake(NamedTuple):
+    """What was asked for with a price: an epsilon, and which part of the budget that is."""
+
+    epsilon: Fraction
+    part: Fraction
+    scaled: bool = False  # Gaussian noise gets less than what a pure mechanism of this epsilon would cost
+    left: Fraction | None = None  # of mu squared, where a residue is kept
+    cost: Fraction | None = None  # what a pure release may take of it; None where the plain sum pays
+    waits: bool = False  # there will be Gaussian noise again when more of the plain sum is spent
+
+
 class Price(NamedTuple):
     """What a question may cost: ``epsilon`` to a pure mechanism, or mu squared or rho to a Gaussian; None where neither.
 
@@ -74,12 +85,38 @@ class Price(NamedTuple):
     rho: Fraction | None = None
     delta: Fraction = Fraction(0)
     mechanism: str = "auto"
+    stake: Stake | None = None
+
+    @property
+    def amounts(self) -> tuple[object, ...]:
+        """What it buys, without what it was asked for."""
+        return self[:5]
 
 
 def stated_gaussian(epsilon: Fraction, delta: Fraction) -> Price:
     """The Gaussian of an (epsilon, delta) guarantee, just inside it so that the guarantee recomputed fits too."""
     mu = Fraction(_gaussian.mu_for(float(epsilon) * (1 - 1e-11), float(delta) * (1 - 1e-11)))
     return Price(epsilon, mu**2 or None, None, delta)
+
+
+_MOST = 2**40
+
+
+def most_that(fits: Callable[[int], bool]) -> int:
+    """The largest number that fits, up to 2**40."""
+    low, high = 0, 1
+    while high <= _MOST and fits(high):
+        low, high = high, 2 * high
+    if high > _MOST:
+        return _MOST
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if fits(middle) else (low, middle)
+    return low
+
+
+def repeated(charge: Charge, times: int) -> Charge:
+    return Charge(tuple((loss, n * times) for loss, n in charge.losses), charge.delta * times)
 
 
 class Filter(ABC):
@@ -105,24 +142,34 @@ class Filter(ABC):
         """The fraction of the budget that is gone, in this rule's own currency."""
 
     @abstractmethod
-    def share(self, queries: int, state: Any) -> Price:
-        """The price of which so many always fit, whatever mechanisms they go to."""
+    def share(self, queries: int | Fraction, state: Any) -> Price:
+        """The price of one of so many equal questions: the part 1/queries of the budget, whatever it buys."""
 
     @abstractmethod
     def worth(self, epsilon: Fraction, state: Any) -> Price:
-        """What a pure mechanism of this epsilon costs, and what else may be had for as much."""
+        """What a pure mechanism of this epsilon costs, and what else may be had for as much, but never more than the part
+        ``self.part(epsilon)`` of the budget.
+
+        Formal guarantee: questions whose epsilons (or epsilon/queries, of a share) add up to at most that of the budget all
+        fit, in any order and whatever mechanisms their prices buy (docs/guarantees/accounting.md#what-a-price-promises).
+        """
 
     @abstractmethod
     def stated(self, epsilon: Fraction, delta: Fraction, state: Any) -> Price:
-        """The price of a Gaussian with this (epsilon, delta) guarantee, and what pure mechanism costs no more."""
+        """The price of a Gaussian with this (epsilon, delta) guarantee, and what pure mechanism costs no more; never more than
+        `worth` may take."""
 
     @abstractmethod
-    def gaussian(self, amount: Fraction, queries: int) -> Price | None:
-        """A price for Gaussians that grows with ``amount``; None if this budget has none."""
+    def gaussian(self, amount: Fraction, queries: int, state: Any) -> Price | None:
+        """A price for Gaussians that grows with ``amount``; None if this budget has none, or not now."""
 
-    def gaussian_stated(self, epsilon: Fraction, queries: int, state: Any) -> Price:
+    def gaussian_stated(self, epsilon: Fraction, state: Any) -> Price:
         """A Gaussian for an epsilon that buys none by itself: stated at the delta of the conversion."""
         return self.stated(epsilon, self.limits.conversion, state)
+
+    def part(self, epsilon: Fraction) -> Fraction:
+        """The part of the budget that a question of this epsilon may take."""
+        return epsilon / self.limits.epsilon
 
     def warning(self, before: Any, after: Any) -> str | None:
         """What the owner should know before a debit is made."""
@@ -133,14 +180,42 @@ class Filter(ABC):
     def report(events: Events, delta: Fraction) -> float:
         """An epsilon, rounded up, of a list fixed in advance at this delta; inf if there is none."""
 
+    def ahead(self, state: Any, charges: Sequence[Charge]) -> Any:
+        """The state by which to price what comes after debits that nobody has made yet."""
+        for charge in charges:
+            after = self.after(state, charge)
+            state = state if after is None else after
+        return state
+
+    def times(self, state: Any, charge: Charge) -> int:
+        """How many equal debits fit, one after the other."""
+        return most_that(lambda n: self.after(state, repeated(charge, n)) is not None)
+
+    def emptied(self, state: Any) -> Any:
+        """The state of an empty ledger in which whatever was exceeded stays so."""
+        return self.start()
+
     @property
     def delta_limit(self) -> Fraction:
-        """What outright failures, and deltas that add up, may come to."""
+        """What outright failures, and deltas that add up, may come to in any case."""
         return self.limits.reserve
+
+    def delta_room(self, state: Any) -> Fraction:
+        """What they may come to now, those that were debited among them."""
+        return self.delta_limit
+
+    def failure_for(self, epsilon: Fraction, state: Any, pure: bool = False) -> Fraction:
+        """The outright failure that a question of this price may have: its part of what failures may come to; 0 where none.
+
+        Formal guarantee: with it, as without, questions whose epsilons add up to at most that of the budget all fit.
+        ``pure`` says that the release has no Gaussian noise: a budget that such a release leaves to a plain sum may have
+        more for its failures.
+        """
+        return min(self.part(epsilon), Fraction(1)) * self.delta_limit
 
     def failure_share(self, queries: int) -> Fraction:
         """The outright failure of which so many questions always fit; 0 where none does."""
-        return self.delta_limit / queries
+        return self.failure_for(self.limits.epsilon / queries, None)
 
     def delta_spent(self, state: Any) -> Fraction:
         """What they have come to."""

@@ -12,9 +12,10 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from fractions import Fraction
+from functools import cached_property
 from typing import ClassVar, NamedTuple
 
-from dpframe.accounting._base import Charge, Filter, Price, failures, stated_gaussian
+from dpframe.accounting._base import Charge, Filter, Price, Stake, failures, stated_gaussian
 from dpframe.accounting.loss import Events
 
 _UP = 1 + 1e-12
@@ -81,21 +82,44 @@ class _Advanced(Filter):
             low, high = (e, high) if self._epsilon(sums) <= self.limits.epsilon else (low, e)
         return low * (1 - 1e-9)
 
-    def share(self, queries: int, state: Sums) -> Price:
-        e = Fraction(self._largest(queries))
+    @cached_property
+    def _squares(self) -> float:
+        """An s such that the budget is kept while the sum of squares and that of the drift are both at most s."""
+        low, high = 0.0, float(self.limits.epsilon) ** 2
+        for _ in range(100):
+            s = (low + high) / 2
+            sums = Sums(s * (1 + 1e-9), s * (1 + 1e-9), Fraction(0))
+            low, high = (s, high) if self._epsilon(sums) <= self.limits.epsilon else (low, s)
+        return low * (1 - 1e-9)
+
+    def _within(self, part: Fraction) -> Fraction:
+        """The largest epsilon whose drift, and so whose square, takes this part of both sums, rounded down."""
+        most = float(part) * self._squares
+        low, high = 0.0, math.sqrt(most)
+        for _ in range(100):
+            e = (low + high) / 2
+            low, high = (e, high) if self.drift(e) <= most else (low, e)
+        return Fraction(low * (1 - 1e-9))
+
+    def share(self, queries: int | Fraction, state: Sums) -> Price:
+        e = self._within(1 / Fraction(queries))
         return stated_gaussian(e, self.limits.reserve / queries) if self.limits.reserve else Price(e)
 
     def worth(self, epsilon: Fraction, state: Sums) -> Price:
-        return Price(epsilon)
+        part = self.part(epsilon)
+        within = min(epsilon, self._within(part)) if part <= 1 else epsilon
+        return Price(within, stake=Stake(epsilon, part))
 
-    def gaussian(self, amount: Fraction, queries: int) -> Price | None:
+    def gaussian(self, amount: Fraction, queries: int, state: Sums) -> Price | None:
         return stated_gaussian(amount, self.limits.reserve / queries) if self.limits.reserve else None
 
-    def gaussian_stated(self, epsilon: Fraction, queries: int, state: Sums) -> Price:
-        return stated_gaussian(epsilon, self.limits.reserve / queries)
+    def gaussian_stated(self, epsilon: Fraction, state: Sums) -> Price:
+        return self.stated(epsilon, min(self.part(epsilon), Fraction(1)) * self.limits.reserve, state)
 
     def stated(self, epsilon: Fraction, delta: Fraction, state: Sums) -> Price:
-        return stated_gaussian(epsilon, delta)
+        part = self.part(epsilon)
+        within = min(epsilon, self._within(part)) if part <= 1 else epsilon
+        return stated_gaussian(within, delta)._replace(stake=Stake(epsilon, part, scaled=within < epsilon))
 
     @classmethod
     def report(cls, events: Events, delta: Fraction) -> float:

@@ -6,57 +6,80 @@ dominates it (docs/guarantees/accounting.md). A second batch would depend on the
 
 from __future__ import annotations
 
-import math
+from collections.abc import Sequence
 from fractions import Fraction
-from typing import ClassVar
+from functools import cached_property
+from typing import Any, ClassVar
 
 from dpframe.accounting import pld
 from dpframe.accounting._base import Charge, Filter, Price
-from dpframe.accounting.gdp import Gdp, Tight, mu_share, mu_stated
+from dpframe.accounting.gdp import Either, Gdp, Tight
 from dpframe.accounting.loss import Events
 
 _USED = Fraction(1, 2**1074)
+# Of delta, for outright failures: the curve of the batch takes them from what converts.
+_FAILURES = Fraction(1, 10)
 
 
 class Planned(Filter):
-    """Admits one batch, if its composed curve keeps the budget. The state is the epsilon of the batch, or 0 before it."""
+    """Admits one batch, if its composed curve keeps the budget. The state is the epsilon of the batch, or 0 before it.
+
+    Prices are those of `Tight` after what is in the batch already: what that filter admits is a fixed list here, and keeps the
+    budget, so what it promises is promised here.
+    """
 
     name: ClassVar[str] = "pld"
     batches: ClassVar[bool] = True
+
+    @cached_property
+    def _tight(self) -> Tight:
+        limits = self.limits
+        return Tight(limits._replace(reserve=limits.reserve + _FAILURES * limits.conversion))
 
     def start(self) -> Fraction:
         return Fraction(0)
 
     def after(self, state: Fraction, charge: Charge) -> Fraction | None:
-        found = math.inf if state else self.report(charge.losses, self.limits.delta)
+        if state:
+            return None
+        found, most = self.report(charge.losses, self.limits.delta), self.limits.epsilon
+        if found > most and self._tight.after(self._tight.start(), charge) is None:
+            return None
         # Never 0: a batch whose epsilon is 0 at this delta has used the delta, and a second one would use it again.
-        return max(Fraction(found), _USED) if found <= self.limits.epsilon else None
+        return max(Fraction(found) if found <= most else most, _USED)
+
+    def ahead(self, state: Any, charges: Sequence[Charge]) -> Any:
+        return self._tight.ahead(self._priced(state), charges)
+
+    def _priced(self, state: Any) -> Either:
+        return state if isinstance(state, Either) else self._tight.start()
 
     def spent(self, state: Fraction) -> Fraction:
         return Fraction(1) if state else Fraction(0)
 
-    def share(self, queries: int, state: Fraction) -> Price:
-        # The numerics of the curve round up by a few parts in a million; the shares leave room for that.
-        whole = Gdp(self.limits).limit * Fraction(9999, 10000)
-        return mu_share(whole / queries, self.limits.conversion)
+    def share(self, queries: int | Fraction, state: Any) -> Price:
+        return self._tight.share(queries, self._priced(state))
 
-    def worth(self, epsilon: Fraction, state: Fraction) -> Price:
-        tight = Tight(self.limits)
-        return tight.worth(epsilon, tight.start())
+    def worth(self, epsilon: Fraction, state: Any) -> Price:
+        return self._tight.worth(epsilon, self._priced(state))
 
-    def gaussian(self, amount: Fraction, queries: int) -> Price | None:
-        return Price(None, amount, None, self.limits.conversion)
+    def gaussian(self, amount: Fraction, queries: int, state: Any) -> Price | None:
+        return self._tight.gaussian(amount, queries, self._priced(state))
 
-    def stated(self, epsilon: Fraction, delta: Fraction, state: Fraction) -> Price:
-        return mu_stated(epsilon, delta)
+    def stated(self, epsilon: Fraction, delta: Fraction, state: Any) -> Price:
+        return self._tight.stated(epsilon, delta, self._priced(state))
 
     @staticmethod
     def report(events: Events, delta: Fraction) -> float:
         # Both hold for a fixed list. The closed form has no grid, so that default shares fill the budget.
         return min(pld.epsilon(events, float(delta) * (1 - 1e-12)), Gdp.report(events, delta))
 
-    def failure_share(self, queries: int) -> Fraction:
-        return self.limits.delta / (2 * queries)  # the curve takes failures from the same delta
+    def failure_for(self, epsilon: Fraction, state: Any, pure: bool = False) -> Fraction:
+        return self._tight.failure_for(epsilon, self._priced(state))
+
+    def times(self, state: Fraction, charge: Charge) -> int:
+        """In one batch, at least: by closed forms, since to compose thousands takes seconds."""
+        return 0 if state else self._tight.times(self._tight.start(), charge)
 
     def delta_spent(self, state: Fraction) -> Fraction:
         return Fraction(0)  # the curve of the batch has its failures in it

@@ -51,18 +51,18 @@ class Pure(Filter):
     def spent(self, state: Sums) -> Fraction:
         return state.epsilon / self.limits.epsilon
 
-    def share(self, queries: int, state: Sums) -> Price:
+    def share(self, queries: int | Fraction, state: Sums) -> Price:
         e, d = self.limits.epsilon / queries, self.limits.delta / queries
         return stated_gaussian(e, d) if d else Price(e)
 
     def worth(self, epsilon: Fraction, state: Sums) -> Price:
         return Price(epsilon)
 
-    def gaussian(self, amount: Fraction, queries: int) -> Price | None:
+    def gaussian(self, amount: Fraction, queries: int, state: Sums) -> Price | None:
         return stated_gaussian(amount, self.limits.delta / queries) if self.limits.delta else None
 
-    def gaussian_stated(self, epsilon: Fraction, queries: int, state: Sums) -> Price:
-        return stated_gaussian(epsilon, self.limits.delta / queries)
+    def gaussian_stated(self, epsilon: Fraction, state: Sums) -> Price:
+        return stated_gaussian(epsilon, min(self.part(epsilon), Fraction(1)) * self.limits.delta)
 
     def stated(self, epsilon: Fraction, delta: Fraction, state: Sums) -> Price:
         return stated_gaussian(epsilon, delta)

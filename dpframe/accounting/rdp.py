@@ -14,7 +14,7 @@ from typing import ClassVar, Final, NamedTuple
 
 import numpy as np
 
-from dpframe.accounting._base import Charge, Filter, Price, failures
+from dpframe.accounting._base import Charge, Filter, Price, Stake, failures
 from dpframe.accounting.loss import Events, Floats, PureDP
 from dpframe.accounting.zcdp import root_below, zcdp_rho
 
@@ -81,22 +81,41 @@ class Rdp(Filter):
     def spent(self, state: State) -> Fraction:
         return state.divergence / self.limit
 
-    def share(self, queries: int, state: State) -> Price:
+    def share(self, queries: int | Fraction, state: State) -> Price:
         rho = self.limit / queries / Fraction(self.order)
         return Price(root_below(2 * rho), None, rho, self.limits.conversion)
 
-    def worth(self, epsilon: Fraction, state: State) -> Price:
-        order = np.array([self.order])
-        of_response = Fraction(float(PureDP(epsilon).renyi(order)[0]))
-        rho = min(epsilon**2 / 2, of_response / Fraction(self.order))
-        return Price(epsilon, None, rho * (1 - Fraction(1, 10**11)), self.limits.conversion)
+    def _cost(self, epsilon: Fraction) -> Fraction:
+        """Of a pure release, as `after` counts it."""
+        curve = Fraction(float(PureDP(epsilon).renyi(np.array([self.order]))[0]))
+        return min(epsilon**2 / 2 * Fraction(self.order), curve)
 
-    def gaussian(self, amount: Fraction, queries: int) -> Price | None:
+    def _within(self, most: Fraction) -> Fraction:
+        """The largest epsilon that costs no more, rounded down."""
+        low, high = root_below(2 * most / Fraction(self.order)), self.limits.epsilon
+        for _ in range(50):
+            e = Fraction(float(low + high) / 2)
+            if not low < e < high:
+                break
+            low, high = (e, high) if self._cost(e) <= most else (low, e)
+        return low
+
+    def worth(self, epsilon: Fraction, state: State) -> Price:
+        part = self.part(epsilon)
+        own, most = self._cost(epsilon), part * self.limit
+        pure = epsilon if own <= most else min(epsilon, self._within(most))
+        rho = min(own * (1 - Fraction(1, 10**11)), most) / Fraction(self.order)
+        return Price(pure, None, rho, self.limits.conversion, stake=Stake(epsilon, part, scaled=own > most))
+
+    def gaussian(self, amount: Fraction, queries: int, state: State) -> Price | None:
         return Price(None, None, amount, self.limits.conversion)
 
     def stated(self, epsilon: Fraction, delta: Fraction, state: State) -> Price:
-        rho = zcdp_rho(epsilon, delta)
-        return Price(root_below(2 * rho), None, rho, delta)
+        part = self.part(epsilon)
+        own, most = zcdp_rho(epsilon, delta), part * self.limit / Fraction(self.order)
+        rho = min(own, most)
+        stake = Stake(epsilon, part, scaled=own > most)
+        return Price(min(epsilon, root_below(2 * rho)), None, rho, delta, stake=stake)
 
     @staticmethod
     def report(events: Events, delta: Fraction) -> float:

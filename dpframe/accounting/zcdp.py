@@ -8,7 +8,7 @@ from fractions import Fraction
 from functools import cached_property, lru_cache
 from typing import ClassVar, NamedTuple
 
-from dpframe.accounting._base import Charge, Filter, Price, failures
+from dpframe.accounting._base import Charge, Filter, Price, Stake, failures
 from dpframe.accounting.loss import Events, Loss
 
 # Covers the rounding of the few dozen double operations below a thousand times over.
@@ -112,21 +112,27 @@ class Zcdp(Filter):
     def spent(self, state: State) -> Fraction:
         return state.rho / self.limit
 
-    def share(self, queries: int, state: State) -> Price:
+    def share(self, queries: int | Fraction, state: State) -> Price:
         return self._of(self.limit / queries)
 
     def _of(self, rho: Fraction) -> Price:
         return Price(root_below(2 * rho), None, rho, self.limits.conversion)
 
     def worth(self, epsilon: Fraction, state: State) -> Price:
-        return Price(epsilon, None, epsilon**2 / 2, self.limits.conversion)
+        part = self.part(epsilon)
+        own, most = epsilon**2 / 2, part * self.limit
+        rho, pure = (own, epsilon) if own <= most else (most, root_below(2 * most))
+        return Price(pure, None, rho, self.limits.conversion, stake=Stake(epsilon, part, scaled=own > most))
 
-    def gaussian(self, amount: Fraction, queries: int) -> Price | None:
+    def gaussian(self, amount: Fraction, queries: int, state: State) -> Price | None:
         return Price(None, None, amount, self.limits.conversion)
 
     def stated(self, epsilon: Fraction, delta: Fraction, state: State) -> Price:
-        rho = zcdp_rho(epsilon, delta)
-        return Price(root_below(2 * rho), None, rho, delta)
+        part = self.part(epsilon)
+        own, most = zcdp_rho(epsilon, delta), part * self.limit
+        rho = min(own, most)
+        stake = Stake(epsilon, part, scaled=own > most)
+        return Price(min(epsilon, root_below(2 * rho)), None, rho, delta, stake=stake)
 
     @staticmethod
     def report(events: Events, delta: Fraction) -> float:

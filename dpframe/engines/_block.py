@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Any
 
@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from dpframe import _expr as ex
+from dpframe.engines._codec import TICKS, ticks_of, unit_of
 from dpframe.engines._columns import Array, Bools, Vector
 
 ColumnOf = Callable[[ex.Column], Vector]
@@ -18,7 +19,6 @@ Memo = dict[tuple[ex.Expr, str], tuple[tuple[Array, ...], Any]]
 # How each kind of node is evaluated.
 Nodes = Mapping[type[ex.Expr], Callable[["Block", Any], Vector]]
 
-TICKS = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}  # per second
 NAT = np.iinfo(np.int64).min
 LAST = np.iinfo(np.int64).max
 
@@ -96,45 +96,6 @@ def in_units(c: ex.Constant, v: Vector) -> Any:
     return Fraction(ticks * TICKS[unit_of(v.values)], TICKS[unit])
 
 
-def ticks_of(moment: pd.Timestamp) -> tuple[int, str]:
-    stamp: Any = in_utc(moment).asm8
-    return int(stamp.astype(np.int64)), np.datetime_data(stamp.dtype)[0]
-
-
-def unit_of(values: Array) -> str:
-    return np.datetime_data(values.dtype)[0]
-
-
-def in_utc(moment: pd.Timestamp) -> pd.Timestamp:
-    return moment if moment.tz is None else moment.tz_convert(None)
-
-
 def fits(value: Any, dtype: Any) -> bool:
     """Can the integer dtype hold it? Types and constants decide, so every row gets the same answer."""
     return value is None or (isinstance(value, int) and np.iinfo(dtype).min <= value <= np.iinfo(dtype).max)
-
-
-def key(value: Any) -> Any:
-    """What equality looks at: Python's own, but a bool never equals a number."""
-    return (bool, value) if type(value) is bool else value
-
-
-def places_of(b: Block, e: ex.Expr, constants: Iterable[ex.Constant], v: Vector) -> tuple[Array, Array]:
-    """The constants that a cell of this dtype could equal, sorted and in that dtype, each with its position."""
-    dtype = exact(v).dtype
-    whole = dtype.kind in "iu"
-
-    def make() -> tuple[Array, Array]:
-        found: list[tuple[Any, int]] = []
-        for i, c in enumerate(constants):
-            value = None if c.value is None else in_units(c, v)
-            if value is not None and not whole:
-                found.append((float(value), i))
-            elif value is not None and value == value // 1 and fits(int(value), dtype):
-                found.append((int(value), i))
-        found.sort()
-        kind = dtype if whole else np.dtype(np.float64)
-        return np.array([k for k, _ in found], dtype=kind), np.array([i for _, i in found], dtype=np.intp)
-
-    places: tuple[Array, Array] = b.per_category(e, make, part=f"places in {v.values.dtype}")
-    return places

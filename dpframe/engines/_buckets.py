@@ -3,40 +3,24 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from fractions import Fraction
 from importlib import import_module
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dpframe._expr import Expr
 from dpframe._query import Keys
-from dpframe.engines._block import TICKS, ticks_of, unit_of
+from dpframe.engines._codec import Buckets, Finder, finder, looked_up
 from dpframe.engines._columns import Vector
 
-Buckets = NDArray[Any]
-Finder = Callable[[Vector], Buckets]
 _TABLE = 2**20  # whole numbers within a range of this size are looked up directly
 _PIECE = 2**18  # rows that one thread matches at a time
-_INT64 = np.iinfo(np.int64)
-_TRUTHS = {bool, np.bool_}
 
 
-def key_buckets(keys: Keys, expr: Expr) -> Finder:
-    """From the values of ``expr`` to 1 + the place of the key they equal, or 0."""
-    null = 0 if keys.null is None else keys.null + 1
-    if expr.kind in ("text", "label"):
-        return _by_category(keys, null)
-    find = {"bool": _by_truth, "time": _by_time, "number": _by_number}[expr.kind](keys)
-
-    def buckets(vector: Vector) -> Buckets:
-        found, missing = find(vector), vector.nulls()
-        return found if missing is None else np.where(missing, null, found)
-
-    return buckets
+def key_buckets(keys: Keys) -> Finder:
+    """From cells to 1 + the place of the key they equal, or 0."""
+    return finder((None if i == keys.null else k, i + 1) for i, k in enumerate(keys.index.tolist()))
 
 
 def arrow_buckets(keys: Keys, strings: Any) -> Buckets:
@@ -74,109 +58,6 @@ def _numpy(chunks: Any) -> NDArray[Any]:
     )
 
 
-def _by_category(keys: Keys, null: int) -> Finder:
-    places = {_tagged(k): i + 1 for i, k in enumerate(keys.index.tolist()) if i != keys.null}
-    tables: dict[int, tuple[Any, Buckets]] = {}  # by dictionary, held so that its id stays its own
-
-    def buckets(vector: Vector) -> Buckets:
-        categories = vector.categories
-        assert categories is not None
-        if id(categories) not in tables:
-            table = np.zeros(len(categories) + 1, dtype=np.min_scalar_type(len(keys) + 1))
-            table[:-1] = [places.get(_tagged(c), 0) for c in categories.tolist()]
-            table[-1] = null  # code -1 is null
-            tables[id(categories)] = categories, table
-        return np.take(tables[id(categories)][1], vector.values, mode="wrap")
-
-    return buckets
-
-
-def _tagged(value: Any) -> object:
-    # Python holds 1 and True for equal; a key of one kind never means a value of the other.
-    return (type(value), value) if type(value) in _TRUTHS else value
-
-
-def _by_truth(keys: Keys) -> Finder:
-    table = np.zeros(2, dtype=np.int64)
-    for i, key in enumerate(keys.index):
-        if i != keys.null:
-            table[int(bool(key))] = i + 1
-    return lambda vector: table[vector.values.view(np.int8)]
-
-
-def _by_time(keys: Keys) -> Finder:
-    """By exact ticks: a key between two ticks of the column, or beyond them, equals nothing."""
-    stamps = [(i + 1, *ticks_of(key)) for i, key in enumerate(keys.index) if i != keys.null]
-
-    def find(vector: Vector) -> Buckets:
-        per_second = TICKS[unit_of(vector.values)]
-        exact = [(place, Fraction(ticks * per_second, TICKS[unit])) for place, ticks, unit in stamps]
-        whole = [(place, int(t)) for place, t in exact if t.denominator == 1 and abs(t) <= _INT64.max]
-        if not whole:
-            return np.zeros(len(vector), dtype=np.int64)
-        places, wanted = (np.array(column, dtype=np.int64) for column in zip(*whole, strict=True))
-        return _searched(vector.values.view(np.int64), wanted, places)
-
-    return find
-
-
-def _by_number(keys: Keys) -> Finder:
-    wanted = np.array([k for i, k in enumerate(keys.index) if i != keys.null])
-    places = np.array([i for i in range(len(keys)) if i != keys.null], dtype=np.int64) + 1
-    if not len(wanted):
-        return lambda vector: np.zeros(len(vector), dtype=np.int64)
-    whole = wanted.dtype.kind in "iu" and int(wanted.max()) - int(wanted.min()) < _TABLE
-    small = whole and int(wanted.min()) > -(2**62) and int(wanted.max()) < 2**62
-    table = _table_of(wanted, places) if small else None
-
-    def find(vector: Vector) -> Buckets:
-        values = vector.values
-        if values.dtype.kind in "iu" and table is not None:
-            return _looked_up(values, int(wanted.min()), table)
-        return _searched(values, wanted, places)
-
-    return find
-
-
-def _table_of(wanted: NDArray[Any], places: NDArray[Any]) -> Buckets:
-    """Places by number, with a 0 before the first and after the last."""
-    low = int(wanted.min())
-    table = np.zeros(int(wanted.max()) - low + 3, dtype=np.min_scalar_type(int(places.max())))
-    table[wanted.astype(np.int64) - low + 1] = places
-    return table
-
-
-def _looked_up(values: NDArray[Any], first: int, table: Buckets) -> Buckets:
-    """``table[1 + value - first]``, and the zeros at its ends for values beyond them.
-
-    A difference that wraps lands far outside the table, whose range is below 2**20, so it finds an end too.
-    """
-    if values.dtype == np.uint64:  # the upper half must not turn negative
-        values = np.minimum(values, np.uint64(_INT64.max))
-    offset = np.subtract(values, first - 1, dtype=np.int64, casting="unsafe")
-    return np.asarray(np.take(table, offset, mode="clip"))
-
-
-def _searched(values: NDArray[Any], wanted: NDArray[Any], places: NDArray[Any]) -> Buckets:
-    """By bisection among the sorted keys, without a conversion that would make different numbers equal."""
-    if values.dtype.kind in "iu":
-        info = np.iinfo(values.dtype)
-        fits = [float(w).is_integer() and info.min <= int(w) <= info.max for w in wanted.tolist()]
-        if not any(fits):
-            return np.zeros(len(values), dtype=np.int64)
-        typed = np.array(
-            [int(w) for w, fit in zip(wanted.tolist(), fits, strict=True) if fit], dtype=values.dtype
-        )
-        places = places[fits]
-    else:
-        typed = wanted.astype(np.float64)
-        values = values.astype(np.float64, copy=False)
-    order = np.argsort(typed)
-    ranked = typed[order]
-    at = np.minimum(np.searchsorted(ranked, values), len(ranked) - 1)
-    return np.where(ranked[at] == values, places[order][at], 0)
-
-
 def bin_buckets(edges: tuple[float, ...]) -> Finder:
     """From numbers to 1 + the bin they fall in: left-closed, the last one closed; 0 outside and for nulls."""
     breaks = np.asarray(edges, dtype=np.float64)
@@ -186,7 +67,7 @@ def bin_buckets(edges: tuple[float, ...]) -> Finder:
     def buckets(vector: Vector) -> Buckets:
         values = vector.values.view(np.int8) if vector.values.dtype == bool else vector.values
         if values.dtype.kind in "iu" and table is not None:
-            found = _looked_up(values, int(np.ceil(breaks[0])), table)
+            found = looked_up(values, int(np.ceil(breaks[0])), table)
         else:
             found = _numbers_in_bins(values.astype(np.float64, copy=False), breaks, regular)
         missing = vector.null

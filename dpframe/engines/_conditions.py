@@ -9,18 +9,8 @@ from typing import Any
 import numpy as np
 
 from dpframe import _expr as ex
-from dpframe.engines._block import (
-    TICKS,
-    Block,
-    as_floats,
-    bools,
-    exact,
-    in_units,
-    key,
-    look_up,
-    places_of,
-    unit_of,
-)
+from dpframe.engines._block import Block, bools, exact, in_units, look_up
+from dpframe.engines._codec import TICKS, as_double, finder, form_of, unit_of
 from dpframe.engines._columns import UNMATCHED, Array, Vector, plain
 
 _COMPARE: dict[str, Callable[[Any, Any], Any]] = {
@@ -61,11 +51,21 @@ def _null_is(found: Array, v: Vector, value: bool) -> Array:
 
 def _number_with_constant(b: Block, e: ex.Compare, v: Vector, c: ex.Constant) -> Array:
     values, wanted = exact(v), in_units(c, v)
-    compare = _COMPARE[e.op]
-    found = _compare_integers(e.op, values, wanted) if values.dtype.kind in "iu" else None
-    if found is None:
-        found = compare(values, np.float64(wanted))
-    return _null_is(found, v, e.op == "!=")
+    compare = _compare_integers if values.dtype.kind in "iu" else _compare_doubles
+    return _null_is(compare(e.op, values, wanted), v, e.op == "!=")
+
+
+def _compare_doubles(op: str, values: Array, wanted: Any) -> Array:
+    """Exact, also where the constant is a whole number that no double is: it lies between two of them."""
+    compare = _COMPARE[op]
+    if as_double(wanted) is None:
+        if op in ("==", "!="):
+            return np.full(len(values), op == "!=")
+        above = float(wanted) > wanted
+        compare = operator.lt if op in ("<", "<=") else operator.ge
+        if not above:
+            compare = operator.le if op in ("<", "<=") else operator.gt
+    return np.asarray(compare(values, np.float64(wanted)))
 
 
 def _compare_integers(op: str, values: Array, wanted: Any) -> Array:
@@ -103,7 +103,7 @@ def _text_with_constant(b: Block, e: ex.Compare, v: Vector, c: ex.Constant) -> A
 
     def make(categories: Array) -> Array:
         if op in ("==", "!="):
-            hits = [key(x) == key(wanted) for x in categories]
+            hits = [form_of(x) == form_of(wanted) for x in categories]
             return np.array([h is (op == "==") for h in hits] + [op == "!="], dtype=bool)
         return np.array([type(x) is str and compare(x, wanted) for x in categories] + [False], dtype=bool)
 
@@ -121,12 +121,13 @@ def _text_with_text(b: Block, e: ex.Compare, left: Vector, right: Vector) -> Arr
     ordered = e.op not in ("==", "!=")
 
     def make(a: Array, c: Array) -> list[Array]:
+        words: list[Any]
         if ordered:
             words = sorted({x for x in (*a, *c) if type(x) is str})
         else:
-            words = [*dict.fromkeys(key(x) for x in (*a, *c) if x is not UNMATCHED)]
+            words = [*dict.fromkeys(form_of(x) for x in (*a, *c) if x is not UNMATCHED)]
         place = {x: i for i, x in enumerate(words)}
-        return [np.array([*(place.get(key(x), -1) for x in side), -1]) for side in (a, c)]
+        return [np.array([*(place.get(form_of(x), -1) for x in side), -1]) for side in (a, c)]
 
     tables = b.per_category(e, make, left, right)
     x, y = look_up(tables[0], left.values), look_up(tables[1], right.values)
@@ -156,19 +157,5 @@ def is_null(b: Block, e: ex.IsNull) -> Vector:
 
 
 def is_in(b: Block, e: ex.IsIn) -> Vector:
-    v = b.vector(e.x)
-    listed = any(c.value is None for c in e.values)
-    if v.categories is not None:
-        wanted = {key(plain(c.value)) for c in e.values if c.value is not None}
-        table = b.per_category(e, lambda cats: np.array([key(x) in wanted for x in cats] + [listed]), v)
-        return bools(look_up(table, v.values))
-    if v.kind == "other":
-        found = np.zeros(b.n, dtype=bool)
-    else:
-        values = exact(v)
-        known, _ = places_of(b, e, e.values, v)
-        found = np.isin(values if values.dtype.kind in "iu" else as_floats(v), known)
-    null = v.nulls()
-    if null is not None:
-        found[null] = listed
-    return bools(found)
+    find = b.per_category(e, lambda: finder((c.value, 1) for c in e.values))
+    return bools(find(b.vector(e.x)).view(bool))

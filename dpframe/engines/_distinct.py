@@ -12,7 +12,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from dpframe._stats import Integers
-from dpframe.engines._buckets import Buckets
+from dpframe.engines._codec import Buckets
 from dpframe.engines._columns import Vector
 from dpframe.engines._people import Codes, People, _mixed, coded
 

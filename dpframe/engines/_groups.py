@@ -12,8 +12,8 @@ from dpframe._expr import Expr
 from dpframe._query import BinBy, By, KeyBy
 from dpframe._times import TICKS, Periods, TimeBy
 from dpframe._tuples import Tuples
-from dpframe.engines._block import unit_of
-from dpframe.engines._buckets import Buckets, Finder, bin_buckets, key_buckets
+from dpframe.engines._buckets import bin_buckets, key_buckets
+from dpframe.engines._codec import Buckets, Finder, unit_of
 from dpframe.engines._columns import Vector
 
 _TABLE = 2**22  # codes within a range of this size are looked up directly
@@ -24,7 +24,7 @@ _LEAST, _MOST = np.iinfo(np.int64).min + 1, np.iinfo(np.int64).max  # the least 
 def finder_of(by: By) -> tuple[Expr, Finder]:
     """Of a grouping that one column decides: its expression, and the way from values to buckets."""
     if isinstance(by, KeyBy):
-        return by.expr, key_buckets(by.keys, by.expr)
+        return by.expr, key_buckets(by.keys)
     if isinstance(by, TimeBy):
         return by.expr, time_buckets(by.periods)
     assert isinstance(by, BinBy)

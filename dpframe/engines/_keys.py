@@ -7,17 +7,20 @@ else is in the frame.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from decimal import Context, Decimal
 from fractions import Fraction
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from dpframe._expr import Expr
 from dpframe.engines._columns import UNMATCHED, Vector
 
 Codes = NDArray[np.int64]
+Texts = list[tuple[str, ...]]
 _LARGEST = 2**1000  # of a number that may be a key
 
 
@@ -77,10 +80,17 @@ def _texts(cells: list[Any]) -> list[str | None]:
     return [text_of(c) for c in cells]
 
 
-def _times(uniques: NDArray[Any]) -> list[str]:
-    """Ticks with their unit: exact, and without a calendar that might not reach so far."""
+def _times(uniques: NDArray[Any]) -> list[str | None]:
+    """Ticks with their unit. None outside of the years 1 to 9999, and within two days of where the ticks of the unit end: in
+    some zone such a time cannot be read back."""
     unit = np.datetime_data(uniques.dtype)[0]
-    return [f"t{tick} {unit}" for tick in uniques.astype(np.int64).tolist()]
+    day = int(np.timedelta64(1, "D") / np.timedelta64(1, unit))  # type: ignore[call-overload]  # a unit of the column
+    first, last = -719_161 * day, 2_932_895 * day  # 0001-01-02 and 9999-12-30
+    ends = 2**63 - 2 * day
+    return [
+        f"t{tick} {unit}" if max(first, -ends) <= tick <= min(last, ends) else None
+        for tick in uniques.astype(np.int64).tolist()
+    ]
 
 
 def _numbered(codes: NDArray[Any], places: Any, texts: list[str]) -> Coded:
@@ -95,7 +105,7 @@ def _order(text: str) -> tuple[str, Any, str]:
 
 
 def text_of(cell: Any) -> str | None:
-    """What `key_of` reads; None of what cannot be a key."""
+    """What `key_of` reads back as an equal key; None of what cannot be a key. Never an error."""
     if cell is None or cell is UNMATCHED:
         return None
     if isinstance(cell, str):
@@ -109,10 +119,37 @@ def text_of(cell: Any) -> str | None:
     if isinstance(cell, int | float | Decimal):
         return _number(cell)
     if isinstance(cell, pd.Timestamp):
-        return f"m{cell.isoformat()}"
+        return _moment(cell)
     if isinstance(cell, pd.Interval):
-        return f"i{cell.closed} {float(cell.left)!r} {float(cell.right)!r}"
+        return _interval(cell)
     return None
+
+
+def _moment(cell: Any) -> str | None:
+    """A time of a year with four digits, in a zone whose distance from UTC has no seconds: no other can be read back."""
+    if not 1 <= cell.year <= 9999:
+        return None
+    text = cell.isoformat()
+    try:
+        same = bool(pd.Timestamp(text) == cell)
+    except (ValueError, OverflowError):
+        return None
+    return f"m{text}" if same else None
+
+
+def _interval(cell: Any) -> str | None:
+    """Between doubles: whole numbers that are none, and times, have no text."""
+    ends = []
+    for end in (cell.left, cell.right):
+        if (
+            not isinstance(end, int | float)
+            or isinstance(end, bool)
+            or abs(end) > _LARGEST
+            or float(end) != end
+        ):
+            return None
+        ends.append(float(end) + 0.0)  # -0.0 is 0.0
+    return f"i{cell.closed} {ends[0]!r} {ends[1]!r}"
 
 
 def _number(cell: Any) -> str | None:
@@ -161,7 +198,26 @@ def key_of(text: str, tz: Any = None) -> Any:
     return pd.Interval(float(left), float(right), closed)  # type: ignore[arg-type]  # as it was written
 
 
-def together(columns: list[Coded]) -> tuple[Codes, list[tuple[str, ...]], NDArray[np.uint64]]:
+@dataclass(frozen=True, slots=True, eq=False)
+class Occurring:
+    """Group by the values that occur, before anybody knows which: the bucket of each row, and a hash of each value."""
+
+    exprs: tuple[Expr, ...]
+    buckets: Codes
+    hashes: NDArray[np.uint64]
+    token: ClassVar[str] = ""
+    word: ClassVar[None] = None
+
+    @property
+    def index(self) -> pd.Index[Any]:
+        """The places of the values: only their number is of use."""
+        return pd.RangeIndex(len(self.hashes))
+
+    def to_json(self) -> object:
+        raise AssertionError("what occurs is no part of a question")
+
+
+def together(columns: list[Coded]) -> tuple[Codes, Texts, NDArray[np.uint64]]:
     """The combinations that occur: numbered in the order of their parts, each with its texts and a hash."""
     codes, hashes = columns[0].codes, columns[0].hashes
     places: list[Codes] = [np.arange(len(columns[0].texts))]

@@ -11,20 +11,8 @@ import pandas as pd
 
 from dpframe import _expr as ex
 from dpframe._expr._parts import VALUES
-from dpframe.engines._block import (
-    LAST,
-    NAT,
-    TICKS,
-    Block,
-    as_floats,
-    exact,
-    fits,
-    key,
-    look_up,
-    places_of,
-    ticks_of,
-    unit_of,
-)
+from dpframe.engines._block import LAST, NAT, Block, as_floats, fits, look_up
+from dpframe.engines._codec import TICKS, finder, ticks_of, unit_of
 from dpframe.engines._columns import UNMATCHED, Array, Vector, narrow, objects, plain
 
 # ---- dictionaries -----------------------------------------------------------------------------------------
@@ -115,7 +103,8 @@ def cut(b: Block, e: ex.Cut) -> Vector:
 
 
 def map_dict(b: Block, e: ex.MapDict) -> Vector:
-    place = _map_places(b, e)  # -1 where nothing is found
+    find = b.per_category(e, lambda: finder((c.value, i) for i, c in enumerate(e.keys, start=1)), part="keys")
+    place = find(b.vector(e.x)).astype(np.int64) - 1  # -1 where nothing is found
     kind = e.kind
     values = [*(c.value for c in e.values), None]
     null = np.array([x is None for x in values]).take(place, mode="wrap")
@@ -137,25 +126,6 @@ def map_dict(b: Block, e: ex.MapDict) -> Vector:
     return Vector(
         "number", np.array([np.nan if x is None else float(x) for x in values]).take(place, mode="wrap")
     )
-
-
-def _map_places(b: Block, e: ex.MapDict) -> Array:
-    v = b.vector(e.x)
-    of_null = next((i for i, c in enumerate(e.keys) if c.value is None), -1)
-    if v.categories is not None:
-        index = {key(plain(c.value)): i for i, c in enumerate(e.keys) if c.value is not None}
-        table = b.per_category(e, lambda cats: np.array([*(index.get(key(x), -1) for x in cats), of_null]), v)
-        return look_up(table, v.values)
-    values = exact(v)
-    values = values if values.dtype.kind in "iu" else as_floats(v)
-    keys, places = places_of(b, e, e.keys, v)
-    if len(keys):
-        at = np.minimum(np.searchsorted(keys, values), len(keys) - 1)
-        place = np.where(keys[at] == values, places[at], -1)
-    else:
-        place = np.full(b.n, -1)
-    null = v.nulls()
-    return place if null is None else np.where(null, of_null, place)
 
 
 # ---- dates ------------------------------------------------------------------------------------------------

@@ -27,38 +27,50 @@ _EXACT_ROWS = 2**21  # so many values below 2**32 add up exactly in doubles
 
 
 class People(NamedTuple):
-    """Who each row belongs to: a code, or -1 for nobody; how many codes there are, and a hash for each."""
+    """Who each row belongs to: a code, or -1 for nobody; how many people have a row, and a hash of each.
+
+    Every code below ``size`` is that of a row, so the size is a function of the set of people who are there: neither of the
+    range of their numbers, nor of the categories that nobody has.
+    """
 
     codes: Codes
     size: int
     hashes: NDArray[np.uint64]
 
 
+@np.errstate(all="ignore")  # no NaN may raise, whatever the caller has set
 def people_of(columns: Sequence[Vector], key: bytes) -> People:
     """By one column or several. A null in any of them is nobody; equal numbers are one person, of whatever type.
 
     A cell that is no plain scalar is nobody, too: many people would be one, who is not gone when one of them is.
     """
-    codes, count, hashes = _named(columns[0])
+    codes, hashes = _named(columns[0])
     for column in columns[1:]:
-        inner, size, more = _named(column)
+        inner, more = _named(column)
+        size = max(1, len(more))
         wide = np.where((codes < 0) | (inner < 0), -1, codes * size + inner)
         codes, pairs = _factorized(wide, wide < 0)
         hashes = _mixed(hashes[pairs // size] * np.uint64(31) + more[pairs % size], key)
-        count = len(pairs)
-    return People(codes, count, _mixed(hashes, key))
+    return People(codes, len(hashes), _mixed(hashes, key))
 
 
-def _named(column: Vector) -> tuple[Codes, int, NDArray[np.uint64]]:
-    codes, count, hashes = coded(column)
-    if column.categories is None:
-        return codes, count, hashes
-    unknown = np.array([c is UNMATCHED for c in column.categories] + [False])
-    return np.where(unknown.take(column.values, mode="wrap"), -1, codes), count, hashes
+def _named(column: Vector) -> tuple[Codes, NDArray[np.uint64]]:
+    """Codes without gaps, and a hash for each."""
+    codes, _, hashes = coded(column)
+    if column.categories is not None:
+        unknown = np.array([c is UNMATCHED for c in column.categories] + [False])
+        codes = np.where(unknown.take(column.values, mode="wrap"), -1, codes)
+    there = np.zeros(len(hashes) + 1, dtype=bool)  # one more, for -1
+    there[codes] = True
+    there = there[:-1]
+    if there.all():
+        return codes, hashes
+    without_gaps = np.append(np.cumsum(there) - 1, -1)
+    return without_gaps[codes], hashes[there]
 
 
 def coded(column: Vector) -> tuple[Codes, int, NDArray[np.uint64]]:
-    """A code for each cell, -1 for null; how many codes there are, and a hash for each that its value alone decides."""
+    """A code for each cell, -1 for null; how many codes there may be, and a hash for each that its value alone decides."""
     if column.categories is not None:
         return _of_categories(column)
     values = column.values
@@ -71,7 +83,7 @@ def coded(column: Vector) -> tuple[Codes, int, NDArray[np.uint64]]:
 
 
 def _ranged(values: NDArray[Any], null: NDArray[np.bool_] | None) -> tuple[Codes, NDArray[Any]] | None:
-    """Whole numbers of a narrow range are their own codes; a code that no row has harms nobody."""
+    """Whole numbers of a narrow range are their own codes, some of which no row may have."""
     if values.dtype.kind not in "iu" or not len(values) or (null is not None and null.any()):
         return None
     low, high = int(values.min()), int(values.max())
@@ -95,7 +107,7 @@ def _factorized(values: NDArray[Any], null: NDArray[np.bool_] | None = None) -> 
 def _of_categories(column: Vector) -> tuple[Codes, int, NDArray[np.uint64]]:
     """Codes of a dictionary, in which a number may stand as 1 and as 1.0."""
     assert column.categories is not None
-    texts = [_text(c) for c in column.categories]
+    texts = [text_of_scalar(c) for c in column.categories]
     places = {text: i for i, text in enumerate(dict.fromkeys(texts))}
     to_place = np.array([places[t] for t in texts] or [0], dtype=np.int64)
     codes = np.where(column.values < 0, -1, to_place[column.values])
@@ -106,7 +118,7 @@ def _of_categories(column: Vector) -> tuple[Codes, int, NDArray[np.uint64]]:
     return codes, len(places), hashes
 
 
-def _text(cell: Any) -> str:
+def text_of_scalar(cell: Any) -> str:
     """Equal for equal scalars of the types that a dictionary may hold, which run no code of their own."""
     if isinstance(cell, bool | int | float | Decimal) and cell == cell:
         return f"number {number_text(cell)}"

@@ -53,10 +53,14 @@ def steps_of(values: NDArray[np.float64], grid: Grid) -> NDArray[np.int64]:
     return scaled.astype(np.int64)
 
 
+@np.errstate(all="ignore")
 def of_people(
     engine: PandasEngine, columns: tuple[Column, ...], limit: int, entries: Entries, blank: int
 ) -> Entries:
-    """The first ``limit`` rows of each person, filled up with blanks; people in an order drawn for this once."""
+    """The first ``limit`` rows of each person, filled up with blanks; people in an order drawn for this once.
+
+    So many for each person who has a row: under replace-one their number is public, and nothing else decides the length.
+    """
     people = engine._whose(columns)
     order = np.argsort(people.codes, kind="stable")
     ranked = people.codes[order]

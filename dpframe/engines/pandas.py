@@ -35,24 +35,25 @@ from dpframe._stats import (
     Trues,
 )
 from dpframe._tuples import RestBy, TupleBy
-from dpframe._unit import LIMIT, Unit
+from dpframe._unit import Unit
 from dpframe.engines._buckets import arrow_buckets
 from dpframe.engines._columns import Vector, prepare
 from dpframe.engines._distinct import distinct_counts
 from dpframe.engines._evaluate import evaluate, predicate
 from dpframe.engines._groups import finder_of, rest_buckets, tuple_buckets
-from dpframe.engines._keys import coded, together
+from dpframe.engines._keys import Occurring, Texts, coded, together
 from dpframe.engines._people import Bound, Pairs, People, pairs_of, people_of, within_groups
 from dpframe.engines._representatives import at_points, by_size, magnitude
 from dpframe.engines._sums import add_magnitudes, add_products, shape_of, steps_of, tally, to_grid
 
 ROWS = Unit()
+_PEOPLE: set[Primitive] = {Persons()}
+_ROWS: set[Primitive] = {Persons(), Rows()}
 _BLOCK = 2**16
 _LARGEST_BLOCK = 2**21
 
 # The rows that are asked about, their pairs of people and groups, and which of these stay.
 Paired = tuple[NDArray[np.bool_], Pairs, NDArray[np.bool_] | None]
-Texts = list[tuple[str, ...]]
 Buckets = NDArray[Any]  # 0: no group; g + 1: group g
 
 
@@ -91,6 +92,9 @@ class PandasEngine:
         self, query: Query, primitives: set[Primitive], unit: Unit = ROWS
     ) -> dict[Primitive, Integers]:
         """The primitive sums of each group, as int64; what one person adds to them is within the limits of the unit."""
+        return self._reduced(query, primitives, unit)
+
+    def _reduced(self, query: Query, primitives: set[Primitive], unit: Unit) -> dict[Primitive, Integers]:
         found: dict[Primitive, Integers] = {
             p: self._distinct(p.expr, query, unit) for p in primitives if isinstance(p, Distincts)
         }
@@ -196,24 +200,31 @@ class PandasEngine:
         return at_points(pairs, None, hashes, limit, 1, at[asked], query.groups + 1)[1:, 0]
 
     @np.errstate(all="ignore")
-    def occurring(self, by: Sequence[Expr], where: Expr | None, unit: Unit) -> tuple[Texts, Integers]:
-        """The combinations of values that occur, as texts, and how many people have each: one in at most so many of them."""
+    def occurring(
+        self,
+        by: Sequence[Expr],
+        where: Expr | None,
+        unit: Unit,
+        primitives: set[Primitive] = _PEOPLE,
+    ) -> tuple[Texts, dict[Primitive, Integers]]:
+        """The combinations of values that count for somebody, as texts, and their primitive sums, as `reduce` has them.
+
+        A person counts in at most so many of them, chosen by hashes of the values themselves. Only people and sums over rows.
+        """
         memo: dict[Any, Any] = {}
         columns = [coded(evaluate(e, self.column, slice(0, len(self._frame)), memo)) for e in by]
-        if len(columns) == 1 and where is None and not unit.people:
-            return [(text,) for text in columns[0].texts.tolist()], columns[0].counts()
-        codes, texts, hashes = together(columns)
-        asked = codes >= 0
-        if where is not None:
-            asked &= self._holds(where, memo)
-        if not unit.people:
-            return texts, np.bincount(codes[asked], minlength=len(texts))
-        people = self._whose(unit.people)
-        asked &= people.codes >= 0
-        pairs = pairs_of(people.codes[asked], codes[asked], people.size, len(texts))
-        most = unit.limited(1, None).reach(LIMIT)[1]
-        kept = within_groups(pairs, people.hashes, most, self._key, hashes)
-        return texts, Bound(pairs, kept, 1, len(texts)).people()
+        if len(columns) == 1 and where is None and not unit.people and primitives <= _ROWS:
+            texts: Texts = [(text,) for text in columns[0].texts.tolist()]
+            sums: dict[Primitive, Integers] = dict.fromkeys(_ROWS, columns[0].counts())
+        else:
+            codes, texts, hashes = together(columns)
+            found = Occurring(tuple(by), codes + 1, hashes)
+            sums = self._reduced(Query((), where, (found,)), primitives | {Persons()}, unit)
+        # A value that is in the frame and counts for nobody is no key: one person may bring any number of those.
+        some = np.flatnonzero(sums[Persons()])
+        if len(some) == len(texts):
+            return texts, sums
+        return [texts[i] for i in some.tolist()], {p: one[..., some] for p, one in sums.items()}
 
     def _paired(self, query: Query, unit: Unit, most: int, memo: dict[Any, Any]) -> Paired:
         """The rows that are asked about, their pairs, and which of these stay; kept for the next question without a filter."""
@@ -228,12 +239,16 @@ class PandasEngine:
             asked &= self._holds(query.where, memo)
         group = None if buckets is None else buckets[asked].astype(np.int64) - 1
         pairs = pairs_of(people.codes[asked], group, people.size, query.groups)
-        kept = within_groups(pairs, people.hashes, most, self._key) if query.by else None
-        found = asked, pairs, kept
+        found = query.by[0] if query.by else None
+        labels = found.hashes if isinstance(found, Occurring) else None
+        kept = within_groups(pairs, people.hashes, most, self._key, labels) if query.by else None
+        paired = asked, pairs, kept
         size = asked.nbytes + sum(a.nbytes for a in pairs if isinstance(a, np.ndarray))
-        if query.where is None and size <= self._room:  # never more than the frame's own size
-            self._last = known, found
-        return found
+        if (
+            query.where is None and labels is None and size <= self._room
+        ):  # never more than the frame's own size
+            self._last = known, paired
+        return paired
 
     def _distinct(self, expr: Expr, query: Query, unit: Unit) -> Integers:
         memo: dict[Any, Any] = {}
@@ -372,6 +387,8 @@ class PandasEngine:
         """The bucket of each row: 0, or 1 + its place among all combinations of the groups."""
         if not by:
             return None
+        if isinstance(by[0], Occurring):
+            return by[0].buckets
         combined = self._level(by[0])
         for level in by[1:]:
             inner, size = self._level(level), len(level.index)

@@ -77,7 +77,7 @@ class Target:
         if self.classes is None:
             assert self.bounds is not None
             return on_grid(vector, self.bounds)
-        place = key_buckets(self.classes, self.expr)(vector).astype(np.int64)
+        place = key_buckets(self.classes)(vector).astype(np.int64)
         return np.array([np.nan, -UNIT, UNIT])[place]
 
     def to_json(self) -> object:

@@ -16,7 +16,7 @@ from dpframe import _validate
 from dpframe._errors import BadType, BadValue, BudgetError, MissingKeys
 from dpframe._expr import Column, Expr
 from dpframe._plan import Cost, Plan
-from dpframe._price import checked
+from dpframe._price import checked, delta_of
 from dpframe._private import PrivateFrame
 from dpframe._query import Word, describe, keys_for
 from dpframe._session import Release
@@ -160,8 +160,12 @@ class _Model(ABC):
         """The delta of a guarantee that is (epsilon, delta) and no curve: as given, or a share of the reserve."""
         budget = frame._session.budget
         rest = {k: v for k, v in price.items() if k != "delta"}
-        given = price.get("delta")
-        delta = budget.rule.delta_limit / budget.queries if given is None else _validate.delta(given)
+        given, named = price.get("delta"), price.get("epsilon")
+        if given is not None:
+            delta = delta_of(given, budget.rule)
+        else:
+            e = budget.rule.limits.epsilon / budget.queries if named is None else _validate.epsilon(named)
+            delta = budget.rule.failure_for(e, budget.state)
         if not delta:
             raise BudgetError(
                 f'method="{self.method}" needs a delta: its noise is Gaussian inside, and no pure guarantee is known for it. '

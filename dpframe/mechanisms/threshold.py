@@ -1,18 +1,39 @@
-"""Thresholds on noisy counts: which keys many people share (docs/guarantees/keys.md)."""
+"""Thresholds on noisy counts: which keys many people share, and the counts themselves (docs/guarantees/keys.md).
+
+Each kind adds its noise to integers, a row a component and a column a key, and `shows` tells which columns may leave. What
+leaves of these are the noisy integers: a threshold costs no more with its counts than without.
+"""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpframe.mechanisms import _sampling
+from dpframe.mechanisms._quantiles import sum_quantile
+from dpframe.mechanisms.gaussian import Gaussian
+from dpframe.mechanisms.laplace import Laplace
+
+Floats = NDArray[np.float64]
 
 _UP = 1 + 1e-9  # covers the few roundings of each probability below
+_HIDDEN = -(2**60)  # of a count that is not shown
+_COIN = 2**32
+_REST = 16  # of the failure, what each bar but the first one gets
+_FAR = 700.0  # deviations or rates beyond which a tail is no double
+
+
+class Bar(NamedTuple):
+    """Whether the sum of the first ``components`` is at least ``least``."""
+
+    components: int
+    least: int
 
 
 def each_of(failure: Fraction, keys: int) -> float:
@@ -20,111 +41,397 @@ def each_of(failure: Fraction, keys: int) -> float:
     return -math.expm1(math.log1p(-float(failure) * (1 - 1e-12)) / keys) / _UP
 
 
-@dataclass(frozen=True, slots=True)
-class TruncatedThreshold:
-    """Keeps a key if its count and noise X on {-cut, ..., cut}, P[x] proportional to exp(-rate |x|), exceed ``cut``.
+class Threshold:
+    """What the kinds share: which keys they show, and how sure one can be of a key that is shown."""
 
-    Formal guarantee: a count moved by 1 changes this by (rate, P[X = cut]) in either direction, and a key that one person
-    alone has is kept with probability P[X = cut]. For one key a person no (epsilon, delta)-private rule keeps any key more
-    often (Desfontaines, Voss, Gipson and Mandayam 2022).
+    __slots__ = ()
+
+    if TYPE_CHECKING:  # a field of some kinds
+
+        @property
+        def bars(self) -> tuple[Bar, ...]:
+            """A key is shown if it passes any of these."""
+
+        def above(self, components: int, t: Floats) -> Floats:
+            """P[X >= t] of the sum X of the noises of so many components; doubles, for intervals."""
+
+    @property
+    def half(self) -> float:
+        """What the first bar takes to be passed as often as not."""
+        return float(self.bars[0].least)
+
+    def shows(self, noisy: NDArray[Any]) -> NDArray[np.bool_]:
+        """Which columns of noisy integers may leave."""
+        passed = np.zeros(noisy.shape[1:], dtype=bool)
+        for one in self.bars:
+            passed |= np.asarray(noisy[: one.components].sum(axis=0) >= one.least, dtype=bool)
+        return passed
+
+    def shown_at_least(self, noisy: NDArray[Any], risk: float) -> Floats:
+        """How likely each key that is shown was to be shown, at least: wrong with probability ``risk``, given that it is.
+
+        A count n that shows y has passed T <= y, so of all n with P[X >= y - n] < r P[X >= T - n] the chance of the true one to
+        be among them is r, given that it shows; and of the others the least one is shown least often.
+        """
+        found = np.zeros(noisy.shape[1:])
+        for components, least in self.bars:
+            seen = noisy[:components].sum(axis=0).astype(np.float64)
+            low, high = np.zeros_like(seen), np.maximum(seen, 1.0)  # nobody's key is never shown
+            for _ in range(64):
+                middle = np.floor((low + high) / 2)
+                middle = np.where(middle > low, middle, high)
+                chance = self.above(components, seen - middle)
+                likely = chance >= risk / len(self.bars) * self.above(components, least - middle)
+                low, high = np.where(likely, low, middle), np.where(likely, middle, high)
+            found = np.maximum(found, self.above(components, least - high))
+        return found
+
+
+def levels(noise: Threshold, noisy: NDArray[Any], level: float) -> Floats:
+    """At which level an interval of the bare noise covers with probability ``level`` for each key that is shown.
+
+    A miss is as likely as it is without a threshold, divided by the chance to be shown (docs/guarantees/keys.md). Rounded to
+    a few different levels, towards wider intervals.
+    """
+    risk = 1 - level
+    shown = noise.shown_at_least(noisy, risk / 40)
+    with np.errstate(divide="ignore"):
+        steps = np.where(shown >= 0.999, 0.999, 2.0 ** (np.floor(4 * np.log2(np.maximum(shown, 1e-300))) / 4))
+    found: Floats = np.minimum(1 - 0.95 * risk * steps, 1 - 2.0**-53)
+    return found
+
+
+def _least(above: Callable[[int], float], each: float) -> int:
+    """The least t of which ``above``, a decreasing function, is at most ``each``."""
+    high = 1
+    while above(high) > each:
+        high *= 2
+    low = high // 2
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if above(middle) > each else (low, middle)
+    return high
+
+
+def _bars(
+    own: int, components: Sequence[int], each: float, above: Callable[[int, int], float]
+) -> tuple[Bar, ...]:
+    """Tests that one person's own key, which adds up to ``own`` at most, passes with probability ``each`` in all."""
+    rest = each / _REST
+    shares = [each - rest * (len(components) - 1), *(rest for _ in components[1:])]
+    return tuple(
+        Bar(c, own + _least(lambda t, c=c: above(c, t) * _UP, share))  # type: ignore[misc]
+        for c, share in zip(components, shares, strict=True)
+    )
+
+
+# Noise that is cut off -------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class TruncatedThreshold(Threshold):
+    """Shows a count and noise X on {-cut, ..., cut}, P[x] proportional to exp(-rate |x|), if they exceed ``cut`` together; for
+    a share ``lower`` of the keys, drawn by coins, the same with a cut that is lower by 1.
+
+    Formal guarantee: a count moved by 1 changes this by (rate, p) in either direction, and a key that one person alone has is
+    shown with probability p, where p is the mean of P[X = cut] over the coin. Where the coin is sure, no (epsilon,
+    delta)-private rule for one key a person shows any key more often (Desfontaines, Voss, Gipson and Mandayam 2022).
     """
 
     name: ClassVar[str] = "truncated threshold"
     rate: Fraction
     cut: int
+    lower: Fraction = Fraction(0)
 
     @staticmethod
     def for_price(moved: int, epsilon: Fraction, failure: Fraction) -> TruncatedThreshold:
-        """The least cut for a person who moves so many counts by 1."""
+        """The least cut for a person who moves so many counts by 1, and of what that leaves of the failure a coin's part."""
         rate = epsilon / moved
         each, a = each_of(failure, moved), float(rate)
         # exp(-a k) tanh(a / 2) bounds P[X = k] from below, so no smaller cut will do.
         cut = max(1, math.floor(math.log(math.tanh(a / 2) / each) / a)) if math.tanh(a / 2) > each else 1
-        while _at_cut(a, cut) * _UP > each:
-            cut += 1
-        return TruncatedThreshold(rate, cut)
+        # It is this or the next where the price is not small; where it is, many further: hence no step by step.
+        cut += _least(lambda t: _at_cut(a, cut - 1 + t) * _UP, each) - 1
+        if cut == 1:
+            return TruncatedThreshold(rate, cut)
+        high, low = _at_cut(a, cut - 1) * _UP, _at_cut(a, cut) * _UP
+        part = (each - low) / (high - low) * (1 - 1e-9)
+        return TruncatedThreshold(rate, cut, Fraction(math.floor(max(0.0, part) * _COIN), _COIN))
 
     @property
     def scale(self) -> Fraction:
         return 1 / self.rate
 
     @property
-    def half(self) -> float:
-        """How many people it takes to be kept as often as not."""
-        return self.cut + 0.5
+    def bars(self) -> tuple[Bar, ...]:
+        """For intervals the higher one: a key is shown no less often."""
+        return (Bar(1, self.cut + 1),)
 
-    def release(self, counts: NDArray[Any]) -> NDArray[np.bool_]:
-        """Which counts are kept."""
-        noise = np.empty(counts.shape, dtype=np.int64)
-        missing = np.ones(counts.shape, dtype=bool)
-        while missing.any():  # how often it is drawn again has nothing to do with the counts
-            drawn = _sampling.discrete_laplace(self.scale, int(missing.sum()))
-            noise[missing] = np.clip(drawn, -self.cut - 1, self.cut + 1).astype(np.int64)
-            missing = np.abs(noise) > self.cut
-        kept: NDArray[np.bool_] = counts + noise > self.cut
-        return kept
+    @property
+    def half(self) -> float:
+        return self.cut + 0.5 - float(self.lower)
+
+    def release(self, counts: NDArray[Any]) -> NDArray[Any]:
+        """The counts with noise, where they pass; what does not is replaced by a number far below any count."""
+        cut = np.full(counts.shape, self.cut, dtype=np.int64)
+        if self.lower:
+            words = np.frombuffer(_sampling.random_bytes(4 * counts.size), dtype="<u4").reshape(counts.shape)
+            cut -= words < int(self.lower * _COIN)
+        noise = _truncated(self.scale, cut)
+        noisy: NDArray[Any] = counts + noise
+        return np.where(noisy > cut, noisy, _HIDDEN)
+
+    def shows(self, noisy: NDArray[Any]) -> NDArray[np.bool_]:
+        passed: NDArray[np.bool_] = np.asarray(noisy[0] > _HIDDEN // 32, dtype=bool)
+        return passed
+
+    @property
+    def deviation(self) -> float:
+        """An upper bound on the standard deviation: that of the noise before it is cut off."""
+        return Laplace(self.scale).deviation
+
+    def quantile(self, level: float, terms: int = 1) -> int:
+        """A t with P[|X| <= t] >= level, for the sum of some such variables: never beyond the cut."""
+        if terms == 1 and self.cut < 2**20:
+            x = np.arange(self.cut + 1.0)
+            return sum_quantile(np.exp(-float(self.rate) * x), level, 1)
+        return min(Laplace(self.scale).quantile(level, terms), terms * self.cut)
+
+    @staticmethod
+    def spread(level: float) -> float:
+        """Deviations of the uncut noise within which any weighted sum of such noise stays with probability ``level``."""
+        return Laplace.spread(level)
+
+    def above(self, components: int, t: Floats) -> Floats:
+        share = float(self.lower)
+        found = self._above(self.cut, t)
+        return found if not share else share * self._above(self.cut - 1, t) + (1 - share) * found
+
+    def _above(self, k: int, t: Floats) -> Floats:
+        return _truncated_tail(float(self.rate), k, t)
 
     def to_json(self) -> dict[str, str]:
-        return {"mechanism": self.name, "rate": str(self.rate), "cut": str(self.cut)}
+        found = {"mechanism": self.name, "rate": str(self.rate), "cut": str(self.cut)}
+        return {**found, "lower": str(self.lower)} if self.lower else found
 
     @staticmethod
     def from_json(data: dict[str, str]) -> TruncatedThreshold:
-        return TruncatedThreshold(Fraction(data["rate"]), int(data["cut"]))
+        return TruncatedThreshold(Fraction(data["rate"]), int(data["cut"]), Fraction(data.get("lower", 0)))
 
 
 def _at_cut(a: float, cut: int) -> float:
-    q = math.exp(-a)
-    return math.exp(-a * cut) * -math.expm1(-a) / (1 + q - 2 * math.exp(-a * (cut + 1)))
+    # By expm1, since 1 + q - 2 q**(cut + 1) loses its digits where a is small.
+    return math.exp(-a * cut) * -math.expm1(-a) / (math.expm1(-a) - 2 * math.expm1(-a * (cut + 1)))
+
+
+def _truncated(scale: Fraction, cut: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Discrete Laplace noise within the cut of each."""
+    noise, most = np.empty(cut.shape, dtype=np.int64), int(cut.max(initial=0))
+    missing = np.ones(cut.shape, dtype=bool)
+    while missing.any():  # how often it is drawn again has nothing to do with the counts
+        drawn = _sampling.discrete_laplace(scale, int(missing.sum()))
+        noise[missing] = np.clip(drawn, -most - 1, most + 1).astype(np.int64)
+        missing = np.abs(noise) > cut
+    return noise
+
+
+def _truncated_tail(a: float, k: int, t: Floats) -> Floats:
+    """P[X >= t] of noise within -k and k."""
+    t = np.ceil(t)
+    upper = np.maximum(t, 1 - t)  # from 1 to the cut it is a sum of a geometric series
+    with np.errstate(under="ignore"):
+        mass = np.exp(-a * np.minimum(upper, k + 1.0)) - math.exp(-a * (k + 1))
+    tail = np.where(upper > k, 0.0, mass / (1 + math.exp(-a) - 2 * math.exp(-a * (k + 1))))
+    found: Floats = np.where(t >= 1, tail, 1 - tail)
+    return found
 
 
 @dataclass(frozen=True, slots=True)
-class GaussianThreshold:
-    """Keeps a key if its count and discrete Gaussian noise reach ``least``.
+class TruncatedVector(Threshold):
+    """Shows counts of several kinds with such noise on each, if a bar is passed: the first is on the first of them alone.
 
-    Formal guarantee: that of the noise on the counts of keys which others have too, and a key that one person alone has
-    is kept with probability P[1 + X >= least]. A key that counts for nobody is never kept: one person may bring any
-    number of those, beyond their limit or outside of the filter.
+    Formal guarantee: non-negative numbers that add up to ``own`` at most, added to a key, change this by (rate * own, P[X > cut -
+    own]) in either direction; and a key that one person alone has, whose numbers add up to so much, is shown with the
+    probability that `at` was given, at most (docs/guarantees/keys.md).
+    """
+
+    name: ClassVar[str] = "truncated thresholds"
+    rate: Fraction
+    cut: int
+    bars: tuple[Bar, ...]
+
+    @staticmethod
+    def at(
+        scale: Fraction, own: int, components: Sequence[int], moved: int, failure: Fraction
+    ) -> TruncatedVector:
+        """The least thresholds for a person who moves so many keys, by ``own`` at most each."""
+        a, each = float(1 / scale), each_of(failure, moved)
+        first = each * (1 - (len(components) - 1) / _REST)
+
+        def beyond(cut: int) -> float:
+            return float(_truncated_tail(a, cut, np.array(cut - own + 1.0))) * _UP if cut > own else 1.0
+
+        cut = _least(beyond, first)
+        inside = 1 - 2 * laplace_tail(a, 1, cut + 1)  # truncated noise is as likely, divided by that for each
+        rest = (
+            Bar(c, own + _least(lambda t, c=c: laplace_tail(a, c, t) / inside**c * _UP, each / _REST))  # type: ignore[misc]
+            for c in components[1:]
+        )
+        return TruncatedVector(1 / scale, cut, (Bar(components[0], cut + 1), *rest))
+
+    @property
+    def scale(self) -> Fraction:
+        return 1 / self.rate
+
+    def release(self, counts: NDArray[Any]) -> NDArray[Any]:
+        """The counts with noise."""
+        noisy: NDArray[Any] = counts + _truncated(self.scale, np.full(counts.shape, self.cut, dtype=np.int64))
+        return noisy
+
+    @property
+    def deviation(self) -> float:
+        """An upper bound on the standard deviation: that of the noise before it is cut off."""
+        return Laplace(self.scale).deviation
+
+    def quantile(self, level: float, terms: int = 1) -> int:
+        """A t with P[|X| <= t] >= level, for the sum of some such variables: never beyond the cut."""
+        return min(Laplace(self.scale).quantile(level, terms), terms * self.cut)
+
+    @staticmethod
+    def spread(level: float) -> float:
+        """Deviations of the uncut noise within which any weighted sum of such noise stays with probability ``level``."""
+        return Laplace.spread(level)
+
+    def above(self, components: int, t: Floats) -> Floats:
+        a = float(self.rate)
+        if components == 1:
+            return _truncated_tail(a, self.cut, t)
+        cut_off = 2 * components * float(laplace_tail(a, 1, self.cut + 1))
+        return np.maximum(_laplace_above(a, components, t) - cut_off, 0.0)
+
+    def to_json(self) -> dict[str, Any]:
+        found = {"mechanism": self.name, "rate": str(self.rate), "cut": str(self.cut)}
+        return {**found, "bars": [list(one) for one in self.bars]}
+
+    @staticmethod
+    def from_json(data: dict[str, Any]) -> TruncatedVector:
+        bars = tuple(Bar(*one) for one in data["bars"])
+        return TruncatedVector(Fraction(data["rate"]), int(data["cut"]), bars)
+
+
+# Noise that is not -----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class LaplaceThreshold(Laplace, Threshold):
+    """Shows what discrete Laplace noise leaves of a key that passes a bar.
+
+    Formal guarantee: that of the noise on the integers of keys which others have too; and a key that one person alone has is
+    shown with the probability that `at` was given, at most, in any of so many keys.
+    """
+
+    name: ClassVar[str] = "laplace threshold"
+    bars: tuple[Bar, ...]
+
+    @staticmethod
+    def at(
+        scale: Fraction, own: int, components: Sequence[int], keys: int, failure: Fraction
+    ) -> LaplaceThreshold:
+        """The least thresholds for a person with so many keys, whose own integers add up to ``own`` at most in each."""
+        a = float(1 / scale)
+        each = each_of(failure, keys)
+        return LaplaceThreshold(scale, _bars(own, components, each, lambda c, t: laplace_tail(a, c, t)))
+
+    def above(self, components: int, t: Floats) -> Floats:
+        return _laplace_above(float(1 / self.scale), components, t)
+
+    def to_json(self) -> dict[str, Any]:
+        return {**super().to_json(), "bars": [list(one) for one in self.bars]}
+
+    @staticmethod
+    def from_json(data: dict[str, Any]) -> LaplaceThreshold:
+        return LaplaceThreshold(Fraction(data["scale"]), tuple(Bar(*one) for one in data["bars"]))
+
+
+def laplace_tail(a: float, components: int, t: Any) -> Any:
+    """P[X >= t], t >= 1, of a sum of such noises: the difference of two negative binomial variables, in closed form.
+
+    Given the smaller one, b, the other is b + t or more with probability sum_i C(b + t + c - 1, i) (1 - q)**i q**(b + t + c -
+    1 - i), i < c; and the mean of that over b follows from the factorial moments of b. All terms are positive.
+    """
+    c, q = components, math.exp(-a)
+    p = -math.expm1(-a)
+    ratio = q * q / -math.expm1(-2 * a)
+    m = t + c - 1
+    total = 0.0
+    for i in range(c):
+        inner = sum(_choose(m, i - j) * math.comb(c + j - 1, j) * ratio**j for j in range(i + 1))
+        total = total + p**i * inner * q ** (c - 1 - i)
+    with np.errstate(under="ignore"):
+        return np.exp(-a * t) * total / (1 + q) ** c
+
+
+def _laplace_above(a: float, components: int, t: Floats) -> Floats:
+    t = np.ceil(t)
+    tail = laplace_tail(a, components, np.minimum(np.maximum(t, 1 - t), _FAR / a))
+    found: Floats = np.where(t >= 1, tail, 1 - tail)
+    return found
+
+
+def _choose(n: Any, k: int) -> Any:
+    """A binomial coefficient of large n, in doubles."""
+    found = 1.0
+    for i in range(k):
+        found = found * ((n - i) / (i + 1))
+    return found
+
+
+@dataclass(frozen=True)
+class GaussianThreshold(Gaussian, Threshold):
+    """Shows what discrete Gaussian noise leaves of a key that passes a bar.
+
+    Formal guarantee: that of the noise on the integers of keys which others have too; and a key that one person alone has is
+    shown with the probability that `at` was given, at most, in any of so many keys.
     """
 
     name: ClassVar[str] = "gaussian threshold"
-    variance: Fraction
-    least: int
+    bars: tuple[Bar, ...]
 
     @staticmethod
-    def at(variance: Fraction, keys: int, failure: Fraction) -> GaussianThreshold:
-        """The least threshold for a person with so many keys.
+    def at(
+        variance: Fraction, own: int, components: Sequence[int], keys: int, failure: Fraction
+    ) -> GaussianThreshold:
+        """The least thresholds for a person with so many keys, whose own integers add up to ``own`` at most in each."""
+        each, v = each_of(failure, keys), float(variance)
+        return GaussianThreshold(variance, _bars(own, components, each, lambda c, t: gaussian_tail(v, c, t)))
 
-        P[X >= m] <= Q((m - 1/2) / sigma) where m - 1/2 >= sigma: there exp(-x**2 / (2 variance)) is convex, so each term is
-        below its integral over half a step to either side; and the sum of all terms is at least sqrt(2 pi variance), by
-        Poisson's formula.
-        """
-        each, sigma = each_of(failure, keys), math.sqrt(variance)
-        low, high = 1.0, 40.0  # in deviations
-        for _ in range(80):
-            middle = (low + high) / 2
-            above = math.erfc(middle / math.sqrt(2)) / 2 * _UP > each
-            low, high = (middle, high) if above else (low, middle)
-        return GaussianThreshold(variance, 1 + math.ceil(high * sigma * _UP + 0.5))
+    def above(self, components: int, t: Floats) -> Floats:
+        from scipy import special  # only for intervals: no privacy hangs on it
 
-    @property
-    def scale(self) -> float:
-        return math.sqrt(self.variance)
+        t = np.ceil(t)
+        found: Floats = special.ndtr(-(t - 0.5) / (self.scale * math.sqrt(components)))
+        return np.maximum(found, 1e-300)
 
-    @property
-    def half(self) -> float:
-        """How many people it takes to be kept as often as not."""
-        return float(self.least)
-
-    def release(self, counts: NDArray[Any]) -> NDArray[np.bool_]:
-        """Which counts are kept."""
-        noise = _sampling.discrete_gaussian(self.variance, counts.size).reshape(counts.shape)
-        # A count of 0 is a key that is in the frame and counts for nobody: no failure of the proof covers it.
-        kept: NDArray[np.bool_] = np.asarray((counts > 0) & (counts + noise >= self.least), dtype=bool)
-        return kept
-
-    def to_json(self) -> dict[str, str]:
-        return {"mechanism": self.name, "variance": str(self.variance), "least": str(self.least)}
+    def to_json(self) -> dict[str, Any]:
+        return {**super().to_json(), "bars": [list(one) for one in self.bars]}
 
     @staticmethod
-    def from_json(data: dict[str, str]) -> GaussianThreshold:
-        return GaussianThreshold(Fraction(data["variance"]), int(data["least"]))
+    def from_json(data: dict[str, Any]) -> GaussianThreshold:
+        """Also of a ledger from before counts were shown, which has one threshold."""
+        bars = data.get("bars") or [(1, int(data["least"]))]
+        return GaussianThreshold(Fraction(data["variance"]), tuple(Bar(*one) for one in bars))
+
+
+def gaussian_tail(variance: float, components: int, t: float) -> float:
+    """A bound of P[X >= t] of a sum of such noises; 1 where the integral says nothing.
+
+    P[X = s] is at most the density of N(0, c v) at s, times theta(v / 2)**(c - 1), where theta(w) = 1 + 2 sum exp(-2 pi**2 w
+    k**2) bounds a sum of that density over any shift of the integers, by Poisson's formula. Beyond one deviation the density
+    is convex, so each term is below its integral over half a step to either side.
+    """
+    deviation = math.sqrt(variance * components)
+    if t - 0.5 < deviation:
+        return 1.0
+    theta = 1 + 2 * math.exp(-(math.pi**2) * variance) / -math.expm1(-(math.pi**2) * variance)
+    tail = math.erfc((t - 0.5) / deviation / math.sqrt(2)) / 2
+    return float(min(1.0, tail * theta ** (components - 1)))

@@ -16,7 +16,16 @@ import pytest
 from scipy import special
 
 from tests import internals
-from tests.internals import Column, KeySearch, PandasEngine, Price, TruncatedThreshold, Unit, make_plan
+from tests.internals import (
+    Column,
+    KeySearch,
+    PandasEngine,
+    Persons,
+    Price,
+    TruncatedThreshold,
+    Unit,
+    make_plan,
+)
 
 EPSILON, FAILURE = F(1), F(1, 20)
 CROWD = [(i, g) for i in range(9) for g in "ab" for _ in range(3)]
@@ -38,10 +47,10 @@ def drawn(rows: list[tuple[int, str]], unit: Unit, n: int, change: Any) -> tuple
         KeySearch((Column.of(1, "g", frame["g"].dtype),), FAILURE, True), unit, Price(EPSILON)
     ).plan
     noise = change(plan.parts[0].noise)
-    texts, counts = PandasEngine(frame, b"12345678").occurring(
+    texts, sums = PandasEngine(frame, b"12345678").occurring(
         (Column.of(1, "g", frame["g"].dtype),), None, unit
     )
-    return noise.release(np.tile(counts, (n, 1))), [t for (t,) in texts]
+    return noise.shows(noise.release(np.tile(sums[Persons()], (1, n, 1)))), [t for (t,) in texts]
 
 
 def excess(

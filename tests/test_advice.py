@@ -1,0 +1,261 @@
+"""What a refusal tells to write is answered when it is written: each line that it makes, and each text that it holds."""
+
+from __future__ import annotations
+
+import ast
+import re
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import dpframe
+from dpframe import LineageError
+from dpframe.learn import LogisticRegression
+
+LIMIT = 40
+
+
+@pytest.fixture
+def df():
+    return pd.DataFrame(
+        {
+            "age": [30, 41, 85, 20],
+            "cost": [5.0, 7.5, None, 1.0],
+            "sex": ["F", "M", "F", None],
+            "when": pd.to_datetime(["2024-01-05", "2024-02-05", None, "2024-03-05"]),
+        }
+    )
+
+
+def opened(df):
+    terms = {"bounds": {"age": (0, 110), "cost": (0, 10)}, "keys": {"sex": ["F", "M"]}}
+    return df.dp.open(1000, queries=1000, **terms)
+
+
+# Lines as they are typed; whether the message must be able to rewrite them.
+LINES = {
+    "df[df.age > 50].dp.count()": True,
+    'df[df["age"] > LIMIT].dp["cost"].mean()': True,
+    'df[(df.age > 50) & ~(df.sex == "F")].dp.groupby("sex").size()': True,
+    'df[df.sex.str.lower().str.startswith("f") | df.when.dt.month.isin([1])].dp.count()': True,
+    "df[df.when.dt.day_name() == 'Friday'].dp.count()": True,
+    "df[df.sex.str[0] == 'F'].dp.count()": True,
+    "df[df.age.between(25, LIMIT)].dp.describe()": True,
+    "df[df.age + df.cost * 2 > 20].dp.count()": True,
+    'df[pd.col("age") > 3].dp.count()': True,
+    "df[lambda d: d.age > 3].dp.count()": True,
+    'df.query("age > @LIMIT")[df.cost > 1].dp.count()': True,
+    "df[df.age > 3][df.cost > 1].dp.count()": True,
+    "df.loc[df.age > 50].dp.groupby('sex')['age'].mean()": True,
+    "df.loc[df.age > 50, 'age'].dp.mean()": True,
+    "df.loc[df.age > 50, ['age', 'cost']].dp.mean()": True,
+    "df.loc[:, ['age', 'cost']].query('age > 25').dp.mean()": True,
+    "df.assign(k=df.age * 2).dp.mean('k')": True,
+    'df.query("age > 3").assign(k=df.age * 2).dp.mean("k")': True,
+    "df.assign(k=lambda d: d.age * 2).dp.mean('k')": True,
+    "df.dropna().dp.groupby(['sex']).agg(m=('age', 'mean'))": True,
+    "df[df.age > 3].dp.query('cost > 1').groupby('sex').age.mean()": True,
+    "df.copy().sort_values('age').query('age > 25').dp.count()": True,
+    "df.drop(['when'], axis=1).query('age > 25').dp.count()": True,
+    "df.rename({'age': 'years'}, axis=1).dropna(how='all').query('years > 25').dp.count()": True,
+    "(df.age > 50).dp.mean()": True,
+    "(df['age'] * 2).dp.sum()": True,
+    "df['age'][df.sex == 'F'].dp.mean()": True,
+    "df['sex'].str.lower().dp.value_counts(keys=['f', 'm'])": True,
+    "df['age'].clip(0, 50).dp.mean()": True,
+    "(df.dp.count(), df[df.age > 50].dp.count())[1]": True,
+    "df[df.when > pd.Timestamp('2024-01-10')].dp.count()": True,
+    "df[df.age.isin(range(50))].dp.count()": True,
+    "df[df['sex'].map({'F': 1, 'M': 0}) == 1].dp.count()": True,
+    "df.query('sex == \"F\"').assign(k=lambda d: d.age * 2).query('k > 70').dp.mean('k')": True,
+    "df[df.age.map(abs) > 25].dp.count()": False,
+    "df[df.age.astype(float) > 25].dp.count()": True,
+    "df[df.age.astype('category') == 30].dp.count()": False,
+    "df[df.age.round().map(lambda a: a + 1) > 30].dp.count()": False,
+    "df.query('index > 0').dp.count()": False,
+    "df[['age', 'sex']].fillna('x').dp.mean('age')": False,
+    "df.assign(k=1)[[True, False, True, True]].dp.count()": False,
+    "df.head(3).dp.mean('age')": False,
+    "df[['age', 'sex']].assign(k=1).groupby('k').head().dp.count()": False,
+    "df.drop_duplicates().dp.count()": False,
+    "df.iloc[:3].dp.count()": False,
+    "df[:3].dp.count()": False,
+    "df.loc[0:2].dp.count()": False,
+    "df.loc[mask].dp.mean('age')": False,
+    "df[mask].dp.count()": False,
+    "df[mask.to_numpy()].dp.count()": False,
+    "df[df.age > df.age.mean()].dp.count()": False,
+    "df[np.log(df.age) > 1].dp.count()": False,
+    "df.assign(k=lambda d: np.log(d.age)).dp.mean('k')": False,
+    "df.query('age > age.mean()').dp.count()": False,
+    "df[df.eval('age > 3')].dp.count()": False,
+    "df.where(df.age > 3).dp.count()": False,
+    "df[df.age > 3].dp.groupby(df.sex).size()": False,
+    "df[df.age > 3].dp.mean(df.age)": False,
+    "df.copy().dp.open(1)": False,
+    "old.dp.count()": False,
+    "pd.concat([df, df]).dp.count()": False,
+    "(df[['age']] * 2).dp.count()": False,
+}
+
+
+def refused(typed, scope, tmp_path):
+    """The message about a line, which has to stand in a file for its source to be read."""
+    file = tmp_path / f"{len(list(tmp_path.iterdir()))}.py"  # linecache reads a file once
+    file.write_text(f"answer = (\n    {typed}\n)\n")
+    code = compile(file.read_text(), str(file), "exec")
+    with pytest.raises(LineageError) as caught:
+        exec(code, scope)
+    return str(caught.value)
+
+
+def advised(message):
+    """The line in a message, and whether it is the user's own."""
+    own = re.search(r"Write the steps after \.dp: (.*)$", message)
+    example = re.search(r"Write the steps after \.dp, such as (.*?\.count\(\))", message)
+    assert (own is None) != (example is None)
+    return own[1] if own else example[1], own is not None
+
+
+@pytest.mark.filterwarnings("ignore:Boolean Series key will be reindexed")
+@pytest.mark.parametrize("typed", LINES)
+def test_the_line_that_a_refusal_makes_is_answered(df, tmp_path, typed):
+    p = opened(df)
+    scope = {
+        "df": df,
+        "pd": pd,
+        "np": np,
+        "LIMIT": LIMIT,
+        "__name__": "typed",
+        "mask": df["age"] > 50,
+        "old": df[df["age"] > 50],
+    }
+    line, own = advised(refused(typed, scope, tmp_path))
+    assert own == LINES[typed]
+    spent = p.budget.spent
+    eval(line, scope)
+    assert p.budget.spent > spent
+    if own:  # nothing but .dp has moved
+        assert not set(re.findall(r"[a-z_]\w+", line)) - set(re.findall(r"[a-z_]\w+", typed)) - {"lambda"}
+
+
+def test_the_example_has_the_names_that_there_are(tmp_path):
+    visits = pd.DataFrame({"days": [1, 2], "town": ["a", "b"]})
+    visits.dp.open(1000)
+    scope = {"visits": visits, "old": visits[visits.days > 1], "__name__": "typed"}
+    assert 'visits.dp.query("days > 0").count()' in refused("old.dp.count()", scope, tmp_path)
+    texts = pd.DataFrame({"town": ["a", "b"]})
+    texts.dp.open(1000)
+    assert "texts.dp.dropna().count()" in refused("texts[:1].dp.count()", {"texts": texts}, tmp_path)
+
+
+def test_a_step_that_is_not_offered_is_named_with_its_reason(df, tmp_path):
+    opened(df)
+    assert "There is no .head: " in refused("df.head(2).dp.count()", {"df": df}, tmp_path)
+    assert "compares people" in refused("df.drop_duplicates().dp.count()", {"df": df}, tmp_path)
+
+
+# Texts of the modules that refuse -----------------------------------------------------------------------------
+
+MODULES = (
+    "_rewrite",
+    "_refusals",
+    "_accessor",
+    "_private",
+    "_column",
+    "_steps",
+    "_shapes",
+    "_groupby",
+    "_estimate",
+)
+# What stands for the user's own in a text, and what a text cannot be tried without.
+STANDS_FOR = {
+    "keys=[...]": "keys=[1, 2]",
+    "keys=...": "keys=[(1, 2)]",
+    "bins=...": "bins=[0, 5]",
+    "p['name']": "p['word']",
+    "p['when']": "p['t']",
+    "bins=[...]": "bins=[0, 5]",
+    "X=[...]": "X=['x']",
+    "bounds={...}": "bounds={'x': (0, 9)}",
+    "keys={...}": "keys={'x': [1, 2]}",
+    "epsilon=...": "epsilon=1",
+    "'expression'": "'x + 1'",
+    "p.fillna": "p[['x', 'y']].fillna",
+    "LogisticRegression(...)": "LogisticRegression(epsilon=1)",
+    "y='column'": "y='flag'",
+}
+
+
+def texts(module):
+    """The strings of a module but its docstrings; what is filled in stands as a name."""
+    tree = ast.parse((Path(dpframe.__file__).parent / f"{module}.py").read_text())
+    docs = {
+        id(node.body[0].value)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef)
+        and node.body
+        and isinstance(node.body[0], ast.Expr)
+    }
+    parts = {id(v) for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for v in node.values}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in docs | parts:
+            yield node.value
+        if isinstance(node, ast.JoinedStr):
+            filled = [v.value if isinstance(v, ast.Constant) else "'x'" for v in node.values]
+            yield "".join(filled)
+
+
+def pieces(text):
+    """The code in a text: from ``p.`` or ``p[`` on, as long as brackets are open or names go on."""
+    for match in re.finditer(r"(?<![\w.'\"])(?:p = )?(?:df\.dp|p)(?=[.\[])", text):
+        end, depth = match.end(), 0
+        while end < len(text):
+            c = text[end]
+            depth += (c in "([{") - (c in ")]}")
+            if depth < 0 or (depth == 0 and not re.match(r"[\w.()\[\]{}]", c)):
+                break
+            end += 1
+        yield text[match.start() : end].rstrip(".").removeprefix("p = ")
+
+
+PIECES = sorted({piece for module in MODULES for text in texts(module) for piece in pieces(text)})
+
+
+def test_there_are_texts_to_try():
+    assert len(PIECES) > 30
+    assert any("resample" in piece for piece in PIECES)
+
+
+@pytest.mark.parametrize("piece", PIECES)
+def test_the_code_in_a_text_is_answered(piece):
+    for shown, meant in STANDS_FOR.items():
+        piece = piece.replace(shown, meant)
+    ones = [1, 2, 2] * 20
+    columns = dict.fromkeys(["x", "y", "a", "b", "k", "key", "age", "cost", "name", "column"], ones)
+    cells = {**columns, "flag": [True, False, True] * 20, "t": pd.Timestamp("2024-02-03"), "word": ["a"] * 60}
+    df = pd.DataFrame(cells)
+    bounds = {**dict.fromkeys(columns, (0, 9)), "t": ("2024-01-01", "2024-12-31")}
+    keys = {**{name: [1, 2] for name in columns}, ("a", "b"): [(1, 1), (2, 2)]}
+    p = pd.DataFrame(cells).dp.open(1000, queries=1000, bounds=bounds, keys=keys, n=60, delta=1e-6)
+    scope = {
+        "p": p,
+        "df": df,
+        "pd": pd,
+        "LogisticRegression": LogisticRegression,
+        "f": lambda d: d,
+        "table": pd.DataFrame({"w": [1, 2]}, index=pd.Index([1, 2], name="key")),
+        "edges": [0, 5, 9],
+        "column": "x",
+        "columns": "b",
+        "constant": 0,
+        "values": "x",
+        "index": "a",
+        "aggfunc": "mean",
+    }
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        assert eval(piece, scope) is not None
