@@ -13,7 +13,9 @@ from fractions import Fraction
 from typing import Any, NoReturn
 from uuid import uuid4
 
+import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from dpframe import _former, _identity
 from dpframe._aggregates import AGGREGATES
@@ -108,6 +110,8 @@ class Session:
     whole = True  # every row of the frame that was opened, once
     everyone = True  # all people of that frame, and the order of their own rows is their own
     listens = False  # a replay, which tells noise alone
+    # What names the rows of a derived frame where a row is a person, in a replay: elsewhere it is drawn.
+    names_of_rows: Callable[[pd.DataFrame], NDArray[np.int64]] | None = None
     # Of a derived session: what was done to get there, and as ledgers of the first format have it.
     token = ""
     former_token: str | None = ""
@@ -137,7 +141,7 @@ class Session:
         # The same object means the same rows, also when the session is closed.
         self.index = snapshot.index
         self.rows = len(snapshot)
-        self._engine = PandasEngine(snapshot, _sampling.random_bytes(8))
+        self._engine = PandasEngine(snapshot, self.base._key())
         # Bounds and keys that were released: nobody's word.
         self.released_bounds: set[tuple[Expr, tuple[float, float]]] = set()
         self.found: dict[bytes, Keys | Tuples] = {}
@@ -146,6 +150,10 @@ class Session:
         ] = {}  # of questions that find keys, so that a repeat is the same question
         self.closed = False
         self.derived: weakref.WeakSet[Session] = weakref.WeakSet()
+
+    def _key(self) -> bytes:
+        """Of the hash that decides whose groups count, drawn for each frame."""
+        return _sampling.random_bytes(8)
 
     def restate(self, terms: Terms) -> None:
         """Other words about the same data and the same budget."""
@@ -310,19 +318,19 @@ class Session:
         released = {}
         for label, planned in made.items():
             # ---------------------------------------------------------------------- the door: from here data is read
-            raw = sealed(verb, self._read, new[label], planned)
+            raw = sealed(verb, self.base._read, self._engine, new[label], planned)
             # ---------------------------------------------------------------------- and closes: only noisy integers leave
             released[label] = Release(planned.plan, raw)
             self._keep(label, released[label])
             self.accountant.record(label, planned.plan, raw)
         return released
 
-    def _read(self, one: Asked, planned: Planned) -> tuple[Any, ...]:
+    def _read(self, engine: PandasEngine, one: Asked, planned: Planned) -> tuple[Any, ...]:
         """Behind the door: exact integers, and noise on them."""
         query, (plan, statistics) = one.query, planned
         if isinstance(query, Task):
-            return query.run(self._engine, plan, one.unit)
-        reduced = self._engine.reduce(query, {p for s in statistics for p in s.primitives}, one.unit)
+            return query.run(engine, plan, one.unit)
+        reduced = engine.reduce(query, {p for s in statistics for p in s.primitives}, one.unit)
         return tuple(
             part.noise.release(s.integers(reduced)) for part, s in zip(plan.parts, statistics, strict=True)
         )

@@ -45,10 +45,12 @@ from dpframe._pricing import Planned, make_plan
 from dpframe._progress import progress
 from dpframe._query import ROW_CEILING, BinBy, KeyBy, Keys, Query, keys_for
 from dpframe._query import Output as query_Output
+from dpframe._randomize import Randomize
 from dpframe._ranks import LEAF_CEILING, Ranks
 from dpframe._registry import sessions as registry_sessions
 from dpframe._release import Answer
 from dpframe._releases import Releases
+from dpframe._replay import Recorder
 from dpframe._reports import Kind, Reports, packed, series_of, unpacked
 from dpframe._scores import Revenue, Scores
 from dpframe._selections import Selections
@@ -100,6 +102,7 @@ from dpframe.engines import _columns as engines_columns_module
 from dpframe.engines import _distinct as engines_distinct_module
 from dpframe.engines import _groups as engines_groups_module
 from dpframe.engines import _people as engines_people_module
+from dpframe.engines import _rows as engines_rows_module
 from dpframe.engines import _sums as engines_sums_module
 from dpframe.engines import pandas as engines_pandas_module
 from dpframe.engines._columns import UNMATCHED, Vector, plain, prepare
@@ -230,8 +233,10 @@ __all__ = [
     "Products",
     "Query",
     "Questions",
+    "Randomize",
     "Ranks",
     "Rdp",
+    "Recorder",
     "Releases",
     "Reports",
     "Response",
@@ -303,6 +308,7 @@ __all__ = [
     "engines_groups_module",
     "engines_pandas_module",
     "engines_people_module",
+    "engines_rows_module",
     "engines_sums_module",
     "evaluate",
     "events_module",
