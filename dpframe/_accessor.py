@@ -6,17 +6,16 @@ import os
 from collections.abc import Hashable, Iterable, Mapping
 from html import escape
 from inspect import signature
-from typing import Any, NoReturn, cast
+from typing import Any, NoReturn
 
 import pandas as pd
 
 from dpframe import _opening, _registry, _release, _reports, _rewrite, _session, _unbiased
 from dpframe._column import PrivateColumn
-from dpframe._errors import BadType, BadValue, DPError, LineageError, NoSession, UnknownColumn
+from dpframe._errors import BadType, BadValue, DPError, LineageError, NoSession
 from dpframe._expr import DATE_NAMES, DATES, TEXT, Expr
 from dpframe._groupby import PrivateGroupBy
 from dpframe._ledger import Accountant
-from dpframe._parse import parse
 from dpframe._private import PrivateFrame
 from dpframe._refusals import ADVICE, own_errors
 from dpframe._unit import Neighbors
@@ -126,6 +125,7 @@ class Unopened:
 _opens: Any = Unopened.open
 _words = signature(_opens)
 _opens.__signature__ = _words.replace(parameters=[p for n, p in _words.parameters.items() if n != "others"])
+del _opens, _words
 
 
 class Unanswerable:
@@ -273,7 +273,6 @@ def _derived_message(session: _session.Session) -> str:
         groups=_offered(PrivateGroupBy),
         text=TEXT,
         date={*DATES, *DATE_NAMES},
-        query=lambda text: _parses(text, columns),
     )
     advice, name = _rewrite.callers_line(offers, root)
     number = next((c for c, e in columns.items() if e.kind == "number" and str(c).isidentifier()), None)
@@ -289,17 +288,6 @@ def _derived_message(session: _session.Session) -> str:
 
 def _offered(kind: type) -> set[str]:
     return {name for name in dir(kind) if not name.startswith("_")}
-
-
-def _parses(text: object, columns: Mapping[Hashable, Expr]) -> bool:
-    """Whether a query string is in the row-wise language, whatever new columns and @names are."""
-    try:
-        parse(cast(str, text), columns, lambda name: 0)
-    except UnknownColumn:
-        return True
-    except DPError:
-        return False
-    return True
 
 
 def _edited_message() -> str:

@@ -10,7 +10,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from dpframe import _identity, _personwise
-from dpframe._derive import frame_of, people_labels
+from dpframe._derive import frame_of, people_labels, rows_of
 from dpframe._door import sealed
 from dpframe._errors import BadType, BadValue, LineageError, NoSession, Refused, SessionError
 from dpframe._expr import Column, Expr
@@ -181,7 +181,7 @@ def _of_people(source: Source, hidden: bool) -> tuple[pd.DataFrame, NDArray[np.i
         leaves = source.session.unit.people
         frame = frame_of(arrays, list(source.columns))
         codes = people_of([source.rows.column(leaf) for leaf in leaves], b"").codes[source.places]
-        frame, codes = frame.take(np.flatnonzero(codes >= 0)), codes[codes >= 0]
+        frame, codes = rows_of(frame, np.flatnonzero(codes >= 0)), codes[codes >= 0]
     return frame, np.asarray(pd.factorize(codes)[0], dtype=np.int64)  # without gaps
 
 

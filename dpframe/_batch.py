@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from dpframe._budget import Budget
 from dpframe._errors import Refused, SessionError
+from dpframe._records import Label
 from dpframe._session import Asked, Release
+from dpframe.accounting._base import Price
 
 if TYPE_CHECKING:
     from dpframe._private import PrivateFrame
@@ -44,14 +48,35 @@ class Batch:
         self._frame = frame
         self._questions: list[tuple[Asked, Callable[[Release], Any], Planned]] = []
         self._ended = False
+        self._ahead: tuple[Any, Budget] | None = (
+            None  # the state it follows, and the budget after what is priced
+        )
+        self._owed: set[Label] = set()
+        self._priced = 0
+        self._prices: dict[Any, Price] = {}
 
-    @property
-    def asked(self) -> list[Asked]:
-        return [asked for asked, _, _ in self._questions]
+    def ahead(self) -> Budget:
+        """The budget as it will be when all that is here is charged, which prices the next question."""
+        session = self._frame._session
+        now = session.budget
+        if self._ahead is None or self._ahead[0] != now.state:
+            self._ahead, self._owed, self._priced = (now.state, now), set(), 0
+        charges = []
+        for place, (asked, _, _) in enumerate(self._questions[self._priced :], self._priced):
+            label, charge = session.owed(asked, place)
+            if charge is not None and label not in self._owed:
+                charges.append(charge)
+            self._owed.add(label)
+        self._priced = len(self._questions)
+        self._ahead = now.state, self._ahead[1].following(charges)
+        return self._ahead[1]
 
     def add(self, asked: Asked, finish: Callable[[Release], Any]) -> Planned:
         if self._ended:
             raise SessionError("this batch has ended: what it asked is answered, and no more can be added.")
+        # The same words in one batch are one question, whatever its price would be after what came between.
+        words = asked.query, asked.unit, asked.paid, len(self._questions) if asked.fresh else None
+        asked = replace(asked, price=self._prices.setdefault(words, asked.price))
         place = Planned(str(asked.query))
         self._questions.append((asked, finish, place))
         return place
@@ -73,7 +98,7 @@ class Batch:
         self._frame._session.base.planning.remove(threading.get_ident())
         if kind is not None or not self._questions:
             return
-        releases = self._frame._session.ask(self.asked, batch=True)
+        releases = self._frame._session.ask([asked for asked, _, _ in self._questions], batch=True)
         for (_, finish, place), release in zip(self._questions, releases, strict=True):
             place._answers.append(finish(release))
 

@@ -87,7 +87,7 @@ class Budget:
 
     def _pure_at(self, epsilon: Fraction) -> Charge:
         """The charge of a question with pure noise that asks for so much."""
-        bought = self.rule.worth(epsilon, self.state).epsilon
+        bought = self.rule.worth(epsilon, self.now).epsilon
         return Charge(((PureDP(epsilon if bought is None else bought), 1),))
 
     def _admits(self, at: Callable[[Fraction], Charge]) -> Callable[[Fraction], bool]:
@@ -112,12 +112,14 @@ class Budget:
             low, high = (middle, high) if admits(middle) else (low, middle)
         return low
 
+    @property
+    def now(self) -> Any:
+        """The state by which questions are priced, also where nothing is left to pay with."""
+        return self.rule.start() if self.state is None else self.state
+
     def following(self, charges: Sequence[Charge]) -> Budget:
-        """This budget after more debits, which nobody has made yet."""
-        state = self.state
-        for charge in charges:
-            state = None if state is None else self.rule.after(state, charge)
-        return self if self.rule.batches else replace(self, state=state)
+        """By which to price what comes after debits that nobody has made yet."""
+        return replace(self, state=self.rule.ahead(self.now, charges)) if charges else self
 
     def times(self, charge: Charge) -> int:
         """How many debits like this one fit, one after the other."""
@@ -126,10 +128,8 @@ class Budget:
     @property
     def open_to(self) -> tuple[bool, ...]:
         """Which mechanisms it has room for."""
-        if self.state is None:
-            return ()
-        gaussian = self.rule.gaussian(Fraction(1), self.queries, self.state) is not None
-        return gaussian, self.rule.pure_spent(self.state) is not None
+        gaussian = self.rule.gaussian(Fraction(1), self.queries, self.now) is not None
+        return gaussian, self.rule.pure_spent(self.now) is not None
 
     @property
     def spent_delta(self) -> float:
@@ -218,7 +218,9 @@ class Budget:
         taken = float(self.rule.spent(after)) - self.fraction
         note = self.rule.warning(self.state, after)
         times = self.times(charge)
-        least = "at least " if any(loss.bounded_range for loss, _ in charge.losses) else ""
+        least = (
+            "at least " if self.rule.batches or any(loss.bounded_range for loss, _ in charge.losses) else ""
+        )
         text = (
             f"takes {100 * taken:.3g} % of it; {100 * self.fraction:.3g} % is used so far; "
             f"fits {least}{times} time{'' if times == 1 else 's'}"

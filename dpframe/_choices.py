@@ -16,15 +16,28 @@ from dpframe.accounting.zcdp import root_below
 from dpframe.mechanisms.exponential import Exponential
 from dpframe.mechanisms.noisy_max import NoisyMax, NoisyTop
 from dpframe.mechanisms.response import Response
-from dpframe.mechanisms.threshold import GaussianThreshold, LaplaceThreshold, TruncatedThreshold
+from dpframe.mechanisms.threshold import (
+    GaussianThreshold,
+    LaplaceThreshold,
+    TruncatedThreshold,
+    TruncatedVector,
+)
 
-Selector = NoisyMax | NoisyTop | Exponential | TruncatedThreshold | LaplaceThreshold | GaussianThreshold
+Selector = (
+    NoisyMax
+    | NoisyTop
+    | Exponential
+    | TruncatedThreshold
+    | TruncatedVector
+    | LaplaceThreshold
+    | GaussianThreshold
+)
 # Reports are no selection, but their receipts are read back in the same place.
 SELECTORS: dict[str, Callable[[dict[str, Any]], Any]] = {
     one.name: one.from_json
     for one in (
         *(NoisyMax, NoisyTop, Exponential, Response),
-        *(TruncatedThreshold, LaplaceThreshold, GaussianThreshold),
+        *(TruncatedThreshold, TruncatedVector, LaplaceThreshold, GaussianThreshold),
     )
 }
 

@@ -393,6 +393,9 @@ class _Parts(Unprinted):
 
         return part
 
+    def __call__(self, *args: Any, **options: Any) -> NoReturn:
+        raise BadType("what is called is a part: p['name'].str.lower(), p['when'].dt.normalize().")
+
     def __dir__(self) -> Iterable[str]:
         return sorted(_expr.DATES if self._make is _expr.date_part else _expr.TEXT)
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from dpframe._expr import Expr
 from dpframe._stats import (
+    MAGNITUDES,
     Integers,
     Magnitudes,
     Persons,
@@ -97,6 +98,9 @@ class ValueCount(Statistic):
         values = Powers(self.expr, None, 0)
         return (values, Rows()) if self.nulls else (values,)
 
+    def shape(self, groups: int) -> tuple[int, ...]:
+        return 1 + self.nulls, groups
+
     def integers(self, reduced: Reduced) -> Integers:
         values = reduced[Powers(self.expr, None, 0)][0]
         return np.stack([values, reduced[Rows()] - values]) if self.nulls else values[None, :]
@@ -122,6 +126,9 @@ class Questions(Statistic):
     @property
     def primitives(self) -> tuple[Primitive, ...]:
         return tuple(Trues(e) for e in self.exprs)
+
+    def shape(self, groups: int) -> tuple[int, ...]:
+        return len(self.exprs), groups
 
     def integers(self, reduced: Reduced) -> Integers:
         return np.stack([reduced[Trues(e)] for e in self.exprs])
@@ -173,6 +180,9 @@ class PeopleBy(_Once):
     def primitives(self) -> tuple[Primitive, ...]:
         return (Spread(self.of, self.bins),)
 
+    def shape(self, groups: int) -> tuple[int, ...]:
+        return self.bins, 1
+
     @property
     def description(self) -> str:
         return f"people by their number of {self.of}"
@@ -187,6 +197,9 @@ class PeopleAround(_Once):
     @property
     def primitives(self) -> tuple[Primitive, ...]:
         return (Magnitudes(self.expr),)
+
+    def shape(self, groups: int) -> tuple[int, ...]:
+        return MAGNITUDES, 1
 
     @property
     def description(self) -> str:

@@ -80,8 +80,36 @@ class Rows:
 
 
 def array_of(frame: pd.DataFrame, position: int) -> Any:
+    """The cells as they are, in a dtype of which rows can be taken: Arrow has views, of which it takes none."""
     series = frame.iloc[:, position]
-    return series.to_numpy() if isinstance(series.dtype, np.dtype) else series.array
+    if not isinstance(series.dtype, pd.ArrowDtype):
+        return series.to_numpy() if isinstance(series.dtype, np.dtype) else series.array
+    array: Any = series.array
+    own = series.dtype.pyarrow_dtype
+    kept = _without_views(own)
+    return array if kept == own else type(array)(array.__arrow_array__().cast(kept))
+
+
+def rows_of(frame: pd.DataFrame, places: Places) -> pd.DataFrame:
+    """Some rows in the dtypes of all; pandas itself takes none of numbers in a foreign byte order."""
+    arrays = [array_of(frame, i).take(places) for i in range(frame.shape[1])]
+    return frame_of(arrays, list(frame.columns), frame.index.take(places))
+
+
+def _without_views(dtype: Any) -> Any:
+    pa: Any = import_module("pyarrow")
+    for view, plain_type in (("string_view", pa.large_string), ("binary_view", pa.large_binary)):
+        if str(dtype) == view:
+            return plain_type()
+    lists = ((pa.types.is_list, pa.list_), (pa.types.is_large_list, pa.large_list))
+    for known, make in lists:
+        if known(dtype):
+            return make(dtype.value_field.with_type(_without_views(dtype.value_type)))
+    if pa.types.is_struct(dtype):
+        return pa.struct(
+            [dtype.field(i).with_type(_without_views(dtype.field(i).type)) for i in range(dtype.num_fields)]
+        )
+    return dtype
 
 
 def _of_categories(v: Vector) -> Any:
@@ -304,4 +332,6 @@ def with_room_for_nulls(array: Any) -> Any:
 
 def taken(array: Any, places: Places) -> Any:
     """The cells at some places, null where the place is -1."""
+    if isinstance(array, np.ndarray) and not array.dtype.isnative:
+        array = array.astype(array.dtype.newbyteorder("="))
     return pd.api.extensions.take(array, places, allow_fill=True)

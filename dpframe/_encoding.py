@@ -17,7 +17,7 @@ from decimal import Decimal
 from enum import Enum
 from fractions import Fraction
 from functools import cache
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pandas as pd
@@ -36,7 +36,8 @@ def encode(value: Any) -> bytes:
     if one is not None:
         return _framed(*one(value))
     if (kind.__module__ + ".").startswith(_OWN):
-        if is_dataclass(kind):
+        frozen = is_dataclass(kind)
+        if frozen:
             return _framed(b"D" + tag_of(kind).encode(), _record(value))
         if issubclass(kind, tuple) and hasattr(kind, "_fields"):
             return _framed(b"N" + tag_of(kind).encode(), b"".join(map(encode, value)))
@@ -81,8 +82,8 @@ def _default(one: Field[Any]) -> bytes | None:
 
 
 def _record(value: Any) -> bytes:
-    parts = []
-    for name, label, default in encoded_fields(type(value)):
+    parts, kind = [], cast(Any, type(value))
+    for name, label, default in encoded_fields(kind):
         part = encode(getattr(value, name))
         if part != default:
             parts += [label, part]

@@ -18,12 +18,12 @@ Mark = tuple[Any, ...]
 def mark(array: Any) -> Mark | None:
     """What two arrays share when one is a view of all of the other; None where that cannot be told."""
     if isinstance(array, np.ndarray):
-        if array.size == 0:
-            return None
         return (array.__array_interface__["data"][0], array.strides, array.dtype.str, array.shape)
     arrow = getattr(array, "_pa_array", None)
     if arrow is not None:
-        return ("arrow", _arrow_buffers(arrow), str(array.dtype)) if len(array) else None
+        found = _arrow_buffers(arrow)
+        # A column of nulls, and one without rows, may have no memory: a view has the very array.
+        return ("arrow", found or id(arrow), str(array.dtype))
     if isinstance(array, pd.Categorical):
         return _joined(("category", id(array.categories)), array.codes)
     data, null = getattr(array, "_data", None), getattr(array, "_mask", None)
@@ -44,10 +44,12 @@ def mark(array: Any) -> Mark | None:
 def _arrow_buffers(chunked: Any) -> tuple[Any, ...]:
     """Where the cells of an Arrow array are: two wrappers of the same memory are one column."""
     found: list[Any] = []
+    anywhere = False
     for chunk in chunked.chunks:
-        found += [chunk.offset, len(chunk)]
-        found += [None if b is None else b.address for b in chunk.buffers()]
-    return tuple(found)
+        buffers = [b.address if b is not None and b.size else None for b in chunk.buffers()]
+        anywhere |= any(buffers)
+        found += [chunk.offset, len(chunk), *buffers]
+    return tuple(found) if anywhere else ()
 
 
 def _joined(head: Mark, *arrays: np.ndarray[Any, Any]) -> Mark | None:
@@ -72,12 +74,6 @@ def root_positions(frame: pd.DataFrame, root: pd.DataFrame) -> list[int] | None:
     """For each column of ``frame`` the place of the column of ``root`` that it is; None where one is not."""
     if not frame.index.is_(root.index):
         return None
-    if len(root) == 0:  # no buffers to compare, and no rows: columns go by name and dtype
-        places = [root.columns.get_loc(c) if c in root.columns else None for c in frame.columns]
-        same = all(
-            isinstance(p, int) and root.dtypes.iloc[p] == frame.dtypes.iloc[i] for i, p in enumerate(places)
-        )
-        return [int(p) for p in places if isinstance(p, int)] if same else None
     known = _marks(root)
     found: list[int] = []
     for i, own in enumerate(_marks(frame)):
@@ -90,10 +86,11 @@ def root_positions(frame: pd.DataFrame, root: pd.DataFrame) -> list[int] | None:
         if not places_of:
             return None
         named = [j for j in places_of if root.columns[j] == frame.columns[i]]
-        found.append((named or places_of)[0])
+        # Without rows columns of one dtype may have one address: then a name tells, and else the place, which a rename keeps.
+        found.append((named or [j for j in places_of if j == i] or places_of)[0])
     return found
 
 
 def marks(frame: pd.DataFrame) -> frozenset[Mark]:
-    """Of all columns that have one. They hold for as long as the frame is kept."""
-    return frozenset(m for m in _marks(frame) if m is not None)
+    """Of all columns that have one. They hold for as long as the frame is kept. Without rows there is nothing to share."""
+    return frozenset(m for m in _marks(frame) if m is not None) if len(frame) else frozenset()

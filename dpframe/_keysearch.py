@@ -19,6 +19,7 @@ from dpframe._choices import pure
 from dpframe._counts import PersonCount
 from dpframe._errors import BadValue, BudgetError
 from dpframe._expr import Expr
+from dpframe._forms import Form, of_part
 from dpframe._measured import Cell
 from dpframe._plan import Part, Plan
 from dpframe._query import Output, Query, Word
@@ -29,7 +30,12 @@ from dpframe._unit import LIMIT, Unit
 from dpframe.accounting._base import Price
 from dpframe.accounting.loss import ApproxDP, FailingGaussian, Loss
 from dpframe.mechanisms.gaussian import Gaussian
-from dpframe.mechanisms.threshold import GaussianThreshold, LaplaceThreshold, TruncatedThreshold
+from dpframe.mechanisms.threshold import (
+    GaussianThreshold,
+    LaplaceThreshold,
+    TruncatedThreshold,
+    TruncatedVector,
+)
 
 # What can be measured in the release that finds its keys: sums over rows, of which people's parts are bounded alike.
 MEASURED = frozenset(("size", "count", "people", "sum", "mean", "var", "std"))
@@ -46,11 +52,11 @@ def as_text(texts: Sequence[tuple[str, ...]]) -> NDArray[Any]:
     return found
 
 
-def _noisy(noise: Any, integers: Integers, texts: Sequence[tuple[str, ...]]) -> Integers:
-    """With noise; a replay, which listens, is told whose integers they are."""
-    listens = getattr(noise, "of_keys", None)
-    found: Integers = noise.release(integers) if listens is None else listens(integers, texts)
-    return found
+def _tell(noises: Sequence[Any], texts: Sequence[tuple[str, ...]]) -> None:
+    """A replay, which listens, is told whose integers will come."""
+    for noise in noises:
+        if hasattr(noise, "of_keys"):
+            noise.of_keys(texts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,10 +137,14 @@ class KeySearch(Task):
                 found.append((GaussianThreshold.at(noise.variance, 1, (1,), keys, self.failure), loss))
         return found
 
+    def forms(self, plan: Plan, unit: Unit, size: int | None) -> tuple[Form, ...]:
+        return (Form((None,), "U"),)  # how many keys are found is the answer
+
     def run(self, engine: Any, plan: Plan, unit: Unit) -> tuple[NDArray[Any], ...]:
         texts, sums = engine.occurring(self.exprs, self.where, unit)
         noise: Any = plan.parts[0].noise
-        shown = noise.shows(_noisy(noise, sums[Persons()][None, :], texts))
+        _tell([noise], texts)
+        shown = noise.shows(noise.release(sums[Persons()][None, :]))
         return (as_text([texts[i] for i in np.flatnonzero(shown).tolist()]),)
 
 
@@ -158,6 +168,9 @@ class Roomy(Statistic):
         if mass * self.most >= 2**31:  # times the people it may be beyond 63 bits
             people, rows = people.astype(object), rows.astype(object)
         return np.concatenate([self.rows.integers(reduced), (mass * (self.most * people - rows))[None, :]])
+
+    def shape(self, groups: int) -> tuple[int, ...]:
+        return self.rows.shape(groups)[0] + 1, groups
 
     def sensitivity(self, unit: Unit, grouped: bool) -> Sensitivity:
         return self.rows.sensitivity(unit, grouped)
@@ -278,6 +291,9 @@ class Finding(Task):
             return GaussianThreshold.at(noise.variance, own, components, keys, self.failure)
         if components == [1]:
             return TruncatedThreshold.for_price(sensitivity.l1, sensitivity.l1 / noise.scale, self.failure)
+        if components[0] == 1:
+            moved = sensitivity.l1 // own  # of keys
+            return TruncatedVector.at(noise.scale, own, components, moved, self.failure)
         return LaplaceThreshold.at(noise.scale, own, components, keys, self.failure)
 
     def _cells(self, arranged: Sequence[tuple[Statistic, list[int]]]) -> tuple[Cell, ...]:
@@ -295,14 +311,18 @@ class Finding(Task):
                 cells[i] = replace(cell, functionals=maps)
         return tuple(cells[i] for i in range(len(self.asked)))
 
+    def forms(self, plan: Plan, unit: Unit, size: int | None) -> tuple[Form, ...]:
+        arranged, _ = self._arranged(unit)
+        parts = (of_part(part, s, None) for part, (s, _) in zip(plan.parts, arranged, strict=True))
+        return (Form((None,), "U"), *parts)  # how many keys are found is a part of the answer
+
     def run(self, engine: Any, plan: Plan, unit: Unit) -> tuple[NDArray[Any], ...]:
         arranged, place = self._arranged(unit)
         primitives = {p for s, _ in arranged for p in s.primitives}
         texts, reduced = engine.occurring(self.exprs, self.where, unit, primitives)
         noises: list[Any] = [part.noise for part in plan.parts]
-        noisy = [
-            _noisy(noise, s.integers(reduced), texts) for noise, (s, _) in zip(noises, arranged, strict=True)
-        ]
+        _tell(noises, texts)
+        noisy = [noise.release(s.integers(reduced)) for noise, (s, _) in zip(noises, arranged, strict=True)]
         shown = np.flatnonzero(noises[place].shows(noisy[place]))
         return (as_text([texts[i] for i in shown.tolist()]), *(one[:, shown] for one in noisy))
 

@@ -21,8 +21,8 @@ from dpframe._budget import Budget
 from dpframe._errors import BadType, BudgetExceeded, DPError, LedgerError, SessionError, caution
 from dpframe._packed import receipt_text, unpack
 from dpframe._plan import Plan
-from dpframe._records import Declared, Label, Names, charge_for, charge_of, found, taken
-from dpframe._sketch import alike
+from dpframe._records import Declared, Label, Names, Table, charge_for, charge_of, found, taken
+from dpframe._sketch import alike, same_table
 from dpframe._store import Entry, MemoryStore, Store, open_store
 from dpframe._terms import limits_of, named_population, rule_for
 from dpframe._unit import Unit
@@ -91,7 +91,9 @@ class Accountant:
         self._answers: dict[str, str] = {}  # by key
         self._names: Names = {}
         self._former: tuple[dict[str, str], Names] = {}, {}
+        self._former_versions: set[str] = set()
         self._sketches: list[list[str]] = []
+        self._tables: dict[str, list[str]] = {}  # by columns and version
         self._found = False
         self._sync()
 
@@ -208,11 +210,17 @@ class Accountant:
         elif entry.kind == "answer":
             # Those of the first format are found by labels of that format alone.
             answers, names = (self._answers, self._names) if "whole" in body else self._former
+            if names is self._former[1]:
+                self._former_versions.add(
+                    str(body["version"]).partition("|")[0]
+                )  # what follows is of a derived frame
             answers[body["key"]] = answers[body["paid"]] = entry.body
             if body["name"] is not None:
                 names[body["version"], body["name"]] = body["question"], body["key"]
         elif entry.kind == "sketch":
             self._sketches.append(body["hashes"])
+        elif entry.kind == "table":
+            self._tables.setdefault(body["columns"], body["rows"])
         self._last = entry.id
 
     def _append(self, kind: str, body: dict[str, Any] | str) -> Entry:
@@ -238,14 +246,23 @@ class Accountant:
             self._sync(begun=True)  # before anything is appended, so that only what is on record is folded
             yield
 
-    def attach(self, unit: Unit, hashes: list[str], because: object = None) -> None:
+    def attach(
+        self,
+        unit: Unit,
+        hashes: list[str],
+        because: object = None,
+        table: Table | None = None,
+    ) -> None:
         """A frame of these people: the first decides relation and id space, and others must agree.
 
-        With a file also whether its ledger knows the people under another name, by the sketch of the frame.
+        With a file also whether its ledger knows the people under another name, by the sketch of the frame; and whether it knows
+        another table by these columns and this version, whose answers would be taken for this one's.
         """
         with self._writing():
             if because is None and not any(alike(hashes, seen) for seen in self._sketches):
                 self._refuse_others(hashes)
+            if table is not None:
+                self._refuse_another(table, hashes)
             if not self._found:
                 self._append("open", self._terms())
             own = {"neighbors": unit.neighbors, "space": unit.space}
@@ -259,6 +276,8 @@ class Accountant:
                 )
             if hashes and hashes not in self._sketches:
                 self._append("sketch", {"hashes": hashes})
+            if table is not None and table.columns not in self._tables:
+                self._append("table", {"columns": table.columns, "rows": table.rows})
         with self._alone():
             self._sync()
 
@@ -270,6 +289,20 @@ class Accountant:
                     f"these are the people of population {name!r} in this ledger, under another name. Attach to its "
                     f"budget: open(..., population={name!r}), or declare why a second one is right: open(..., because='...')."
                 )
+
+    def _refuse_another(self, table: Table, hashes: list[str]) -> None:
+        """Compared with the first table of these columns and this version, so that none gets away from it step by step."""
+        if table.columns in self._tables:
+            same = same_table(table.rows, self._tables[table.columns])
+        else:
+            # Answers of the first format are about tables that nobody kept: their people have to do.
+            unknown = str(table.version) in self._former_versions and self._sketches
+            same = not unknown or any(alike(hashes, seen) for seen in self._sketches)
+        if not same:
+            raise SessionError(
+                "this population has another table with the same columns, and its answers would be taken for this one's. If this "
+                "is another table, or a newer state of it, name it: open(..., version='...')."
+            )
 
     def declare(self, words: Iterable[Declared]) -> None:
         """The owner's words, each once."""

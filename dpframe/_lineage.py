@@ -275,6 +275,8 @@ def hash_of(frame: pd.DataFrame) -> str:
     digest = hashlib.blake2b(digest_size=16)
     for i, name in enumerate(frame.columns):
         cells = frame.iloc[:, i]
+        if isinstance(cells.dtype, pd.ArrowDtype):
+            cells = pd.Series(array_of(frame, i))
         digest.update(f"{name!r}|{cells.dtype}|{len(cells)}".encode("utf-8", "surrogatepass"))
         if cells.dtype == object:
             digest.update(

@@ -88,6 +88,9 @@ class Simplex(Statistic):
     def _mass(self) -> int:
         return int(self.grid.width**self.degree)
 
+    def shape(self, groups: int) -> tuple[int, ...]:
+        return self.degree + 1 + self.nulls, groups
+
     def integers(self, reduced: Reduced) -> Integers:
         w = self.grid.width
         p = reduced[Powers(self.expr, self.grid, self.degree)]
@@ -139,6 +142,9 @@ class Centred(Statistic):
     @property
     def primitives(self) -> tuple[Primitive, ...]:
         return (Powers(self.expr, self.grid, 1),)
+
+    def shape(self, groups: int) -> tuple[int, ...]:
+        return 1 if self.rows is not None else 2, groups
 
     def integers(self, reduced: Reduced) -> Integers:
         w = self.grid.width

@@ -21,9 +21,10 @@ from dpframe._errors import BadType, BadValue, LineageError, SessionError, cauti
 from dpframe._expr import Column
 from dpframe._ledger import Accountant
 from dpframe._query import ROW_CEILING, describe, keys_for
+from dpframe._records import Table
 from dpframe._registry import ATTR, closed, find, place_of, positions, same_place, sessions
 from dpframe._session import AccountTerms, Session, Terms
-from dpframe._sketch import sketch
+from dpframe._sketch import Sketches, sketches
 from dpframe._terms import check_population, limits_of, rule_for
 from dpframe._times import Span, span_of
 from dpframe._tuples import Tuples
@@ -94,18 +95,12 @@ def open_session(
         _warn_of_delta(account.limits.delta, len(frame) if public else people, because)
         session = Session(frame, terms, leaves)
         _refuse_twins(session)
-        account_of = session.accountant
-        ids = (
-            session.snapshot.iloc[:, [c.position for c in relation.people]]
-            if relation.people
-            else session.snapshot
-        )
-        hashes = (
-            []
-            if account_of.file is None
-            else sealed("open", sketch, ids.drop_duplicates() if relation.people else ids, account_of.secret)
-        )
-        account_of.attach(relation, hashes, because)
+        known, table = Sketches([], []), None
+        if session.accountant.file is not None:
+            places = [c.position for c in relation.people]
+            known = sealed("open", sketches, session.snapshot, places, session.accountant.secret)
+            table = Table(session.schema, terms.version, known.table)
+        session.accountant.attach(relation, known.people, because, table)
         _declare(session, because)
         sessions[session.name] = session
         frame.attrs[ATTR] = session.name

@@ -34,6 +34,9 @@ class Pair(Statistic):
     def _mass(self) -> int:
         return self.grid.width * self.other_grid.width
 
+    def shape(self, groups: int) -> tuple[int, ...]:
+        return 4, groups
+
     def integers(self, reduced: Reduced) -> Integers:
         v, w = self.grid.width, self.other_grid.width
         n, a, b, ab = reduced[self.primitives[0]]

@@ -12,7 +12,6 @@ import inspect
 import math
 import sys
 from collections.abc import Callable, Hashable, Sequence
-from copy import deepcopy
 from dataclasses import dataclass
 from functools import partial
 from types import CodeType, ModuleType
@@ -22,15 +21,20 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from dpframe._derive import Places
+from dpframe._derive import Places, rows_of
 from dpframe._errors import BadType, BadValue, DPError, Refused
-from dpframe.engines._columns import objects
+from dpframe._expr import Column
+from dpframe.engines._columns import objects, prepare
+from dpframe.engines._people import People, people_of
+from dpframe.engines._prints import hashes_of
 from dpframe.mechanisms import _sampling
 
 HALVES = 4  # random ones; beside them nobody, two people and a few more against the others, and everybody in another order
 SPLITS = HALVES + 4
 _DEEP = 4  # so far from a function to the frames that it uses
-_MUTABLE = set(map(id, (list, set, dict, bytearray, np.ndarray)))
+_MUTABLE = set(map(id, (set, dict, bytearray, np.ndarray)))
+_SAFE = set(map(id, (str, int, float, bool, bytes, type(None))))  # whose hash is Python's own
+_DEEPEST = 20  # of lists in lists that are copied
 _KNOWN = {*sys.stdlib_module_names, "pandas", "numpy", "dpframe"}
 _FIX = (
     "Work within a person's rows (groupby of the unit), with constants that are public; or declare what was done: "
@@ -92,7 +96,7 @@ class Check:
         return order
 
     def _run(self, places: Places) -> pd.DataFrame:
-        part = self.frame.take(places)
+        part = rows_of(self.frame, places)
         if self.unit:
             part.index = pd.RangeIndex(len(part))
         part.attrs["dpframe"] = self.session
@@ -113,7 +117,7 @@ class Check:
         result = normal(found, self.unit)
         for name in self.unit:  # pandas looks at the cells of an index of objects
             if name in result.columns and self.frame[name].dtype == object:
-                result[name] = result[name].astype(object)
+                result[name] = pd.Series(result[name].array, dtype=object)
         if len(result):
             self._check_people(result, whose)
         return result
@@ -168,50 +172,55 @@ class Print:
 
 
 def _own_copy(part: pd.DataFrame) -> pd.DataFrame:
-    """A copy whose lists are copies too: what the function does to them is not done to the frame that was opened."""
+    """A copy whose lists are copies too: what the function does to them is not done to the frame that was opened.
+
+    Its dtypes are those of the frame, whatever the cells: pandas would call objects that are all texts ``str``.
+    """
     given = part.copy()
     for i, dtype in enumerate(part.dtypes):
-        if pd.api.types.is_object_dtype(dtype):
-            cells = [deepcopy(c) if id(type(c)) in _MUTABLE else c for c in part.iloc[:, i]]
-            given.isetitem(i, objects(cells))
+        if isinstance(dtype, np.dtype) and dtype.kind == "O":
+            cells = objects(_copied(c, _DEEPEST) for c in part.iloc[:, i].array)
+            column: Any = pd.Series(cells, dtype=object, index=part.index)
+            given.isetitem(i, column)
     return given
+
+
+def _copied(cell: Any, depth: int) -> Any:
+    """A list, dict, set or array of its own, with its own ones inside. No code of another class runs."""
+    kind = id(type(cell))
+    if not depth:
+        return cell
+    if kind == id(list):
+        return [_copied(one, depth - 1) for one in cell]
+    if kind == id(tuple):
+        return tuple(_copied(one, depth - 1) for one in cell)
+    if kind == id(dict) and all(id(type(key)) in _SAFE for key in cell):
+        return {key: _copied(one, depth - 1) for key, one in cell.items()}
+    if kind == id(np.ndarray) and cell.dtype == object:
+        return objects(_copied(one, depth - 1) for one in cell.ravel().tolist()).reshape(cell.shape)
+    return cell.copy() if kind in _MUTABLE else cell
 
 
 def _fingerprint(frame: pd.DataFrame) -> Print:
     """Of the rows with their index labels: equal rows hash alike, whatever their order."""
     rows = np.zeros(len(frame), dtype=np.uint64)
     if isinstance(frame.index.dtype, np.dtype) and not isinstance(frame.index, pd.RangeIndex):
-        rows = _hashes(pd.Series(frame.index))
+        rows = hashes_of(pd.Series(frame.index.array, dtype=frame.index.dtype))
     with np.errstate(over="ignore"):
         for i in range(frame.shape[1]):
-            rows = rows * np.uint64(0x9E3779B97F4A7C15) ^ _hashes(frame.iloc[:, i])
+            rows = rows * np.uint64(0x9E3779B97F4A7C15) ^ hashes_of(frame.iloc[:, i])
             rows ^= rows >> np.uint64(29)
     return Print(list(frame.columns), list(frame.dtypes), np.sort(rows))
 
 
-def _hashes(column: pd.Series[Any]) -> NDArray[np.uint64]:
-    cells = column.reset_index(drop=True)
-    null = np.asarray(cells.isna(), dtype=bool)
-    found = np.array(_hashes_of(cells), dtype=np.uint64)
-    found[null] = np.iinfo(np.uint64).max  # None, NaN and NA are one thing
-    return found
-
-
-def _hashes_of(cells: pd.Series[Any]) -> Any:
-    if cells.dtype != object:
-        try:
-            return pd.util.hash_pandas_object(cells, index=False)
-        except Exception:  # lists of Arrow, and whatever else has no hash
-            cells = cells.astype(object)
-    texts = pd.Series([f"{type(cell).__name__} {cell!r}" for cell in cells], dtype="str")
-    return pd.util.hash_pandas_object(texts, index=False)
-
-
 def _members(found: pd.DataFrame, whose: pd.DataFrame) -> bool:
-    present = found[found.notna().all(axis=1)]
-    if found.shape[1] == 1:
-        return bool(present.iloc[:, 0].isin(whose.iloc[:, 0]).all())
-    return bool(pd.MultiIndex.from_frame(present).isin(pd.MultiIndex.from_frame(whose)).all())
+    there, known = (_people(frame).hashes for frame in (found, whose))
+    return bool(np.isin(there, known).all())
+
+
+def _people(frame: pd.DataFrame) -> People:
+    leaves = [Column.of(i, name, frame.dtypes.iloc[i]) for i, name in enumerate(frame.columns)]
+    return people_of([prepare(frame.iloc[:, leaf.position], leaf.kind) for leaf in leaves], b"")
 
 
 def normal(frame: pd.DataFrame, unit: Sequence[Hashable]) -> pd.DataFrame:

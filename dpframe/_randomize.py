@@ -16,6 +16,7 @@ from dpframe import _reports, _validate
 from dpframe._choices import pure
 from dpframe._errors import BadType, BadValue, Refused
 from dpframe._expr import Column, Expr
+from dpframe._forms import Form
 from dpframe._plan import Part, Plan
 from dpframe._price import Payment, checked, spell_out
 from dpframe._query import KeyBy, Keys, Word, describe
@@ -107,6 +108,12 @@ class Randomize(Task):
             told = f"at most ± {1.96 * deviation / math.sqrt(public_rows):.4g} in {what} of all {public_rows} reports"
         words = tuple(map(str, declared))
         return Plan(str(self), unit.neighbors, PureDP(epsilon), Fraction(0), (part,), (), 1, why, words, told)
+
+    def forms(self, plan: Plan, unit: Unit, size: int | None) -> tuple[Form, ...]:
+        assert size is not None  # the plan has refused sessions where it is private
+        response: Any = plan.parts[0].noise
+        reports = size * unit.reach(None)[0]
+        return Form((1, _reports.words_of(reports, response.k)), "i"), Form((1, 1), "i", reports)
 
     def run(self, engine: Any, plan: Plan, unit: Unit) -> tuple[NDArray[Any], ...]:
         response: Any = plan.parts[0].noise

@@ -80,6 +80,9 @@ class Ranks(Statistic):
     def primitives(self) -> tuple[Primitive, ...]:
         return (Leaves(self.expr, self.grid),)
 
+    def shape(self, groups: int) -> tuple[int, ...]:
+        return len(self.levels), self.points, groups
+
     def integers(self, reduced: Reduced) -> Integers:
         """A score for each level, point and group."""
         at = reduced[self.primitives[0]]

@@ -41,6 +41,14 @@ class Label(NamedTuple):
         return zlib.decompress(base64.b64decode(body["whole"])) == self.whole
 
 
+class Table(NamedTuple):
+    """What answers are about: a table by its columns and version, and by what it is known again."""
+
+    columns: str
+    version: str | None
+    rows: list[str]
+
+
 Names = dict[tuple[str | None, str], tuple[str, str]]  # from version and name to question and key
 
 

@@ -42,6 +42,11 @@ ADVICE: dict[str, str] = {
     "pivot": "it copies cells of people. Write p.pivot_table(values, index, columns, aggfunc): a release.",
     "groups": "it would list the rows of each group. The keys are those you declared.",
     "ngroups": "the groups are the keys you declared: len(p.groupby('k')).",
+    "copy": "a tracked frame is never changed in place, so p itself is its copy.",
+    "dtypes": "print(p) tells the kind of each column; the names are p.columns.",
+    "info": "print(p) tells the kind of each column; for how many rows there are ask p.count().",
+    "get_group": "choose the rows by a condition: p[p['k'] == 1].",
+    "hist": "ask for the counts, and plot them: p.histogram('x', bins=...).dp.plot().",
     "plot": "plot an answer: p.histogram('x', bins=...).dp.plot().",
     "logistic": "write p.fit(LogisticRegression(...), X=[...], y='column') with a model of dpframe.learn.",
     "corr": "write p[['x', 'y']].corr(): one release for all pairs of these columns.",
@@ -49,6 +54,11 @@ ADVICE: dict[str, str] = {
 }
 for _name in ("head", "tail", "values", "iloc", "loc", "at", "iat", "index", "T", "array", "item"):
     ADVICE[_name] = f".{_name} is refused: {_ROWS}"
+for _name in ("loc", "iloc", "at", "iat", "xs"):
+    ADVICE[_name] = (
+        f".{_name} is refused, since rows have no labels here. Choose them by a condition, p[p['x'] > 1] or p.query('x > 1'), "
+        "and columns by name, p[['x', 'y']]; for a release ask p.count()."
+    )
 for _name in (
     "to_numpy",
     "to_dict",
@@ -124,12 +134,15 @@ def own_errors(kind: type, like: type) -> None:
     In pandas a word at its default is the same as no word. So it is here, also where a verb has no such word: it is
     left out. ``like`` is the class of pandas that has these defaults.
     """
+    made: dict[FunctionType, Any] = {}  # one verb under two names stays one
     for name in dir(kind):
         verb = getattr(kind, name)
         if name.startswith("_") or not isinstance(verb, FunctionType) or hasattr(verb, "_told"):
             continue
         if ~verb.__code__.co_flags & (CO_VARARGS | CO_VARKEYWORDS):  # one that takes anything misses nothing
-            setattr(kind, name, _telling(verb, _defaults(getattr(like, name, None))))
+            made.setdefault(verb, _telling(verb, _defaults(getattr(like, name, None))))
+            made[verb].__qualname__ = f"{kind.__name__}.{verb.__name__}"
+            setattr(kind, name, made[verb])
 
 
 def _defaults(verb: object) -> dict[str, Any]:
@@ -185,8 +198,8 @@ def misfit(
         return BadType(f"{name} has no argument {word}=.{did_you_mean(word, sorted(known), 'It has')}")
     places = [p.name for p in own if p.kind in (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)]
     if len(given) > len(places):
-        by_name = f" by position, {', '.join(places)}" if places else ", all of them by name"
-        return BadType(f"{name} takes {len(places)} arguments{by_name}; {len(given)} are given by position.")
+        most = f"at most {len(places)} by position: {', '.join(places)}" if places else "none by position"
+        return BadType(f"{name} is given {len(given)} arguments by position, and takes {most}.")
     twice = [w for w in places[: len(given)] if w in words]
     if twice:
         return BadType(f"{name} is given {twice[0]} twice, by position and by name.")

@@ -75,14 +75,14 @@ class Releases:
         """The question with its price."""
         session = self._session
         part = Fraction(1, 2) if self._half and words.get("within") is None else Fraction(1)
-        before = () if self._batch is None else self._batch.asked
+        ahead = None if self._batch is None else self._batch.ahead()
 
         def at(epsilon: Fraction) -> Price:
             """What it would buy at this epsilon."""
             named = {**words, "epsilon": epsilon, "within": None, "n": None}
-            return session.price(query, cast("Payment", named), part, before)
+            return session.price(query, cast("Payment", named), part, ahead)
 
-        price = session.price(query, words, part, before)
+        price = session.price(query, words, part, ahead)
         typed: tuple[Any, ...] = tuple(words.get(word) for word in PRICED)
         paid = "|".join(map(str, typed))
         if part != 1:

@@ -162,11 +162,14 @@ class Recorder(Session):
             listens = {"release": lambda _, entries, width=None: reports(asked, i, unit, entries, width)}
             ear = type(kind.__name__, (kind,), listens)
             return replace(part, noise=ear(noise.epsilon, noise.k))
-        hear, keys = self._hear, self._hear_keys
-        heard = {
-            "release": lambda _, integers: hear(asked, i, integers),
-            "of_keys": lambda _, integers, texts: keys(asked, i, integers, texts),
-        }
+        told: list[Any] = []
+
+        def release(_: Any, integers: NDArray[Any]) -> NDArray[Any]:
+            return (
+                self._hear_keys(asked, i, integers, list(told[0])) if told else self._hear(asked, i, integers)
+            )
+
+        heard = {"release": release, "of_keys": lambda _, texts: told.append(texts)}
         ear = type(kind.__name__, (kind,), heard)
         return replace(part, noise=ear(**{f.name: getattr(part.noise, f.name) for f in fields(part.noise)}))
 
@@ -197,6 +200,7 @@ NORMS: dict[str, tuple[str, Callable[[NDArray[Any]], int]]] = {
     "exponential": ("one against another", _against_one_another),
     "randomized-response": ("people whose reports differ", _l1),
     "truncated threshold": ("L1", _l1),
+    "truncated thresholds": ("L1", _l1),
     "laplace threshold": ("L1", _l1),
     "gaussian threshold": ("L2, squared", _l2_squared),
 }
@@ -459,7 +463,7 @@ def _underpriced(asked: _Asked) -> list[str]:
         if isinstance(part.noise, Laplace):
             pure += part.l1 / part.noise.scale
         elif part.noise.name == Response.name:
-            pure += getattr(part.noise, "epsilon") * (asked.calls[0].each or 1)
+            pure += part.noise.epsilon * (asked.calls[0].each or 1)
         elif not isinstance(part.noise, Gaussian):
             rate: Fraction = getattr(part.noise, "rate")  # noqa: B009  (of the kinds in NORMS)
             pure += part.l1 * rate * getattr(part.noise, "rounds", 1)

@@ -49,6 +49,11 @@ def packed(codes: Codes, k: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     return words.view("<i8").astype(np.int64).reshape(1, -1), np.array([[len(codes)]], dtype=np.int64)
 
 
+def words_of(size: int, k: int) -> int:
+    """How many 64-bit words so many reports need: at least one."""
+    return max(1, -(-size * width_of(k) // 64))
+
+
 def unpacked(raw: Sequence[Any], k: int) -> Codes:
     words, size = raw
     n, bits = int(size[0, 0]), width_of(k)

@@ -11,7 +11,7 @@ import copy
 import linecache
 import os
 import sys
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import lru_cache
 from types import FrameType
 from typing import Any, Literal, NamedTuple
@@ -24,7 +24,8 @@ State = Literal["frame", "column", "groups", "answer"]
 
 # What becomes of a tracked frame; of all else that it has, an answer.
 _SAME_ROWS = {"assign", "rename", "drop", "fillna", "clip", "astype", "isin"}
-_FRAMES = {*_SAME_ROWS, "query", "dropna", "explode", "melt", "merge", "pipe"}
+_NEW_ROWS = {"explode", "melt", "merge", "pipe"}
+_FRAMES = {*_SAME_ROWS, *_NEW_ROWS, "query", "dropna"}
 _GROUPS = {"groupby", "resample"}
 _NULLS = {"isna", "notna", "isnull", "notnull"}
 _ROWWISE = {*_NULLS, "isin", "between", "fillna", "clip", "abs", "round", "astype", "map", "cut"}
@@ -33,7 +34,7 @@ _DATA = (pd.Series, pd.DataFrame, pd.Index, np.ndarray)
 
 
 class Offers(NamedTuple):
-    """What a rewritten line may use: columns of the session, attributes by state, and whether a query string is one."""
+    """What a rewritten line may use: the columns of the session, and attributes by state."""
 
     columns: Collection[Any]
     frame: Collection[str]
@@ -41,7 +42,6 @@ class Offers(NamedTuple):
     groups: Collection[str]
     text: Collection[str]
     date: Collection[str]
-    query: Callable[[object], bool]
 
 
 class Advice(NamedTuple):
@@ -65,6 +65,7 @@ class _Steps:
         self.root, self.offers, self.scope = root, offers, scope
         self.state: State = "frame"
         self.filtered = False
+        self.free = True  # so far it builds expressions only, and may be tried
 
     # Expressions of one row -----------------------------------------------------------------------------------
 
@@ -73,7 +74,10 @@ class _Steps:
         if not _mentions(node, self.root):
             if isinstance(node, ast.Lambda) and len(node.args.args) == 1:
                 name = node.args.args[0].arg
-                return ast.Lambda(node.args, _Steps(name, self.offers, self.scope).row(node.body, name))
+                inner = _Steps(name, self.offers, self.scope)
+                made = ast.Lambda(node.args, inner.row(node.body, name))
+                self.free &= inner.free
+                return made
             return self.public(node)
         if not self.filtered:
             return self.row(node, f"{self.root}.dp")
@@ -85,6 +89,7 @@ class _Steps:
         for one in ast.walk(node):
             if isinstance(one, ast.Name) and isinstance(self.scope.get(one.id), _DATA):
                 raise _Lost
+            self.free &= not isinstance(one, ast.Call) or _asks_col(one)
         return node
 
     def row(self, node: ast.expr, frame: str) -> ast.expr:
@@ -182,20 +187,15 @@ class _Steps:
         self._offered(name)
         if name == "open":
             raise _Lost  # one budget is open
-        if self.state == "frame" and name == "query":
-            if (
-                len(args) != 1
-                or not isinstance(args[0], ast.Constant)
-                or not self.offers.query(args[0].value)
-            ):
-                raise _Lost
-        elif self.state == "frame" and name == "assign":
+        if self.state == "frame" and name == "assign":
             keywords = [ast.keyword(k.arg, self.tracked(k.value)) for k in keywords]
         elif self.state == "column" or name == "groupby":
             args = [self._beside(a) for a in args]
             keywords = [ast.keyword(k.arg, self._beside(k.value)) for k in keywords]
         elif any(_mentions(a, self.root) for a in [*args, *(k.value for k in keywords)]):
             raise _Lost
+        if name in _NEW_ROWS or any(isinstance(one, ast.Call) for a in node.args for one in ast.walk(a)):
+            self.free = False
         self._after(name)
         return ast.Call(ast.Attribute(base, name, ast.Load()), args, keywords)
 
@@ -266,7 +266,7 @@ def _rewritten(chain: Sequence[ast.expr], root: str, offers: Offers, scope: Mapp
         line: ast.expr = ast.Attribute(first, "dp", ast.Load())
     else:
         line, steps.state = steps.row(first, f"{root}.dp"), "column"
-    i = 1
+    tried, i = line, 1
     while i < len(chain):
         node, after = chain[i], chain[i + 1] if i + 1 < len(chain) else None
         if isinstance(node, ast.Attribute) and node.attr == "dp":
@@ -294,7 +294,19 @@ def _rewritten(chain: Sequence[ast.expr], root: str, offers: Offers, scope: Mapp
         else:
             raise _Lost
         i += 1
+        if steps.free and steps.state in ("frame", "column"):
+            tried = line
+    _try(tried, scope)
     return ast.unparse(ast.fix_missing_locations(line))
+
+
+def _try(steps: ast.expr, scope: Mapping[str, Any]) -> None:
+    """Build what a line asks about, which is free and reads nothing: a step may still be refused for what it is given."""
+    code = compile(ast.fix_missing_locations(ast.Expression(copy.deepcopy(steps))), "<advice>", "eval")
+    try:
+        eval(code, {}, dict(scope))
+    except Exception:
+        raise _Lost from None
 
 
 @lru_cache(maxsize=8)

@@ -46,6 +46,9 @@ class Scores(_Choice):
     def primitives(self) -> tuple[Primitive, ...]:
         return tuple(Powers(e, self.grid, 1) for e in self.exprs)
 
+    def shape(self, groups: int) -> tuple[int, ...]:
+        return len(self.exprs), groups
+
     def integers(self, reduced: Reduced) -> Integers:
         return np.stack([reduced[p][1] for p in self.primitives])
 

@@ -92,11 +92,11 @@ class Selections:
         ['CA', 'NY']
         """
         checked(payment)
+        rounds = _validate.positive_int(k, "k")  # before a search for keys that nobody listed is paid
         listed = self._listed(column, keys, "top", payment)
         if isinstance(listed, Plan):
             return cast("list[Any]", listed)
         frame, by = listed
-        rounds = _validate.positive_int(k, "k")
         if rounds > len(by.keys):
             raise BadValue(f"k={rounds} is more than the {len(by.keys)} values that are listed.")
         query = Query((Output("top", "top", rounds=rounds),), self._where, (by,))

@@ -24,6 +24,7 @@ from dpframe._door import DEBUGGED, debugging, sealed
 from dpframe._encoding import digest, encode
 from dpframe._errors import BadType, BadValue, SessionError
 from dpframe._expr import Column, Expr
+from dpframe._forms import check, of_part
 from dpframe._ledger import Accountant
 from dpframe._plan import Plan
 from dpframe._price import Payment, price_of, worded
@@ -209,15 +210,13 @@ class Session:
         query: Query | Task,
         payment: Payment,
         part: Fraction = Fraction(1),
-        before: Sequence[Asked] = (),
+        budget: Budget | None = None,
     ) -> Price:
         """The price that was asked for, or what the wanted accuracy needs, or the session's share; a ``part`` of it.
 
-        ``before``: what is in the batch already, and will be on record when this is asked.
+        ``budget``: as it will be when this is charged, if questions of a batch come before.
         """
-        unit, budget = self.limited(payment), self.budget
-        if before:
-            budget = budget.following([self._planned(one).plan.charge for one in self._unpaid(before)])
+        unit, budget = self.limited(payment), self.budget if budget is None else budget
         rows, people = self._public_rows(query), None if unit.people else self.terms.people
 
         def plan_for(price: Price) -> Plan:
@@ -230,10 +229,10 @@ class Session:
         # Never remembered: it depends on limits, n, and what is left of the budget, and takes a few hundredths of a second.
         return price_of(budget, payment, known, plan_for)
 
-    def _unpaid(self, questions: Sequence[Asked]) -> list[Asked]:
-        """Those of a batch that will be charged: each once, and none that was answered before."""
-        labels = {self._label(one, i): one for i, one in enumerate(questions)}
-        return [one for label, one in labels.items() if self._recall(label, one) is None]
+    def owed(self, one: Asked, place: int) -> tuple[Label, Charge | None]:
+        """What a question of a batch will be charged; None where it was answered before."""
+        label = self._label(one, place)
+        return label, None if self._recall(label, one) is not None else self._planned(one).plan.charge
 
     def plan(self, asked: Asked) -> Plan:
         """What `explain` shows: the plan, and what it would take of the budget."""
@@ -318,15 +317,36 @@ class Session:
         released = {}
         for label, planned in made.items():
             # ---------------------------------------------------------------------- the door: from here data is read
-            raw = sealed(verb, self.base._read, self._engine, new[label], planned)
+            raw = sealed(verb, self._answer, new[label], planned)
             # ---------------------------------------------------------------------- and closes: only noisy integers leave
             released[label] = Release(planned.plan, raw)
             self._keep(label, released[label])
             self.accountant.record(label, planned.plan, raw)
         return released
 
+    def _answer(self, one: Asked, planned: Planned) -> tuple[Any, ...]:
+        """Behind the door: what the question declares, and nothing that looks otherwise."""
+        query, (plan, statistics) = one.query, planned
+        if isinstance(query, Task):
+            forms = query.forms(plan, one.unit, self._public_size(one.unit))
+        else:
+            groups = query.groups if query.by else 1
+            forms = tuple(of_part(part, s, groups) for part, s in zip(plan.parts, statistics, strict=True))
+        raw = self.base._read(self._engine, one, planned)
+        check(forms, raw)
+        return raw
+
+    def _public_size(self, unit: Unit) -> int | None:
+        """How many people there are, where that is public: counted one by one, and not by how the engine numbers them."""
+        if not unit.replaces:
+            return None
+        if not unit.people:
+            return self.rows
+        codes = self._engine._whose(unit.people).codes
+        return len(np.unique(codes[codes >= 0]))
+
     def _read(self, engine: PandasEngine, one: Asked, planned: Planned) -> tuple[Any, ...]:
-        """Behind the door: exact integers, and noise on them."""
+        """Exact integers, and noise on them."""
         query, (plan, statistics) = one.query, planned
         if isinstance(query, Task):
             return query.run(engine, plan, one.unit)

@@ -206,6 +206,10 @@ class Statistic(ABC):
     def integers(self, reduced: Reduced) -> Integers:
         """The vector itself, one row a component, one column a group."""
 
+    def shape(self, groups: int) -> tuple[int, ...]:
+        """Of the vector, from public facts alone; where each group has choices: choices, candidates, groups."""
+        return 1, groups
+
     @abstractmethod
     def sensitivity(self, unit: Unit, grouped: bool) -> Sensitivity:
         """The largest change one person can cause, over all groups together."""

@@ -16,6 +16,7 @@ from dpframe._unit import Unit
 from dpframe.accounting._base import Price
 
 if TYPE_CHECKING:
+    from dpframe._forms import Form
     from dpframe._plan import Plan
 
 
@@ -43,6 +44,10 @@ class Task(ABC):
     @abstractmethod
     def plan(self, unit: Unit, price: Price, public_rows: int | None, declared: tuple[Word, ...]) -> Plan:
         """Everything that is known before the data is read: ``Plan(..., cells=(), told="what error to expect")``."""
+
+    @abstractmethod
+    def forms(self, plan: Plan, unit: Unit, size: int | None) -> tuple[Form, ...]:
+        """What `run` returns, from public facts alone, of which ``size`` is one: the number of people, where it is public."""
 
     @abstractmethod
     def run(self, engine: Any, plan: Plan, unit: Unit) -> tuple[NDArray[Any], ...]:

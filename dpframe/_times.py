@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+import warnings
 from collections.abc import Hashable
 from dataclasses import dataclass
 from datetime import date, datetime
@@ -191,7 +192,11 @@ def grouper_for(freq: Any, key: Hashable, closed: Any, label: Any, origin: Any, 
             f"a frequency is a string such as 'ME' or 'D', or an offset of pandas, not {type(freq).__name__}."
         )
     try:
-        return pd.Grouper(key=key, freq=freq, closed=closed, label=label, origin=origin, offset=offset)
+        with (
+            warnings.catch_warnings()
+        ):  # what pandas would only warn of is refused below, whatever its version
+            warnings.simplefilter("ignore")
+            return pd.Grouper(key=key, freq=freq, closed=closed, label=label, origin=origin, offset=offset)
     except (ValueError, TypeError, AttributeError, NotImplementedError) as error:
         raise BadValue(f"pandas knows no such periods: {error}") from None
 
@@ -231,7 +236,7 @@ def _refuse_too_many(rule: Rule, lower: pd.Timestamp, upper: pd.Timestamp) -> No
         86_400.0 if "hour" not in type(rule.freq).__name__.lower() else 3_600.0
     )  # the shortest that pandas has
     if isinstance(rule.freq, pd.offsets.Tick):
-        step = pd.Timedelta(rule.freq).total_seconds()
+        step = rule.freq.nanos / 1e9  # of less than a microsecond pandas 3.0 says that it has no seconds
     if seconds / step > GROUP_CEILING:
         raise BadValue(
             f"periods of {rule.freq.freqstr!r} in this range are more than {GROUP_CEILING}. Choose longer ones."

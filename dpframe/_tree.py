@@ -69,6 +69,9 @@ class Tree(Statistic):
     def primitives(self) -> tuple[Primitive, ...]:
         return (Leaves(self.expr, self.grid),)
 
+    def shape(self, groups: int) -> tuple[int, ...]:
+        return sum(level_sizes(self.points)), groups
+
     def integers(self, reduced: Reduced) -> Integers:
         levels = [reduced[self.primitives[0]]]
         for _ in level_sizes(self.points)[1:]:

@@ -28,8 +28,9 @@ from dpframe._column import PrivateColumn
 from dpframe._counts import PeopleAround, PeopleBy, Questions, RowCount, ValueCount
 from dpframe._distinct import DistinctCount
 from dpframe._encoding import encode, encoded_fields, tag_of
-from dpframe._estimate import FloatEstimate, IntEstimate
+from dpframe._estimate import FloatEstimate, IntEstimate, interval_of
 from dpframe._expr import Column, Expr, constant, kind_of
+from dpframe._forms import Form, with_noise
 from dpframe._foundkeys import found_keys
 from dpframe._groupby import PrivateGroupBy
 from dpframe._keysearch import Finding, KeySearch, Roomy
@@ -39,7 +40,7 @@ from dpframe._moments import Centred, Simplex, Total
 from dpframe._order import GroupOrders, Orders
 from dpframe._pairs import Pair
 from dpframe._parse import MAX_LENGTH, Parsed, parse
-from dpframe._plan import Part
+from dpframe._plan import Part, measured
 from dpframe._price import WORDS
 from dpframe._pricing import Planned, make_plan
 from dpframe._progress import progress
@@ -93,9 +94,10 @@ from dpframe.accounting import _pld_ranges as accounting_pld_ranges_module
 from dpframe.accounting import _residue as accounting_residue_numbers_module
 from dpframe.accounting import pld as accounting_pld_module
 from dpframe.accounting import residue as accounting_residue_module
-from dpframe.accounting._base import Charge, Filter, Limits, Price, pure_sum, stated_gaussian
+from dpframe.accounting._base import Charge, Filter, Limits, Price, halved, pure_sum, stated_gaussian
 from dpframe.accounting._discrete import shift_mu
 from dpframe.accounting._gaussian import delta, delta_at, mu_for, pure_mu
+from dpframe.accounting.gdp import largest
 from dpframe.accounting.rdp import Rdp
 from dpframe.accounting.residue import after, after_curve, after_exponential, after_laplace, after_pure
 from dpframe.engines import _columns as engines_columns_module
@@ -149,6 +151,7 @@ from dpframe.mechanisms.threshold import (
     GaussianThreshold,
     LaplaceThreshold,
     TruncatedThreshold,
+    TruncatedVector,
     each_of,
     gaussian_tail,
     laplace_tail,
@@ -193,6 +196,7 @@ __all__ = [
     "Filter",
     "Finding",
     "FloatEstimate",
+    "Form",
     "Gaussian",
     "GaussianThreshold",
     "Grid",
@@ -263,6 +267,7 @@ __all__ = [
     "Tree",
     "Trues",
     "TruncatedThreshold",
+    "TruncatedVector",
     "TupleBy",
     "Tuples",
     "Unit",
@@ -319,10 +324,13 @@ __all__ = [
     "fits_Output",
     "found_keys",
     "gaussian_tail",
+    "halved",
+    "interval_of",
     "key_of",
     "keys_for",
     "kind_of",
     "laplace_tail",
+    "largest",
     "largest_mu",
     "learn_descent_module",
     "learn_fits_module",
@@ -335,6 +343,7 @@ __all__ = [
     "limit_of",
     "lineage_module",
     "make_plan",
+    "measured",
     "mechanisms_coins_module",
     "mechanisms_exp_log_module",
     "mechanisms_sampling_module",
@@ -379,5 +388,6 @@ __all__ = [
     "together",
     "unbiased_module",
     "unpacked",
+    "with_noise",
     "worst_spread",
 ]

@@ -67,6 +67,17 @@ LINES = {
     "df['sex'].str.lower().dp.value_counts(keys=['f', 'm'])": True,
     "df['age'].clip(0, 50).dp.mean()": True,
     "(df.dp.count(), df[df.age > 50].dp.count())[1]": True,
+    "df[df.when > pd.Timestamp('2024-01-10')].dp.count()": True,
+    "df[df.age.isin(range(50))].dp.count()": True,
+    "df[df['sex'].map({'F': 1, 'M': 0}) == 1].dp.count()": True,
+    "df.query('sex == \"F\"').assign(k=lambda d: d.age * 2).query('k > 70').dp.mean('k')": True,
+    "df[df.age.map(abs) > 25].dp.count()": False,
+    "df[df.age.astype(float) > 25].dp.count()": True,
+    "df[df.age.astype('category') == 30].dp.count()": False,
+    "df[df.age.round().map(lambda a: a + 1) > 30].dp.count()": False,
+    "df.query('index > 0').dp.count()": False,
+    "df[['age', 'sex']].fillna('x').dp.mean('age')": False,
+    "df.assign(k=1)[[True, False, True, True]].dp.count()": False,
     "df.head(3).dp.mean('age')": False,
     "df[['age', 'sex']].assign(k=1).groupby('k').head().dp.count()": False,
     "df.drop_duplicates().dp.count()": False,
@@ -165,6 +176,8 @@ STANDS_FOR = {
     "keys=[...]": "keys=[1, 2]",
     "keys=...": "keys=[(1, 2)]",
     "bins=...": "bins=[0, 5]",
+    "p['name']": "p['word']",
+    "p['when']": "p['t']",
     "bins=[...]": "bins=[0, 5]",
     "X=[...]": "X=['x']",
     "bounds={...}": "bounds={'x': (0, 9)}",
@@ -223,12 +236,11 @@ def test_the_code_in_a_text_is_answered(piece):
         piece = piece.replace(shown, meant)
     ones = [1, 2, 2] * 20
     columns = dict.fromkeys(["x", "y", "a", "b", "k", "key", "age", "cost", "name", "column"], ones)
-    df = pd.DataFrame({**columns, "flag": [True, False, True] * 20, "t": pd.Timestamp("2024-02-03")})
+    cells = {**columns, "flag": [True, False, True] * 20, "t": pd.Timestamp("2024-02-03"), "word": ["a"] * 60}
+    df = pd.DataFrame(cells)
     bounds = {**dict.fromkeys(columns, (0, 9)), "t": ("2024-01-01", "2024-12-31")}
     keys = {**{name: [1, 2] for name in columns}, ("a", "b"): [(1, 1), (2, 2)]}
-    p = pd.DataFrame(df.to_dict("series")).dp.open(
-        1000, queries=1000, bounds=bounds, keys=keys, n=60, delta=1e-6
-    )
+    p = pd.DataFrame(cells).dp.open(1000, queries=1000, bounds=bounds, keys=keys, n=60, delta=1e-6)
     scope = {
         "p": p,
         "df": df,

@@ -198,6 +198,8 @@ def test_parts_that_are_not_offered_are_absent(p):
     assert "year" in dir(p["t"].dt)
     with pytest.raises(Refused):
         list(p["s"].str)
+    with pytest.raises(BadType, match=r"\.str\.lower\(\)"):
+        p["s"].str()
 
 
 # Words that are taken ---------------------------------------------------------------------------------------
@@ -343,8 +345,11 @@ def test_words_of_answers_and_of_opening_are_checked_too(p):
     answer = p.groupby("s").size()
     for ask, message in (
         (lambda: answer.dp.interval(nobody=1), "interval has no argument nobody="),
-        (lambda: p.count().interval(0.9, 3), "interval takes 1 argument"),
-        (lambda: pd.DataFrame({"x": [1]}).dp.open(1, 0, "x"), "open takes 2 arguments by position"),
+        (
+            lambda: p.count().interval(0.9, 3),
+            "interval is given 2 arguments by position, and takes at most 1",
+        ),
+        (lambda: pd.DataFrame({"x": [1]}).dp.open(1, 0, "x"), "open is given 3 arguments by position"),
     ):
         with pytest.raises(BadType, match=message):
             ask()
@@ -355,3 +360,5 @@ def test_signatures_and_docstrings_are_those_of_the_verbs():
         assert verb.__doc__
         assert "words" not in inspect.signature(verb).parameters
     assert "epsilon" in inspect.signature(dpframe.PrivateFrame.mean).parameters
+    assert "PrivateFrame.mean" in repr(dpframe.PrivateFrame.mean)
+    assert dpframe.PrivateFrame.agg is dpframe.PrivateFrame.aggregate

@@ -155,14 +155,13 @@ def test_an_error_in_the_function_brings_no_cell_along(p):
     assert caught.value.__cause__ is caught.value.__context__ is None
 
 
-def test_a_cell_with_code_of_its_own_brings_nothing_along(p):
+def test_a_cell_with_code_of_its_own_is_compared_without_it(p):
     class Odd:
         def __repr__(self):
             raise ValueError("Sesame-Street-123")
 
-    with pytest.raises(BadValue, match="cannot be compared: a ValueError") as caught:
-        p.pipe(lambda d: d.assign(z=pd.Series([Odd()] * len(d), index=d.index, dtype=object)))
-    assert "Sesame" not in "".join(traceback.format_exception(caught.value))
+    q = p.pipe(lambda d: d.assign(z=pd.Series([Odd()] * len(d), index=d.index, dtype=object)))
+    assert abs(q.count("z", epsilon=100) - N) < 20
 
 
 def test_arguments_and_results_of_the_wrong_kind(p, visits):

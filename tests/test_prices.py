@@ -280,8 +280,8 @@ MIX = {
 }
 
 
-def mixtures(delta, full):
-    kinds = [k for k in MIX if delta or k != "gaussian"]
+def mixtures(delta, full, gaussian=True):
+    kinds = [k for k in MIX if (delta and gaussian) or k != "gaussian"]
     yield kinds
     yield kinds[::-1]
     for kind in kinds if full else ():
@@ -297,7 +297,10 @@ def mixtures(delta, full):
 @budgets
 def test_as_many_shares_as_were_promised_fit_whatever_they_are_spent_on(request, accountant, delta, queries):
     full = request.config.getoption("markexpr") == "slow"
-    for kinds in mixtures(delta, full):
+    # A seventh is one of few large shares, where the plain sum is the better book. Which Gaussian noise ends; so one that is
+    # dictated may have to wait (test_promise.py), and no other question has to.
+    gaussian = accountant != "tight" or queries == 20
+    for kinds in mixtures(delta, full, gaussian):
         p = opened(1, delta, accountant=accountant, queries=queries)
         for kind in islice(cycle(kinds), queries):
             MIX[kind](p)

@@ -14,6 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
+from dpframe import BadType, BadValue
 from dpframe.utilities import distance, revenue
 from tests.internals import Exponential, NoisyMax, NoisyTop, Questions, Revenue, Scores, make_plan
 
@@ -271,3 +272,11 @@ def test_revenue_has_the_same_reach_under_both_relations():
         opened(frame(BASE), n).explain.choose([1, 4], revenue("bid"), epsilon=1).scale for n in RELATIONS
     }
     assert scales == {4.0}
+
+
+def test_a_wrong_number_to_choose_is_refused_before_keys_are_searched_for():
+    p = pd.DataFrame({"s": ["a"] * 500 + ["b"] * 500}).dp.open(3, 1e-6)
+    for k in (0, -1, 1.5, "two", True):
+        with pytest.raises((BadType, BadValue), match="k must be"):
+            p.top("s", k, epsilon=0.2)
+    assert p.ledger.empty

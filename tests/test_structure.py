@@ -30,8 +30,8 @@ _errors _identity _rewrite accounting._discrete accounting._gaussian mechanisms.
 _door _validate _refusals _reading _expr._kinds _expr._ranges mechanisms._sampling accounting._residue
 _encoding attacks _drawing _progress _events mechanisms._coins
 plot
-_expr._parts _expr._base mechanisms.laplace mechanisms.gaussian mechanisms.noisy_max mechanisms.exponential mechanisms.threshold
-mechanisms.response
+_expr._parts _expr._base mechanisms.laplace mechanisms.gaussian mechanisms.noisy_max mechanisms.exponential
+mechanisms.response mechanisms.threshold
 accounting.residue _store mechanisms._vector
 accounting._loss
 accounting._normal
@@ -43,17 +43,19 @@ engines._columns
 engines._codec
 _query _unit accounting.planned
 accounting _task _times _tuples _divergences tails
-_parse _sketch calibrate _terms
+_parse calibrate _terms
 _stats engines._block
 _ranks
 _tree
 engines._parts engines._conditions engines._buckets engines._people engines._keys
-engines._evaluate engines._groups engines._representatives engines._distinct
-engines._sums
+engines._evaluate engines._groups engines._representatives engines._distinct engines._prints
+engines._sums _derive
+_sketch
 _measured _counts _distinct _moments _pairs engines.pandas _scores utilities
 _aggregates engines._rows engines._slices
 _arrange _choices
 _plan _budget
+_forms
 _pricing _estimate
 _keysearch
 _packed _price _records _column _reports
@@ -63,7 +65,7 @@ learn._objective learn._descent learn._statistics
 _ledger _unbiased _specs _former
 _registry
 _session _layout _pivot _foundkeys
-_opening _derive
+_opening
 _release _batch _lineage _personwise _steps
 _order _selections _suggestions _lineage_verbs _randomize
 _merging
@@ -255,7 +257,7 @@ def test_debit_precedes_the_door_behind_which_the_data_is_read():
     tree = TREES["dpframe._session"]
     (_, debit) = calls(tree, "debit")[0]
     ((owner, read, door),) = sealings(tree)
-    assert (owner, read) == ("_release", "self._read")
+    assert (owner, read) == ("_release", "self._answer")
     assert debit.lineno < door.lineno
     assert not any(
         isinstance(n, ast.Try) for n in ast.walk(function(tree, "_release"))
@@ -263,7 +265,9 @@ def test_debit_precedes_the_door_behind_which_the_data_is_read():
     # Nobody else has a hold of what reads, and the copy has no door of its own.
     for module in ("dpframe._session", "dpframe._replay"):
         used = [n for n in ast.walk(TREES[module]) if isinstance(n, ast.Attribute) and n.attr == "_read"]
-        assert len(used) == (module == "dpframe._session")
+        assert [ast.unparse(n) for n in used] == ["self._read"] * (module == "dpframe._session")
+    assert [owner for owner, _ in calls(tree, "_read")] == ["_answer"]
+    assert [owner for owner, _ in calls(tree, "_answer")] == []
     (_, reduce), (_, release) = calls(tree, "reduce")[0], calls(tree, "release")[0]
     assert reduce.lineno < release.lineno
 
@@ -281,7 +285,7 @@ def test_a_task_is_run_at_the_door_only():
 
 READERS = (
     *("kept", "array", "people", "copied", "column", "match"),  # of rows
-    *("exploded", "joined", "numbers", "taken", "people_of", "sketch"),
+    *("exploded", "joined", "numbers", "taken", "people_of", "sketches"),
 )
 
 

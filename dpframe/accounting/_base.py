@@ -180,6 +180,13 @@ class Filter(ABC):
     def report(events: Events, delta: Fraction) -> float:
         """An epsilon, rounded up, of a list fixed in advance at this delta; inf if there is none."""
 
+    def ahead(self, state: Any, charges: Sequence[Charge]) -> Any:
+        """The state by which to price what comes after debits that nobody has made yet."""
+        for charge in charges:
+            after = self.after(state, charge)
+            state = state if after is None else after
+        return state
+
     def times(self, state: Any, charge: Charge) -> int:
         """How many equal debits fit, one after the other."""
         return most_that(lambda n: self.after(state, repeated(charge, n)) is not None)

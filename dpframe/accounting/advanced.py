@@ -107,7 +107,8 @@ class _Advanced(Filter):
 
     def worth(self, epsilon: Fraction, state: Sums) -> Price:
         part = self.part(epsilon)
-        return Price(min(epsilon, self._within(part)), stake=Stake(epsilon, part))
+        within = min(epsilon, self._within(part)) if part <= 1 else epsilon
+        return Price(within, stake=Stake(epsilon, part))
 
     def gaussian(self, amount: Fraction, queries: int, state: Sums) -> Price | None:
         return stated_gaussian(amount, self.limits.reserve / queries) if self.limits.reserve else None
@@ -117,7 +118,7 @@ class _Advanced(Filter):
 
     def stated(self, epsilon: Fraction, delta: Fraction, state: Sums) -> Price:
         part = self.part(epsilon)
-        within = min(epsilon, self._within(part))
+        within = min(epsilon, self._within(part)) if part <= 1 else epsilon
         return stated_gaussian(within, delta)._replace(stake=Stake(epsilon, part, scaled=within < epsilon))
 
     @classmethod

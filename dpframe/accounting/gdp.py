@@ -24,6 +24,7 @@ from dpframe.accounting._base import (
 from dpframe.accounting.loss import Events, Exponential, Loss, PureDP
 
 _UP = 1 + 1e-12
+_LARGE = Fraction(1, 5)  # a part of the budget that is worth a warning
 
 
 def pure_for_mu(mu_squared: Fraction) -> Fraction:
@@ -238,7 +239,20 @@ class Tight(Filter):
         return Price(own, gaussian, None, self.limits.conversion, stake=stake)
 
     def share(self, queries: int | Fraction, state: Either) -> Price:
-        return self._offer(self.limits.epsilon / queries, state, None, None, None)
+        """As of epsilon/queries. Where Gaussian noise is the better buy, a pure release keeps to its part of the residue too, so
+        that shares which nothing but Gaussian noise can answer find it on promise."""
+        epsilon, left = self.limits.epsilon / queries, state.mu_squared
+        if left is None:
+            return self._offer(epsilon, state, None, None, None)
+        part = self.limit / Fraction(queries)
+        plain = math.log(20) * math.sqrt(part) < _gaussian.quantile(0.975) * float(
+            epsilon
+        )  # of 95 % intervals
+        if plain or not self._sums(epsilon, state):
+            return self._offer(epsilon, state, None, None, None)
+        price = self._offer(epsilon, state, None, None, largest("pure", left, part, epsilon))
+        assert price.stake is not None
+        return price._replace(stake=price.stake._replace(cost=part))
 
     def worth(self, epsilon: Fraction, state: Either) -> Price:
         """A Gaussian for what a pure release takes of the residue at the start (later it takes more), up to its part."""
@@ -257,12 +271,24 @@ class Tight(Filter):
         return Price(None, amount, None, self.limits.conversion)
 
     def warning(self, before: Either, after: Either) -> str | None:
+        """Of one question that takes a fifth of the budget or more and is not the last, or that fails too often."""
         if before.mu_squared is None or after.mu_squared is not None:
             return None
+        assert before.epsilon is not None  # else nothing would have paid
+        assert after.epsilon is not None
+        often = after.failures > self.limits.reserve
+        large = self.part(after.epsilon - before.epsilon) >= _LARGE and after.epsilon < self.limits.epsilon
+        if not often and not large:
+            return None
+        why = (
+            "this question may fail more often than the reserve allows, so it is"
+            if often
+            else "this question is too large to be counted together with many small ones, which is what accountant='tight' is "
+            "good at, so it is"
+        )
         return (
-            "this question is too large to be counted together with many small ones, which is what accountant='tight' is good "
-            "at, so it is paid from the plain sum of epsilons. From here on that sum is all that guards the budget: no Gaussian "
-            "noise, and k questions cost k times one. Smaller questions avoid this, and for a few large ones there is "
+            f"{why} paid from the plain sum of epsilons. From here on that sum is all that guards the budget: no Gaussian noise, "
+            "and k questions cost k times one. Smaller questions avoid this, and for a few large ones there is "
             "accountant='pure': see 'How to choose an accountant' (docs/how-to/choose-an-accountant.md)."
         )
 
@@ -344,31 +370,38 @@ def largest(kind: str, left: Fraction, cost: Fraction, most: Fraction | None) ->
     """
     make, rounds, close = _KINDS[kind]
 
-    def taken(epsilon: Fraction) -> Fraction | None:
+    def taken(epsilon: Fraction) -> float:
         after = residue_after(left, make(epsilon), 1)
-        return None if after is None or left - after > cost else left - after
+        return math.inf if after is None else float(left - after) / float(cost) * _UP
 
-    if most is not None and taken(most) is not None:
+    if most is not None and taken(most) <= 1:
         return most
     if cost > left:
         return None
     low, high = Fraction(0), Fraction((2 if kind == "pure" else 4) * math.sqrt(cost))
+    under, over, at = 0.0, math.inf, high / 2
     if most is None or high < most:
-        while taken(high) is not None:
+        while (under := taken(high)) <= 1:
             low, high = high, 2 * high
+        under, over = (taken(low) if low else 0.0), under
+        at = (low + high) / 2
     else:
-        high = most
-    at = (low + high) / 2
+        high, at = most, min(at, most / 2)
     for _ in range(rounds):
-        own = taken(at)
-        low, high = (low, at) if own is None else (at, high)
-        if high - low <= close * high:
-            break
-        # A cost is nearly a square, which grows a little faster.
-        guess = Fraction(float(at) * math.sqrt(cost / own) * (1 - close / 3)) if own else high
-        at = guess if low < guess < high else Fraction(float(low + high) / 2)
         if not low < at < high:
             break
+        own = taken(at)
+        if own <= 1:
+            low, under = at, own
+        else:
+            high, over = at, own
+        if high - low <= close * high:
+            break
+        # A cost is nearly a square, which grows a little faster: between two known ones it is nearly a power.
+        power = math.log(over / under) / math.log(high / low) if low and math.isfinite(over) else 2.0
+        guess = float(low) * under ** (-1 / power) if low else 0.0
+        near = Fraction(guess * (1 - close / 3 if guess * (1 + close) > high or own > 1 else 1 + close / 3))
+        at = near if low < near < high else Fraction(float(low + high) / 2)
     return low or None
 
 

@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from dpframe._expr import Kind
+from dpframe._expr import Kind, kind_of
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Bools = np.ndarray[Any, np.dtype[np.bool_]]
@@ -78,6 +78,7 @@ class _Unmatched:
 UNMATCHED = _Unmatched()
 
 
+@np.errstate(all="ignore")  # nor may what a caller has set make a NaN raise
 def prepare(series: pd.Series[Any], kind: Kind) -> Vector:
     """The column's cells, zero-copy where the memory already is what `Vector` says."""
     dtype: Any = series.dtype
@@ -89,7 +90,9 @@ def prepare(series: pd.Series[Any], kind: Kind) -> Vector:
     arrow = None
     if isinstance(dtype, pd.ArrowDtype):
         arrow = cells.__arrow_array__()
-        if kind == "label" or (kind == "text" and hasattr(arrow.type, "value_type")):
+        if kind == "text" and hasattr(arrow.type, "value_type"):
+            return _text_vector(*_encoded(arrow))
+        if kind == "label":
             arrow = arrow.cast(arrow.type.value_type)  # a dictionary is read as what it stands for
             cells = np.array(arrow.to_pylist(), dtype=object)
     return _PREPARE[kind](cells, arrow)
@@ -193,18 +196,29 @@ def _text(cells: Any, arrow: Any) -> Vector:
         codes, uniques = pd.factorize(cells)
         texts = np.asarray(uniques, dtype=object)
     except Exception:  # Arrow does not check what it is given: some cell is no UTF-8
-        codes, texts = _undecodable(cells.__arrow_array__())
+        codes, texts = _encoded(cells.__arrow_array__())
+    return _text_vector(codes, texts)
+
+
+def _text_vector(codes: Array, texts: Array) -> Vector:
     return Vector("text", narrow(codes, len(texts)), None, texts)
 
 
-def _undecodable(arrow: Any) -> tuple[Array, Array]:
-    """Codes and texts where some bytes are no text: those become halves of characters, which equal no key."""
+def _encoded(arrow: Any) -> tuple[Array, Array]:
+    """Codes and texts by their bytes, of which some may be no text: those become halves of characters, which equal no key."""
     pa: Any = import_module("pyarrow")
-    plain_text = arrow.cast(pa.large_binary())
-    whole = plain_text.combine_chunks() if hasattr(plain_text, "chunks") else plain_text
-    encoded = whole.dictionary_encode()
+    chunks = [_bytes_of(chunk) for chunk in (arrow.chunks if hasattr(arrow, "chunks") else [arrow])]
+    encoded = pa.chunked_array(chunks, type=pa.large_binary()).combine_chunks().dictionary_encode()
     codes = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
     return codes, objects(c.decode("utf-8", "surrogateescape") for c in encoded.dictionary.to_pylist())
+
+
+def _bytes_of(arrow: Any) -> Any:
+    """The bytes of texts, and of what dictionaries of them, or of dictionaries, stand for. Nothing here decodes."""
+    pa: Any = import_module("pyarrow")
+    if hasattr(arrow.type, "value_type"):
+        return _bytes_of(arrow.dictionary).take(arrow.indices)
+    return arrow.cast(pa.large_binary())
 
 
 def _label(cells: Any, arrow: Any, kind: Kind = "label") -> Vector:
@@ -238,8 +252,25 @@ def _one_by_one(values: Array) -> tuple[Array, Array]:
 def _categorical(cells: Any, kind: Kind) -> Vector:
     """The codes are there already; two categories may become the same plain value, which harms nobody."""
     codes: Array = np.asarray(cells.codes)
-    categories = objects(plain(v) for v in np.asarray(cells.categories, dtype=object))
-    return Vector(kind, codes, None, categories)
+    return Vector(kind, codes, None, objects(map(plain, members_of(cells.categories))))
+
+
+def members_of(categories: Any) -> list[Any]:
+    """The categories as objects, `UNMATCHED` where one cannot be shown."""
+    try:
+        return list(np.asarray(categories, dtype=object))
+    except Exception:  # one of them at least cannot be shown: no UTF-8, or a date beyond Python's own
+        if kind_of(categories.dtype) == "text":
+            codes, texts = _encoded(categories.array.__arrow_array__())
+            return list(texts[codes])
+        return [_member(categories, i) for i in range(len(categories))]
+
+
+def _member(categories: Any, i: int) -> Any:
+    try:
+        return categories[i]
+    except Exception:
+        return UNMATCHED
 
 
 def objects(values: Iterable[Any]) -> Array:

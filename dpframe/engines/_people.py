@@ -38,6 +38,7 @@ class People(NamedTuple):
     hashes: NDArray[np.uint64]
 
 
+@np.errstate(all="ignore")  # no NaN may raise, whatever the caller has set
 def people_of(columns: Sequence[Vector], key: bytes) -> People:
     """By one column or several. A null in any of them is nobody; equal numbers are one person, of whatever type.
 
@@ -106,7 +107,7 @@ def _factorized(values: NDArray[Any], null: NDArray[np.bool_] | None = None) -> 
 def _of_categories(column: Vector) -> tuple[Codes, int, NDArray[np.uint64]]:
     """Codes of a dictionary, in which a number may stand as 1 and as 1.0."""
     assert column.categories is not None
-    texts = [_text(c) for c in column.categories]
+    texts = [text_of_scalar(c) for c in column.categories]
     places = {text: i for i, text in enumerate(dict.fromkeys(texts))}
     to_place = np.array([places[t] for t in texts] or [0], dtype=np.int64)
     codes = np.where(column.values < 0, -1, to_place[column.values])
@@ -117,7 +118,7 @@ def _of_categories(column: Vector) -> tuple[Codes, int, NDArray[np.uint64]]:
     return codes, len(places), hashes
 
 
-def _text(cell: Any) -> str:
+def text_of_scalar(cell: Any) -> str:
     """Equal for equal scalars of the types that a dictionary may hold, which run no code of their own."""
     if isinstance(cell, bool | int | float | Decimal) and cell == cell:
         return f"number {number_text(cell)}"

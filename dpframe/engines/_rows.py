@@ -53,6 +53,7 @@ def steps_of(values: NDArray[np.float64], grid: Grid) -> NDArray[np.int64]:
     return scaled.astype(np.int64)
 
 
+@np.errstate(all="ignore")
 def of_people(
     engine: PandasEngine, columns: tuple[Column, ...], limit: int, entries: Entries, blank: int
 ) -> Entries:

@@ -92,6 +92,9 @@ class PandasEngine:
         self, query: Query, primitives: set[Primitive], unit: Unit = ROWS
     ) -> dict[Primitive, Integers]:
         """The primitive sums of each group, as int64; what one person adds to them is within the limits of the unit."""
+        return self._reduced(query, primitives, unit)
+
+    def _reduced(self, query: Query, primitives: set[Primitive], unit: Unit) -> dict[Primitive, Integers]:
         found: dict[Primitive, Integers] = {
             p: self._distinct(p.expr, query, unit) for p in primitives if isinstance(p, Distincts)
         }
@@ -216,7 +219,7 @@ class PandasEngine:
         else:
             codes, texts, hashes = together(columns)
             found = Occurring(tuple(by), codes + 1, hashes)
-            sums = self.reduce(Query((), where, (found,)), primitives | {Persons()}, unit)
+            sums = self._reduced(Query((), where, (found,)), primitives | {Persons()}, unit)
         # A value that is in the frame and counts for nobody is no key: one person may bring any number of those.
         some = np.flatnonzero(sums[Persons()])
         if len(some) == len(texts):

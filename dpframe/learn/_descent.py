@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from dpframe import _pricing
 from dpframe._errors import BudgetError
+from dpframe._forms import Form
 from dpframe._plan import Part, Plan
 from dpframe._progress import progress
 from dpframe._query import Word
@@ -175,6 +176,9 @@ class Descent(Fit):
                 path.go(gradient * (EVERYBODY / self.rate) + (self.l2 or 0.0) * path.here)
                 bar.step()
         return (np.rint(np.clip(path.w / _STEP, -(2.0**62), 2.0**62)).astype(np.int64)[:, None],)
+
+    def forms(self, plan: Plan, unit: Unit, size: int | None) -> tuple[Form, ...]:
+        return (Form((self.parameters, 1), "i"),)  # where the path ends, in steps
 
     def _sizes(self, rows: Rows, weights: Floats | None, unit: Unit) -> NDArray[np.int64]:
         """1 for each person, and the squared lengths of their rows over the largest there may be, in whole steps up to 1."""

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from dpframe import _pricing
 from dpframe._errors import BudgetError
 from dpframe._expr import Expr
+from dpframe._forms import Form, with_noise
 from dpframe._plan import Part, Plan
 from dpframe._query import Keys, Word, describe
 from dpframe._stats import Sensitivity
@@ -107,6 +108,9 @@ class Fit(Task):
         goal = 1.0 if target is None else Scaling.of(target).half
         halves = [(str(e), Scaling.of(b).half) for e, b in self.design.features]
         return [(name, scaled * goal / half) for name, half in halves if half > 0]
+
+    def forms(self, plan: Plan, unit: Unit, size: int | None) -> tuple[Form, ...]:
+        return (with_noise(plan.parts[-1].noise, self.parameters, 1),)
 
     @abstractmethod
     def regulariser(self, plan: Plan, unit: Unit) -> float:

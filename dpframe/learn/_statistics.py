@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpframe._expr import Expr
+from dpframe._forms import Form, with_noise
 from dpframe._plan import Part, Plan
 from dpframe._query import Word
 from dpframe._stats import Sensitivity
@@ -79,6 +80,10 @@ class Statistics(Fit):
             total += (some[:, :p].T @ some).astype(np.int64)
         upper = np.concatenate([total[:, :p][np.triu_indices(p)], total[:, p]])
         return (noisy(plan.parts[0].noise, upper[:, None]),)
+
+    def forms(self, plan: Plan, unit: Unit, size: int | None) -> tuple[Form, ...]:
+        p = self.parameters
+        return (with_noise(plan.parts[0].noise, p * (p + 1) // 2 + p, 1),)
 
     @property
     def _varied(self) -> list[tuple[Expr, Bounds]]:

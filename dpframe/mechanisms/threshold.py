@@ -23,6 +23,8 @@ from dpframe.mechanisms.laplace import Laplace
 Floats = NDArray[np.float64]
 
 _UP = 1 + 1e-9  # covers the few roundings of each probability below
+_HIDDEN = -(2**60)  # of a count that is not shown
+_COIN = 2**32
 _REST = 16  # of the failure, what each bar but the first one gets
 _FAR = 700.0  # deviations or rates beyond which a tail is no double
 
@@ -128,26 +130,33 @@ def _bars(
 
 @dataclass(frozen=True, slots=True)
 class TruncatedThreshold(Threshold):
-    """Shows a count and noise X on {-cut, ..., cut}, P[x] proportional to exp(-rate |x|), if they exceed ``cut`` together.
+    """Shows a count and noise X on {-cut, ..., cut}, P[x] proportional to exp(-rate |x|), if they exceed ``cut`` together; for
+    a share ``lower`` of the keys, drawn by coins, the same with a cut that is lower by 1.
 
-    Formal guarantee: a count moved by 1 changes this by (rate, P[X = cut]) in either direction, and a key that one person
-    alone has is shown with probability P[X = cut]. For one key a person no (epsilon, delta)-private rule shows any key more
-    often (Desfontaines, Voss, Gipson and Mandayam 2022).
+    Formal guarantee: a count moved by 1 changes this by (rate, p) in either direction, and a key that one person alone has is
+    shown with probability p, where p is the mean of P[X = cut] over the coin. Where the coin is sure, no (epsilon,
+    delta)-private rule for one key a person shows any key more often (Desfontaines, Voss, Gipson and Mandayam 2022).
     """
 
     name: ClassVar[str] = "truncated threshold"
     rate: Fraction
     cut: int
+    lower: Fraction = Fraction(0)
 
     @staticmethod
     def for_price(moved: int, epsilon: Fraction, failure: Fraction) -> TruncatedThreshold:
-        """The least cut for a person who moves so many counts by 1."""
+        """The least cut for a person who moves so many counts by 1, and of what that leaves of the failure a coin's part."""
         rate = epsilon / moved
         each, a = each_of(failure, moved), float(rate)
         # exp(-a k) tanh(a / 2) bounds P[X = k] from below, so no smaller cut will do.
         cut = max(1, math.floor(math.log(math.tanh(a / 2) / each) / a)) if math.tanh(a / 2) > each else 1
         # It is this or the next where the price is not small; where it is, many further: hence no step by step.
-        return TruncatedThreshold(rate, cut - 1 + _least(lambda t: _at_cut(a, cut - 1 + t) * _UP, each))
+        cut += _least(lambda t: _at_cut(a, cut - 1 + t) * _UP, each) - 1
+        if cut == 1:
+            return TruncatedThreshold(rate, cut)
+        high, low = _at_cut(a, cut - 1) * _UP, _at_cut(a, cut) * _UP
+        part = (each - low) / (high - low) * (1 - 1e-9)
+        return TruncatedThreshold(rate, cut, Fraction(math.floor(max(0.0, part) * _COIN), _COIN))
 
     @property
     def scale(self) -> Fraction:
@@ -155,22 +164,26 @@ class TruncatedThreshold(Threshold):
 
     @property
     def bars(self) -> tuple[Bar, ...]:
+        """For intervals the higher one: a key is shown no less often."""
         return (Bar(1, self.cut + 1),)
 
     @property
     def half(self) -> float:
-        return self.cut + 0.5
+        return self.cut + 0.5 - float(self.lower)
 
     def release(self, counts: NDArray[Any]) -> NDArray[Any]:
-        """The counts with noise."""
-        noise = np.empty(counts.shape, dtype=np.int64)
-        missing = np.ones(counts.shape, dtype=bool)
-        while missing.any():  # how often it is drawn again has nothing to do with the counts
-            drawn = _sampling.discrete_laplace(self.scale, int(missing.sum()))
-            noise[missing] = np.clip(drawn, -self.cut - 1, self.cut + 1).astype(np.int64)
-            missing = np.abs(noise) > self.cut
+        """The counts with noise, where they pass; what does not is replaced by a number far below any count."""
+        cut = np.full(counts.shape, self.cut, dtype=np.int64)
+        if self.lower:
+            words = np.frombuffer(_sampling.random_bytes(4 * counts.size), dtype="<u4").reshape(counts.shape)
+            cut -= words < int(self.lower * _COIN)
+        noise = _truncated(self.scale, cut)
         noisy: NDArray[Any] = counts + noise
-        return noisy
+        return np.where(noisy > cut, noisy, _HIDDEN)
+
+    def shows(self, noisy: NDArray[Any]) -> NDArray[np.bool_]:
+        passed: NDArray[np.bool_] = np.asarray(noisy[0] > _HIDDEN // 32, dtype=bool)
+        return passed
 
     @property
     def deviation(self) -> float:
@@ -190,26 +203,120 @@ class TruncatedThreshold(Threshold):
         return Laplace.spread(level)
 
     def above(self, components: int, t: Floats) -> Floats:
-        a, k = float(self.rate), self.cut
-        t = np.ceil(t)
-        upper = np.maximum(t, 1 - t)  # from 1 to cut it is a sum of a geometric series
-        with np.errstate(under="ignore"):
-            mass = np.exp(-a * np.minimum(upper, k + 1.0)) - math.exp(-a * (k + 1))
-        tail = np.where(upper > k, 0.0, mass / (1 + math.exp(-a) - 2 * math.exp(-a * (k + 1))))
-        found: Floats = np.where(t >= 1, tail, 1 - tail)
-        return found
+        share = float(self.lower)
+        found = self._above(self.cut, t)
+        return found if not share else share * self._above(self.cut - 1, t) + (1 - share) * found
+
+    def _above(self, k: int, t: Floats) -> Floats:
+        return _truncated_tail(float(self.rate), k, t)
 
     def to_json(self) -> dict[str, str]:
-        return {"mechanism": self.name, "rate": str(self.rate), "cut": str(self.cut)}
+        found = {"mechanism": self.name, "rate": str(self.rate), "cut": str(self.cut)}
+        return {**found, "lower": str(self.lower)} if self.lower else found
 
     @staticmethod
     def from_json(data: dict[str, str]) -> TruncatedThreshold:
-        return TruncatedThreshold(Fraction(data["rate"]), int(data["cut"]))
+        return TruncatedThreshold(Fraction(data["rate"]), int(data["cut"]), Fraction(data.get("lower", 0)))
 
 
 def _at_cut(a: float, cut: int) -> float:
     # By expm1, since 1 + q - 2 q**(cut + 1) loses its digits where a is small.
     return math.exp(-a * cut) * -math.expm1(-a) / (math.expm1(-a) - 2 * math.expm1(-a * (cut + 1)))
+
+
+def _truncated(scale: Fraction, cut: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Discrete Laplace noise within the cut of each."""
+    noise, most = np.empty(cut.shape, dtype=np.int64), int(cut.max(initial=0))
+    missing = np.ones(cut.shape, dtype=bool)
+    while missing.any():  # how often it is drawn again has nothing to do with the counts
+        drawn = _sampling.discrete_laplace(scale, int(missing.sum()))
+        noise[missing] = np.clip(drawn, -most - 1, most + 1).astype(np.int64)
+        missing = np.abs(noise) > cut
+    return noise
+
+
+def _truncated_tail(a: float, k: int, t: Floats) -> Floats:
+    """P[X >= t] of noise within -k and k."""
+    t = np.ceil(t)
+    upper = np.maximum(t, 1 - t)  # from 1 to the cut it is a sum of a geometric series
+    with np.errstate(under="ignore"):
+        mass = np.exp(-a * np.minimum(upper, k + 1.0)) - math.exp(-a * (k + 1))
+    tail = np.where(upper > k, 0.0, mass / (1 + math.exp(-a) - 2 * math.exp(-a * (k + 1))))
+    found: Floats = np.where(t >= 1, tail, 1 - tail)
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class TruncatedVector(Threshold):
+    """Shows counts of several kinds with such noise on each, if a bar is passed: the first is on the first of them alone.
+
+    Formal guarantee: non-negative numbers that add up to ``own`` at most, added to a key, change this by (rate * own, P[X > cut -
+    own]) in either direction; and a key that one person alone has, whose numbers add up to so much, is shown with the
+    probability that `at` was given, at most (docs/guarantees/keys.md).
+    """
+
+    name: ClassVar[str] = "truncated thresholds"
+    rate: Fraction
+    cut: int
+    bars: tuple[Bar, ...]
+
+    @staticmethod
+    def at(
+        scale: Fraction, own: int, components: Sequence[int], moved: int, failure: Fraction
+    ) -> TruncatedVector:
+        """The least thresholds for a person who moves so many keys, by ``own`` at most each."""
+        a, each = float(1 / scale), each_of(failure, moved)
+        first = each * (1 - (len(components) - 1) / _REST)
+
+        def beyond(cut: int) -> float:
+            return float(_truncated_tail(a, cut, np.array(cut - own + 1.0))) * _UP if cut > own else 1.0
+
+        cut = _least(beyond, first)
+        inside = 1 - 2 * laplace_tail(a, 1, cut + 1)  # truncated noise is as likely, divided by that for each
+        rest = (
+            Bar(c, own + _least(lambda t, c=c: laplace_tail(a, c, t) / inside**c * _UP, each / _REST))  # type: ignore[misc]
+            for c in components[1:]
+        )
+        return TruncatedVector(1 / scale, cut, (Bar(components[0], cut + 1), *rest))
+
+    @property
+    def scale(self) -> Fraction:
+        return 1 / self.rate
+
+    def release(self, counts: NDArray[Any]) -> NDArray[Any]:
+        """The counts with noise."""
+        noisy: NDArray[Any] = counts + _truncated(self.scale, np.full(counts.shape, self.cut, dtype=np.int64))
+        return noisy
+
+    @property
+    def deviation(self) -> float:
+        """An upper bound on the standard deviation: that of the noise before it is cut off."""
+        return Laplace(self.scale).deviation
+
+    def quantile(self, level: float, terms: int = 1) -> int:
+        """A t with P[|X| <= t] >= level, for the sum of some such variables: never beyond the cut."""
+        return min(Laplace(self.scale).quantile(level, terms), terms * self.cut)
+
+    @staticmethod
+    def spread(level: float) -> float:
+        """Deviations of the uncut noise within which any weighted sum of such noise stays with probability ``level``."""
+        return Laplace.spread(level)
+
+    def above(self, components: int, t: Floats) -> Floats:
+        a = float(self.rate)
+        if components == 1:
+            return _truncated_tail(a, self.cut, t)
+        cut_off = 2 * components * float(laplace_tail(a, 1, self.cut + 1))
+        return np.maximum(_laplace_above(a, components, t) - cut_off, 0.0)
+
+    def to_json(self) -> dict[str, Any]:
+        found = {"mechanism": self.name, "rate": str(self.rate), "cut": str(self.cut)}
+        return {**found, "bars": [list(one) for one in self.bars]}
+
+    @staticmethod
+    def from_json(data: dict[str, Any]) -> TruncatedVector:
+        bars = tuple(Bar(*one) for one in data["bars"])
+        return TruncatedVector(Fraction(data["rate"]), int(data["cut"]), bars)
 
 
 # Noise that is not -----------------------------------------------------------------------------------------------------
@@ -236,12 +343,7 @@ class LaplaceThreshold(Laplace, Threshold):
         return LaplaceThreshold(scale, _bars(own, components, each, lambda c, t: laplace_tail(a, c, t)))
 
     def above(self, components: int, t: Floats) -> Floats:
-        a = float(1 / self.scale)
-        t = np.ceil(t)
-        upper = np.minimum(np.maximum(t, 1 - t), _FAR / a)
-        tail = laplace_tail(a, components, upper)
-        found: Floats = np.where(t >= 1, tail, 1 - tail)
-        return found
+        return _laplace_above(float(1 / self.scale), components, t)
 
     def to_json(self) -> dict[str, Any]:
         return {**super().to_json(), "bars": [list(one) for one in self.bars]}
@@ -267,6 +369,13 @@ def laplace_tail(a: float, components: int, t: Any) -> Any:
         total = total + p**i * inner * q ** (c - 1 - i)
     with np.errstate(under="ignore"):
         return np.exp(-a * t) * total / (1 + q) ** c
+
+
+def _laplace_above(a: float, components: int, t: Floats) -> Floats:
+    t = np.ceil(t)
+    tail = laplace_tail(a, components, np.minimum(np.maximum(t, 1 - t), _FAR / a))
+    found: Floats = np.where(t >= 1, tail, 1 - tail)
+    return found
 
 
 def _choose(n: Any, k: int) -> Any:

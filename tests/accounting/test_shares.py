@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 import random
+from collections.abc import Iterable
 from fractions import Fraction
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -30,7 +32,7 @@ from tests.accounting.rules import (
     limits_for,
     one,
 )
-from tests.internals import Charge, Limits, Price
+from tests.internals import Charge, Filter, Limits, Price
 from tests.internals import Gaussian as GaussianNoise
 
 # Shares ------------------------------------------------------------------------------------------------------------
@@ -53,20 +55,31 @@ def purchases(price: Price) -> list[Charge]:
     return found
 
 
+def spend(rule: Filter, queries: int, picks: Iterable[int]) -> Any:
+    """The state after shares that go to one kind of release or another, each priced when it is asked: under "tight" what a
+    share buys depends on which of its two sides is left to pay."""
+    state = rule.start()
+    for pick in picks:
+        options = purchases(rule.share(queries, state))
+        state = rule.after(state, options[min(pick, len(options) - 1)])
+        if state is None:
+            return None
+    return state
+
+
 @pytest.mark.parametrize("queries", [1, 7, 20, 100])
 @pytest.mark.parametrize("budget", BUDGETS)
 @pytest.mark.parametrize("name", ADAPTIVE)
 def test_shares_fit_alone_and_in_every_mixture(name: str, budget: str, queries: int) -> None:
     rule = make_filter(name, limits_for(name, budget))
-    options = purchases(rule.share(queries, rule.start()))
-    assert len(options) == 3
+    assert len(purchases(rule.share(queries, rule.start()))) == 3
     draw = random.Random(queries)
-    lists = [[option] * queries for option in options]
-    lists += [[*[options[0]] * (queries // 2), *[options[1]] * (queries - queries // 2)]]
+    lists = [[option] * queries for option in range(3)]
+    lists += [[*[0] * (queries // 2), *[1] * (queries - queries // 2)]]
     lists += [lists[-1][::-1]]
-    lists += [[draw.choice(options) for _ in range(queries)] for _ in range(2)]
-    for ledger in lists:
-        assert fold(rule, ledger) is not None
+    lists += [draw.choices(range(3), k=queries) for _ in range(2)]
+    for picks in lists:
+        assert spend(rule, queries, picks) is not None
 
 
 @pytest.mark.parametrize("name", ADAPTIVE)
@@ -74,25 +87,28 @@ def test_shares_fit_alone_and_in_every_mixture(name: str, budget: str, queries: 
 @settings(deadline=None, max_examples=10)
 def test_twenty_shares_fit_in_every_order(name: str, picks: list[int]) -> None:
     rule = make_filter(name, SPLIT if name != "pure" else WHOLE)
-    options = purchases(rule.share(20, rule.start()))
-    assert fold(rule, [options[pick] for pick in picks]) is not None
+    assert spend(rule, 20, picks) is not None
 
 
 @pytest.mark.parametrize("name", ADAPTIVE)
 def test_without_a_reserve_shares_fit_too(name: str) -> None:
     rule = make_filter(name, WHOLE)
-    for option in purchases(rule.share(20, rule.start())):
-        assert fold(rule, [option] * 20) is not None
+    for option in range(3):
+        assert spend(rule, 20, [option] * 20) is not None
 
 
 @pytest.mark.parametrize("queries", [1, 7, 20, 100])
 @pytest.mark.parametrize("budget", BUDGETS)
 def test_shares_of_a_plan_fit_as_one_batch(budget: str, queries: int) -> None:
     rule = make_filter("pld", limits_for("pld", budget))
-    options = purchases(rule.share(queries, rule.start()))
-    for first, second in ((0, 0), (1, 1), (0, 1)):
-        half = queries // 2
-        losses = (*options[first].losses * half, *options[second].losses * (queries - half))
+    for first, second in ((0, 0), (1, 1), (0, 1), (1, 0)):
+        batch: list[Charge] = []
+        state = rule.start()
+        for option in [first] * (queries // 2) + [second] * (queries - queries // 2):
+            options = purchases(rule.share(queries, state))
+            batch.append(options[min(option, len(options) - 1)])
+            state = rule.ahead(state, batch[-1:])
+        losses = tuple(event for charge in batch for event in charge.losses)
         assert rule.after(rule.start(), Charge(losses)) is not None
 
 
@@ -101,12 +117,18 @@ def test_shares_of_a_plan_fit_as_one_batch(budget: str, queries: int) -> None:
 def test_a_gaussian_worth_a_pure_mechanism_costs_no_more_than_it(name: str, epsilon: Fraction) -> None:
     rule = make_filter(name, limits_for(name, "(8, 1e-5)"))
     price = rule.worth(epsilon, rule.start())
-    assert price.epsilon == epsilon
+    assert 0 < price.epsilon <= epsilon
+    # In every currency but the plain sum's half of epsilon would take more than a sixteenth of this budget.
+    assert (price.epsilon == epsilon) == (
+        epsilon < F(1, 7) or name in ("pure", "tight") or price.epsilon == epsilon == F(1, 7)
+    )
     states = [rule.after(rule.start(), charge) for charge in purchases(price)]
     if name == "tight":  # whose pure side shows the lesser part
         assert all(state.mu_squared >= states[0].mu_squared for state in states)
     else:
         assert all(rule.spent(state) <= rule.spent(states[0]) * (1 + F(1, 10**8)) for state in states)
+    for charge in purchases(price)[: 1 if name == "pure" else 3]:
+        assert fold(rule, [charge] * int(1 / rule.part(epsilon))) is not None
 
 
 @pytest.mark.parametrize("name", ADAPTIVE)
@@ -130,8 +152,9 @@ def test_a_stated_gaussian_is_charged_for_what_it_states(name: str) -> None:
 def test_failures_come_from_the_reserve_only(name: str) -> None:
     tiny = F(1, 10**9)
     loss = ApproxDP(F(1, 10**6), tiny)
-    assert admitted(make_filter(name, Limits(F(1), MILLIONTH, 7 * tiny)), one(loss)) == 7
-    assert admitted(make_filter(name, WHOLE), one(loss)) == 0
+    if name != "tight":  # whose plain sum may have more (test_failures.py)
+        assert admitted(make_filter(name, Limits(F(1), MILLIONTH, 7 * tiny)), one(loss)) == 7
+        assert admitted(make_filter(name, WHOLE), one(loss)) == 0
     rule = make_filter(name, Limits(F(1), MILLIONTH, 7 * tiny))
     state = fold(rule, [one(loss)] * 7)
     assert rule.delta_spent(state) == rule.delta_limit == 7 * tiny

@@ -3,12 +3,14 @@
 Root mean square over 1000 releases of 100,000 rows, and 200 where people have many. The textbook: Laplace noise; the price
 halved between a sum and a count and divided by what one person may move; five rows of a person drawn first; keys by a
 Laplace threshold; a median by the exponential mechanism. Its noise is numpy's, as it is drawn here for comparison only.
-The price is epsilon 0.5, and where a session has delta, delta 1e-6.
+The price is epsilon 0.5, and where a session has delta, delta 1e-6. With the argument ``keys`` only the last table: keys that
+are found with their counts, next to the published rules of others.
 """
 
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -153,7 +155,7 @@ def keys_found() -> None:
         keys = RNG.zipf(1.25, 400_000) % 10_000
         frame = pd.DataFrame({"id": np.arange(400_000) // most, "k": keys})
         people = frame.drop_duplicates().groupby("k").size().to_numpy()
-        p = frame.dp.open(1024, 0.01, unit="id", max_groups=most, accountant="pure")
+        p = frame.dp.open(1024, 0.01, unit="id", max_groups=most, accountant="pure", because="a benchmark")
         ours = [len(p.unique("k", epsilon=EPSILON, delta=DELTA, fresh=True)) for _ in range(20)]
         threshold = 1 + most / EPSILON * math.log(most / (2 * DELTA))
         textbook = [(people + noise(most / EPSILON, len(people)) > threshold).sum() for _ in range(20)]
@@ -162,7 +164,140 @@ def keys_found() -> None:
         )
 
 
-if __name__ == "__main__":
+# Keys that are found with their counts -------------------------------------------------------------------------------------
+
+
+def cities(most: int, rows: int) -> pd.DataFrame:
+    """10,000 people with so many cities each (one of them drawn again is the same), and so many rows in each; a value in 0..4."""
+    weights = 1 / (1 + np.arange(10_000))
+    city = RNG.choice(10_000, 10_000 * most, p=weights / weights.sum())
+    frame = pd.DataFrame({"id": np.repeat(np.arange(10_000), most), "city": city}).drop_duplicates(
+        ignore_index=True
+    )
+    frame = frame.loc[frame.index.repeat(rows)].reset_index(drop=True)
+    return frame.assign(x=RNG.integers(0, 5, len(frame)))
+
+
+def thresholds(e: float, d: float, most: int, rows: int) -> dict[str, Callable[[Any, Any, Any], Any]]:
+    """From people, rows and sums of each key to which are shown, with counts and sums, at (e, d): the published rules.
+
+    The textbook (Korolova and others 2009): Laplace noise on the rows, and a threshold that a person's own rows pass with
+    probability d in all. OpenDP's expert form: the same thresholds on discrete noise (`make_laplace_threshold`; as a pair with a
+    sum, half of the price for each). PipelineDP: half of the price for a truncated geometric selection by people, half for
+    noisy counts (with a sum, a third for each of the three).
+    """
+
+    def laplace_threshold(share: float) -> float:
+        scale = most * rows / (e * share)
+        return rows + scale * math.log(1 / (2 * (1 - (1 - d) ** (1 / most))))
+
+    def textbook(people: Any, n: Any, sums: Any) -> Any:
+        share = 1.0 if sums is None else 0.5
+        noisy = n + noise(most * rows / (e * share), len(n))
+        shown = noisy >= laplace_threshold(share)
+        return shown, noisy, None if sums is None else sums + noise(4 * most * rows / (e / 2), len(n))
+
+    def opendp(people: Any, n: Any, sums: Any) -> Any:
+        share = 1.0 if sums is None else 0.5
+        a = e * share / (most * rows)
+        noisy = n + two_sided(a, len(n))
+        each = 1 - (1 - d) ** (1 / most)
+        least = rows + math.ceil(math.log(1 / (each * (1 + math.exp(-a)))) / a)
+        return (
+            noisy >= least,
+            noisy,
+            None if sums is None else sums + noise(4 * most * rows / (e / 2), len(n)),
+        )
+
+    def pipelinedp(people: Any, n: Any, sums: Any) -> Any:
+        parts = 2 if sums is None else 3
+        a, each = e / parts / most, 1 - (1 - d) ** (1 / most)
+        k = math.ceil(math.log(math.tanh(a / 2) / each) / a)
+        drawn = two_sided(a, len(n))
+        while (wide := np.abs(drawn) > k).any():
+            drawn[wide] = two_sided(a, int(wide.sum()))
+        scale = most * rows / (e / parts)
+        return (
+            people + drawn > k,
+            n + noise(scale, len(n)),
+            None if sums is None else sums + noise(4 * scale, len(n)),
+        )
+
+    return {"textbook": textbook, "OpenDP": opendp, "PipelineDP": pipelinedp}
+
+
+def two_sided(a: float, size: int) -> Any:
+    p = -math.expm1(-a)
+    return RNG.geometric(p, size) - RNG.geometric(p, size)
+
+
+def found_counts(releases: int = 150) -> None:
+    """Keys and root mean square errors of the counts that are shown: epsilon 1 and delta 1e-6 for all of it."""
+    e, d = 1.0, 1e-6
+    title = "keys found of 10,000, and the error of their counts"
+    print(
+        f"\n{title:<52}" + "".join(f"{name:>14}" for name in ("dpframe", "textbook", "OpenDP", "PipelineDP"))
+    )
+    for most, rows, declared in ((0, 1, 1), (1, 1, 1), (5, 1, 1), (20, 1, 1), (5, 5, 5), (5, 2, 5)):
+        frame = cities(max(most, 1), rows)
+        unit = {"unit": "id", "max_rows": declared, "max_groups": most} if most else {}
+        groups = frame.groupby("city")
+        people, n, sums = groups["id"].nunique(), groups.size(), groups["x"].sum()
+        who = f"{most} keys a person" if most else "a row a person"
+        who += f", {rows} of {declared} rows in each" if declared > 1 else ""
+        for with_sums in (False, True):
+            p = frame.dp.open(
+                1024, 0.9, bounds={"x": (0, 4)}, accountant="pure", because="a benchmark", **unit
+            )
+            frame.attrs.clear()
+            ours = [asked(p, e, d, with_sums, n, sums) for _ in range(releases)]
+            shown = [ours]
+            for rule in thresholds(e, d, max(most, 1), declared).values():
+                told = []
+                for _ in range(releases):
+                    kept, counts, totals = rule(
+                        people.to_numpy(), n.to_numpy(), sums.to_numpy() if with_sums else None
+                    )
+                    miss = (
+                        (counts - n.to_numpy())[kept],
+                        (totals - sums.to_numpy())[kept] if with_sums else np.zeros(0),
+                    )
+                    told.append((int(kept.sum()), *miss))
+                shown.append(told)
+            means = [
+                (np.mean([k for k, _, _ in one]), rms([c for _, c, _ in one]), rms([s for _, _, s in one]))
+                for one in shown
+            ]
+            print(
+                f"{who + (', with sums' if with_sums else ''):<52}"
+                + "".join(f"{k:>7.1f}{c:>7.2f}" for k, c, _ in means)
+            )
+            if with_sums:
+                print(f"{'    error of the sums':<52}" + "".join(f"{s:>14.1f}" for _, _, s in means))
+
+
+def asked(p: Any, e: float, d: float, with_sums: bool, n: Any, sums: Any) -> tuple[int, Any, Any]:
+    """One release, and how far its numbers are from the truth."""
+    groups = p.groupby("city")
+    if not with_sums:
+        sizes = groups.size(epsilon=e, delta=d, fresh=True)
+        p._session.found.clear()  # else the next question would be about these keys
+        return len(sizes), (sizes - n.loc[sizes.index]).to_numpy(), np.zeros(0)
+    table = groups.agg(n=("x", "size"), s=("x", "sum"), epsilon=e, delta=d, fresh=True)
+    p._session.found.clear()
+    return (
+        len(table),
+        (table["n"] - n.loc[table.index]).to_numpy(),
+        (table["s"] - sums.loc[table.index]).to_numpy(),
+    )
+
+
+def rms(misses: list[Any]) -> float:
+    every = np.concatenate(misses)
+    return float(np.sqrt(np.mean(np.square(every)))) if len(every) else math.nan
+
+
+def releases_next_to_the_textbook() -> None:
     data = table()
     for budget in (0.0, 0.01):
         print(
@@ -172,3 +307,9 @@ if __name__ == "__main__":
         people_have_rows(data, budget)
     print(f"\n{'keys found of 10,000, delta 1e-06':<52}{'dpframe':>10}{'textbook':>12}{'better':>9}")
     keys_found()
+
+
+if __name__ == "__main__":
+    if "keys" not in sys.argv[1:]:
+        releases_next_to_the_textbook()
+    found_counts()

@@ -17,6 +17,7 @@ from dpframe.audit import Replay, replay
 from dpframe.utilities import distance, revenue
 from tests import internals
 from tests.internals import (
+    Form,
     Gaussian,
     GroupOrders,
     Laplace,
@@ -340,6 +341,9 @@ class Listed(Task):
     def plan(self, unit: Any, price: Any, public_rows: int | None, declared: Any) -> Plan:
         part = Part("rows", Laplace.for_price(1, price.epsilon), 1, 1, 1.0)
         return Plan(str(self), unit.neighbors, PureDP(price.epsilon), F(0), (part,), (), 1, "told", told="1")
+
+    def forms(self, plan: Plan, unit: Any, size: int | None) -> tuple[Form, ...]:
+        return (Form((None,), "i"),)
 
     def run(self, engine: Any, plan: Plan, unit: Any) -> tuple[Any, ...]:
         counted = engine.reduce(Query(()), {Rows()}, unit)[Rows()]

@@ -54,11 +54,16 @@ def campaign(questions: int, start: int | None) -> int:
             kinds[finding.signature] += 1
             if finding.signature not in first:
                 first[finding.signature] = f"seed {seed}, line {finding.line}: {finding.what[:300]!r}"
-                print(f"FOUND {finding.signature}: {first[finding.signature]}\n  python -m tests.fuzz --seed {seed}", flush=True)
+                print(
+                    f"FOUND {finding.signature}: {first[finding.signature]}\n  python -m tests.fuzz --seed {seed}",
+                    flush=True,
+                )
         asked += len(program.lines)
         seed += 1
     spent = time.perf_counter() - began
-    print(f"{asked} questions on pairs of frames in {spent:.0f} s, up to seed {seed - 1}; {kinds.total()} findings of {len(kinds)} kinds")
+    print(
+        f"{asked} questions on pairs of frames in {spent:.0f} s, up to seed {seed - 1}; {kinds.total()} findings of {len(kinds)} kinds"
+    )
     for kind, n in kinds.most_common():
         print(f"{n:6d} {kind}: {first[kind]}")
     return 1 if kinds else 0

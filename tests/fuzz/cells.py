@@ -19,7 +19,14 @@ import pandas as pd
 import pyarrow as pa
 
 WORD, NUMBER, YEAR = "Zq9xCanary", 48151623, 2177
-MARKS = (WORD, str(NUMBER), str(NUMBER + 1), "48_151_623", "4.815162", f"{YEAR}-07-19")  # as texts would show them
+MARKS = (
+    WORD,
+    str(NUMBER),
+    str(NUMBER + 1),
+    "48_151_623",
+    "4.815162",
+    f"{YEAR}-07-19",
+)  # as texts would show them
 
 
 @dataclass(frozen=True)
@@ -194,7 +201,11 @@ def objects_of(cells: Sequence[Any]) -> Any:
 
 def categories_of(categories: Sequence[Any], ordered: bool = False) -> Callable[[Sequence[Any]], Any]:
     known = {id(c): i for i, c in enumerate(categories)}
-    listed = pd.Index(flat(categories)) if any(type(c) is not type(categories[0]) for c in categories) else pd.Index(list(categories))
+    listed = (
+        pd.Index(flat(categories))
+        if any(type(c) is not type(categories[0]) for c in categories)
+        else pd.Index(list(categories))
+    )
 
     def build(cells: Sequence[Any]) -> Any:
         codes = [known.get(id(c), -1) for c in cells]
@@ -216,7 +227,11 @@ def periods_of(cells: Sequence[Any]) -> Any:
 
 
 def intervals_of(cells: Sequence[Any]) -> Any:
-    return pd.Series(pd.arrays.IntervalArray.from_tuples([np.nan if c is None else c for c in cells], dtype="interval[float64, right]"))
+    return pd.Series(
+        pd.arrays.IntervalArray.from_tuples(
+            [np.nan if c is None else c for c in cells], dtype="interval[float64, right]"
+        )
+    )
 
 
 def sparse_of(fill: float) -> Callable[[Sequence[Any]], Any]:
@@ -228,7 +243,27 @@ def sparse_of(fill: float) -> Callable[[Sequence[Any]], Any]:
 
 def _ints(low: int, high: int, people: bool = True) -> dict[str, Any]:
     tame = (1, 2, 3, 4, 0, 7)
-    wild = tuple(dict.fromkeys(x for x in (low, high, low + 1, high - 1, -1, 2**31, 2**53 + 1, 2**53, 2**62, 2**63, 2**63 + 1, 10**6, 127) if low <= x <= high))
+    wild = tuple(
+        dict.fromkeys(
+            x
+            for x in (
+                low,
+                high,
+                low + 1,
+                high - 1,
+                -1,
+                2**31,
+                2**53 + 1,
+                2**53,
+                2**62,
+                2**63,
+                2**63 + 1,
+                10**6,
+                127,
+            )
+            if low <= x <= high
+        )
+    )
     marked = (NUMBER,) if high >= NUMBER else ()
     return {"family": "number", "tame": tame, "wild": wild, "marked": marked, "people": people, "whole": True}
 
@@ -240,14 +275,42 @@ def _nullable(words: dict[str, Any]) -> dict[str, Any]:
 _FLOAT: dict[str, Any] = {
     "family": "number",
     "tame": (0.5, 1.0, 2.0, 3.5, -2.0, 0.0),
-    "wild": (*NANS, None, np.inf, -np.inf, -0.0, 5e-324, -5e-324, 1.7976931348623157e308, 1e-310, 2.0**53 + 2, 2.0**63, 0.1),
+    "wild": (
+        *NANS,
+        None,
+        np.inf,
+        -np.inf,
+        -0.0,
+        5e-324,
+        -5e-324,
+        1.7976931348623157e308,
+        1e-310,
+        2.0**53 + 2,
+        2.0**63,
+        0.1,
+    ),
     "marked": (float(NUMBER),),
     "people": True,
 }
 _TEXT: dict[str, Any] = {
     "family": "text",
     "tame": ("a", "b", "c", "dd", "Ca", "1"),
-    "wild": (None, "", NUL, "a\0b", "\0", "a ", "µ", "\u2028", "İ", LONG, "nan", "None", "\U0001f600", "a" * 300),
+    "wild": (
+        None,
+        "",
+        NUL,
+        "a\0b",
+        "\0",
+        "a ",
+        "µ",
+        "\u2028",
+        "İ",
+        LONG,
+        "nan",
+        "None",
+        "\U0001f600",
+        "a" * 300,
+    ),
     "marked": (WORD, f"{WORD}\0"),
     "people": True,
 }
@@ -260,7 +323,18 @@ _RAW: dict[str, Any] = {
     "keys": ("a", "b", "c", "dd", "", NUL),
 }
 _HALVES: dict[str, Any] = {**_TEXT, "wild": (*_TEXT["wild"], HALF, "a\udcff", "\udfff\ud800")}
-_MARKED_OBJECTS = (WORD, Hostile(), Quiet(), EvilStr(WORD), EvilInt(NUMBER), NUMBER, WORD.encode(), (WORD, NUMBER), [WORD], {WORD: 1})
+_MARKED_OBJECTS = (
+    WORD,
+    Hostile(),
+    Quiet(),
+    EvilStr(WORD),
+    EvilInt(NUMBER),
+    NUMBER,
+    WORD.encode(),
+    (WORD, NUMBER),
+    [WORD],
+    {WORD: 1},
+)
 _MIXED: tuple[Any, ...] = (
     *(None, np.nan, pd.NA, pd.NaT, Decimal("sNaN"), Decimal("NaN"), *NANS),
     *(True, False, 1, 1.0, -0.0, 0, 2**63, 2**63 - 1, 2**64, -(2**63) - 1, 10**400, 2.0**63, np.uint64(2**63), np.int8(1), np.float32(0.1)),
@@ -288,17 +362,50 @@ _SECONDS: dict[str, Any] = {
 NAT = -(2**63)
 _INTERVALS = (pd.Interval(0, 1), pd.Interval(1, 2), pd.Interval(5, 6, "left"), pd.Interval(0, 1, "both"), pd.Interval(0, 1, "neither"), pd.Interval(pd.Timestamp("2024-01-01"), pd.Timestamp("2024-01-02")))  # fmt: skip
 _MOMENTS = (
-    *(pd.Timestamp("2024-01-01"), datetime(2024, 1, 2), date(2024, 1, 3), np.datetime64(10**9, "Y"), np.datetime64(2**62, "s")),
-    *(datetime(9999, 12, 31), datetime(1, 1, 1), pd.Timestamp("2024-01-01", tz="Asia/Tokyo"), pd.Timestamp("2024-01-01", tz="UTC")),
-    *(np.datetime64("1600-01-01"), pd.Timestamp("2024-01-01").as_unit("s"), pd.NaT, datetime(2024, 1, 1, tzinfo=EvilZone())),
+    *(
+        pd.Timestamp("2024-01-01"),
+        datetime(2024, 1, 2),
+        date(2024, 1, 3),
+        np.datetime64(10**9, "Y"),
+        np.datetime64(2**62, "s"),
+    ),
+    *(
+        datetime(9999, 12, 31),
+        datetime(1, 1, 1),
+        pd.Timestamp("2024-01-01", tz="Asia/Tokyo"),
+        pd.Timestamp("2024-01-01", tz="UTC"),
+    ),
+    *(
+        np.datetime64("1600-01-01"),
+        pd.Timestamp("2024-01-01").as_unit("s"),
+        pd.NaT,
+        datetime(2024, 1, 1, tzinfo=EvilZone()),
+    ),
 )
 
 
 def _times(unit: str) -> dict[str, Any]:
     scale = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}[unit]
-    far = (2**63 - 1, -(2**63) + 1, 0, -1, 253_402_300_800, -62_135_596_801, 2**60, 1_711_846_800, 1_729_990_800)
-    inside = tuple(x if abs(x) > 2**59 else x * scale for x in far if abs(x) > 2**59 or abs(x * scale) < 2**63)
-    return {**_SECONDS, "tame": tuple(x * scale for x in _SECONDS["tame"]), "wild": (NAT, *inside), "marked": (6_549_981_247 * scale,)}
+    far = (
+        2**63 - 1,
+        -(2**63) + 1,
+        0,
+        -1,
+        253_402_300_800,
+        -62_135_596_801,
+        2**60,
+        1_711_846_800,
+        1_729_990_800,
+    )
+    inside = tuple(
+        x if abs(x) > 2**59 else x * scale for x in far if abs(x) > 2**59 or abs(x * scale) < 2**63
+    )
+    return {
+        **_SECONDS,
+        "tame": tuple(x * scale for x in _SECONDS["tame"]),
+        "wild": (NAT, *inside),
+        "marked": (6_549_981_247 * scale,),
+    }
 
 
 def _zoned(unit: str) -> dict[str, Any]:

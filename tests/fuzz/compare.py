@@ -21,7 +21,6 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -110,9 +109,20 @@ def batch(p: Any, ask: Any) -> list[Any]:
 
 NAMES: dict[str, Any] = {
     **{f.__name__: f for f in (table, same, copied, first_column, numbered, filtered, doubled, batch)},
-    **{"pd": pd, "np": np, "nan": np.nan, "inf": np.inf, "TWO": 2, "LONG": LONG, "Decimal": Decimal},
-    **{"Timestamp": pd.Timestamp, "datetime": datetime_module, "Interval": pd.Interval, "distance": distance, "revenue": revenue},
-    **{"LinearRegression": LinearRegression, "LogisticRegression": LogisticRegression},
+    "pd": pd,
+    "np": np,
+    "nan": np.nan,
+    "inf": np.inf,
+    "TWO": 2,
+    "LONG": LONG,
+    "Decimal": Decimal,
+    "Timestamp": pd.Timestamp,
+    "datetime": datetime_module,
+    "Interval": pd.Interval,
+    "distance": distance,
+    "revenue": revenue,
+    "LinearRegression": LinearRegression,
+    "LogisticRegression": LogisticRegression,
 }
 
 # Noise -----------------------------------------------------------------------------------------------------------------------
@@ -183,7 +193,9 @@ def run(program: Program, side: int, noise: Noise, folder: Path) -> Run:
     try:
         p = None
         with np.errstate(**({"all": "raise"} if program.strict else {})):
-            for number, steps in enumerate([[f"df.dp.open({program.words()})"], *([*i.steps, i.ask] for i in program.lines)]):
+            for number, steps in enumerate(
+                [[f"df.dp.open({program.words()})"], *([*i.steps, i.ask] for i in program.lines)]
+            ):
                 noise.line(number)
                 names["p"] = p
                 seen, last = _line(steps, names)
@@ -227,7 +239,7 @@ def _line(steps: list[str], names: dict[str, Any]) -> tuple[Seen, Any]:
         try:
             for number, text in enumerate(steps):
                 seen.facts["step"] = number
-                value = eval(text, names)  # noqa: S307
+                value = eval(text, names)
                 names["p"] = value
         except Exception as error:
             seen.error = error
@@ -315,7 +327,9 @@ def _describe(place: str, value: Any, seen: Seen) -> None:
             if not isinstance(one, str | int | float | bool):
                 _describe(f"{place} {i}", one, seen)
     elif isinstance(value, LinearRegression | LogisticRegression):
-        facts[f"{place} shape"] = repr((np.shape(value.coef_), np.shape(value.intercept_), sorted(vars(value))))
+        facts[f"{place} shape"] = repr(
+            (np.shape(value.coef_), np.shape(value.intercept_), sorted(vars(value)))
+        )
     elif type(value) is str and "\n" in value:
         facts[f"{place} text"] = value
         seen.texts.append(value)
@@ -327,7 +341,13 @@ def _describe(place: str, value: Any, seen: Seen) -> None:
 
 def _index(index: Any) -> Any:
     """Its labels as a set: counts may stand in their own order."""
-    return [type(index).__name__, str(index.dtype), repr(list(index.names)), sorted(repr(i) for i in index), len(index)]
+    return [
+        type(index).__name__,
+        str(index.dtype),
+        repr(list(index.names)),
+        sorted(repr(i) for i in index),
+        len(index),
+    ]
 
 
 def _ending(p: Any) -> Seen:
@@ -337,7 +357,13 @@ def _ending(p: Any) -> Seen:
     declared = p.declarations.drop(columns=["time", "when"], errors="ignore").to_csv()
     seen.facts["declarations"] = declared
     seen.facts["text"] = repr(p)
-    seen.texts += [seen.facts["ledger"], seen.facts["declarations"], repr(p), p._repr_html_(), repr(p._session)]
+    seen.texts += [
+        seen.facts["ledger"],
+        seen.facts["declarations"],
+        repr(p),
+        p._repr_html_(),
+        repr(p._session),
+    ]
     return seen
 
 
@@ -363,7 +389,11 @@ def _wrong(done: Run) -> list[Finding]:
     found = []
     for i, seen in enumerate(done.lines):
         if seen.error is not None and not isinstance(seen.error, DPError):
-            found.append(Finding("raw", i, f"{type(seen.error).__name__} {_place(seen.error)}: {_text(seen.error)[:300]}"))
+            found.append(
+                Finding(
+                    "raw", i, f"{type(seen.error).__name__} {_place(seen.error)}: {_text(seen.error)[:300]}"
+                )
+            )
         for text in seen.texts:
             mark = next((m for m in MARKS if m in text), None)
             if mark is not None:
@@ -398,8 +428,13 @@ def _stale(program: Program, one: Run, noise: Noise, folder: Path) -> list[Findi
     if len(lines) < 3 or lines[0] != lines[2] or ".open(" not in lines[1].ask:
         return []
     fresh = run(replace(program, lines=lines[1:3]), 0, noise, folder)
-    plans = [done.lines[i].facts.get("answer plan") if len(done.lines) > i else None for done, i in ((one, 3), (fresh, 2))]
-    return [] if plans[0] == plans[1] else [Finding("stale", 3, f"plan: {plans[0]!r:.300} | {plans[1]!r:.300}")]
+    plans = [
+        done.lines[i].facts.get("answer plan") if len(done.lines) > i else None
+        for done, i in ((one, 3), (fresh, 2))
+    ]
+    return (
+        [] if plans[0] == plans[1] else [Finding("stale", 3, f"plan: {plans[0]!r:.300} | {plans[1]!r:.300}")]
+    )
 
 
 def _differences(program: Program, one: Run, two: Run) -> list[Finding]:
@@ -413,7 +448,9 @@ def _differences(program: Program, one: Run, two: Run) -> list[Finding]:
                 raised = " against ".join(type(r.error).__name__ for r in (a, b) if r.error is not None)
                 where = _verb(program, i, step) + (raised and f", {raised}")
                 told = "; ".join(f"{_text(r.error):.200}" for r in (a, b) if r.error is not None)
-                return [Finding("differs", i, f"{fact} ({where}): {x:.400} | {y:.400}" + (told and f"; {told}"))]
+                return [
+                    Finding("differs", i, f"{fact} ({where}): {x:.400} | {y:.400}" + (told and f"; {told}"))
+                ]
     if len(one.lines) != len(two.lines):
         return [Finding("differs", 0, "length: of the runs")]
     return []

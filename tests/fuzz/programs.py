@@ -18,7 +18,15 @@ from tests.fuzz.cells import KINDS, LONG, NAT, Column, Kind
 RELATIONS = ("add-remove", "replace-one")
 NUMBERS = [k for k in KINDS.values() if k.family == "number"]
 PEOPLE = [k for k in KINDS.values() if k.people]
-OFTEN = ("objects", "interval objects", "moment objects", "number objects", "text objects", "raw dictionary", "string[python]")
+OFTEN = (
+    "objects",
+    "interval objects",
+    "moment objects",
+    "number objects",
+    "text objects",
+    "raw dictionary",
+    "string[python]",
+)
 SHARE = {"number": 7, "bool": 3, "text": 5, "label": 6, "lists": 3, "time": 3, "other": 2}
 
 
@@ -73,13 +81,14 @@ class Program:
         return ", ".join(f"{w}={v}" for w, v in {**self.terms, **more}.items())
 
     def __str__(self) -> str:
-        shown = [
-            f"  {c.name}: {c.kind.name}\n    {_shown(c, 0)}\n    {_shown(c, 1)}"
-            for c in self.columns
-        ]
+        shown = [f"  {c.name}: {c.kind.name}\n    {_shown(c, 0)}\n    {_shown(c, 1)}" for c in self.columns]
         modes = [w for w in ("labels", "strict", "filed") if getattr(self, w)]
         lines = "\n".join(f"  {line}" for line in self.lines)
-        return f"seed {self.seed} {' '.join(modes)}\n" + "\n".join(shown) + f"\n  p = df.dp.open({self.words()})\n{lines}"
+        return (
+            f"seed {self.seed} {' '.join(modes)}\n"
+            + "\n".join(shown)
+            + f"\n  p = df.dp.open({self.words()})\n{lines}"
+        )
 
 
 def _shown(column: Column, side: int) -> str:
@@ -96,7 +105,9 @@ def _shown(column: Column, side: int) -> str:
 def literal(value: Any) -> str:
     """Source text of an argument."""
     if value is None or value is pd.NA or value is pd.NaT:
-        return {None: "None"}.get(value, "pd.NA") if value is None else ("pd.NA" if value is pd.NA else "pd.NaT")
+        return (
+            {None: "None"}.get(value, "pd.NA") if value is None else ("pd.NA" if value is pd.NA else "pd.NaT")
+        )
     if isinstance(value, float) and value != value:
         return "nan"
     if isinstance(value, str) and len(value) > 1000:
@@ -185,8 +196,12 @@ class Generator:
                 found.append(Column("who", self._id_kind()))
         families = [self.weighted(SHARE) for _ in range(self.pick((1, 2, 3, 4)))]
         for i, family in enumerate(families):
-            kinds = [k for k in KINDS.values() if k.family == family for _ in range(4 if k.name in OFTEN else 1)]
-            name: Any = f"c{i}" if self.chance(0.93) else self.pick(("a b", "µ", "size", "count", 7, ("x", "y")))
+            kinds = [
+                k for k in KINDS.values() if k.family == family for _ in range(4 if k.name in OFTEN else 1)
+            ]
+            name: Any = (
+                f"c{i}" if self.chance(0.93) else self.pick(("a b", "µ", "size", "count", 7, ("x", "y")))
+            )
             if name in [c.name for c in found]:
                 name = f"c{i}"
             found.append(Column(name, self.pick(kinds)))
@@ -205,7 +220,9 @@ class Generator:
             terms["delta"] = repr(self.delta)
         self.accountant = "auto"
         if self.chance(0.2):
-            terms["accountant"] = repr(self.pick(("pure", "pure", "zcdp", "rdp", "gdp") if self.delta else ("pure",)))
+            terms["accountant"] = repr(
+                self.pick(("pure", "pure", "zcdp", "rdp", "gdp") if self.delta else ("pure",))
+            )
         if self.relation != "add-remove" or self.chance(0.1):
             terms["neighbors"] = repr(self.relation)
         if self.with_people:
@@ -293,12 +310,20 @@ class Generator:
 
         def person(row: dict[Any, int]) -> Any:
             cells = [kinds[n].cells[row[n]] for n in program.people]
-            return None if any(map(is_null, cells)) else tuple((c + 0.0 if type(c) is float else c) for c in cells)
+            return (
+                None
+                if any(map(is_null, cells))
+                else tuple((c + 0.0 if type(c) is float else c) for c in cells)
+            )
 
         common = [safe(draw(wildness)) for _ in range(size)]
         if times > 1:
             if program.people:  # the same values of other people
-                common = [safe({**draw(0.3), **{n: v for n, v in row.items() if n not in program.people}}) for row in common for _ in range(times)]
+                common = [
+                    safe({**draw(0.3), **{n: v for n, v in row.items() if n not in program.people}})
+                    for row in common
+                    for _ in range(times)
+                ]
             else:
                 common = [dict(row) for row in common for _ in range(times)]
         new: list[dict[Any, int]] = []

@@ -79,12 +79,16 @@ def condition(g: Generator) -> str:
 
 def value(g: Generator) -> tuple[str, Known]:
     """A new column."""
-    op = g.weighted({"arithmetic": 5, "str": 3, "dt": 2, "map": 3, "cut": 2, "cast": 3, "condition": 2, "other": 3})
+    op = g.weighted(
+        {"arithmetic": 5, "str": 3, "dt": 2, "map": 3, "cut": 2, "cast": 3, "condition": 2, "other": 3}
+    )
     if op == "arithmetic":
         n = literal(g.column(*NUMERIC))
         m = literal(g.column(*NUMERIC))
         sign = g.pick(("+", "-", "*", "/", "//", "%", "**"))
-        return f"p[{n}] {sign} {g.pick((f'p[{m}]', '2', '0', '0.5', '-1', '2**63', 'inf'))}", Known("number", None)
+        return f"p[{n}] {sign} {g.pick((f'p[{m}]', '2', '0', '0.5', '-1', '2**63', 'inf'))}", Known(
+            "number", None
+        )
     if op == "str":
         n = literal(g.column("text", "label"))
         method, family = g.pick((("upper()", "text"), ("lower()", "text"), ("title()", "text"), ("swapcase()", "text"), ("strip()", "text"), ("len()", "number"), ("slice(0, 1)", "text"), ("get(0)", "text"), ("get(-3)", "text"), ("zfill(5)", "text"), ("replace('a', 'bb')", "text"), ("contains('a')", "bool"), ("capitalize()", "text"), ("replace('', 'x')", "text"), ("[0]", "text")))  # fmt: skip
@@ -98,7 +102,9 @@ def value(g: Generator) -> tuple[str, Known]:
         name = g.column(*GROUPED)
         kind = g.kind(name)
         keys = g.keys(kind)
-        target = g.pick(("range(9)", "'xyzxyzxyz'", "[0.5] * 9", "[None, 1, 2, 3, 4, 5, 6]", "[True, False] * 4"))
+        target = g.pick(
+            ("range(9)", "'xyzxyzxyz'", "[0.5] * 9", "[None, 1, 2, 3, 4, 5, 6]", "[True, False] * 4")
+        )
         family = "text" if "x" in target else "bool" if "True" in target else "number"
         return f"p[{literal(name)}].map(dict(zip({keys}, {target})))", Known(family, None)
     if op == "cut":
@@ -107,11 +113,24 @@ def value(g: Generator) -> tuple[str, Known]:
     if op == "cast":
         n = literal(g.column(*NUMERIC, "text", "label"))
         kind = g.pick(("float", "int", "bool", "str", "'Int64'", "'category'", "'datetime64[ns]'"))
-        return f"p[{n}].astype({kind})", Known({"float": "number", "int": "number", "bool": "bool"}.get(kind, "text"), None)
+        return f"p[{n}].astype({kind})", Known(
+            {"float": "number", "int": "number", "bool": "bool"}.get(kind, "text"), None
+        )
     if op == "condition":
         return condition(g), Known("bool", None)
     n = literal(g.column(*NUMERIC))
-    text = g.pick(("abs()", "round(1)", "clip(0, 3)", "fillna(0)", "clip(None, 2)", "fillna('a')", "isna()", "round(-2)"))
+    text = g.pick(
+        (
+            "abs()",
+            "round(1)",
+            "clip(0, 3)",
+            "fillna(0)",
+            "clip(None, 2)",
+            "fillna('a')",
+            "isna()",
+            "round(-2)",
+        )
+    )
     return f"p[{n}].{text}", Known("number", None)
 
 
@@ -121,7 +140,11 @@ def text_of_query(g: Generator) -> str:
     kind = g.kind(n)
     listed = g.keys(kind)
     plain = g.pick((f"{n} > 1", f"{n} == 'a'", f"{n} in ['a', 'b']", f"{n} != 2", f"{n}.isna()", f"not ({n} < 2.5)", f"{n} == {m}", f"{n} == None", f"{n} > 0 and {m} < 3", f"{n}.str.len() > 1", f"{n} + 1 > {m}", f"{n} == 9223372036854775808", f"0 < {n} <= @TWO", f"{n} == True", f"{n}.dt.year == 2024", f"{n} // 0 > 1", f"{n} ** 2 > {m}", f"{n} ="))  # fmt: skip
-    return f"{n} in {listed}" if g.chance(0.15) and "Timestamp" not in listed and "Decimal" not in listed and "range" not in listed else plain
+    return (
+        f"{n} in {listed}"
+        if g.chance(0.15) and "Timestamp" not in listed and "Decimal" not in listed and "range" not in listed
+        else plain
+    )
 
 
 # Steps ---------------------------------------------------------------------------------------------------------------------
@@ -137,7 +160,9 @@ def s_mask(g: Generator) -> str:
 
 def s_assign(g: Generator) -> str:
     text, known = value(g)
-    name = g.pick((f"v{len(g.columns)}", *[n for n in g.columns if isinstance(n, str) and n.isidentifier()][:2]))
+    name = g.pick(
+        (f"v{len(g.columns)}", *[n for n in g.columns if isinstance(n, str) and n.isidentifier()][:2])
+    )
     g.columns[name] = known
     if name in g.people:
         g.columns[name] = Known(known.family, None)
@@ -178,13 +203,21 @@ def s_astype(g: Generator) -> str:
 
 
 def limits(g: Generator, needed: float) -> str:
-    return g.pick((", max_rows=2, max_groups=1", ", max_rows=1, max_groups=1", ", max_rows=5, max_groups=2")) if g.chance(needed) else ""
+    return (
+        g.pick((", max_rows=2, max_groups=1", ", max_rows=1, max_groups=1", ", max_rows=5, max_groups=2"))
+        if g.chance(needed)
+        else ""
+    )
 
 
 def s_explode(g: Generator) -> str:
     n = g.column("lists")
     kind = g.kind(n)
-    dtype = "" if kind is None or kind.name != "list objects" else g.pick(("", "", ", dtype='str'", ", dtype='float'"))
+    dtype = (
+        ""
+        if kind is None or kind.name != "list objects"
+        else g.pick(("", "", ", dtype='str'", ", dtype='float'"))
+    )
     if n in g.columns:
         g.columns[n] = Known("number" if "float" in dtype else "label", None)
     return f"p.explode({n!r}{dtype}{limits(g, 0.95)})"
@@ -196,7 +229,11 @@ def s_melt(g: Generator) -> str:
     values = g.some(fitting or list(g.columns) or ["nowhere"], 3)
     ids = [n for n in g.columns if n not in values]
     kept = g.some(ids, 2) if ids else []
-    g.columns = {**{n: g.columns[n] for n in kept}, "variable": Known("text", None), "value": Known(family[0], None)}
+    g.columns = {
+        **{n: g.columns[n] for n in kept},
+        "variable": Known("text", None),
+        "value": Known(family[0], None),
+    }
     return f"p.melt(id_vars={kept!r}, value_vars={values!r}{limits(g, 0.2)})"
 
 
@@ -208,7 +245,12 @@ def s_merge(g: Generator) -> str:
     values = g.pick(("range(99)", "[0.5] * 99", "list('uvw' * 33)", "[None] * 99"))
     g.columns = {**g.columns, "looked": Known("text" if "uvw" in values else "number", None)}
     why = ", because='it is public'" if name in g.people else ""
-    fitting = {"number": ("None", "'float'", "'uint64'"), "text": ("None", "'str'", "object"), "bool": ("None",), "time": ("'datetime64[ns]'", "'datetime64[us, UTC]'")}
+    fitting = {
+        "number": ("None", "'float'", "'uint64'"),
+        "text": ("None", "'str'", "object"),
+        "bool": ("None",),
+        "time": ("'datetime64[ns]'", "'datetime64[us, UTC]'"),
+    }
     dtype = g.pick(fitting.get(g.columns[name].family if name in g.columns else "", ("None", "object")))
     return f"p.merge(table({name!r}, {keys}, {values}, {dtype}), on={name!r}, how={how}{limits(g, 0.2 if g.people else 0.02)}{why})"
 
@@ -226,7 +268,15 @@ def s_other(g: Generator) -> str:
     g.columns = dict(g.root)
     n = g.column(*GROUPED)
     if g.chance(0.6):
-        return g.pick(("df.dp", f"df[[{n!r}]].dp", "df[list(df.columns)].dp", f"df.rename(columns={{{n!r}: 'z'}}).dp", "p.sort_values('c0')"))
+        return g.pick(
+            (
+                "df.dp",
+                f"df[[{n!r}]].dp",
+                "df[list(df.columns)].dp",
+                f"df.rename(columns={{{n!r}: 'z'}}).dp",
+                "p.sort_values('c0')",
+            )
+        )
     return g.pick((f"p.isin({{{n!r}: {g.keys(g.kind(n))}}})", "p.sort_values('c0')", "p.rename(str)", "df.dp", "df[list(df.columns)].dp", f"df[[{n!r}]].dp", "df.copy().dp", f"df.rename(columns={{{n!r}: 'z'}}).dp", "df.query('index >= 0').dp", "df.iloc[:].dp", "df.assign(one=1).dp", "df.head().dp", f"p.rename({{{n!r}: 'z'}}, axis=1)", "p.dropna(how='any')", f"p.drop([{n!r}], axis=1)"))  # fmt: skip
 
 
@@ -262,14 +312,30 @@ def price(g: Generator, **words: Any) -> str:
         if g.chance(0.4):
             found.append(f"n={g.pick((10, 100, 10**6))}")
     elif kind == "wrong":
-        found.append(g.pick(("epsilon=0", "epsilon=nan", "epsilon=-1", "epsilon='1'", "epsilon=10**9", "within=0", "delta=2", "mechanism='none'", "epsilon=1, within=1")))
+        found.append(
+            g.pick(
+                (
+                    "epsilon=0",
+                    "epsilon=nan",
+                    "epsilon=-1",
+                    "epsilon='1'",
+                    "epsilon=10**9",
+                    "within=0",
+                    "delta=2",
+                    "mechanism='none'",
+                    "epsilon=1, within=1",
+                )
+            )
+        )
     if g.chance(0.06):
-        found.append(f"mechanism={g.pick(('laplace', 'gaussian', 'exponential') if g.delta else ('laplace', 'exponential'))!r}")
+        found.append(
+            f"mechanism={g.pick(('laplace', 'gaussian', 'exponential') if g.delta else ('laplace', 'exponential'))!r}"
+        )
     if g.chance(0.07):
         found.append("fresh=True")
     if g.chance(0.05):
         found.append(f"name={g.pick(('one', 'two'))!r}")
-    if g.people and g.chance(0.15) or g.chance(0.01):
+    if (g.people and g.chance(0.15)) or g.chance(0.01):
         found.append(g.pick(("max_rows=1", "max_rows=4", "max_groups=1", "max_rows=2, max_groups=3")))
     if g.chance(0.04 if g.delta else 0.004):
         found.append("delta=1e-7")
@@ -308,7 +374,11 @@ def q_number(g: Generator) -> str:
 def q_order(g: Generator) -> str:
     n = g.column("number")
     verb = g.pick(("median", "min", "max", "quantile"))
-    q = g.pick((", q=0.5", ", q=[0.25, 0.75]", ", q=[0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7]", "")) if verb == "quantile" else ""
+    q = (
+        g.pick((", q=0.5", ", q=[0.25, 0.75]", ", q=[0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7]", ""))
+        if verb == "quantile"
+        else ""
+    )
     return f"{asked(g)}.{verb}({n!r}{q}{maybe_bounds(g, n)}{price(g)})"
 
 
@@ -320,7 +390,18 @@ def q_histogram(g: Generator) -> str:
 
 def q_values(g: Generator) -> str:
     n = g.column(*GROUPED)
-    more = g.pick(("", "", "", ", sort=False", ", normalize=True", ", other='rest'", ", dropna=False", ", ascending=True"))
+    more = g.pick(
+        (
+            "",
+            "",
+            "",
+            ", sort=False",
+            ", normalize=True",
+            ", other='rest'",
+            ", dropna=False",
+            ", ascending=True",
+        )
+    )
     form = g.pick((f"{asked(g)}.value_counts({n!r}", f"{asked(g)}[{n!r}].value_counts("))
     return f"{form}{maybe_keys(g, n)}{more}{price(g)})".replace("(, ", "(")
 
@@ -353,7 +434,9 @@ def q_choose(g: Generator) -> str:
     if g.chance(0.5):
         return f"{asked(g)}.choose([0, 1, 2], distance({n!r}{maybe_bounds(g, n)}){price(g)})"
     word = g.pick(("", ", sensitivity=1, because='so'", ", sensitivity=5"))
-    return f"{asked(g)}.choose([1, 2, 3], lambda q, c: -abs(q[{m!r}] - c){maybe_bounds(g, m)}{word}{price(g)})"
+    return (
+        f"{asked(g)}.choose([1, 2, 3], lambda q, c: -abs(q[{m!r}] - c){maybe_bounds(g, m)}{word}{price(g)})"
+    )
 
 
 def groups(g: Generator) -> str:
@@ -364,14 +447,34 @@ def groups(g: Generator) -> str:
         keys = maybe_keys(g, names[0])
         by = repr(names[0])
     else:
-        keys = ", keys={" + ", ".join(f"{n!r}: {g.keys(g.kind(n))}" for n in names) + "}" if g.chance(0.3 if g.many else 0.9) else ""
+        keys = (
+            ", keys={" + ", ".join(f"{n!r}: {g.keys(g.kind(n))}" for n in names) + "}"
+            if g.chance(0.3 if g.many else 0.9)
+            else ""
+        )
         by = repr(names)
-    more = g.pick(("", "", "", "", "", ", other='rest'", ", dropna=False", ", as_index=False", ", sort=False"))
+    more = g.pick(
+        ("", "", "", "", "", ", other='rest'", ", dropna=False", ", as_index=False", ", sort=False")
+    )
     return f"{asked(g)}.groupby({by}{keys}{more})"
 
 
 def q_grouped(g: Generator) -> str:
-    verb = g.weighted({"size": 5, "count": 2, "sum": 2, "mean": 4, "var": 1, "median": 1, "quantile": 1, "min": 1, "nunique": 1, "agg": 2, "describe": 1})
+    verb = g.weighted(
+        {
+            "size": 5,
+            "count": 2,
+            "sum": 2,
+            "mean": 4,
+            "var": 1,
+            "median": 1,
+            "quantile": 1,
+            "min": 1,
+            "nunique": 1,
+            "agg": 2,
+            "describe": 1,
+        }
+    )
     base = groups(g)
     if verb == "size":
         return f"{base}.size({price(g).removeprefix(', ')})"
@@ -390,7 +493,13 @@ def q_resample(g: Generator) -> str:
     rule = g.pick(("D", "ME", "W", "h", "YE", "MS", "QE", "1ns", "7D", "nonsense"))
     bounds = ", bounds=('2024-01-01', '2024-03-31')" if g.chance(0.5) else ""
     closed = g.pick(("", "", ", closed='right'", ", label='right'"))
-    verb = g.pick((f"size({price(g).removeprefix(', ')})", f"[{n!r}].mean({(maybe_bounds(g, n) + price(g)).removeprefix(', ')})", f"[{n!r}].sum({(maybe_bounds(g, n) + price(g)).removeprefix(', ')})"))
+    verb = g.pick(
+        (
+            f"size({price(g).removeprefix(', ')})",
+            f"[{n!r}].mean({(maybe_bounds(g, n) + price(g)).removeprefix(', ')})",
+            f"[{n!r}].sum({(maybe_bounds(g, n) + price(g)).removeprefix(', ')})",
+        )
+    )
     dot = "" if verb.startswith("[") else "."
     return f"{asked(g)}.resample({rule!r}, on={t!r}{bounds}{closed}){dot}{verb}"
 
@@ -400,7 +509,9 @@ def q_table(g: Generator) -> str:
     keys = f", keys={{{a!r}: {g.keys(g.kind(a))}, {b!r}: {g.keys(g.kind(b))}}}" if g.chance(0.93) else ""
     margins = g.pick(("", ", margins=True"))
     if g.chance(0.5):
-        return f"{asked(g)}.crosstab({a!r}, {b!r}{keys}{margins}{g.pick(('', ', normalize=True', ', normalize=0'))}{price(g)})".replace("normalize=0", "normalize='index'")
+        return f"{asked(g)}.crosstab({a!r}, {b!r}{keys}{margins}{g.pick(('', ', normalize=True', ', normalize=0'))}{price(g)})".replace(
+            "normalize=0", "normalize='index'"
+        )
     return f"{asked(g)}.pivot_table({n!r}, {a!r}, {b!r}, {g.pick(('mean', 'sum', 'count', 'size'))!r}{keys}{margins}{maybe_bounds(g, n)}{price(g)})"
 
 
@@ -431,7 +542,11 @@ def q_fit(g: Generator) -> str:
     xs = g.some([n for n, k in g.columns.items() if k.family in NUMERIC] or [g.column(*NUMERIC)], 2)
     y = g.column("bool", "number", "label", "text")
     words = f"l2={g.pick((None, 1, 10))}, norm={g.pick((None, 1))}, max_iter={g.pick((2, 3))}, sample={g.pick((1.0, 0.5))}"
-    bounds = ", bounds={" + ", ".join(f"{n!r}: (0, 5)" for n in dict.fromkeys([*xs, y])) + "}" if g.chance(0.7) else ""
+    bounds = (
+        ", bounds={" + ", ".join(f"{n!r}: (0, 5)" for n in dict.fromkeys([*xs, y])) + "}"
+        if g.chance(0.7)
+        else ""
+    )
     if g.chance(0.5):
         keys = g.pick(("None", "[0, 1]", "['a', 'b']", "[False, True]"))
         method = g.pick(("objective", "output", "gradient"))
@@ -486,4 +601,8 @@ QUESTIONS: dict[Callable[[Generator], str], float] = {
     q_open: 2,
     q_texts: 1.5,
 }
-FOUND: dict[Callable[[Generator], str], float] = {q_unique: 12, q_values: 14, q_grouped: 16}  # where rows are many
+FOUND: dict[Callable[[Generator], str], float] = {
+    q_unique: 12,
+    q_values: 14,
+    q_grouped: 16,
+}  # where rows are many

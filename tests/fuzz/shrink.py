@@ -31,7 +31,9 @@ def shrink(program: Program, finding: Finding, tries: int = 400) -> Program:
     return best
 
 
-def _each(make: Callable[[Program, int], Program | None], current: Callable[[], Program]) -> Iterator[Program]:
+def _each(
+    make: Callable[[Program, int], Program | None], current: Callable[[], Program]
+) -> Iterator[Program]:
     """Candidates of the program as it is by then; where one was taken, the same place is tried again."""
     place = 0
     while True:
@@ -74,7 +76,9 @@ def _rows(program: Program, i: int) -> Program | None:
         return None
     a, b = shared[i]
     columns = [
-        Column(c.name, c.kind, ([*c.cells[0][:a], *c.cells[0][a + 1 :]], [*c.cells[1][:b], *c.cells[1][b + 1 :]]))
+        Column(
+            c.name, c.kind, ([*c.cells[0][:a], *c.cells[0][a + 1 :]], [*c.cells[1][:b], *c.cells[1][b + 1 :]])
+        )
         for c in program.columns
     ]
     return replace(program, columns=columns)

@@ -345,7 +345,7 @@ def test_delta_that_publishes_a_random_row_is_warned_of_before_anything_is_writt
 
 
 @pytest.mark.parametrize(
-    "terms", [{}, {"n": 10}, {"n": 99}, {"delta": 1e-9, "n": 10**8}, {"delta": 0, "n": 10**9}]
+    "terms", [{"delta": 9e-4}, {"n": 10}, {"n": 99}, {"delta": 1e-9, "n": 10**8}, {"delta": 0, "n": 10**9}]
 )
 def test_delta_far_below_one_in_n_is_not_warned_of(terms):
     people().dp.open(**{"epsilon": 1, "delta": 1e-3, **terms})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from decimal import Decimal as D
 from decimal import localcontext
 from fractions import Fraction as F
@@ -14,11 +15,12 @@ from tests.internals import (
     GaussianThreshold,
     LaplaceThreshold,
     TruncatedThreshold,
+    TruncatedVector,
     each_of,
     gaussian_tail,
     laplace_tail,
 )
-from tests.mechanisms.test_threshold import CASES, law
+from tests.mechanisms.test_threshold import CASES, kept_by, law
 
 HIDDEN = None
 
@@ -30,12 +32,14 @@ def digits():
         yield
 
 
-def told(noise: dict[int, D], cut: int, n: int) -> dict[int | None, D]:
+def told(one: TruncatedThreshold, n: int) -> dict[int | None, D]:
     """The law of what leaves of a count n: the noisy count, or nothing."""
     found: dict[int | None, D] = {HIDDEN: D(0)}
-    for x, p in noise.items():
-        place = n + x if n + x > cut else HIDDEN
-        found[place] = found.get(place, D(0)) + p
+    share = D(one.lower.numerator) / D(one.lower.denominator)
+    for cut, part in ((one.cut, 1 - share), (one.cut - 1, share)):
+        for x, p in law(one.rate, cut).items():
+            place = n + x if n + x > cut else HIDDEN
+            found[place] = found.get(place, D(0)) + part * p
     return found
 
 
@@ -47,16 +51,13 @@ def excess(one: dict, two: dict, factor: D) -> D:
 @pytest.mark.parametrize(("keys", "epsilon", "failure"), CASES[:4])
 def test_the_count_that_is_shown_costs_nothing_beyond_the_key(keys, epsilon, failure):
     one = TruncatedThreshold.for_price(keys, epsilon, failure)
-    noise = law(one.rate, one.cut)
-    factor, tip = (D(one.rate.numerator) / D(one.rate.denominator)).exp(), noise[one.cut]
+    factor, tip = (D(one.rate.numerator) / D(one.rate.denominator)).exp(), kept_by(one, 1)
     close = D(10) ** -45
     for n in (0, 1, 2, one.cut // 2, one.cut, one.cut + 1, 2 * one.cut, 2 * one.cut + 1, 2 * one.cut + 2):
-        less, more = told(noise, one.cut, n), told(noise, one.cut, n + 1)
+        less, more = told(one, n), told(one, n + 1)
         assert excess(more, less, factor) <= tip + close
         assert excess(less, more, factor) <= tip + close
-    assert (
-        abs(excess(told(noise, one.cut, 1), told(noise, one.cut, 0), factor) - tip) < close
-    )  # and it is no less
+    assert abs(excess(told(one, 1), told(one, 0), factor) - tip) < close  # and it is no less
 
 
 def laplace_law(rate: F, reach: int) -> dict[int, D]:
@@ -92,12 +93,15 @@ def test_the_tail_holds_where_noise_is_as_wide_as_a_grid():
 @pytest.mark.parametrize(
     ("most", "epsilon", "keys", "failure"), [(1, 1, 1, F(1, 100)), (3, 1, 2, F(1, 50)), (4, 2, 3, F(1, 10))]
 )
-def test_own_rows_show_as_seldom_as_promised_however_many_they_are(most, epsilon, keys, failure):
+@pytest.mark.parametrize("kind", [LaplaceThreshold, TruncatedVector])
+def test_own_rows_show_as_seldom_as_promised_however_many_they_are(kind, most, epsilon, keys, failure):
     """Rows and the room they leave: of each number of rows the chance that either bar is passed, by the exact joint law."""
     scale = F(most * keys, epsilon)
-    one = LaplaceThreshold.at(scale, most, (1, 2), keys, failure)
+    one = kind.at(scale, most, (1, 2), keys, failure)
     (_, first), (_, both) = one.bars
-    noise = laplace_law(1 / scale, int(25 * scale) + 10)
+    noise = (
+        law(1 / scale, one.cut) if kind is TruncatedVector else laplace_law(1 / scale, int(25 * scale) + 10)
+    )
     above = dict(zip(noise, np.cumsum(list(noise.values())[::-1])[::-1], strict=True))
     worst = D(0)
     for rows in range(1, most + 1):
@@ -180,3 +184,45 @@ def test_the_release_as_a_whole_is_as_private_as_promised():
     )  # the shared count moves by 1, half of what the noise is for
     assert excess(joint(False), joint(True), half.exp()) <= d
     assert excess(joint(True), joint(False), factor) > d / 2  # and the failure is not overstated by much
+
+
+@pytest.mark.parametrize(
+    "one", [TruncatedThreshold(F(1, 2), 4), TruncatedThreshold(F(1, 2), 4, F(1, 3))], ids=["sure", "coin"]
+)
+@pytest.mark.parametrize("n", [1, 5, 30])
+def test_counts_leave_by_the_law(one, n):
+    drawn = one.release(np.full((1, 200_000), n))
+    shown = drawn[:, one.shows(drawn)][0]
+    wanted = told(one, n)
+    assert 1 - len(shown) / 200_000 == pytest.approx(float(wanted.pop(HIDDEN)), abs=0.006)
+    assert set(shown.tolist()) <= set(wanted)
+    for y, p in wanted.items():
+        assert (shown == y).sum() / 200_000 == pytest.approx(float(p), abs=0.006)
+
+
+@pytest.mark.parametrize(
+    ("own", "scale", "keys", "failure"),
+    [(3, F(4), 1, F(1, 50)), (2, F(2), 2, F(1, 20)), (5, F(25), 3, F(1, 100))],
+)
+def test_truncated_noise_on_several_counts_costs_what_is_promised(own, scale, keys, failure):
+    """However a person's rows are divided between the counts: the exact excess over exp(rate own), in both directions."""
+    one = TruncatedVector.at(scale, own, (1, 2), keys, failure)
+    noise = law(one.rate, one.cut)
+    factor = (D(one.rate.numerator) / D(one.rate.denominator) * own).exp()
+    each = 1 - (1 - D(failure.numerator) / D(failure.denominator)) ** (D(1) / keys)
+    worst = D(0)
+    for first in range(own + 1):
+        for sign in (1, -1):
+            found = D(0)
+            for (x, p), (y, r) in product(noise.items(), noise.items()):
+                other = noise.get(x - sign * first, D(0)) * noise.get(y - sign * (own - first), D(0))
+                found += max(D(0), p * r - factor * other)
+            worst = max(worst, found)
+    assert worst <= each
+    assert worst > each / 2
+
+
+def test_truncated_vectors_are_read_back_from_a_ledger():
+    one = TruncatedVector.at(F(4), 3, (1, 2, 3), 1, F(1, 50))
+    assert TruncatedVector.from_json(json.loads(json.dumps(one.to_json()))) == one
+    assert [bar.components for bar in one.bars] == [1, 2, 3]

@@ -35,6 +35,13 @@ def kept(noise: dict[int, D], cut: int, n: int) -> D:
     return sum((p for x, p in noise.items() if n + x > cut), D(0))
 
 
+def kept_by(one: TruncatedThreshold, n: int) -> D:
+    """With the coin that lowers the cut."""
+    share = D(one.lower.numerator) / D(one.lower.denominator)
+    lower = kept(law(one.rate, one.cut - 1), one.cut - 1, n) if share else D(0)
+    return share * lower + (1 - share) * kept(law(one.rate, one.cut), one.cut, n)
+
+
 def shows(each: D, keys: int) -> D:
     return 1 - (1 - each) ** keys
 
@@ -44,26 +51,27 @@ def test_own_keys_show_as_seldom_as_promised_and_one_lower_would_be_too_often(ke
     one = TruncatedThreshold.for_price(keys, epsilon, failure)
     promised = D(failure.numerator) / D(failure.denominator)
     assert one.rate == epsilon / keys
-    assert shows(kept(law(one.rate, one.cut), one.cut, 1), keys) <= promised
-    if one.cut > 1:  # the twin that is off by one
+    assert shows(kept_by(one, 1), keys) <= promised
+    if one.cut > 1:  # the coin takes what the cut leaves, and the twin that is off by one is too often
+        assert shows(kept_by(one, 1), keys) >= promised * (1 - D(10) ** -6)
+        assert shows(kept(law(one.rate, one.cut), one.cut, 1), keys) <= promised
         assert shows(kept(law(one.rate, one.cut - 1), one.cut - 1, 1), keys) > promised
 
 
 @pytest.mark.parametrize(("keys", "epsilon", "failure"), CASES[:4])
 def test_a_count_moved_by_one_is_rate_and_tip_private(keys, epsilon, failure):
     one = TruncatedThreshold.for_price(keys, epsilon, failure)
-    noise = law(one.rate, one.cut)
-    factor, tip = (D(one.rate.numerator) / D(one.rate.denominator)).exp(), noise[one.cut]
+    factor, tip = (D(one.rate.numerator) / D(one.rate.denominator)).exp(), kept_by(one, 1)
     close = 1 + D(10) ** -50
     for n in range(2 * one.cut + 3):
-        more, less = kept(noise, one.cut, n + 1), kept(noise, one.cut, n)
+        more, less = kept_by(one, n + 1), kept_by(one, n)
         assert more <= (factor * less + tip) * close
         assert 1 - less <= (factor * (1 - more) + tip) * close
 
 
 @pytest.mark.parametrize(("keys", "epsilon", "failure"), CASES[:4])
 def test_no_private_rule_keeps_a_key_more_often(keys, epsilon, failure):
-    """The recursion of Desfontaines and others (2022) for the epsilon and the delta that are really used."""
+    """The recursion of Desfontaines and others (2022) for the epsilon and the delta that are really used, without a coin."""
     one = TruncatedThreshold.for_price(1, epsilon / keys, failure)
     noise = law(one.rate, one.cut)
     factor, delta = (D(one.rate.numerator) / D(one.rate.denominator)).exp(), noise[one.cut]
@@ -92,14 +100,18 @@ def test_the_gaussian_threshold_bounds_the_tail(sigma, keys, failure):
 
 @pytest.mark.parametrize(
     "one",
-    [TruncatedThreshold(F(1, 2), 6), GaussianThreshold(F(9), (Bar(1, 10),))],
-    ids=["truncated", "gaussian"],
+    [
+        TruncatedThreshold(F(1, 2), 6),
+        TruncatedThreshold(F(1, 2), 6, F(1, 3)),
+        GaussianThreshold(F(9), (Bar(1, 10),)),
+    ],
+    ids=["truncated", "coin", "gaussian"],
 )
 def test_keys_are_kept_as_often_as_the_law_says(one):
     counts = np.repeat([0, 1, 5, int(one.half), 12], 40_000)
     rates = one.shows(one.release(counts[None, :])).reshape(5, -1).mean(axis=1)
     if isinstance(one, TruncatedThreshold):
-        wanted = [float(kept(law(one.rate, one.cut), one.cut, n)) for n in (0, 1, 5, int(one.half), 12)]
+        wanted = [float(kept_by(one, n)) for n in (0, 1, 5, int(one.half), 12)]
         assert rates[0] == 0  # and what nobody has never shows
     else:
         x = np.arange(-60, 61)
@@ -112,6 +124,7 @@ def test_thresholds_are_read_back_from_a_ledger():
     tests = Bar(1, 9), Bar(2, 2**70)
     for one in (
         TruncatedThreshold(F(1, 3), 40),
+        TruncatedThreshold(F(1, 3), 40, F(1, 8)),
         GaussianThreshold(F(22, 7), tests),
         LaplaceThreshold(F(5), tests),
     ):

@@ -181,7 +181,9 @@ def test_every_release_is_audited():
 
 
 def opened(data: pd.DataFrame, neighbors: str) -> Any:
-    return data.dp.open(1000, delta=0.01, accountant="pure", neighbors=neighbors, bounds=BOUNDS, keys=KEYS)
+    return data.dp.open(
+        1000, delta=0.01, n=9, accountant="pure", neighbors=neighbors, bounds=BOUNDS, keys=KEYS
+    )
 
 
 # Drawing -------------------------------------------------------------------------------------------------------

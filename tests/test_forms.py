@@ -1,0 +1,245 @@
+"""What leaves the door is of the shape and kind that its question declared before it read; broken twins do not leave."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import dpframe  # noqa: F401  (registers .dp)
+from dpframe import DataError
+from dpframe.learn import LinearRegression, LogisticRegression
+from dpframe.utilities import distance, revenue
+from tests.internals import (
+    Form,
+    Gaussian,
+    Laplace,
+    PandasEngine,
+    Randomize,
+    Session,
+    Statistic,
+    Task,
+    engines_rows_module,
+    session_module,
+    with_noise,
+)
+from tests.internals import learn_statistics_module as statistics_module
+
+STATES = ["CA", "NY", "TX"]
+ASK = {
+    "count": lambda p: p.count(),
+    "count of a column": lambda p: p.count("x"),
+    "sum": lambda p: p.sum("x"),
+    "mean": lambda p: p.mean("x"),
+    "std": lambda p: p.std("x"),
+    "cov": lambda p: p[["x", "y"]].cov(),
+    "nunique": lambda p: p.nunique("s"),
+    "counts": lambda p: p.counts({"a": "x > 1", "b": "y > 1"}),
+    "groups": lambda p: p.groupby("s", keys=STATES).agg(n=("x", "size"), m=("x", "mean")),
+    "combinations": lambda p: p.groupby(["s", "b"], keys={"s": STATES}).size(),
+    "other": lambda p: p.groupby("s", keys=["CA"], other="else").size(),
+    "histogram": lambda p: p.histogram("x", bins=5),
+    "argmax": lambda p: p.argmax("s", keys=STATES),
+    "top": lambda p: p.top("s", 2, keys=STATES),
+    "choose": lambda p: p.choose([1, 2, 3], distance("x")),
+    "revenue": lambda p: p.choose([1, 2, 3], revenue("x")),
+    "exponential": lambda p: p.choose([1, 2, 3], distance("x"), mechanism="exponential"),
+    "median": lambda p: p.median("x"),
+    "quantiles of groups": lambda p: p.groupby("s", keys=STATES)["x"].quantile([0.1, 0.5]),
+    "tree": lambda p: p.quantile("x", [0.5], method="tree"),
+    "bounds": lambda p: p.suggest_bounds("x"),
+    "wide noise": lambda p: p.mean("x", epsilon=2**-45),
+    "randomize": lambda p: p.randomize("s", keys=STATES),
+    "two values": lambda p: p.randomize("b"),
+    "a number": lambda p: p.randomize("x", epsilon=0.1),
+    "unique": lambda p: p.unique("s"),
+    "fit": lambda p: p.fit(LinearRegression(l2=1), X=["x"], y="y"),
+    "objective": lambda p: p.fit(LogisticRegression(method="objective"), X=["x"], y="b"),
+    "output": lambda p: p.fit(LogisticRegression(method="output", l2=1), X=["x"], y="b"),
+    "gradient": lambda p: p.fit(LogisticRegression(method="gradient"), X=["x"], y="b"),
+}
+PEOPLE = {**ASK, "limits": lambda p: p.suggest_limits("s", keys=STATES), "people": lambda p: p.nunique("id")}
+
+
+def frame(n, seed=0):
+    draw = np.random.default_rng(seed)
+    columns = {
+        "id": draw.permutation(np.arange(n) * 1000),
+        "x": draw.uniform(0, 10, n),
+        "y": draw.uniform(0, 10, n),
+        "s": pd.Series(draw.choice([*STATES, "WY"], n), dtype="str"),
+        "b": draw.integers(0, 2, n).astype(bool),
+    }
+    return pd.DataFrame(columns)
+
+
+def opened(df, unit=None, **terms):
+    words = {"unit": "id", "max_rows": 2, "max_groups": 2} if unit else {}
+    return df.dp.open(
+        100, 1e-6, neighbors="replace-one", queries=100, bounds={"x": (0, 10), "y": (0, 10)}, **words, **terms
+    )
+
+
+FRAMES = {
+    "many": lambda: frame(300),
+    "nobody": lambda: frame(0),
+    "one": lambda: frame(1),
+    "all null": lambda: frame(64).assign(x=np.nan, y=np.nan, s=pd.Series([None] * 64, dtype="str")),
+}
+
+
+@pytest.mark.parametrize("unit", [None, "id"])
+@pytest.mark.parametrize("name", FRAMES)
+def test_every_question_returns_what_it_declares(monkeypatch, name, unit):
+    df = FRAMES[name]().astype({"id": str})  # people by text
+    p, seen = opened(df, unit), []
+    check = session_module.check
+    monkeypatch.setattr(
+        session_module, "check", lambda forms, raw: (seen.append((forms, raw)), check(forms, raw))
+    )
+    for kind, ask in (PEOPLE if unit else ASK).items():
+        before = len(seen)
+        ask(p)
+        assert len(seen) > before, kind
+    for forms, raw in seen:
+        assert all(f.fits(a) for f, a in zip(forms, raw, strict=True))
+
+
+def declared(df, unit, monkeypatch):
+    forms = []
+    with monkeypatch.context() as patch:
+        patch.setattr(session_module, "check", lambda found, raw: forms.append(found))
+        p = opened(df, unit)
+        for ask in (PEOPLE if unit else ASK).values():
+            ask(p)
+    return forms
+
+
+@pytest.mark.parametrize("unit", [None, "id"])
+def test_what_is_declared_is_the_same_for_all_cells(monkeypatch, unit):
+    one, two = (
+        frame(64).assign(id=[f"a{i}" for i in range(64)]),
+        frame(64, seed=1).assign(id=[f"b{i}" for i in range(64)]),
+    )
+    two["s"] = pd.Series(["CA"] * 64, dtype="str")
+    assert declared(one, unit, monkeypatch) == declared(two, unit, monkeypatch)
+
+
+# Broken twins -------------------------------------------------------------------------------------------------
+
+BROKEN = {
+    "a column more": lambda a: np.concatenate([a, a[:, :1]], axis=1),
+    "a row less": lambda a: a[:-1],
+    "flat": lambda a: a.ravel(),
+    "doubles": lambda a: a.astype(np.float64),
+    "Python's integers": lambda a: a.astype(object),
+    "32 bits": lambda a: a.astype(np.int32),
+    "a list": lambda a: a.tolist(),
+    "no array": lambda a: None,
+}
+
+
+@pytest.mark.parametrize("how", BROKEN)
+@pytest.mark.parametrize("kind", ["count", "groups", "argmax", "median", "tree", "randomize", "fit"])
+def test_a_twin_that_returns_something_else_is_stopped_and_stays_charged(monkeypatch, kind, how):
+    read = Session._read
+
+    def twin(self, one, planned):
+        first, *rest = read(self, one, planned)
+        return (BROKEN[how](first), *rest)
+
+    p = opened(frame(64))
+    monkeypatch.setattr(Session, "_read", twin)
+    with pytest.raises(DataError):
+        ASK[kind](p)
+    assert len(p.ledger) == 1
+    monkeypatch.undo()
+    ASK[kind](p)
+    assert len(p.ledger) == 2
+
+
+@pytest.mark.parametrize("made", [lambda raw: raw[:-1], lambda raw: (*raw, raw[0]), lambda raw: ()])
+def test_more_arrays_or_fewer_are_stopped(monkeypatch, made):
+    read = Session._read
+    monkeypatch.setattr(Session, "_read", lambda self, *words: made(read(self, *words)))
+    p = opened(frame(64))
+    with pytest.raises(DataError):
+        p.randomize("s", keys=STATES)
+    assert len(p.ledger) == 1
+
+
+def test_a_statistic_that_counts_one_group_too_many_is_stopped(monkeypatch):
+    reduce = PandasEngine.reduce
+
+    def twin(self, *words):
+        return {p: np.append(a, a[..., :1], axis=-1) for p, a in reduce(self, *words).items()}
+
+    monkeypatch.setattr(PandasEngine, "reduce", twin)
+    for kind in ("count", "mean", "groups", "median", "tree", "nunique", "histogram"):
+        with pytest.raises(DataError):
+            ASK[kind](opened(frame(64)))
+
+
+def by_the_range_of_ids(engine, columns, limit, entries, blank):
+    """Reports from the least id to the largest, as whole-number ids once were counted."""
+    ids = engine._frame.iloc[:, columns[0].position]
+    return np.full((int(ids.max() - ids.min()) + 1) * limit, blank, dtype=entries.dtype)
+
+
+def test_reports_by_the_range_of_ids_do_not_leave(monkeypatch):
+    monkeypatch.setattr(engines_rows_module, "of_people", by_the_range_of_ids)
+    p = opened(frame(64), "id")
+    for ask in ("randomize", "two values", "a number"):
+        with pytest.raises(DataError):
+            ASK[ask](p)
+    assert len(p.ledger) == 3
+
+
+@pytest.mark.parametrize("more", [-1, 1, 63, 64, 6400])
+@pytest.mark.parametrize("kind", ["randomize", "two values", "a number"])
+def test_one_report_more_or_less_does_not_leave(monkeypatch, kind, more):
+    """Also where the packed words are as many."""
+    pack = Randomize.run
+
+    def twin(self, engine, plan, unit):
+        words, size = pack(self, engine, plan, unit)
+        return words, size + more
+
+    monkeypatch.setattr(Randomize, "run", twin)
+    with pytest.raises(DataError):
+        ASK[kind](opened(frame(128)))
+
+
+def test_a_fit_with_a_coefficient_too_many_does_not_leave(monkeypatch):
+    noisy = statistics_module.noisy
+    monkeypatch.setattr(statistics_module, "noisy", lambda noise, v: noisy(noise, np.vstack([v, v[:1]])))
+    with pytest.raises(DataError):
+        ASK["fit"](opened(frame(64)))
+
+
+# Forms --------------------------------------------------------------------------------------------------------
+
+
+def test_each_kind_of_question_has_a_declaration():
+    assert "forms" in Task.__abstractmethods__
+    for kind in Statistic.__subclasses__():
+        for one in (kind, *kind.__subclasses__()):
+            shape = one.shape.__qualname__.split(".")[0]
+            assert shape in {c.__name__ for c in one.__mro__}
+
+
+def test_the_kind_of_noise_follows_from_its_scale():
+    for noise in (Laplace(2), Laplace(2**70), Gaussian(4), Gaussian(2**140)):
+        for size in (0, 1, 50):
+            drawn = noise.release(np.zeros((1, size), dtype=np.int64))
+            assert with_noise(noise, 1, size).fits(drawn)
+    assert [with_noise(n, 1).kind for n in (Laplace(2), Laplace(2**70))] == ["i", "O"]
+
+
+def test_a_form_is_exact_but_for_lengths_that_are_answers():
+    assert Form((None,), "U").fits(np.array(["a", "b"]))
+    assert not Form((None,), "U").fits(np.array([1, 2]))
+    assert not Form((None, 1), "U").fits(np.array(["a", "b"]))
+    assert Form((1, 1), "i", 3).fits(np.array([[3]]))
+    assert not Form((1, 1), "i", 3).fits(np.array([[4]]))
+    assert not Form((1, 1), "i", 1).fits(np.array([[True]]))
