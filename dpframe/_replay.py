@@ -23,6 +23,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from dpframe._errors import BadType, BadValue, Refused, SessionError
+from dpframe._expr import kind_of
 from dpframe._opening import open_session
 from dpframe._plan import Part, Plan
 from dpframe._pricing import Planned
@@ -32,7 +33,7 @@ from dpframe._session import Asked, Session
 from dpframe._task import Task
 from dpframe._unit import Unit
 from dpframe.accounting.loss import DiscreteGaussian, PureDP
-from dpframe.engines._columns import objects
+from dpframe.engines._columns import objects, prepare
 from dpframe.engines.pandas import PandasEngine
 from dpframe.mechanisms import _sampling
 from dpframe.mechanisms.gaussian import Gaussian
@@ -352,8 +353,10 @@ def _hashes_of(column: pd.Series[Any]) -> NDArray[np.uint64]:
         try:
             known: Any = pd.util.hash_pandas_object(column, index=False).to_numpy()
             return np.asarray(known, dtype=np.uint64)
-        except Exception:  # of Arrow dtypes that pandas cannot hash
-            column = pd.Series(objects(repr(cell) for cell in column.array), dtype=object)
+        except Exception:  # of Arrow dtypes that pandas cannot hash, and of bytes that are no text
+            vector = prepare(column, kind_of(column.dtype))
+            cells = None if vector.categories is None else [*vector.categories, None]  # -1 is a null
+            column = pd.Series(objects(v if cells is None else cells[v] for v in vector.values.tolist()))
     texts = objects(map(_told, column.astype(object).array))
     hashes: NDArray[np.uint64] = pd.util.hash_array(texts, categorize=False)
     return hashes
@@ -362,7 +365,7 @@ def _hashes_of(column: pd.Series[Any]) -> NDArray[np.uint64]:
 def _told(cell: Any) -> str:
     """A cell as a text of its own; one whose code raises is itself alone."""
     try:
-        return f"{type(cell).__name__} {cell!r}"
+        return f"{type(cell).__name__} {cell!a}"
     except Exception:
         return f"at {id(cell)}"
 
@@ -463,7 +466,8 @@ def _underpriced(asked: _Asked) -> list[str]:
         if isinstance(part.noise, Laplace):
             pure += part.l1 / part.noise.scale
         elif part.noise.name == Response.name:
-            pure += part.noise.epsilon * (asked.calls[0].each or 1)
+            each: Fraction = getattr(part.noise, "epsilon")  # noqa: B009
+            pure += each * (asked.calls[0].each or 1)
         elif not isinstance(part.noise, Gaussian):
             rate: Fraction = getattr(part.noise, "rate")  # noqa: B009  (of the kinds in NORMS)
             pure += part.l1 * rate * getattr(part.noise, "rounds", 1)
