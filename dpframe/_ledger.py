@@ -262,7 +262,7 @@ class Accountant:
             if because is None and not any(alike(hashes, seen) for seen in self._sketches):
                 self._refuse_others(hashes)
             if table is not None:
-                self._refuse_another(table, hashes)
+                self._refuse_another(table, hashes, because)
             if not self._found:
                 self._append("open", self._terms())
             own = {"neighbors": unit.neighbors, "space": unit.space}
@@ -290,18 +290,22 @@ class Accountant:
                     f"budget: open(..., population={name!r}), or declare why a second one is right: open(..., because='...')."
                 )
 
-    def _refuse_another(self, table: Table, hashes: list[str]) -> None:
+    def _refuse_another(self, table: Table, hashes: list[str], because: object) -> None:
         """Compared with the first table of these columns and this version, so that none gets away from it step by step."""
+        another = "If this is another table, or a newer state of it, name it: open(..., version='...')."
         if table.columns in self._tables:
-            same = same_table(table.rows, self._tables[table.columns])
-        else:
-            # Answers of the first format are about tables that nobody kept: their people have to do.
-            unknown = str(table.version) in self._former_versions and self._sketches
-            same = not unknown or any(alike(hashes, seen) for seen in self._sketches)
-        if not same:
+            if not same_table(table.rows, self._tables[table.columns]):
+                raise SessionError(
+                    "this population has another table with the same columns, and its answers would be taken for this one's. "
+                    + another
+                )
+            return
+        # Answers of the first format are about tables that nobody kept: their people have to do, or the owner's word.
+        unknown = because is None and str(table.version) in self._former_versions and self._sketches
+        if unknown and not any(alike(hashes, seen) for seen in self._sketches):
             raise SessionError(
-                "this population has another table with the same columns, and its answers would be taken for this one's. If this "
-                "is another table, or a newer state of it, name it: open(..., version='...')."
+                "this population has answers about a table with the same columns, from before a ledger knew tables, and this "
+                f"does not look like it. {another} If it is the same, say so: open(..., because='...'), which is kept."
             )
 
     def declare(self, words: Iterable[Declared]) -> None:

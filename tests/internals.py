@@ -30,6 +30,7 @@ from dpframe._distinct import DistinctCount
 from dpframe._encoding import encode, encoded_fields, tag_of
 from dpframe._estimate import FloatEstimate, IntEstimate, interval_of
 from dpframe._expr import Column, Expr, constant, kind_of
+from dpframe._expr._ranges import outward
 from dpframe._forms import Form, with_noise
 from dpframe._foundkeys import found_keys
 from dpframe._groupby import PrivateGroupBy
@@ -83,7 +84,7 @@ from dpframe._suggestions import Suggestions, bounds_of, limit_of
 from dpframe._summaries import Summaries
 from dpframe._task import Task
 from dpframe._times import Periods, TimeBy
-from dpframe._tree import Tree, deviations, distribution, level_sizes
+from dpframe._tree import Tree, deviations, distribution, level_sizes, read_off
 from dpframe._tuples import RestBy, TupleBy, Tuples
 from dpframe._unbiased import Computed, Estimated
 from dpframe._unit import Unit
@@ -100,6 +101,7 @@ from dpframe.accounting._gaussian import delta, delta_at, mu_for, pure_mu
 from dpframe.accounting.gdp import largest
 from dpframe.accounting.rdp import Rdp
 from dpframe.accounting.residue import after, after_curve, after_exponential, after_laplace, after_pure
+from dpframe.accounting.zcdp import zcdp_delta, zcdp_epsilon, zcdp_rho
 from dpframe.engines import _columns as engines_columns_module
 from dpframe.engines import _distinct as engines_distinct_module
 from dpframe.engines import _groups as engines_groups_module
@@ -353,6 +355,7 @@ __all__ = [
     "of_people",
     "open_store",
     "opening_module",
+    "outward",
     "packed",
     "parse",
     "people_of",
@@ -365,6 +368,7 @@ __all__ = [
     "pure_sum",
     "query_Output",
     "rate_of",
+    "read_off",
     "registry_sessions",
     "ridge",
     "rounded",
@@ -390,4 +394,7 @@ __all__ = [
     "unpacked",
     "with_noise",
     "worst_spread",
+    "zcdp_delta",
+    "zcdp_epsilon",
+    "zcdp_rho",
 ]

@@ -55,6 +55,17 @@ def test_names_stand_in_the_order_of_the_calendar(df):
     assert list(p.groupby(p["t"].dt.weekday, keys=[5, 6]).size(epsilon=200).index) == [5, 6]
 
 
+def test_a_key_between_two_ticks_of_a_column_equals_nothing():
+    times = pd.Series(pd.to_datetime(["2024-01-01", "2024-01-02", "2024-01-02"]).astype("datetime64[s]"))
+    p = pd.DataFrame({"t": times}).dp.open(1000)
+    keys = [
+        pd.Timestamp("2024-01-01 00:00:00.5"),
+        pd.Timestamp("2024-01-02"),
+        pd.Timestamp("2024-01-01 23:59:59.999999999"),
+    ]
+    assert p.groupby("t", keys=keys).size(epsilon=300).tolist() == [0, 2, 0]
+
+
 def test_years_are_nobodys_calendar(df):
     p = df.dp.open(1)
     with pytest.raises(MissingKeys, match="year"):

@@ -8,7 +8,7 @@ from fractions import Fraction
 
 import pytest
 
-from dpframe import BadType, BadValue
+from dpframe import BadType, BadValue, local
 from dpframe import calibrate as c
 from dpframe.accounting import ACCOUNTANTS, Gaussian, Laplace, PureDP, make_filter
 from tests.internals import Charge, Limits
@@ -103,6 +103,15 @@ def test_the_ends_of_the_ranges_are_answered(epsilon, level):
 
 
 # Queries of a budget -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("alpha", "delta", "level"), [(0.07, 0.25, 0.75), (0.013, 0.3, 0.9), (0.4, 0.49, 0.6)]
+)
+def test_the_sample_size_of_the_notes_is_the_least_whole_number_that_is_enough(alpha, delta, level):
+    n = local.sample_size(alpha, delta=delta, method="notes", level=level)
+    enough = 1 / (Fraction(str(delta)) * Fraction(str(alpha))) ** 2 / (4 * (1 - Fraction(str(level))))
+    assert n - 1 < enough <= n
 
 
 @pytest.mark.parametrize("accountant", [name for name in ACCOUNTANTS if name != "pld"])

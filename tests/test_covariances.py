@@ -170,6 +170,14 @@ def test_a_count_beside_a_covariance_does_not_read_its_vector():
     assert [serves for _, serves in arrange(query, Unit(), None)] == [[1], [0]]
 
 
+@pytest.mark.parametrize("ddof", [0, 1])
+def test_a_covariance_of_few_rows_has_the_divisor_of_pandas(ddof):
+    df = pd.DataFrame({"x": [0.0, 0.0, 1.0, 1.0], "y": [0.0, 0.0, 1.0, 1.0]})
+    p = df.dp.open(1000, bounds={"x": (0, 1), "y": (0, 1)})
+    found = p.cov(ddof=ddof, epsilon=900)
+    assert found.loc["x", "y"] == pytest.approx(df.cov(ddof=ddof).loc["x", "y"], abs=0.02)
+
+
 def test_what_a_matrix_cannot_be_asked_is_refused():
     p = frame(False).dp.open(1, bounds=BOUNDS)
     with pytest.raises(NotOffered, match="ranks"):

@@ -360,6 +360,69 @@ WRONG = {
 }
 
 
+@pytest.mark.parametrize("how", ["inner", "left"])
+def test_the_public_number_of_people_is_that_of_derived_rows_only_if_all_are_there(df, how):
+    """`n` of open is about the frame that was opened: rows without a match are gone, and how many is nobody's word."""
+    p = df.dp.open(1, n=6, bounds=BOUNDS)
+    assert p.explain.mean("x", within=50).epsilon > 0
+    derived = p.merge(pd.DataFrame({"s": ["a", "b"], "z": [1, 2]}), on="s", how=how)
+    if how == "left":
+        assert derived.explain.mean("x", within=50).epsilon > 0
+        return
+    with pytest.raises(BadValue, match="how many values"):
+        derived.explain.mean("x", within=50)
+    assert derived.explain.mean("x", within=50, n=6).epsilon > 0
+
+
+@pytest.mark.parametrize("verb", ["explode", "melt", "merge", "adopt", "pipe"])
+def test_rows_that_were_derived_get_no_second_budget(df, verb):
+    """Whoever opens a frame whose cells are those of derived rows is told of the budget that is there."""
+    p = df.dp.open(1)
+    other = df.loc[[0, 2, 4], ["x", "y"]].copy()
+    steps = {
+        "explode": lambda: p.explode("codes", max_rows=2),
+        "melt": lambda: p[["x", "y"]].melt(),
+        "merge": lambda: p.merge(pd.DataFrame({"s": ["a"], "z": [1]}), on="s", how="left"),
+        "adopt": lambda: p.adopt(other, because="a row each, by hand"),
+        "pipe": lambda: p.pipe(lambda d: d[["x", "y"]].dropna(), max_rows=1),
+    }
+    derived = steps[verb]()
+    same = other if verb == "adopt" else derived._session.snapshot.copy(deep=False)
+    same.attrs = {}
+    with pytest.raises(SessionError, match="second budget"):
+        same.dp.open(1)
+    assert same.dp.open(1, because="the test says so").budget.remaining == 1
+    assert derived.budget.remaining == 1
+
+
+@pytest.mark.parametrize("kept", ["the frame", "a column", "derived rows"])
+def test_a_table_that_shares_its_cells_with_private_rows_is_not_public(df, kept):
+    """Whatever has lost its attrs on the way: the cells are still those of the session."""
+    p = df.dp.open(1)
+    derived = p.explode("codes", max_rows=2)
+    table = {
+        "the frame": lambda: df.copy(deep=False),
+        "a column": lambda: df[["s"]],
+        "derived rows": lambda: derived._session.snapshot.copy(deep=False),
+    }[kept]()
+    table.attrs = {}
+    if kept == "derived rows":
+        table.columns = [*derived.columns, *map(str, range(len(table.columns) - len(derived.columns)))]
+    with pytest.raises(Refused, match="not public"):
+        p.merge(table, on="s", because="a test")
+
+
+@pytest.mark.parametrize("kind", ["int64", "uint8", "bool"])
+def test_columns_of_a_left_merge_have_one_dtype_whether_or_not_somebody_has_no_match(kind):
+    table = pd.DataFrame({"k": ["a", "b"], "v": pd.Series([1, 0], dtype=kind)})
+    found = []
+    for cells in (["a", "b"], ["a", "c"]):
+        q = pd.DataFrame({"k": cells}).dp.open(900).merge(table, on="k", how="left")
+        found.append([str(q._session.snapshot.dtypes.iloc[1]), repr(q)])
+    assert found[0] == found[1]
+    assert found[0][0] == {"int64": "Int64", "uint8": "UInt8", "bool": "boolean"}[kind]
+
+
 @pytest.mark.parametrize("name", WRONG)
 def test_wrong_arguments_charge_nothing_and_say_the_same_for_all_cells(df, name):
     act, error = WRONG[name]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import math
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ import pandas as pd
 import pytest
 
 from dpframe import BadType, BadValue
-from tests.internals import Column, constant
+from tests.internals import Column, constant, outward
 from tests.internals import expr_module as ex
 
 AGE = Column.of(0, "age", np.dtype("int64"))
@@ -155,6 +156,15 @@ def test_a_map_has_the_kind_of_its_values() -> None:
     for kind, values in kinds.items():
         assert ex.map_dict(STATE, dict(zip("abc", values, strict=False))).kind == kind
     assert ex.map_dict(STATE, {"a": NAIVE, "b": NAIVE.tz_localize("UTC")}).kind == "label"
+
+
+@pytest.mark.parametrize("denominator", [3, 7, 10, 49, 10**17])
+def test_bounds_that_no_double_is_are_moved_outwards(denominator):
+    for top in (-(10**20) - 1, -5, -1, 1, 2, 5, 10**20 + 1):
+        exact = Fraction(top, denominator)
+        low, high = outward(exact, exact)
+        assert Fraction(low) <= exact <= Fraction(high)
+        assert high <= math.nextafter(low, math.inf)
 
 
 def test_casts_that_change_nothing_are_no_nodes() -> None:

@@ -74,6 +74,19 @@ def test_number_of_bins_needs_bounds(df):
 
 
 @pytest.mark.parametrize(
+    "edges", [np.arange(11) / 10, np.linspace(-1, 2, 31), np.linspace(0.1, 0.7, 7)], ids=len
+)
+def test_values_next_to_evenly_spaced_edges_are_in_the_bin_of_comparison(edges):
+    """A bin guessed by division is one off next to some edges; comparison with the edges decides."""
+    values = np.concatenate([edges, np.nextafter(edges, -9), np.nextafter(edges, 9)])
+    p = pd.DataFrame({"x": values}).dp.open(1000)
+    inside = values[(values >= edges[0]) & (values <= edges[-1])]
+    places = np.minimum(np.searchsorted(edges, inside, side="right") - 1, len(edges) - 2)
+    expected = np.bincount(places, minlength=len(edges) - 1)
+    assert p.histogram("x", bins=edges, epsilon=900).tolist() == expected.tolist()
+
+
+@pytest.mark.parametrize(
     ("bins", "error"),
     [
         (0, ValueError),

@@ -142,6 +142,7 @@ def test_texts_show_kinds_and_budget_and_no_cells(df):
     p = df.dp.open(1, bounds=BOUNDS)
     shown = [repr(p), p._repr_html_(), repr(p["state"]), repr(p.query("age > 3")), repr(p._session)]
     for text in shown:
+        text = re.sub(r"0x[0-9a-f]+", "", text)  # an address has any digits
         assert not any(cell in text for cell in ("CA", "NY", "900", "120.5", "66"))
     assert "the budget ends with the process" in shown[0]
     assert "the budget ends with the process" in shown[1]

@@ -228,6 +228,20 @@ def test_name_of_a_lost_session_refuses_and_opens_no_new_budget(df, name):
             ask()
 
 
+def test_a_column_with_the_same_codes_and_other_categories_is_another_column(df):
+    """Whatever shares its codes with a categorical says other words with them."""
+    df["state"] = df["state"].astype("category")
+    p = df.dp.open(10)
+    words = df["state"].array
+    renamed = pd.Categorical.from_codes(words.codes, ["NY", "WA", "CA"])
+    frame = pd.Series(renamed, index=df.index, name="state", copy=False).to_frame()
+    frame.attrs = df.attrs
+    with pytest.raises(LineageError):
+        frame.dp.groupby("state", keys=["CA", "NY"]).size(epsilon=1)
+    assert df[["state"]].dp.groupby("state", keys=["CA", "NY"]).size(epsilon=1).index.tolist() == ["CA", "NY"]
+    assert used(p) == 1
+
+
 def test_name_of_another_session_refuses(df):
     other = pd.DataFrame({"age": [1, 2]})
     other.dp.open(1)

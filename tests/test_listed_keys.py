@@ -250,6 +250,30 @@ def test_the_rest_of_one_of_several_columns(p):
     assert found.to_dict() == {("CA", "F"): 2, ("CA", "M"): 0, ("else", "F"): 2, ("else", "M"): 2}
 
 
+@pytest.mark.parametrize("top", [2**64 - 1, 2**63, 2**63 - 1])
+def test_large_unsigned_numbers_are_no_negative_keys(top):
+    frame = pd.DataFrame({"v": np.array([0, 1, top, top], dtype="uint64")})
+    wrapped = top - 2**64
+    p = frame.dp.open(1000)
+    found = p.groupby("v", keys=[-1, 0, 1, 2]).size(epsilon=300)
+    assert found.tolist() == [0, 1, 1, 0]
+    if wrapped >= -(2**63):
+        assert p.groupby("v", keys=[wrapped, 1]).size(epsilon=300).tolist() == [0, 1]
+
+
+@pytest.mark.parametrize("dtype", ["float64", "Int64", "object", "datetime64[ns]", "boolean"])
+def test_a_listed_null_finds_the_nulls_of_any_dtype(dtype):
+    cells = {
+        "object": ["a", None, None],
+        "datetime64[ns]": ["2024-01-01", None, None],
+        "boolean": [True, None, None],
+    }
+    column = pd.Series(cells.get(dtype, [1, None, None])).astype(dtype)
+    p = pd.DataFrame({"v": column}).dp.open(1000)
+    assert p.groupby("v", keys=[column[0], None], dropna=False).size(epsilon=300).tolist() == [1, 2]
+    assert p.groupby("v", keys=[None, column[0]], dropna=False).size(epsilon=300).tolist() == [2, 1]
+
+
 def test_people_are_bounded_again_after_keys_have_become_one():
     """In five states that are not listed, one person is in one group: the limit does not choose among those states."""
     rows = pd.DataFrame({"id": [1] * 6 + [2], "state": ["CA", "a", "b", "c", "d", "e", "CA"], "x": 1.0})

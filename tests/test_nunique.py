@@ -80,6 +80,24 @@ def test_an_interval_and_a_plan_come_with_it(p):
     assert list(grouped.dp.interval().columns) == ["lower", "upper"]
 
 
+def test_people_who_may_name_one_value_do_not_all_name_the_same():
+    """Each person's own key decides: 300 people who each have all of 20 values name nearly all of them, one each."""
+    frame = pd.DataFrame({"id": np.repeat(np.arange(300), 20), "v": np.tile(np.arange(20), 300)})
+    p = frame.dp.open(1000, unit="id", max_rows=20)
+    assert p.nunique("v", max_groups=1, epsilon=900) == 20
+    assert p.groupby("v", keys=range(20)).size(max_groups=1, max_rows=1, epsilon=20).min() > 0
+
+
+@pytest.mark.parametrize("keys", [None, [1, 2]])
+def test_values_of_nobody_are_not_counted(keys):
+    frame = pd.DataFrame({"id": [1.0, None, None, 2.0], "v": ["a", "b", "c", "a"], "g": [1, 1, 2, 2]})
+    p = frame.dp.open(1000, unit="id", max_rows=1, max_groups=3)
+    if keys is None:
+        assert p.nunique("v", epsilon=300) == 1
+    else:
+        assert p.groupby("g", keys=keys)["v"].nunique(epsilon=300).tolist() == [1, 1]
+
+
 def test_people_add_so_many_values_and_no_more():
     rows = pd.DataFrame({"id": [1] * 6 + [2] * 2, "v": [*"abcdef", "a", "z"], "g": ["x", "y"] * 4})
     p = rows.dp.open(1000, unit="id", max_groups=2, keys={"g": ["x", "y"]})

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from dpframe import BadType, BadValue, BudgetError, MissingBounds, NotOffered
-from tests.internals import LEAF_CEILING, Answer
+from tests.internals import LEAF_CEILING, Answer, read_off
 
 MUCH = 100  # noise is a fraction of a rank
 N = 999
@@ -223,6 +223,19 @@ def test_answers_and_receipts_survive_a_pickle_and_a_change_is_seen(p):
     assert several.dp.plan.epsilon == 1
     with pytest.raises(BadValue, match="changed"):
         (several + 1).dp.plan  # noqa: B018
+
+
+@pytest.mark.parametrize("q", [0.1, 0.5, 0.8])
+def test_a_distribution_that_noise_has_bent_is_read_alike_from_both_ends(q):
+    """Values mirrored, with the mirrored level, have the mirrored quantile: neither end is favoured."""
+    rng = np.random.default_rng(3)
+    for _ in range(200):
+        counts = rng.normal(1, 3, 12)
+        while counts.sum() <= 0:
+            counts = rng.normal(1, 3, 12)
+        forth = read_off(np.cumsum(counts)[:, None], q)[0]
+        back = read_off(np.cumsum(counts[::-1])[:, None], 1 - q)[0]
+        assert forth == 11 - back
 
 
 def test_a_batch_and_a_resolution(p):

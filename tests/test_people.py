@@ -221,6 +221,19 @@ def test_the_number_of_rows_is_not_public_when_people_are(df):
     assert p.explain.count(epsilon=1).scale == 3
 
 
+@pytest.mark.parametrize("neighbors", ["add-remove", "replace-one"])
+def test_plans_of_people_do_not_depend_on_the_number_of_rows(neighbors):
+    """Under replace-one the number of people is public and that of their rows is not: plans of two and of 200 rows are equal."""
+    found = []
+    for rows in (2, 200):
+        frame = pd.DataFrame({"id": np.arange(rows) % 2, "x": 95})
+        p = frame.dp.open(10, unit="id", max_rows=2, neighbors=neighbors, bounds={"x": (90, 100)})
+        asked = [p.explain.sum("x", epsilon=1), p.explain.mean("x", epsilon=1), p.explain.var("x", epsilon=1)]
+        found.append([repr(plan) for plan in asked] + [repr(p.explain.count(epsilon=1))])
+        assert asked[0].sensitivity == 200  # a row less is up to 100 less
+    assert found[0] == found[1]
+
+
 def test_other_limits_are_another_question(df):
     p = opened(df, epsilon=1, max_rows=3)
     p.count(epsilon=0.25)

@@ -64,7 +64,8 @@ ACROSS = {
     "other people": lambda d: d.assign(patient_id=59 - d["patient_id"]),
     "somebody new": lambda d: d.assign(patient_id=d["patient_id"] + 1000),
     "a row of nobody": lambda d: pd.concat([d, pd.DataFrame({"patient_id": [0]})]),
-    "top of the groups": lambda d: d[d["state"] == d["state"].mode().iloc[0]] if len(d) else d,
+    # Each half has a top of its own; of a few states both halves could have the same.
+    "top of the groups": lambda d: d[d["patient_id"] == d["patient_id"].mode().iloc[0]] if len(d) else d,
     "categories": lambda d: d.assign(c=d["t"].astype("category")),
 }
 BY_PERSON = {
@@ -293,6 +294,27 @@ def test_rows_of_nobody_are_left_out_before_the_function_sees_them(visits):
     q = p.pipe(lambda d: (least.append(d["patient_id"].isna().sum()), d)[1])
     assert set(least) == {0}
     assert q.count(epsilon=400) == 120
+
+
+def test_what_works_in_one_order_of_people_only_is_refused(visits):
+    """Any part of a sorted frame is sorted, so that no split of the people shows it: another order does."""
+    p = visits.sort_values("patient_id").dp.open(10, unit="patient_id", max_rows=4)
+
+    def in_order(d):
+        return d if d["patient_id"].is_monotonic_increasing else d[d["cost"] > 30]
+
+    with pytest.raises(Refused, match="person by person"):
+        p.pipe(in_order)
+    assert p.budget.spent == 0
+
+
+def test_what_makes_rows_of_nobody_only_where_nobody_is_there_is_refused(visits):
+    """No part of the people shows it: only a frame without any."""
+    visits["patient_id"] = visits["patient_id"].astype(float)
+    p = visits.dp.open(10, unit="patient_id", max_rows=4)
+    with pytest.raises(Refused, match="no people"):
+        p.pipe(lambda d: d if len(d) else d.reindex([0]))
+    assert p.budget.spent == 0
 
 
 def test_two_columns_may_name_a_person(visits):

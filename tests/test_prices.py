@@ -380,6 +380,30 @@ def test_word_that_no_verb_knows_is_an_error_and_not_ignored():
     assert p.ledger.empty
 
 
+@pytest.mark.filterwarnings("ignore::dpframe.PrivacyWarning")  # when the residue ends
+def test_within_prefers_what_still_fits_to_what_would_have_been_cheaper():
+    """Near the end of a budget only one of two mechanisms may fit: that one is taken, whatever a whole budget would say."""
+    found = []
+    for accountant in ("tight", "zcdp", "gdp"):
+        p = people().dp.open(1, 1e-6, accountant=accountant, bounds=BOUNDS, keys=KEYS)
+        for _ in range(12):
+            for width in (16, 25, 40, 60, 100):
+                fits = {}
+                for mechanism in ("laplace", "gaussian"):
+                    try:
+                        one = p.explain.count(within=width, mechanism=mechanism, fresh=True)
+                    except BudgetError:
+                        continue
+                    fits[mechanism] = p.budget.rule.after(p.budget.state, one.charge) is not None
+                if sorted(fits.values()) == [False, True]:
+                    found.append((accountant, width))
+                    assert fits[p.explain.count(within=width, fresh=True).mechanism], found[-1]
+            p.count(epsilon=0.08, mechanism="laplace", fresh=True)
+            if p.budget.fraction > 0.9:
+                break
+    assert found
+
+
 def test_price_with_delta_is_a_gaussian_and_laplace_would_waste_it():
     p = opened(1, 1e-6)
     plan = p.explain.count(epsilon=0.5, delta=1e-8)

@@ -277,6 +277,17 @@ def test_receipt_that_dpframe_did_not_write_is_refused_at_use(p, text):
         answer.dp.interval()
 
 
+def test_a_receipt_is_of_one_dtype(p):
+    """Bytes alone do not say what they stand for: the same ones in another dtype are another answer."""
+    answer = p.groupby("state").size(epsilon=60)
+    assert (answer >= 0).all()
+    other = answer.astype("uint64")
+    assert other.to_numpy().tobytes() == answer.to_numpy().tobytes()
+    assert len(answer.dp.interval(0.95)) == 3
+    with pytest.raises(BadValue):
+        other.dp.interval(0.95)
+
+
 def test_receipt_outlives_the_session(df):
     p = df.dp.open(1, keys={"state": STATES})
     answer = p.groupby("state").size()

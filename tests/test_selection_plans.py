@@ -101,6 +101,19 @@ def test_a_declared_sensitivity_never_adds_noise_to_what_is_provable():
     assert wide.scale == plain.scale == 12
 
 
+@pytest.mark.parametrize("terms", [{}, {"delta": 1e-6}, {"delta": 1e-6, "accountant": "zcdp"}], ids=str)
+def test_noisy_max_is_charged_as_a_pure_mechanism(terms):
+    """A range of epsilon is what the exponential mechanism has; the losses of one-sided noise go further apart."""
+    p = opened(frame(BASE), **terms)
+    for plan in (
+        p.explain.argmax("g", keys=["a", "b", "c"], epsilon=0.5),
+        p.explain.top("g", 2, keys=["a", "b", "c"], epsilon=0.5),
+        p.explain.median("bid", bounds=(0, 10), epsilon=0.5),
+    ):
+        assert plan.mechanism.startswith("noisy-")
+        assert isinstance(plan.loss, PureDP)
+
+
 def test_what_is_public_is_on_record_once():
     p = opened(frame(BASE))
     limit = 3

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import copy
+import gc
 import os
 import pickle
 import threading
 import warnings
+import weakref
 from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 
@@ -381,6 +383,36 @@ OTHER_QUESTIONS = [
     (lambda p: p.var("n", bounds=(0, 2)), lambda p: p.var("n", bounds=(0, 2), ddof=0)),
     (lambda p: p.histogram("n", bins=[0, 1, 2]), lambda p: p.histogram("n", bins=[0, 1, 3])),
 ]
+
+
+def test_a_closed_session_lets_go_of_answers_and_cells():
+    df = pd.DataFrame({"x": [1.0, 2.0], "l": [[1], [2, 3]]})
+    p = df.dp.open(1, bounds={"x": (0, 10)})
+    q = p.explode("l", max_rows=2)
+    answer = p.count(epsilon=0.25)
+    kept = [weakref.ref(p._session._engine), weakref.ref(q._session._engine)]
+    assert p._session._answers
+    p.close()
+    gc.collect()
+    assert not p._session._answers
+    assert not len(p._session.snapshot)
+    assert not len(q._session.snapshot)
+    assert [one() for one in kept] == [None, None]
+    for closed in (p, q):
+        with pytest.raises(SessionError, match="closed"):
+            closed.count(epsilon=0.25)
+    assert answer.interval(0.95)
+
+
+@pytest.mark.filterwarnings("ignore::dpframe.PrivacyWarning")  # when the residue ends
+def test_a_repeated_line_stays_free_when_a_share_buys_something_else():
+    p = pd.DataFrame({"x": [1.0, 2.0]}).dp.open(1, 1e-6, bounds={"x": (0, 10)})
+    first, plan = p.count(mechanism="laplace"), p.explain.sum("x", mechanism="laplace")
+    p.sum("x", epsilon=0.8, mechanism="laplace")  # from here on the plain sum is all that guards the budget
+    used = p.budget.fraction
+    assert p.explain.sum("x", mechanism="laplace").parts[0].noise != plan.parts[0].noise
+    assert p.count(mechanism="laplace") == first
+    assert p.budget.fraction == used
 
 
 @pytest.mark.parametrize(("first", "second"), OTHER_QUESTIONS)

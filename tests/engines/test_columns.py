@@ -11,7 +11,22 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from tests.internals import UNMATCHED, Vector, kind_of, plain, prepare
+from tests.internals import (
+    UNMATCHED,
+    Bounds,
+    Column,
+    Grid,
+    KeyBy,
+    PandasEngine,
+    Powers,
+    Query,
+    Vector,
+    keys_for,
+    kind_of,
+    plain,
+    prepare,
+)
+from tests.internals import query_Output as Output
 
 
 def vector(values: Any, dtype: Any = None) -> Vector:
@@ -223,6 +238,41 @@ def test_numpy_scalars_become_pythons() -> None:
     found = [plain(g) for g in given]
     assert found == [1, 2, 0.5, 2.0, True, "a"]
     assert [type(f) for f in found] == [int, int, float, float, bool, str]
+
+
+@pytest.mark.parametrize("by", [False, True])
+def test_a_vector_with_a_mask_and_nan_is_added_up_without_either(by):
+    """Whatever way a null is stored in, none is a value: of the sums, of the squares, and of their counts."""
+    frame = pd.DataFrame({"x": [1.0, 2.0, 3.0, 4.0], "g": [1, 1, 2, 2]})
+    x, g = (Column.of(i, name, frame.dtypes.iloc[i]) for i, name in enumerate(frame))
+    engine = PandasEngine(frame)
+    engine._columns[0] = Vector(
+        "number", np.array([1.0, np.nan, 3.0, 4.0]), np.array([0, 0, 1, 0], dtype=bool)
+    )
+    powers = Powers(x, Grid(Bounds(0.0, 4.0), 0), 2)
+    groups = (KeyBy(g, keys_for([1, 2], g, "g")),) if by else ()
+    found = engine.reduce(Query((Output("n", "size"),), None, groups), {powers})[powers]
+    assert found.T.tolist() == ([[1, 1, 1], [1, 4, 16]] if by else [[2, 5, 17]])
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        {"x": pd.arrays.FloatingArray(np.array([1.0, np.nan, 3.0, 5.0]), np.array([0, 0, 1, 0], dtype=bool))},
+        {"x": pd.array(pa.array([1.0, float("nan"), None, 5.0]), dtype=pd.ArrowDtype(pa.float64()))},
+        {"i": pd.array([1, 0, None, 10], dtype="Int64"), "j": pd.array([1, 0, 1, 2], dtype="Int64")},
+    ],
+    ids=["nullable", "arrow", "a quotient"],
+)
+def test_nan_beside_a_mask_is_null_wherever_it_is_added_up(made):
+    """A column may hold both: null under its mask, and NaN among its values."""
+    p = pd.DataFrame({**made, "g": list("aabb")}).dp.open(1000, keys={"g": ["a", "b"]})
+    p = p.assign(x="i / j") if "i" in made else p
+    words = {"bounds": (0, 8), "epsilon": 200}
+    assert p.count("x", epsilon=100) == 2
+    assert p.sum("x", **words) == pytest.approx(6, abs=0.5)
+    assert p.var("x", **words) == pytest.approx(8, abs=1)
+    assert p.groupby("g")["x"].sum(**words).tolist() == pytest.approx([1, 5], abs=0.5)
 
 
 def test_dates_and_datetimes_of_object_columns_become_timestamps() -> None:

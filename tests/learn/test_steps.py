@@ -82,6 +82,26 @@ def test_gradients_are_clipped_to_what_is_typical_and_never_beyond_the_plan():
     assert given.clipping(Sizes(1000, 250, 0), unit) == 0.25
 
 
+def test_the_noise_of_sampled_steps_leaves_the_rounding_of_its_curve_free():
+    delta, rate = Fraction(1, 10**6), Fraction(1, 4)
+    for epsilon, steps in ((Fraction(1), 100), (Fraction(1, 2), 7), (Fraction(3), 40)):
+        sigma = sampled_sigma(epsilon, delta, rate, steps)
+        events = [
+            (PoissonGaussian(rate, Fraction(sigma)), steps),
+            (Gaussian(first_sigma(sigma, 2**14, steps)), 1),
+        ]
+        assert 0.999 * epsilon < Rdp.report(events, delta) <= float(epsilon) * (1 - 1e-9)
+
+
+def test_sampling_hides_nothing_of_a_replaced_person():
+    """Every step is charged whole, whoever it draws: the bound of sampling is about people who are there or not."""
+    p = opened(people(50, 1), neighbors="replace-one")
+    model = LogisticRegression("gradient", epsilon=1, delta=1e-6, max_iter=4, sample=0.25)
+    plan = p.explain.fit(model, X=["x0"], y="y")
+    assert plan.loss.kind == "discrete_gaussian"
+    assert plan.loss.parts[0][1] == 4 * plan.parts[0].l2_squared
+
+
 @pytest.mark.parametrize("epsilon", [Fraction(1, 3), Fraction(7, 10), Fraction(2)])
 def test_noise_of_sampled_steps_is_rounded_up(epsilon):
     delta, rate = Fraction(1, 10**6), Fraction(1, 4)

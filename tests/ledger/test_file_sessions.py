@@ -9,7 +9,7 @@ from fractions import Fraction
 import pytest
 
 from dpframe import Accountant, BudgetExceeded, NoSession, SessionError
-from tests.internals import FileStore
+from tests.internals import FileStore, open_store
 from tests.ledger.people import (
     begun,
     debits,
@@ -248,6 +248,38 @@ def test_another_directory_gives_no_second_budget(tmp_path, monkeypatch, attrs):
 
 
 # Copies of the process ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("delta", [0, 1e-6])
+def test_a_batch_is_charged_whole_when_its_file_is_opened_again(tmp_path, delta):
+    """One debit on record holds several plans: all of them count for whoever reads it."""
+    path = tmp_path / "ledger.db"
+    p = opened(path, epsilon=1, delta=delta)
+    with p.plan_ahead() as batch:
+        batch.count()
+        batch.sum("age")
+    spent = p.budget.fraction
+    p.close()
+    assert opened(path, epsilon=1, delta=delta).budget.fraction == spent
+    assert spent >= 0.05
+    assert delta or spent == 0.1
+
+
+def test_debits_on_record_that_do_not_fit_end_the_budget(tmp_path):
+    """Another machine may have rounded otherwise: what it has admitted is spent, and nothing comes after it."""
+    path = tmp_path / "ledger.db"
+    p = opened(path, epsilon=1)
+    p.count(epsilon=0.75)
+    store = open_store(path)
+    (debit,) = [e for e in store.entries("people") if e.kind == "debit"]
+    with store.transaction():
+        store.append("people", "debit", debit.body)  # now 1.5 of 1
+    p.close()
+    again = opened(path, epsilon=1)
+    assert again.budget.fraction == 1
+    with pytest.raises(BudgetExceeded):
+        again.count(epsilon=0.01)
+    assert len(again.ledger) == 2
 
 
 @posix

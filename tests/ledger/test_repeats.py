@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 import dpframe
-from dpframe import Accountant, BadValue, BudgetExceeded, SessionError
+from dpframe import Accountant, BadValue, BudgetExceeded, DPError, SessionError
 from tests.ledger.people import (
     BOUNDS,
     KEYS,
@@ -325,6 +325,15 @@ def test_replaced_rows_are_free_and_another_public_number_of_rows_pays(path):
 
 
 ACCOUNTANTS = ["pure", "tight", "advanced", "advanced-squared", "zcdp", "rdp", "gdp"]
+
+
+@pytest.mark.parametrize("fresh", [False, True])
+def test_a_name_is_kept_for_its_question_also_without_a_ledger(fresh):
+    p = pd.DataFrame({"x": [1.0, 2.0]}).dp.open(1, bounds={"x": (0, 10)})
+    p.count(epsilon=0.25, name="first")
+    with pytest.raises(DPError):
+        p.sum("x", epsilon=0.25, name="first", fresh=fresh)
+    assert p.budget.remaining == 0.75
 
 
 @pytest.mark.parametrize("accountant", ACCOUNTANTS)

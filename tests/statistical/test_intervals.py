@@ -299,6 +299,18 @@ def test_an_empty_group_may_have_any_mean():
 # Width ---------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("ddof", [0, 1])
+def test_a_variance_of_few_values_has_the_divisor_of_pandas(ddof):
+    """The noise of this price is a thousandth of what the divisor is worth."""
+    x = pd.Series([1.0, 3.0, 4.0, 8.0])
+    p = x.to_frame("x").dp.open(1000, bounds={"x": (0, 10)})
+    found = p.var("x", ddof=ddof, epsilon=400)
+    assert float(found) == pytest.approx(x.var(ddof=ddof), rel=0.05)
+    low, high = found.interval(0.95)
+    assert low <= x.var(ddof=ddof) <= high
+    assert float(p.std("x", ddof=ddof, epsilon=400)) == pytest.approx(x.std(ddof=ddof), rel=0.05)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("relation", UNITS)
 @pytest.mark.parametrize("mechanism", MECHANISMS)

@@ -135,6 +135,27 @@ print(*(entry.body for entry in store.entries("people")))
 
 
 @posix
+def test_child_that_was_forked_inside_a_transaction_says_so_and_writes_nothing(path):
+    code = """
+module.PATIENCE = 0.5
+store = open_store(path)
+with store.transaction():
+    store.append("people", "debit", "1")
+    number = os.fork()
+    if not number:
+        for use in (store.populations, lambda: store.entries("people"), lambda: open_store(path + "2").populations()):
+            try:
+                use()
+            except LedgerError as error:
+                print("inside a transaction" in str(error), flush=True)
+        os._exit(0)
+    assert os.waitpid(number, 0)[1] == 0
+"""
+    assert output(start(code, path)) == ["True"] * 3
+    assert bodies(FileStore(path)) == ["1"]
+
+
+@posix
 def test_fork_inside_a_transaction_harms_only_the_child(path):
     code = """
 store = open_store(path)

@@ -1,0 +1,81 @@
+"""Totals of people with more rows than count: scaled to the nearest integer, and back within what any values have."""
+
+from __future__ import annotations
+
+import itertools
+from fractions import Fraction as F
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from tests.internals import engines_people_module as _people
+
+EXACT = 900.0
+
+
+def bound(rows: int, limit: int) -> _people.Bound:
+    """One person with so many rows, in one group."""
+    pairs = _people.pairs_of(np.zeros(rows, dtype=np.int64), None, 1, 1)
+    return _people.Bound(pairs, None, limit, 1)
+
+
+@pytest.mark.parametrize(("rows", "limit"), [(3, 1), (3, 2), (5, 2), (5, 3), (7, 4)])
+def test_counts_are_scaled_to_the_nearest_integer(rows, limit):
+    """Public: so many rows of a hundred equal people have a value."""
+    for valued in range(rows + 1):
+        frame = pd.DataFrame(
+            {"id": np.repeat(np.arange(100), rows), "x": ([1.0] * valued + [None] * (rows - valued)) * 100}
+        )
+        p = frame.dp.open(1000, unit="id", max_rows=limit)
+        share = F(valued * limit, rows)
+        near = round(share) if share.denominator != 2 else int(share) + 1
+        assert p.count("x", epsilon=EXACT) == 100 * near
+
+
+@pytest.mark.parametrize("width", [1, 2, 3])
+@pytest.mark.parametrize(("rows", "limit"), [(3, 1), (4, 1), (5, 2), (6, 1), (7, 2)])
+def test_moments_of_a_person_are_those_of_some_values(rows, limit, width):
+    """0 <= s1 <= W s0 and 2 W s1 - W**2 s0 <= s2 <= W s1, for all values there may be."""
+    worst = 0
+    for cells in itertools.combinations_with_replacement(range(width + 1), rows):
+        values = np.array(cells, dtype=float)
+        s0, s1, s2 = bound(rows, limit).powers(values, 2, width)[:, 0].tolist()
+        assert s0 == limit
+        assert 0 <= s1 <= width * s0
+        assert 2 * width * s1 - width**2 * s0 <= s2 <= width * s1
+        worst = max(worst, abs(F(s2) - F(limit * int((values**2).sum()), rows)))
+    assert worst <= width + F(1, 2)  # no further than the rounding of both takes them
+
+
+@pytest.mark.parametrize(("rows", "limit"), [(3, 1), (4, 1), (4, 3)])
+def test_products_of_a_person_are_those_of_some_values(rows, limit):
+    """0 <= s <= V n, 0 <= t <= W n and max(0, W s + V t - V W n) <= st <= min(W s, V t), nulls or not."""
+    v, w = 3, 2
+    cells = [(np.nan, 0.0), *itertools.product((0.0, 1.0, 3.0), (0.0, 2.0))]
+    for some in itertools.combinations_with_replacement(cells, rows):
+        a, b = np.array(some).T
+        n, s, t, st = bound(rows, limit).products(a, b, v, w)[:, 0].tolist()
+        assert 0 <= n <= limit
+        assert 0 <= s <= v * n
+        assert 0 <= t <= w * n
+        assert max(0, w * s + v * t - v * w * n) <= st <= min(w * s, v * t)
+
+
+def test_sums_of_very_many_rows_of_one_person_are_exact():
+    """Beyond 2**53, where a double that is added 1 stays what it was."""
+    largest, wide, ones = 2**31 - 1, 2**22 + 2**10, 2**20
+    values = np.r_[np.full(wide, float(largest)), np.ones(ones)]
+    found = bound(wide + ones, wide + ones).powers(values, 1, largest)[:, 0].tolist()
+    assert wide * largest > 2**53
+    assert found == [wide + ones, wide * largest + ones]
+
+
+def test_one_group_of_very_many_is_kept_where_pairs_stand_in_a_list():
+    """A thousand groups and two thousand people, more than a table holds: exactly so many groups of each count."""
+    people, groups = 2000, 1000
+    frame = pd.DataFrame({"id": np.repeat(np.arange(people), 3), "g": (np.arange(3 * people) * 337) % groups})
+    p = frame.dp.open(1000, unit="id", max_rows=1, keys={"g": range(groups)})
+    for limit in (1, 2, 3):
+        found = p.groupby("g").size(epsilon=EXACT / 4, max_groups=limit)
+        assert found.sum() == limit * people
