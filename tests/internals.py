@@ -52,6 +52,7 @@ from dpframe._ranks import LEAF_CEILING, Ranks
 from dpframe._registry import sessions as registry_sessions
 from dpframe._release import Answer
 from dpframe._releases import Releases
+from dpframe._replay import Recorder
 from dpframe._reports import Kind, Reports, packed, series_of, unpacked
 from dpframe._scores import Revenue, Scores
 from dpframe._selections import Selections
@@ -242,6 +243,7 @@ __all__ = [
     "Randomize",
     "Ranks",
     "Rdp",
+    "Recorder",
     "Releases",
     "Reports",
     "Response",
