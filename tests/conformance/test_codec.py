@@ -81,6 +81,15 @@ def of(dtype: Any) -> Any:
     return lambda cells: pd.Series(cells, dtype=dtype)
 
 
+def masked(dtype: str) -> Any:
+    """pandas itself makes doubles of a list of whole numbers on both sides of 2**63."""
+    return lambda cells: pd.Series(
+        pd.arrays.IntegerArray(
+            np.array([c or 0 for c in cells], dtype=dtype), np.array([c is None for c in cells])
+        )
+    )
+
+
 def arrow(kind: Any, encoded: bool = False) -> Any:
     def column(cells: list[Any]) -> pd.Series:
         array = pa.array(cells, type=kind)
@@ -179,7 +188,10 @@ def zoned(name: str) -> list[pd.Timestamp]:
 KEPT: dict[str, Kept] = {
     d: Kept(whole(d), numpy(d), NUMBERS) for d in ("int8", "int16", "int32", "int64", "uint8", "uint64")
 }
-KEPT |= {d: Kept([*whole(d.lower()), None], of(d), NUMBERS) for d in ("Int8", "Int64", "UInt32", "UInt64")}
+KEPT |= {
+    d: Kept([*whole(d.lower()), None], masked(d.lower()), NUMBERS)
+    for d in ("Int8", "Int64", "UInt32", "UInt64")
+}
 KEPT |= {d: Kept(doubles(d), numpy(d), NUMBERS) for d in ("float16", "float32", "float64")}
 KEPT |= {
     f"{d}, big-endian": Kept(whole(d), numpy(f">{d[0]}{int(d[3:]) // 8}"), NUMBERS)
