@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from pathlib import Path
 
@@ -162,3 +163,25 @@ def test_a_ledger_of_the_first_format_knows_its_people(tmp_path):
     elsewhere(lambda: len(first_format.opened(path).ledger))
     with pytest.raises(SessionError, match=ANOTHER):
         first_format.frame().assign(cost=1.0).dp.open(200, version="2026-11", **words)
+
+
+def test_a_ledger_of_the_first_format_knows_rows_with_times(tmp_path):
+    """Their sketch was of what pandas prints then, and is of moments now."""
+    path = shutil.copy(
+        Path(__file__).parents[1] / "data" / "ledger_of_the_first_format.db", tmp_path / "b.db"
+    )
+    recorded = json.loads(
+        Path(__file__).parents[1].joinpath("data", "ledger_of_the_first_format.json").read_text()
+    )
+    frame = first_format.days()
+    with pytest.raises(SessionError, match="people of population 'days'"):
+        first_format.days_opened(path, population="elsewhere")
+    with pytest.raises(SessionError, match=ANOTHER):
+        first_format.days_opened(path, frame.assign(when=frame["when"] + pd.Timedelta(1, "h")))
+    for _ in range(2):
+        p = elsewhere(
+            lambda: (q := first_format.days_opened(path), int(q.count(epsilon=1)), len(q.ledger))[1:]
+        )
+        assert p == (recorded["days"], 1)
+    with pytest.raises(SessionError, match=ANOTHER):
+        first_format.days_opened(path, frame.assign(cost=1.0))
