@@ -315,4 +315,5 @@ def private(frame: pd.DataFrame) -> PrivateFrame:
     return found
 
 
-own_errors(Unopened, object)
+for _kind in (Unopened, Elsewhere, _Derived):
+    own_errors(_kind, object)

@@ -20,6 +20,7 @@ from dpframe._lineage import (
     declare_anew,
     fresh_token,
     made_of,
+    not_replayed,
     unit_for,
 )
 from dpframe._lineage_verbs import Lineage
@@ -66,6 +67,7 @@ class Adopting(Merging):
         >>> round(total.mean("total", epsilon=900), 0)
         23.0
         """
+        not_replayed(self._session)
         source = self._source("pipe")
         call, name = _called(func, args, kwargs)
         limits_for(max_rows, max_groups)
@@ -125,6 +127,7 @@ class Adopting(Merging):
         >>> round(q.mean("cost", epsilon=900), 0)
         18.0
         """
+        not_replayed(self._session)
         self._usable()
         if self._batch is not None:
             raise SessionError(

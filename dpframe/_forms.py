@@ -18,7 +18,7 @@ from dpframe.mechanisms.exponential import Exponential
 from dpframe.mechanisms.gaussian import Gaussian
 from dpframe.mechanisms.laplace import Laplace
 from dpframe.mechanisms.noisy_max import NoisyMax, NoisyTop
-from dpframe.mechanisms.threshold import TruncatedThreshold
+from dpframe.mechanisms.threshold import TruncatedThreshold, TruncatedVector
 
 
 class Form(NamedTuple):
@@ -59,7 +59,7 @@ def check(forms: Sequence[Form], raw: Sequence[Any]) -> None:
 
 def with_noise(noise: Any, *shape: int | None) -> Form:
     """Of integers to which a mechanism adds noise: where it is wider than 63 bits they are Python's, by its scale alone."""
-    if isinstance(noise, TruncatedThreshold):
+    if isinstance(noise, TruncatedThreshold | TruncatedVector):
         return Form(shape, "i")
     if isinstance(noise, Laplace):
         drawn = _sampling.discrete_laplace(noise.scale, 0)

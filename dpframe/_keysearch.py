@@ -165,12 +165,17 @@ class Roomy(Statistic):
 
     def integers(self, reduced: Reduced) -> Integers:
         mass, people, rows = mass_of(self.rows), reduced[Persons()], reduced[Rows()]
-        if mass * self.most >= 2**31:  # times the people it may be beyond 63 bits
+        if self.wide:
             people, rows = people.astype(object), rows.astype(object)
         return np.concatenate([self.rows.integers(reduced), (mass * (self.most * people - rows))[None, :]])
 
     def shape(self, groups: int) -> tuple[int, ...]:
         return self.rows.shape(groups)[0] + 1, groups
+
+    @property
+    def wide(self) -> bool:
+        """Whether the room, times the people there may be, can be beyond 63 bits."""
+        return mass_of(self.rows) * self.most >= 2**31
 
     def sensitivity(self, unit: Unit, grouped: bool) -> Sensitivity:
         return self.rows.sensitivity(unit, grouped)
@@ -313,8 +318,12 @@ class Finding(Task):
 
     def forms(self, plan: Plan, unit: Unit, size: int | None) -> tuple[Form, ...]:
         arranged, _ = self._arranged(unit)
-        parts = (of_part(part, s, None) for part, (s, _) in zip(plan.parts, arranged, strict=True))
-        return (Form((None,), "U"), *parts)  # how many keys are found is a part of the answer
+        found = [Form((None,), "U")]  # how many keys are found is a part of the answer
+        for part, (statistic, _) in zip(plan.parts, arranged, strict=True):
+            form = of_part(part, statistic, None)
+            wide = isinstance(statistic, Roomy) and statistic.wide
+            found.append(form._replace(kind="O") if wide else form)
+        return tuple(found)
 
     def run(self, engine: Any, plan: Plan, unit: Unit) -> tuple[NDArray[Any], ...]:
         arranged, place = self._arranged(unit)

@@ -264,7 +264,7 @@ class Accountant:
             if because is None and not _among(hashes, self._sketches):
                 self._refuse_others(hashes, former)
             if table is not None:
-                self._refuse_another(table, hashes, former)
+                self._refuse_another(table, hashes, because, former)
             if not self._found:
                 self._append("open", self._terms())
             own = {"neighbors": unit.neighbors, "space": unit.space}
@@ -297,23 +297,26 @@ class Accountant:
                 )
 
     def _refuse_another(
-        self, table: Table, hashes: list[str], former: Callable[[], list[str] | None]
+        self, table: Table, hashes: list[str], because: object, former: Callable[[], list[str] | None]
     ) -> None:
         """Compared with the first table of these columns and this version, so that none gets away from it step by step."""
+        another = "If this is another table, or a newer state of it, name it: open(..., version='...')."
         if table.columns in self._tables:
-            same = same_table(table.rows, self._tables[table.columns])
-        elif str(table.version) in self._former_versions and self._sketches:
-            # Answers of the first format are about tables that nobody kept: their people have to do, if they can be compared.
-            same = not hashes or _among(hashes, self._sketches)
-            if not same:
-                then = former()
-                same = then is None or _among(then, self._sketches)
-        else:
-            same = True
-        if not same:
+            if not same_table(table.rows, self._tables[table.columns]):
+                raise SessionError(
+                    "this population has another table with the same columns, and its answers would be taken for this one's. "
+                    + another
+                )
+            return
+        # Answers of the first format are about tables that nobody kept: their people have to do, if they can be compared, or the
+        # owner's word.
+        if because is not None or str(table.version) not in self._former_versions or not self._sketches:
+            return
+        then = None if not hashes or _among(hashes, self._sketches) else former()
+        if then is not None and not _among(then, self._sketches):
             raise SessionError(
-                "this population has another table with the same columns, and its answers would be taken for this one's. If this "
-                "is another table, or a newer state of it, name it: open(..., version='...')."
+                "this population has answers about a table with the same columns, from before a ledger knew tables, and this "
+                f"does not look like it. {another} If it is the same, say so: open(..., because='...'), which is kept."
             )
 
     def declare(self, words: Iterable[Declared]) -> None:

@@ -87,7 +87,6 @@ class Derived(Session):
         everyone: bool = False,
         most: int | None,
     ):
-        not_replayed(parent)
         self._base = parent.base
         (self.token, self.former_token), self._most, self._held = token, most, made.held
         self.whole, self.everyone = whole, everyone
@@ -165,10 +164,11 @@ class Derived(Session):
 
 
 def not_replayed(session: Session) -> None:
-    """A derived session has the true door, and a replay tells noise alone."""
+    """What is given the rows, or another frame, would learn more from a replay than noise."""
     if session.base.listens:
         raise Refused(
-            "replay does not follow questions to derived frames: replay what is asked of the frame itself."
+            "replay follows query, explode, melt, merge and their like, and no function that is given the rows nor a frame that "
+            "is not its own: replay what is asked of that frame itself."
         )
 
 
@@ -183,7 +183,6 @@ class Source:
 
     def __init__(self, session: Session, columns: Mapping[Hashable, Expr], where: Expr | None, verb: str):
         session.check_alive()
-        not_replayed(session)
         if debugging():
             session.accountant.declare([DEBUGGED])
         self.session, self.columns, self.where, self.verb = session, dict(columns), where, verb
@@ -202,7 +201,11 @@ class Source:
         unit = self.session.unit
         if unit.people:
             return [(leaf.name, self.array(leaf)) for leaf in unit.people]
-        return [("rows", people_labels(len(self.places)))]
+        named = self.session.base.names_of_rows
+        labels = (
+            people_labels(len(self.places)) if named is None else named(self.session.snapshot)[self.places]
+        )
+        return [("rows", labels)]
 
     def copied(self, source: Places | None, skip: Sequence[Hashable] = (), hidden: bool = True) -> Made:
         """All columns but some, each row as often as `source` says, with bounds and keys; and the people of the rows."""

@@ -128,9 +128,8 @@ class Randomize(Task):
             entries = _rows.steps(engine, self.expr, grid)
         if unit.people:
             entries = _rows.of_people(engine, unit.people, unit.reach(None)[0], entries, blank)
-        if self.keys is None:
-            entries = rounded(entries, grid.width, response.k)
-        return _reports.packed(response.respond(entries), response.k)
+        width = None if self.keys is not None else grid.width
+        return _reports.packed(response.release(entries, width), response.k)
 
 
 class Randomized:

@@ -8,6 +8,7 @@ integers are compared and dropped.
 
 from __future__ import annotations
 
+import hashlib
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
@@ -23,20 +24,22 @@ from numpy.typing import NDArray
 
 from dpframe._door import sealed
 from dpframe._errors import BadType, BadValue, Refused, SessionError
+from dpframe._expr import kind_of
 from dpframe._opening import open_session
 from dpframe._plan import Part, Plan
 from dpframe._pricing import Planned
 from dpframe._private import PrivateFrame
-from dpframe._records import Label
 from dpframe._registry import ATTR, sessions
-from dpframe._session import Asked, Release, Session
+from dpframe._session import Asked, Session
 from dpframe._task import Task
 from dpframe._unit import Unit
 from dpframe.accounting.loss import DiscreteGaussian, PureDP
+from dpframe.engines._columns import objects, prepare
 from dpframe.engines.pandas import PandasEngine
 from dpframe.mechanisms import _sampling
 from dpframe.mechanisms.gaussian import Gaussian
 from dpframe.mechanisms.laplace import Laplace
+from dpframe.mechanisms.response import Response
 
 _PLAIN = (
     int,
@@ -67,6 +70,8 @@ class _Heard(NamedTuple):
     integers: NDArray[Any]
     output: NDArray[Any]
     keys: tuple[Any, ...] | None = None  # of keys that were found: whose integers they are
+    reports: bool = False  # entries of rows in their order, or
+    each: int | None = None  # so many of each person, and people in no order
 
 
 @dataclass(frozen=True)
@@ -80,41 +85,59 @@ class _Asked:
 class Recorder(Session):
     """The machinery of a session, copied for the owner of a raw frame: plan, debit, read; but then remember, and tell noise."""
 
-    listens = True  # a derived session would have the true door
+    listens = True
 
     def __init__(self, model: Session, frame: pd.DataFrame, key: bytes, tape: list[_Asked]):
+        self._drawn = key
         super().__init__(frame, model.terms, model.leaves)
-        # Whose groups count is decided by a keyed hash: the same one in both runs.
-        self._engine = PandasEngine(self.snapshot, key)
         self._tape = tape
         self.heard: list[_Asked] = []
 
-    def _release(self, new: dict[Label, Asked]) -> dict[Label, Release]:
-        released = super()._release(new)
-        for one, asked in zip(new.values(), self.heard[-len(new) :], strict=True):
-            if {call.part for call in asked.calls} != set(range(len(asked.plan.parts))):
-                raise Refused(
-                    f"replay cannot listen to {one.query}: it does not draw its noise by the parts of its plan."
-                )
-        return released
+    def _key(self) -> bytes:
+        """Whose groups count is decided by a keyed hash: the same one in both runs, and in the frames that are derived."""
+        return self._drawn
 
-    def _read(self, one: Asked, planned: Planned) -> tuple[Any, ...]:
+    def names_of_rows(self, frame: pd.DataFrame) -> NDArray[np.int64]:
+        """The same name for the same row in both runs, wherever it stands; of equal rows each has its own."""
+        hashes = pd.Series(_hashes(frame), dtype="uint64")
+        twins = hashes.groupby(hashes).cumcount().to_numpy()
+        names = [
+            hashlib.blake2b(f"{row} {i}".encode(), key=self._drawn, digest_size=8).digest()
+            for row, i in zip(hashes.tolist(), twins.tolist(), strict=True)
+        ]
+        return (np.frombuffer(b"".join(names), dtype="<u8") >> np.uint64(1)).astype(np.int64)
+
+    def _read(self, engine: PandasEngine, one: Asked, planned: Planned) -> tuple[Any, ...]:
         """What a session does behind its door, where `Session` adds noise to integers: here they are heard, and kept from it."""
         query, (plan, statistics) = one.query, planned
         asked = _Asked(plan, [])
         self.heard.append(asked)
-        if isinstance(query, Task):
-            return query.run(self._engine, self._listening(plan, asked), one.unit)
-        reduced = self._engine.reduce(query, {p for s in statistics for p in s.primitives}, one.unit)
-        return tuple(self._hear(asked, i, s.integers(reduced)) for i, s in enumerate(statistics))
+        if not isinstance(query, Task):
+            reduced = engine.reduce(query, {p for s in statistics for p in s.primitives}, one.unit)
+            return tuple(self._hear(asked, i, s.integers(reduced)) for i, s in enumerate(statistics))
+        raw = query.run(engine, self._listening(plan, asked, one.unit), one.unit)
+        if {call.part for call in asked.calls} != set(range(len(plan.parts))):
+            raise Refused(
+                f"replay cannot listen to {query}: it does not draw its noise by the parts of its plan."
+            )
+        return raw
 
-    def _hear(self, asked: _Asked, part: int, integers: NDArray[Any]) -> NDArray[Any]:
+    def _hear_reports(
+        self, asked: _Asked, part: int, unit: Unit, entries: NDArray[Any], width: int | None = None
+    ) -> NDArray[Any]:
+        """Remember what reports are made of: of each person so many entries, and people in an order drawn at random."""
+        output = self._hear(asked, part, entries, width)
+        each = unit.reach(None)[0] if unit.people else None
+        asked.calls[-1] = asked.calls[-1]._replace(reports=True, each=each)
+        return output
+
+    def _hear(self, asked: _Asked, part: int, integers: NDArray[Any], *more: Any) -> NDArray[Any]:
         """Remember what a mechanism is given, and answer what it answered in the first run, or what it makes of zeros."""
         place, call = len(self.heard) - 1, len(asked.calls)
         known = self._tape[place].calls[call : call + 1] if place < len(self._tape) else []
         same = known and self._tape[place].plan == asked.plan and known[0].integers.shape == integers.shape
         noise = asked.plan.parts[part].noise
-        output = known[0].output if same else noise.release(np.zeros_like(integers))
+        output = known[0].output if same else noise.release(np.zeros_like(integers), *more)
         asked.calls.append(_Heard(part, integers.copy(), output))
         return output.copy()
 
@@ -128,12 +151,19 @@ class Recorder(Session):
         asked.calls.append(_Heard(part, integers.copy(), hidden, tuple(keys)))
         return hidden
 
-    def _listening(self, plan: Plan, asked: _Asked) -> Plan:
+    def _listening(self, plan: Plan, asked: _Asked, unit: Unit) -> Plan:
         """The plan with mechanisms that listen, for a task, which calls them itself."""
-        return replace(plan, parts=tuple(self._ear(part, i, asked) for i, part in enumerate(plan.parts)))
+        parts = (self._ear(part, i, asked, unit) for i, part in enumerate(plan.parts))
+        return replace(plan, parts=tuple(parts))
 
-    def _ear(self, part: Part, i: int, asked: _Asked) -> Part:
+    def _ear(self, part: Part, i: int, asked: _Asked, unit: Unit) -> Part:
         kind: Any = type(part.noise)
+        noise: Any = part.noise
+        if kind is Response:
+            reports = self._hear_reports
+            listens = {"release": lambda _, entries, width=None: reports(asked, i, unit, entries, width)}
+            ear = type(kind.__name__, (kind,), listens)
+            return replace(part, noise=ear(noise.epsilon, noise.k))
         told: list[Any] = []
 
         def release(_: Any, integers: NDArray[Any]) -> NDArray[Any]:
@@ -170,6 +200,7 @@ NORMS: dict[str, tuple[str, Callable[[NDArray[Any]], int]]] = {
     "noisy-max": ("one against another", _against_one_another),
     "noisy-top": ("one against another", _against_one_another),
     "exponential": ("one against another", _against_one_another),
+    "randomized-response": ("people whose reports differ", _l1),
     "truncated threshold": ("L1", _l1),
     "truncated thresholds": ("L1", _l1),
     "laplace threshold": ("L1", _l1),
@@ -310,8 +341,34 @@ def _are_neighbours(one: Session, two: Session) -> bool:
 
 
 def _hashes(frame: pd.DataFrame) -> list[int]:
-    found: list[int] = pd.util.hash_pandas_object(frame, index=False).tolist()
-    return found
+    """Of each row, alike for alike cells, whatever these are."""
+    found = np.zeros(len(frame), dtype=np.uint64)
+    for i in range(frame.shape[1]):
+        found = found * np.uint64(0x9E3779B97F4A7C15) + _hashes_of(frame.iloc[:, i])
+    hashes: list[int] = found.tolist()
+    return hashes
+
+
+def _hashes_of(column: pd.Series[Any]) -> NDArray[np.uint64]:
+    if column.dtype != object and not isinstance(column.dtype, pd.CategoricalDtype):
+        try:
+            known: Any = pd.util.hash_pandas_object(column, index=False).to_numpy()
+            return np.asarray(known, dtype=np.uint64)
+        except Exception:  # of Arrow dtypes that pandas cannot hash, and of bytes that are no text
+            vector = prepare(column, kind_of(column.dtype))
+            cells = None if vector.categories is None else [*vector.categories, None]  # -1 is a null
+            column = pd.Series(objects(v if cells is None else cells[v] for v in vector.values.tolist()))
+    texts = objects(map(_told, column.astype(object).array))
+    hashes: NDArray[np.uint64] = pd.util.hash_array(texts, categorize=False)
+    return hashes
+
+
+def _told(cell: Any) -> str:
+    """A cell as a text of its own; one whose code raises is itself alone."""
+    try:
+        return f"{type(cell).__name__} {cell!a}"
+    except Exception:
+        return f"at {id(cell)}"
 
 
 def _people(frame: pd.DataFrame, unit: Unit) -> dict[int, Counter[int]]:
@@ -362,7 +419,7 @@ def _compare(
                 problems.append(
                     f"{step.question}: {step.statistic}: moved by {moved}, and {allowed} is declared ({norm})"
                 )
-        problems += _underpriced(a.plan)
+        problems += _underpriced(a)
     if len(one) != len(two) and not problems:
         problems.append(f"the two frames lead to different numbers of questions, {len(one)} and {len(two)}")
     if repr(error) != repr(second):
@@ -382,6 +439,11 @@ def _shape_heard(call: _Heard) -> tuple[Any, ...]:
 def _moved(one: _Heard, two: _Heard) -> NDArray[Any]:
     """The difference of the integers of two calls; a key that only one has counts for nothing in the other."""
     x, y = one.integers.astype(object), two.integers.astype(object)
+    if one.each is not None:
+        people = [Counter(map(tuple, side.reshape(-1, one.each).tolist())) for side in (x, y)]
+        return np.array([max((people[0] - people[1]).total(), (people[1] - people[0]).total())])
+    if one.reports:
+        return np.asarray(x != y, dtype=object)
     if one.keys is None or two.keys is None:
         return np.asarray(y - x)
     places = {key: i for i, key in enumerate(dict.fromkeys((*one.keys, *two.keys)))}
@@ -391,8 +453,9 @@ def _moved(one: _Heard, two: _Heard) -> NDArray[Any]:
     return found
 
 
-def _underpriced(plan: Plan) -> list[str]:
+def _underpriced(asked: _Asked) -> list[str]:
     """Whether the noise is too small for the price at the sensitivity that is declared."""
+    plan = asked.plan
     gaussian = [
         (p.noise.variance, Fraction(p.l2_squared)) for p in plan.parts if isinstance(p.noise, Gaussian)
     ]
@@ -403,6 +466,9 @@ def _underpriced(plan: Plan) -> list[str]:
     for part in plan.parts:
         if isinstance(part.noise, Laplace):
             pure += part.l1 / part.noise.scale
+        elif part.noise.name == Response.name:
+            each: Fraction = getattr(part.noise, "epsilon")  # noqa: B009
+            pure += each * (asked.calls[0].each or 1)
         elif not isinstance(part.noise, Gaussian):
             rate: Fraction = getattr(part.noise, "rate")  # noqa: B009  (of the kinds in NORMS)
             pure += part.l1 * rate * getattr(part.noise, "rounds", 1)

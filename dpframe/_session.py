@@ -15,6 +15,7 @@ from uuid import uuid4
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from dpframe import _former, _identity
 from dpframe._aggregates import AGGREGATES
@@ -110,6 +111,8 @@ class Session:
     whole = True  # every row of the frame that was opened, once
     everyone = True  # all people of that frame, and the order of their own rows is their own
     listens = False  # a replay, which tells noise alone
+    # What names the rows of a derived frame where a row is a person, in a replay: elsewhere it is drawn.
+    names_of_rows: Callable[[pd.DataFrame], NDArray[np.int64]] | None = None
     # Of a derived session: what was done to get there, and as ledgers of the first format have it.
     token = ""
     former_token: str | None = ""
@@ -139,7 +142,7 @@ class Session:
         # The same object means the same rows, also when the session is closed.
         self.index = snapshot.index
         self.rows = len(snapshot)
-        self._engine = PandasEngine(snapshot, _sampling.random_bytes(8))
+        self._engine = PandasEngine(snapshot, self.base._key())
         # Bounds and keys that were released: nobody's word.
         self.released_bounds: set[tuple[Expr, tuple[float, float]]] = set()
         self.found: dict[bytes, Keys | Tuples] = {}
@@ -148,6 +151,10 @@ class Session:
         ] = {}  # of questions that find keys, so that a repeat is the same question
         self.closed = False
         self.derived: weakref.WeakSet[Session] = weakref.WeakSet()
+
+    def _key(self) -> bytes:
+        """Of the hash that decides whose groups count, drawn for each frame."""
+        return _sampling.random_bytes(8)
 
     def restate(self, terms: Terms) -> None:
         """Other words about the same data and the same budget."""
@@ -325,7 +332,7 @@ class Session:
         else:
             groups = query.groups if query.by else 1
             forms = tuple(of_part(part, s, groups) for part, s in zip(plan.parts, statistics, strict=True))
-        raw = self._read(one, planned)
+        raw = self.base._read(self._engine, one, planned)
         check(forms, raw)
         return raw
 
@@ -338,12 +345,12 @@ class Session:
         codes = self._engine._whose(unit.people).codes
         return len(np.unique(codes[codes >= 0]))
 
-    def _read(self, one: Asked, planned: Planned) -> tuple[Any, ...]:
+    def _read(self, engine: PandasEngine, one: Asked, planned: Planned) -> tuple[Any, ...]:
         """Exact integers, and noise on them."""
         query, (plan, statistics) = one.query, planned
         if isinstance(query, Task):
-            return query.run(self._engine, plan, one.unit)
-        reduced = self._engine.reduce(query, {p for s in statistics for p in s.primitives}, one.unit)
+            return query.run(engine, plan, one.unit)
+        reduced = engine.reduce(query, {p for s in statistics for p in s.primitives}, one.unit)
         return tuple(
             part.noise.release(s.integers(reduced)) for part, s in zip(plan.parts, statistics, strict=True)
         )

@@ -43,7 +43,6 @@ from dpframe._pairs import Pair
 from dpframe._parse import MAX_LENGTH, Parsed, parse
 from dpframe._plan import Part, measured
 from dpframe._price import WORDS
-from dpframe._price import halved as halved_price
 from dpframe._pricing import Planned, make_plan
 from dpframe._progress import progress
 from dpframe._query import ROW_CEILING, BinBy, KeyBy, Keys, Query, keys_for
@@ -53,6 +52,7 @@ from dpframe._ranks import LEAF_CEILING, Ranks
 from dpframe._registry import sessions as registry_sessions
 from dpframe._release import Answer
 from dpframe._releases import Releases
+from dpframe._replay import Recorder
 from dpframe._reports import Kind, Reports, packed, series_of, unpacked
 from dpframe._scores import Revenue, Scores
 from dpframe._selections import Selections
@@ -109,6 +109,7 @@ from dpframe.engines import _people as engines_people_module
 from dpframe.engines import _rows as engines_rows_module
 from dpframe.engines import _sums as engines_sums_module
 from dpframe.engines import pandas as engines_pandas_module
+from dpframe.engines._codec import finder
 from dpframe.engines._columns import UNMATCHED, Vector, plain, prepare
 from dpframe.engines._evaluate import evaluate, predicate
 from dpframe.engines._keys import coded, key_of, text_of, together
@@ -242,6 +243,7 @@ __all__ = [
     "Randomize",
     "Ranks",
     "Rdp",
+    "Recorder",
     "Releases",
     "Reports",
     "Response",
@@ -322,12 +324,12 @@ __all__ = [
     "exp_interval",
     "expr_module",
     "fieller",
+    "finder",
     "first_sigma",
     "fits_Output",
     "found_keys",
     "gaussian_tail",
     "halved",
-    "halved_price",
     "interval_of",
     "key_of",
     "keys_for",

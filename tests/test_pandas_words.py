@@ -342,7 +342,8 @@ def test_operators_between_frames_and_numbers_of_columns_are_refused(p):
 
 
 def test_words_of_answers_and_of_opening_are_checked_too(p):
-    answer = p.groupby("s").size()
+    answer, df = p.groupby("s").size(), pd.DataFrame({"x": [1, 2]})
+    df.dp.open(1)
     for ask, message in (
         (lambda: answer.dp.interval(nobody=1), "interval has no argument nobody="),
         (
@@ -350,6 +351,8 @@ def test_words_of_answers_and_of_opening_are_checked_too(p):
             "interval is given 2 arguments by position, and takes at most 1",
         ),
         (lambda: pd.DataFrame({"x": [1]}).dp.open(1, 0, "x"), "open is given 3 arguments by position"),
+        (lambda: p.open(1, 0, "x"), "open is given 3 arguments by position"),
+        (lambda: df[:1].dp.open(1, 0, "x"), "open is given 3 arguments by position"),
     ):
         with pytest.raises(BadType, match=message):
             ask()

@@ -13,7 +13,6 @@ import pytest
 
 import dpframe
 from dpframe import BadType, BadValue, BudgetError, BudgetExceeded, PrivacyWarning
-from tests.internals import Price, halved_price
 from tests.ledger.people import BOUNDS, KEYS, people
 
 WITH_DELTA = ["pure", "tight", "advanced", "advanced-squared", "zcdp", "rdp", "gdp"]
@@ -379,14 +378,6 @@ def test_word_that_no_verb_knows_is_an_error_and_not_ignored():
     with pytest.raises(BadType, match="within"):
         p.count(wihtin=1)
     assert p.ledger.empty
-
-
-def test_two_halves_of_a_price_are_no_more_than_it_in_any_currency():
-    price = Price(Fraction(1), Fraction(1, 100), Fraction(1, 50), Fraction(1, 10**6), "gaussian")
-    half = halved_price(price)
-    assert [2 * amount for amount in half[:4]] == list(price[:4])
-    assert half.mechanism == "gaussian"
-    assert halved_price(Price(None, None, Fraction(1))).rho == Fraction(1, 2)
 
 
 @pytest.mark.filterwarnings("ignore::dpframe.PrivacyWarning")  # when the residue ends

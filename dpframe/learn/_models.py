@@ -19,6 +19,7 @@ from dpframe._plan import Cost, Plan
 from dpframe._price import checked, delta_of
 from dpframe._private import PrivateFrame
 from dpframe._query import Word, describe, keys_for
+from dpframe._refusals import own_errors
 from dpframe._session import Release
 from dpframe._validate import Bounds
 from dpframe.learn import _checks
@@ -429,3 +430,7 @@ def _bound_words(frame: PrivateFrame, features: list[tuple[Expr, Bounds]], given
         for expr, pair in features
         if pair != expr.bounds(known)
     ]
+
+
+for _kind in (LogisticRegression, LinearRegression):
+    own_errors(_kind, object)

@@ -83,6 +83,10 @@ class Response:
         found: Codes = reports
         return found
 
+    def release(self, entries: NDArray[Any], width: int | None = None) -> Codes:
+        """Reports of places, as `respond` makes them; of steps of a grid of this width, rounded to the points before."""
+        return self.respond(entries if width is None else rounded(entries, width, self.k))
+
     def to_json(self) -> dict[str, Any]:
         return {"mechanism": self.name, "epsilon": str(self.epsilon), "k": self.k}
 

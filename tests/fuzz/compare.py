@@ -299,10 +299,10 @@ def _undrawn(text: str) -> str:
 def _describe(place: str, value: Any, seen: Seen) -> None:
     """Facts of an answer that are public: all but its numbers."""
     facts = seen.facts
-    measured = isinstance(value, IntEstimate | FloatEstimate)
+    own = (pd.Series, pd.DataFrame, pd.Index, list, dict)
+    told = isinstance(value, own) or type(value).__module__.startswith("dpframe")
     # What was chosen among listed values is of whatever type that one has.
-    chosen = value is None or (isinstance(value, str | int | float | pd.Timestamp | Decimal) and not measured)
-    facts[place] = "chosen" if chosen else type(value).__name__
+    facts[place] = type(value).__name__ if told else "chosen"
     if isinstance(value, Plan):
         facts[f"{place} plan"] = repr(value)
         seen.texts.append(str(value))

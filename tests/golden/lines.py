@@ -281,3 +281,22 @@ def lines(session: str) -> list[str]:
 
 def refused() -> list[str]:
     return REFUSED.strip().splitlines()
+
+
+# Lines whose answer or refusal was changed on purpose since a version, with the reason. Any other change is a mistake.
+AT_ONCE = "keys that nobody listed are found and counted in one release, a question of its own"
+NOTHING_FOUND = "that no key was found is an answer: the table is empty"
+CHANGED: dict[str, dict[str, str]] = {
+    "0.1": {
+        'p.groupby(p["state"].str.upper()).size(epsilon=0.5)': AT_ONCE,
+        'p.groupby(p["state"].str.upper())["cost"].mean(epsilon=0.5)': AT_ONCE,
+        'p.argmax("age", epsilon=0.5)': "half a price finds keys with a delta that follows its part of the budget",
+        'p.top("age", 2, epsilon=0.5)': "half a price finds keys with a delta that follows its part of the budget",
+        'p.groupby("cost").size()': NOTHING_FOUND,
+        'p.value_counts("cost")': NOTHING_FOUND,
+        "p.iloc[0]": "the refusal says what to write",
+        "p.loc[0]": "the refusal says what to write",
+        'p["age"].str.len()': "what is absent is an AttributeError, as in pandas",
+        'p["age"].dt.year': "what is absent is an AttributeError, as in pandas",
+    }
+}

@@ -183,3 +183,18 @@ def test_public_rows_with_holes_are_refused():
             model.score(np.empty((0, 1)), [])
         assert model.score([[40.0], [90.0]], [0, 1]) <= 1
     assert classes.score([[20.0], [90.0]], pd.Series([False, True], index=[7, 8])) == 1
+
+
+def test_arguments_that_do_not_fit_a_method_are_told_without_names_of_classes():
+    p = opened()
+    model = LogisticRegression(epsilon=1)
+    for ask, told in (
+        (lambda: model.fit(p[["age"]]), "fit needs y="),
+        (lambda: model.predict(), "predict needs X="),
+        (lambda: model.predict([[0]], 3), "predict is given 2 arguments by position, and takes at most 1"),
+        (lambda: LinearRegression().score([[0]]), "score needs y="),
+        (lambda: model.predict(nobody=1), "predict has no argument nobody="),
+    ):
+        with pytest.raises(dpframe.BadType, match=re.escape(told)):
+            ask()
+    assert p.ledger.empty
