@@ -51,7 +51,17 @@ REPORTS = [name for name in TASKS if name.startswith("randomize")]
 ROWS_ONLY = ("suggest_limits", "nunique")  # of people, by the column that names them
 WORDS: dict[str, Any] = {"epsilon": 1000, "bounds": {"x": (0, 5), "k": (0, 3)}}
 IDS = [k for k in KINDS.values() if k.people]
-CELLS = [KINDS[n] for n in ("objects", "list objects", "moment objects", "number objects", "text objects", "interval objects")]
+CELLS = [
+    KINDS[n]
+    for n in (
+        "objects",
+        "list objects",
+        "moment objects",
+        "number objects",
+        "text objects",
+        "interval objects",
+    )
+]
 
 
 @pytest.fixture(autouse=True)
@@ -81,7 +91,9 @@ def rows_of(people: list[tuple[int, list[int]]], ids: Kind, cells: Kind) -> pd.D
 def pairs(ids: Kind, cells: Kind, replaces: bool, most: int = 3) -> list[tuple[pd.DataFrame, pd.DataFrame]]:
     """Tame people, and the same with a wild one more, or in the place of one."""
     tame, known = [(0, [0]), (1, [1, 2])], len(ids.tame)
-    new = [i for i in range(known, len(ids.cells)) if not is_null(ids.cells[i]) and ids.cells[i] not in ids.tame]
+    new = [
+        i for i in range(known, len(ids.cells)) if not is_null(ids.cells[i]) and ids.cells[i] not in ids.tame
+    ]
     others = new[:: max(1, len(new) // most)]
     wild = list(range(len(cells.tame), len(cells.cells)))
     found = []
@@ -106,7 +118,14 @@ def tasks(replaces: bool) -> list[str]:
 def test_whatever_names_a_person(ids, relation):
     """Of each dtype the wild ids, one after the other; a task for each of them in turn."""
     replaces = relation == "replace-one"
-    unit = {"unit": "id", "max_rows": 2, "max_groups": 1, "neighbors": relation, "delta": 1e-6, "accountant": "gdp"}
+    unit = {
+        "unit": "id",
+        "max_rows": 2,
+        "max_groups": 1,
+        "neighbors": relation,
+        "delta": 1e-6,
+        "accountant": "gdp",
+    }
     for i, (one, two) in enumerate(pairs(ids, KINDS["objects"], replaces)):
         listed = [n for n in tasks(replaces) if n != "nunique"]
         for name in listed[(7 * i + len(ids.name)) % len(listed) :][:2]:
@@ -121,7 +140,9 @@ def test_whatever_a_row_holds(cells, relation):
     """Rows that are people: a tame one becomes each wild one, or each wild one comes."""
     tame = rows_of([(0, [0]), (1, [1]), (2, [0])], KINDS["int64"], cells)
     for place in range(len(cells.tame), len(cells.cells)):
-        if place % 3 != (relation == "replace-one"):  # each relation has a third of the cells, and each cell one task
+        if place % 3 != (
+            relation == "replace-one"
+        ):  # each relation has a third of the cells, and each cell one task
             continue
         other = rows_of([(3, [place])], KINDS["int64"], cells)
         two = pd.concat([other, tame.iloc[1:] if relation == "replace-one" else tame], ignore_index=True)
@@ -138,7 +159,9 @@ def test_every_task_with_either_noise(name, delta):
     if not delta and name in ("unique", "found groups", "found sums", "gradient"):
         pytest.skip("needs delta")
     for one, two in pairs(KINDS["Int64"], KINDS["objects"], True):
-        found = asked(name, one, two, unit="id", max_rows=2, max_groups=1, neighbors="replace-one", delta=delta)
+        found = asked(
+            name, one, two, unit="id", max_rows=2, max_groups=1, neighbors="replace-one", delta=delta
+        )
         assert found.ok, found
         assert found.steps
 
@@ -150,7 +173,9 @@ PEOPLE = {"unit": "id", "max_rows": 2, "max_groups": 1, "neighbors": "replace-on
 
 
 def problems(name: str, pairs_: Any = GAPS, **words: Any) -> str:
-    return "\n".join(text for one, two in pairs_ for text in asked(name, one, two, **{**PEOPLE, **words}).problems)
+    return "\n".join(
+        text for one, two in pairs_ for text in asked(name, one, two, **{**PEOPLE, **words}).problems
+    )
 
 
 @pytest.mark.parametrize("name", ["explode", "melt", "merge"])
@@ -165,7 +190,9 @@ def test_half_of_a_sensitivity_is_found(name, monkeypatch):
             if "of_person" in vars(one) and one.__name__ != "Scores":
                 own = one.of_person
                 monkeypatch.setattr(one, "of_person", lambda *a, own=own: half(own(*a)))
-    monkeypatch.setattr(internals.Statistic, "of_person", lambda *a, own=internals.Statistic.of_person: half(own(*a)))
+    monkeypatch.setattr(
+        internals.Statistic, "of_person", lambda *a, own=internals.Statistic.of_person: half(own(*a))
+    )
     make_plan.cache_clear()
     assert "is declared" in problems(name, **joins)
 
