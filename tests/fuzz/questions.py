@@ -1,5 +1,6 @@
 """Lines of a program: chains of person-wise steps, and a question of every kind at the end, wrong ones too."""
 
+# ruff: noqa: E501  (tables: one thing a line)
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -69,7 +70,17 @@ def condition(g: Generator) -> str:
         return f"p[{literal(name)}].between(0, {scalar(g, name)})"
     if op == "str":
         name = literal(g.column("text", "label"))
-        method = g.pick(("contains('a')", "contains('A', case=False)", "contains('^a.$', regex=True)", "startswith('a')", "endswith('\\0')", "len() > 1", "lower() == 'a'"))  # fmt: skip
+        method = g.pick(
+            (
+                "contains('a')",
+                "contains('A', case=False)",
+                "contains('^a.$', regex=True)",
+                "startswith('a')",
+                "endswith('\\0')",
+                "len() > 1",
+                "lower() == 'a'",
+            )
+        )
         return f"p[{name}].str.{method}"
     if op == "dt":
         return f"p[{literal(g.column('time'))}].dt.{g.pick(('year == 2024', 'dayofweek < 3', 'hour >= 0', 'month.isin([1, 2])'))}"
@@ -91,12 +102,46 @@ def value(g: Generator) -> tuple[str, Known]:
         )
     if op == "str":
         n = literal(g.column("text", "label"))
-        method, family = g.pick((("upper()", "text"), ("lower()", "text"), ("title()", "text"), ("swapcase()", "text"), ("strip()", "text"), ("len()", "number"), ("slice(0, 1)", "text"), ("get(0)", "text"), ("get(-3)", "text"), ("zfill(5)", "text"), ("replace('a', 'bb')", "text"), ("contains('a')", "bool"), ("capitalize()", "text"), ("replace('', 'x')", "text"), ("[0]", "text")))  # fmt: skip
+        method, family = g.pick(
+            (
+                ("upper()", "text"),
+                ("lower()", "text"),
+                ("title()", "text"),
+                ("swapcase()", "text"),
+                ("strip()", "text"),
+                ("len()", "number"),
+                ("slice(0, 1)", "text"),
+                ("get(0)", "text"),
+                ("get(-3)", "text"),
+                ("zfill(5)", "text"),
+                ("replace('a', 'bb')", "text"),
+                ("contains('a')", "bool"),
+                ("capitalize()", "text"),
+                ("replace('', 'x')", "text"),
+                ("[0]", "text"),
+            )
+        )
         dot = "" if method.startswith("[") else "."
         return f"p[{n}].str{dot}{method}", Known(family, None)
     if op == "dt":
         n = literal(g.column("time"))
-        part, family = g.pick((("year", "number"), ("month", "number"), ("dayofweek", "number"), ("hour", "number"), ("day_name()", "text"), ("month_name()", "text"), ("quarter", "number"), ("date", "time"), ("floor('D')", "time"), ("nanosecond", "number"), ("dayofyear", "number"), ("second", "number"), ("normalize()", "time")))  # fmt: skip
+        part, family = g.pick(
+            (
+                ("year", "number"),
+                ("month", "number"),
+                ("dayofweek", "number"),
+                ("hour", "number"),
+                ("day_name()", "text"),
+                ("month_name()", "text"),
+                ("quarter", "number"),
+                ("date", "time"),
+                ("floor('D')", "time"),
+                ("nanosecond", "number"),
+                ("dayofyear", "number"),
+                ("second", "number"),
+                ("normalize()", "time"),
+            )
+        )
         return f"p[{n}].dt.{part}", Known(family, None)
     if op == "map":
         name = g.column(*GROUPED)
@@ -109,7 +154,10 @@ def value(g: Generator) -> tuple[str, Known]:
         return f"p[{literal(name)}].map(dict(zip({keys}, {target})))", Known(family, None)
     if op == "cut":
         n = literal(g.column("number"))
-        return f"p.cut({n}, {g.pick(('[0, 2, 5]', '[-inf, 0, inf]', '[0, 1, 2, 3]', '[3, 1]'))}{g.pick(('', ', right=False', ', labels=False'))})", Known("label", None)  # fmt: skip
+        return (
+            f"p.cut({n}, {g.pick(('[0, 2, 5]', '[-inf, 0, inf]', '[0, 1, 2, 3]', '[3, 1]'))}{g.pick(('', ', right=False', ', labels=False'))})",
+            Known("label", None),
+        )
     if op == "cast":
         n = literal(g.column(*NUMERIC, "text", "label"))
         kind = g.pick(("float", "int", "bool", "str", "'Int64'", "'category'", "'datetime64[ns]'"))
@@ -139,7 +187,28 @@ def text_of_query(g: Generator) -> str:
     n, m = g.pick(names), g.pick(names)
     kind = g.kind(n)
     listed = g.keys(kind)
-    plain = g.pick((f"{n} > 1", f"{n} == 'a'", f"{n} in ['a', 'b']", f"{n} != 2", f"{n}.isna()", f"not ({n} < 2.5)", f"{n} == {m}", f"{n} == None", f"{n} > 0 and {m} < 3", f"{n}.str.len() > 1", f"{n} + 1 > {m}", f"{n} == 9223372036854775808", f"0 < {n} <= @TWO", f"{n} == True", f"{n}.dt.year == 2024", f"{n} // 0 > 1", f"{n} ** 2 > {m}", f"{n} ="))  # fmt: skip
+    plain = g.pick(
+        (
+            f"{n} > 1",
+            f"{n} == 'a'",
+            f"{n} in ['a', 'b']",
+            f"{n} != 2",
+            f"{n}.isna()",
+            f"not ({n} < 2.5)",
+            f"{n} == {m}",
+            f"{n} == None",
+            f"{n} > 0 and {m} < 3",
+            f"{n}.str.len() > 1",
+            f"{n} + 1 > {m}",
+            f"{n} == 9223372036854775808",
+            f"0 < {n} <= @TWO",
+            f"{n} == True",
+            f"{n}.dt.year == 2024",
+            f"{n} // 0 > 1",
+            f"{n} ** 2 > {m}",
+            f"{n} =",
+        )
+    )
     return (
         f"{n} in {listed}"
         if g.chance(0.15) and "Timestamp" not in listed and "Decimal" not in listed and "range" not in listed
@@ -191,7 +260,16 @@ def s_drop(g: Generator) -> str:
 
 def s_nulls(g: Generator) -> str:
     n = g.column()
-    return g.pick(("p.dropna()", f"p.dropna(subset=[{n!r}])", f"p.fillna({{{n!r}: {scalar(g, n)}}})", "p.fillna(0)", "p.clip(0, 3)", "p.clip(upper=2)"))  # fmt: skip
+    return g.pick(
+        (
+            "p.dropna()",
+            f"p.dropna(subset=[{n!r}])",
+            f"p.fillna({{{n!r}: {scalar(g, n)}}})",
+            "p.fillna(0)",
+            "p.clip(0, 3)",
+            "p.clip(upper=2)",
+        )
+    )
 
 
 def s_astype(g: Generator) -> str:
@@ -277,7 +355,25 @@ def s_other(g: Generator) -> str:
                 "p.sort_values('c0')",
             )
         )
-    return g.pick((f"p.isin({{{n!r}: {g.keys(g.kind(n))}}})", "p.sort_values('c0')", "p.rename(str)", "df.dp", "df[list(df.columns)].dp", f"df[[{n!r}]].dp", "df.copy().dp", f"df.rename(columns={{{n!r}: 'z'}}).dp", "df.query('index >= 0').dp", "df.iloc[:].dp", "df.assign(one=1).dp", "df.head().dp", f"p.rename({{{n!r}: 'z'}}, axis=1)", "p.dropna(how='any')", f"p.drop([{n!r}], axis=1)"))  # fmt: skip
+    return g.pick(
+        (
+            f"p.isin({{{n!r}: {g.keys(g.kind(n))}}})",
+            "p.sort_values('c0')",
+            "p.rename(str)",
+            "df.dp",
+            "df[list(df.columns)].dp",
+            f"df[[{n!r}]].dp",
+            "df.copy().dp",
+            f"df.rename(columns={{{n!r}: 'z'}}).dp",
+            "df.query('index >= 0').dp",
+            "df.iloc[:].dp",
+            "df.assign(one=1).dp",
+            "df.head().dp",
+            f"p.rename({{{n!r}: 'z'}}, axis=1)",
+            "p.dropna(how='any')",
+            f"p.drop([{n!r}], axis=1)",
+        )
+    )
 
 
 STEPS: dict[Callable[[Generator], str], float] = {
@@ -522,7 +618,15 @@ def q_cov(g: Generator) -> str:
 
 def q_agg(g: Generator) -> str:
     n, m = g.column(*NUMERIC), g.column(*NUMERIC)
-    return g.pick((f"{asked(g)}.agg({{{n!r}: ['mean', 'sum'], {m!r}: 'count'}}{maybe_bounds(g, n)}{price(g)})", f"{asked(g)}.agg(a=({n!r}, 'mean'), b=({m!r}, 'max'){price(g)})", f"{asked(g)}.counts({{'x': p[{n!r}] > 1, 'y': p[{m!r}].isna()}}{price(g)})", f"{asked(g)}.mean({price(g).removeprefix(', ')})", f"{asked(g)}.describe({price(g).removeprefix(', ')})"))  # fmt: skip
+    return g.pick(
+        (
+            f"{asked(g)}.agg({{{n!r}: ['mean', 'sum'], {m!r}: 'count'}}{maybe_bounds(g, n)}{price(g)})",
+            f"{asked(g)}.agg(a=({n!r}, 'mean'), b=({m!r}, 'max'){price(g)})",
+            f"{asked(g)}.counts({{'x': p[{n!r}] > 1, 'y': p[{m!r}].isna()}}{price(g)})",
+            f"{asked(g)}.mean({price(g).removeprefix(', ')})",
+            f"{asked(g)}.describe({price(g).removeprefix(', ')})",
+        )
+    )
 
 
 def q_randomize(g: Generator) -> str:
@@ -570,13 +674,57 @@ def q_batch(g: Generator) -> str:
 
 
 def q_open(g: Generator) -> str:
-    words = g.pick(("max_rows=2", "max_rows=10, max_groups=3", "n=1000", "n=10**5", "queries=7", "bounds={'c0': (0, 4)}", "bounds={'c1': (0, 9)}", "keys={'c0': ['a', 'b']}", "keys={'c1': [1, 2, 3]}", "epsilon=1000", "epsilon=2", "neighbors='replace-one'", "max_groups=1"))  # fmt: skip
+    words = g.pick(
+        (
+            "max_rows=2",
+            "max_rows=10, max_groups=3",
+            "n=1000",
+            "n=10**5",
+            "queries=7",
+            "bounds={'c0': (0, 4)}",
+            "bounds={'c1': (0, 9)}",
+            "keys={'c0': ['a', 'b']}",
+            "keys={'c1': [1, 2, 3]}",
+            "epsilon=1000",
+            "epsilon=2",
+            "neighbors='replace-one'",
+            "max_groups=1",
+        )
+    )
     return g.pick((f"df.dp.open({words})", f"p.open({words})"))
 
 
 def q_texts(g: Generator) -> str:
     n = g.column()
-    return g.pick(("p", "p.budget", "p.budget.report()", "p._repr_html_()", "p.declarations", "p.columns", "dir(p)", f"p[{n!r}]", f"p[{n!r}].dt", f"hasattr(p[{n!r}].dt, 'floor')", "list(p)", "len(p)", "p.shape", "bool(p)", f"p.groupby({n!r}, keys=[1])", "p.iloc[0]", "p.values", "p.to_csv()", f"p[{n!r}].apply(str)", f"p[[{n!r}]].value_counts()", "df.dp", "repr(df.dp)", "df.head().dp", "p[pd.Series([True])]", f"p.groupby({n!r}).size"))  # fmt: skip
+    return g.pick(
+        (
+            "p",
+            "p.budget",
+            "p.budget.report()",
+            "p._repr_html_()",
+            "p.declarations",
+            "p.columns",
+            "dir(p)",
+            f"p[{n!r}]",
+            f"p[{n!r}].dt",
+            f"hasattr(p[{n!r}].dt, 'floor')",
+            "list(p)",
+            "len(p)",
+            "p.shape",
+            "bool(p)",
+            f"p.groupby({n!r}, keys=[1])",
+            "p.iloc[0]",
+            "p.values",
+            "p.to_csv()",
+            f"p[{n!r}].apply(str)",
+            f"p[[{n!r}]].value_counts()",
+            "df.dp",
+            "repr(df.dp)",
+            "df.head().dp",
+            "p[pd.Series([True])]",
+            f"p.groupby({n!r}).size",
+        )
+    )
 
 
 QUESTIONS: dict[Callable[[Generator], str], float] = {
