@@ -3,7 +3,6 @@
 Lines are source text, so that a finding can be read, and lines, steps, rows and columns left out one by one.
 """
 
-# ruff: noqa: E501  (tables: one thing a line)
 from __future__ import annotations
 
 import random

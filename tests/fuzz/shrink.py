@@ -8,7 +8,6 @@ from dataclasses import replace
 from tests.fuzz.compare import Finding, check
 from tests.fuzz.programs import Column, Line, Program
 
-
 KEPT = ("epsilon", "neighbors")
 
 
@@ -119,8 +118,9 @@ def _cells(program: Program, i: int) -> Program | None:
 
 
 def _words(program: Program, i: int) -> Program | None:
+    free = [word for word in program.terms if word not in KEPT]
     candidates = [
-        *(replace(program, terms={w: v for w, v in program.terms.items() if w != word}) for word in program.terms if word not in KEPT),
+        *(replace(program, terms={w: v for w, v in program.terms.items() if w != word}) for word in free),
         *(replace(program, bounds={n: v for n, v in program.bounds.items() if n != name}) for name in program.bounds),
         *(replace(program, keys={n: v for n, v in program.keys.items() if n != name}) for name in program.keys),
         *(replace(program, **{mode: False}) for mode in ("labels", "strict", "filed") if getattr(program, mode)),
