@@ -8,6 +8,8 @@ from dataclasses import replace
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NoReturn
 
+import numpy as np
+
 from dpframe._budget import Budget
 from dpframe._errors import Refused, SessionError
 from dpframe._records import Label
@@ -68,7 +70,7 @@ class Batch:
                 charges.append(charge)
             self._owed.add(label)
         self._priced = len(self._questions)
-        self._ahead = now.state, self._ahead[1].following(charges)
+        self._ahead = now.state, self._ahead[1]._following(charges)
         return self._ahead[1]
 
     def add(self, asked: Asked, finish: Callable[[Release], Any]) -> Planned:
@@ -98,9 +100,10 @@ class Batch:
         self._frame._session.base.planning.remove(threading.get_ident())
         if kind is not None or not self._questions:
             return
-        releases = self._frame._session.ask([asked for asked, _, _ in self._questions], batch=True)
-        for (_, finish, place), release in zip(self._questions, releases, strict=True):
-            place._answers.append(finish(release))
+        with np.errstate(all="ignore"):
+            releases = self._frame._session.ask([asked for asked, _, _ in self._questions], batch=True)
+            for (_, finish, place), release in zip(self._questions, releases, strict=True):
+                place._answers.append(finish(release))
 
 
 class Rowwise(Batch):

@@ -87,7 +87,7 @@ class Budget:
 
     def _pure_at(self, epsilon: Fraction) -> Charge:
         """The charge of a question with pure noise that asks for so much."""
-        bought = self.rule.worth(epsilon, self.now).epsilon
+        bought = self.rule.worth(epsilon, self._now).epsilon
         return Charge(((PureDP(epsilon if bought is None else bought), 1),))
 
     def _admits(self, at: Callable[[Fraction], Charge]) -> Callable[[Fraction], bool]:
@@ -113,23 +113,23 @@ class Budget:
         return low
 
     @property
-    def now(self) -> Any:
+    def _now(self) -> Any:
         """The state by which questions are priced, also where nothing is left to pay with."""
         return self.rule.start() if self.state is None else self.state
 
-    def following(self, charges: Sequence[Charge]) -> Budget:
+    def _following(self, charges: Sequence[Charge]) -> Budget:
         """By which to price what comes after debits that nobody has made yet."""
-        return replace(self, state=self.rule.ahead(self.now, charges)) if charges else self
+        return replace(self, state=self.rule.ahead(self._now, charges)) if charges else self
 
     def times(self, charge: Charge) -> int:
         """How many debits like this one fit, one after the other."""
         return 0 if self.state is None else self.rule.times(self.state, charge)
 
     @property
-    def open_to(self) -> tuple[bool, ...]:
+    def _open_to(self) -> tuple[bool, ...]:
         """Which mechanisms it has room for."""
-        gaussian = self.rule.gaussian(Fraction(1), self.queries, self.now) is not None
-        return gaussian, self.rule.pure_spent(self.now) is not None
+        gaussian = self.rule.gaussian(Fraction(1), self.queries, self._now) is not None
+        return gaussian, self.rule.pure_spent(self._now) is not None
 
     @property
     def spent_delta(self) -> float:

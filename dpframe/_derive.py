@@ -222,6 +222,7 @@ def joined(arrays: Sequence[Any]) -> Any:
     return objects(cell for a in arrays for cell in a)
 
 
+@np.errstate(all="ignore")
 def numbers(rows: Rows, exprs: Sequence[Expr]) -> list[Any]:
     """Numbers of several dtypes as doubles."""
     found = []

@@ -26,6 +26,7 @@ from dpframe.mechanisms import _sampling
 
 SHOWN = {"shown": True}  # of a field that is only for display: field(metadata=SHOWN)
 _OWN = "dpframe."
+_head = struct.Struct(">BQ").pack
 _PLAIN = (type(None), bool, int, float, str, pd.Timestamp, datetime.date)
 
 
@@ -34,7 +35,8 @@ def encode(value: Any) -> bytes:
     kind: Any = type(value)
     one = _BY_TYPE.get(kind)
     if one is not None:
-        return _framed(*one(value))
+        tag, body = one(value)
+        return _head(len(tag), len(body)) + tag + body
     if (kind.__module__ + ".").startswith(_OWN):
         frozen = is_dataclass(kind)
         if frozen:
@@ -59,7 +61,7 @@ def plain(value: Any) -> bool:
 
 
 def _framed(tag: bytes, body: bytes) -> bytes:
-    return struct.pack(">BQ", len(tag), len(body)) + tag + body
+    return _head(len(tag), len(body)) + tag + body
 
 
 @cache
@@ -70,11 +72,11 @@ def tag_of(kind: Any) -> str:
 
 
 @cache
-def encoded_fields(kind: Any) -> tuple[tuple[str, bytes, bytes | None], ...]:
-    """The fields that make an object what it is, with their names and defaults as bytes. What ``__init__`` does not take follows
-    from the others."""
+def encoded_fields(kind: Any) -> tuple[tuple[str, bytes, bytes | None, Any], ...]:
+    """The fields that make an object what it is: name, name and default as bytes, and the default. What ``__init__`` does not
+    take follows from the others."""
     found = [f for f in fields(kind) if f.init and not f.metadata.get("shown")]
-    return tuple((f.name, encode(f.name), _default(f)) for f in found)
+    return tuple((f.name, encode(f.name), _default(f), f.default) for f in found)
 
 
 def _default(one: Field[Any]) -> bytes | None:
@@ -83,10 +85,12 @@ def _default(one: Field[Any]) -> bytes | None:
 
 def _record(value: Any) -> bytes:
     parts, kind = [], cast(Any, type(value))
-    for name, label, default in encoded_fields(kind):
-        part = encode(getattr(value, name))
-        if part != default:
-            parts += [label, part]
+    for name, label, default, same in encoded_fields(kind):
+        one = getattr(value, name)
+        if one is not same:
+            part = encode(one)
+            if part != default:
+                parts += [label, part]
     return b"".join(parts)
 
 
@@ -146,6 +150,8 @@ def _dtype(dtype: Any) -> tuple[bytes, bytes]:
     """By name. The categories of a categorical are not public unless they are declared, so they are not in it."""
     if isinstance(dtype, np.dtype):
         return b"dtype", encode(dtype.str)
+    if isinstance(dtype, pd.IntervalDtype):
+        return b"intervals", encode((dtype.subtype, dtype.closed))
     if isinstance(dtype, pd.DatetimeTZDtype):
         return b"zoned", encode((dtype.unit, dtype.tz))
     return b"pandas", encode(type(dtype).__qualname__) + encode(

@@ -95,14 +95,14 @@ def price_of(
             raise BadValue("within= finds the price itself: leave epsilon= and delta= out.")
         price = _price_within(budget, within, known_n(payment.get("n"), people), mechanism, plan_for)
     elif epsilon is None and delta is None:
-        price = budget.rule.share(budget.queries / part, budget.now)
+        price = budget.rule.share(budget.queries / part, budget._now)
     else:
         price = _stated(budget, epsilon, delta, mechanism, part)
     if mechanism == "gaussian" and price.mu_squared is None and price.rho is None:
         if not budget.rule.limits.delta:
             raise BudgetError("this session has delta=0, so it has no room for the Gaussian mechanism.")
         e = price.epsilon or budget.rule.limits.epsilon * part / budget.queries
-        price = budget.rule.gaussian_stated(e, budget.now)
+        price = budget.rule.gaussian_stated(e, budget._now)
     # A choice within= has found the exponential mechanism to be cheaper than noisy max.
     return price if price.mechanism == "exponential" else price._replace(mechanism=mechanism)
 
@@ -118,7 +118,7 @@ def _stated(budget: Budget, epsilon: object, delta: object, mechanism: str, part
     rule = budget.rule
     e = part * (rule.limits.epsilon / budget.queries if epsilon is None else _validate.epsilon(epsilon))
     if delta is None:
-        return rule.worth(e, budget.now)
+        return rule.worth(e, budget._now)
     d = delta_of(delta, rule) * part
     if mechanism == "laplace" and d:
         raise BadValue("mechanism='laplace' is purely epsilon-private: leave delta= out, it would be wasted.")
@@ -127,8 +127,8 @@ def _stated(budget: Budget, epsilon: object, delta: object, mechanism: str, part
     if d and not rule.limits.delta:
         raise BudgetError("this session has delta=0, so it has no room for a price with delta.")
     if d:
-        return rule.stated(e, d, budget.now)
-    return rule.worth(e, budget.now)._replace(mu_squared=None, rho=None)
+        return rule.stated(e, d, budget._now)
+    return rule.worth(e, budget._now)._replace(mu_squared=None, rho=None)
 
 
 def delta_of(delta: object, rule: Filter) -> Fraction:
@@ -173,11 +173,11 @@ def _price_within(
         found = [*found, ranged] if mechanism == "auto" else [ranged]
     if (
         mechanism in ("auto", "gaussian")
-        and rule.gaussian(Fraction(1), budget.queries, budget.now) is not None
+        and rule.gaussian(Fraction(1), budget.queries, budget._now) is not None
     ):
 
         def gaussian(x: Fraction) -> Price:
-            price = rule.gaussian(x, budget.queries, budget.now)
+            price = rule.gaussian(x, budget.queries, budget._now)
             assert price is not None
             return price._replace(mechanism="gaussian")
 
@@ -197,7 +197,7 @@ def _cost(budget: Budget, charge: Charge) -> tuple[bool, float]:
     """What does not fit any more comes last; else what takes the smaller part of a whole budget."""
     rule = budget.rule
     fits = budget.state is not None and rule.after(budget.state, charge) is not None
-    alone = rule.after(rule.emptied(budget.now), charge)
+    alone = rule.after(rule.emptied(budget._now), charge)
     return not fits, math.inf if alone is None else float(rule.spent(alone))
 
 

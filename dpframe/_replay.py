@@ -22,6 +22,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from dpframe._door import sealed
 from dpframe._errors import BadType, BadValue, Refused, SessionError
 from dpframe._expr import kind_of
 from dpframe._opening import open_session
@@ -303,7 +304,7 @@ def replay(
         raise BadValue(
             "frame and neighbour must have the same columns, of the same dtypes and in the same order."
         )
-    if not _are_neighbours(models[0], models[1]):
+    if not sealed("replay", _are_neighbours, models[0], models[1]):
         raise BadValue(
             f"frame and neighbour are not neighbours by neighbors={models[0].unit.neighbors!r}: they must differ in one person."
         )

@@ -139,8 +139,9 @@ class Shapes(Groupings, Unlisted):
         dict by column); a person with many rows is bounded after these keys have become one. A ``pd.Grouper(key="t",
         freq="ME")`` makes periods, as `resample` does, between the declared bounds of the column or ``bounds=``.
 
-        In a session with delta columns may be left unlisted: their keys are those that enough people share, which half of
-        the first question's price finds and a session then knows (`unique`); the other half of it, and of later ones, asks.
+        In a session with delta columns may be left unlisted: their keys are those that enough people share, found and
+        measured in one release for the whole price (docs/guarantees/keys.md); where a choice is asked for, half of the price
+        finds them first. The session then knows them, and later questions are ordinary ones.
 
         Formal guarantee of each release: a row is in one group, by its own cells and public lists, so groups of every kind
         have the sensitivities of docs/guarantees/statistics.md.

@@ -22,7 +22,8 @@ from fractions import Fraction
 from dpframe import _validate
 from dpframe._errors import BadType, BadValue
 from dpframe.accounting import ACCOUNTANTS, Loss, _gaussian, make_filter
-from dpframe.accounting._base import Charge, Limits, halved
+from dpframe.accounting._base import Charge, Limits, halved, most_that
+from dpframe.accounting.advanced import Advanced
 from dpframe.tails import (
     _MOST,
     _UP,
@@ -174,13 +175,7 @@ def queries(
     def fit(k: int) -> bool:
         return rule.after(rule.start(), Charge(((each, k),), rule.delta_limit)) is not None
 
-    low, high = 0, 1
-    while high < 2**40 and fit(high):
-        low, high = high, 2 * high
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if fit(middle) else (low, middle)
-    return low
+    return most_that(fit)
 
 
 # Laplace noise and selection --------------------------------------------------------------------------------
@@ -445,8 +440,7 @@ def _normal_reach(answers: int, beta: float) -> float:
 
 def _share(epsilon: Fraction, delta: Fraction, queries: int) -> float:
     """The epsilon of each query that advanced composition allows, rounded down."""
-    rule = make_filter("advanced", Limits(epsilon, delta))
-    return float(rule.share(queries, rule.start()).epsilon or 0)
+    return Advanced(Limits(epsilon, delta)).each(queries)
 
 
 def _people(size: float) -> int:

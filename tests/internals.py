@@ -109,6 +109,7 @@ from dpframe.engines import _people as engines_people_module
 from dpframe.engines import _rows as engines_rows_module
 from dpframe.engines import _sums as engines_sums_module
 from dpframe.engines import pandas as engines_pandas_module
+from dpframe.engines._codec import finder
 from dpframe.engines._columns import UNMATCHED, Vector, plain, prepare
 from dpframe.engines._evaluate import evaluate, predicate
 from dpframe.engines._keys import coded, key_of, text_of, together
@@ -322,6 +323,7 @@ __all__ = [
     "exp_interval",
     "expr_module",
     "fieller",
+    "finder",
     "first_sigma",
     "fits_Output",
     "found_keys",

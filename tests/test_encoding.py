@@ -93,6 +93,8 @@ VALUES = [
     *(pd.array([1, None]), pd.array([1, 2]), pd.array([True, None]), pd.array(["x", None], dtype="str")),
     *(pd.DataFrame({"x": [1]}), pd.DataFrame({"x": [1.0]}), pd.DataFrame({"y": [1]}), pd.DataFrame({"x": [1, 1]})),
     *(np.dtype("int64"), np.dtype(">i8"), np.dtype("O"), pd.Int64Dtype(), pd.StringDtype(), pd.DatetimeTZDtype("us", "UTC")),
+    *(pd.IntervalDtype("int64", "left"), pd.IntervalDtype("int64", "right"), pd.IntervalDtype("float64", "left")),
+    *(pd.PeriodDtype("M"), pd.PeriodDtype("D"), pd.SparseDtype("int64", 0), pd.SparseDtype("int64", 1), pd.BooleanDtype()),
     *(Unit(), Unit("replace-one"), Unit(rows=1), Unit(groups=1)),
 ]  # fmt: skip
 
@@ -352,7 +354,7 @@ def test_only_what_follows_from_others_or_is_shown_is_left_out():
         (kind.__name__, f.name)
         for kind in frozen_classes()
         for f in dataclasses.fields(kind)
-        if f.name not in {name for name, _, _ in encoded_fields(kind)} and f.name not in ("depth", "size")
+        if f.name not in {name for name, *_ in encoded_fields(kind)} and f.name not in ("depth", "size")
     }
     assert left == {("Output", "said"), ("Constant", "tag"), ("BinBy", "index"), ("RestBy", "keys")}
 

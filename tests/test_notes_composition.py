@@ -116,7 +116,9 @@ def test_groups_of_k_with_delta_stay_below_the_bound_of_the_notes():
         seen = excess(laws[0], laws[k], 2**k)
         assert d < seen <= d * (2**k - 1) <= k * 2**k * d  # the sum that dpframe tells, and the simpler bound
         given = (
-            pd.DataFrame({"age": [30]}).dp.open(math.log(2), float(d), accountant="pure").budget.for_group(k)
+            pd.DataFrame({"age": [30]})
+            .dp.open(math.log(2), float(d), accountant="pure", n=1)
+            .budget.for_group(k)
         )
         assert given.epsilon == pytest.approx(k * math.log(2))
         assert given.delta == pytest.approx(float(d * (2**k - 1)))

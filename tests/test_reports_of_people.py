@@ -15,7 +15,7 @@ from dpframe import local
 from tests.internals import Column, of_people, people_of, prepare
 
 N = 12
-FEW = settings(max_examples=12)  # sessions
+FEW = settings(max_examples=12, deadline=None)  # sessions
 
 
 def numbers(dtype, low, high):
@@ -113,7 +113,7 @@ def test_people_of_two_columns_are_counted_by_pairs(kind, ids, other):
 
 
 @pytest.mark.parametrize("kind", IDS)
-@settings(max_examples=40)
+@settings(max_examples=40, deadline=None)
 @given(ids=st.lists(st.integers(0, 7), min_size=1, max_size=N))
 def test_every_number_below_the_size_is_a_person_and_everybody_has_one_hash(kind, ids):
     series = IDS[kind](ids)

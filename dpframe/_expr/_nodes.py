@@ -278,7 +278,8 @@ class Cut(Expr):
         """The labels, or the very intervals that pandas would make of the edges; public, as the edges are."""
         if self.labels is not None:
             return tuple(c.value for c in self.labels)
-        empty: Any = pd.cut(np.array([], dtype=float), list(self.edges), right=self.right)
+        with np.errstate(all="ignore"):
+            empty: Any = pd.cut(np.array([], dtype=float), list(self.edges), right=self.right)
         return tuple(empty.categories)
 
     def to_json(self) -> Any:

@@ -70,11 +70,11 @@ class _Advanced(Filter):
 
     def spent(self, state: Sums) -> Fraction:
         """Of the squares: what grows evenly from release to release."""
-        most = self._largest(1.0)
+        most = self.each(1.0)
         return min(Fraction(1), Fraction(state.squares / (most * most)))
 
-    def _largest(self, queries: float) -> float:
-        """The epsilon of which so many fit, by bisection, rounded down."""
+    def each(self, queries: float) -> float:
+        """The epsilon of which so many fit if all are alike, by bisection, rounded down."""
         low, high = 0.0, float(self.limits.epsilon)
         for _ in range(100):
             e = (low + high) / 2

@@ -63,6 +63,7 @@ def _moment(ticks: int, unit: str, zoned: bool) -> Hashable:
     return pd.Timestamp, zoned, ticks * (TICKS["ns"] // TICKS[unit])
 
 
+@np.errstate(all="ignore")
 def forms_of(vector: Vector) -> list[Hashable]:
     """Of the different cells of a column, without nulls and what equals nothing."""
     if vector.categories is not None:
@@ -132,6 +133,7 @@ def finder_of_forms(table: dict[Hashable, int], null: int = 0) -> Finder:
             by_dtype[kept] = _search(known, _plain_dtype(kept), dtype)
         return by_dtype[kept](_plain_values(vector.values))
 
+    @np.errstate(all="ignore")  # a NaN may signal
     def find(vector: Vector) -> Buckets:
         if vector.categories is not None:
             return of_category(vector)

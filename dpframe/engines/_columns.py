@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from dpframe._expr import Kind, kind_of
+from dpframe._expr import Kind
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Bools = np.ndarray[Any, np.dtype[np.bool_]]
@@ -252,25 +252,7 @@ def _one_by_one(values: Array) -> tuple[Array, Array]:
 def _categorical(cells: Any, kind: Kind) -> Vector:
     """The codes are there already; two categories may become the same plain value, which harms nobody."""
     codes: Array = np.asarray(cells.codes)
-    return Vector(kind, codes, None, objects(map(plain, members_of(cells.categories))))
-
-
-def members_of(categories: Any) -> list[Any]:
-    """The categories as objects, `UNMATCHED` where one cannot be shown."""
-    try:
-        return list(np.asarray(categories, dtype=object))
-    except Exception:  # one of them at least cannot be shown: no UTF-8, or a date beyond Python's own
-        if kind_of(categories.dtype) == "text":
-            codes, texts = _encoded(categories.array.__arrow_array__())
-            return list(texts[codes])
-        return [_member(categories, i) for i in range(len(categories))]
-
-
-def _member(categories: Any, i: int) -> Any:
-    try:
-        return categories[i]
-    except Exception:
-        return UNMATCHED
+    return Vector(kind, codes, None, objects(map(plain, np.asarray(cells.categories, dtype=object))))
 
 
 def objects(values: Iterable[Any]) -> Array:

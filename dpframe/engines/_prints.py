@@ -20,7 +20,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from dpframe._expr import kind_of
-from dpframe.engines._columns import UNMATCHED, Vector, members_of, objects, plain, prepare
+from dpframe.engines._columns import UNMATCHED, Vector, objects, plain, prepare
 from dpframe.engines._people import coded, text_of_scalar
 
 Hashes = NDArray[np.uint64]
@@ -54,7 +54,7 @@ def unmatched(column: pd.Series[Any], vector: Vector) -> Iterator[tuple[int, byt
     unknown = np.array([c is UNMATCHED for c in vector.categories] + [False])
     places = np.flatnonzero(unknown.take(vector.values, mode="wrap"))
     if isinstance(column.array, pd.Categorical):
-        known = [written(c) for c in members_of(column.array.categories)]
+        known = [written(c) for c in np.asarray(column.array.categories, dtype=object)]
         yield from ((int(i), known[vector.values[i]]) for i in places)
     else:
         cells = np.asarray(column.array, dtype=object)

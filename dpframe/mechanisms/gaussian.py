@@ -61,7 +61,7 @@ class Gaussian:
         """An upper bound on the standard deviation: sigma (same paper, corollary 9)."""
         return self.scale
 
-    @np.errstate(all="ignore")  # whatever the caller's numpy does with tiny numbers
+    @np.errstate(under="ignore")
     def quantile(self, level: float, terms: int = 1) -> int:
         """A t with P[|X| <= t] >= level, for the sum X of some such variables; the least if sigma is small."""
         sigma = self.scale

@@ -143,12 +143,6 @@ def test_nor_where_a_person_has_many_rows(name):
     assert all(one.steps for one in found)
 
 
-def test_keys_that_are_found_have_an_audit_of_their_own():
-    """Two frames have different keys to be counted, so there is no distance between them."""
-    with pytest.raises(Refused, match="threshold"):
-        rows("unique", "joins a", lambda p: p.unique("g", epsilon=1), epsilon=10, delta=1e-6)
-
-
 def adaptive(p: Any) -> list[Any]:
     """Each question depends on the answers before it."""
     found = [p.count(epsilon=1)]

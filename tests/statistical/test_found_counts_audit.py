@@ -126,7 +126,7 @@ def test_a_bar_for_less_than_a_persons_rows_is_caught(size):
 
 @pytest.mark.slow
 def test_counts_with_half_the_noise_are_caught(size):
-    change = of_noise(lambda one: replace(one, scale=one.scale / 4))
+    change = of_noise(lambda one: replace(one, rate=4 * one.rate))
     assert excess("shared keys", size, change=change) > 0
 
 
