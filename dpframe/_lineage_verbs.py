@@ -27,6 +27,7 @@ from dpframe._query import Word, describe, keys_for
 from dpframe._session import Session
 from dpframe._unit import limits_for
 from dpframe._validate import Bounds
+from dpframe.engines._columns import objects, prepare
 
 if TYPE_CHECKING:
     from dpframe._batch import Batch
@@ -275,4 +276,13 @@ def _under(source: Source, exprs: Sequence[Expr]) -> Any:
         return joined(arrays)
     if _kinds(exprs) <= {"number", "bool"}:
         return np.concatenate([n.take(source.places) for n in numbers(source.rows, exprs)])
-    return joined([_objects(list(a)) for a in arrays])
+    return joined([_cells(a, e) for a, e in zip(arrays, exprs, strict=True)])
+
+
+def _cells(array: Any, expr: Expr) -> Any:
+    """The cells as objects. Those of texts as the engine reads them: some may be bytes that are no text."""
+    if not isinstance(array.dtype, pd.ArrowDtype | pd.StringDtype):
+        return objects(array)
+    vector = prepare(pd.Series(array, copy=False), expr.kind)
+    assert vector.categories is not None
+    return objects([*vector.categories, None]).take(vector.values)

@@ -63,6 +63,7 @@ class Measured:
     def covariance(self, a: dict[str, float], b: dict[str, float]) -> float:
         return float(self.weights(a) @ self.weights(b)) * self.noise.deviation**2
 
+    @np.errstate(all="ignore")  # whatever the caller's numpy does with tiny numbers
     def half_width(self, combination: dict[str, float], level: float) -> float:
         weights = self.weights(combination)
         used = np.abs(weights[weights != 0])

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from dpframe._errors import BadType, BadValue
 from dpframe._plan import Cost, Plan
 from dpframe._refusals import own_errors
+from dpframe.engines._codec import index_of
 from dpframe.mechanisms.response import Response
 
 ATTR = "dpframe_reports"
@@ -105,7 +106,7 @@ def series_of(
         table[kind.null] = -1
         codes = table[codes]
     proper = [label for i, label in enumerate(labels) if i != kind.null]
-    dtype = pd.CategoricalDtype(pd.Index(proper, tupleize_cols=False), ordered=kind.bounds is not None)
+    dtype = pd.CategoricalDtype(index_of(proper, None), ordered=kind.bounds is not None)
     if index is None:
         index = pd.RangeIndex(len(codes))
     reports: pd.Series[Any] = pd.Series(pd.Categorical.from_codes(codes, dtype=dtype), index=index, name=name)

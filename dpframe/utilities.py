@@ -67,6 +67,8 @@ class _Distance(Utility):
     def scored(self, frame: PrivateFrame, candidates: Sequence[Any]) -> Scored:
         expr, name = _numbers(frame, self.column, "distance")
         pair = frame._bounds(expr, name, self.bounds)
+        if math.isinf(pair.upper - pair.lower):
+            raise BadValue(f"the bounds of {name!r} are further apart than any double. Rescale the column.")
         places = [_validate.real(c, "a candidate") for c in candidates]
         if not all(pair.lower <= place <= pair.upper for place in places):
             raise BadValue(f"candidates must lie within the bounds ({pair.lower:g}, {pair.upper:g}).")

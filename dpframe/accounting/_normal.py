@@ -183,6 +183,7 @@ class PoissonGaussian(_Normal):
 
 
 @lru_cache(maxsize=8192)
+@np.errstate(all="ignore")  # whatever the caller's numpy does with tiny numbers
 def _renyi_sampled(q: float, sigma: float, order: int) -> float:
     # Mironov, Talwar and Zhang 2019, section 3.3: log sum_k C(a,k) (1-q)**(a-k) q**k e**((k*k-k)/(2 sigma**2)) / (a-1)
     k = np.arange(order + 1)

@@ -163,6 +163,7 @@ def cut(atoms: Atoms, spare: float) -> Atoms:
     return Atoms(atoms.at[:m], atoms.log_mass[:m], atoms.infinite + lost)
 
 
+@np.errstate(all="ignore")  # whatever the caller's numpy does with tiny numbers
 def moment(x: Floats, log_mass: Floats, theta: Floats) -> Floats:
     """log of the sum of mass * e**(theta x), for each theta."""
     terms = np.multiply.outer(theta, x) + log_mass

@@ -39,14 +39,22 @@ TASKS: dict[str, Callable[..., Any]] = {
     "suggest_limits": lambda p, **w: p.suggest_limits(**w),
     "nunique": lambda p, **w: p.nunique("k", **w),
     "explode": lambda p, **w: p.explode("g", max_rows=2, max_groups=1).count(**w),
-    "explode, grouped": lambda p, **w: p.explode("g", max_rows=1, max_groups=2).groupby("g", keys=["a", "b"]).size(**w),
+    "explode, grouped": lambda p, **w: (
+        p.explode("g", max_rows=1, max_groups=2).groupby("g", keys=["a", "b"]).size(**w)
+    ),
     "melt": lambda p, **w: p.melt(value_vars=["x", "k"], max_rows=2, max_groups=1).mean("value", **w),
-    "melt, grouped": lambda p, **w: p.melt(value_vars=["x", "k"], max_rows=1, max_groups=1).groupby("variable").size(**w),
+    "melt, grouped": lambda p, **w: (
+        p.melt(value_vars=["x", "k"], max_rows=1, max_groups=1).groupby("variable").size(**w)
+    ),
     "merge": lambda p, **w: p.merge(PUBLIC, on="k", max_rows=2, max_groups=1).sum("w", **w),
     "merge, left": lambda p, **w: p.merge(PUBLIC.head(3), on="k", how="left").mean("w", **w),
-    "merge and melt": lambda p, **w: p.merge(PUBLIC.head(3), on="k").melt(value_vars=["w", "x"], max_rows=2).sum("value", **w),
-    "melt and randomize": lambda p, **w: p.melt(value_vars=["x"], max_rows=1, max_groups=1).count("value", **w),
-}  # fmt: skip
+    "merge and melt": lambda p, **w: (
+        p.merge(PUBLIC.head(3), on="k").melt(value_vars=["w", "x"], max_rows=2).sum("value", **w)
+    ),
+    "melt and randomize": lambda p, **w: p.melt(value_vars=["x"], max_rows=1, max_groups=1).count(
+        "value", **w
+    ),
+}
 REPORTS = [name for name in TASKS if name.startswith("randomize")]
 ROWS_ONLY = ("suggest_limits", "nunique")  # of people, by the column that names them
 WORDS: dict[str, Any] = {"epsilon": 1000, "bounds": {"x": (0, 5), "k": (0, 3)}}

@@ -62,7 +62,7 @@ def campaign(questions: int, start: int | None) -> int:
         seed += 1
     spent = time.perf_counter() - began
     print(
-        f"{asked} questions on pairs of frames in {spent:.0f} s, up to seed {seed - 1}; {kinds.total()} findings of {len(kinds)} kinds"
+        f"{asked} questions on pairs in {spent:.0f} s, up to seed {seed - 1}; {kinds.total()} findings of {len(kinds)} kinds"
     )
     for kind, n in kinds.most_common():
         print(f"{n:6d} {kind}: {first[kind]}")

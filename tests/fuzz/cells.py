@@ -4,6 +4,7 @@ A `Kind` builds a column of one dtype from any list of its cells, so that neighb
 those that go around checks; *marked* ones carry a word or a number that no text may ever show.
 """
 
+# ruff: noqa: E501  (tables: one thing a line)
 from __future__ import annotations
 
 import struct

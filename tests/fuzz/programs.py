@@ -235,7 +235,18 @@ class Generator:
         if self.chance(0.15):
             terms["n"] = str(self.pick((10, 1000, 10**6)))
         if self.chance(0.03):
-            word, value = self.pick((("epsilon", "nan"), ("delta", "2"), ("bounds", "{'c0': (5, 1)}"), ("keys", "{'c0': [[]]}"), ("unit", "'nobody'"), ("max_rows", "0"), ("version", "'v1'"), ("reserve", "1e-7")))  # fmt: skip
+            word, value = self.pick(
+                (
+                    ("epsilon", "nan"),
+                    ("delta", "2"),
+                    ("bounds", "{'c0': (5, 1)}"),
+                    ("keys", "{'c0': [[]]}"),
+                    ("unit", "'nobody'"),
+                    ("max_rows", "0"),
+                    ("version", "'v1'"),
+                    ("reserve", "1e-7"),
+                )
+            )
             terms[word] = value
         for c in program.columns:
             if c.kind.family in ("number", "bool", "time") and self.chance(0.85):
@@ -248,7 +259,18 @@ class Generator:
     def bounds(self, kind: Kind | None) -> str:
         if kind is not None and self.chance(0.8):
             return literal(self.pick(kind.bounds))
-        wild = ((0, 1), (-10, 10), (0.1, 0.7), (0, 2**63), (-(2**63), 2**64), (0, 1e308), (-1e308, 1e308), (4, 4), (0, 1e-200), (1, 0))  # fmt: skip
+        wild = (
+            (0, 1),
+            (-10, 10),
+            (0.1, 0.7),
+            (0, 2**63),
+            (-(2**63), 2**64),
+            (0, 1e308),
+            (-1e308, 1e308),
+            (4, 4),
+            (0, 1e-200),
+            (1, 0),
+        )
         return literal(self.pick(wild[: -1 if self.chance(0.9) else None]))
 
     def cell(self, kind: Kind) -> Any:
@@ -265,7 +287,19 @@ class Generator:
 
     def keys(self, kind: Kind | None) -> str:
         if kind is None or self.chance(0.03):
-            return self.pick(("['a', 'b', 'c']", "[1, 2, 3]", "[]", "['a', 'a']", "[1, True]", "'ab'", "[None]", "[2**63, 1, 0.5]", "range(5)"))  # fmt: skip
+            return self.pick(
+                (
+                    "['a', 'b', 'c']",
+                    "[1, 2, 3]",
+                    "[]",
+                    "['a', 'a']",
+                    "[1, True]",
+                    "'ab'",
+                    "[None]",
+                    "[2**63, 1, 0.5]",
+                    "range(5)",
+                )
+            )
         listed: list[Any] = []
         for _ in range(self.pick((2, 2, 3, 4, 6))):
             cell = self.cell(kind)
