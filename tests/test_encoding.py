@@ -191,8 +191,9 @@ def frozen_classes():
     }
     kinds |= {k for k in known if k.__name__ == "Output" and dataclasses.is_dataclass(k)}
     # With slots=True the class as it was written lives on beside the one that the module has.
+    own = {k for k in kinds if k.__module__.startswith("dpframe.")}  # and no twin of another test
     return {
-        k for k in kinds if getattr(sys.modules[k.__module__], k.__name__) is k and not inspect.isabstract(k)
+        k for k in own if getattr(sys.modules[k.__module__], k.__name__) is k and not inspect.isabstract(k)
     }
 
 
