@@ -14,7 +14,7 @@ from tests.fuzz.programs import Program, make
 from tests.fuzz.shrink import shrink
 from tests.internals import PandasEngine, Session
 
-SHARES, PROGRAMS = 8, 14  # some 80 questions each
+SHARES, PROGRAMS = 4, 12  # some 65 questions each
 LONG, LONGER = 10, 95  # some 530 each
 
 
@@ -56,7 +56,8 @@ def test_every_dtype_is_drawn():
 
 
 def first_of(kind: str, start: int, programs: int = 60) -> tuple[Program, Finding]:
-    return next(pair for pair in findings(start, programs) if pair[1].kind == kind)
+    made = (make(seed) for seed in range(start, start + programs))
+    return next((program, one) for program in made for one in check(program) if one.kind == kind)
 
 
 def test_an_error_that_goes_by_the_rows_is_found_and_made_smaller(monkeypatch):
@@ -69,7 +70,7 @@ def test_an_error_that_goes_by_the_rows_is_found_and_made_smaller(monkeypatch):
 
     monkeypatch.setattr(PandasEngine, "reduce", reduce)
     program, finding = first_of("differs", 3_000_000)
-    small = shrink(program, finding, 60)
+    small = shrink(program, finding, 25)
     assert len(small.lines) <= len(program.lines)
     assert any(one.signature == finding.signature for one in check(small))
 
