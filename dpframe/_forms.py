@@ -42,8 +42,17 @@ class Form(NamedTuple):
 
 
 def check(forms: Sequence[Form], raw: Sequence[Any]) -> None:
-    """Raise where something else was made than was declared: behind the door, so that nothing but that it failed comes out."""
-    if len(forms) != len(raw) or not all(form.fits(array) for form, array in zip(forms, raw, strict=True)):
+    """Raise where something else was made than was declared: behind the door, so that nothing but that it failed comes out.
+
+    All lengths that are an answer are the same one: as many counts as keys.
+    """
+    right = len(forms) == len(raw) and all(form.fits(array) for form, array in zip(forms, raw, strict=True))
+    if right:
+        pairs = [
+            pair for form, a in zip(forms, raw, strict=True) for pair in zip(form.shape, a.shape, strict=True)
+        ]
+        right = len({made for declared, made in pairs if declared is None}) <= 1
+    if not right:
         made = [(getattr(a, "shape", None), getattr(a, "dtype", type(a))) for a in raw]
         raise AssertionError(f"declared was {[tuple(form) for form in forms]}, and made was {made}")
 

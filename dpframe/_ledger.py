@@ -252,17 +252,19 @@ class Accountant:
         hashes: list[str],
         because: object = None,
         table: Table | None = None,
+        former: Callable[[], list[str] | None] = lambda: None,
     ) -> None:
         """A frame of these people: the first decides relation and id space, and others must agree.
 
         With a file also whether its ledger knows the people under another name, by the sketch of the frame; and whether it knows
-        another table by these columns and this version, whose answers would be taken for this one's.
+        another table by these columns and this version, whose answers would be taken for this one's. ``former`` makes the sketch
+        of the frame as ledgers of the first format have it.
         """
         with self._writing():
-            if because is None and not any(alike(hashes, seen) for seen in self._sketches):
-                self._refuse_others(hashes)
+            if because is None and not _among(hashes, self._sketches):
+                self._refuse_others(hashes, former)
             if table is not None:
-                self._refuse_another(table, hashes, because)
+                self._refuse_another(table, hashes, because, former)
             if not self._found:
                 self._append("open", self._terms())
             own = {"neighbors": unit.neighbors, "space": unit.space}
@@ -281,16 +283,22 @@ class Accountant:
         with self._alone():
             self._sync()
 
-    def _refuse_others(self, hashes: list[str]) -> None:
+    def _refuse_others(self, hashes: list[str], former: Callable[[], list[str] | None]) -> None:
         for name in self._store.populations() if hashes else ():
-            sketches = [_json(e)["hashes"] for e in self._store.entries(name) if e.kind == "sketch"]
-            if name != self._population and any(alike(hashes, seen) for seen in sketches):
+            entries = self._store.entries(name)
+            seen = [_json(e)["hashes"] for e in entries if e.kind == "sketch"]
+            if name == self._population or not seen:
+                continue
+            first_format = all(e.kind != "table" for e in entries)
+            if _among(hashes, seen) or (first_format and _among(former(), seen)):
                 raise SessionError(
                     f"these are the people of population {name!r} in this ledger, under another name. Attach to its "
                     f"budget: open(..., population={name!r}), or declare why a second one is right: open(..., because='...')."
                 )
 
-    def _refuse_another(self, table: Table, hashes: list[str], because: object) -> None:
+    def _refuse_another(
+        self, table: Table, hashes: list[str], because: object, former: Callable[[], list[str] | None]
+    ) -> None:
         """Compared with the first table of these columns and this version, so that none gets away from it step by step."""
         another = "If this is another table, or a newer state of it, name it: open(..., version='...')."
         if table.columns in self._tables:
@@ -300,9 +308,12 @@ class Accountant:
                     + another
                 )
             return
-        # Answers of the first format are about tables that nobody kept: their people have to do, or the owner's word.
-        unknown = because is None and str(table.version) in self._former_versions and self._sketches
-        if unknown and not any(alike(hashes, seen) for seen in self._sketches):
+        # Answers of the first format are about tables that nobody kept: their people have to do, if they can be compared, or the
+        # owner's word.
+        if because is not None or str(table.version) not in self._former_versions or not self._sketches:
+            return
+        then = None if not hashes or _among(hashes, self._sketches) else former()
+        if then is not None and not _among(then, self._sketches):
             raise SessionError(
                 "this population has answers about a table with the same columns, from before a ledger knew tables, and this "
                 f"does not look like it. {another} If it is the same, say so: open(..., because='...'), which is kept."
@@ -445,6 +456,10 @@ class Accountant:
 
 
 _memory = MemoryStore()  # the named populations of a process that have no file
+
+
+def _among(hashes: list[str] | None, sketches: Iterable[list[str]]) -> bool:
+    return hashes is not None and any(alike(hashes, seen) for seen in sketches)
 
 
 def _json(entry: Entry) -> Any:

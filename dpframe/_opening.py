@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from dpframe import _identity, _validate
+from dpframe import _former, _identity, _validate
 from dpframe._door import sealed
 from dpframe._errors import BadType, BadValue, LineageError, SessionError, caution, did_you_mean
 from dpframe._expr import Column
@@ -24,7 +24,7 @@ from dpframe._query import ROW_CEILING, describe, keys_for
 from dpframe._records import Table
 from dpframe._registry import ATTR, closed, find, place_of, positions, same_place, sessions
 from dpframe._session import AccountTerms, Session, Terms
-from dpframe._sketch import Sketches, sketches
+from dpframe._sketch import sketches
 from dpframe._terms import check_population, limits_of, rule_for
 from dpframe._times import Span, span_of
 from dpframe._tuples import Tuples
@@ -95,12 +95,7 @@ def open_session(
         _warn_of_delta(account.limits.delta, len(frame) if public else people, because)
         session = Session(frame, terms, leaves)
         _refuse_twins(session)
-        known, table = Sketches([], []), None
-        if session.accountant.file is not None:
-            places = [c.position for c in relation.people]
-            known = sealed("open", sketches, session.snapshot, places, session.accountant.secret)
-            table = Table(session.schema, terms.version, known.table)
-        session.accountant.attach(relation, known.people, because, table)
+        _attach(session, because)
         _declare(session, because)
         sessions[session.name] = session
         frame.attrs[ATTR] = session.name
@@ -108,6 +103,23 @@ def open_session(
         if watched is not None:
             watched.append(session)
         return session
+
+
+def _attach(session: Session, because: object) -> None:
+    """The frame and its people to the budget; where that is in a file, with what it knows them by."""
+    account, frame, unit = session.accountant, session.snapshot, session.unit
+    if account.file is None:
+        account.attach(unit, [], because)
+        return
+    places = [c.position for c in unit.people]
+    known = sealed("open", sketches, frame, places, account.secret)
+    table = Table(session.schema, session.terms.version, known.table)
+    people = frame.iloc[:, places] if places else frame
+
+    def former() -> list[str] | None:
+        return sealed("open", _former.sketch, people, account.secret)
+
+    account.attach(unit, known.people, because, table, former)
 
 
 def _present(frame: pd.DataFrame, ledger: object, population: object) -> Session | None:

@@ -50,10 +50,15 @@ class Releases:
         def _resolve(self, value: Any) -> Expr: ...
         def _parsed(self, text: str, caller: Any) -> tuple[Expr, PrivateFrame]: ...
 
-    @np.errstate(all="ignore")  # what a caller has set for numpy decides nothing about an answer
     def _ask(self, query: Query | Task, finish: Callable[[Release], Any], payment: Mapping[str, Any]) -> Any:
         """Every release ends here: a price, then the plan alone, a place in a batch, or the session's door."""
         self._usable()
+        with np.errstate(all="ignore"):  # what a caller has set for numpy decides nothing about an answer
+            return self._priced(query, finish, payment)
+
+    def _priced(
+        self, query: Query | Task, finish: Callable[[Release], Any], payment: Mapping[str, Any]
+    ) -> Any:
         if isinstance(self._batch, Rowwise):
             self._batch.refuse()
         words = checked(payment)

@@ -42,9 +42,8 @@ def sketches(frame: pd.DataFrame, unit: Sequence[int], secret: bytes) -> Sketche
     What a table is known by are its rows; of more people than a sketch has, those of the people in it.
     """
     if not unit:
-        rows = _hashes(frame, secret)
-        few = len(np.unique(rows)) < len(rows) // 4
-        return Sketches([] if few else _sketch(rows, secret), known_by(rows, secret))
+        cells = _plain(frame)
+        return Sketches(sketch_of(cells, secret), known_by(_keyed(cells, secret), secret))
     people = _hashes(frame.iloc[:, list(unit)], secret)
     some = np.isin(people, _smallest(people, secret))
     return Sketches(
@@ -66,6 +65,12 @@ def known_by(rows: NDArray[Any], secret: bytes) -> list[str]:
 def same_table(one: list[str], other: list[str]) -> bool:
     """Whether at least half of the rows of the larger of two tables are in both, about; of one without a sketch, all."""
     return len(set(one) & set(other)) >= SAME * max(len(one), len(other))
+
+
+def sketch_of(frame: pd.DataFrame, secret: bytes) -> list[str]:
+    """Of a frame whose cells pandas hashes as they are; empty where too few rows are different."""
+    rows = _keyed(frame, secret)
+    return [] if len(np.unique(rows)) < len(rows) // 4 else _sketch(rows, secret)
 
 
 def _sketch(rows: NDArray[Any], secret: bytes) -> list[str]:
@@ -90,10 +95,14 @@ def _smallest(rows: NDArray[Any], secret: bytes) -> NDArray[Any]:
 
 def _hashes(frame: pd.DataFrame, secret: bytes) -> NDArray[Any]:
     """A keyed hash of each row."""
+    return _keyed(_plain(frame), secret)
+
+
+def _keyed(frame: pd.DataFrame, secret: bytes) -> NDArray[Any]:
     if not len(frame) or not frame.shape[1]:
         return np.zeros(0, dtype=np.uint64)
     key = hashlib.blake2b(secret, digest_size=8).hexdigest()
-    found: NDArray[Any] = pd.util.hash_pandas_object(_plain(frame), index=False, hash_key=key).to_numpy()
+    found: NDArray[Any] = pd.util.hash_pandas_object(frame, index=False, hash_key=key).to_numpy()
     return found
 
 

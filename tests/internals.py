@@ -31,7 +31,7 @@ from dpframe._encoding import encode, encoded_fields, tag_of
 from dpframe._estimate import FloatEstimate, IntEstimate, interval_of
 from dpframe._expr import Column, Expr, constant, kind_of
 from dpframe._expr._ranges import outward
-from dpframe._forms import Form, with_noise
+from dpframe._forms import Form, check, with_noise
 from dpframe._foundkeys import found_keys
 from dpframe._groupby import PrivateGroupBy
 from dpframe._keysearch import Finding, KeySearch, Roomy
@@ -292,6 +292,7 @@ __all__ = [
     "arrange",
     "at_points",
     "bounds_of",
+    "check",
     "choice",
     "choices_module",
     "clipped",

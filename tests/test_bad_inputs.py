@@ -44,7 +44,7 @@ def plain_sum(budget):
 class DP:
     """The list's accessor: our session, with the list's words for bounds and keys; `key=` shares a session."""
 
-    def __init__(self, df, epsilon=10, delta=1e-3, key=None, **terms):
+    def __init__(self, df, epsilon=10, delta=1e-4, key=None, **terms):
         self.frame = df
         self._p = dpframe.private(df) if "dpframe" in df.attrs and key is None else None
         if self._p is None:
@@ -228,7 +228,7 @@ def clearing_attrs_loses_no_ledger(df):
     p.count(epsilon=0.5)
     df.attrs.clear()
     with pytest.raises(dpframe.SessionError, match="has, or had, a session"):
-        df.dp.open(epsilon=10, delta=1e-3)
+        df.dp.open(epsilon=10, delta=1e-4)
     assert plain_sum(p._p.budget) == Fraction(1, 2)
 
 

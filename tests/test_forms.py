@@ -19,6 +19,7 @@ from tests.internals import (
     Session,
     Statistic,
     Task,
+    check,
     engines_rows_module,
     session_module,
     with_noise,
@@ -228,6 +229,15 @@ def test_each_kind_of_question_has_a_declaration():
             assert shape in {c.__name__ for c in one.__mro__}
 
 
+def test_lengths_that_are_answers_are_one_length():
+    forms = Form((None,), "U"), Form((2, None), "i")
+    keys = np.array(["a", "b", "c"], dtype=object)
+    check(forms, (keys, np.zeros((2, 3), dtype=np.int64)))
+    for shape in ((2, 2), (2, 4), (3, 3)):
+        with pytest.raises(AssertionError):
+            check(forms, (keys, np.zeros(shape, dtype=np.int64)))
+
+
 def test_the_kind_of_noise_follows_from_its_scale():
     for noise in (Laplace(2), Laplace(2**70), Gaussian(4), Gaussian(2**140)):
         for size in (0, 1, 50):
@@ -237,9 +247,11 @@ def test_the_kind_of_noise_follows_from_its_scale():
 
 
 def test_a_form_is_exact_but_for_lengths_that_are_answers():
-    assert Form((None,), "U").fits(np.array(["a", "b"]))
+    texts = np.array(["a", "b"], dtype=object)
+    assert Form((None,), "U").fits(texts)
     assert not Form((None,), "U").fits(np.array([1, 2]))
-    assert not Form((None, 1), "U").fits(np.array(["a", "b"]))
+    assert not Form((None,), "U").fits(np.array(["a", 2], dtype=object))
+    assert not Form((None, 1), "U").fits(texts)
     assert Form((1, 1), "i", 3).fits(np.array([[3]]))
     assert not Form((1, 1), "i", 3).fits(np.array([[4]]))
     assert not Form((1, 1), "i", 1).fits(np.array([[True]]))

@@ -9,7 +9,7 @@ import pickle
 import threading
 import warnings
 import weakref
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from fractions import Fraction
 
 import pandas as pd
@@ -415,6 +415,32 @@ def test_a_repeated_line_stays_free_when_a_share_buys_something_else():
     assert p.explain.sum("x", mechanism="laplace").parts[0].noise != plan.parts[0].noise
     assert p.count(mechanism="laplace") == first
     assert p.budget.fraction == used
+
+
+def test_a_thread_waits_for_the_question_of_another(monkeypatch):
+    """Two threads, of which the first is held up where the data is read: the second is answered after it, and not refused."""
+    df = pd.DataFrame({"x": [1.0, 2.0, 3.0]})
+    p = df.dp.open(1000, bounds={"x": (0, 10)})
+    reading, go_on, reduce = threading.Event(), threading.Event(), PandasEngine.reduce
+    order = []
+
+    def held_up(self, query, *rest):
+        order.append(str(query))
+        reading.set()
+        assert go_on.wait(60)
+        return reduce(self, query, *rest)
+
+    monkeypatch.setattr(PandasEngine, "reduce", held_up)
+    with ThreadPoolExecutor(2) as pool:
+        first = pool.submit(p.count, epsilon=300)
+        assert reading.wait(60)
+        second = pool.submit(p.count, "x", epsilon=200)
+        try:
+            assert not wait([second], 0.5).done
+        finally:
+            go_on.set()
+        assert (first.result(60), second.result(60)) == (3, 3)
+    assert len(order) == len(p.ledger) == 2
 
 
 @pytest.mark.parametrize(("first", "second"), OTHER_QUESTIONS)

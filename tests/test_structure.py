@@ -285,7 +285,7 @@ def test_a_task_is_run_at_the_door_only():
 
 READERS = (
     *("kept", "array", "people", "copied", "column", "match"),  # of rows
-    *("exploded", "joined", "numbers", "taken", "people_of", "sketches"),
+    *("exploded", "joined", "numbers", "taken", "people_of", "sketches", "sketch"),
 )
 
 

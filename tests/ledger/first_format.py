@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import datetime
+
 import pandas as pd
 
 from dpframe.learn import LinearRegression
@@ -85,3 +87,15 @@ QUESTIONS = {
     "named merge": lambda p: int(regions(p).count(epsilon=1, name="mine")),
     "exploded merge": lambda p: int(regions(p).explode("codes").count(epsilon=1)),
 }
+
+
+def days():
+    """A table without ids, with a column of times, whose rows were sketched in another way then."""
+    n = 300
+    when = pd.Timestamp("2024-01-01 06:30") + pd.to_timedelta([i * 7 % 400 for i in range(n)], unit="h")
+    born = [datetime.date(1950 + i % 60, 1 + i % 12, 1) for i in range(n)]
+    return pd.DataFrame({"cost": [float(i * 37 % 900) for i in range(n)], "when": when, "born": born})
+
+
+def days_opened(path, frame=None, population="days", **terms):
+    return (days() if frame is None else frame).dp.open(5, ledger=path, population=population, **terms)

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dpframe.audit import from_draws
-from tests.internals import Gaussian, NoisyMax
+from tests.internals import Gaussian, NoisyMax, NoisyTop
 
 FALSE_ALARM = 1e-7  # of each bound; a test makes ten at most
 
@@ -38,7 +38,7 @@ def loss_bound(one: Any, two: Any, delta: float = 0.0, likelihood: Any = None) -
 
 def likelihood_of(one: list[Given], two: list[Given]) -> Callable[[Any], Any] | None:
     """The logarithm of the ratio of the two laws, the best score there is; None for a choice."""
-    if any(isinstance(g.noise, NoisyMax) for g in one):
+    if any(isinstance(g.noise, NoisyMax | NoisyTop) for g in one):
         return None
     centres = [np.concatenate([g.integers.reshape(-1) for g in side]) for side in (one, two)]
     scales = np.concatenate([np.full(g.integers.size, float(g.noise.scale)) for g in one])

@@ -26,6 +26,7 @@ from tests.internals import (
     GroupOrders,
     Laplace,
     NoisyMax,
+    NoisyTop,
     Orders,
     PrivateGroupBy,
     Releases,
@@ -198,14 +199,25 @@ def plans_anew():
 
 
 def given_to_noise(ask: Ask, data: pd.DataFrame, neighbors: str, words: dict[str, Any]) -> list[Given]:
-    """The verb once, through the public door, with the mechanisms listening."""
+    """The verb once, through the public door, with the mechanisms listening.
+
+    Of several rounds the whole is heard, and not what a round is given: that depends on what the earlier ones drew.
+    """
     found: list[Given] = []
+    inside = False
     with pytest.MonkeyPatch.context() as patch:
-        for law in (Laplace, Gaussian, NoisyMax):
+        for law in (Laplace, Gaussian, NoisyMax, NoisyTop):
 
             def listening(self: Any, integers: Any, release: Any = law.release) -> Any:
+                nonlocal inside
+                if inside:
+                    return release(self, integers)
                 found.append(Given(self, integers.copy()))
-                return release(self, integers)
+                inside = True
+                try:
+                    return release(self, integers)
+                finally:
+                    inside = False
 
             patch.setattr(law, "release", listening)
         ask(opened(data, neighbors), epsilon=EPSILON, **words)
@@ -217,8 +229,8 @@ def draws_of(given: list[Given], n: int) -> np.ndarray[Any, Any]:
     """n releases: a row each, the noisy integers of all parts side by side."""
     parts = []
     for noise, integers in given:
-        if isinstance(noise, NoisyMax):
-            parts.append(np.array([noise.release(integers)[0, 0] for _ in range(n)])[:, None])
+        if isinstance(noise, NoisyMax | NoisyTop):
+            parts.append(np.array([noise.release(integers)[0] for _ in range(n)]))
         else:
             tiled = np.ascontiguousarray(np.broadcast_to(integers, (n, *integers.shape)))
             parts.append(noise.release(tiled).reshape(n, -1))
