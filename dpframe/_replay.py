@@ -146,9 +146,9 @@ class Recorder(Session):
         self, asked: _Asked, part: int, integers: NDArray[Any], keys: Sequence[Any]
     ) -> NDArray[Any]:
         """Remember whose integers a threshold is given, and show none of the keys: which there are is the frame's."""
-        hidden = np.full(
-            integers.shape, -(2**56), dtype=np.int64
-        )  # far below any threshold, however many are added
+        # Far below any threshold, however many are added, and of the kind that the noise makes.
+        wide = asked.plan.parts[part].noise.release(integers[..., :0]).dtype == object
+        hidden = np.full(integers.shape, -(2**400) if wide else -(2**56), dtype=object if wide else np.int64)
         asked.calls.append(_Heard(part, integers.copy(), hidden, tuple(keys)))
         return hidden
 

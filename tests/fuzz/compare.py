@@ -324,7 +324,7 @@ def _describe(place: str, value: Any, seen: Seen) -> None:
     elif isinstance(value, list):
         facts[f"{place} length"] = len(value)
         for i, one in enumerate(value[:4]):
-            if not isinstance(one, str | int | float | bool):
+            if type(one).__module__.startswith(("dpframe", "pandas.core")):
                 _describe(f"{place} {i}", one, seen)
     elif isinstance(value, LinearRegression | LogisticRegression):
         facts[f"{place} shape"] = repr(
