@@ -65,8 +65,8 @@ class KeySearch(Task):
     """Which combinations of values do enough people have?
 
     ``failure`` is the chance that any key shows which one person alone has; ``alone`` the same where the noise is not Gaussian,
-    so that the plain sum of epsilons alone may pay; ``gaussian`` whether the session's rule adds Gaussian noise as such, and not as
-    (epsilon, delta) pairs. The two chances may follow from what is spent: what makes it this question is ``stated``.
+    so that the plain sum of epsilons alone may pay; ``gaussian`` whether the session's rule adds Gaussian noise as such, and not
+    as (epsilon, delta) pairs. The two chances may follow from what is spent: what makes it this question is ``stated``.
     """
 
     exprs: tuple[Expr, ...]
