@@ -274,6 +274,6 @@ def test_periods_shorter_than_the_ticks_of_the_column_are_refused_in_our_words()
     """pandas divides by the ticks of such a period, of which there are none."""
     frame = pd.DataFrame({"t": pd.to_datetime(["1970-01-01"]).as_unit("ms")})
     p = frame.dp.open(1, bounds={"t": (pd.Timestamp(0), pd.Timestamp(0))})
-    with pytest.raises(BadValue, match="no periods of 'ns'"):
+    with pytest.raises(dpframe.BadValue, match="no periods of 'ns'"):
         p.resample("1ns", on="t")
     assert p.ledger.empty
