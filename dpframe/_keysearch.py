@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any, ClassVar
 
@@ -17,6 +17,7 @@ from dpframe._aggregates import AGGREGATES
 from dpframe._arrange import arrange, cells_of
 from dpframe._choices import pure
 from dpframe._counts import PersonCount
+from dpframe._encoding import SHOWN
 from dpframe._errors import BadValue, BudgetError
 from dpframe._expr import Expr
 from dpframe._forms import Form, of_part
@@ -52,6 +53,11 @@ def as_text(texts: Sequence[tuple[str, ...]]) -> NDArray[Any]:
     return found
 
 
+def _state(task: KeySearch | Finding) -> None:
+    if not task.stated:
+        object.__setattr__(task, "stated", str(task.failure))
+
+
 def _tell(noises: Sequence[Any], texts: Sequence[tuple[str, ...]]) -> None:
     """A replay, which listens, is told whose integers will come."""
     for noise in noises:
@@ -64,20 +70,24 @@ class KeySearch(Task):
     """Which combinations of values do enough people have?
 
     ``failure`` is the chance that any key shows which one person alone has; ``gaussian`` whether the session's rule adds
-    Gaussian noise as such, and not as (epsilon, delta) pairs; ``stated`` how the question says the failure, if not in numbers.
+    Gaussian noise as such, and not as (epsilon, delta) pairs; ``stated`` how the question says the failure, if not in numbers: a
+    share of what is left is another number later, and the question is the same.
     """
 
     exprs: tuple[Expr, ...]
-    failure: Fraction
+    failure: Fraction = field(metadata=SHOWN)  # `stated` is what the question says of it
     gaussian: bool
     where: Expr | None = None
     stated: str = ""
     verb: ClassVar[str] = "unique"
 
+    def __post_init__(self) -> None:
+        _state(self)
+
     def to_json(self) -> object:
         return {
             "keys of": [e.to_json() for e in self.exprs],
-            "failure": self.stated or str(self.failure),
+            "failure": self.stated,
             "where": None if self.where is None else self.where.to_json(),
         }
 
@@ -210,16 +220,19 @@ class Finding(Task):
 
     exprs: tuple[Expr, ...]
     asked: tuple[Output, ...]
-    failure: Fraction
+    failure: Fraction = field(metadata=SHOWN)  # `stated` is what the question says of it
     gaussian: bool
     where: Expr | None = None
     stated: str = ""
+
+    def __post_init__(self) -> None:
+        _state(self)
 
     def to_json(self) -> object:
         return {
             "found groups of": [e.to_json() for e in self.exprs],
             "outputs": [out.to_json() for out in self.asked],
-            "failure": self.stated or str(self.failure),
+            "failure": self.stated,
             "where": None if self.where is None else self.where.to_json(),
         }
 
