@@ -24,9 +24,9 @@ def test_prices_that_have_no_grid_are_refused_for_free():
 
 
 @pytest.mark.parametrize("half", [1e160, 1e307])
-def test_a_fit_tells_an_error_beyond_all_doubles_as_such(half):
+def test_the_error_of_a_fit_needs_no_square_of_wide_bounds(half):
     model = opened().fit(
         LinearRegression(epsilon=1), X=["x"], y="y", bounds={"x": (-half, half), "y": (0, 2)}
     )
     assert math.isfinite(model.intercept_)
-    assert "±inf" in model.plan_.told
+    assert "inf" not in model.plan_.told

@@ -61,7 +61,7 @@ class Statistics(Fit):
             (
                 str(expr),
                 here * Scaling.of(bounds).half * Scaling.of(bounds).half,
-            )  # inf, where a power would raise
+            )  # a square may be no double
             for (expr, bounds), (_, here) in zip(self._varied, self.in_data_units(error), strict=True)
         ]
         told = (
