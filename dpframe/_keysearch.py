@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any, ClassVar
 
@@ -17,6 +17,7 @@ from dpframe._aggregates import AGGREGATES
 from dpframe._arrange import arrange, cells_of
 from dpframe._choices import pure
 from dpframe._counts import PersonCount
+from dpframe._encoding import SHOWN
 from dpframe._errors import BadValue, BudgetError
 from dpframe._expr import Expr
 from dpframe._forms import Form, of_part
@@ -63,21 +64,31 @@ def _tell(noises: Sequence[Any], texts: Sequence[tuple[str, ...]]) -> None:
 class KeySearch(Task):
     """Which combinations of values do enough people have?
 
-    ``failure`` is the chance that any key shows which one person alone has; ``gaussian`` whether the session's rule adds
-    Gaussian noise as such, and not as (epsilon, delta) pairs; ``stated`` how the question says the failure, if not in numbers.
+    ``failure`` is the chance that any key shows which one person alone has; ``alone`` the same where the noise is not Gaussian,
+    so that the plain sum of epsilons alone may pay; ``gaussian`` whether the session's rule adds Gaussian noise as such, and not
+    as (epsilon, delta) pairs. The two chances may follow from what is spent: what makes it this question is ``stated``.
     """
 
     exprs: tuple[Expr, ...]
-    failure: Fraction
+    failure: Fraction = field(metadata=SHOWN)
     gaussian: bool
     where: Expr | None = None
     stated: str = ""
+    alone: Fraction | None = field(default=None, metadata=SHOWN)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "stated", self.stated or str(self.failure))
+
+    @property
+    def pure_failure(self) -> Fraction:
+        return self.failure if self.alone is None else self.alone
+
     verb: ClassVar[str] = "unique"
 
     def to_json(self) -> object:
         return {
             "keys of": [e.to_json() for e in self.exprs],
-            "failure": self.stated or str(self.failure),
+            "failure": self.stated,
             "where": None if self.where is None else self.where.to_json(),
         }
 
@@ -98,9 +109,9 @@ class KeySearch(Task):
                 "this price buys no key selection: give epsilon=, and open the session with delta > 0."
             )
         noise, loss = min(found, key=lambda one: one[0].half)
-        stated_at = self.failure if isinstance(loss, ApproxDP) else price.delta + self.failure
+        stated_at = loss.failure if isinstance(loss, ApproxDP) else price.delta + loss.failure
         other = [one for one, _ in found if one is not noise]
-        why = _why(self.failure)
+        why = _why(loss.failure)
         if other:
             why += f"; {other[0].name} would need {other[0].half:.4g} people"
         part = Part("people of each key", noise, sensitivity.l1, sensitivity.l2_squared, 1.0)
@@ -124,9 +135,9 @@ class KeySearch(Task):
         found: list[tuple[TruncatedThreshold | GaussianThreshold, Loss]] = []
         if price.epsilon is not None and price.mechanism in ("auto", "laplace"):
             epsilon = pure(price)
-            threshold = TruncatedThreshold.for_price(sensitivity.l1, epsilon, self.failure)
-            found.append((threshold, ApproxDP(epsilon, self.failure)))
-        if self.gaussian and price.mechanism in ("auto", "gaussian"):
+            threshold = TruncatedThreshold.for_price(sensitivity.l1, epsilon, self.pure_failure)
+            found.append((threshold, ApproxDP(epsilon, self.pure_failure)))
+        if self.gaussian and self.failure and price.mechanism in ("auto", "gaussian"):
             squared, noise = sensitivity.l2_squared, None
             if price.rho is not None:
                 noise = Gaussian.for_rho(squared, price.rho)
@@ -210,16 +221,24 @@ class Finding(Task):
 
     exprs: tuple[Expr, ...]
     asked: tuple[Output, ...]
-    failure: Fraction
+    failure: Fraction = field(metadata=SHOWN)
     gaussian: bool
     where: Expr | None = None
     stated: str = ""
+    alone: Fraction | None = field(default=None, metadata=SHOWN)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "stated", self.stated or str(self.failure))
+
+    @property
+    def pure_failure(self) -> Fraction:
+        return self.failure if self.alone is None else self.alone
 
     def to_json(self) -> object:
         return {
             "found groups of": [e.to_json() for e in self.exprs],
             "outputs": [out.to_json() for out in self.asked],
-            "failure": self.stated or str(self.failure),
+            "failure": self.stated,
             "where": None if self.where is None else self.where.to_json(),
         }
 
@@ -246,9 +265,9 @@ class Finding(Task):
         return arranged, place
 
     def plan(self, unit: Unit, price: Price, public_rows: int | None, declared: tuple[Word, ...]) -> Plan:
-        if not self.failure:
+        if not self.pure_failure:
             raise BudgetError(_NO_DELTA)
-        if not self.gaussian:
+        if not self.gaussian or not self.failure:
             price = price._replace(mu_squared=None, rho=None)
         arranged, place = self._arranged(unit)
         statistics = [s for s, _ in arranged]
@@ -271,7 +290,7 @@ class Finding(Task):
             parts=parts,
             cells=self._cells(arranged),
             groups=1,
-            why=f"{why}; {_why(self.failure)}; {_takes(statistics[place], noises[place])}" + "".join(told),
+            why=f"{why}; {_why(loss.failure)}; {_takes(statistics[place], noises[place])}" + "".join(told),
             declared=tuple(map(str, declared)),
         )
 
@@ -279,7 +298,7 @@ class Finding(Task):
         self, noises: Sequence[Any], sensitivities: Sequence[Sensitivity], price: Price
     ) -> tuple[Loss, Fraction]:
         if not isinstance(noises[0], Gaussian):
-            return ApproxDP(pure(price), self.failure), self.failure
+            return ApproxDP(pure(price), self.pure_failure), self.pure_failure
         moved = [(n.variance, Fraction(s.l2_squared)) for n, s in zip(noises, sensitivities, strict=True)]
         return FailingGaussian(moved, self.failure), price.delta + self.failure
 
@@ -295,11 +314,13 @@ class Finding(Task):
         if isinstance(noise, Gaussian):
             return GaussianThreshold.at(noise.variance, own, components, keys, self.failure)
         if components == [1]:
-            return TruncatedThreshold.for_price(sensitivity.l1, sensitivity.l1 / noise.scale, self.failure)
+            return TruncatedThreshold.for_price(
+                sensitivity.l1, sensitivity.l1 / noise.scale, self.pure_failure
+            )
         if components[0] == 1:
             moved = sensitivity.l1 // own  # of keys
-            return TruncatedVector.at(noise.scale, own, components, moved, self.failure)
-        return LaplaceThreshold.at(noise.scale, own, components, keys, self.failure)
+            return TruncatedVector.at(noise.scale, own, components, moved, self.pure_failure)
+        return LaplaceThreshold.at(noise.scale, own, components, keys, self.pure_failure)
 
     def _cells(self, arranged: Sequence[tuple[Statistic, list[int]]]) -> tuple[Cell, ...]:
         """The outputs that were asked for, without the one that keys are found by."""

@@ -92,6 +92,7 @@ class Recorder(Session):
         super().__init__(frame, model.terms, model.leaves)
         self._tape = tape
         self.heard: list[_Asked] = []
+        self.unheard: list[str] = []
 
     def _key(self) -> bytes:
         """Whose groups count is decided by a keyed hash: the same one in both runs, and in the frames that are derived."""
@@ -117,9 +118,9 @@ class Recorder(Session):
             return tuple(self._hear(asked, i, s.integers(reduced)) for i, s in enumerate(statistics))
         raw = query.run(engine, self._listening(plan, asked, one.unit), one.unit)
         if {call.part for call in asked.calls} != set(range(len(plan.parts))):
-            raise Refused(
-                f"replay cannot listen to {query}: it does not draw its noise by the parts of its plan."
-            )
+            # The door tells nothing of it, and what was made of data is not answered: `_run` says so.
+            self.unheard.append(str(query))
+            raise AssertionError(f"replay cannot listen to {query}")
         return raw
 
     def _hear_reports(
@@ -145,9 +146,9 @@ class Recorder(Session):
         self, asked: _Asked, part: int, integers: NDArray[Any], keys: Sequence[Any]
     ) -> NDArray[Any]:
         """Remember whose integers a threshold is given, and show none of the keys: which there are is the frame's."""
-        hidden = np.full(
-            integers.shape, -(2**56), dtype=np.int64
-        )  # far below any threshold, however many are added
+        # Far below any threshold, however many are added, and of the kind that the noise makes.
+        wide = asked.plan.parts[part].noise.release(integers[..., :0]).dtype == object
+        hidden = np.full(integers.shape, -(2**400) if wide else -(2**56), dtype=object if wide else np.int64)
         asked.calls.append(_Heard(part, integers.copy(), hidden, tuple(keys)))
         return hidden
 
@@ -381,12 +382,18 @@ def _people(frame: pd.DataFrame, unit: Unit) -> dict[int, Counter[int]]:
 
 
 def _run(ask: Callable[[PrivateFrame], Any], session: Recorder) -> tuple[Any, Exception | None]:
+    answer, raised = None, None
     try:
-        return ask(PrivateFrame._of(session)), None
+        answer = ask(PrivateFrame._of(session))
     except Refused:
         raise
     except Exception as error:
-        return None, error
+        raised = error
+    if session.unheard:
+        raise Refused(
+            f"replay cannot listen to {session.unheard[0]}: it does not draw its noise by the parts of its plan."
+        )
+    return answer, raised
 
 
 def _compare(

@@ -146,9 +146,8 @@ class Session:
         # Bounds and keys that were released: nobody's word.
         self.released_bounds: set[tuple[Expr, tuple[float, float]]] = set()
         self.found: dict[bytes, Keys | Tuples] = {}
-        self.failures: dict[
-            Any, Fraction
-        ] = {}  # of questions that find keys, so that a repeat is the same question
+        # Of questions that find keys, so that a repeat has the same plan.
+        self.failures: dict[Any, tuple[Fraction, Fraction]] = {}
         self.closed = False
         self.derived: weakref.WeakSet[Session] = weakref.WeakSet()
 

@@ -214,7 +214,7 @@ def periods_of(rule: Rule, span: Span, zone: str | None, unit: str, name: Hashab
         left, right = (_labels(ends, rule, side) for side in ("left", "right"))
         index = (left if rule.label == "left" else right).rename(name)
         edges, side = _edges(pd.DatetimeIndex(left.append(right[-1:])), rule)
-    except (ValueError, TypeError, OverflowError, AttributeError, NotImplementedError) as error:
+    except (ValueError, TypeError, ArithmeticError, AttributeError, NotImplementedError) as error:
         raise BadValue(
             f"pandas makes no periods of {rule.freq.freqstr!r} in this range: {type(error).__name__}."
         ) from None

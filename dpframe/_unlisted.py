@@ -93,16 +93,19 @@ class Unlisted:
                 f"none can be found, at any price.{count} p.suggest_limits(...) how many rows and groups a person has."
             )
 
-    def _failure(self, key: Any, payment: Mapping[str, Any]) -> Fraction:
-        """The failure of a question that finds keys: as its part of epsilon, once and for all, so that a repeat is the same."""
+    def _failure(self, key: Any, payment: Mapping[str, Any]) -> tuple[Fraction, Fraction]:
+        """The failure of a question that finds keys, and that of one without Gaussian noise: as its part of epsilon, once and for
+        all, so that a repeat has the same plan."""
         budget, failures = self._session.budget, self._session.failures
         epsilon = payment.get("epsilon")
         exact = budget.rule.limits.epsilon / budget.queries if epsilon is None else _validate.epsilon(epsilon)
-        known = None if payment.get("fresh") else failures.get((key, exact))
-        found = budget.rule.failure_for(exact, budget.state) if known is None else known
+        found = None if payment.get("fresh") else failures.get((key, exact))
+        if found is None:
+            rule, state = budget.rule, budget.state
+            found = rule.failure_for(exact, state), rule.failure_for(exact, state, pure=True)
         if not self._explaining:
             failures[key, exact] = found
-        if not found:
+        if not any(found):
             raise BudgetError(_NO_DELTA)
         return found
 
@@ -123,7 +126,7 @@ class Unlisted:
             if payment.get("mechanism") in ("laplace", "gaussian"):
                 words["mechanism"] = payment["mechanism"]
             exprs = tuple(e for e, _ in columns)
-            failure = self._failure((exprs, self._where), payment)
+            failure, _ = self._failure((exprs, self._where), payment)
             task = KeySearch(exprs, failure, not session.budget.rule.pairs, self._where, _SHARE)
             found = half._ask(task, lambda release: found_keys(release.raw[0], columns), words)
             if isinstance(found, Plan):
@@ -165,13 +168,14 @@ class Unlisted:
         # Counts of rows are one question, whatever verb has them.
         asked = tuple(replace(out, name="size") if out.aggregate == "size" else out for out in outputs)
         asked = asked if len(asked) == 1 else outputs
-        failure = (
-            self._failure((exprs, asked, self._where), words) if given is None else _validate.delta(given)
-        )
-        if not failure:
+        if given is None:
+            failure, alone = self._failure((exprs, asked, self._where), words)
+        else:
+            failure = alone = _validate.delta(given)
+        if not alone:
             raise BudgetError(_NO_DELTA)
         stated = _SHARE if given is None else ""
-        task = Finding(exprs, asked, failure, not session.budget.rule.pairs, self._where, stated)
+        task = Finding(exprs, asked, failure, not session.budget.rule.pairs, self._where, stated, alone)
         question = self._sought(columns, words)
         known = session.found.get(question)
         if known is not None and not self._answered(task, words):

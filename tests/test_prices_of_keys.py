@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from dpframe import BudgetError, BudgetExceeded
-from tests.internals import Charge
+from tests.internals import Charge, laplace_tail
 
 
 def frame(n=6000):
@@ -142,3 +142,36 @@ def test_all_keys_of_a_person_share_what_pure_noise_costs():
     (part,) = plan.parts
     assert part.noise.rate == F(1, 5)
     assert plan.charge == Charge(((plan.loss, 1),), plan.loss.failure)
+
+
+@pytest.mark.parametrize("ask", FINDS)
+def test_another_failure_is_another_question_of_a_ledger_too(ask, tmp_path):
+    words = {"ledger": str(tmp_path / "l.db"), "population": "v"}
+    p = opened(**words)
+    FINDS[ask](p, delta=1e-8)
+    p.close()
+    again = opened(**words)
+    FINDS[ask](again, delta=1e-8)
+    assert len(again.ledger) == 1
+    again.close()
+    third = opened(**words)
+    FINDS[ask](third, delta=1e-9)
+    assert len(third.ledger) == 2
+    third.close()
+
+
+@pytest.mark.parametrize("groups", [1, 5])
+@pytest.mark.parametrize(("ask", "rows"), [("size", 3), ("size", 4), ("mean", 1), ("mean", 3)])
+def test_the_bars_of_pure_noise_are_for_all_rows_and_all_keys_of_a_person(ask, rows, groups):
+    plan = FINDS[ask](opened(groups, rows).explain, mechanism="laplace", epsilon=1, delta=1e-7)
+    (part,) = plan.parts
+    own = part.l1 // groups
+    assert own >= rows
+    chances = [
+        float(part.noise.above(1, np.array([bar.least - own])).item())
+        if bar.components == 1
+        else float(laplace_tail(float(1 / part.noise.scale), bar.components, bar.least - own))
+        for bar in part.noise.bars
+    ]
+    together = 1 - (1 - sum(chances)) ** groups
+    assert 0.7e-7 <= together <= 1.000001e-7

@@ -268,3 +268,12 @@ def test_plans_and_ledger_tell_the_periods():
     assert p.resample("ME", on="t").size(epsilon=0.1).equals(answer)  # the same question is free
     assert not p.resample("ME", on="t", label="left").size(epsilon=0.1).index.equals(answer.index)
     assert p.budget.spent == pytest.approx(0.2)
+
+
+def test_periods_shorter_than_the_ticks_of_the_column_are_refused_in_our_words():
+    """pandas divides by the ticks of such a period, of which there are none."""
+    frame = pd.DataFrame({"t": pd.to_datetime(["1970-01-01"]).as_unit("ms")})
+    p = frame.dp.open(1, bounds={"t": (pd.Timestamp(0), pd.Timestamp(0))})
+    with pytest.raises(dpframe.BadValue, match="no periods of 'ns'"):
+        p.resample("1ns", on="t")
+    assert p.ledger.empty

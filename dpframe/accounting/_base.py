@@ -205,13 +205,18 @@ class Filter(ABC):
         return self.delta_limit
 
     def failure_for(self, epsilon: Fraction, state: Any, pure: bool = False) -> Fraction:
-        """The outright failure that a question of this price may have: its part of what failures may come to; 0 where none.
+        """The outright failure that a question of this price may have: its part of what failures may come to, and no more than is
+        left of that; 0 where none is.
 
         Formal guarantee: with it, as without, questions whose epsilons add up to at most that of the budget all fit.
         ``pure`` says that the release has no Gaussian noise: a budget that such a release leaves to a plain sum may have
         more for its failures.
         """
-        return min(self.part(epsilon), Fraction(1)) * self.delta_limit
+        return self._failure_of(epsilon, self.delta_limit, state)
+
+    def _failure_of(self, epsilon: Fraction, room: Fraction, state: Any) -> Fraction:
+        left = room if state is None else max(room - self.delta_spent(state), Fraction(0))
+        return min(self.part(epsilon) * room, left)
 
     def failure_share(self, queries: int) -> Fraction:
         """The outright failure of which so many questions always fit; 0 where none does."""

@@ -69,9 +69,8 @@ class Loss:
     @cached_property
     def mu_squared(self) -> Fraction | None:
         """Square of the parameter of Gaussian privacy, rounded up."""
-        if self.epsilon is None or self.epsilon > 700:
-            return None
-        return Fraction(_gaussian.pure_mu(float(self.epsilon) * UP)) ** 2
+        mu = math.inf if self.epsilon is None else _gaussian.pure_mu(float(self.epsilon) * UP)
+        return None if mu == math.inf else Fraction(mu) ** 2
 
     def renyi(self, orders: Floats) -> Floats:
         """Renyi divergence at each order above 1."""

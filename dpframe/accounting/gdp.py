@@ -178,7 +178,7 @@ class Tight(Filter):
             # The plain sum will be all that pays, if the residue cannot take this.
             ends = residue_after(cast("Fraction", state.mu_squared), PureDP(epsilon), 1) is None
             room = self._room_without(state) if ends else room
-        return min(self.part(epsilon), Fraction(1)) * room
+        return self._failure_of(epsilon, room, state)
 
     def emptied(self, state: Either) -> Either:
         whole = None if state.mu_squared is None else self.limit

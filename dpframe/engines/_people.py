@@ -66,7 +66,7 @@ def _named(column: Vector) -> tuple[Codes, NDArray[np.uint64]]:
     if there.all():
         return codes, hashes
     without_gaps = np.append(np.cumsum(there) - 1, -1)
-    return without_gaps[codes], hashes[there]
+    return np.take(without_gaps, codes, mode="wrap"), hashes[there]
 
 
 def coded(column: Vector) -> tuple[Codes, int, NDArray[np.uint64]]:

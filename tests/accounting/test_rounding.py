@@ -148,3 +148,9 @@ def test_several_parts_add_up() -> None:
     assert one.mu_squared is not None
     assert other.mu_squared is not None
     assert whole.mu_squared == one.mu_squared + other.mu_squared
+
+
+@pytest.mark.parametrize("epsilon", [Fraction(700), Fraction(700) - Fraction(1, 10**12), Fraction(1000)])
+def test_a_pure_release_without_a_finite_mu_has_none(epsilon):
+    """Rounded up, the last epsilon of which a double can tell the mu is beyond it."""
+    assert PureDP(epsilon).mu_squared is None

@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 
 import dpframe  # registers .dp
+from dpframe._store import FileStore
 from dpframe.accounting import (
     DiscreteGaussian,
     Exponential,
@@ -25,6 +26,7 @@ from dpframe.accounting import (
     make_filter,
 )
 from dpframe.accounting._base import Charge, Limits
+from dpframe.accounting._discrete import shift_mu
 
 TINY = {
     "pure": lambda i: PureDP(Fraction(1, 1000) + Fraction(i, 10**7)),
@@ -76,6 +78,29 @@ def growth() -> None:
             print(f"  {place or 'memory':<40} empty {line[0]:.3f}, after 1000 debits {line[1]:.3f}")
 
 
+def store() -> None:
+    print("\nan entry in a ledger file as it grows, and opening it, ms")
+    for entries in (0, 20_000, 100_000):
+        with tempfile.TemporaryDirectory() as folder:
+            file = FileStore(os.path.join(folder, "budget.db"))
+            with file.transaction():
+                for _ in range(entries):
+                    file.append("people", "debit", "x" * 300)
+
+            def append(file: FileStore = file) -> None:
+                with file.transaction():
+                    file.append("people", "debit", "x" * 300)
+
+            one = median([append] * 50)
+            opened = median([lambda folder=folder: FileStore(os.path.join(folder, "budget.db"))] * 3)
+            print(f"  {entries:<40} {one:12.3f} {opened:18.3f}")
+
+
+def conversions() -> None:
+    each = median([lambda i=i: shift_mu(Fraction(i + 1, 7919)) for i in range(200)])
+    print(f"\nthe mu of discrete Gaussian noise, ms: {each:.3f}")
+
+
 def reports() -> None:
     kinds = [PureDP(Fraction(i, 1000)) for i in range(1, 9)] + [
         Laplace(Fraction(i, 1000)) for i in range(1, 7)
@@ -96,4 +121,6 @@ if __name__ == "__main__":
     print(f"dpframe {dpframe.__version__}")
     filters()
     growth()
+    store()
+    conversions()
     reports()

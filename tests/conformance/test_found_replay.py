@@ -54,8 +54,6 @@ def run(ask: Any, one: pd.DataFrame = ONE, two: pd.DataFrame = TWO, **words: Any
 @pytest.mark.parametrize("ask", ASKS)
 def test_questions_that_find_keys_are_replayed(ask, relation, rows, groups, mechanism):
     words = {"unit": "id", "max_rows": rows, "max_groups": groups, "neighbors": relation}
-    if ask == "two statistics":  # distinct values are found in two releases, of which the second needs keys
-        words["keys"] = {"g": list("abc")}
     found = run(
         lambda p: ASKS[ask](p, mechanism=mechanism), ONE, TWO if relation == "add-remove" else THREE, **words
     )
@@ -99,12 +97,12 @@ def test_too_much_room_is_caught(monkeypatch):
 
 
 def test_noise_for_a_smaller_person_is_caught(monkeypatch):
-    real = Finding._threshold
+    real = Finding._loss
 
-    def less(self: Any, statistic: Any, noise: Any, sensitivity: Any, unit: Any) -> Any:
-        return replace(real(self, statistic, noise, sensitivity, unit), variance=noise.variance / 4)
+    def less(self: Any, noises: Any, *rest: Any) -> Any:
+        return real(self, [replace(one, variance=4 * one.variance) for one in noises], *rest)
 
-    monkeypatch.setattr(Finding, "_threshold", less)
+    monkeypatch.setattr(Finding, "_loss", less)
     found = run(lambda p, **w: p.groupby("g").size(epsilon=0.5, mechanism="gaussian"), ONE, ROW)
     assert any("charged" in text for text in found.problems)
 

@@ -31,13 +31,13 @@ import pandas as pd
 from dpframe import DPError, Plan
 from dpframe.learn import LinearRegression, LogisticRegression
 from dpframe.utilities import distance, revenue
+from tests import internals
 from tests.fuzz.cells import LONG, MARKS, flat
 from tests.fuzz.programs import Program
 from tests.internals import (
     Answer,
     FloatEstimate,
     IntEstimate,
-    KeySearch,
     PrivateColumn,
     mechanisms_sampling_module,
     registry_sessions,
@@ -179,17 +179,18 @@ def run(program: Program, side: int, noise: Noise, folder: Path) -> Run:
     """Open a session on one frame and ask all lines."""
     done = Run([], [])
     searched: list[Any] = []
-    own = KeySearch.run
+    searches = {kind: kind.run for kind in (internals.KeySearch, internals.Finding)}
 
     def listening(self: Any, *args: Any, **words: Any) -> Any:
-        raw = own(self, *args, **words)
+        raw = searches[type(self)](self, *args, **words)
         searched.append(repr(raw[0].tolist()))
         return raw
 
     frame = program.frame(side)
     names = {**NAMES, "df": frame}
     names["LEDGER"] = folder / "ledger.db"
-    KeySearch.run = listening  # type: ignore[method-assign]
+    for kind in searches:
+        kind.run = listening
     try:
         p = None
         with np.errstate(**({"all": "raise"} if program.strict else {})):
@@ -211,7 +212,8 @@ def run(program: Program, side: int, noise: Noise, folder: Path) -> Run:
                 done.lines.append(_ending(p))
                 done.found.append(list(searched))
     finally:
-        KeySearch.run = own  # type: ignore[method-assign]
+        for kind, own in searches.items():
+            kind.run = own
         if done.session is not None and program.filed:
             done.session.close()
     return done
@@ -324,7 +326,7 @@ def _describe(place: str, value: Any, seen: Seen) -> None:
     elif isinstance(value, list):
         facts[f"{place} length"] = len(value)
         for i, one in enumerate(value[:4]):
-            if not isinstance(one, str | int | float | bool):
+            if type(one).__module__.startswith(("dpframe", "pandas.core")):
                 _describe(f"{place} {i}", one, seen)
     elif isinstance(value, LinearRegression | LogisticRegression):
         facts[f"{place} shape"] = repr(

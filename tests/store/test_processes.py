@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import tempfile
-import time
 from pathlib import Path
 
 import pytest
@@ -200,22 +199,3 @@ os.waitpid(number, 0)
 thread.join()
 """
     assert output(start(code, path)) == ["2"]
-
-
-@pytest.mark.slow
-def test_cost_of_an_append_does_not_grow(path, full):
-    def milliseconds():
-        times = []
-        for _ in range(50):
-            began = time.perf_counter()
-            add(store, "x" * 300)
-            times.append(time.perf_counter() - began)
-        return 1e3 * sorted(times)[25]
-
-    store = FileStore(path)
-    before = milliseconds()
-    add(store, *["x" * 300] * (100_000 if full else 20_000))
-    assert milliseconds() < 3 * before + 1
-    began = time.perf_counter()
-    FileStore(path)
-    assert time.perf_counter() - began < 3
