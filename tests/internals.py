@@ -31,6 +31,7 @@ from dpframe._encoding import encode, encoded_fields, tag_of
 from dpframe._estimate import FloatEstimate, IntEstimate, interval_of
 from dpframe._expr import Column, Expr, constant, kind_of
 from dpframe._expr._ranges import outward
+from dpframe._former import trusted
 from dpframe._forms import Form, check, with_noise
 from dpframe._foundkeys import found_keys
 from dpframe._groupby import PrivateGroupBy
@@ -393,6 +394,7 @@ __all__ = [
     "text_of",
     "times_module",
     "together",
+    "trusted",
     "unbiased_module",
     "unpacked",
     "with_noise",
