@@ -60,13 +60,32 @@ def _tell(noises: Sequence[Any], texts: Sequence[tuple[str, ...]]) -> None:
             noise.of_keys(texts)
 
 
+class Seeking(Task):
+    """A question that finds keys, with the chance that one shows which one person alone has.
+
+    ``failure`` is that chance; ``alone`` the same where the noise is not Gaussian, so that the plain sum of epsilons may pay.
+    Both may follow from what is spent: what makes it this question is ``stated``, the failure in words or else in numbers.
+    """
+
+    __slots__ = ()
+
+    failure: Fraction
+    alone: Fraction | None
+    stated: str
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "stated", self.stated or str(self.failure))
+
+    @property
+    def pure_failure(self) -> Fraction:
+        return self.failure if self.alone is None else self.alone
+
+
 @dataclass(frozen=True, slots=True)
-class KeySearch(Task):
+class KeySearch(Seeking):
     """Which combinations of values do enough people have?
 
-    ``failure`` is the chance that any key shows which one person alone has; ``alone`` the same where the noise is not Gaussian,
-    so that the plain sum of epsilons alone may pay; ``gaussian`` whether the session's rule adds Gaussian noise as such, and not
-    as (epsilon, delta) pairs. The two chances may follow from what is spent: what makes it this question is ``stated``.
+    ``gaussian`` is whether the session's rule adds Gaussian noise as such, and not as (epsilon, delta) pairs.
     """
 
     exprs: tuple[Expr, ...]
@@ -75,13 +94,6 @@ class KeySearch(Task):
     where: Expr | None = None
     stated: str = ""
     alone: Fraction | None = field(default=None, metadata=SHOWN)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "stated", self.stated or str(self.failure))
-
-    @property
-    def pure_failure(self) -> Fraction:
-        return self.failure if self.alone is None else self.alone
 
     verb: ClassVar[str] = "unique"
 
@@ -212,11 +224,11 @@ def mass_of(statistic: Statistic) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Finding(Task):
+class Finding(Seeking):
     """Aggregates of the groups that enough people share: which groups these are, and their answers, in one release.
 
     The groups are all combinations of values of ``exprs``; those are shown whose noisy number of rows, or of people, passes a
-    threshold. ``failure``, ``gaussian`` and ``stated`` as of a `KeySearch`.
+    threshold. ``gaussian`` as of a `KeySearch`.
     """
 
     exprs: tuple[Expr, ...]
@@ -226,13 +238,6 @@ class Finding(Task):
     where: Expr | None = None
     stated: str = ""
     alone: Fraction | None = field(default=None, metadata=SHOWN)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "stated", self.stated or str(self.failure))
-
-    @property
-    def pure_failure(self) -> Fraction:
-        return self.failure if self.alone is None else self.alone
 
     def to_json(self) -> object:
         return {
