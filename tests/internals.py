@@ -31,6 +31,8 @@ from dpframe._encoding import encode, encoded_fields, tag_of
 from dpframe._estimate import FloatEstimate, IntEstimate, interval_of
 from dpframe._expr import Column, Expr, constant, kind_of
 from dpframe._expr._ranges import outward
+from dpframe._former import sketch as former_sketch
+from dpframe._former import trusted
 from dpframe._forms import Form, check, with_noise
 from dpframe._foundkeys import found_keys
 from dpframe._groupby import PrivateGroupBy
@@ -327,6 +329,7 @@ __all__ = [
     "finder",
     "first_sigma",
     "fits_Output",
+    "former_sketch",
     "found_keys",
     "gaussian_tail",
     "halved",
@@ -393,6 +396,7 @@ __all__ = [
     "text_of",
     "times_module",
     "together",
+    "trusted",
     "unbiased_module",
     "unpacked",
     "with_noise",

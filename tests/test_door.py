@@ -144,6 +144,7 @@ def test_an_interrupt_is_an_interrupt_and_brings_no_frame_along(monkeypatch, kin
     assert caught.value.args == (7,)
     assert list(chain(caught.value)) == [caught.value]
     assert not any(CELL in repr(value) for value in held(caught.value))
+    assert "prepare" not in {f.f_code.co_name for f, _ in traceback.walk_tb(caught.value.__traceback__)}
     assert p.budget.spent == 0.25
 
 
@@ -190,10 +191,12 @@ def test_another_thread_is_heard_while_the_door_is_closed(monkeypatch):
 
     monkeypatch.setattr(PandasEngine, "reduce", slow)
     asking = threading.Thread(target=p.count)
-    asking.start()
-    assert reading.wait(10)
-    with pytest.warns(UserWarning, match="heard"):
+    with warnings.catch_warnings(record=True) as heard:
+        warnings.simplefilter("always")
+        asking.start()
+        assert reading.wait(10)  # now the filter of the door stands before this one
         warnings.warn("heard", UserWarning, stacklevel=1)
+    assert [str(w.message) for w in heard] == ["heard"]
     warned.set()
     asking.join()
     assert len(p.ledger) == 1
@@ -236,6 +239,7 @@ def test_the_switch_shows_the_cause_and_is_a_declaration(monkeypatch):
     with pytest.raises(DataError) as caught:
         p.count(epsilon=0.1)
     assert CELL in str(caught.value.__cause__)
+    assert p.declarations["what"].tolist().count("debug") == 1
     with pytest.raises(DataError):
         p.query("x < 5").explode("codes", max_rows=1, max_groups=1)
     assert p.declarations["what"].tolist().count("debug") == 1

@@ -145,15 +145,18 @@ BROKEN = {
 def test_a_twin_that_returns_something_else_is_stopped_and_stays_charged(monkeypatch, kind, how):
     read = Session._read
 
-    def twin(self, one, planned):
-        first, *rest = read(self, one, planned)
-        return (BROKEN[how](first), *rest)
+    returned = []
+
+    def twin(self, *words):
+        first, *rest = read(self, *words)
+        returned.append((BROKEN[how](first), *rest))
+        return returned[-1]
 
     p = opened(frame(64))
     monkeypatch.setattr(Session, "_read", twin)
     with pytest.raises(DataError):
         ASK[kind](p)
-    assert len(p.ledger) == 1
+    assert (len(returned), len(p.ledger)) == (1, 1)
     monkeypatch.undo()
     ASK[kind](p)
     assert len(p.ledger) == 2

@@ -69,3 +69,11 @@ def test_gaussians_of_all_parts_are_charged_and_cost_no_more_than_one(df, accoun
     assert len(two.loss.parts) == len(two.parts) == 2
     assert [(part.noise.variance, part.l2_squared) for part in two.parts] == list(two.loss.parts)
     assert two.loss.mu_squared <= one.loss.mu_squared * (1 + F(1, 10**6))
+
+
+@pytest.mark.parametrize("accountant", ["zcdp", "gdp"])
+def test_a_share_and_the_epsilon_that_buys_as_much_are_one_question(df, accountant):
+    p = df.dp.open(2, 1e-6, accountant=accountant, queries=20)
+    answer = p.count(epsilon=0.1)
+    assert p.count() == answer
+    assert len(p.ledger) == 1

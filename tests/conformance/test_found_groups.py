@@ -112,6 +112,28 @@ def test_a_person_alone_in_a_group_is_within_what_the_bars_allow(kind, own, rows
         assert sum(column) <= plan.parts[place].l1 // (groups if people else 1)
 
 
+@pytest.mark.parametrize("mechanism", ["laplace", "gaussian"])
+@pytest.mark.parametrize("kind", ["size", "values", "sum", "moments", "both"])
+@pytest.mark.parametrize(("rows", "groups"), [(1, 1), (3, 1), (3, 4)])
+def test_bars_are_the_least_for_one_person_with_all_their_rows_and_groups(kind, mechanism, rows, groups):
+    """What such a person adds up to is measured; the bars are then those of the mechanism itself."""
+    task, unit = finding(kind), unit_of("add-remove", rows, groups)
+    _, place = task._arranged(unit)
+    own = [(name, 4.0) for name in "abcd"[:groups] for _ in range(rows)]
+    found = vectors(frame_of([(1, own)], 0), task, unit)[place]
+    most = max(sum(column) for column in found.values())
+    noise: Any = make_plan(task, unit, Price(F(1), F(1, 9), mechanism=mechanism)).plan.parts[place].noise
+    components = sorted({len(next(iter(found.values()))), *(bar.components for bar in noise.bars)})
+    if hasattr(noise, "lower"):
+        assert (components, noise) == (
+            [1],
+            noise.for_price(most * groups, noise.rate * most * groups, task.failure),
+        )
+    else:
+        wide = noise.variance if mechanism == "gaussian" else noise.scale
+        assert noise.bars == noise.at(wide, most, components, groups, task.failure).bars
+
+
 def test_the_room_tells_how_many_people_there_are():
     people = [(i, [("a", 1.0)] * (i % 4 + 1) + [("b", None)]) for i in range(12)]
     task, unit = finding("moments"), unit_of("add-remove", 3, 2)

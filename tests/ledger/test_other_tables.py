@@ -102,6 +102,20 @@ def test_another_state_is_another_table(path, change):
     assert used(opened(path, frame=OTHER[change](anew(BASE)), version="2", because="told")) == 0
 
 
+def test_a_small_part_of_a_small_table_is_another_table(path):
+    """All rows of the part are in both, and what counts are those of the larger one."""
+    begun(path, frame=anew(BASE.iloc[:200]))
+    with pytest.raises(SessionError, match=ANOTHER):
+        opened(path, frame=anew(BASE.iloc[:60]))
+
+
+def test_a_table_of_people_is_the_same_in_any_order(path):
+    first = elsewhere(lambda: mean(path, clinic("north")))
+    for order in (clinic("north").iloc[::-1], clinic("north").sample(frac=1, random_state=3)):
+        assert elsewhere(lambda frame=order: mean(path, frame)) == first
+    assert kinds(path)["table"] == 1
+
+
 def test_a_table_does_not_get_away_from_the_first_step_by_step(path):
     """Each month has two thirds of the rows of the month before."""
     months = [BASE.iloc[i : i + 300] for i in (0, 100, 200, 300)]
