@@ -275,11 +275,9 @@ class Budget:
         ):
             left = limits.epsilon - spent
             return _line("epsilon", _short(own), _short(spent), _short(left), _short(own - left))
-        lost = self.rule.delta_spent(self.state)
-        pairs = self.rule.pairs and own is None  # Gaussian noise, which is stated with a delta
-        asked = charge.failures + (charge.delta if pairs else 0)
-        left = self.rule.delta_room(self.state) - lost
+        asked, left = self._delta(charge)
         if asked > left:
+            lost = self.rule.delta_spent(self.state)
             return _line("delta", _short(asked), _short(lost), _short(left), _short(asked - left))
         if alone is None:
             return "it costs more than the whole of it."
@@ -293,9 +291,19 @@ class Budget:
         parts = [f"{100 * x:.4g} %" for x in (need, gone, 1 - gone, max(need + gone - 1, 0.0))]
         return _line("of the budget", *parts)
 
+    def _delta(self, charge: Charge) -> tuple[Fraction, Fraction]:
+        """How much of delta a debit asks for, and how much there is."""
+        pairs = self.rule.pairs and charge.epsilon is None  # Gaussian noise, which is stated with a delta
+        left = self.rule.delta_room(self.state) - self.rule.delta_spent(self.state)
+        return charge.failures + (charge.delta if pairs else 0), left
+
     def _advice(self, charge: Charge, at: Callable[[Fraction], Charge] | None) -> str:
         if len(charge.losses) > 1:
             return ""  # of a batch no one epsilon would help
+        if self.state is not None:
+            asked, left = self._delta(charge)
+            if asked > left:
+                return f" A delta= of {_below(left, 6)} would fit." if left > 0 else " No delta is left."
         admits = self._admits(self._pure_at if at is None else at)
         fits = self._largest(admits)
         if fits * 10_000 < self.rule.limits.epsilon:

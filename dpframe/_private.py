@@ -339,7 +339,9 @@ class PrivateFrame(
 
     @property
     def _fits(self) -> str:
-        """How many counts that name no price still fit."""
+        """How many counts that name no price still fit; nothing where a count has to name limits of its own."""
+        if self._session.unit.people and self._session.unit.rows is None:
+            return ""
         times = self._session.default_counts
         return f"; a count for a share fits {times} time{'' if times == 1 else 's'}"
 

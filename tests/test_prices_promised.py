@@ -214,7 +214,7 @@ def test_refusal_of_a_share_and_of_an_accuracy_tell_an_epsilon_too():
 @pytest.mark.parametrize("delta", [0.001, 0.05, 0.0999])
 def test_large_delta_is_warned_of_where_the_number_of_people_is_not_known(delta):
     frame = people()
-    with pytest.raises(PrivacyWarning, match=r"is large: with .* people, publishing one random person's row"):
+    with pytest.raises(PrivacyWarning, match=r"is large: of a table of .* people or more, publishing one random row"):
         frame.dp.open(1, delta)
     assert frame.attrs == {}
     with pytest.warns(PrivacyWarning, match="is large") as told:
@@ -257,3 +257,32 @@ def test_delta_of_a_question_is_at_most_that_of_the_session(accountant):
     assert p.ledger.empty
     p.count(epsilon=0.1, delta=1e-7)
     assert isinstance(p.ledger, pd.DataFrame)
+
+
+def test_a_session_whose_limits_are_not_known_yet_can_be_printed():
+    df = pd.DataFrame({"id": [1, 2, 2], "x": [1.0, 2.0, 3.0]})
+    assert "fits" not in repr(df.dp.open(1, 1e-6, unit="id"))
+    assert "a count for a share fits 20 times" in repr(df.dp.open(max_rows=2))
+
+
+def test_where_delta_is_short_the_refusal_says_which_delta_fits():
+    p = pd.DataFrame({"g": ["a"] * 500 + ["b"] * 500}).dp.open(1, 1e-6)
+    p.count(epsilon=0.1)
+    with pytest.raises(BudgetExceeded, match=r"A delta= of (0\.\d+) would fit") as refused:
+        p.unique("g", epsilon=0.1, delta=6e-7)
+    fits = float(re.search(r"delta= of (0\.\d+)", str(refused.value))[1])
+    assert list(p.unique("g", epsilon=0.1, delta=fits)) == ["a", "b"]
+
+
+def test_a_question_that_finds_keys_fits_as_often_as_its_plan_says():
+    p = pd.DataFrame({"g": ["a"] * 500 + ["b"] * 500}).dp.open(1, 1e-6)
+    assert "fits 2 times" in p.explain.value_counts("g", epsilon=0.4).budget
+    for _ in range(2):
+        p.value_counts("g", epsilon=0.4, fresh=True)
+
+
+def test_a_budget_without_room_for_gaussian_noise_says_why():
+    p = pd.DataFrame({"x": range(9)}).dp.open(6, 1e-6)
+    p.count(epsilon=1.1)
+    with pytest.raises(BudgetError, match="no room for Gaussian noise any more: a release that was too large"):
+        p.count(epsilon=0.1, mechanism="gaussian")

@@ -197,7 +197,9 @@ class Tight(Filter):
         counts = []
         if own is not None and state.epsilon is not None:
             count = int((self.limits.epsilon - state.epsilon) / own) if own else 2**40
-            counts.append(min(count, int((state.room - state.failures) / each)) if each else count)
+            then = self.after(state, charge)  # the first may leave more room to the others
+            room = state.room if then is None else then.room
+            counts.append(min(count, int((room - state.failures) / each)) if each else count)
         if state.mu_squared is not None:
             left = state.mu_squared
             count = residue_times(left, charge)
