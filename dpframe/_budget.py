@@ -12,6 +12,7 @@ from functools import cached_property
 from html import escape
 from typing import Any, NamedTuple
 
+import numpy as np
 import pandas as pd
 
 from dpframe import _drawing, _validate
@@ -152,6 +153,7 @@ class Budget:
 
     # Reports ------------------------------------------------------------------------------------------------------------
 
+    @np.errstate(all="ignore")  # curves underflow where they say nothing, whatever the caller has set
     def report(self, accountant: str | None = None) -> pd.DataFrame:
         """What the releases so far cost by each accountant, had their list been fixed in advance.
 

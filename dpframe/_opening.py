@@ -262,8 +262,8 @@ def _warn_of_delta(delta: Fraction, people: int | None, because: object) -> None
         )
     if people is None and delta >= _LARGE:
         caution(
-            f"delta={float(delta):g} is large: of a table of {math.ceil(1 / delta)} people or more, publishing one random row in full "
-            "would keep the promise. Choose a delta far below one over the number of people, such as 1e-6, or tell how many "
+            f"delta={float(delta):g} is large: of a table of {math.ceil(1 / delta)} people or more, publishing one random row in "
+            "full would keep the promise. Choose a delta far below one over the number of people, such as 1e-6, or tell how many "
             "there are: open(..., n=...)."
         )
     if people and delta * people > Fraction(1, 10):

@@ -158,8 +158,8 @@ def _noises(sensitivities: Sequence[Sensitivity], price: Price) -> tuple[list[An
                 )
             if price.stake is not None and price.stake.left is None:
                 raise BudgetError(
-                    "this budget has no room for Gaussian noise any more: a release that was too large to be counted together with "
-                    "many small ones was paid from the plain sum of epsilons, which counts no Gaussian noise. Ask without "
+                    "this budget has no room for Gaussian noise any more: a release that was too large to be counted together "
+                    "with many small ones was paid from the plain sum of epsilons, which counts no Gaussian noise. Ask without "
                     "mechanism='gaussian', and fit models by a method whose noise is not Gaussian, such as 'output'."
                 )
             raise BudgetError(

@@ -214,7 +214,9 @@ def test_refusal_of_a_share_and_of_an_accuracy_tell_an_epsilon_too():
 @pytest.mark.parametrize("delta", [0.001, 0.05, 0.0999])
 def test_large_delta_is_warned_of_where_the_number_of_people_is_not_known(delta):
     frame = people()
-    with pytest.raises(PrivacyWarning, match=r"is large: of a table of .* people or more, publishing one random row"):
+    with pytest.raises(
+        PrivacyWarning, match=r"is large: of a table of .* people or more, publishing one random row"
+    ):
         frame.dp.open(1, delta)
     assert frame.attrs == {}
     with pytest.warns(PrivacyWarning, match="is large") as told:
@@ -284,5 +286,7 @@ def test_a_question_that_finds_keys_fits_as_often_as_its_plan_says():
 def test_a_budget_without_room_for_gaussian_noise_says_why():
     p = pd.DataFrame({"x": range(9)}).dp.open(6, 1e-6)
     p.count(epsilon=1.1)
-    with pytest.raises(BudgetError, match="no room for Gaussian noise any more: a release that was too large"):
+    with pytest.raises(
+        BudgetError, match="no room for Gaussian noise any more: a release that was too large"
+    ):
         p.count(epsilon=0.1, mechanism="gaussian")

@@ -12,6 +12,8 @@ from collections.abc import Iterable
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
+
 from dpframe import _validate
 from dpframe._errors import BadType
 from dpframe.accounting._base import Filter, Limits
@@ -78,6 +80,7 @@ def as_events(events: Iterable[Any]) -> Events:
     return tuple(found)
 
 
+@np.errstate(all="ignore")  # curves underflow where they say nothing, whatever the caller has set
 def epsilon(events: Iterable[Any], delta: float = 0, accountant: str = "pld") -> float:
     """The epsilon of a list of releases that was fixed in advance, at this delta; inf if it has none.
 
@@ -93,6 +96,7 @@ def epsilon(events: Iterable[Any], delta: float = 0, accountant: str = "pld") ->
     return rule.report(as_events(events), d)
 
 
+@np.errstate(all="ignore")
 def compare(events: Iterable[Any], delta: float = 0) -> dict[str, float]:
     """The epsilon of a list fixed in advance, by accountant."""
     listed, d = as_events(events), _validate.delta(delta)

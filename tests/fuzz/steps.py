@@ -336,7 +336,7 @@ def s_other(g: Generator) -> str:
             f"df[[{n!r}]].dp",
             "df.copy().dp",
             f"df.rename(columns={{{n!r}: 'z'}}).dp",
-            "df[[True] * len(df)].dp",
+            "df[pd.Series(True, index=df.index, dtype=bool)].dp",
             "df.iloc[:].dp",
             "df.assign(one=1).dp",
             "df.head().dp",
