@@ -257,3 +257,11 @@ def test_delta_of_a_question_is_at_most_that_of_the_session(accountant):
     assert p.ledger.empty
     p.count(epsilon=0.1, delta=1e-7)
     assert isinstance(p.ledger, pd.DataFrame)
+
+
+def test_what_remains_is_no_more_than_what_fits_as_it_is_typed():
+    """The nearest double of 5/6 is typed as a decimal above it."""
+    p = pd.DataFrame({"x": [1.0, 2.0]}).dp.open(Fraction(5, 6))
+    assert Fraction(str(5 / 6)) > Fraction(5, 6)
+    p.count(epsilon=p.budget.remaining)
+    assert len(p.ledger) == 1

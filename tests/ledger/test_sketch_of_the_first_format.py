@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import numpy as np
 import pandas as pd
 
@@ -13,7 +15,7 @@ SECRET = b"0" * 32
 class Told:
     """A cell that tells when its code runs."""
 
-    ran: list[str] = []
+    ran: ClassVar[list[str]] = []
 
     def __str__(self):
         self.ran.append("str")
