@@ -94,7 +94,7 @@ class Mean(Aggregate):
     def unit_interval(self, m: Measured, level: float) -> tuple[Floats, Floats]:
         n, t1 = m.values(_N).astype(float), m.values(_T1).astype(float)
         moments = m.covariance(_T1, _T1), m.covariance(_T1, _N), m.covariance(_N, _N)
-        return _within(*fieller(t1, n, *moments, m.noise.spread(level)), limit=1.0)
+        return _within(*fieller(t1, n, *moments, m.reach(level)), limit=1.0)
 
     def error(self, m: Measured, level: float, n: float | None) -> float | None:
         if n is None and "n" in m.cell.constants:
@@ -103,7 +103,7 @@ class Mean(Aggregate):
             return None
         width = m.cell.upper - m.cell.lower
         worst = max(m.covariance(c, c) for c in ({"t1": 1.0, "n": -t} for t in (0.0, 0.5, 1.0)))
-        return min(width, width * m.noise.spread(level) * math.sqrt(worst) / max(n, 1e-300))
+        return min(width, width * m.reach(level) * math.sqrt(worst) / max(n, 1e-300))
 
 
 def _ratio(top: Floats, n: Floats, empty: float) -> Floats:
@@ -145,7 +145,7 @@ class Var(Aggregate):
         risk = 1 - level
         n, t1, t2 = (m.values(c).astype(float) for c in (_N, _T1, _T2))
         mean_low, mean_high = Mean().unit_interval(m, 1 - risk / 20)
-        reach = m.noise.spread(1 - risk * 0.9)
+        reach = m.reach(1 - risk * 0.9)
         low, high = np.full(n.shape, np.inf), np.full(n.shape, -np.inf)
         for share in np.linspace(0, 1, 33):
             mean = mean_low + share * (mean_high - mean_low)
@@ -177,7 +177,7 @@ class Var(Aggregate):
         about = [{"t2": 1.0, "t1": -2 * t, "n": t * t - v} for t in (0.0, 0.5, 1.0) for v in (0.0, 0.25)]
         worst = max(m.covariance(c, c) for c in about)
         width = (m.cell.upper - m.cell.lower) ** 2
-        return min(width / 4, width * m.noise.spread(level) * math.sqrt(worst) / max(n, 1e-300))
+        return min(width / 4, width * m.reach(level) * math.sqrt(worst) / max(n, 1e-300))
 
 
 class Std(Var):
@@ -214,7 +214,7 @@ class Cov(Aggregate):
         for share in np.linspace(0, 1, 33):
             mean = mean_low + share * (mean_high - mean_low)
             about = ts - mean * s - t / 2 + mean * n / 2
-            some = fieller(about, n, *self._moments(m, mean), m.noise.spread(1 - risk * 0.9))
+            some = fieller(about, n, *self._moments(m, mean), m.reach(1 - risk * 0.9))
             low, high = np.minimum(low, some[0]), np.maximum(high, some[1])
         low, high = np.clip(low, -0.25, 0.25), np.clip(high, -0.25, 0.25)
         spare = m.half_width(_N, 1 - risk / 20)
@@ -241,7 +241,7 @@ class Cov(Aggregate):
         corners = np.array([0.0, 0.5, 1.0])
         variance, shared, of_n = self._moments(m, corners)
         worst = max(float(np.max(variance - 2 * r * shared + r * r * of_n)) for r in (-0.25, 0.0, 0.25))
-        return min(m.cell.upper / 2, m.cell.upper * m.noise.spread(level) * math.sqrt(worst) / max(n, 1e-300))
+        return min(m.cell.upper / 2, m.cell.upper * m.reach(level) * math.sqrt(worst) / max(n, 1e-300))
 
 
 @dataclass(frozen=True, slots=True)
@@ -300,7 +300,9 @@ class TreeQuantile(Aggregate):
         assert m.raw is not None
         c = m.cell.constants
         cumulative = _tree.estimated(m.raw, int(c["points"]))
-        low, high = _tree.enclose(cumulative, c["level"], m.noise.spread(level) * m.noise.deviation)
+        low, high = _tree.enclose(
+            cumulative, c["level"], m.noise.reach(level, len(m.raw)) * m.noise.deviation
+        )
         return _points(m.cell, low), _points(m.cell, high)
 
     def error(self, m: Measured, level: float, n: float | None) -> float | None:
@@ -309,7 +311,9 @@ class TreeQuantile(Aggregate):
     def ranks(self, m: Measured) -> float:
         c = m.cell.constants
         worst = _tree.deviations(int(c["points"]), c["level"]).max()
-        return float(worst) * m.noise.spread(0.95) * m.noise.deviation
+        return (
+            float(worst) * m.noise.reach(0.95, sum(_tree.level_sizes(int(c["points"])))) * m.noise.deviation
+        )
 
 
 def _points(cell: Cell, places: NDArray[Any]) -> Floats:

@@ -276,7 +276,8 @@ class Budget:
             left = limits.epsilon - spent
             return _line("epsilon", _short(own), _short(spent), _short(left), _short(own - left))
         lost = self.rule.delta_spent(self.state)
-        asked = charge.failures + (charge.delta if self.accountant == "pure" else 0)
+        pairs = self.rule.pairs and own is None  # Gaussian noise, which is stated with a delta
+        asked = charge.failures + (charge.delta if pairs else 0)
         left = self.rule.delta_room(self.state) - lost
         if asked > left:
             return _line("delta", _short(asked), _short(lost), _short(left), _short(asked - left))

@@ -37,12 +37,12 @@ class Summed:
         quantile of each term at its part of the risk, whichever is less."""
         total = terms * self.terms
         each = total * self.noise.quantile(1 - (1 - level) / total)
-        together = math.ceil(self.spread(level) * self.noise.deviation * math.sqrt(total) + 0.5)
+        together = math.ceil(self.noise.spread(level) * self.noise.deviation * math.sqrt(total) + 0.5)
         return min(each, together)
 
-    def spread(self, level: float) -> float:
-        """As of one noise: it holds for any weighted sum."""
-        return self.noise.spread(level)
+    def reach(self, level: float, terms: int) -> float:
+        """As of one noise, of so many times the terms."""
+        return self.noise.reach(level, terms * self.terms)
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,7 +209,7 @@ class Pivot:
         for k, n in {(int(a), int(b)) for a, b in zip(terms, of, strict=True)}:
             at = (terms == k) & (of == n)
             ends = fieller(
-                counts[at].astype(float), total[at], k * unit, k * unit, n * unit, noise.spread(level)
+                counts[at].astype(float), total[at], k * unit, k * unit, n * unit, noise.reach(level, n)
             )
             low[at], high[at] = (np.clip(end, 0.0, 1.0) for end in ends)
         return low, high

@@ -69,7 +69,11 @@ class Measured:
         used = np.abs(weights[weights != 0])
         if len(used) == 1 or (len(used) and self.noise.deviation < COARSE and np.ptp(used) == 0):
             return float(used[0] * self.noise.quantile(level, len(used)))  # exact for the integers
-        return self.noise.spread(level) * self.noise.deviation * math.hypot(*weights)
+        return self.noise.reach(level, max(1, len(used))) * self.noise.deviation * math.hypot(*weights)
+
+    def reach(self, level: float) -> float:
+        """Deviations within which any weighted sum of these stays with probability ``level``."""
+        return self.noise.reach(level, max(map(len, self.cell.functionals.values())))
 
 
 def fieller(

@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 from dpframe._door import sealed
 from dpframe._errors import BadType, BadValue, Refused, SessionError
 from dpframe._expr import kind_of
+from dpframe._forms import with_noise
 from dpframe._opening import open_session
 from dpframe._plan import Part, Plan
 from dpframe._pricing import Planned
@@ -147,7 +148,7 @@ class Recorder(Session):
     ) -> NDArray[Any]:
         """Remember whose integers a threshold is given, and show none of the keys: which there are is the frame's."""
         # Far below any threshold, however many are added, and of the kind that the noise makes.
-        wide = asked.plan.parts[part].noise.release(integers[..., :0]).dtype == object
+        wide = integers.dtype == object or with_noise(asked.plan.parts[part].noise).kind == "O"
         hidden = np.full(integers.shape, -(2**400) if wide else -(2**56), dtype=object if wide else np.int64)
         asked.calls.append(_Heard(part, integers.copy(), hidden, tuple(keys)))
         return hidden

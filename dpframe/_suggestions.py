@@ -256,7 +256,7 @@ def limit_of(counts: Integers, noise: Noise, share: float) -> int:
     people = counts.astype(float)
     for j in range(len(people) - 1):
         weights = np.where(np.arange(len(people)) > j, share, share - 1)
-        slack = noise.spread(1 - 2 * RISK) * noise.deviation * math.hypot(*weights)
+        slack = noise.reach(1 - 2 * RISK, len(weights)) * noise.deviation * math.hypot(*weights)
         if weights @ people <= slack:
             return int(2**j)
     return int(2 ** (len(people) - 1))  # the last bin has all that have more

@@ -52,6 +52,8 @@ class _Revenue(Utility):
             raise BadValue(
                 "prices must be at least 0, one of them above, and none beyond 2**500: the utility of a price is its revenue."
             )
+        if max(prices) < _validate.MIN_WIDTH:
+            raise BadValue("the largest price is below 2**-900. Rescale the column.")
         order = tuple(sorted(range(len(prices)), key=prices.__getitem__))
         edges = (*(prices[i] for i in order), math.inf)
         if len(set(edges)) < len(edges):

@@ -362,6 +362,7 @@ def test_only_what_follows_from_others_or_is_shown_is_left_out():
     shown = {("Output", "said"), ("Constant", "tag"), ("BinBy", "index"), ("RestBy", "keys")}
     # What failures may come to can follow from what is spent; how the question says it is in it.
     failures = {(kind, name) for kind in ("KeySearch", "Finding") for name in ("failure", "alone")}
+    failures |= {(kind, "delta") for kind in ("Objective", "Descent")}
     assert left == shown | failures
 
 

@@ -122,7 +122,7 @@ def test_noise_is_added_where_the_notes_add_it(method):
     assert fits[0].plan_.cost == pytest.approx((1, 1e-6), rel=1e-8)
     assert p.budget.spent == pytest.approx(1, rel=1e-8)
     # an answer to everybody's data, with noise: not the exact minimum, and near it
-    exact = opened(TRAIN, 900, 0.5).fit(
+    exact = opened(TRAIN, 900, 0.5, because="nobody is in this table").fit(
         LogisticRegression("output", epsilon=800, l2=100.0), X=FEATURES, y="y"
     )
     apart = np.linalg.norm(fits[0].coef_ - exact.coef_)

@@ -175,3 +175,11 @@ def test_the_bars_of_pure_noise_are_for_all_rows_and_all_keys_of_a_person(ask, r
     ]
     together = 1 - (1 - sum(chances)) ** groups
     assert 0.7e-7 <= together <= 1.000001e-7
+
+
+def test_a_delta_that_is_short_is_told_as_it_was_asked_for():
+    p = pd.DataFrame({"g": ["a", "b"] * 50}).dp.open(1, 1e-6, accountant="pure")
+    with pytest.raises(
+        BudgetExceeded, match="delta requested 2e-06, spent 0, remaining 1e-06, short by 1e-06"
+    ):
+        p.groupby("g").size(epsilon=0.1, delta=2e-6)

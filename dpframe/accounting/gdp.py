@@ -409,14 +409,25 @@ def residue_times(mu_squared: Fraction, charge: Charge) -> int:
     """How many equal debits the residue takes; of choices, whose costs take long to find, a number that it takes at least."""
     if not any(loss.bounded_range for loss, _ in charge.losses):
         return most_that(lambda n: _after_all(mu_squared, repeated(charge, n)) is not None)
-    count, left = 0, mu_squared
-    for step in range(1, 12):  # a cost at one mu is one at every larger mu
-        level = mu_squared * Fraction(12 - step, 12)
-        after = _after_all(level, charge) if left >= level else None
-        if after is None:
-            continue
-        fits = int((left - level) / (level - after)) + 1
-        count, left = count + fits, left - fits * (level - after)
+    count, left, costs = 0, mu_squared, cast("dict[int, Fraction | None]", {})
+
+    def between(high: int, low: int) -> None:
+        """A cost at one mu is one at every larger mu: those of the twelfths in between are of use where they are much less."""
+        for part in (high, low):
+            if part not in costs:
+                after = _after_all(mu_squared * Fraction(part, 12), charge)
+                costs[part] = None if after is None else mu_squared * Fraction(part, 12) - after
+        above, below = costs[high], costs[low]
+        if above is not None and high - low > 1 and (below is None or below > above * Fraction(11, 10)):
+            between(high, (high + low) // 2)
+            between((high + low) // 2, low)
+
+    between(11, 1)
+    for part, cost in sorted(costs.items(), reverse=True):
+        room = left - mu_squared * Fraction(part, 12)
+        if cost and room >= 0:
+            fits = int(room / cost) + 1
+            count, left = count + fits, left - fits * cost
     while count < 3 and (after := _after_all(left, charge)) is not None:
         count, left = count + 1, after
     return count

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any, ClassVar, NamedTuple
@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpframe import _pricing
+from dpframe._encoding import SHOWN
 from dpframe._errors import BudgetError
 from dpframe._forms import Form
 from dpframe._plan import Part, Plan
@@ -69,8 +70,12 @@ class Descent(Fit):
     clip: float | None = None
     steps: int = 100
     rate: int = EVERYBODY
-    delta: Fraction = Fraction(0)
+    delta: Fraction = field(default=Fraction(0), metadata=SHOWN)
+    stated: str = ""  # as in objective perturbation
     method: ClassVar[str] = "gradient perturbation"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "stated", self.stated or str(self.delta or ""))
 
     def _options(self) -> tuple[Any, ...]:
         # The word tells answers of this mechanism from those of Adam's steps, which ledgers may hold under the other options.

@@ -152,10 +152,13 @@ class _Model(ABC):
         if self.method == "gradient" and (rate == EVERYBODY or replaces):
             task = Descent(design, self._loss(), self._l2(), self.clip, self.max_iter, rate)
             return task, {**price, "mechanism": "gaussian"}
+        stated = "" if price.get("delta") is not None else "a share"
         failure, price = self._failure(frame, price)
         if self.method == "objective":
-            return Objective(design, self._loss(), self.l2, failure), price
-        return Descent(design, self._loss(), self._l2(), self.clip, self.max_iter, rate, failure), price
+            return Objective(design, self._loss(), self.l2, failure, stated), price
+        return Descent(
+            design, self._loss(), self._l2(), self.clip, self.max_iter, rate, failure, stated
+        ), price
 
     def _failure(self, frame: PrivateFrame, price: dict[str, Any]) -> tuple[Fraction, dict[str, Any]]:
         """The delta of a guarantee that is (epsilon, delta) and no curve: as given, or a share of the reserve."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, ClassVar, NamedTuple
 
@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
+from dpframe._encoding import SHOWN
 from dpframe._errors import BudgetError
 from dpframe._plan import Part, Plan
 from dpframe._query import Word
@@ -46,11 +47,16 @@ class Numbers(NamedTuple):
 class Objective(Fit):
     """The minimum of the objective with a random linear term, approximate, and noise that covers how approximate.
 
-    Formal guarantee: (epsilon, delta)-DP, docs/guarantees/learning.md, theorem 2.
+    Formal guarantee: (epsilon, delta)-DP, docs/guarantees/learning.md, theorem 2. A share of what failures may come to can change
+    with what is spent: what makes it this question is ``stated``.
     """
 
-    delta: Fraction = Fraction(0)
+    delta: Fraction = field(default=Fraction(0), metadata=SHOWN)
+    stated: str = ""
     method: ClassVar[str] = "objective perturbation"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "stated", self.stated or str(self.delta or ""))
 
     def _options(self) -> tuple[Any, ...]:
         return (str(self.delta),)

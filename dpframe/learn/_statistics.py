@@ -58,7 +58,10 @@ class Statistics(Fit):
         part = Part("sums of products", noise, sensitivity.l1, sensitivity.l2_squared, step)
         error = noise.quantile(0.95) * step
         own = [
-            (str(expr), here * Scaling.of(bounds).half ** 2)
+            (
+                str(expr),
+                here * Scaling.of(bounds).half * Scaling.of(bounds).half,
+            )  # a square may be no double
             for (expr, bounds), (_, here) in zip(self._varied, self.in_data_units(error), strict=True)
         ]
         told = (

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from dpframe.accounting._discrete import shift_mu
 from dpframe.mechanisms import _sampling
-from dpframe.mechanisms._quantiles import COARSE, normal_quantile, sum_quantile
+from dpframe.mechanisms._quantiles import COARSE, discrete_reach, normal_quantile, sum_quantile
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +72,16 @@ class Gaussian:
 
     @staticmethod
     def spread(level: float) -> float:
-        """Deviations within which any weighted sum of such noise stays with probability ``level``."""
+        """Deviations within which any weighted sum of continuous such noise stays with probability ``level``."""
         return normal_quantile(level)
+
+    def reach(self, level: float, terms: int) -> float:
+        """Deviations within which any weighted sum of so many whole numbers of such noise stays with that probability."""
+        own = self.deviation
+        if not own:
+            return self.spread(level)
+        smooth = math.sqrt(self.variance + Fraction(1, 5))
+        return discrete_reach(self.spread, smooth, self.quantile, level, terms) / own
 
     def to_json(self) -> dict[str, str]:
         return {"mechanism": self.name, "variance": str(self.variance)}

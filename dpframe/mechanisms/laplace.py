@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpframe.mechanisms import _sampling
-from dpframe.mechanisms._quantiles import normal_quantile, sum_quantile
+from dpframe.mechanisms._quantiles import discrete_reach, normal_quantile, sum_quantile
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,12 +57,20 @@ class Laplace:
 
     @staticmethod
     def spread(level: float) -> float:
-        """Deviations within which any weighted sum of such noise stays with probability ``level``.
+        """Deviations within which any weighted sum of continuous such noise stays with probability ``level``.
 
         One Laplace variable and the Gaussian limit of many are the extremes; where they cross, sums of two need
         a thousandth more (the tests check it over weights).
         """
         return 1.0015 * max(-math.log1p(-level) / math.sqrt(2), normal_quantile(level))
+
+    def reach(self, level: float, terms: int) -> float:
+        """Deviations within which any weighted sum of so many whole numbers of such noise stays with that probability."""
+        own = self.deviation
+        if not own:
+            return self.spread(level)
+        smooth = own * math.cosh(float(1 / self.scale) / 2)
+        return discrete_reach(self.spread, smooth, self.quantile, level, terms) / own
 
     def to_json(self) -> dict[str, str]:
         return {"mechanism": self.name, "scale": str(self.scale)}

@@ -197,10 +197,9 @@ class TruncatedThreshold(Threshold):
             return sum_quantile(np.exp(-float(self.rate) * x), level, 1)
         return min(Laplace(self.scale).quantile(level, terms), terms * self.cut)
 
-    @staticmethod
-    def spread(level: float) -> float:
+    def reach(self, level: float, terms: int) -> float:
         """Deviations of the uncut noise within which any weighted sum of such noise stays with probability ``level``."""
-        return Laplace.spread(level)
+        return Laplace(self.scale).reach(level, terms)
 
     def above(self, components: int, t: Floats) -> Floats:
         share = float(self.lower)
@@ -297,10 +296,9 @@ class TruncatedVector(Threshold):
         """A t with P[|X| <= t] >= level, for the sum of some such variables: never beyond the cut."""
         return min(Laplace(self.scale).quantile(level, terms), terms * self.cut)
 
-    @staticmethod
-    def spread(level: float) -> float:
+    def reach(self, level: float, terms: int) -> float:
         """Deviations of the uncut noise within which any weighted sum of such noise stays with probability ``level``."""
-        return Laplace.spread(level)
+        return Laplace(self.scale).reach(level, terms)
 
     def above(self, components: int, t: Floats) -> Floats:
         a = float(self.rate)

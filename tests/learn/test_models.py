@@ -109,6 +109,21 @@ def test_the_same_question_again_is_free_and_has_the_same_answer(kind, method):
     assert len(p.ledger) == 1
 
 
+def test_a_repeat_is_free_when_a_share_of_what_may_fail_is_another_one():
+    df = pd.DataFrame({"x": np.linspace(-1, 1, 400), "y": [False, True] * 200})
+    p = df.dp.open(10, 1e-6)
+
+    def fit():
+        return LogisticRegression("objective", epsilon=0.2).fit(p[["x"]], p["y"], bounds={"x": (-1, 1)})
+
+    first = fit()
+    with pytest.warns(UserWarning, match="plain sum"):
+        p.count(epsilon=7)  # which ends the residue, and leaves more to failures
+    spent = p.budget.fraction
+    assert fit().coef_.tolist() == first.coef_.tolist()
+    assert p.budget.fraction == spent
+
+
 def test_another_regulariser_after_the_same_statistics_is_free():
     p = opened(TRAIN)
     fits = [p.fit(LinearRegression(l2=l2, **PRICE), X=FEATURES, y="t") for l2 in (0, None, 1e4)]

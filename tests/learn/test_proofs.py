@@ -394,7 +394,7 @@ def summed(model, frame: pd.DataFrame) -> tuple[float, float, float]:
 
 def test_what_noise_costs_is_within_what_the_page_says():
     frame = people(3000, 5)
-    p = opened(frame, 1e3, 1e-3)
+    p = opened(frame, 1e3, 5e-4)
     within = {"objective": 0, "output": 0}
     for _ in range(40):
         for method in within:

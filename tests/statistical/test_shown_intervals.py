@@ -91,7 +91,10 @@ def test_most_groups_that_are_shown_have_narrow_intervals(price, draws):
     """Far above the threshold the interval is hardly wider than that of the noise."""
     found, shown = coverage("size", price, 1, 400, 0.95, draws)
     assert shown == draws
-    assert found <= 0.985
+    of_noise, _ = coverage(
+        "size", price, 1, 400, 0.95, draws, bare=True
+    )  # of whole numbers: more than it must be
+    assert found <= of_noise + 0.01
 
 
 @pytest.mark.slow

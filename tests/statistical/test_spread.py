@@ -105,11 +105,11 @@ def test_sums_of_coarse_counts_stay_within_their_half_width(law, parts):
 
 
 @pytest.mark.parametrize("law", [Laplace, Gaussian], ids=lambda law: law.name)
-@pytest.mark.parametrize("weights", [(1, 2), (1, 5), (5, 1), (1, 2, 7)], ids=str)
+@pytest.mark.parametrize("weights", [(1, 2), (1, 5), (5, 1), (1, 32), (1, 2, 7), (3, 4, 5, 6)], ids=str)
 def test_weighted_sums_of_coarse_counts_stay_within_their_half_width(law, weights):
-    """Unequal weights: no quantile of an equal sum says how far they reach, whichever of them stands first. The steps of such
-    noise are seen in the coverage, which may fall short by a hundredth."""
-    for scale in (F(10, 3), F(5), F(10)):
+    """Unequal weights: no quantile of an equal sum says how far they reach, whichever of them stands first, and the steps of
+    such noise are too large for a continuous law."""
+    for scale in SCALES:
         noise = Laplace(scale) if law is Laplace else Gaussian(scale**2)
         x = np.arange(-200, 201)
         s = float(scale)
@@ -122,9 +122,35 @@ def test_weighted_sums_of_coarse_counts_stay_within_their_half_width(law, weight
             together = np.convolve(together, spaced)
         steps = np.abs(np.arange(len(together)) - len(together) // 2)
         m = Measured(weighted(weights), noise)
-        for level in (0.9, 0.95, 0.99):
+        for level in REACHES:
             half = m.half_width({"size": 1.0}, level)
-            assert together[steps <= half + 1e-6].sum() >= level - 0.01, (scale, level)  # a step of few
+            assert together[steps <= half].sum() >= level - 1e-9, (scale, level)
+
+
+@pytest.mark.parametrize("law", [Laplace, Gaussian], ids=lambda law: law.name)
+def test_wide_noise_reaches_no_further_than_a_continuous_law(law):
+    """What whole numbers cost is half a step of each: nothing where a deviation is thousands of them."""
+    noise = Laplace(F(10**4)) if law is Laplace else Gaussian(F(10**8))
+    for level in REACHES:
+        assert noise.spread(level) <= noise.reach(level, 4) <= noise.spread(level) + 2e-4
+        assert noise.reach(level, 10**6) <= 1.05 * noise.spread(level)
+
+
+@pytest.mark.parametrize("law", [Laplace, Gaussian], ids=lambda law: law.name)
+def test_noise_and_a_part_of_a_step_are_nearer_to_zero_than_the_continuous_law(law):
+    """What the reach stands on: P[|X + U| > t] of a uniform U, which is linear between half steps, at all t."""
+    for scale in (*SCALES, F(1, 4), F(3, 5), F(7, 10), F(20)):
+        s = float(scale)
+        x = np.arange(-1000, 1001)
+        mass = np.exp(-np.abs(x) / s) if law is Laplace else np.exp(-(x**2) / (2 * s * s))
+        mass /= mass.sum()
+        beyond = np.append(2 * np.cumsum(mass[:1000:-1])[::-1], 0.0)  # P[|X| > m]
+        t = np.linspace(0, 12 * s, 5001)
+        m = np.floor(t + 0.5).astype(int)
+        step = np.where(m == 0, 2 * t * mass[1000], 2 * mass[1000 + m] * (t - m + 0.5))
+        left = np.where(m == 0, 1.0, beyond[np.maximum(m - 1, 0)]) - step
+        wide = 1 / (2 * np.tanh(0.5 / s)) if law is Laplace else np.sqrt(s * s + 0.2)
+        assert (left <= (np.exp(-t / wide) if law is Laplace else 2 * stats.norm.sf(t / wide)) + 1e-12).all()
 
 
 def weighted(weights: tuple[int, ...]) -> Any:
