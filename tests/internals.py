@@ -45,6 +45,7 @@ from dpframe._pairs import Pair
 from dpframe._parse import MAX_LENGTH, Parsed, parse
 from dpframe._plan import Part, measured
 from dpframe._price import WORDS
+from dpframe._price import _cost as cost_of_price
 from dpframe._pricing import Planned, make_plan
 from dpframe._progress import progress
 from dpframe._query import ROW_CEILING, BinBy, KeyBy, Keys, Query, keys_for
@@ -301,6 +302,7 @@ __all__ = [
     "coded",
     "coins",
     "constant",
+    "cost_of_price",
     "counts_module",
     "delta",
     "delta_at",

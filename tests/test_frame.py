@@ -350,3 +350,11 @@ def test_no_person_wise_verb_and_no_plan_reads_data(p, monkeypatch):
     assert p.budget.spent == 0
     with pytest.raises(pytest.fail.Exception):
         p.count()
+
+
+@pytest.mark.parametrize(
+    ("op", "kept"), [("==", 0), ("!=", 70), ("<", 40), ("<=", 40), (">", 30), (">=", 30)]
+)
+def test_a_whole_number_that_no_double_is_lies_between_two(op, kept):
+    df = pd.DataFrame({"x": np.repeat([2.0**53, 2.0**53 + 2], [40, 30])})
+    assert df.dp.open(1000).query(f"x {op} {2**53 + 1}").count(epsilon=900) == kept

@@ -125,3 +125,9 @@ def test_names_that_are_equal_but_differ_stay_apart(name):
     p = pd.DataFrame({name: [0.5, 1.5]}).dp.open(1)
     answer = p.histogram(name, bins=[0, 1, 2])
     assert repr(answer.index.name) == repr(name)
+
+
+def test_large_unsigned_numbers_are_in_no_bin_of_negative_ones():
+    df = pd.DataFrame({"x": np.array([2**64 - 1] * 50 + [3] * 20, dtype="uint64")})
+    answer = df.dp.open(1000).histogram("x", bins=[-10, 0, 10], epsilon=900)
+    assert answer.tolist() == [0, 20]

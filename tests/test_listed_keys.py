@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 import dpframe
-from tests.internals import Column, PandasEngine, TupleBy, Tuples
+from tests.internals import Column, PandasEngine, TupleBy, Tuples, finder
 from tests.internals import engines_groups_module as _groups
 
 SURE = 50  # an epsilon at which noise is zero but once in 10^20 times
@@ -309,3 +309,18 @@ def test_labels_that_python_holds_for_equal_are_other_questions(p):
         p.groupby("n", keys=[3], other=3.0)
     with pytest.raises(dpframe.BadType, match="dict by column"):
         p.groupby(["n", "state"], keys={"n": [3], "state": ["CA"]}, other="rest")
+
+
+def test_a_value_between_two_of_many_listed_ones_is_none_of_them():
+    keys = [k * 2**30 for k in range(300)]
+    df = pd.DataFrame(
+        {"x": np.repeat([keys[0], keys[7] + 1, keys[299] + 1, -1, keys[299]], [5, 10, 15, 20, 25])}
+    )
+    answer = df.dp.open(1000).groupby("x", keys=keys).size(epsilon=900)
+    assert {k: n for k, n in answer.items() if n} == {keys[0]: 5, keys[299]: 25}
+
+
+def test_of_equal_values_the_first_counts():
+    df = pd.DataFrame({"x": np.array([1, 2, 2], dtype="int64")})
+    column = PandasEngine(df).column(Column.of(0, "x", df["x"].dtype))
+    assert finder([(2, 1), (1, 2), (2.0, 3), (1.0, 4)])(column).tolist() == [2, 1, 1]

@@ -13,6 +13,7 @@ import pytest
 
 import dpframe
 from dpframe import BadType, BadValue, BudgetError, BudgetExceeded, PrivacyWarning
+from tests.internals import cost_of_price
 from tests.ledger.people import BOUNDS, KEYS, people
 
 WITH_DELTA = ["pure", "tight", "advanced", "advanced-squared", "zcdp", "rdp", "gdp"]
@@ -442,3 +443,11 @@ def test_signatures_tell_the_words_of_a_price():
     for verb in ("count", "sum", "mean", "histogram", "argmax", "counts", "value_counts", "std"):
         found = inspect.signature(getattr(dpframe.PrivateFrame, verb)).parameters
         assert {"epsilon", "delta", "within", "n", "mechanism", "fresh", "name"} <= set(found)
+
+
+def test_what_does_not_fit_costs_more_than_what_does():
+    p = people().dp.open(1, bounds=BOUNDS, keys=KEYS)
+    p.count(epsilon=0.9)
+    small, large = (p.explain.mean("age", epsilon=e).charge for e in (0.05, 0.5))
+    assert cost_of_price(p.budget, small) == (False, 0.05)
+    assert cost_of_price(p.budget, large) == (True, 0.5)

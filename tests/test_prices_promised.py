@@ -290,3 +290,11 @@ def test_a_budget_without_room_for_gaussian_noise_says_why():
         BudgetError, match="no room for Gaussian noise any more: a release that was too large"
     ):
         p.count(epsilon=0.1, mechanism="gaussian")
+
+
+def test_what_remains_is_no_more_than_what_fits_as_it_is_typed():
+    """The nearest double of 5/6 is typed as a decimal above it."""
+    p = pd.DataFrame({"x": [1.0, 2.0]}).dp.open(Fraction(5, 6))
+    assert Fraction(str(5 / 6)) > Fraction(5, 6)
+    p.count(epsilon=p.budget.remaining)
+    assert len(p.ledger) == 1

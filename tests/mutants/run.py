@@ -192,7 +192,7 @@ def warmed(base: Path, chosen: list[Mutant], jobs: int) -> dict[str, list[str]]:
         return {m.name: [" ".join(out.splitlines()[-3:])] for m in chosen}
     wrong = failing(out)
     found = {
-        m.name: [k for k in m.killers if any(w == k or w.startswith(k + " - ") for w in wrong)]
+        m.name: [k for k in m.killers if any(w == k or w.startswith((k + " - ", k + "[")) for w in wrong)]
         for m in chosen
     }
     return {name: killers for name, killers in found.items() if killers}
