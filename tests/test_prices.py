@@ -13,7 +13,7 @@ import pytest
 
 import dpframe
 from dpframe import BadType, BadValue, BudgetError, BudgetExceeded, PrivacyWarning
-from tests.internals import cost_of_price
+from tests.internals import Query, cost_of_price, query_Output
 from tests.ledger.people import BOUNDS, KEYS, people
 
 WITH_DELTA = ["pure", "tight", "advanced", "advanced-squared", "zcdp", "rdp", "gdp"]
@@ -451,3 +451,13 @@ def test_what_does_not_fit_costs_more_than_what_does():
     small, large = (p.explain.mean("age", epsilon=e).charge for e in (0.05, 0.5))
     assert cost_of_price(p.budget, small) == (False, 0.05)
     assert cost_of_price(p.budget, large) == (True, 0.5)
+
+
+@pytest.mark.parametrize("accountant", ["tight", "gdp"])
+def test_a_part_of_a_price_has_that_part_of_its_delta(accountant):
+    session = people().dp.open(1, 1e-6, accountant=accountant)._session
+    query = Query((query_Output("rows", "size"),), None)
+    whole, half = (
+        session.price(query, {"epsilon": 0.5, "delta": 1e-7}, part) for part in (Fraction(1), Fraction(1, 2))
+    )
+    assert (whole.delta, half.delta) == (Fraction(1, 10**7), Fraction(1, 2 * 10**7))
