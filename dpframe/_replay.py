@@ -24,7 +24,6 @@ from numpy.typing import NDArray
 
 from dpframe._door import sealed
 from dpframe._errors import BadType, BadValue, Refused, SessionError
-from dpframe._expr import kind_of
 from dpframe._forms import with_noise
 from dpframe._opening import open_session
 from dpframe._plan import Part, Plan
@@ -35,7 +34,7 @@ from dpframe._session import Asked, Session
 from dpframe._task import Task
 from dpframe._unit import Unit
 from dpframe.accounting.loss import DiscreteGaussian, PureDP
-from dpframe.engines._columns import objects, prepare
+from dpframe.engines._prints import hashes_of
 from dpframe.engines.pandas import PandasEngine
 from dpframe.mechanisms import _sampling
 from dpframe.mechanisms.gaussian import Gaussian
@@ -346,31 +345,9 @@ def _hashes(frame: pd.DataFrame) -> list[int]:
     """Of each row, alike for alike cells, whatever these are."""
     found = np.zeros(len(frame), dtype=np.uint64)
     for i in range(frame.shape[1]):
-        found = found * np.uint64(0x9E3779B97F4A7C15) + _hashes_of(frame.iloc[:, i])
+        found = found * np.uint64(0x9E3779B97F4A7C15) + hashes_of(frame.iloc[:, i])
     hashes: list[int] = found.tolist()
     return hashes
-
-
-def _hashes_of(column: pd.Series[Any]) -> NDArray[np.uint64]:
-    if column.dtype != object and not isinstance(column.dtype, pd.CategoricalDtype):
-        try:
-            known: Any = pd.util.hash_pandas_object(column, index=False).to_numpy()
-            return np.asarray(known, dtype=np.uint64)
-        except Exception:  # of Arrow dtypes that pandas cannot hash, and of bytes that are no text
-            vector = prepare(column, kind_of(column.dtype))
-            cells = None if vector.categories is None else [*vector.categories, None]  # -1 is a null
-            column = pd.Series(objects(v if cells is None else cells[v] for v in vector.values.tolist()))
-    texts = objects(map(_told, column.astype(object).array))
-    hashes: NDArray[np.uint64] = pd.util.hash_array(texts, categorize=False)
-    return hashes
-
-
-def _told(cell: Any) -> str:
-    """A cell as a text of its own; one whose code raises is itself alone."""
-    try:
-        return f"{type(cell).__name__} {cell!a}"
-    except Exception:
-        return f"at {id(cell)}"
 
 
 def _people(frame: pd.DataFrame, unit: Unit) -> dict[int, Counter[int]]:

@@ -397,9 +397,11 @@ def _wrong(done: Run) -> list[Finding]:
                 )
             )
         for text in seen.texts:
-            mark = next((m for m in MARKS if m in text), None)
-            if mark is not None:
-                at = text.index(mark)
+            # Not within a longer number: noise has digits of its own.
+            seen_at = (re.search(rf"(?<![\d.]){re.escape(m)}(?!\d{{3}})", text) for m in MARKS)
+            quoted = next((one for one in seen_at if one), None)
+            if quoted is not None:
+                mark, at = quoted[0], quoted.start()
                 found.append(Finding("quotes", i, f"{mark}: {text[max(0, at - 150) : at + 60]}"))
                 break
         if seen.invented:
