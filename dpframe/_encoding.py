@@ -24,7 +24,7 @@ import pandas as pd
 
 from dpframe.mechanisms import _sampling
 
-SHOWN = {"shown": True}  # of a field that is only for display: field(metadata=SHOWN)
+SHOWN = {"shown": True}  # of a field that is no part of what was asked: field(metadata=SHOWN)
 _OWN = "dpframe."
 _head = struct.Struct(">BQ").pack
 _PLAIN = (type(None), bool, int, float, str, pd.Timestamp, datetime.date)
