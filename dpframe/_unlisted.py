@@ -179,8 +179,9 @@ class Unlisted:
         question = self._sought(columns, words)
         known = session.found.get(question)
         if known is not None and not self._answered(task, words):
-            named = known.named(columns[0][1] if isinstance(known, Keys) else [name for _, name in columns])  # type: ignore[arg-type]
-            return KeyBy(exprs[0], named) if isinstance(named, Keys) else TupleBy.of(exprs, named)
+            if isinstance(known, Keys):
+                return KeyBy(exprs[0], known.named(columns[0][1]))
+            return TupleBy.of(exprs, known.named([name for _, name in columns]))
 
         def read(release: Release) -> Measured:
             found = found_keys(release.raw[0], columns)

@@ -120,7 +120,7 @@ def _bars(
     rest = each / _REST
     shares = [each - rest * (len(components) - 1), *(rest for _ in components[1:])]
     return tuple(
-        Bar(c, own + _least(lambda t, c=c: above(c, t) * _UP, share))  # type: ignore[misc]
+        Bar(c, own + _least(lambda t, c=c: above(c, t) * _UP, share))  # type: ignore[misc]  # a default of c
         for c, share in zip(components, shares, strict=True)
     )
 
@@ -273,7 +273,7 @@ class TruncatedVector(Threshold):
         cut = _least(beyond, first)
         inside = 1 - 2 * laplace_tail(a, 1, cut + 1)  # truncated noise is as likely, divided by that for each
         rest = (
-            Bar(c, own + _least(lambda t, c=c: laplace_tail(a, c, t) / inside**c * _UP, each / _REST))  # type: ignore[misc]
+            Bar(c, own + _least(lambda t, c=c: laplace_tail(a, c, t) / inside**c * _UP, each / _REST))  # type: ignore[misc]  # a default of c
             for c in components[1:]
         )
         return TruncatedVector(1 / scale, cut, (Bar(components[0], cut + 1), *rest))
