@@ -1,6 +1,6 @@
 """The golden files: what each line answered, with the ledger file that knows it. Written by one version, read by all later ones.
 
-``python -m tests.golden.make FOLDER`` asks every line and writes a ledger file and what was answered. A later version that
+``python -m tests.golden.make FOLDER`` asks every line and writes a ledger file, what was answered, and every plan. A later version that
 opens a copy of that ledger finds each answer again, for nothing (`test_golden`).
 """
 
@@ -76,9 +76,25 @@ def written(problem: Exception) -> dict[str, str]:
     return {"type": type(problem).__name__, "text": str(problem)}
 
 
+def refusal(problem: Any) -> Any:
+    """What a line says that is refused in most sessions; where keys may be found, two of them find none."""
+    return written(problem) if isinstance(problem, Exception) else shown(problem)
+
+
+def planned(session: str) -> dict[str, str]:
+    """The plan of each line as JSON, in a session that was asked nothing; or why there is none."""
+    p, plans = frame().dp.open(**SESSIONS[session]), {}
+    for line in lines(session):
+        plan = asked(p.explain, line)
+        said = f"{type(plan).__name__}: {plan if isinstance(plan, Exception) else ''}"
+        plans[line] = plan.text if isinstance(plan, dpframe.Plan) else said
+    return plans
+
+
 def make(folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     answers: dict[str, dict[str, Any]] = {}
+    plans: dict[str, dict[str, str]] = {}
     receipts: dict[str, Any] = {}
     wrong: list[str] = []
     for session in SESSIONS:
@@ -93,14 +109,12 @@ def make(folder: Path) -> None:
             if session == "people" and not isinstance(answer, dpframe.Plan):
                 receipts[line] = answer
         for line in refused():
-            problem = asked(p, line)
-            if not isinstance(problem, Exception):
-                wrong.append(f"{session}: {line}: is answered")
-                continue
-            answers[session][line] = written(problem)
+            answers[session][line] = refusal(asked(p, line))
+        plans[session] = planned(session)
     if wrong:
         raise SystemExit("\n".join(wrong))
     (folder / "answers.json").write_text(json.dumps(answers, indent=1, ensure_ascii=False) + "\n")
+    (folder / "plans.json").write_text(json.dumps(plans, indent=1, ensure_ascii=False) + "\n")
     (folder / "receipts.pickle").write_bytes(pickle.dumps(receipts, protocol=4))
 
 

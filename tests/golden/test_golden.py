@@ -12,7 +12,7 @@ import pytest
 
 import dpframe
 from tests.golden.lines import CHANGED, INTERVALS, SESSIONS, lines, refused
-from tests.golden.make import asked, opened, shown, written
+from tests.golden.make import asked, opened, planned, refusal, shown, written
 
 HERE = Path(__file__).parent
 VERSIONS = sorted(path.name for path in HERE.iterdir() if (path / "ledger.db").exists())
@@ -50,15 +50,23 @@ def test_what_was_answered_is_found_again_for_nothing(version, session, ledgers)
             paid.append(line)
         elif not isinstance(answer, dpframe.Plan):
             assert alike(version, shown(answer), known[line]), line
-    assert set(paid) <= set(CHANGED[version])
+    assert set(paid) <= set(CHANGED.get(version, {}))
 
 
 @pytest.mark.parametrize("session", SESSIONS)
 @pytest.mark.parametrize("version", VERSIONS)
 def test_refusals_say_what_they_said(version, session, ledgers):
     p, known = opened(session, ledgers[version]), golden(version, session)
-    said = {line: written(asked(p, line)) for line in refused()}
-    assert {line for line in said if said[line] != known[line]} <= set(CHANGED[version])
+    said = {line: refusal(asked(p, line)) for line in refused()}
+    assert {line for line in said if said[line] != known[line]} <= set(CHANGED.get(version, {}))
+
+
+@pytest.mark.parametrize("session", SESSIONS)
+@pytest.mark.parametrize("version", [v for v in VERSIONS if (HERE / v / "plans.json").exists()])
+def test_plans_are_what_they_were(version, session):
+    known = json.loads((HERE / version / "plans.json").read_text())[session]
+    made = planned(session)
+    assert {line for line in known if made[line] != known[line]} <= set(CHANGED.get(version, {}))
 
 
 def test_what_is_said_to_have_changed_has_changed(ledgers):
