@@ -1,7 +1,7 @@
 """The golden files: what each line answered, with the ledger file that knows it. Written by one version, read by all later ones.
 
-``python -m tests.golden.make FOLDER`` asks every line and writes a ledger file, what was answered, and every plan. A later version that
-opens a copy of that ledger finds each answer again, for nothing (`test_golden`).
+``python -m tests.golden.make FOLDER`` asks every line and writes a ledger file, what was answered, and every plan. A later
+version that opens a copy of that ledger finds each answer again, for nothing (`test_golden`).
 """
 
 from __future__ import annotations
