@@ -9,13 +9,17 @@
 True
 """
 
+import sys
+from functools import partial
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import pandas as pd
 
 if TYPE_CHECKING:
-    from dpframe._accessor import private
+    from dpframe._answers.estimate import Estimate
     from dpframe._errors import (
         BadExpression,
         BadType,
@@ -35,10 +39,10 @@ if TYPE_CHECKING:
         SessionError,
         UnknownColumn,
     )
-    from dpframe._estimate import Estimate
-    from dpframe._ledger import Accountant
-    from dpframe._plan import Plan
-    from dpframe._private import PrivateFrame
+    from dpframe._frame.accessor import private
+    from dpframe._frame.frame import PrivateFrame
+    from dpframe._ledger.accountant import Accountant
+    from dpframe._plans.plan import Plan
 
 __all__ = [
     "Accountant",
@@ -70,11 +74,11 @@ __version__ = "0.1.0"
 # Where the public names live; all that is not here is an error. They load when first used, so that importing
 # dpframe beside pandas costs next to nothing.
 _HOMES = {
-    "Accountant": "_ledger",
-    "private": "_accessor",
-    "Plan": "_plan",
-    "PrivateFrame": "_private",
-    "Estimate": "_estimate",
+    "Accountant": "_ledger.accountant",
+    "private": "_frame.accessor",
+    "Plan": "_plans.plan",
+    "PrivateFrame": "_frame.frame",
+    "Estimate": "_answers.estimate",
 }
 
 
@@ -93,12 +97,33 @@ def __dir__() -> list[str]:
     return [*__all__, *_MODULES, "__version__"]
 
 
+class _FormerModules:
+    """An import finder for modules that pickled answers of earlier versions name: it leads to where their classes are now."""
+
+    names: ClassVar = {
+        "dpframe._estimate": "dpframe._answers.estimate",
+        "dpframe._measured": "dpframe._plans.measured",
+        "dpframe._plan": "dpframe._plans.plan",
+        "dpframe._suggestions": "dpframe._frame.suggestions",
+    }
+
+    @classmethod
+    def find_spec(cls, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
+        return ModuleSpec(name, cls()) if name in cls.names else None  # type: ignore[arg-type]
+
+    def create_module(self, spec: ModuleSpec) -> None:
+        """The usual empty module."""
+
+    def exec_module(self, module: ModuleType) -> None:
+        module.__getattr__ = partial(getattr, import_module(self.names[module.__name__]))  # type: ignore[method-assign]
+
+
 def _of_frame(frame: pd.DataFrame) -> Any:
-    return import_module("dpframe._accessor").of_frame(frame)
+    return import_module("dpframe._frame.accessor").of_frame(frame)
 
 
 def _of_series(series: "pd.Series[Any]") -> Any:
-    return import_module("dpframe._accessor").of_series(series)
+    return import_module("dpframe._frame.accessor").of_series(series)
 
 
 # pandas-stubs asks for classes here; pandas itself takes any callable.
@@ -106,3 +131,4 @@ _frame_accessor: Any = pd.api.extensions.register_dataframe_accessor("dp")
 _series_accessor: Any = pd.api.extensions.register_series_accessor("dp")
 _frame_accessor(_of_frame)
 _series_accessor(_of_series)
+sys.meta_path.append(_FormerModules)

@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 
 from dpframe import DPError, private
-from dpframe._history import as_json, as_text
+from dpframe._ledger.history import as_json, as_text
 from dpframe.datasets import BOUNDS, KEYS, visits
 
 

@@ -17,6 +17,7 @@ from decimal import Decimal
 from enum import Enum
 from fractions import Fraction
 from functools import cache
+from itertools import takewhile
 from typing import Any, cast
 
 import numpy as np
@@ -66,8 +67,8 @@ def _framed(tag: bytes, body: bytes) -> bytes:
 
 @cache
 def tag_of(kind: Any) -> str:
-    """The name of a class of dpframe, with the public module that has it: private ones may be moved."""
-    public = [part for part in kind.__module__.split(".")[1:] if not part.startswith("_")]
+    """The name of a class of dpframe, with the public module that has it: what is private may be moved."""
+    public = takewhile(lambda part: not part.startswith("_"), kind.__module__.split(".")[1:])
     return ".".join([*public, kind.__qualname__])
 
 

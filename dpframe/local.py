@@ -18,15 +18,17 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from dpframe import _reports, _unbiased, _validate, calibrate
+from dpframe import _validate, calibrate
+from dpframe._answers import reports as _reports
+from dpframe._answers import unbiased as _unbiased
+from dpframe._answers.reports import Kind, Reports
+from dpframe._cells.columns import objects, prepare
 from dpframe._errors import BadType, BadValue
 from dpframe._expr import Column
-from dpframe._query import Keys, keys_for
-from dpframe._randomize import labels_of, number_kind, rounded_places
-from dpframe._registry import ATTR as SESSION
-from dpframe._reports import Kind, Reports
+from dpframe._frame.randomize import labels_of, number_kind, rounded_places
+from dpframe._groups.keys import Keys, keys_for
+from dpframe._session.registry import ATTR as SESSION
 from dpframe.engines._buckets import key_buckets
-from dpframe.engines._columns import objects, prepare
 from dpframe.mechanisms._exp_log import exp_interval
 from dpframe.mechanisms.response import Response
 

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dpframe import _expr, _validate
 from dpframe._errors import BadType, BadValue
-from dpframe._query import BinBy, By, Output
+from dpframe._groups.keys import BinBy, By, Output
 
 if TYPE_CHECKING:
-    from dpframe._private import PrivateFrame
+    from dpframe._frame.frame import PrivateFrame
 
 __all__ = ["Utility", "distance", "revenue"]
 

@@ -2,67 +2,68 @@
 
 from __future__ import annotations
 
-from dpframe import _choices as choices_module
-from dpframe import _counts as counts_module
-from dpframe import _derive as derive_module
-from dpframe import _door as door_module
 from dpframe import _drawing as drawing_module
 from dpframe import _encoding as encoding_module
-from dpframe import _events as events_module
 from dpframe import _expr as expr_module
-from dpframe import _ledger as ledger_module
-from dpframe import _lineage as lineage_module
-from dpframe import _opening as opening_module
-from dpframe import _session as session_module
-from dpframe import _sketch as sketch_module
-from dpframe import _stats as stats_module
-from dpframe import _store as store_module
-from dpframe import _suggestions as suggestions_module
-from dpframe import _times as times_module
-from dpframe import _unbiased as unbiased_module
-from dpframe._accessor import Unopened
-from dpframe._aggregates import AGGREGATES, NAMED
-from dpframe._arrange import arrange
-from dpframe._choices import choice
-from dpframe._column import PrivateColumn
-from dpframe._counts import PeopleAround, PeopleBy, Questions, RowCount, ValueCount
-from dpframe._distinct import DistinctCount
+from dpframe._answers import unbiased as unbiased_module
+from dpframe._answers.answer import Answer
+from dpframe._answers.estimate import FloatEstimate, IntEstimate, interval_of
+from dpframe._answers.foundkeys import found_keys
+from dpframe._answers.reports import Kind, Reports, packed, series_of, unpacked
+from dpframe._answers.unbiased import Computed, Estimated
+from dpframe._cells import columns as engines_columns_module
+from dpframe._cells.codec import finder
+from dpframe._cells.columns import UNMATCHED, Vector, plain, prepare
 from dpframe._encoding import encode, encoded_fields, tag_of
-from dpframe._estimate import FloatEstimate, IntEstimate, interval_of
 from dpframe._expr import Column, Expr, constant, kind_of
+from dpframe._expr._parse import MAX_LENGTH, Parsed, parse
 from dpframe._expr._ranges import outward
-from dpframe._former import sketch as former_sketch
-from dpframe._former import trusted
-from dpframe._forms import Form, check, with_noise
-from dpframe._foundkeys import found_keys
-from dpframe._groupby import PrivateGroupBy
-from dpframe._keysearch import Finding, KeySearch, Roomy
-from dpframe._ledger import Budget
-from dpframe._measured import Cell, Measured, fieller
-from dpframe._moments import Centred, Simplex, Total
-from dpframe._order import GroupOrders, Orders
-from dpframe._pairs import Pair
-from dpframe._parse import MAX_LENGTH, Parsed, parse
-from dpframe._plan import Part, measured
-from dpframe._price import WORDS
-from dpframe._price import _cost as cost_of_price
-from dpframe._pricing import Planned, make_plan
-from dpframe._progress import progress
-from dpframe._query import ROW_CEILING, BinBy, KeyBy, Keys, Query, keys_for
-from dpframe._query import Output as query_Output
-from dpframe._randomize import Randomize
-from dpframe._ranks import LEAF_CEILING, Ranks
-from dpframe._registry import sessions as registry_sessions
-from dpframe._release import Answer
-from dpframe._releases import Releases
-from dpframe._replay import Recorder
-from dpframe._reports import Kind, Reports, packed, series_of, unpacked
-from dpframe._scores import Revenue, Scores
-from dpframe._selections import Selections
-from dpframe._session import Session
-from dpframe._session import sessions as session_sessions
-from dpframe._shapes import Shapes
-from dpframe._stats import (
+from dpframe._frame import suggestions as suggestions_module
+from dpframe._frame.accessor import Unopened
+from dpframe._frame.column import PrivateColumn
+from dpframe._frame.groupby import PrivateGroupBy
+from dpframe._frame.order import GroupOrders, Orders
+from dpframe._frame.randomize import Randomize
+from dpframe._frame.releases import Releases
+from dpframe._frame.selections import Selections
+from dpframe._frame.shapes import Shapes
+from dpframe._frame.suggestions import Suggestions, bounds_of, limit_of
+from dpframe._frame.summaries import Summaries
+from dpframe._groups import periods as times_module
+from dpframe._groups.combinations import RestBy, TupleBy, Tuples
+from dpframe._groups.keys import ROW_CEILING, BinBy, KeyBy, Keys, Query, keys_for
+from dpframe._groups.keys import Output as query_Output
+from dpframe._groups.periods import Periods, TimeBy
+from dpframe._groups.question import Task
+from dpframe._groups.unit import Unit
+from dpframe._ledger import accountant as ledger_module
+from dpframe._ledger import sketch as sketch_module
+from dpframe._ledger import store as store_module
+from dpframe._ledger.accountant import Budget
+from dpframe._ledger.former import sketch as former_sketch
+from dpframe._ledger.former import trusted
+from dpframe._ledger.store import FileStore, MemoryStore, open_store
+from dpframe._plans import choices as choices_module
+from dpframe._plans.aggregates import AGGREGATES, NAMED
+from dpframe._plans.arrange import arrange
+from dpframe._plans.choices import choice
+from dpframe._plans.forms import Form, check, with_noise
+from dpframe._plans.measured import Cell, Measured, fieller
+from dpframe._plans.plan import Part, measured
+from dpframe._plans.planner import Planned, make_plan
+from dpframe._plans.price import WORDS
+from dpframe._plans.price import _cost as cost_of_price
+from dpframe._questions.keysearch import Finding, KeySearch, Roomy
+from dpframe._session import derived as lineage_module
+from dpframe._session import door as door_module
+from dpframe._session import opening as opening_module
+from dpframe._session import session as session_module
+from dpframe._session.registry import sessions as registry_sessions
+from dpframe._session.session import Session
+from dpframe._session.session import sessions as session_sessions
+from dpframe._statistics import base as stats_module
+from dpframe._statistics import counts as counts_module
+from dpframe._statistics.base import (
     MAGNITUDE_BITS,
     MAGNITUDES,
     SQUARE_BITS,
@@ -81,16 +82,14 @@ from dpframe._stats import (
     Statistic,
     Trues,
 )
-from dpframe._stats import Rows as stats_Rows
-from dpframe._store import FileStore, MemoryStore, open_store
-from dpframe._suggestions import Suggestions, bounds_of, limit_of
-from dpframe._summaries import Summaries
-from dpframe._task import Task
-from dpframe._times import Periods, TimeBy
-from dpframe._tree import Tree, deviations, distribution, level_sizes, read_off
-from dpframe._tuples import RestBy, TupleBy, Tuples
-from dpframe._unbiased import Computed, Estimated
-from dpframe._unit import Unit
+from dpframe._statistics.base import Rows as stats_Rows
+from dpframe._statistics.counts import PeopleAround, PeopleBy, Questions, RowCount, ValueCount
+from dpframe._statistics.distinct import DistinctCount
+from dpframe._statistics.moments import Centred, Simplex, Total
+from dpframe._statistics.pairs import Pair
+from dpframe._statistics.ranks import LEAF_CEILING, Ranks
+from dpframe._statistics.scores import Revenue, Scores
+from dpframe._statistics.tree import Tree, deviations, distribution, level_sizes, read_off
 from dpframe._validate import Bounds
 from dpframe.accounting import _gaussian as accounting_gaussian_module
 from dpframe.accounting import _pld_atoms as accounting_pld_atoms_module
@@ -105,15 +104,15 @@ from dpframe.accounting.gdp import largest
 from dpframe.accounting.rdp import Rdp
 from dpframe.accounting.residue import after, after_curve, after_exponential, after_laplace, after_pure
 from dpframe.accounting.zcdp import zcdp_delta, zcdp_epsilon, zcdp_rho
-from dpframe.engines import _columns as engines_columns_module
+from dpframe.audit import _events as events_module
+from dpframe.audit._replay import Recorder
+from dpframe.engines import _derive as derive_module
 from dpframe.engines import _distinct as engines_distinct_module
 from dpframe.engines import _groups as engines_groups_module
 from dpframe.engines import _people as engines_people_module
 from dpframe.engines import _rows as engines_rows_module
 from dpframe.engines import _sums as engines_sums_module
 from dpframe.engines import pandas as engines_pandas_module
-from dpframe.engines._codec import finder
-from dpframe.engines._columns import UNMATCHED, Vector, plain, prepare
 from dpframe.engines._evaluate import evaluate, predicate
 from dpframe.engines._keys import coded, key_of, text_of, together
 from dpframe.engines._people import people_of
@@ -140,6 +139,7 @@ from dpframe.learn._design import UNIT, Design, Target, shrunk
 from dpframe.learn._design import Rows as design_Rows
 from dpframe.learn._fits import Output as fits_Output
 from dpframe.learn._objective import Objective, largest_mu
+from dpframe.learn._progress import progress
 from dpframe.learn._solve import LOGISTIC, Loss, Problem, minimise, newton
 from dpframe.learn._statistics import Statistics, ridge
 from dpframe.mechanisms import _coins as mechanisms_coins_module

@@ -161,15 +161,15 @@ def test_a_step_that_is_not_offered_is_named_with_its_reason(df, tmp_path):
 # Texts of the modules that refuse -----------------------------------------------------------------------------
 
 MODULES = (
-    "_rewrite",
+    "_frame/rewrite",
     "_refusals",
-    "_accessor",
-    "_private",
-    "_column",
-    "_steps",
-    "_shapes",
-    "_groupby",
-    "_estimate",
+    "_frame/accessor",
+    "_frame/frame",
+    "_frame/column",
+    "_frame/steps",
+    "_frame/shapes",
+    "_frame/groupby",
+    "_answers/estimate",
 )
 # What stands for the user's own in a text, and what a text cannot be tried without.
 STANDS_FOR = {

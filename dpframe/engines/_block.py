@@ -10,8 +10,8 @@ import numpy as np
 import pandas as pd
 
 from dpframe import _expr as ex
-from dpframe.engines._codec import TICKS, ticks_of, unit_of
-from dpframe.engines._columns import Array, Bools, Vector
+from dpframe._cells.codec import TICKS, ticks_of, unit_of
+from dpframe._cells.columns import Array, Bools, Vector
 
 ColumnOf = Callable[[ex.Column], Vector]
 # What an expression makes of the categories of its operands, kept while those stay the same.

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpframe._query import Keys
-from dpframe.engines._codec import Buckets, Finder, finder, looked_up
-from dpframe.engines._columns import Vector
+from dpframe._cells.codec import Buckets, Finder, finder, looked_up
+from dpframe._cells.columns import Vector
+from dpframe._groups.keys import Keys
 
 _TABLE = 2**20  # whole numbers within a range of this size are looked up directly
 _PIECE = 2**18  # rows that one thread matches at a time

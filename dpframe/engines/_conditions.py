@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from dpframe import _expr as ex
+from dpframe._cells.codec import TICKS, as_double, finder, form_of, unit_of
+from dpframe._cells.columns import UNMATCHED, Array, Vector, plain
 from dpframe.engines._block import Block, bools, exact, in_units, look_up
-from dpframe.engines._codec import TICKS, as_double, finder, form_of, unit_of
-from dpframe.engines._columns import UNMATCHED, Array, Vector, plain
 
 _COMPARE: dict[str, Callable[[Any, Any], Any]] = {
     "==": operator.eq,

@@ -11,9 +11,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from dpframe._stats import Integers
-from dpframe.engines._codec import Buckets
-from dpframe.engines._columns import Vector
+from dpframe._cells.codec import Buckets
+from dpframe._cells.columns import Vector
+from dpframe._statistics.base import Integers
 from dpframe.engines._people import Codes, People, _mixed, coded
 
 

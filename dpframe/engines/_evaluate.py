@@ -18,9 +18,9 @@ from typing import Any
 import numpy as np
 
 from dpframe import _expr as ex
+from dpframe._cells.codec import in_utc
+from dpframe._cells.columns import Bools, Vector, narrow, objects, plain
 from dpframe.engines._block import LAST, NAT, Block, ColumnOf, Memo, Nodes, as_floats, fits, in_units
-from dpframe.engines._codec import in_utc
-from dpframe.engines._columns import Bools, Vector, narrow, objects, plain
 from dpframe.engines._conditions import both, comparison, either, is_in, is_null, negation
 from dpframe.engines._parts import as_text, cut, date_part, map_dict, str_part
 

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dpframe._cells.codec import Buckets, Finder, unit_of
+from dpframe._cells.columns import Vector
 from dpframe._expr import Expr
-from dpframe._query import BinBy, By, KeyBy
-from dpframe._times import TICKS, Periods, TimeBy
-from dpframe._tuples import Tuples
+from dpframe._groups.combinations import Tuples
+from dpframe._groups.keys import BinBy, By, KeyBy
+from dpframe._groups.periods import TICKS, Periods, TimeBy
 from dpframe.engines._buckets import bin_buckets, key_buckets
-from dpframe.engines._codec import Buckets, Finder, unit_of
-from dpframe.engines._columns import Vector
 
 _TABLE = 2**22  # codes within a range of this size are looked up directly
 _PART = 2**18  # rows at a time

@@ -16,8 +16,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from dpframe._cells.columns import UNMATCHED, Vector
 from dpframe._expr import Expr
-from dpframe.engines._columns import UNMATCHED, Vector
 
 Codes = NDArray[np.int64]
 Texts = list[tuple[str, ...]]

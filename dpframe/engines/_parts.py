@@ -10,10 +10,10 @@ import numpy as np
 import pandas as pd
 
 from dpframe import _expr as ex
+from dpframe._cells.codec import TICKS, finder, ticks_of, unit_of
+from dpframe._cells.columns import UNMATCHED, Array, Vector, narrow, objects, plain
 from dpframe._expr._parts import VALUES
 from dpframe.engines._block import LAST, NAT, Block, as_floats, fits, look_up
-from dpframe.engines._codec import TICKS, finder, ticks_of, unit_of
-from dpframe.engines._columns import UNMATCHED, Array, Vector, narrow, objects, plain
 
 # ---- dictionaries -----------------------------------------------------------------------------------------
 

@@ -16,8 +16,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from dpframe._stats import Integers
-from dpframe.engines._columns import UNMATCHED, Vector, number_text, objects
+from dpframe._cells.columns import UNMATCHED, Vector, number_text, objects
+from dpframe._statistics.base import Integers
 
 Codes = NDArray[np.int64]
 GROUP_BITS = 32  # more than there may be groups

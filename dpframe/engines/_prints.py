@@ -19,8 +19,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from dpframe._cells.columns import UNMATCHED, Vector, objects, plain, prepare
 from dpframe._expr import kind_of
-from dpframe.engines._columns import UNMATCHED, Vector, objects, plain, prepare
 from dpframe.engines._people import coded, text_of_scalar
 
 Hashes = NDArray[np.uint64]

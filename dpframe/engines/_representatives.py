@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpframe._stats import LARGEST_POWER, LEAST_POWER, MAGNITUDES, Integers
+from dpframe._statistics.base import LARGEST_POWER, LEAST_POWER, MAGNITUDES, Integers
 from dpframe.engines._people import Pairs
 
 Places = NDArray[np.int64]

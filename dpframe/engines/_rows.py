@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpframe._expr import Column, Expr
-from dpframe._query import KeyBy
-from dpframe._stats import Grid
+from dpframe._groups.keys import KeyBy
+from dpframe._statistics.base import Grid
 from dpframe.engines._evaluate import evaluate
 from dpframe.engines._sums import to_grid
 from dpframe.engines.pandas import PandasEngine

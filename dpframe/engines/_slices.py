@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from dpframe._cells.columns import Vector
 from dpframe._expr import Expr
-from dpframe._unit import Unit
-from dpframe.engines._columns import Vector
+from dpframe._groups.unit import Unit
 from dpframe.engines._evaluate import evaluate, predicate
 from dpframe.engines.pandas import PandasEngine
 

@@ -7,8 +7,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpframe._stats import MAGNITUDES, Grid, Integers, Leaves, Magnitudes, Powers, Primitive, Products
-from dpframe.engines._columns import Vector
+from dpframe._cells.columns import Vector
+from dpframe._statistics.base import (
+    MAGNITUDES,
+    Grid,
+    Integers,
+    Leaves,
+    Magnitudes,
+    Powers,
+    Primitive,
+    Products,
+)
 from dpframe.engines._representatives import magnitude
 
 Buckets = NDArray[Any]  # 0: no group; g + 1: group g

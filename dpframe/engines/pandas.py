@@ -16,9 +16,12 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from dpframe._cells.columns import Vector, prepare
 from dpframe._expr import Column, Expr
-from dpframe._query import By, KeyBy, Query
-from dpframe._stats import (
+from dpframe._groups.combinations import RestBy, TupleBy
+from dpframe._groups.keys import By, KeyBy, Query
+from dpframe._groups.unit import Unit
+from dpframe._statistics.base import (
     MAGNITUDES,
     Bids,
     Distincts,
@@ -34,10 +37,7 @@ from dpframe._stats import (
     Spread,
     Trues,
 )
-from dpframe._tuples import RestBy, TupleBy
-from dpframe._unit import Unit
 from dpframe.engines._buckets import arrow_buckets
-from dpframe.engines._columns import Vector, prepare
 from dpframe.engines._distinct import distinct_counts
 from dpframe.engines._evaluate import evaluate, predicate
 from dpframe.engines._groups import finder_of, rest_buckets, tuple_buckets

@@ -11,21 +11,21 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dpframe import _pricing
 from dpframe._encoding import SHOWN
 from dpframe._errors import BudgetError
-from dpframe._forms import Form
-from dpframe._plan import Part, Plan
-from dpframe._progress import progress
-from dpframe._query import Word
-from dpframe._stats import Sensitivity
-from dpframe._unit import Unit
+from dpframe._groups.keys import Word
+from dpframe._groups.unit import Unit
+from dpframe._plans import planner as _pricing
+from dpframe._plans.forms import Form
+from dpframe._plans.plan import Part, Plan
+from dpframe._statistics.base import Sensitivity
 from dpframe.accounting import loss as losses
 from dpframe.accounting._base import Price
 from dpframe.accounting.loss import ApproxDP, DiscreteGaussian, PoissonGaussian
 from dpframe.accounting.rdp import Rdp
 from dpframe.learn._design import UNIT, Floats, Rows, shrunk
 from dpframe.learn._fits import Fit, _pure, l1_of
+from dpframe.learn._progress import progress
 from dpframe.mechanisms._vector import coins, noisy
 from dpframe.mechanisms.gaussian import Gaussian
 

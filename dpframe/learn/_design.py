@@ -15,12 +15,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from dpframe._cells.columns import Vector
 from dpframe._expr import Expr
-from dpframe._query import Keys
-from dpframe._unit import Unit
+from dpframe._groups.keys import Keys
+from dpframe._groups.unit import Unit
 from dpframe._validate import Bounds
 from dpframe.engines._buckets import key_buckets
-from dpframe.engines._columns import Vector
 from dpframe.engines._slices import row_slices
 
 Floats = NDArray[np.float64]

@@ -11,15 +11,15 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from dpframe import _pricing
 from dpframe._errors import BudgetError
 from dpframe._expr import Expr
-from dpframe._forms import Form, with_noise
-from dpframe._plan import Part, Plan
-from dpframe._query import Keys, Word, describe
-from dpframe._stats import Sensitivity
-from dpframe._task import Task
-from dpframe._unit import Unit
+from dpframe._groups.keys import Keys, Word, describe
+from dpframe._groups.question import Task
+from dpframe._groups.unit import Unit
+from dpframe._plans import planner as _pricing
+from dpframe._plans.forms import Form, with_noise
+from dpframe._plans.plan import Part, Plan
+from dpframe._statistics.base import Sensitivity
 from dpframe.accounting._base import Price
 from dpframe.accounting.loss import DiscreteGaussian, PureDP
 from dpframe.learn._design import UNIT, Design, Floats, Rows, Scaling

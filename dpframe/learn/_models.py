@@ -15,12 +15,12 @@ from numpy.typing import NDArray
 from dpframe import _validate
 from dpframe._errors import BadType, BadValue, BudgetError, MissingKeys
 from dpframe._expr import Column, Expr
-from dpframe._plan import Cost, Plan
-from dpframe._price import checked, delta_of
-from dpframe._private import PrivateFrame
-from dpframe._query import Word, describe, keys_for
+from dpframe._frame.frame import PrivateFrame
+from dpframe._groups.keys import Word, describe, keys_for
+from dpframe._plans.plan import Cost, Plan
+from dpframe._plans.price import checked, delta_of
 from dpframe._refusals import own_errors
-from dpframe._session import Release
+from dpframe._session.session import Release
 from dpframe._validate import Bounds
 from dpframe.learn import _checks
 from dpframe.learn._descent import EVERYBODY, Descent

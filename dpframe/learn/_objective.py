@@ -13,9 +13,9 @@ from scipy import special
 
 from dpframe._encoding import SHOWN
 from dpframe._errors import BudgetError
-from dpframe._plan import Part, Plan
-from dpframe._query import Word
-from dpframe._unit import Unit
+from dpframe._groups.keys import Word
+from dpframe._groups.unit import Unit
+from dpframe._plans.plan import Part, Plan
 from dpframe.accounting import _gaussian
 from dpframe.accounting._base import Price
 from dpframe.accounting.loss import ApproxDP

@@ -11,11 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpframe._expr import Expr
-from dpframe._forms import Form, with_noise
-from dpframe._plan import Part, Plan
-from dpframe._query import Word
-from dpframe._stats import Sensitivity
-from dpframe._unit import Unit
+from dpframe._groups.keys import Word
+from dpframe._groups.unit import Unit
+from dpframe._plans.forms import Form, with_noise
+from dpframe._plans.plan import Part, Plan
+from dpframe._statistics.base import Sensitivity
 from dpframe._validate import Bounds
 from dpframe.accounting._base import Price
 from dpframe.learn._design import UNIT, Floats, Rows, Scaling

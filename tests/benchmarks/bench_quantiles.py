@@ -12,10 +12,10 @@ from fractions import Fraction
 import numpy as np
 
 from dpframe._expr import Column
-from dpframe._ranks import Ranks
-from dpframe._stats import Grid
-from dpframe._tree import Tree, distribution, read_off
-from dpframe._unit import Unit
+from dpframe._groups.unit import Unit
+from dpframe._statistics.base import Grid
+from dpframe._statistics.ranks import Ranks
+from dpframe._statistics.tree import Tree, distribution, read_off
 from dpframe._validate import Bounds
 from dpframe.mechanisms.laplace import Laplace
 from dpframe.mechanisms.noisy_max import NoisyMax

@@ -31,9 +31,9 @@ def bodies(store, population="people"):
 PRELUDE = """
 import os, sys, threading, time
 sys.path.insert(0, sys.argv[2])
-import dpframe._store as module
+import dpframe._ledger.store as module
 from dpframe._errors import LedgerError, SessionError
-from dpframe._store import FileStore, MemoryStore, open_store
+from dpframe._ledger.store import FileStore, MemoryStore, open_store
 path = sys.argv[1]
 """
 

@@ -1,0 +1,239 @@
+"""Where each released number stands in its answer: tables of outputs, pivots with their margins, proportions.
+
+All of it is arithmetic on noisy integers that have left the door, so it is post-processing and free.
+The intervals of sums over groups and of proportions are derived in docs/guarantees/shapes.md.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpframe._plans.aggregates import AGGREGATES
+from dpframe._plans.measured import Measured, Noise, fieller
+from dpframe._plans.plan import Plan, measured
+
+Ends = tuple[NDArray[Any], NDArray[Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Summed:
+    """The noise in a sum over ``terms`` groups, each of which has noise of its own."""
+
+    noise: Noise
+    terms: int
+
+    @property
+    def deviation(self) -> float:
+        return float(self.noise.deviation * math.sqrt(self.terms))
+
+    def quantile(self, level: float, terms: int = 1) -> int:
+        """A t with P[|X| <= t] >= level: the normal approximation, half a step wider for whole numbers, or the
+        quantile of each term at its part of the risk, whichever is less."""
+        total = terms * self.terms
+        each = total * self.noise.quantile(1 - (1 - level) / total)
+        together = math.ceil(self.noise.spread(level) * self.noise.deviation * math.sqrt(total) + 0.5)
+        return min(each, together)
+
+    def reach(self, level: float, terms: int) -> float:
+        """As of one noise, of so many times the terms."""
+        return self.noise.reach(level, terms * self.terms)
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """A table of outputs without groups: which output stands in each row and column; -1 where none was asked."""
+
+    cells: tuple[tuple[int, ...], ...]
+
+    def values(self, plan: Plan, raw: Sequence[Any]) -> list[NDArray[Any]]:
+        """The columns: whole numbers where all are whole, as pandas has it."""
+        found = [AGGREGATES[c.aggregate].value(measured(plan, raw, c))[0] for c in plan.cells]
+        columns = []
+        for column in zip(*self.cells, strict=True):
+            whole = all(i >= 0 and plan.cells[i].whole for i in column)
+            numbers = [found[i] if i >= 0 else math.nan for i in column]
+            columns.append(np.array(numbers, dtype=object if whole else np.float64))
+        return columns
+
+    def interval(self, plan: Plan, raw: Sequence[Any], level: float) -> list[Ends]:
+        """The ends of each column; NaN where nothing was asked."""
+        ends = [AGGREGATES[c.aggregate].interval(measured(plan, raw, c), level) for c in plan.cells]
+        nothing = np.array([math.nan])
+        found = []
+        for column in zip(*self.cells, strict=True):
+            pairs = [ends[i] if i >= 0 else (nothing, nothing) for i in column]
+            low, high = (np.array([p[side][0] for p in pairs], dtype=float) for side in (0, 1))
+            found.append((low, high))
+        return found
+
+    def to_json(self) -> dict[str, Any]:
+        return {"cells": self.cells}
+
+
+@dataclass(frozen=True, slots=True)
+class Correlations:
+    """Covariances and variances of one release, as correlations; ``cells`` says where each stands."""
+
+    cells: tuple[tuple[int, ...], ...]
+
+    def values(self, plan: Plan, raw: Sequence[Any]) -> list[NDArray[Any]]:
+        """The columns: within -1 and 1, and NaN where a noisy variance is zero."""
+        cov = np.array(Grid(self.cells).values(plan, raw), dtype=float)
+        scale = _outer(np.diag(cov))
+        some = scale > 0
+        found = np.where(some, np.clip(cov / np.where(some, scale, 1.0), -1.0, 1.0), math.nan)
+        np.fill_diagonal(found, np.where(np.diag(some), 1.0, math.nan))
+        return list(found)
+
+    def interval(self, plan: Plan, raw: Sequence[Any], level: float) -> list[Ends]:
+        """From the intervals of the covariance and of both variances, each at a third of the risk."""
+        ends = Grid(self.cells).interval(plan, raw, 1 - (1 - level) / 3)
+        low, high = (np.array([e[side] for e in ends]) for side in (0, 1))
+        small, large = _outer(np.diag(np.maximum(low, 0))), _outer(np.diag(high))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            lowest = np.where(small > 0, np.minimum(low / small, low / large), np.where(low < 0, -1.0, 0.0))
+            highest = np.where(
+                small > 0, np.maximum(high / small, high / large), np.where(high > 0, 1.0, 0.0)
+            )
+        np.fill_diagonal(lowest, 1.0)
+        np.fill_diagonal(highest, 1.0)
+        return [(np.clip(a, -1.0, 1.0), np.clip(b, -1.0, 1.0)) for a, b in zip(lowest, highest, strict=True)]
+
+    def to_json(self) -> dict[str, Any]:
+        return {"correlations": self.cells}
+
+
+@dataclass(frozen=True, slots=True)
+class Pivot:
+    """Groups as rows and columns of a table, for each output; sums over rows, columns and all beside them.
+
+    A margin is made of the sums of the released integers, as if its groups had been one, so counts and sums add
+    up and a mean is that of all its rows. ``normalize`` divides counts by the total of ``"all"``, of their row
+    (``"index"``) or of their column (``"columns"``).
+    """
+
+    rows: int
+    columns: int = 1
+    below: bool = False  # whether there is a row of totals
+    beside: bool = False  # whether there is a column of them
+    normalize: str | None = None
+
+    def _blocks(self, raw: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
+        """The vectors of all cells of the table, rows first, and how many groups each is the sum of."""
+        if (
+            raw.dtype != object
+            and float(np.max(np.abs(raw.astype(float)), initial=0.0)) * raw[0].size >= 2.0**62
+        ):
+            raw = raw.astype(object)
+        body = raw.reshape(len(raw), self.rows, self.columns)
+        terms = np.ones((self.rows, self.columns), dtype=np.int64)
+        if self.below:
+            body = np.concatenate([body, body.sum(axis=1, keepdims=True)], axis=1)
+            terms = np.concatenate([terms, terms.sum(axis=0, keepdims=True)])
+        if self.beside:
+            body = np.concatenate([body, body.sum(axis=2, keepdims=True)], axis=2)
+            terms = np.concatenate([terms, terms.sum(axis=1, keepdims=True)], axis=1)
+        return body.reshape(len(raw), -1), terms.ravel()
+
+    @property
+    def _width(self) -> int:
+        return self.columns + self.beside
+
+    def _split(self, flat: NDArray[Any]) -> list[NDArray[Any]]:
+        return [np.ascontiguousarray(column) for column in flat.reshape(-1, self._width).T]
+
+    def _totals(self, counts: NDArray[Any]) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+        """What each cell is divided by, and how many groups that is the sum of."""
+        body = counts.reshape(-1, self._width)[: self.rows, : self.columns].astype(float)
+        shape = counts.reshape(-1, self._width).shape
+        if self.normalize == "all":
+            total, terms = np.full(shape, body.sum()), np.full(shape, body.size)
+        elif self.normalize == "index":
+            sums = [*body.sum(axis=1), body.sum()][: shape[0]]
+            total = np.broadcast_to(np.array(sums)[:, None], shape)
+            terms = np.full(shape, self.columns)
+            terms[self.rows :] = body.size
+        else:
+            sums = [*body.sum(axis=0), body.sum()][: shape[1]]
+            total = np.broadcast_to(np.array(sums), shape)
+            terms = np.full(shape, self.rows)
+            terms[:, self.columns :] = body.size
+        return total.ravel(), terms.ravel()
+
+    def values(self, plan: Plan, raw: Sequence[Any]) -> list[NDArray[Any]]:
+        """The columns of the table, output by output."""
+        found = []
+        for cell in plan.cells:
+            vectors, _ = self._blocks(raw[cell.part])
+            numbers = AGGREGATES[cell.aggregate].value(Measured(cell, _noise(plan, cell.part), vectors))
+            if self.normalize is not None:
+                total, _ = self._totals(numbers)
+                some = total > 0
+                numbers = np.where(some, numbers.astype(float) / np.where(some, total, 1.0), math.nan)
+            elif not cell.whole:
+                numbers = numbers.astype(np.float64)
+            found += self._split(numbers)
+        return found
+
+    def interval(self, plan: Plan, raw: Sequence[Any], level: float) -> list[Ends]:
+        """The ends of each column."""
+        found = []
+        for cell in plan.cells:
+            noise = _noise(plan, cell.part)
+            vectors, terms = self._blocks(raw[cell.part])
+            one = AGGREGATES[cell.aggregate]
+            low, high = np.empty(len(terms)), np.empty(len(terms))
+            if self.normalize is not None:
+                counts = one.value(Measured(cell, noise, vectors))
+                low, high = self._proportions(counts, terms, noise, level)
+            else:
+                for k in np.unique(terms):
+                    at = terms == k
+                    law: Any = noise if k == 1 else Summed(noise, int(k))
+                    low[at], high[at] = one.interval(Measured(cell, law, vectors[:, at]), level)
+            found += list(zip(self._split(low), self._split(high), strict=True))
+        return found
+
+    def _proportions(
+        self, counts: NDArray[Any], terms: NDArray[np.int64], noise: Noise, level: float
+    ) -> tuple[NDArray[Any], NDArray[Any]]:
+        # A count is part of its total, so its noise is their covariance; whole groups of totals are 1 exactly.
+        total, of = self._totals(counts)
+        unit, low, high = noise.deviation**2, np.empty(len(terms)), np.empty(len(terms))
+        for k, n in {(int(a), int(b)) for a, b in zip(terms, of, strict=True)}:
+            at = (terms == k) & (of == n)
+            ends = fieller(
+                counts[at].astype(float), total[at], k * unit, k * unit, n * unit, noise.reach(level, n)
+            )
+            low[at], high[at] = (np.clip(end, 0.0, 1.0) for end in ends)
+        return low, high
+
+    def to_json(self) -> dict[str, Any]:
+        return {"pivot": [self.rows, self.columns, self.below, self.beside, self.normalize]}
+
+
+def _outer(variances: NDArray[np.float64]) -> NDArray[np.float64]:
+    deviations = np.sqrt(variances)  # first: the product of two variances may be no double
+    return np.asarray(np.outer(deviations, deviations))
+
+
+Layout = Grid | Correlations | Pivot
+
+
+def layout_from(data: dict[str, Any]) -> Layout:
+    """The layout of a receipt."""
+    if "cells" in data:
+        return Grid(tuple(map(tuple, data["cells"])))
+    if "correlations" in data:
+        return Correlations(tuple(map(tuple, data["correlations"])))
+    return Pivot(*data["pivot"])
+
+
+def _noise(plan: Plan, part: int) -> Noise:
+    return cast(Noise, plan.parts[part].noise)

@@ -1,0 +1,255 @@
+"""The codec of keys: the one place where a value that somebody lists meets the cells of a column.
+
+Keys that are listed, found, combined or chosen among, ``isin``, ``map``, ``==`` and the key columns of ``merge`` all ask here.
+Two values are equal as Python's ``==`` has it, exactly, whatever dtype holds them:
+
+================================  ====================================================================================
+whole numbers, doubles, decimals  as numbers, without rounding: 1, 1.0 and Decimal("1.00") are equal. 2**53 + 1 is no
+                                  double and equals none. Cells of float16 and float32 are the doubles that they stand
+                                  for; those of Arrow's decimals, and of floats wider than a double, are the nearest
+0.0 and -0.0                      are equal
+None, NaN, NaT, NA, Arrow's null  are one thing, whatever the bits of a NaN. It equals a null that is listed, and no value
+True and 1                        are two where one column can hold both (objects, categories). A column of numbers, or of
+                                  bools, is compared by number
+moments                           as moments, whatever their unit and zone; with a zone and without are never equal
+intervals                         by ends and the closed side
+texts                             by their characters, with NULs and blanks at the end. Bytes that are no UTF-8 are halves of
+                                  characters, which no key has
+bytes, lists, all other objects   equal nothing, themselves included: none of their code runs
+================================  ====================================================================================
+
+*Formal guarantee.* Where a cell is found is a function of that cell, its dtype and the list. No cell makes this raise. numpy
+chooses no dtype for a list: of each value it is asked whether the dtype of the column can hold it as it is.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Hashable, Iterable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from dpframe._cells.columns import UNMATCHED, Array, Vector, objects
+
+Buckets = NDArray[Any]  # 0: nothing that is listed
+Finder = Callable[[Vector], Buckets]
+
+TICKS = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}  # per second
+_TABLE = 2**20  # whole numbers within a range of this size are looked up directly
+_FEW, _SOME = (
+    4,
+    128,
+)  # so many values are compared one after the other: faster than a table, faster than bisection
+_INT64 = np.iinfo(np.int64)
+
+
+# ---- what equality looks at -------------------------------------------------------------------------------
+
+
+def form_of(value: Any) -> Hashable:
+    """Equal for values that are equal, by the table above; of a plain scalar that is not null."""
+    if type(value) is bool:
+        return bool, value
+    if type(value) is pd.Timestamp:
+        ticks, unit = ticks_of(value)
+        return _moment(ticks, unit, value.tz is not None)
+    return value  # type: ignore[no-any-return]  # of a type whose equality is Python's own, or UNMATCHED
+
+
+def _moment(ticks: int, unit: str, zoned: bool) -> Hashable:
+    return pd.Timestamp, zoned, ticks * (TICKS["ns"] // TICKS[unit])
+
+
+@np.errstate(all="ignore")
+def forms_of(vector: Vector) -> list[Hashable]:
+    """Of the different cells of a column, without nulls and what equals nothing."""
+    if vector.categories is not None:
+        known = (form_of(c) for c in vector.categories.tolist() if c is not None and c is not UNMATCHED)
+        return list(dict.fromkeys(known))
+    if vector.kind == "other":
+        return []
+    null = vector.nulls()
+    values = np.unique(vector.values if null is None else vector.values[~null])
+    if vector.kind == "time":
+        return [_moment(t, unit_of(values), False) for t in values.astype(np.int64).tolist()]
+    return [form_of(v) for v in values.tolist()]
+
+
+def ticks_of(moment: pd.Timestamp) -> tuple[int, str]:
+    stamp: Any = in_utc(moment).asm8
+    return int(stamp.astype(np.int64)), np.datetime_data(stamp.dtype)[0]
+
+
+def unit_of(values: Array) -> str:
+    return np.datetime_data(values.dtype)[0]
+
+
+def in_utc(moment: pd.Timestamp) -> pd.Timestamp:
+    return moment if moment.tz is None else moment.tz_convert(None)
+
+
+# ---- where cells stand in a list --------------------------------------------------------------------------
+
+
+def finder(listed: Iterable[tuple[Any, int]]) -> Finder:
+    """From cells to the places, 1 or more, of the listed values that they equal; 0 for others. None stands for null.
+
+    Of equal values the first counts.
+    """
+    null, table = 0, dict[Hashable, int]()
+    for value, place in listed:
+        if value is None:
+            null = null or place
+        else:
+            table.setdefault(form_of(value), place)
+    return finder_of_forms(table, null)
+
+
+def finder_of_forms(table: dict[Hashable, int], null: int = 0) -> Finder:
+    """The same, by what `form_of` says of the values."""
+    dtype = np.min_scalar_type(max([null, *table.values()]))
+    by_dictionary: dict[int, tuple[Any, Buckets]] = {}  # held, so that the id of one stays its own
+    by_dtype: dict[Any, Callable[[Array], Buckets]] = {}
+
+    def of_category(vector: Vector) -> Buckets:
+        categories = vector.categories
+        assert categories is not None
+        if id(categories) not in by_dictionary:
+            found = np.zeros(len(categories) + 1, dtype=dtype)
+            found[:-1] = [table.get(form_of(c), 0) for c in categories.tolist()]
+            found[-1] = null  # which is what code -1 finds
+            by_dictionary[id(categories)] = categories, found
+        return np.take(by_dictionary[id(categories)][1], vector.values, mode="wrap")
+
+    def of_value(vector: Vector) -> Buckets:
+        if vector.kind == "other":
+            return np.zeros(len(vector), dtype=dtype)
+        kept = vector.values.dtype
+        if kept not in by_dtype:
+            known = {held: place for form, place in table.items() if (held := _held(form, kept)) is not None}
+            by_dtype[kept] = _search(known, _plain_dtype(kept), dtype)
+        return by_dtype[kept](_plain_values(vector.values))
+
+    @np.errstate(all="ignore")  # a NaN may signal
+    def find(vector: Vector) -> Buckets:
+        if vector.categories is not None:
+            return of_category(vector)
+        found, missing = of_value(vector), vector.nulls()
+        if missing is not None:
+            found[missing] = null
+        return found
+
+    return find
+
+
+def _plain_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """What cells are compared as: bools and ticks as whole numbers, all floats as doubles."""
+    if dtype.kind == "f":
+        return np.dtype(np.float64)
+    kinds: dict[str, np.dtype[Any]] = {"b": np.dtype(np.uint8), "M": np.dtype(np.int64)}
+    return kinds.get(dtype.kind, dtype)
+
+
+def _plain_values(values: Array) -> Array:
+    if values.dtype.kind == "f":
+        return values.astype(np.float64, copy=False)
+    return values.view(_plain_dtype(values.dtype))
+
+
+def _held(form: Any, dtype: np.dtype[Any]) -> int | float | None:
+    """The value as a column of this dtype holds it; None if no cell of it can equal the value."""
+    if type(form) is tuple:  # a bool or a moment
+        if (form[0] is pd.Timestamp) != (dtype.kind == "M"):
+            return None
+        number = form[-1]
+        if dtype.kind == "M":
+            number, rest = divmod(number, TICKS["ns"] // TICKS[np.datetime_data(dtype)[0]])
+            return number if rest == 0 and abs(number) <= _INT64.max else None
+        form = int(number)
+    if type(form) not in (int, float) or dtype.kind == "M":
+        return None
+    if dtype.kind == "f":
+        return as_double(form)
+    if not math.isfinite(form):
+        return None
+    low, high = (0, 1) if dtype.kind == "b" else (np.iinfo(dtype).min, np.iinfo(dtype).max)
+    return int(form) if form == int(form) and low <= form <= high else None
+
+
+def as_double(number: int | float) -> float | None:
+    """The double that equals a number, if there is one."""
+    try:
+        near = float(number)
+    except OverflowError:
+        return None
+    return near + 0.0 if near == number else None
+
+
+def _search(
+    known: dict[int | float, int], dtype: np.dtype[Any], places: np.dtype[Any]
+) -> Callable[[Array], Buckets]:
+    """By a table, by comparison with each, or by bisection: exact all three, since the values are of the dtype of the cells."""
+    ranked = sorted(known.items())
+    wanted = np.array([v for v, _ in ranked], dtype=dtype)
+    found_at = np.array([p for _, p in ranked], dtype=places)
+    whole = dtype.kind in "iu" and len(wanted) > _FEW
+    if whole and int(wanted[-1]) - int(wanted[0]) < _TABLE and abs(int(wanted[0])) < 2**62:
+        low = int(wanted[0])
+        table = np.zeros(int(wanted[-1]) - low + 3, dtype=places)  # a 0 before the first and after the last
+        table[[int(v) - low + 1 for v, _ in ranked]] = found_at
+        return lambda values: looked_up(values, low, table)
+    search = _compared if len(wanted) <= _SOME else _bisected
+    return lambda values: search(values, wanted, found_at)
+
+
+def _compared(values: Array, wanted: Array, places: Buckets) -> Buckets:
+    found = np.zeros(len(values), dtype=places.dtype)
+    for value, place in zip(wanted, places, strict=True):
+        hits = values == value
+        found |= hits.view(np.uint8) * place  # of two different values a cell equals one at most
+    return found
+
+
+def looked_up(values: Array, first: int, table: Buckets) -> Buckets:
+    """``table[1 + value - first]``, and the zeros at its ends for values beyond them.
+
+    A difference that wraps lands far outside the table, whose range is below 2**20, so it finds an end too.
+    """
+    if values.dtype == np.uint64:  # the upper half must not turn negative
+        values = np.minimum(values, np.uint64(_INT64.max))
+    offset = np.subtract(values, first - 1, dtype=np.int64, casting="unsafe")
+    return np.asarray(np.take(table, offset, mode="clip"))
+
+
+def _bisected(values: Array, wanted: Array, places: Buckets) -> Buckets:
+    at = np.minimum(np.searchsorted(wanted, values), len(wanted) - 1)
+    return np.where(wanted[at] == values, places[at], places.dtype.type(0))
+
+
+# ---- lists as an index ------------------------------------------------------------------------------------
+
+
+def index_of(values: list[Any], name: Hashable) -> pd.Index[Any]:
+    """An index that holds each of the listed values as it is, in the dtype that pandas gives them where that changes none."""
+    types = set(map(type, values))
+    try:
+        index: pd.Index[Any] = pd.Index(values, name=name, tupleize_cols=False)
+    except (
+        ValueError,
+        TypeError,
+        OverflowError,
+    ):  # moments of units that no one unit holds, intervals of two kinds
+        index = pd.Index([], dtype=object)
+    same = types in ({str}, {float}, {bool}) or (types == {int} and index.dtype.kind in "iu")
+    if len(index) == len(values) and (same or all(map(_same, index.tolist(), values))):
+        return index
+    return pd.Index(objects(values), dtype=object, name=name)
+
+
+def _same(found: Any, value: Any) -> bool:
+    if value is None or value is pd.NA or value is pd.NaT or value != value:
+        return bool(pd.isna(found))
+    return (type(found) is not bool and type(value) is not bool and bool(found == value)) or found is value

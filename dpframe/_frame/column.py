@@ -1,0 +1,413 @@
+"""A tracked column: an expression of one row, with pandas' operators and person-wise methods."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import numpy as np
+import pandas as pd
+
+from dpframe import _expr
+from dpframe._errors import BadType, NotOffered, Refused
+from dpframe._expr import Expr
+from dpframe._plans.plan import Plan
+from dpframe._refusals import ADVICE, Unprinted, own_errors, refuse
+
+if TYPE_CHECKING:
+    from dpframe._frame.frame import PrivateFrame
+
+
+_MIRRORED = {
+    "add": "__radd__",
+    "subtract": "__rsub__",
+    "multiply": "__rmul__",
+    "divide": "__rtruediv__",
+    "floor_divide": "__rfloordiv__",
+    "remainder": "__rmod__",
+    "equal": "__eq__",
+    "not_equal": "__ne__",
+    "less": "__gt__",
+    "less_equal": "__ge__",
+    "greater": "__lt__",
+    "greater_equal": "__le__",
+}
+
+
+def as_expr(value: Any) -> Expr:
+    """A constant as an expression; data that is not tracked is refused."""
+    if isinstance(value, Plan):
+        raise Refused(
+            "an expression looks at one row, so a release cannot stand in it. Ask it first, with its price, and use "
+            "the number."
+        )
+    if isinstance(value, pd.Series | pd.DataFrame | pd.Index | np.ndarray):
+        raise Refused(
+            f"a {type(value).__name__} is data that dpframe has not tracked: it may look across people. Use tracked "
+            "columns, or a constant."
+        )
+    return _expr.constant(value)
+
+
+def predicate_of(expr: Expr) -> Expr:
+    """A condition: an expression that is true or false for each row."""
+    if expr.kind != "bool":
+        raise BadType(
+            f"a condition is expected, but '{expr}' is of kind {expr.kind}. Compare it with something."
+        )
+    return expr
+
+
+class PrivateColumn(Unprinted):
+    """``p["x"]``: comparisons and arithmetic make other columns; `mean` and its like are releases of the frame."""
+
+    __hash__ = None  # type: ignore[assignment]  # == builds a condition, so a column cannot be a key
+
+    def __init__(self, frame: PrivateFrame, expr: Expr, name: Hashable = None):
+        self._frame = frame
+        self._expr = expr
+        self._name = name
+
+    @property
+    def name(self) -> Hashable:
+        """The column's name, which an answer takes."""
+        return self._name
+
+    def __getitem__(self, key: Any) -> PrivateColumn:
+        """The column in the rows where a condition on its own frame holds: ``p["x"][p["age"] > 30]``."""
+        if not isinstance(key, PrivateColumn):
+            raise Refused(
+                f"rows cannot be chosen by a {type(key).__name__}: it may look across people. Build the condition from the "
+                "tracked columns: p['x'][p['age'] > 30]."
+            )
+        return PrivateColumn(self._frame[key], self._expr, self._name)
+
+    def _new(self, expr: Expr) -> PrivateColumn:
+        return PrivateColumn(self._frame, expr, self._name)
+
+    def _other(self, other: Any) -> Expr:
+        return self._frame._resolve(other)
+
+    def _math(self, op: str, other: Any, swapped: bool = False) -> PrivateColumn:
+        a, b = self._expr, self._other(other)
+        return self._new(_expr.arithmetic(op, *((b, a) if swapped else (a, b))))
+
+    def _compare(self, op: str, other: Any) -> PrivateColumn:
+        return self._new(_expr.compare(op, self._expr, self._other(other)))
+
+    def __add__(self, other: Any) -> PrivateColumn:
+        return self._math("+", other)
+
+    def __radd__(self, other: Any) -> PrivateColumn:
+        return self._math("+", other, True)
+
+    def __sub__(self, other: Any) -> PrivateColumn:
+        return self._math("-", other)
+
+    def __rsub__(self, other: Any) -> PrivateColumn:
+        return self._math("-", other, True)
+
+    def __mul__(self, other: Any) -> PrivateColumn:
+        return self._math("*", other)
+
+    def __rmul__(self, other: Any) -> PrivateColumn:
+        return self._math("*", other, True)
+
+    def __truediv__(self, other: Any) -> PrivateColumn:
+        return self._math("/", other)
+
+    def __rtruediv__(self, other: Any) -> PrivateColumn:
+        return self._math("/", other, True)
+
+    def __floordiv__(self, other: Any) -> PrivateColumn:
+        return self._math("//", other)
+
+    def __rfloordiv__(self, other: Any) -> PrivateColumn:
+        return self._math("//", other, True)
+
+    def __mod__(self, other: Any) -> PrivateColumn:
+        return self._math("%", other)
+
+    def __rmod__(self, other: Any) -> PrivateColumn:
+        return self._math("%", other, True)
+
+    def __pow__(self, other: Any) -> PrivateColumn:
+        return self._math("**", other)
+
+    def __rpow__(self, other: Any) -> PrivateColumn:
+        return self._math("**", other, True)
+
+    def __pos__(self) -> PrivateColumn:
+        return self._new(_expr.negate(_expr.negate(self._expr)))
+
+    def __neg__(self) -> PrivateColumn:
+        return self._new(_expr.negate(self._expr))
+
+    def __abs__(self) -> PrivateColumn:
+        return self.abs()
+
+    def __eq__(self, other: object) -> PrivateColumn:  # type: ignore[override]  # as a Series compares
+        return self._compare("==", other)
+
+    def __ne__(self, other: object) -> PrivateColumn:  # type: ignore[override]  # as a Series compares
+        return self._compare("!=", other)
+
+    def __lt__(self, other: Any) -> PrivateColumn:
+        return self._compare("<", other)
+
+    def __le__(self, other: Any) -> PrivateColumn:
+        return self._compare("<=", other)
+
+    def __gt__(self, other: Any) -> PrivateColumn:
+        return self._compare(">", other)
+
+    def __ge__(self, other: Any) -> PrivateColumn:
+        return self._compare(">=", other)
+
+    def __array_ufunc__(self, ufunc: Any, method: Any, *inputs: Any, **options: Any) -> PrivateColumn:
+        """``np.float64(2) * p["x"]``: a numpy scalar on the left is a constant; an array is refused."""
+        mirrored = _MIRRORED.get(ufunc.__name__)
+        if mirrored is None or method != "__call__" or np.ndim(inputs[0]) or inputs[0] is self or options:
+            refuse("__array__")
+        result: PrivateColumn = getattr(self, mirrored)(np.asarray(inputs[0])[()])
+        return result
+
+    def __and__(self, other: Any) -> PrivateColumn:
+        return self._new(_expr.logical_and(self._expr, self._other(other)))
+
+    def __or__(self, other: Any) -> PrivateColumn:
+        return self._new(_expr.logical_or(self._expr, self._other(other)))
+
+    __rand__, __ror__ = __and__, __or__
+
+    def __round__(self, decimals: int = 0) -> PrivateColumn:
+        return self.round(decimals)
+
+    def __invert__(self) -> PrivateColumn:
+        return self._new(_expr.logical_not(self._expr))
+
+    # Person-wise methods --------------------------------------------------------------------------------------
+
+    def isin(self, values: Iterable[Any]) -> PrivateColumn:
+        """Whether the cell is one of some public values."""
+        if isinstance(values, pd.Series | pd.DataFrame):
+            raise Refused(
+                "isin takes public values, and a Series may hold people's. Write them out, or list(...) them."
+            )
+        return self._new(_expr.is_in(self._expr, values))
+
+    def between(self, left: Any, right: Any, inclusive: str = "both") -> PrivateColumn:
+        """Whether the cell lies between two others of its row, or between constants."""
+        return self._new(_expr.between(self._expr, self._other(left), self._other(right), inclusive))
+
+    def isna(self) -> PrivateColumn:
+        """Whether the cell is null: None, NaN, NA and NaT are one thing."""
+        return self._new(_expr.is_null(self._expr))
+
+    def notna(self) -> PrivateColumn:
+        """Whether the cell is not null."""
+        return ~self.isna()
+
+    isnull, notnull = isna, notna
+
+    def fillna(self, value: Any) -> PrivateColumn:
+        """A constant for nulls."""
+        return self._new(_expr.fill(self._expr, value))
+
+    def clip(self, lower: float | None = None, upper: float | None = None) -> PrivateColumn:
+        """Numbers moved into [lower, upper]; a null stays null."""
+        return self._new(_expr.clip(self._expr, lower, upper))
+
+    def abs(self) -> PrivateColumn:
+        """Without the sign."""
+        return self._new(_expr.absolute(self._expr))
+
+    def round(self, decimals: int = 0) -> PrivateColumn:
+        """To some decimals, half to even."""
+        return self._new(_expr.round_to(self._expr, decimals))
+
+    def astype(self, dtype: Any) -> PrivateColumn:
+        """As float, int, bool or str. A cell that has no such value becomes null: no error tells of it."""
+        return self._new(_expr.cast(self._expr, dtype))
+
+    def map(self, mapping: Mapping[Any, Any]) -> PrivateColumn:
+        """Through a public dict; what it does not list becomes null."""
+        if not isinstance(mapping, Mapping):
+            raise BadType("map takes a dict of public values: a function could see the data.")
+        return self._new(_expr.map_dict(self._expr, mapping))
+
+    def cut(self, bins: Any, *, labels: Any = None, right: bool = True) -> PrivateColumn:
+        """In intervals between given edges, as ``pd.cut``; outside them null. Groups need no keys then.
+
+        >>> df = pd.DataFrame({"age": [30, 41, 85]})
+        >>> p = df.dp.open(100)
+        >>> p.assign(old=p["age"].cut([0, 65, 110], labels=["no", "yes"])).groupby("old").size(epsilon=80)
+        old
+        no     2
+        yes    1
+        dtype: int64
+        """
+        return self._new(_expr.cut(self._expr, bins, labels, right))
+
+    @property
+    def str(self) -> _Parts:
+        """String methods of one cell: len, lower, upper, strip, startswith, endswith, contains, slice, ...
+
+        Of a column of objects every cell that is no text gives a null, also a list: its dtype does not tell, and an error
+        would say what is in the cells. Lists have `PrivateFrame.explode`.
+        """
+        return _Parts(self, _expr.str_part)
+
+    @property
+    def dt(self) -> _Parts:
+        """Parts of a date: year, month, day, hour, dayofweek, ..."""
+        return _Parts(self, _expr.date_part)
+
+    # Releases -------------------------------------------------------------------------------------------------
+
+    def count(self, **price: Any) -> Any:
+        """How many non-null values; see `PrivateFrame.count`."""
+        return self._frame.count(self, **price)
+
+    def nunique(self, **price: Any) -> Any:
+        """How many distinct non-null values; see `PrivateFrame.nunique`."""
+        return self._frame.nunique(self, **price)
+
+    def sum(self, bounds: Any = None, **price: Any) -> Any:
+        """See `PrivateFrame.sum`."""
+        return self._frame.sum(self, bounds, **price)
+
+    def mean(self, bounds: Any = None, **price: Any) -> Any:
+        """See `PrivateFrame.mean`."""
+        return self._frame.mean(self, bounds, **price)
+
+    def var(self, bounds: Any = None, **price: Any) -> Any:
+        """See `PrivateFrame.var`."""
+        return self._frame.var(self, bounds, **price)
+
+    def std(self, bounds: Any = None, **price: Any) -> Any:
+        """See `PrivateFrame.std`."""
+        return self._frame.std(self, bounds, **price)
+
+    def quantile(self, q: Any = 0.5, bounds: Any = None, **price: Any) -> Any:
+        """See `PrivateFrame.quantile`."""
+        return self._frame.quantile(self, q, bounds, **price)
+
+    def median(self, bounds: Any = None, **price: Any) -> Any:
+        """See `PrivateFrame.median`."""
+        return self._frame.median(self, bounds, **price)
+
+    def min(self, bounds: Any = None, **price: Any) -> Any:
+        """See `PrivateFrame.min`: the 1 % quantile."""
+        return self._frame.min(self, bounds, **price)
+
+    def max(self, bounds: Any = None, **price: Any) -> Any:
+        """See `PrivateFrame.max`: the 99 % quantile."""
+        return self._frame.max(self, bounds, **price)
+
+    def histogram(self, bins: Any = 10, **price: Any) -> Any:
+        """See `PrivateFrame.histogram`."""
+        return self._frame.histogram(self, bins, **price)
+
+    def unique(self, **price: Any) -> Any:
+        """See `PrivateFrame.unique`."""
+        return self._frame.unique(self, **price)
+
+    def value_counts(self, **price: Any) -> Any:
+        """See `PrivateFrame.value_counts`."""
+        return self._frame.value_counts(self, **price)
+
+    def agg(self, spec: Any = None, /, *, bounds: Any = None, **outputs: Any) -> Any:
+        """A number by its name, or several in one release: ``agg(["mean", "std"])``, ``agg(m="mean")``; a Series then.
+
+        >>> df = pd.DataFrame({"age": [30, 40]})
+        >>> p = df.dp.open(1e3, bounds={"age": (0, 110)})
+        >>> p["age"].agg(["mean", "count"], epsilon=900).round()
+        mean     35.0
+        count     2.0
+        Name: age, dtype: float64
+        """
+        return self._frame._agg_column(self, spec, bounds, outputs)
+
+    aggregate = agg
+
+    def describe(self, bounds: Any = None, **price: Any) -> Any:
+        """See `PrivateFrame.describe`; of one column a Series."""
+        return self._frame.describe(self, bounds, **price)
+
+    def argmax(self, **price: Any) -> Any:
+        """See `PrivateFrame.argmax`."""
+        return self._frame.argmax(self, **price)
+
+    def top(self, k: int, **price: Any) -> Any:
+        """See `PrivateFrame.top`."""
+        return self._frame.top(self, k, **price)
+
+    def randomize(self, keys: Any = None, bounds: Any = None, **price: Any) -> Any:
+        """See `PrivateFrame.randomize`: a report for each row."""
+        return self._frame.randomize(self, keys, bounds, **price)
+
+    def __getattr__(self, name: Any) -> NoReturn:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        raise NotOffered(ADVICE.get(name, f"a tracked column has no {name!r}."))
+
+    def __repr__(self) -> Any:
+        return f"PrivateColumn {self._expr} ({self._expr.kind})"
+
+
+class _Parts(Unprinted):
+    """``.str`` and ``.dt``: the attribute's name picks the part, and one that is not offered is no attribute."""
+
+    def __init__(self, column: PrivateColumn, make: Any):
+        self._column = column
+        self._make = make
+
+    def _part(self, name: str, *args: Any, **options: Any) -> PrivateColumn:
+        return self._column._new(self._make(self._column._expr, name, *args, **options))
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        dates = self._make is _expr.date_part
+        known = [*_expr.DATES, *_expr.DATE_NAMES] if dates else list(_expr.TEXT)
+        accessor, kinds = (".dt", ("time",)) if dates else (".str", ("text", "label"))
+        expr = self._column._expr
+        if expr.kind not in kinds:
+            raise NotOffered(
+                f"{accessor} needs {'timestamps' if dates else 'strings'}, and {expr} ({expr.kind}) is none."
+            )
+        if name not in known:
+            raise NotOffered(f"{accessor}.{name} is not offered. Use one of {', '.join(sorted(known))}.")
+        if not dates:
+            return lambda *args, **options: self._part(name, *args, **options)
+        if name not in ("day_name", "month_name", "normalize"):
+            return self._part(name)
+
+        def part(*args: Any, **options: Any) -> PrivateColumn:
+            if any(v is not None for v in (*args, *options.values())):
+                raise BadType(
+                    f".dt.{name} takes no arguments here: names are English, and times as they are."
+                )
+            return self._part(name)
+
+        return part
+
+    def __call__(self, *args: Any, **options: Any) -> NoReturn:
+        raise BadType("what is called is a part: p['name'].str.lower(), p['when'].dt.normalize().")
+
+    def __dir__(self) -> Iterable[str]:
+        return sorted(_expr.DATES if self._make is _expr.date_part else _expr.TEXT)
+
+    def __getitem__(self, key: Any) -> PrivateColumn:
+        if self._make is _expr.date_part:
+            raise BadType("only .str takes brackets.")
+        if not isinstance(key, slice):
+            return self._part("get", key)
+        return self._part("slice", key.start, key.stop, key.step)
+
+    def __repr__(self) -> str:
+        return f"{self._column!r}{'.dt' if self._make is _expr.date_part else '.str'}: {', '.join(dir(self))}"
+
+
+own_errors(PrivateColumn, pd.Series)

@@ -1,0 +1,285 @@
+"""The verbs that suggest limits and bounds: one release of counts of people, and a public rule that reads it."""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from collections.abc import Callable, Hashable, Iterator, Mapping
+from html import escape
+from typing import TYPE_CHECKING, Any, Unpack, cast
+
+import numpy as np
+import pandas as pd
+
+from dpframe import _validate
+from dpframe._errors import BadType, BadValue
+from dpframe._expr import Expr
+from dpframe._groups.keys import KeyBy, Output, Query
+from dpframe._groups.unit import LIMIT
+from dpframe._plans.plan import Cost, Plan
+from dpframe._plans.price import Payment, checked, spell_out
+from dpframe._session.session import Release, Session
+from dpframe._statistics.base import LARGEST_POWER, LEAST_POWER, MAGNITUDES, Integers
+from dpframe.mechanisms.gaussian import Gaussian
+from dpframe.mechanisms.laplace import Laplace
+
+if TYPE_CHECKING:
+    from dpframe._frame.frame import PrivateFrame
+
+Noise = Laplace | Gaussian
+ROW_BINS = LIMIT.bit_length()  # 1, 2, 3 to 4, ..., up to the largest limit there is
+RISK = 0.05  # that noise raises a limit
+FALSE_BIN = 0.01  # that any bin without people looks as if it had some
+NOT_FOUND = (0.0, 1.0)
+
+
+class Suggested:
+    """What both suggestions know: the plan that was paid for, and the noisy counts that they were read from."""
+
+    _plan: Plan
+    _table: pd.DataFrame
+
+    @property
+    def plan(self) -> Plan:
+        """What was asked, with which mechanism, scale and price."""
+        return self._plan
+
+    @property
+    def cost(self) -> Cost:
+        """What this release guarantees by itself: ``epsilon`` and ``delta``. The ledger counts it by its accountant."""
+        return self._plan.cost
+
+    @property
+    def table(self) -> pd.DataFrame:
+        """The noisy counts of people that were released. They may be negative."""
+        return self._table.copy()
+
+    @abstractmethod
+    def _said(self) -> str:
+        """The suggestion in words."""
+
+    def _shown(self) -> pd.DataFrame:
+        return self._table
+
+    def __repr__(self) -> str:
+        return f"{self._said()}\n{self._shown().to_string()}"
+
+    def _repr_html_(self) -> str:
+        return f"<p>{escape(self._said())}</p>{self._shown().to_html()}"
+
+
+class SuggestedLimits(Suggested, Mapping[str, int]):
+    """``max_rows`` and perhaps ``max_groups``: ``p.mean("x", **limits)``, or words of ``open``."""
+
+    def __init__(self, limits: Mapping[str, int], share: float, table: pd.DataFrame, plan: Plan):
+        self._limits, self._share, self._table, self._plan = dict(limits), share, table, plan
+
+    def __getitem__(self, word: str) -> int:
+        return self._limits[word]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._limits)
+
+    def __len__(self) -> int:
+        return len(self._limits)
+
+    def _said(self) -> str:
+        words = ", ".join(f"{word}={limit}" for word, limit in self._limits.items())
+        errors = self._plan.error()
+        half = max(errors.values()) if isinstance(errors, dict) else errors
+        return (
+            f"{words}: the least powers of two of which these counts of people (± {half:.4g}) do not show that more than "
+            f"{1 - self._share:.3g} of them exceed it."
+        )
+
+
+class SuggestedBounds(Suggested, tuple[float, float]):
+    """``(lower, upper)``, to be given as ``bounds=``."""
+
+    found: bool
+
+    def __new__(
+        cls, pair: tuple[float, float], found: bool, table: pd.DataFrame, plan: Plan
+    ) -> SuggestedBounds:
+        self = tuple.__new__(cls, pair)
+        self.found, self._table, self._plan = found, table, plan
+        return self
+
+    def _shown(self) -> pd.DataFrame:
+        within = (self._table["lower"] >= self[0]) & (self._table["upper"] <= self[1]) & self.found
+        return self._table[within].reset_index(drop=True)
+
+    def __getnewargs__(self) -> tuple[Any, ...]:
+        return tuple(self), self.found, self._table, self._plan
+
+    def _said(self) -> str:
+        half = self._plan.error()
+        if not self.found:
+            return (
+                f"({self[0]:g}, {self[1]:g}) stands for nothing: no magnitude has more people than noise of this price "
+                f"(± {half:.4g}) may seem to have. Pay more, or say what the values can be."
+            )
+        return (
+            f"({self[0]:g}, {self[1]:g}): the outermost magnitudes that have people, each count ± {half:.4g}."
+        )
+
+
+class Suggestions:
+    """What can be found out, for a price, before anything else is asked."""
+
+    _session: Session
+    _where: Expr | None
+
+    if TYPE_CHECKING:
+
+        def _ask(self, query: Query, finish: Callable[[Release], Any], payment: Mapping[str, Any]) -> Any: ...
+        def _named(self, column: Any) -> tuple[Expr, Hashable]: ...
+
+    def suggest_limits(
+        self, by: Any = None, *, keys: Any = None, share: float = 0.95, **payment: Unpack[Payment]
+    ) -> SuggestedLimits:
+        """``max_rows`` for a session opened with ``unit=``, and ``max_groups`` for groups ``by`` some columns.
+
+        Released are noisy counts of people by how many rows they have (with ``by`` in the group where they have the
+        most), in bins 1, 2, 3 to 4, 5 to 8 and so on, and with ``by`` also by how many groups they are in; the two share
+        the price. Read off is the least limit of which these counts do not show, with 95 % confidence, that more than
+        1 - ``share`` of the people exceed it. So noise alone raises no limit but with probability 0.05, and without people
+        each is 1. Another ``share`` of the same release is free.
+
+        Formal guarantee: epsilon-DP for its price: a person is in one bin of each (docs/guarantees/people.md), so no
+        limits are needed. What comes back, its table too, may be shown to anyone.
+
+        >>> df = pd.DataFrame({"id": [i // 3 for i in range(3000)], "x": 1.0})
+        >>> p = df.dp.open(10, unit="id", bounds={"x": (0, 1)})
+        >>> limits = p.suggest_limits(epsilon=1)
+        >>> dict(limits)
+        {'max_rows': 4}
+        >>> p.mean("x", epsilon=5, **limits) > 0.9
+        True
+        """
+        words = checked(payment)
+        if not self._session.unit.people:
+            raise BadValue(
+                "suggest_limits is for sessions with unit=: here a row is a person, and counts once."
+            )
+        if words.get("max_rows") is not None or words.get("max_groups") is not None:
+            raise BadValue("suggest_limits finds max_rows= and max_groups=, and takes neither.")
+        least = _validate.exact(share, "share")
+        if not 0 < least < 1:
+            raise BadValue(f"share= of the people must lie between 0 and 1, not {share}.")
+        if by is None and keys is not None:
+            raise BadValue("keys= are the groups of by=, which is not given.")
+        levels: tuple[KeyBy, ...] = ()
+        if by is not None:
+            listed = cast("PrivateFrame", self)._levels(by, keys, None, None, "suggest_limits")
+            levels = cast("tuple[KeyBy, ...]", tuple(listed))
+        outputs = [Output("max_rows", "people by rows")]
+        if levels:
+            outputs.append(Output("max_groups", "people by groups"))
+
+        def finish(release: Release) -> SuggestedLimits:
+            limits, columns = {}, {}
+            for cell in release.plan.cells:
+                counts = release.raw[cell.part][:, 0]
+                limits[cell.name] = limit_of(counts, _noise(release, cell.part), float(least))
+                columns["people by " + cell.name.removeprefix("max_")] = _people(counts, _ends(counts))
+            table = pd.DataFrame(columns).rename_axis("up to")
+            return SuggestedLimits(limits, float(least), table, release.plan)
+
+        return cast(SuggestedLimits, self._ask(Query(tuple(outputs), self._where, levels), finish, payment))
+
+    def suggest_bounds(self, column: Any, **payment: Unpack[Payment]) -> SuggestedBounds:
+        """``(lower, upper)`` for a column, from one value of each person, drawn from their own.
+
+        Released are noisy counts of people on a fixed grid of magnitudes: zero, and powers of two from 2**-20 to 2**40 of
+        either sign. The bounds enclose all magnitudes with more people than noise alone would show anywhere, but with
+        probability 0.01. Magnitudes that few people have are left out, and values beyond the bounds are clipped to them.
+        Where nothing stands out ``found`` is False, and (0, 1) is returned.
+
+        Formal guarantee: epsilon-DP for its price: a person is in one bin, whatever their rows, and no limits are needed
+        (docs/guarantees/people.md). Bounds found like this are a released fact, no declaration.
+
+        >>> df = pd.DataFrame({"age": [20, 45, 90] * 100})
+        >>> p = df.dp.open(10)
+        >>> pair = p.suggest_bounds("age", epsilon=1)
+        >>> tuple(pair)
+        (16.0, 128.0)
+        >>> 40 < p.mean("age", bounds=pair, epsilon=5) < 60
+        True
+        """
+        checked(payment)
+        expr, name = self._named(column)
+        if expr.kind not in ("number", "bool"):
+            raise BadType(
+                f"column {name!r} is of kind {expr.kind}: bounds are found of numbers only."
+                + (
+                    " Those of times, the first and the last moment, are yours to declare: open(..., bounds={...})."
+                    if expr.kind == "time"
+                    else ""
+                )
+            )
+        session = self._session
+
+        def finish(release: Release) -> SuggestedBounds:
+            counts = release.raw[0][:, 0]
+            pair = bounds_of(counts, _noise(release, 0))
+            if pair is not None:
+                session.released_bounds.add((expr, pair))
+            ends = [_interval(place) for place in range(MAGNITUDES)]
+            table = pd.DataFrame(ends, columns=["lower", "upper"]).assign(people=_people(counts))
+            return SuggestedBounds(pair or NOT_FOUND, pair is not None, table, release.plan)
+
+        query = Query((Output(name, "people by magnitude", expr),), self._where)
+        return cast(SuggestedBounds, self._ask(query, finish, payment))
+
+
+def _noise(release: Release, part: int) -> Noise:
+    return cast(Noise, release.plan.parts[part].noise)
+
+
+def _people(counts: Integers, index: list[int] | None = None) -> pd.Series[Any]:
+    """Whole numbers, or doubles where noise is wider than 63 bits; one column may be shorter than the other."""
+    wide = counts.dtype == object
+    return pd.Series(counts.astype(float) if wide else counts, index, dtype="Float64" if wide else "Int64")
+
+
+def _ends(counts: Integers) -> list[int]:
+    return [2**i for i in range(len(counts))]
+
+
+def limit_of(counts: Integers, noise: Noise, share: float) -> int:
+    """The least power of two of which the counts do not show that more than 1 - share of the people exceed it.
+
+    What exceeds 2**j beyond its share is ``share`` times the bins above j less ``1 - share`` times the others: a sum whose
+    noise has a known spread. At the true limit it is at most 0, so with probability 1 - RISK no larger one is returned.
+    """
+    people = counts.astype(float)
+    for j in range(len(people) - 1):
+        weights = np.where(np.arange(len(people)) > j, share, share - 1)
+        slack = noise.reach(1 - 2 * RISK, len(weights)) * noise.deviation * math.hypot(*weights)
+        if weights @ people <= slack:
+            return int(2**j)
+    return int(2 ** (len(people) - 1))  # the last bin has all that have more
+
+
+def bounds_of(counts: Integers, noise: Noise) -> tuple[float, float] | None:
+    """The ends of the outermost bins whose counts noise alone reaches nowhere, but with probability FALSE_BIN."""
+    level = noise.quantile(1 - 2 * FALSE_BIN / MAGNITUDES)
+    places = np.flatnonzero(counts.astype(float) > level)
+    if not len(places):
+        return None
+    return _interval(int(places[0]))[0], _interval(int(places[-1]))[1]
+
+
+def _interval(place: int) -> tuple[float, float]:
+    """The ends of a magnitude; zero is a point."""
+    steps = place - MAGNITUDES // 2
+    if not steps:
+        return 0.0, 0.0
+    power = LEAST_POWER + abs(steps)
+    assert power <= LARGEST_POWER
+    low, high = math.ldexp(1.0, power - 1), math.ldexp(1.0, power)
+    return (low, high) if steps > 0 else (-high, -low)
+
+
+spell_out(Suggestions)

@@ -1,0 +1,421 @@
+"""What is asked, and about whom: frozen, hashable, printable as JSON, and without a single row of data."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import date
+from decimal import Decimal
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any, Final, NamedTuple, Protocol
+
+import numpy as np
+import pandas as pd
+
+from dpframe._cells.codec import form_of, index_of
+from dpframe._encoding import SHOWN
+from dpframe._errors import BadType, BadValue, MissingKeys
+from dpframe._expr import DatePart, Expr
+from dpframe._validate import MAX_LISTED, Bounds, flag, length
+
+GROUP_CEILING = 2**26  # more groups than this would not fit in memory
+EVERY: Final[Any] = type("Every", (), {"__repr__": lambda self: "every column"})()  # a verb that names none
+ROW_CEILING = 2**31  # public; grids are chosen so that sums over this many rows fit 63 bits
+
+
+class Keys:
+    """A public, ordered list of groups; ``null`` tells at which place, if any, stands the group of nulls."""
+
+    __slots__ = ("code", "index", "null", "token")
+    ENCODED = ("index", "null")
+
+    def __init__(self, index: pd.Index[Any], null: int | None):
+        self.index = index
+        self.null = null
+        self.code: bytes | None = None
+        # Equal keys hash alike in Python even when they differ (1, True, 1.0), so the type is part of the token: no two lists of
+        # one length have the same one, as a dtype says how long its cells are, and a repr where it ends.
+        if index.dtype.kind in "iufb" and isinstance(index.dtype, np.dtype):
+            text = f"{index.dtype}".encode() + index.to_numpy().tobytes()
+        else:
+            text = "\x1f".join(f"{type(k).__name__}:{k!r}" for k in index.tolist()).encode()
+        name = f"|{index.name!r}|{null}".encode("utf-8", "surrogatepass")
+        self.token = hashlib.blake2b(text + name, digest_size=16).hexdigest()
+
+    def __len__(self) -> int:
+        return len(self.index)
+
+    def named(self, name: Hashable) -> Keys:
+        """The same keys for a column that was renamed."""
+        return self if self.index.name == name else Keys(self.index.rename(name), self.null)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Keys) and self.token == other.token and len(self) == len(other)
+
+    def __hash__(self) -> int:
+        return hash(self.token)
+
+    def __reduce__(self) -> tuple[type[Keys], tuple[pd.Index[Any], int | None]]:
+        return Keys, (self.index, self.null)
+
+    def to_json(self) -> object:
+        if len(self) > 100:
+            return {"count": len(self), "first": [str(k) for k in self.index[:5]], "token": self.token}
+        return [None if i == self.null else _plain(k) for i, k in enumerate(self.index)]
+
+
+def _plain(key: Any) -> object:
+    return key if isinstance(key, str | int | float | bool) else str(key)
+
+
+def _is_null(key: object) -> bool:
+    return key is None or key is pd.NA or key is pd.NaT or (isinstance(key, float) and math.isnan(key))
+
+
+_KEY_TYPES: dict[str, tuple[type, ...]] = {"number": (int, float), "bool": (bool,), "text": (str,)}
+_LABEL_TYPES = (str, int, float, bool, Decimal, pd.Timestamp, pd.Interval)
+
+
+def keys_for(given: Any, expr: Expr, name: Hashable, ordered: bool = False) -> Keys:
+    """The list as it was typed, checked against the dtype of the column and nothing else.
+
+    ``ordered`` keys come back as ordered categories, as pandas groups by what it has cut.
+    """
+    if isinstance(given, str | bytes) or not isinstance(given, Iterable):
+        raise BadType(f"keys of {name!r} must be a list of values, not {type(given).__name__}.")
+    if isinstance(given, pd.Series | pd.DataFrame | set | frozenset | dict):
+        raise BadType(
+            f"keys of {name!r} must be a public, ordered list, not a {type(given).__name__}. Write them out, or list(...) them."
+        )
+    plain = isinstance(given, range | np.ndarray)  # else each is made an object
+    length(given, f"keys of {name!r}", GROUP_CEILING if plain else MAX_LISTED)
+    if isinstance(given, range) or (
+        isinstance(given, np.ndarray) and given.dtype.kind in "iu" and given.ndim == 1
+    ):
+        return _integer_keys(np.asarray(given), expr, name)
+    keys = [k.item() if isinstance(k, np.generic) and not isinstance(k, np.datetime64) else k for k in given]
+    if not keys:
+        raise BadValue(f"keys of {name!r} are empty: nothing would be asked.")
+    null = next((i for i, k in enumerate(keys) if _is_null(k)), None)
+    proper = [k for k in keys if not _is_null(k)]
+    if len(proper) < len(keys) - 1:
+        raise BadValue(f"keys of {name!r} list null twice. None, NaN, NA and NaT are one key.")
+    proper = [_checked_key(k, expr, name) for k in proper]
+    if len({k if type(k) is bool else form_of(k) for k in proper}) < len(proper):
+        raise BadValue(f"keys of {name!r} are not distinct (1, 1.0 and True are equal).")
+    if null is not None:
+        proper.insert(null, None)
+    if ordered:
+        return Keys(
+            pd.CategoricalIndex(pd.Categorical(proper, categories=proper, ordered=True), name=name), null
+        )
+    return Keys(index_of(proper, name), null)
+
+
+def listed_key(key: Any) -> tuple[type, Any]:
+    """What tells listed keys apart: 1, 1.0 and True are three, and all nulls one."""
+    if isinstance(key, np.generic) and not isinstance(key, np.datetime64):
+        key = key.item()
+    return (type(None), None) if _is_null(key) else (type(key), form_of(key))
+
+
+def keys_of(keys: Any, place: int, name: Hashable, levels: int) -> Any:
+    """The part of ``keys=`` that is about one of the columns of a group-by."""
+    if isinstance(keys, Mapping):
+        return keys.get(name)
+    if levels == 1 or keys is None:
+        return keys
+    length(keys, "keys")
+    listed = list(keys)
+    if len(listed) != levels or any(isinstance(k, str) or not isinstance(k, Iterable) for k in listed):
+        raise BadType("keys for several columns are a dict by column name, or a list with one list a column.")
+    return listed[place]
+
+
+def with_options(keys: Keys, expr: Expr, sort: bool | None, dropna: bool | None) -> Keys:
+    """The same keys as ``sort=`` and ``dropna=`` of pandas would have them; None leaves them as they were listed."""
+    for word, value in (("sort", sort), ("dropna", dropna)):
+        if value is not None:
+            flag(value, word)
+    index, null = keys.index, keys.null
+    if dropna and null is not None:
+        index, null = index.delete(null), None
+        if not len(index):
+            raise BadValue("dropna=True leaves no keys: the only one is null.")
+    elif dropna is False and null is None and expr.nullable:
+        null = len(index)
+        room = index.insert(null, np.nan) if _categories(index) else None
+        index = index_of([*index.tolist(), None], index.name) if room is None else room
+    if sort:
+        proper = [i for i in range(len(index)) if i != null]
+        try:
+            order = proper if _categories(index) else sorted(proper, key=lambda i: index[i])
+        except TypeError:
+            raise BadValue("keys of several types have no order: leave sort=True out.") from None
+        order += [] if null is None else [null]
+        index, null = index[order], None if null is None else len(index) - 1
+    return keys if index is keys.index else Keys(index, null)
+
+
+def _categories(index: pd.Index[Any]) -> bool:
+    return isinstance(index.dtype, pd.CategoricalDtype)
+
+
+def _integer_keys(values: np.ndarray[Any, Any], expr: Expr, name: Hashable) -> Keys:
+    if expr.kind not in ("number", "label"):
+        raise BadType(f"keys of {name!r} are integers, but the column is of kind {expr.kind}.")
+    if not len(values):
+        raise BadValue(f"keys of {name!r} are empty: nothing would be asked.")
+    if len(np.unique(values)) < len(values):
+        raise BadValue(f"keys of {name!r} are not distinct.")
+    return Keys(pd.Index(values, name=name), None)
+
+
+def _checked_key(key: Any, expr: Expr, name: Hashable) -> Any:
+    kind = expr.kind
+    if kind == "time":
+        return _time_key(key, expr, name)
+    if kind == "other":
+        raise BadType(f"column {name!r} has a dtype that cannot be grouped by.")
+    for plain in (int, float):  # released numbers are subclasses; as keys they are what they show
+        if isinstance(key, plain) and not isinstance(key, bool):
+            key = plain(key)
+    if isinstance(key, date | np.datetime64):
+        key = pd.Timestamp(key)
+    # By exact type: the equality of a key meets people's values, and must be Python's or pandas' own.
+    wanted = _KEY_TYPES.get(kind, _LABEL_TYPES)
+    if type(key) not in wanted:
+        raise BadType(f"a key of {name!r} is a {type(key).__name__}, but the column is of kind {kind}.")
+    if kind == "number" and not abs(key) < 2.0**1000:
+        raise BadValue(f"a key of {name!r} is beyond the range of a double.")
+    if isinstance(key, str):
+        try:
+            key.encode()
+        except UnicodeEncodeError:
+            raise BadValue(f"a key of {name!r} is not valid Unicode text.") from None
+    return key
+
+
+def _time_key(key: Any, expr: Expr, name: Hashable) -> pd.Timestamp:
+    try:
+        stamp = pd.Timestamp(key)
+    except (TypeError, ValueError):
+        raise BadType(f"a key of {name!r} is a {type(key).__name__}, but the column holds times.") from None
+    if (stamp.tz is None) != (getattr(expr, "tz", None) is None):
+        raise BadType(f"keys of {name!r} and the column must both have a time zone, or neither.")
+    return stamp
+
+
+class Word(NamedTuple):
+    """A fact that is public because the owner says so: what kind, the fact, and where it was used."""
+
+    what: str
+    value: str
+    where: str
+
+    def __str__(self) -> str:
+        return f"{self.what} {self.value}"
+
+
+def describe(value: Any) -> str:
+    """A declared value as text; long lists are cut, since they are shown and not read back."""
+    text = repr(value)
+    return text if len(text) <= 500 else text[:480] + " ..."
+
+
+@dataclass(frozen=True, slots=True)
+class KeyBy:
+    """Group by equality with declared keys; rows with another value belong to no group."""
+
+    expr: Expr
+    keys: Keys
+
+    @property
+    def token(self) -> str:
+        return self.keys.token
+
+    @property
+    def word(self) -> Word | None:
+        if self.expr.kind == "bool":  # has two values, whoever owns it
+            return None
+        if isinstance(self.expr, DatePart) and self.keys.index.tolist() == list(self.expr.categories):
+            return None  # the calendar's, and nobody's word
+        return Word("keys", f"{self.expr}: {describe(self.keys.to_json())}", "groups")
+
+    @property
+    def index(self) -> pd.Index[Any]:
+        return self.keys.index
+
+    def to_json(self) -> object:
+        return {"by": self.expr.to_json(), "keys": self.keys.to_json()}
+
+    def __str__(self) -> str:
+        return f"{self.expr} over {len(self.keys)} keys"
+
+
+@lru_cache(maxsize=64, typed=True)  # the names 1 and True are two
+def _intervals(edges: tuple[float, ...], name: Hashable) -> pd.Index[Any]:
+    return pd.IntervalIndex.from_breaks(list(edges), closed="left", name=name)
+
+
+@dataclass(frozen=True, slots=True)
+class BinBy:
+    """Group by bins between increasing edges: left-closed, the last one closed, as numpy counts."""
+
+    expr: Expr
+    edges: tuple[float, ...]
+    name: Hashable
+    index: pd.Index[Any] = field(init=False, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "index", _intervals(self.edges, self.name))
+
+    @property
+    def token(self) -> str:
+        return ""
+
+    @property
+    def word(self) -> Word:
+        ends = f"{len(self.edges)} edges from {self.edges[0]:g} to {self.edges[-1]:g}"
+        return Word("bins", f"{self.expr}: {ends if len(self.edges) > 12 else list(self.edges)}", "groups")
+
+    def to_json(self) -> object:
+        return {"by": self.expr.to_json(), "edges": [repr(e) for e in self.edges]}
+
+    def __str__(self) -> str:
+        return f"{self.expr} in {len(self.edges) - 1} bins"
+
+
+class By(Protocol):
+    """A grouping: its public groups, and a record that tells it from others. Which rows are in them is for engines to find."""
+
+    @property
+    def index(self) -> pd.Index[Any]: ...
+    @property
+    def token(self) -> str: ...
+    @property
+    def word(self) -> Word | None: ...
+    def to_json(self) -> object: ...
+
+
+def combined_index(by: Sequence[By]) -> pd.Index[Any] | None:
+    """The index of an answer: one level a grouping, every combination, in the order declared."""
+    if not by:
+        return None
+    if len(by) == 1:
+        return by[0].index
+    return pd.MultiIndex.from_product([b.index for b in by])
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """One number a group: an aggregate of an expression, with the public bounds it is clipped to.
+
+    Of a selection: a candidate, or all of them; ``rounds`` is how many are chosen, and ``moves`` what its owner says
+    that one row moves a utility.
+    """
+
+    name: Hashable
+    aggregate: str
+    expr: Expr | None = None
+    bounds: Bounds | None = None
+    ddof: int = 1
+    rounds: int = 1
+    moves: float | None = None
+    other: Expr | None = None  # the second column of a covariance
+    other_bounds: Bounds | None = None
+    level: Fraction | None = None  # of a quantile
+    resolution: float | None = None  # of a quantile: how far apart its possible answers may be
+    said: str = field(default="", compare=False, metadata=SHOWN)  # of a utility: how it was written
+
+    @property
+    def clipped(self) -> tuple[tuple[Expr, Bounds], ...]:
+        """The expressions it reads between bounds."""
+        both = (self.expr, self.bounds), (self.other, self.other_bounds)
+        return tuple((expr, pair) for expr, pair in both if expr is not None and pair is not None)
+
+    def to_json(self) -> object:
+        record: dict[str, Any] = {}
+        if self.other is not None and self.other_bounds is not None:
+            record = {"other": self.other.to_json(), "other_bounds": [repr(b) for b in self.other_bounds]}
+        record |= {
+            "name": str(self.name),
+            "aggregate": self.aggregate,
+            "expr": self.expr.to_json() if self.expr else None,
+            "ddof": self.ddof,
+            "bounds": [repr(b) for b in self.bounds] if self.bounds else None,
+        }
+        # Only where they say something: ledgers know other questions by the record as it always was.
+        if self.rounds != 1:
+            record["rounds"] = self.rounds
+        if self.moves is not None:
+            record["moves"] = repr(self.moves)
+        if self.level is not None:
+            record |= {"level": str(self.level), "resolution": repr(self.resolution)}
+        return record
+
+    def __str__(self) -> str:
+        if self.other is not None:
+            columns = [f"{e}, bounds=({b.lower:g}, {b.upper:g})" for e, b in self.clipped]
+            return f"{self.aggregate}({'; '.join(columns)})"
+        inner = str(self.expr) if self.expr is not None else ""
+        clip = f", bounds=({self.bounds.lower:g}, {self.bounds.upper:g})" if self.bounds else ""
+        if self.level is not None:
+            inner += f", {float(self.level):.6g}"
+        verb = "quantile" if self.aggregate == "tree" else self.aggregate
+        rounds = f"{self.rounds}" if self.rounds != 1 else ""
+        return f"{verb}({inner}{clip}{rounds})"
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """A question: some outputs, of the rows where a condition holds, in groups."""
+
+    outputs: tuple[Output, ...]
+    where: Expr | None = None
+    by: tuple[By, ...] = ()
+
+    @property
+    def groups(self) -> int:
+        return math.prod(len(b.index) for b in self.by)
+
+    @property
+    def verb(self) -> str:
+        """What an error calls it."""
+        return ", ".join(dict.fromkeys(out.aggregate for out in self.outputs))
+
+    def to_json(self) -> object:
+        return {
+            "outputs": [o.to_json() for o in self.outputs],
+            "where": self.where.to_json() if self.where is not None else None,
+            "by": [b.to_json() for b in self.by],
+        }
+
+    def __str__(self) -> str:
+        first = self.outputs[0] if self.outputs else None
+        if first is not None and first.said:
+            text = f"choose 1 of {len(self.outputs)} by {first.said[:300]}"
+            if first.bounds is not None:
+                text += f", bounds=({first.bounds.lower:g}, {first.bounds.upper:g})"
+        else:
+            text = ", ".join(map(str, self.outputs[:6])) + (", ..." if len(self.outputs) > 6 else "")
+        if self.by:
+            text += f" by {', '.join(map(str, self.by))}"
+        return text + (f" where {self.where}" if self.where is not None else "")
+
+
+def need_keys(name: Hashable, verb: str) -> MissingKeys:
+    if verb in ("crosstab", "pivot_table"):
+        return MissingKeys(
+            f"{verb} over {name!r} needs keys={{{name!r}: [...]}}, the public list of groups that may appear (or declare it "
+            "once: open(..., keys={...})). In a session with delta those that many people share can be found: "
+            f"keys={{{name!r}: p.unique({name!r})}}."
+        )
+    return MissingKeys(
+        f"{verb} over {name!r} needs keys=[...], the public list of groups that may appear "
+        "(or declare it once: open(..., keys={...})). In a session with delta those that many people share can be found: "
+        f"p.unique({name!r})."
+    )

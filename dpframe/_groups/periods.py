@@ -1,0 +1,288 @@
+"""Periods of time between public end points: pandas' own bins and labels for the range that was declared. No data."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import warnings
+from collections.abc import Hashable
+from dataclasses import dataclass
+from datetime import date, datetime
+from functools import lru_cache
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from dpframe._errors import BadType, BadValue, NotOffered
+from dpframe._expr import Expr
+from dpframe._groups.keys import GROUP_CEILING, Word
+
+TICKS = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}  # per second
+Side = Literal["left", "right"]
+_WHOLE_DAYS = (
+    "BME",
+    "ME",
+    "W",
+    "BQE",
+    "BYE",
+    "QE",
+    "YE",
+)  # pandas lets these end with the last moment of a day
+
+
+class Span(NamedTuple):
+    """The first and the last moment that may be, both included, as text that pandas reads back exactly."""
+
+    first: str
+    last: str
+
+    def __str__(self) -> str:
+        return f"{self.first} to {self.last}"
+
+
+def span_of(pair: Any, name: object) -> Span:
+    """Bounds of a time column. A last date without a time of day is the whole of that day, as in pandas' slices."""
+    if not isinstance(pair, tuple | list) or len(pair) != 2:
+        raise BadType(f"bounds of {name!r} must be a pair of dates.")
+    try:
+        lower, upper = (pd.Timestamp(p) for p in pair)
+        ordered = bool(lower <= upper)
+        upper = _last_moment(upper) if ordered and _is_day(pair[1]) else upper
+        known = not ordered or all(pd.Timestamp(p.isoformat()) == p for p in (lower, upper))
+    except (TypeError, ValueError, OverflowError):
+        raise BadType(f"bounds of {name!r} must be two dates, both with a time zone or neither.") from None
+    if not ordered or not known:
+        raise BadValue(f"bounds of {name!r} are reversed or not dates.")
+    return Span(lower.isoformat(), upper.isoformat())
+
+
+def _is_day(given: Any) -> bool:
+    if isinstance(given, str):
+        return re.fullmatch(r"\s*\d{4}-?\d{2}-?\d{2}\s*", given) is not None
+    return isinstance(given, date) and not isinstance(given, datetime)
+
+
+def _last_moment(day: pd.Timestamp) -> pd.Timestamp:
+    for unit in ("ns", "us"):  # years beyond 2262 have no nanoseconds
+        try:
+            last: pd.Timestamp = (day + pd.Timedelta(days=1)).as_unit(unit) - pd.Timedelta(
+                1, unit=unit
+            ).as_unit(unit)
+        except (OverflowError, ValueError):
+            continue
+        return last
+    return day
+
+
+def in_zone(span: Span, zone: str | None, name: object) -> tuple[pd.Timestamp, pd.Timestamp]:
+    """The ends in the zone of the column; without a zone of their own they are its wall time."""
+    lower, upper = pd.Timestamp(span.first), pd.Timestamp(span.last)
+    if lower.tz is not None and zone is None:
+        raise BadType(f"the bounds of {name!r} have a time zone and the column has none.")
+    if zone is None:
+        return lower, upper
+    if lower.tz is not None:
+        return lower.tz_convert(zone), upper.tz_convert(zone)
+    try:
+        return lower.tz_localize(zone), upper.tz_localize(zone)
+    except ValueError:
+        raise BadValue(
+            f"a bound of {name!r} is no moment, or two, in {zone}: write it with its offset."
+        ) from None
+
+
+class Periods:
+    """Consecutive periods: their edges in ticks of a unit, which side belongs to each, the range, and their labels."""
+
+    __slots__ = ("code", "edges", "index", "lower", "side", "token", "unit", "upper")
+    ENCODED = ("edges", "unit", "side", "lower", "upper", "index")
+
+    def __init__(
+        self,
+        edges: NDArray[np.int64],
+        unit: str,
+        side: Side,
+        lower: tuple[int, str],
+        upper: tuple[int, str],
+        index: pd.DatetimeIndex,
+    ):
+        self.edges, self.unit, self.side, self.lower, self.upper, self.index = (
+            edges,
+            unit,
+            side,
+            lower,
+            upper,
+            index,
+        )
+        self.code: bytes | None = None
+        labels = f"{index.dtype}|{index.name!r}|{index.freqstr}".encode() + index.asi8.tobytes()
+        text = edges.tobytes() + f"|{unit}|{side}|{lower}|{upper}|".encode() + labels
+        self.token = hashlib.blake2b(text, digest_size=16).hexdigest()
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Periods) and self.token == other.token
+
+    def __hash__(self) -> int:
+        return hash(self.token)
+
+
+@dataclass(frozen=True, slots=True)
+class TimeBy:
+    """Group by periods of time; rows outside the declared range, and nulls, belong to no group."""
+
+    expr: Expr
+    freq: str
+    span: Span
+    periods: Periods
+
+    @property
+    def token(self) -> str:
+        return self.periods.token
+
+    @property
+    def index(self) -> pd.Index[Any]:
+        return self.periods.index
+
+    @property
+    def word(self) -> Word:
+        return Word("bins", f"{self.expr}: {len(self.index)} of {self.freq} within {self.span}", "groups")
+
+    def to_json(self) -> object:
+        return {
+            "by": self.expr.to_json(),
+            "freq": self.freq,
+            "span": list(self.span),
+            "count": len(self.index),
+        }
+
+    def __str__(self) -> str:
+        return f"{self.expr} in {len(self.index)} periods of {self.freq}"
+
+
+class Rule(NamedTuple):
+    """What pandas' resample and Grouper say about periods, checked."""
+
+    freq: Any
+    closed: Side
+    label: Side
+
+
+def rule_of(grouper: Any) -> Rule:
+    """Of a ``pd.Grouper`` with freq=."""
+    if not (isinstance(grouper.origin, str) and grouper.origin == "start_day") or grouper.offset is not None:
+        raise NotOffered(
+            "origin= and offset= would move the periods off the calendar. They begin at midnight of the first declared "
+            "day: declare another first moment, or choose another freq=."
+        )
+    if grouper.level is not None:
+        raise NotOffered("level= groups by an index, which a tracked frame has not. Name a column: key='t'.")
+    if not grouper.dropna:
+        raise NotOffered("null times are in no period: leave dropna=False out, or count them: p['t'].isna().")
+    if grouper.freq.n < 1:
+        raise BadValue(f"freq={grouper.freq.freqstr!r} does not go forward.")
+    return Rule(grouper.freq, grouper.closed, grouper.label)
+
+
+def grouper_for(freq: Any, key: Hashable, closed: Any, label: Any, origin: Any, offset: Any) -> Any:
+    """A ``pd.Grouper`` of these words, whose errors are ours."""
+    if freq is None or isinstance(freq, bool | int | float):
+        raise BadType(
+            f"a frequency is a string such as 'ME' or 'D', or an offset of pandas, not {type(freq).__name__}."
+        )
+    try:
+        with (
+            warnings.catch_warnings()
+        ):  # what pandas would only warn of is refused below, whatever its version
+            warnings.simplefilter("ignore")
+            return pd.Grouper(key=key, freq=freq, closed=closed, label=label, origin=origin, offset=offset)
+    except (ValueError, TypeError, AttributeError, NotImplementedError) as error:
+        raise BadValue(f"pandas knows no such periods: {error}") from None
+
+
+@lru_cache(maxsize=64, typed=True)  # the names 1 and True are two
+def periods_of(rule: Rule, span: Span, zone: str | None, unit: str, name: Hashable) -> Periods:
+    """pandas' periods for a frame that spans exactly the declared range, with its labels, order and freq.
+
+    A last period in which no moment of the range lies is left out.
+    """
+    lower, upper = in_zone(span, zone, name)
+    _refuse_too_many(rule, lower, upper)
+    try:
+        ends = pd.DatetimeIndex([_floor(lower, unit), _floor(upper, unit)], tz=lower.tz).as_unit(_unit(unit))
+        left, right = (_labels(ends, rule, side) for side in ("left", "right"))
+        index = (left if rule.label == "left" else right).rename(name)
+        edges, side = _edges(pd.DatetimeIndex(left.append(right[-1:])), rule)
+    except (ValueError, TypeError, ArithmeticError, AttributeError, NotImplementedError) as error:
+        raise BadValue(
+            f"pandas makes no periods of {rule.freq.freqstr!r} in this range: {type(error).__name__}."
+        ) from None
+    if len(edges) != len(index) + 1 or (np.diff(edges) <= 0).any():
+        raise NotOffered(
+            f"periods of {rule.freq.freqstr!r} do not follow each other in this range. Choose another freq=."
+        )
+    ticks, own = _ticks(upper)
+    top = ticks * TICKS[unit] // TICKS[own]
+    # Where the range ends with the last moment of a day, pandas adds a month that begins after it.
+    reached = int(np.searchsorted(edges[:-1], top, side="right" if side == "left" else "left"))
+    return Periods(edges[: reached + 1], unit, side, _ticks(lower), _ticks(upper), index[:reached])
+
+
+def _refuse_too_many(rule: Rule, lower: pd.Timestamp, upper: pd.Timestamp) -> None:
+    (first, own), (last, other) = _ticks(lower), _ticks(upper)
+    seconds = last / TICKS[other] - first / TICKS[own]
+    step = (
+        86_400.0 if "hour" not in type(rule.freq).__name__.lower() else 3_600.0
+    )  # the shortest that pandas has
+    if isinstance(rule.freq, pd.offsets.Tick):
+        step = rule.freq.nanos / 1e9  # of less than a microsecond pandas 3.0 says that it has no seconds
+    if seconds / step > GROUP_CEILING:
+        raise BadValue(
+            f"periods of {rule.freq.freqstr!r} in this range are more than {GROUP_CEILING}. Choose longer ones."
+        )
+
+
+def _labels(ends: pd.DatetimeIndex, rule: Rule, side: Side) -> pd.DatetimeIndex:
+    frame: pd.Series[int] = pd.Series([0, 0], index=ends)
+    found: Any = frame.resample(rule.freq, closed=rule.closed, label=side).size().index
+    assert isinstance(found, pd.DatetimeIndex)
+    return found
+
+
+def _edges(bounds: pd.DatetimeIndex, rule: Rule) -> tuple[NDArray[np.int64], Side]:
+    """The edges in ticks; closed on the right, a month or a week ends with the last moment of its last day."""
+    if rule.closed == "left":
+        return bounds.asi8, "left"
+    if rule.freq.rule_code.split("-")[0] not in _WHOLE_DAYS:
+        return bounds.asi8, "right"
+    tick = pd.Timedelta(1, unit=bounds.unit).as_unit(bounds.unit)
+    last = bounds.tz_localize(None) + pd.Timedelta(days=1).as_unit(bounds.unit) - tick
+    return last.tz_localize(bounds.tz).asi8 + 1, "left"  # after the last moment: where the next one begins
+
+
+def _ticks(moment: pd.Timestamp) -> tuple[int, str]:
+    plain: Any = (moment if moment.tz is None else moment.tz_convert(None)).asm8
+    return int(plain.astype(np.int64)), np.datetime_data(plain.dtype)[0]
+
+
+def _floor(moment: pd.Timestamp, unit: str) -> pd.Timestamp:
+    ticks, own = _ticks(moment)
+    whole = np.datetime64(ticks * TICKS[unit] // TICKS[own], _unit(unit))
+    floored = pd.Timestamp(whole)
+    return floored if moment.tz is None else floored.tz_localize("UTC").tz_convert(moment.tz)
+
+
+def _unit(unit: str) -> Any:
+    return unit
+
+
+def unit_for(dtype: Any) -> str:
+    """The unit of a column's times, by its dtype."""
+    if isinstance(dtype, pd.ArrowDtype):
+        found = getattr(dtype.pyarrow_dtype, "unit", None)
+        return found if found in TICKS else "s"
+    unit = getattr(dtype, "unit", None) or (
+        np.datetime_data(dtype)[0] if isinstance(dtype, np.dtype) else "us"
+    )
+    return unit if unit in TICKS else "us"

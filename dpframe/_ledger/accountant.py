@@ -1,0 +1,475 @@
+"""The ledger: what was declared and what was spent, in order, for ever; and the accountant that keeps it.
+
+A debit is admitted and on record before the data is read, under the store's lock, and there is no way to take one back. All
+that an accountant knows follows from the entries of its population, so that threads, kernels and processes that share a
+file share one budget.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from fractions import Fraction
+from typing import Any, NoReturn
+
+import pandas as pd
+
+from dpframe._errors import BadType, BudgetExceeded, DPError, LedgerError, SessionError, caution
+from dpframe._groups.unit import Unit
+from dpframe._ledger.packed import receipt_text, unpack
+from dpframe._ledger.records import Declared, Label, Names, Table, charge_for, charge_of, found, taken
+from dpframe._ledger.sketch import alike, same_table
+from dpframe._ledger.store import Entry, MemoryStore, Store, open_store
+from dpframe._plans.plan import Plan
+from dpframe.accounting import make_filter
+from dpframe.accounting._base import Charge, Limits
+from dpframe.accounting._meter import Budget
+from dpframe.accounting._terms import limits_of, named_population, rule_for
+
+DEBITS = ["when", "question", "mechanism", "scale", "epsilon", "delta", "used", "declared", "name"]
+
+
+class Accountant:
+    """One budget, which several frames may share that hold the same people.
+
+    Formal guarantee: all that is released by the sessions that share it is together (epsilon, delta)-differentially
+    private, however the questions were chosen, for every person, in all its frames at once. With a file the
+    same holds across kernels, processes and restarts (docs/guarantees/accounting.md).
+
+    Parameters
+    ----------
+    epsilon, delta
+        The whole budget.
+    accountant
+        The rule that adds losses: ``"tight"`` where delta > 0, else ``"pure"``; or ``"advanced"``, ``"advanced-squared"``,
+        ``"zcdp"``, ``"rdp"``, ``"gdp"``, and ``"pld"`` for one batch of plans declared in advance.
+    reserve
+        The part of delta kept for releases that fail with a small probability; half of it unless you say otherwise. It is
+        fixed here: what it leaves is for the conversion of Gaussian and other losses.
+    ledger, population
+        A file that keeps the ledger, and the name of these people in it. Without a file a named population lives as long as
+        the process.
+
+    >>> import pandas as pd
+    >>> acc = Accountant(epsilon=1)
+    >>> visits, patients = pd.DataFrame({"cost": [1, 2]}), pd.DataFrame({"age": [30, 41]})
+    >>> p, q = visits.dp.open(accountant=acc), patients.dp.open(accountant=acc)
+    >>> answers = p.count(epsilon=0.25), q.count(epsilon=0.25)
+    >>> acc.budget.remaining
+    0.5
+    """
+
+    def __init__(
+        self,
+        epsilon: float | Fraction,
+        delta: float | Fraction = 0,
+        accountant: str | None = None,
+        *,
+        reserve: float | Fraction | None = None,
+        ledger: str | os.PathLike[str] | None = None,
+        population: str | None = None,
+    ):
+        self._limits = limits_of(epsilon, delta, accountant, reserve)
+        name = rule_for(self._limits.delta) if accountant is None else accountant
+        self._filter = make_filter(name, self._limits)
+        self._population = named_population(population, ledger)
+        self._file = None if ledger is None else os.fspath(ledger)
+        # Once and for all: in another directory the same word would be another file.
+        self.place = None if self._file is None else os.path.realpath(self._file)
+        self._store: Store = _memory if ledger is None and population is not None else open_store(ledger)
+        self._lock = threading.RLock()
+        self._process = os.getpid()
+        self._last = 0
+        self._state: Any = self._filter.start()
+        self._charges: list[Charge] = []
+        self._states: list[Any] = []  # of the filter, after each
+        self._unit: dict[str, Any] | None = None  # the relation and what names a person
+        self._words: set[tuple[str, str, str]] = set()
+        self._answers: dict[str, str] = {}  # by key
+        self._names: Names = {}
+        self._former: tuple[dict[str, str], Names] = {}, {}
+        self._former_versions: set[str] = set()
+        self._sketches: list[list[str]] = []
+        self._tables: dict[str, list[str]] = {}  # by columns and version
+        self._found = False
+        self._sync()
+
+    def __copy__(self) -> Accountant:
+        return self
+
+    def __deepcopy__(self, memo: object) -> Accountant:
+        return self
+
+    def __reduce__(self) -> NoReturn:
+        raise BadType(
+            "an accountant cannot be pickled: its budget must exist once. Name its ledger file instead."
+        )
+
+    def __eq__(self, other: object) -> bool:
+        """Two names of one budget are equal."""
+        return isinstance(other, Accountant) and self._place == other._place
+
+    def __hash__(self) -> int:
+        return hash(self._place)
+
+    @property
+    def _place(self) -> tuple[int, str]:
+        return id(self._store), self._population
+
+    # What it is ---------------------------------------------------------------------------------------------------------
+
+    @property
+    def name(self) -> str:
+        """Of the rule that adds losses."""
+        return self._filter.name
+
+    @property
+    def limits(self) -> Limits:
+        """Epsilon, delta, and the reserve, exact."""
+        return self._limits
+
+    @property
+    def batches(self) -> bool:
+        """Whether it guards only what is declared together: `PrivateFrame.plan_ahead`."""
+        return self._filter.batches
+
+    @property
+    def population(self) -> str:
+        return self._population
+
+    @property
+    def file(self) -> str | None:
+        """The path of its ledger, as it was given; None in memory."""
+        return self._file
+
+    @property
+    def secret(self) -> bytes:
+        """The key of the store's hashes."""
+        return self._store.secret
+
+    @property
+    def budget(self) -> Budget:
+        """What was spent and what is left; `Budget.report` compares the accountants."""
+        return self.meter(20)
+
+    def meter(self, queries: int) -> Budget:
+        with self._alone():
+            self._sync()
+            return self._meter(queries)
+
+    def _meter(self, queries: int) -> Budget:
+        return Budget(self._filter, self._state, self._charges, len(self._charges), queries)
+
+    def _terms(self) -> dict[str, Any]:
+        e, d, r = map(str, self._limits)
+        return {"schema": 1, "accountant": self.name, "epsilon": e, "delta": d, "reserve": r}
+
+    def _used(self, state: Any) -> float:
+        return 1.0 if state is None else float(self._filter.spent(state))
+
+    # Reading the store -------------------------------------------------------------------------------------------------
+
+    def _sync(self, begun: bool = False) -> None:
+        """Fold what others have written. Entries of one's own are folded when they are written."""
+        if self._store.busy and not begun:  # whoever asks in the middle of writing sees what is on record
+            return
+        for entry in self._store.entries(self._population, self._last):
+            try:
+                self._fold(entry)
+            except (KeyError, TypeError, ValueError, AttributeError) as problem:
+                if isinstance(problem, DPError):
+                    raise
+                raise LedgerError(
+                    f"entry {entry.id} of the ledger is not readable, so nothing more is answered. Was it written by a "
+                    "newer dpframe?"
+                ) from None
+
+    def _fold(self, entry: Entry) -> None:
+        body = _json(entry)
+        if entry.kind == "open":
+            if body != self._terms():
+                raise SessionError(
+                    f"population {self._population!r} was opened with other terms: epsilon {_short(body['epsilon'])}, "
+                    f"delta {_short(body['delta'])}, accountant {body['accountant']!r}, reserve {_short(body['reserve'])}. "
+                    "Open it with those; a second budget on the same people would undo the first."
+                )
+            self._found = True
+        elif entry.kind == "unit":
+            self._unit = body
+        elif entry.kind == "debit":
+            charge = charge_of(body)
+            self._charges.append(charge)
+            # Rounding may differ between machines; what does not fit here ends the budget here.
+            self._state = None if self._state is None else self._filter.after(self._state, charge)
+            self._states.append(self._state)
+        elif entry.kind == "declaration":
+            self._words.add((body["what"], body["value"], body["where"]))
+        elif entry.kind == "answer":
+            # Those of the first format are found by labels of that format alone.
+            answers, names = (self._answers, self._names) if "whole" in body else self._former
+            if names is self._former[1]:
+                self._former_versions.add(
+                    str(body["version"]).partition("|")[0]
+                )  # what follows is of a derived frame
+            answers[body["key"]] = answers[body["paid"]] = entry.body
+            if body["name"] is not None:
+                names[body["version"], body["name"]] = body["question"], body["key"]
+        elif entry.kind == "sketch":
+            self._sketches.append(body["hashes"])
+        elif entry.kind == "table":
+            self._tables.setdefault(body["columns"], body["rows"])
+        self._last = entry.id
+
+    def _append(self, kind: str, body: dict[str, Any] | str) -> Entry:
+        text = body if isinstance(body, str) else json.dumps(body, separators=(",", ":"))
+        return self._store.append(self._population, kind, text)
+
+    # Writing ----------------------------------------------------------------------------------------------------------------
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        # Before the lock: a thread that does not exist in a forked child may have held it.
+        if os.getpid() != self._process:
+            raise SessionError(
+                "this process is a forked copy of the one that made this budget. Open its ledger file here, or ask there."
+            )
+        with self._lock:
+            yield
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        """What others wrote is folded, and nobody writes in between; what is appended here counts when it is on record."""
+        with self._alone(), self._store.transaction():
+            self._sync(begun=True)  # before anything is appended, so that only what is on record is folded
+            yield
+
+    def attach(
+        self,
+        unit: Unit,
+        hashes: list[str],
+        because: object = None,
+        table: Table | None = None,
+        former: Callable[[], list[str] | None] = lambda: None,
+    ) -> None:
+        """A frame of these people: the first decides relation and id space, and others must agree.
+
+        With a file also whether its ledger knows the people under another name, by the sketch of the frame; and whether it knows
+        another table by these columns and this version, whose answers would be taken for this one's. ``former`` makes the sketch
+        of the frame as ledgers of the first format have it.
+        """
+        with self._writing():
+            if because is None and not _among(hashes, self._sketches):
+                self._refuse_others(hashes, former)
+            if table is not None:
+                self._refuse_another(table, hashes, because, former)
+            if not self._found:
+                self._append("open", self._terms())
+            own = {"neighbors": unit.neighbors, "space": unit.space}
+            if self._unit is None:
+                self._append("unit", own)
+            elif self._unit != own:
+                raise SessionError(
+                    f"this budget is for frames with neighbors={self._unit['neighbors']!r} whose people are named by "
+                    f"{self._unit['space']}, and this one has {unit.neighbors!r} and {unit.space}. One budget counts one "
+                    "relation between the same people."
+                )
+            if hashes and hashes not in self._sketches:
+                self._append("sketch", {"hashes": hashes})
+            if table is not None and table.columns not in self._tables:
+                self._append("table", {"columns": table.columns, "rows": table.rows})
+        with self._alone():
+            self._sync()
+
+    def _refuse_others(self, hashes: list[str], former: Callable[[], list[str] | None]) -> None:
+        for name in self._store.populations() if hashes else ():
+            entries = self._store.entries(name)
+            seen = [_json(e)["hashes"] for e in entries if e.kind == "sketch"]
+            if name == self._population or not seen:
+                continue
+            first_format = all(e.kind != "table" for e in entries)
+            if _among(hashes, seen) or (first_format and _among(former(), seen)):
+                raise SessionError(
+                    f"these are the people of population {name!r} in this ledger, under another name. Attach to its "
+                    f"budget: open(..., population={name!r}), or declare why a second one is right: open(..., because='...')."
+                )
+
+    def _refuse_another(
+        self, table: Table, hashes: list[str], because: object, former: Callable[[], list[str] | None]
+    ) -> None:
+        """Compared with the first table of these columns and this version, so that none gets away from it step by step."""
+        another = "If this is another table, or a newer state of it, name it: open(..., version='...')."
+        if table.columns in self._tables:
+            if not same_table(table.rows, self._tables[table.columns]):
+                raise SessionError(
+                    "this population has another table with the same columns, and its answers would be taken for this one's. "
+                    + another
+                )
+            return
+        # Answers of the first format are about tables that nobody kept: their people have to do, if they can be compared, or the
+        # owner's word.
+        if because is not None or str(table.version) not in self._former_versions or not self._sketches:
+            return
+        then = None if not hashes or _among(hashes, self._sketches) else former()
+        if then is not None and not _among(then, self._sketches):
+            raise SessionError(
+                "this population has answers about a table with the same columns, from before a ledger knew tables, and this "
+                f"does not look like it. {another} If it is the same, say so: open(..., because='...'), which is kept."
+            )
+
+    def declare(self, words: Iterable[Declared]) -> None:
+        """The owner's words, each once."""
+        with self._alone():
+            if self._new(words):
+                with self._writing():
+                    self._append_words(self._new(words))
+                self._sync()
+
+    def _new(self, words: Iterable[Declared]) -> list[Declared]:
+        return [word for word in dict.fromkeys(words) if word not in self._words]
+
+    def _append_words(self, words: Iterable[Declared]) -> None:
+        for what, value, where in words:
+            self._append("declaration", {"what": what, "value": value, "where": where})
+
+    def debit(
+        self,
+        plans: Sequence[Plan],
+        words: Sequence[Declared] = (),
+        name: str | None = None,
+        at: Callable[[Fraction], Charge] | None = None,
+    ) -> None:
+        """Put the price on record, with the words it relies on, or raise `BudgetExceeded` and change nothing.
+
+        ``at`` is what the question would be charged at another epsilon, to say which one fits.
+        """
+        charge = charge_for(plans)
+        with self._alone():
+            if self._admitted(plans, charge, words, name):
+                return
+            budget = self._meter(20)
+        # Told outside of it all: looking for what would fit takes time, and asks this budget for prices.
+        raise BudgetExceeded(budget._refusal(charge, at))
+
+    def _admitted(
+        self, plans: Sequence[Plan], charge: Charge, words: Iterable[Declared], name: str | None
+    ) -> bool:
+        with self._writing():
+            after = None if self._state is None else self._filter.after(self._state, charge)
+            if after is None:
+                return False
+            note = self._filter.warning(self._state, after)
+            if note is not None:  # as an error it stops here, and nothing is charged
+                caution(note)
+            new = self._new(words)
+            self._append_words(new)
+            texts = ",".join(plan.text for plan in plans)
+            entry = self._append("debit", f'{{"name":{json.dumps(name)},"plans":[{texts}]}}')
+        # On record: only now does it count here. If anything fails before the last line, `_sync` will read it, so that
+        # it may count twice but never not at all.
+        self._state = after
+        self._charges.append(charge)
+        self._states.append(self._state)
+        self._words.update(new)
+        self._last = entry.id
+        return True
+
+    def record(self, label: Label, plan: Plan, raw: Sequence[Any]) -> None:
+        """Keep an answer, so that a restart need not pay for it again. In memory the session itself remembers."""
+        if self._file is not None:
+            with self._alone():
+                with self._writing():
+                    self._append("answer", receipt_text(plan, raw, **label.to_json()))
+                self._sync()
+
+    def recall(self, label: Label, former: Callable[[], Label | None]) -> tuple[Plan, tuple[Any, ...]] | None:
+        """The recorded answer to a question: of this name at any price, else at this price.
+
+        What is found is compared with the whole question. A record of the first format has no more than a digest of it; it is
+        looked up by ``former``, which has no label where that digest could be another question's.
+        """
+        if self._file is None:
+            return None
+        with self._alone():
+            self._sync()
+            text = found(label, self._answers, self._names)
+            body = None if text is None else json.loads(text)
+            if body is not None and not label.asks(body):
+                return None
+            if body is None and self._former[0]:
+                body = self._recall_former(label.name, former())
+        return None if body is None else (Plan.from_json(body["plan"]), tuple(unpack(body["raw"])))
+
+    def _recall_former(self, name: str | None, label: Label | None) -> Any:
+        answers, names = self._former
+        if label is not None:
+            text = found(label, answers, names)
+            return None if text is None else json.loads(text)
+        if name is not None and any(name == other for _, other in names):
+            raise taken(name)  # by whom cannot be told
+        return None
+
+    # Tables ---------------------------------------------------------------------------------------------------------------
+
+    @property
+    def ledger(self) -> pd.DataFrame:
+        """Every debit, whether or not its answer ever left.
+
+        ``epsilon`` and ``delta`` are the guarantee of the release by itself, ``used`` the part of the budget that was gone then.
+        """
+        rows = []
+        with self._alone():
+            self._sync()
+            entries = self._entries("debit")
+        for entry, state in zip(entries, self._states, strict=False):
+            body = _json(entry)
+            for data in body["plans"]:
+                plan = Plan.from_json(data)
+                rows.append(
+                    (
+                        *(pd.Timestamp(entry.when), plan.question, plan.mechanism, plan.scale, plan.epsilon),
+                        *(plan.delta, self._used(state), "; ".join(plan.declared), body["name"]),
+                    )
+                )
+        return pd.DataFrame(rows, columns=DEBITS)
+
+    @property
+    def declarations(self) -> pd.DataFrame:
+        """Every fact that is public because you said so."""
+        rows = [
+            (pd.Timestamp(e.when), *(_json(e)[k] for k in ("what", "value", "where")))
+            for e in self._entries("declaration")
+        ]
+        return pd.DataFrame(rows, columns=["when", "what", "value", "where"])
+
+    def _entries(self, kind: str) -> list[Entry]:
+        return [e for e in self._store.entries(self._population) if e.kind == kind]
+
+    def __repr__(self) -> str:
+        place = f", population {self._population!r} in {self.file!r}" if self.file else ""
+        return f"{self.budget!r}\naccountant {self.name!r}{place}"
+
+    def _repr_html_(self) -> str:
+        return self.budget._repr_html_()
+
+
+_memory = MemoryStore()  # the named populations of a process that have no file
+
+
+def _among(hashes: list[str] | None, sketches: Iterable[list[str]]) -> bool:
+    return hashes is not None and any(alike(hashes, seen) for seen in sketches)
+
+
+def _json(entry: Entry) -> Any:
+    try:
+        return json.loads(entry.body)
+    except ValueError:
+        raise LedgerError(
+            f"entry {entry.id} of the ledger is not readable, so nothing more is answered."
+        ) from None
+
+
+def _short(number: str) -> str:
+    return f"{float(Fraction(number)):g}"

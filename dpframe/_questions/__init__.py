@@ -1,0 +1,1 @@
+"""Questions: everything that can be asked of a session."""

@@ -1,0 +1,387 @@
+"""Keys that nobody listed: those that enough people share, found at a price, alone or with what is asked about them
+(docs/guarantees/keys.md)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpframe._encoding import SHOWN
+from dpframe._errors import BadValue, BudgetError
+from dpframe._expr import Expr
+from dpframe._groups.combinations import Sought
+from dpframe._groups.keys import Output, Query, Word
+from dpframe._groups.question import Task
+from dpframe._groups.unit import LIMIT, Unit
+from dpframe._plans import planner as _pricing
+from dpframe._plans.aggregates import AGGREGATES
+from dpframe._plans.arrange import arrange, cells_of
+from dpframe._plans.choices import pure
+from dpframe._plans.forms import Form, of_part
+from dpframe._plans.measured import Cell
+from dpframe._plans.plan import Part, Plan
+from dpframe._statistics.base import Integers, Persons, Primitive, Reduced, Rows, Sensitivity, Statistic
+from dpframe._statistics.counts import PersonCount
+from dpframe.accounting._base import Price
+from dpframe.accounting.loss import ApproxDP, FailingGaussian, Loss
+from dpframe.mechanisms.gaussian import Gaussian
+from dpframe.mechanisms.threshold import (
+    GaussianThreshold,
+    LaplaceThreshold,
+    TruncatedThreshold,
+    TruncatedVector,
+)
+
+# What can be measured in the release that finds its keys: sums over rows, of which people's parts are bounded alike.
+MEASURED = frozenset(("size", "count", "people", "sum", "mean", "var", "std"))
+_NO_DELTA = (
+    "finding keys that nobody listed takes some delta, and this session has none left for it: list keys=[...], or open it with "
+    "delta > 0."
+)
+
+
+def as_text(texts: Sequence[tuple[str, ...]]) -> NDArray[Any]:
+    """Keys as they leave: the text of one column's, or the JSON of several. Never a fixed width, which would cut them."""
+    found = np.empty(len(texts), dtype=object)
+    found[:] = [one[0] if len(one) == 1 else json.dumps(one) for one in texts]
+    return found
+
+
+def _tell(noises: Sequence[Any], texts: Sequence[tuple[str, ...]]) -> None:
+    """A replay, which listens, is told whose integers will come."""
+    for noise in noises:
+        if hasattr(noise, "of_keys"):
+            noise.of_keys(texts)
+
+
+class Seeking(Task):
+    """A question that finds keys, with the chance that one shows which one person alone has.
+
+    ``failure`` is that chance; ``alone`` the same where the noise is not Gaussian, so that the plain sum of epsilons may pay.
+    Both may follow from what is spent: what makes it this question is ``stated``, the failure in words or else in numbers.
+    """
+
+    __slots__ = ()
+
+    failure: Fraction
+    alone: Fraction | None
+    stated: str
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "stated", self.stated or str(self.failure))
+
+    @property
+    def pure_failure(self) -> Fraction:
+        return self.failure if self.alone is None else self.alone
+
+
+@dataclass(frozen=True, slots=True)
+class KeySearch(Seeking):
+    """Which combinations of values do enough people have?
+
+    ``gaussian`` is whether the session's rule adds Gaussian noise as such, and not as (epsilon, delta) pairs.
+    """
+
+    exprs: tuple[Expr, ...]
+    failure: Fraction = field(metadata=SHOWN)
+    gaussian: bool
+    where: Expr | None = None
+    stated: str = ""
+    alone: Fraction | None = field(default=None, metadata=SHOWN)
+
+    verb: ClassVar[str] = "unique"
+
+    def to_json(self) -> object:
+        return {
+            "keys of": [e.to_json() for e in self.exprs],
+            "failure": self.stated,
+            "where": None if self.where is None else self.where.to_json(),
+        }
+
+    def __str__(self) -> str:
+        text = f"keys of {', '.join(map(str, self.exprs))}"
+        return text if self.where is None else f"{text} where {self.where}"
+
+    def plan(self, unit: Unit, price: Price, public_rows: int | None, declared: tuple[Word, ...]) -> Plan:
+        if price.mechanism == "exponential":
+            raise BadValue(
+                'mechanism="exponential" makes choices: keys are found by thresholds, so leave it out.'
+            )
+        keys = unit.limited(1, None).reach(LIMIT)[1]
+        sensitivity = PersonCount().of_person(unit, LIMIT)
+        found = self._options(keys, sensitivity, price)
+        if not found:
+            raise BudgetError(
+                "this price buys no key selection: give epsilon=, and open the session with delta > 0."
+            )
+        noise, loss = min(found, key=lambda one: one[0].half)
+        stated_at = loss.failure if isinstance(loss, ApproxDP) else price.delta + loss.failure
+        other = [one for one, _ in found if one is not noise]
+        why = _why(loss.failure)
+        if other:
+            why += f"; {other[0].name} would need {other[0].half:.4g} people"
+        part = Part("people of each key", noise, sensitivity.l1, sensitivity.l2_squared, 1.0)
+        told = f"a key that {noise.half:.4g} people have is as likely as not to be found"
+        return Plan(
+            question=str(self),
+            neighbors=unit.neighbors,
+            loss=loss,
+            stated_at=stated_at,
+            parts=(part,),
+            cells=(),
+            groups=1,
+            why=why + (f"; a person counts for at most {keys} keys" if unit.people else ""),
+            declared=tuple(map(str, declared)),
+            told=told,
+        )
+
+    def _options(
+        self, keys: int, sensitivity: Sensitivity, price: Price
+    ) -> list[tuple[TruncatedThreshold | GaussianThreshold, Loss]]:
+        found: list[tuple[TruncatedThreshold | GaussianThreshold, Loss]] = []
+        if price.epsilon is not None and price.mechanism in ("auto", "laplace"):
+            epsilon = pure(price)
+            threshold = TruncatedThreshold.for_price(sensitivity.l1, epsilon, self.pure_failure)
+            found.append((threshold, ApproxDP(epsilon, self.pure_failure)))
+        if self.gaussian and self.failure and price.mechanism in ("auto", "gaussian"):
+            squared, noise = sensitivity.l2_squared, None
+            if price.rho is not None:
+                noise = Gaussian.for_rho(squared, price.rho)
+            elif price.mu_squared is not None:
+                noise = Gaussian.for_mu(squared, price.mu_squared)
+            if noise is not None:
+                loss = FailingGaussian(((noise.variance, Fraction(squared)),), self.failure)
+                found.append((GaussianThreshold.at(noise.variance, 1, (1,), keys, self.failure), loss))
+        return found
+
+    def forms(self, plan: Plan, unit: Unit, size: int | None) -> tuple[Form, ...]:
+        return (Form((None,), "U"),)  # how many keys are found is the answer
+
+    def run(self, engine: Any, plan: Plan, unit: Unit) -> tuple[NDArray[Any], ...]:
+        texts, sums = engine.occurring(self.exprs, self.where, unit)
+        noise: Any = plan.parts[0].noise
+        _tell([noise], texts)
+        shown = noise.shows(noise.release(sums[Persons()][None, :]))
+        return (as_text([texts[i] for i in np.flatnonzero(shown).tolist()]),)
+
+
+@dataclass(frozen=True, slots=True)
+class Roomy(Statistic):
+    """Sums over rows, and beside them the room that a person's rows leave of the R that they may have in a group.
+
+    A person who is in a group adds non-negative numbers to it that sum to R times the mass of a row, whatever they are: so
+    the room costs nothing, and the sum of all tells how many people there are.
+    """
+
+    rows: Statistic
+    most: int
+
+    @property
+    def primitives(self) -> tuple[Primitive, ...]:
+        return (*self.rows.primitives, Rows(), Persons())
+
+    def integers(self, reduced: Reduced) -> Integers:
+        mass, people, rows = mass_of(self.rows), reduced[Persons()], reduced[Rows()]
+        if self.wide:
+            people, rows = people.astype(object), rows.astype(object)
+        return np.concatenate([self.rows.integers(reduced), (mass * (self.most * people - rows))[None, :]])
+
+    def shape(self, groups: int) -> tuple[int, ...]:
+        return self.rows.shape(groups)[0] + 1, groups
+
+    @property
+    def wide(self) -> bool:
+        """Whether the room, times the people there may be, can be beyond 63 bits."""
+        return mass_of(self.rows) * self.most >= 2**31
+
+    def sensitivity(self, unit: Unit, grouped: bool) -> Sensitivity:
+        return self.rows.sensitivity(unit, grouped)
+
+    def functionals(self) -> dict[str, tuple[float, ...]]:
+        return {name: (*weights, 0.0) for name, weights in self.rows.functionals().items()}
+
+    def constants(self) -> dict[str, float]:
+        return self.rows.constants()
+
+    @property
+    def description(self) -> str:
+        return f"{self.rows.description}, and the room for more rows"
+
+    @property
+    def step(self) -> float:
+        return self.rows.step
+
+
+def mass_of(statistic: Statistic) -> int:
+    """What a row adds to the sum of all components."""
+    return statistic.sensitivity(Unit(), True).l1
+
+
+@dataclass(frozen=True, slots=True)
+class Finding(Seeking):
+    """Aggregates of the groups that enough people share: which groups these are, and their answers, in one release.
+
+    The groups are all combinations of values of ``exprs``; those are shown whose noisy number of rows, or of people, passes a
+    threshold. ``gaussian`` as of a `KeySearch`.
+    """
+
+    exprs: tuple[Expr, ...]
+    asked: tuple[Output, ...]
+    failure: Fraction = field(metadata=SHOWN)
+    gaussian: bool
+    where: Expr | None = None
+    stated: str = ""
+    alone: Fraction | None = field(default=None, metadata=SHOWN)
+
+    def to_json(self) -> object:
+        return {
+            "found groups of": [e.to_json() for e in self.exprs],
+            "outputs": [out.to_json() for out in self.asked],
+            "failure": self.stated,
+            "where": None if self.where is None else self.where.to_json(),
+        }
+
+    def __str__(self) -> str:
+        return str(self._query(self.asked))
+
+    def _query(self, outputs: tuple[Output, ...]) -> Query:
+        """The same question about groups that nobody knows yet."""
+        by: Any = tuple(Sought(e, None) for e in self.exprs)
+        return Query(outputs, self.where, by)
+
+    def _arranged(self, unit: Unit) -> tuple[list[tuple[Statistic, list[int]]], int]:
+        """The statistics with the outputs that each serves, and which of them counts."""
+        outs = self.asked
+        if not any(out.aggregate == "size" for out in outs) and any(o.aggregate != "people" for o in outs):
+            outs = (*outs, Output("size", "size"))  # what keys are found by
+        arranged = arrange(self._query(outs), unit, None)
+        counted = next((i for i, out in enumerate(outs) if out.aggregate == "size"), 0)
+        place = next(i for i, (_, serves) in enumerate(arranged) if counted in serves)
+        most = unit.limited(1, None).reach(LIMIT)[0] if unit.rows is None else unit.reach(LIMIT)[0]
+        statistic, serves = arranged[place]
+        if most > 1 and not isinstance(statistic, PersonCount):
+            arranged[place] = Roomy(statistic, most), serves
+        return arranged, place
+
+    def plan(self, unit: Unit, price: Price, public_rows: int | None, declared: tuple[Word, ...]) -> Plan:
+        if not self.pure_failure:
+            raise BudgetError(_NO_DELTA)
+        if not self.gaussian or not self.failure:
+            price = price._replace(mu_squared=None, rho=None)
+        arranged, place = self._arranged(unit)
+        statistics = [s for s, _ in arranged]
+        sensitivities = [s.of_person(unit, LIMIT) for s in statistics]
+        noises, why = _pricing._noises(sensitivities, price)
+        noises[place] = self._threshold(statistics[place], noises[place], sensitivities[place], unit)
+        parts = tuple(
+            Part(s.description, noise, sens.l1, sens.l2_squared, s.step)
+            for s, noise, sens in zip(statistics, noises, sensitivities, strict=True)
+        )
+        loss, stated_at = self._loss(noises, sensitivities, price)
+        if len(statistics) > 1:
+            why += f"; the price is shared by {len(statistics)} statistics"
+        told = dict.fromkeys(s.told(unit, True) for s in statistics if not s.once)
+        return Plan(
+            question=str(self),
+            neighbors=unit.neighbors,
+            loss=loss,
+            stated_at=stated_at,
+            parts=parts,
+            cells=self._cells(arranged),
+            groups=1,
+            why=f"{why}; {_why(loss.failure)}; {_takes(statistics[place], noises[place])}" + "".join(told),
+            declared=tuple(map(str, declared)),
+        )
+
+    def _loss(
+        self, noises: Sequence[Any], sensitivities: Sequence[Sensitivity], price: Price
+    ) -> tuple[Loss, Fraction]:
+        if not isinstance(noises[0], Gaussian):
+            return ApproxDP(pure(price), self.pure_failure), self.pure_failure
+        moved = [(n.variance, Fraction(s.l2_squared)) for n, s in zip(noises, sensitivities, strict=True)]
+        return FailingGaussian(moved, self.failure), price.delta + self.failure
+
+    def _threshold(self, statistic: Statistic, noise: Any, sensitivity: Sensitivity, unit: Unit) -> Any:
+        """The noise of the statistic that counts, with the least threshold for which own keys are as rare as promised."""
+        most, keys = unit.limited(unit.rows or 1, None).reach(LIMIT)
+        weights = statistic.functionals()
+        counts = {int(np.count_nonzero(weights[name])) for name in ("n", "size") if name in weights}
+        if isinstance(statistic, Roomy):
+            counts.add(len(next(iter(weights.values()))))
+        own = 1 if isinstance(statistic, PersonCount) else most * mass_of(_bare(statistic))
+        components = sorted(counts)
+        if isinstance(noise, Gaussian):
+            return GaussianThreshold.at(noise.variance, own, components, keys, self.failure)
+        if components == [1]:
+            return TruncatedThreshold.for_price(
+                sensitivity.l1, sensitivity.l1 / noise.scale, self.pure_failure
+            )
+        if components[0] == 1:
+            moved = sensitivity.l1 // own  # of keys
+            return TruncatedVector.at(noise.scale, own, components, moved, self.pure_failure)
+        return LaplaceThreshold.at(noise.scale, own, components, keys, self.pure_failure)
+
+    def _cells(self, arranged: Sequence[tuple[Statistic, list[int]]]) -> tuple[Cell, ...]:
+        """The outputs that were asked for, without the one that keys are found by."""
+        cells: dict[int, Cell] = {}
+        for part, (statistic, serves) in enumerate(arranged):
+            some = [i for i in serves if i < len(self.asked)]
+            if not some:
+                continue
+            for i, cell in zip(
+                some, cells_of([self.asked[i] for i in some], part, _bare(statistic)), strict=True
+            ):
+                room = 1 if isinstance(statistic, Roomy) else 0
+                maps = {name: (*weights, *[0.0] * room) for name, weights in cell.functionals.items()}
+                cells[i] = replace(cell, functionals=maps)
+        return tuple(cells[i] for i in range(len(self.asked)))
+
+    def forms(self, plan: Plan, unit: Unit, size: int | None) -> tuple[Form, ...]:
+        arranged, _ = self._arranged(unit)
+        found = [Form((None,), "U")]  # how many keys are found is a part of the answer
+        for part, (statistic, _) in zip(plan.parts, arranged, strict=True):
+            form = of_part(part, statistic, None)
+            wide = isinstance(statistic, Roomy) and statistic.wide
+            found.append(form._replace(kind="O") if wide else form)
+        return tuple(found)
+
+    def run(self, engine: Any, plan: Plan, unit: Unit) -> tuple[NDArray[Any], ...]:
+        arranged, place = self._arranged(unit)
+        primitives = {p for s, _ in arranged for p in s.primitives}
+        texts, reduced = engine.occurring(self.exprs, self.where, unit, primitives)
+        noises: list[Any] = [part.noise for part in plan.parts]
+        _tell(noises, texts)
+        noisy = [noise.release(s.integers(reduced)) for noise, (s, _) in zip(noises, arranged, strict=True)]
+        shown = np.flatnonzero(noises[place].shows(noisy[place]))
+        return (as_text([texts[i] for i in shown.tolist()]), *(one[:, shown] for one in noisy))
+
+
+def _bare(statistic: Statistic) -> Statistic:
+    return statistic.rows if isinstance(statistic, Roomy) else statistic
+
+
+def _why(failure: Fraction) -> str:
+    return f"a key that one person alone has shows with probability {float(failure):.3g} at most"
+
+
+def _takes(statistic: Statistic, noise: Any) -> str:
+    """How many rows, or people, a key needs."""
+    per_row = 1 if isinstance(statistic, PersonCount) else mass_of(_bare(statistic))
+    what = "people" if isinstance(statistic, PersonCount) else "rows"
+    text = f"a key that {noise.half / per_row:.4g} {what} have is as likely as not to be found"
+    if isinstance(statistic, Roomy):
+        text += f", and so is one of {noise.bars[-1].least / (per_row * statistic.most):.4g} people"
+    return text
+
+
+def measured_at_once(outputs: Sequence[Output]) -> bool:
+    """Whether one release can find the groups and answer."""
+    return bool(outputs) and all(
+        out.aggregate in MEASURED and not AGGREGATES[out.aggregate].picks for out in outputs
+    )

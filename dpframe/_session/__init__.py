@@ -1,0 +1,1 @@
+"""One frame, one budget, one door to the data; and the frames that are made from it."""

@@ -1,0 +1,117 @@
+"""Questions declared in advance: paid as one debit, answered together."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import replace
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import numpy as np
+
+from dpframe._errors import Refused, SessionError
+from dpframe._ledger.records import Label
+from dpframe._session.session import Asked, Release
+from dpframe.accounting._base import Price
+from dpframe.accounting._meter import Budget
+
+if TYPE_CHECKING:
+    from dpframe._frame.frame import PrivateFrame
+
+
+class Planned:
+    """The place of an answer in a batch: its question now, its ``answer`` when the block has ended."""
+
+    def __init__(self, question: str):
+        self._question = question
+        self._answers: list[Any] = []
+
+    @property
+    def answer(self) -> Any:
+        """What the verb would have returned."""
+        if not self._answers:
+            raise SessionError(
+                f"{self._question} is planned: its answer is there when the with block has ended."
+            )
+        return self._answers[0]
+
+    def __repr__(self) -> str:
+        return repr(self._answers[0]) if self._answers else f"planned: {self._question}"
+
+
+class Batch:
+    """``with p.plan_ahead() as batch:`` collects what is asked of ``batch``; nothing is charged if the block fails.
+
+    Inside the block nothing new is asked of the session itself.
+    """
+
+    def __init__(self, frame: PrivateFrame):
+        self._frame = frame
+        self._questions: list[tuple[Asked, Callable[[Release], Any], Planned]] = []
+        self._ended = False
+        self._ahead: tuple[Any, Budget] | None = (
+            None  # the state it follows, and the budget after what is priced
+        )
+        self._owed: set[Label] = set()
+        self._priced = 0
+        self._prices: dict[Any, Price] = {}
+
+    def ahead(self) -> Budget:
+        """The budget as it will be when all that is here is charged, which prices the next question."""
+        session = self._frame._session
+        now = session.budget
+        if self._ahead is None or self._ahead[0] != now.state:
+            self._ahead, self._owed, self._priced = (now.state, now), set(), 0
+        charges = []
+        for place, (asked, _, _) in enumerate(self._questions[self._priced :], self._priced):
+            label, charge = session.owed(asked, place)
+            if charge is not None and label not in self._owed:
+                charges.append(charge)
+            self._owed.add(label)
+        self._priced = len(self._questions)
+        self._ahead = now.state, self._ahead[1]._following(charges)
+        return self._ahead[1]
+
+    def add(self, asked: Asked, finish: Callable[[Release], Any]) -> Planned:
+        if self._ended:
+            raise SessionError("this batch has ended: what it asked is answered, and no more can be added.")
+        # The same words in one batch are one question, whatever its price would be after what came between.
+        words = asked.query, asked.unit, asked.paid, len(self._questions) if asked.fresh else None
+        asked = replace(asked, price=self._prices.setdefault(words, asked.price))
+        place = Planned(str(asked.query))
+        self._questions.append((asked, finish, place))
+        return place
+
+    def __repr__(self) -> str:
+        state = "ended" if self._ended else f"{len(self._questions)} questions so far"
+        return f"questions declared in advance, {state}: with p.plan_ahead() as batch: answer = batch.count()"
+
+    def __enter__(self) -> PrivateFrame:
+        if self._ended or self._questions:
+            raise SessionError("a batch is used once: take a new plan_ahead().")
+        self._frame._session.base.planning.append(threading.get_ident())
+        return self._frame._with(batch=self)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._ended = True
+        self._frame._session.base.planning.remove(threading.get_ident())
+        if kind is not None or not self._questions:
+            return
+        with np.errstate(all="ignore"):
+            releases = self._frame._session.ask([asked for asked, _, _ in self._questions], batch=True)
+            for (_, finish, place), release in zip(self._questions, releases, strict=True):
+                place._answers.append(finish(release))
+
+
+class Rowwise(Batch):
+    """Of the frame that a function sees which shall return an expression: whatever it asks is refused before it has a price."""
+
+    def __init__(self, frame: PrivateFrame, advice: str):
+        super().__init__(frame)
+        self._advice = advice
+
+    def refuse(self) -> NoReturn:
+        raise Refused(self._advice)

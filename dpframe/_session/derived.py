@@ -1,0 +1,292 @@
+"""Derived sessions: other rows of the same people, under the same budget.
+
+*Formal guarantee.* A derived session releases what its root could release with the steps that led to it written
+into the question: the same accountant pays, the same relation holds, and each derived row belongs to the person
+whose row it came from, so that what one person adds is bounded at query time as ever (docs/guarantees/derived.md).
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from dpframe._encoding import digest
+from dpframe._errors import BadValue, Refused, SessionError
+from dpframe._expr import Column, Cut, Expr
+from dpframe._groups.keys import ROW_CEILING, Keys, keys_for
+from dpframe._groups.periods import Span
+from dpframe._groups.unit import LIMIT, Unit, limits_for
+from dpframe._ledger import former as _former
+from dpframe._ledger.records import Label
+from dpframe._session import opening as _opening
+from dpframe._session.door import DEBUGGED, debugging, sealed
+from dpframe._session.session import Asked, Session, Terms
+from dpframe._validate import Bounds
+from dpframe.engines._derive import Places, Rows, array_of, frame_of, people_labels
+from dpframe.engines.pandas import PandasEngine
+from dpframe.mechanisms import _sampling
+
+
+@dataclass
+class Made:
+    """The columns of a derived frame, in order, with what is declared of them; and who the rows belong to."""
+
+    names: list[Hashable] = field(default_factory=list)
+    arrays: list[Any] = field(default_factory=list)
+    bounds: dict[int, Bounds] = field(default_factory=dict)
+    times: dict[int, Span] = field(default_factory=dict)
+    keys: dict[int, Keys] = field(default_factory=dict)
+    people: list[int | tuple[Hashable, Any]] = field(default_factory=list)  # a place, or a column nobody sees
+    # A shallow copy of the frame that the arrays are from: while it lives, copy-on-write keeps later edits out of them.
+    held: pd.DataFrame | None = None
+
+    def add(self, name: Hashable, array: Any) -> int:
+        self.names.append(name)
+        self.arrays.append(array)
+        return len(self.names) - 1
+
+    def carry(self, session: Session, expr: Expr, place: int, name: Hashable) -> None:
+        """What is declared of a column whose values stay what they were."""
+        own = session.terms
+        if isinstance(expr, Column):
+            if expr.position in session.keys:
+                self.keys[place] = session.keys[expr.position].named(name)
+            times = dict(own.times)
+            if expr.position in times:
+                self.times[place] = times[expr.position]
+        elif listed := getattr(expr, "categories", None):
+            self.keys[place] = keys_for(list(listed), expr, name, ordered=isinstance(expr, Cut))
+        pair = expr.bounds(session.bounds) if expr.kind == "number" else None
+        if pair is not None:
+            self.bounds[place] = Bounds(*pair)
+
+
+class Token(NamedTuple):
+    """What was done to get to a derived frame, as a name; and as ledgers of the first format have it, if that was its own."""
+
+    steps: str
+    former: str | None
+
+
+class Derived(Session):
+    """Rows made from those of another session. It has no budget of its own, and no name in any frame's attrs."""
+
+    def __init__(
+        self,
+        parent: Session,
+        made: Made,
+        unit: Unit,
+        token: Token,
+        *,
+        whole: bool = False,
+        everyone: bool = False,
+        most: int | None,
+    ):
+        self._base = parent.base
+        (self.token, self.former_token), self._most, self._held = token, most, made.held
+        self.whole, self.everyone = whole, everyone
+        self.leaves = _opening._leaves(frame_of([a[:0] for a in made.arrays], made.names))
+        people: list[Column] = []
+        hidden: list[Any] = []
+        for one in made.people:
+            if isinstance(one, int):
+                people.append(self.leaves[made.names[one]])
+            else:
+                name, array = one
+                people.append(Column.of(len(made.names) + len(hidden), name, array.dtype))
+                hidden.append(array)
+        numbers, listed = (
+            tuple(sorted(made.bounds.items())),
+            tuple(sorted(made.keys.items(), key=lambda k: k[0])),
+        )
+        self.terms = Terms(
+            parent.terms.account,
+            replace(unit, people=tuple(people)),
+            parent.terms.queries,
+            numbers,
+            tuple(sorted(made.times.items())),
+            listed,
+            parent.terms.people if whole else None,
+            parent.terms.version,
+        )
+        self._lock = self._base._lock
+        self.accountant, self.name, self.root = parent.accountant, parent.name, parent.root
+        self._look_at(frame_of([*made.arrays, *hidden]))
+        self.restate(self.terms)
+        if self.rows > ROW_CEILING:
+            raise SessionError(f"more than {ROW_CEILING} rows are not supported: exact sums would not fit.")
+        columns = list(zip(made.names, self.snapshot.dtypes, strict=False))
+        self.schema = digest("derived", self._base.schema, token.steps, columns)
+        self.former = _former.derived_schema(self._base.former, token.former, columns)
+        # Labels say whose answers they are, so that the same steps taken again find them.
+        self._answers, self._names = self._base._answers, self._base._names
+        self._base.derived.add(self)
+
+    @property
+    def base(self) -> Session:
+        return self._base
+
+    @property
+    def most(self) -> int | None:
+        return self._most
+
+    def _label(self, one: Asked, place: int) -> Label:
+        """A name of an answer belongs to the questions of this frame and of its equals."""
+        label = super()._label(one, place)
+        return label._replace(version=digest(label.version, self.token))
+
+    def _former_label(self, one: Asked) -> Label | None:
+        label = super()._former_label(one)
+        return None if label is None else label._replace(version=f"{label.version}|{self.former_token}")
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        with self._base._alone():
+            yield
+
+    def check_alive(self) -> None:
+        self._base.check_alive()
+
+    def close(self) -> None:
+        """One budget: closing any frame of a session closes the session, which lets go of the data here."""
+        with self._lock:
+            if not self._base.closed:
+                self._base.close()
+                return
+            self.closed, self._held = True, None
+            self.snapshot = self.snapshot.iloc[:0]
+            self._engine = PandasEngine(self.snapshot)
+
+
+def not_replayed(session: Session) -> None:
+    """What is given the rows, or another frame, would learn more from a replay than noise."""
+    if session.base.listens:
+        raise Refused(
+            "replay follows query, explode, melt, merge and their like, and no function that is given the rows nor a frame that "
+            "is not its own: replay what is asked of that frame itself."
+        )
+
+
+# From the tracked frame to its rows ---------------------------------------------------------------------------------
+
+
+class Source:
+    """A tracked frame as rows: its columns, the rows that its condition keeps, and whose they are.
+
+    What reads them is `sealed` by the verb that makes the new ones.
+    """
+
+    def __init__(self, session: Session, columns: Mapping[Hashable, Expr], where: Expr | None, verb: str):
+        session.check_alive()
+        if debugging():
+            session.accountant.declare([DEBUGGED])
+        self.session, self.columns, self.where, self.verb = session, dict(columns), where, verb
+        self.rows = Rows(session.snapshot)
+        self.places = sealed(verb, self.rows.kept, where)
+        self.all = where is None
+        self.everyone = session.everyone and self.all
+
+    def array(self, expr: Expr) -> Any:
+        """The cells of the rows that are kept."""
+        whole = self.rows.array(expr)
+        return whole if self.all else whole.take(self.places)
+
+    def people(self) -> list[tuple[Hashable, Any]]:
+        """What names the person of each kept row; where a row is a person, a random name."""
+        unit = self.session.unit
+        if unit.people:
+            return [(leaf.name, self.array(leaf)) for leaf in unit.people]
+        named = self.session.base.names_of_rows
+        labels = (
+            people_labels(len(self.places)) if named is None else named(self.session.snapshot)[self.places]
+        )
+        return [("rows", labels)]
+
+    def copied(self, source: Places | None, skip: Sequence[Hashable] = (), hidden: bool = True) -> Made:
+        """All columns but some, each row as often as `source` says, with bounds and keys; and the people of the rows."""
+        made = Made()
+        seen: dict[Expr, int] = {}
+        for name, expr in self.columns.items():
+            if name in skip:
+                continue
+            array = self.array(expr)
+            place = made.add(name, array if source is None else array.take(source))
+            made.carry(self.session, expr, place, name)
+            seen.setdefault(expr, place)
+        if hidden or self.session.unit.people:
+            unit = self.session.unit.people
+            if unit and all(leaf in seen for leaf in unit):
+                made.people = [seen[leaf] for leaf in unit]
+            else:
+                made.people = [
+                    (name, array if source is None else array.take(source)) for name, array in self.people()
+                ]
+        return made
+
+    def token(self, verb: str, words: tuple[Any, ...], former: Sequence[object] | None) -> Token:
+        """The steps so far, as a name that is the same when they are taken again; ``former`` are their words as ledgers of the
+        first format have them, None where these were cut."""
+        steps = digest(self.session.token, list(self.columns.items()), self.where, verb, words)
+        before = self.session.former_token
+        return Token(steps, _former.steps(before, self.columns, self.where, verb, former))
+
+
+def unit_for(session: Session, most: int | None, max_rows: object, max_groups: object) -> Unit:
+    """The unit of a derived frame: limits that were named, those of the session, or those that are proven."""
+    rows, groups = limits_for(max_rows, max_groups)
+    unit = session.unit
+    chosen = bool(unit.people) and (unit.rows, unit.groups) != (session.most, session.most)
+    if most is not None and most <= LIMIT and not chosen:
+        unit = replace(unit, rows=most, groups=most)
+    return unit.limited(rows, groups)
+
+
+def no_limits(max_rows: object, max_groups: object) -> None:
+    if max_rows is not None or max_groups is not None:
+        raise BadValue("max_rows= and max_groups= are not needed: a row is still one person's only one.")
+
+
+def fresh_token() -> Token:
+    """Of what is no function of public words: nothing asked elsewhere may be taken for its answer."""
+    return Token(_sampling.random_bytes(16).hex(), None)
+
+
+def made_of(frame: pd.DataFrame) -> Made:
+    """The columns of a frame of the owner's, of which nothing is known."""
+    held = frame.copy(deep=False)
+    return Made(list(held.columns), [array_of(held, i) for i in range(held.shape[1])], held=held)
+
+
+def declare_anew(made: Made, bounds: object, keys: object, where: str) -> list[tuple[str, str, str]]:
+    """Bounds and keys of new columns, as words of the owner."""
+    leaves = _opening._leaves(frame_of([a[:0] for a in made.arrays], made.names))
+    numbers, times, listed = _opening._words(leaves, bounds, keys)
+    made.bounds, made.times, made.keys = dict(numbers), dict(times), dict(listed)
+    return _opening.words_of(made.names, numbers, times, listed, where)
+
+
+def hash_of(frame: pd.DataFrame) -> str:
+    """Of a public table: its names, dtypes and cells."""
+    digest = hashlib.blake2b(digest_size=16)
+    for i, name in enumerate(frame.columns):
+        cells = frame.iloc[:, i]
+        if isinstance(cells.dtype, pd.ArrowDtype):
+            cells = pd.Series(array_of(frame, i))
+        digest.update(f"{name!r}|{cells.dtype}|{len(cells)}".encode("utf-8", "surrogatepass"))
+        if cells.dtype == object:
+            digest.update(
+                "\x1f".join(f"{type(c).__name__}:{c!r}" for c in cells).encode("utf-8", "surrogatepass")
+            )
+        else:
+            try:
+                hashes = pd.util.hash_pandas_object(cells, index=False)
+            except (TypeError, NotImplementedError):
+                hashes = pd.util.hash_pandas_object(cells.map(repr).astype("str"), index=False)
+            digest.update(np.ascontiguousarray(hashes).tobytes())
+    return digest.hexdigest()

@@ -1,0 +1,463 @@
+"""Sessions: one frame, one budget, and the one door to the data."""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+import weakref
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from typing import Any, NoReturn
+from uuid import uuid4
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from dpframe._encoding import digest, encode
+from dpframe._errors import BadType, BadValue, SessionError
+from dpframe._expr import Column, Expr
+from dpframe._groups.combinations import Tuples
+from dpframe._groups.keys import Keys, Output, Query, Word
+from dpframe._groups.periods import Span
+from dpframe._groups.question import Task
+from dpframe._groups.unit import Unit, limits_for
+from dpframe._ledger import former as _former
+from dpframe._ledger.accountant import Accountant
+from dpframe._ledger.records import Label, Names, found, keys_of
+from dpframe._plans.aggregates import AGGREGATES
+from dpframe._plans.forms import check, of_part
+from dpframe._plans.plan import Plan
+from dpframe._plans.planner import Planned, make_plan
+from dpframe._plans.price import Payment, price_of, worded
+from dpframe._session import identity as _identity
+from dpframe._session.door import DEBUGGED, debugging, sealed
+from dpframe._session.registry import closed, sessions
+from dpframe._validate import Bounds
+from dpframe.accounting._base import Charge, Limits, Price
+from dpframe.accounting._meter import Budget
+from dpframe.engines.pandas import PandasEngine
+from dpframe.mechanisms import _sampling
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What a session was opened with: the same words again find the same session."""
+
+    account: AccountTerms
+    unit: Unit
+    queries: int
+    bounds: tuple[tuple[int, Bounds], ...]
+    times: tuple[tuple[int, Span], ...]
+    keys: tuple[tuple[int | tuple[int, ...], Keys | Tuples], ...]
+    people: int | None
+    version: str | None
+    because: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AccountTerms:
+    """Which budget: one of its own, by its words, or one that is shared. A file is the same by any of its names."""
+
+    limits: Limits
+    rule: str
+    population: str | None = None
+    place: str | None = None
+    shared: Accountant | None = None
+    file: str | None = field(default=None, compare=False)
+
+    def open(self) -> Accountant:
+        if self.shared is not None:
+            return self.shared
+        e, d, reserve = self.limits
+        return Accountant(e, d, self.rule, reserve=reserve, ledger=self.file, population=self.population)
+
+    def names(self, accountant: Accountant) -> bool:
+        """Whether this is the budget that an accountant keeps."""
+        if self.shared is not None:
+            return self.shared == accountant
+        return self.population == accountant.population and self.place == accountant.place
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A question with its price, the words it relies on, and the name of its answer."""
+
+    query: Query | Task
+    price: Price
+    words: tuple[Word, ...]
+    unit: Unit
+    paid: str = ""  # the words of its price, as they were typed: to be shown
+    typed: tuple[Any, ...] = ()  # and themselves
+    name: str | None = None
+    fresh: bool = False
+    # What another epsilon would buy it, to say which one fits.
+    at: Callable[[Fraction], Price] | None = field(default=None, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """A plan and its noisy integers: all that ever leaves the door."""
+
+    plan: Plan
+    raw: tuple[Any, ...]
+
+
+class Session:
+    """A frame as it stood when it was opened, its terms, and its ledger."""
+
+    whole = True  # every row of the frame that was opened, once
+    everyone = True  # all people of that frame, and the order of their own rows is their own
+    listens = False  # a replay, which tells noise alone
+    # What names the rows of a derived frame where a row is a person, in a replay: elsewhere it is drawn.
+    names_of_rows: Callable[[pd.DataFrame], NDArray[np.int64]] | None = None
+    # Of a derived session: what was done to get there, and as ledgers of the first format have it.
+    token = ""
+    former_token: str | None = ""
+
+    def __init__(self, frame: pd.DataFrame, terms: Terms, leaves: dict[Hashable, Column]):
+        self.terms = terms
+        self.leaves = leaves
+        self.accountant = terms.account.open()
+        self.name = _name_of(self.accountant)
+        columns = list(zip(frame.columns, frame.dtypes, strict=True))
+        self.schema = digest("columns", columns, terms.version)
+        self.former = _former.schema(columns, terms.version)
+        self._lock = threading.RLock()
+        self._answers: dict[str, tuple[bytes, Release]] = {}
+        self._names: Names = {}
+        self._asking = False
+        self.planning: list[int] = []  # the threads that are in a plan_ahead() block of it
+        self._process = os.getpid()
+        self.root = weakref.ref(frame)
+        # Shares its buffers with the user's frame; copy-on-write keeps later edits out of it.
+        self._look_at(frame.copy(deep=False))
+        self.restate(terms)
+
+    def _look_at(self, snapshot: pd.DataFrame) -> None:
+        self.snapshot = snapshot
+        self.marks = _identity.marks(snapshot)
+        # The same object means the same rows, also when the session is closed.
+        self.index = snapshot.index
+        self.rows = len(snapshot)
+        self._engine = PandasEngine(snapshot, self.base._key())
+        # Bounds and keys that were released: nobody's word.
+        self.released_bounds: set[tuple[Expr, tuple[float, float]]] = set()
+        self.found: dict[bytes, Keys | Tuples] = {}
+        # Of questions that find keys, so that a repeat has the same plan.
+        self.failures: dict[Any, tuple[Fraction, Fraction]] = {}
+        self.closed = False
+        self.derived: weakref.WeakSet[Session] = weakref.WeakSet()
+
+    def _key(self) -> bytes:
+        """Of the hash that decides whose groups count, drawn for each frame."""
+        return _sampling.random_bytes(8)
+
+    def restate(self, terms: Terms) -> None:
+        """Other words about the same data and the same budget."""
+        with self._lock:
+            self.terms = terms
+            self.bounds: dict[int, tuple[float, float]] = dict(terms.bounds)
+            self.times: dict[int, Span] = dict(terms.times)
+            self.keys: dict[int, Keys] = {
+                i: k for i, k in terms.keys if isinstance(i, int) and isinstance(k, Keys)
+            }
+            self.tuples: dict[tuple[int, ...], Tuples] = {
+                i: k for i, k in terms.keys if isinstance(i, tuple) and isinstance(k, Tuples)
+            }
+
+    def __copy__(self) -> Session:
+        return self
+
+    def __deepcopy__(self, memo: object) -> Session:
+        return self
+
+    def __reduce__(self) -> NoReturn:
+        raise BadType("a session cannot be pickled: its budget must exist once. Pickle the answers instead.")
+
+    @property
+    def base(self) -> Session:
+        """The session of the frame that was opened."""
+        return self
+
+    @property
+    def most(self) -> int | None:
+        """The most rows that a person can have here, where the way they were made proves it."""
+        return None if self.unit.people else 1
+
+    @property
+    def unit(self) -> Unit:
+        return self.terms.unit
+
+    @property
+    def budget(self) -> Budget:
+        return self.accountant.meter(self.terms.queries)
+
+    def limited(self, payment: Payment) -> Unit:
+        """The unit, with the limits that this question names."""
+        limits = payment.get("max_rows"), payment.get("max_groups")
+        if limits[0] is None and limits[1] is None:
+            return self.unit
+        if not self.unit.people:
+            raise BadValue("max_rows= and max_groups= are for sessions with unit=: here a row is a person.")
+        return self.unit.limited(*limits_for(*limits))
+
+    def price(
+        self,
+        query: Query | Task,
+        payment: Payment,
+        part: Fraction = Fraction(1),
+        budget: Budget | None = None,
+    ) -> Price:
+        """The price that was asked for, or what the wanted accuracy needs, or the session's share; a ``part`` of it.
+
+        ``budget``: as it will be when this is charged, if questions of a batch come before.
+        """
+        unit, budget = self.limited(payment), self.budget if budget is None else budget
+        rows, people = self._public_rows(query), None if unit.people else self.terms.people
+
+        def plan_for(price: Price) -> Plan:
+            return make_plan.__wrapped__(query, unit, price, rows).plan
+
+        if payment.get("within") is None:
+            return price_of(budget, payment, None, plan_for, part)
+        # How many people there are says nothing of how many a condition or a group leaves.
+        known = rows if rows is not None else people if query.where is None and not query.by else None
+        # Never remembered: it depends on limits, n, and what is left of the budget, and takes a few hundredths of a second.
+        return price_of(budget, payment, known, plan_for)
+
+    def owed(self, one: Asked, place: int) -> tuple[Label, Charge | None]:
+        """What a question of a batch will be charged; None where it was answered before."""
+        label = self._label(one, place)
+        return label, None if self._recall(label, one) is not None else self._planned(one).plan.charge
+
+    def plan(self, asked: Asked) -> Plan:
+        """What `explain` shows: the plan, and what it would take of the budget."""
+        plan = self._planned(asked).plan
+        if self._recall(self._label(asked, 0), asked) is not None:
+            return replace(plan, budget="takes nothing: it was answered before, and that answer is free")
+        return replace(plan, budget=f"{worded(asked.paid)}: {self.budget.preview(plan.charge)}")
+
+    @property
+    def default_counts(self) -> int:
+        """How many counts that name no price still fit."""
+        budget = self.budget
+        if self.closed or budget.fraction >= 1:
+            return 0
+        query = Query((Output("rows", "size"),), None)
+        return budget.times(self._planned(Asked(query, self.price(query, {}), (), self.unit)).plan.charge)
+
+    def answered(self, asked: Asked) -> bool:
+        """Whether this was asked before, so that it is free."""
+        return self._recall(self._label(asked, 0), asked) is not None
+
+    def _planned(self, asked: Asked) -> Planned:
+        query = asked.query
+        words = self._declared(query, asked.words)
+        return make_plan(query, asked.unit, asked.price, self._public_rows(query), words)
+
+    def _public_rows(self, query: Query | Task) -> int | None:
+        """The number of rows where it is public: under replace-one, of the whole root only, a row a person."""
+        whole = self.whole and query.where is None and not query.by and not self.unit.people
+        return self.rows if self.unit.replaces and whole else None
+
+    def _declared(self, query: Query | Task, names: tuple[Word, ...]) -> tuple[Word, ...]:
+        """The facts this question takes for public, beyond those that the session was opened with."""
+        words = list(names)
+        for out in query.outputs:
+            if AGGREGATES[out.aggregate].selects:
+                continue  # the verb has said so once for all candidates
+            for expr, pair in out.clipped:
+                if pair != expr.bounds(self.bounds) and (expr, tuple(pair)) not in self.released_bounds:
+                    words.append(Word("bounds", f"{expr}: ({pair.lower:g}, {pair.upper:g})", str(out)))
+        opened = {keys.token for keys in (*(keys for _, keys in self.terms.keys), *self.found.values())}
+        words += [by.word for by in query.by if by.word is not None and by.token not in opened]
+        return tuple(words)
+
+    def ask(self, questions: Sequence[Asked], batch: bool = False) -> list[Release]:
+        """The one door: plan, debit, read, add noise. In this order, and nothing else reads the data.
+
+        Several questions are one debit: all of them or none. Formal guarantee: the sequence of all releases of an accountant
+        is (epsilon, delta)-differentially private for its budget, however the questions were chosen
+        (docs/guarantees/session.md). A question asked before at the same price, or by the same name, is answered from what was
+        released then; whether it was depends on questions only.
+        """
+        with self._lock, self._alone():
+            labels = [self._label(one, i) for i, one in enumerate(questions)]
+            asked = dict(zip(labels, questions, strict=True))
+            _check_names(labels)
+            known = {label: self._recall(label, one) for label, one in asked.items()}
+            new = {label: one for label, one in asked.items() if known[label] is None}
+            if new and not batch and threading.get_ident() in self.base.planning:
+                raise SessionError(
+                    "inside its own plan_ahead() block a frame would answer and charge this at once, beside the batch. Ask it of "
+                    "the batch, with p.plan_ahead() as batch: answer = batch.count(), or before or after the block."
+                )
+            if new and not batch and self.accountant.batches:
+                raise SessionError(
+                    "accountant='pld' guards one batch that is declared in advance: with p.plan_ahead() as batch: ..."
+                )
+            released = self._release(new) if new else {}
+            return [known[label] or released[label] for label in labels]
+
+    def _release(self, new: dict[Label, Asked]) -> dict[Label, Release]:
+        made = {label: self._planned(one) for label, one in new.items()}
+        words = [word for one in new.values() for word in self._declared(one.query, one.words)]
+        if debugging():
+            self.accountant.declare([DEBUGGED])
+        alone = next(iter(new.values())) if len(new) == 1 else None
+        self.accountant.debit(
+            [planned.plan for planned in made.values()], words, self._names_of(new), self._charge_at(alone)
+        )
+        # Which of several questions failed would be one answer more, so the error names them all.
+        verb = ", ".join(dict.fromkeys(one.query.verb for one in new.values()))
+        released = {}
+        for label, planned in made.items():
+            # ---------------------------------------------------------------------- the door: from here data is read
+            raw = sealed(verb, self._answer, new[label], planned)
+            # ---------------------------------------------------------------------- and closes: only noisy integers leave
+            released[label] = Release(planned.plan, raw)
+            self._keep(label, released[label])
+            self.accountant.record(label, planned.plan, raw)
+        return released
+
+    def _answer(self, one: Asked, planned: Planned) -> tuple[Any, ...]:
+        """Behind the door: what the question declares, and nothing that looks otherwise."""
+        query, (plan, statistics) = one.query, planned
+        if isinstance(query, Task):
+            forms = query.forms(plan, one.unit, self._public_size(one.unit))
+        else:
+            groups = query.groups if query.by else 1
+            forms = tuple(of_part(part, s, groups) for part, s in zip(plan.parts, statistics, strict=True))
+        raw = self.base._read(self._engine, one, planned)
+        check(forms, raw)
+        return raw
+
+    def _public_size(self, unit: Unit) -> int | None:
+        """How many people there are, where that is public: counted one by one, and not by how the engine numbers them."""
+        if not unit.replaces:
+            return None
+        if not unit.people:
+            return self.rows
+        codes = self._engine._whose(unit.people).codes
+        return len(np.unique(codes[codes >= 0]))
+
+    def _read(self, engine: PandasEngine, one: Asked, planned: Planned) -> tuple[Any, ...]:
+        """Exact integers, and noise on them."""
+        query, (plan, statistics) = one.query, planned
+        if isinstance(query, Task):
+            return query.run(engine, plan, one.unit)
+        reduced = engine.reduce(query, {p for s in statistics for p in s.primitives}, one.unit)
+        return tuple(
+            part.noise.release(s.integers(reduced)) for part, s in zip(plan.parts, statistics, strict=True)
+        )
+
+    def _charge_at(self, one: Asked | None) -> Callable[[Fraction], Charge] | None:
+        """The charge of one question at other epsilons."""
+        if one is None or one.at is None:
+            return None
+        at = one.at
+        return lambda epsilon: self._planned(replace(one, price=at(epsilon))).plan.charge
+
+    @staticmethod
+    def _names_of(new: dict[Label, Asked]) -> str | None:
+        named = [label.name for label in new if label.name is not None]
+        return ", ".join(named) if named else None
+
+    def _label(self, one: Asked, place: int) -> Label:
+        """Who asks what: the population, the columns, the declared version; never the data."""
+        whole = encode((one.query, one.unit, self._public_rows(one.query), self.schema))
+        question = digest(whole)
+        key, paid = digest(question, one.price.amounts), digest(question, one.typed, self.terms.queries)
+        return Label(question, key, paid, one.name, self.terms.version, place if one.fresh else None, whole)
+
+    def _former_label(self, one: Asked) -> Label | None:
+        """The same as ledgers of the first format have it, where that can be told from other questions."""
+        if self.former is None:
+            return None
+        rows, version, queries = self._public_rows(one.query), self.terms.version, self.terms.queries
+        return _former.label(
+            one.query, one.unit, rows, one.price, one.paid, queries, self.former, one.name, version
+        )
+
+    def _recall(self, label: Label, one: Asked) -> Release | None:
+        def former() -> Label | None:
+            return self._former_label(one)
+
+        if one.fresh:
+            if one.name is not None:  # it may not be another question's
+                keys_of(label, self._names)
+                self.accountant.recall(label, former)
+            return None
+        known = found(label, self._answers, self._names)
+        if known is not None and known[0] != label.whole:
+            return None
+        if known is None:
+            recorded = self.accountant.recall(label, former)
+            if recorded is None:
+                return None
+            known = label.whole, Release(*recorded)
+        release: Release = known[1]
+        self._keep(label, release)
+        return release
+
+    def _keep(self, label: Label, release: Release) -> None:
+        self._answers[label.key] = self._answers[label.paid] = label.whole, release
+        if label.name is not None:
+            self._names[label.version, label.name] = label.question, label.key
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """No question within a question: the lock lets its own thread in again, from a signal handler or a
+        finaliser, and between two lines of a debit that would be a second answer for one price."""
+        self.check_alive()
+        if self._asking:
+            raise SessionError("this session is in the middle of another question of the same thread.")
+        self._asking = True
+        try:
+            yield
+        finally:
+            self._asking = False
+
+    def check_alive(self) -> None:
+        if self.closed:
+            raise SessionError("this session was closed. A closed budget cannot be used again.")
+        if os.getpid() != self._process:
+            raise SessionError(
+                "this process is a forked copy of the one that opened the session, and a copy has no budget of "
+                "its own. Ask in the parent process."
+            )
+
+    def close(self) -> None:
+        """End the session and let go of the data. What is left of its own budget is given up; a shared one, or one in a
+        file, goes on."""
+        with self._lock:
+            self.closed = True
+            if sessions.pop(self.name, None) is not None:
+                closed.append(self)
+            self.snapshot = self.snapshot.iloc[:0]
+            self._engine = PandasEngine(self.snapshot)
+            self._answers.clear()
+            for one in list(self.derived):
+                one.close()
+
+
+def _check_names(labels: Sequence[Label]) -> None:
+    """In one batch too a name belongs to one question."""
+    owners: dict[str, str] = {}
+    for label in labels:
+        if label.name is not None and owners.setdefault(label.name, label.question) != label.question:
+            raise BadValue(
+                f"name={label.name!r} is given to two questions of one batch. Choose another name."
+            )
+
+
+def _name_of(accountant: Accountant) -> str:
+    """What ``attrs`` will say: a plain string, which tells another kernel which ledger to open."""
+    name = uuid4().hex
+    if accountant.file is None:
+        return name
+    return json.dumps({"session": name, "ledger": accountant.place, "population": accountant.population})

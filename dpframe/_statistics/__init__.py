@@ -1,0 +1,1 @@
+"""The integers that noise is added to, each with its sensitivity."""

@@ -1,0 +1,252 @@
+"""The integers an engine may compute, each with its sensitivity and the way back to data units.
+
+A statistic maps a frame to a vector of integers per group, made of *primitive* sums over the rows of a group: rows, people,
+non-null values, ``a``, ``a * a`` and ``a * b``, where ``a`` and ``b`` are clipped values on their grids, counted from the lower
+bound; distinct values; and, for order statistics, how many values lie on each point of a grid. Proofs of the sensitivities:
+docs/guarantees/statistics.md, quantiles.md, and people.md for those of a person with many rows.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any, ClassVar, Literal, NamedTuple
+
+from numpy.typing import NDArray
+
+from dpframe._expr import Expr
+from dpframe._groups.unit import Unit
+from dpframe._validate import Bounds
+
+Integers = NDArray[Any]  # int64, or Python integers in an object array where 63 bits are too few
+
+
+class Sensitivity(NamedTuple):
+    """How far one person can move the whole vector: the L1 norm, and the square of the L2 norm. Exact."""
+
+    l1: int
+    l2_squared: int
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """Values clipped to public bounds, on a public power-of-two lattice: ``rint(clip(x) * 2**exponent)``.
+
+    Scaling by a power of two is exact and ``rint`` is monotone, so the integers lie between those of the
+    bounds, and each is a function of its own row.
+    """
+
+    bounds: Bounds
+    exponent: int
+
+    @property
+    def low(self) -> int:
+        return on_grid(self.bounds.lower, self.exponent)
+
+    @property
+    def high(self) -> int:
+        return on_grid(self.bounds.upper, self.exponent)
+
+    @property
+    def width(self) -> int:
+        """Steps between the bounds; one for bounds that coincide, so that a row always counts."""
+        return max(1, self.high - self.low)
+
+    @property
+    def step(self) -> float:
+        return math.ldexp(1.0, -self.exponent)
+
+    @property
+    def magnitude(self) -> int:
+        return max(1, abs(self.low), abs(self.high))
+
+    @staticmethod
+    def for_width(bounds: Bounds, bits: int) -> Grid:
+        """The finest grid on which the width of the bounds stays below ``2**bits`` steps."""
+        width = Fraction(bounds.upper) - Fraction(bounds.lower)
+        return Grid(bounds, _exponent(width if width else _largest(bounds), bits))
+
+    @staticmethod
+    def for_magnitude(bounds: Bounds, bits: int, integral: bool) -> Grid:
+        """The finest grid on which the values themselves do; whole numbers that fit stay whole."""
+        exponent = _exponent(_largest(bounds), bits)
+        return Grid(bounds, min(exponent, 0) if integral else exponent)
+
+
+@lru_cache(maxsize=4096)
+def on_grid(bound: float, exponent: int) -> int:
+    # Python's round and numpy's rint agree: ties to even.
+    return round(Fraction(bound) * Fraction(2) ** exponent)
+
+
+def _largest(bounds: Bounds) -> Fraction:
+    return max(abs(Fraction(bounds.lower)), abs(Fraction(bounds.upper))) or Fraction(1)
+
+
+def _exponent(extent: Fraction, bits: int) -> int:
+    # 2**(e-1) <= extent < 2**(e+1), hence extent * 2**(bits - e - 1) < 2**bits; capped so that the scale is a double.
+    e = extent.numerator.bit_length() - extent.denominator.bit_length()
+    return min(bits - e - 1, 960)
+
+
+# Dataclasses and no named tuples: of those the rows and the people of a group would be equal, and be one.
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Primitive: the rows of each group."""
+
+
+@dataclass(frozen=True, slots=True)
+class Persons:
+    """Primitive: the people who have rows in each group."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trues:
+    """Primitive: the rows where a condition holds."""
+
+    expr: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Powers:
+    """Primitive: the sums of a**0 .. a**degree over non-null values, a = grid integer minus the lower one."""
+
+    expr: Expr
+    grid: Grid | None  # None: only counts are wanted
+    degree: int
+
+
+@dataclass(frozen=True, slots=True)
+class Products:
+    """Primitive: over rows where neither value is null, how many, and the sums of ``a``, of ``b`` and of ``a * b``."""
+
+    expr: Expr
+    grid: Grid
+    other: Expr
+    other_grid: Grid
+
+
+@dataclass(frozen=True, slots=True)
+class Leaves:
+    """Primitive: how many non-null values lie on each point of a grid, from the lower bound to the upper."""
+
+    expr: Expr
+    grid: Grid
+
+    @property
+    def points(self) -> int:
+        return self.grid.high - self.grid.low + 1
+
+
+@dataclass(frozen=True, slots=True)
+class Distincts:
+    """Primitive: how many distinct non-null values each group has."""
+
+    expr: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Bids:
+    """Primitive: the rows of each bin, of the question's one grouping. The bins are one group: people may be in all of
+    them, and count for their limit of rows in all of them together."""
+
+    expr: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """Primitive: people by how many rows they have in the group where they have the most, or by their number of groups.
+
+    One column: those with 1, with 2, with 3 or 4, and so on by powers of two; the last has all that have more.
+    """
+
+    of: Literal["rows", "groups"]
+    bins: int
+
+
+@dataclass(frozen=True, slots=True)
+class Magnitudes:
+    """Primitive: people by the sign and the power of two of one of their values; without people, rows by their value's."""
+
+    expr: Expr
+
+
+Primitive = Rows | Persons | Trues | Powers | Products | Leaves | Bids | Distincts | Spread | Magnitudes
+# (groups,) for rows, bids, distinct values and conditions, (degree + 1, groups) for powers, (4, groups) for products,
+# (points, groups) for leaves, (bins, 1) for people by a number
+Reduced = Mapping[Primitive, Integers]
+
+# The bits of a grid: sums over ROW_CEILING rows of values, or of squares, stay below 2**62.
+VALUE_BITS = 31  # of the width of the bounds
+MAGNITUDE_BITS = 30  # of a value itself, which may have either sign
+SQUARE_BITS = 15  # of the width, where squares are summed
+# Magnitudes: zero is what lies within 2**LEAST_POWER of it, and the largest powers have all that is beyond them.
+LEAST_POWER, LARGEST_POWER = -20, 40
+MAGNITUDES = 2 * (LARGEST_POWER - LEAST_POWER) + 1
+
+
+class Statistic(ABC):
+    """What one release adds noise to. ``once``: a person counts once in it, whatever the limits."""
+
+    __slots__ = ()
+    once: ClassVar[bool] = False
+
+    @property
+    @abstractmethod
+    def primitives(self) -> tuple[Primitive, ...]:
+        """The sums it is made of."""
+
+    @abstractmethod
+    def integers(self, reduced: Reduced) -> Integers:
+        """The vector itself, one row a component, one column a group."""
+
+    def shape(self, groups: int) -> tuple[int, ...]:
+        """Of the vector, from public facts alone; where each group has choices: choices, candidates, groups."""
+        return 1, groups
+
+    @abstractmethod
+    def sensitivity(self, unit: Unit, grouped: bool) -> Sensitivity:
+        """The largest change one person can cause, over all groups together."""
+
+    def of_person(self, unit: Unit, groups: int | None) -> Sensitivity:
+        """`sensitivity` of a person with R rows in each of G groups (docs/guarantees/people.md)."""
+        one = self.sensitivity(unit, groups is not None)
+        rows, most = unit.reach(groups)
+        return Sensitivity(one.l1 * rows * most, one.l2_squared * rows**2 * most)
+
+    def told(self, unit: Unit, grouped: bool) -> str:
+        """What a person with many rows counts for, in words, for a plan."""
+        return unit.told(grouped)
+
+    def reach(self, unit: Unit) -> int:
+        """How much more one person can move one component than another: what a choice among them goes by."""
+        raise AssertionError(f"nothing is chosen among {self.description}")
+
+    def reach_of_person(self, unit: Unit, groups: int | None) -> int:
+        """`reach` of a person with R rows in each group, of whom every component is a sum over rows."""
+        return self.reach(unit) * unit.reach(groups)[0]
+
+    @abstractmethod
+    def functionals(self) -> dict[str, tuple[float, ...]]:
+        """Linear maps from the components to ``size`` (rows), ``n`` (non-null values), ``t1`` and ``t2`` (their
+        first and second moment sums on the scale where the bounds are 0 and 1) and ``total`` (data units)."""
+
+    def constants(self) -> dict[str, float]:
+        """What is added to a functional from public knowledge."""
+        return {}
+
+    @property
+    @abstractmethod
+    def description(self) -> str:
+        """The vector in words, for the plan."""
+
+    @property
+    def step(self) -> float:
+        """One integer unit in the units in which the description speaks."""
+        return 1.0

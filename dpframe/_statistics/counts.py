@@ -1,0 +1,206 @@
+"""Statistics that count: rows, people, values, and answers to questions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import numpy as np
+
+from dpframe._expr import Expr
+from dpframe._groups.unit import Unit
+from dpframe._statistics.base import (
+    MAGNITUDES,
+    Integers,
+    Magnitudes,
+    Persons,
+    Powers,
+    Primitive,
+    Reduced,
+    Rows,
+    Sensitivity,
+    Spread,
+    Statistic,
+    Trues,
+)
+
+
+def _one_hot(unit: Unit, grouped: bool) -> Sensitivity:
+    # A row is in at most one group: replaced, it may leave one group and enter another.
+    return Sensitivity(2, 2) if unit.replaces and grouped else Sensitivity(1, 1)
+
+
+@dataclass(frozen=True, slots=True)
+class RowCount(Statistic):
+    """Rows of each group. Add-remove: 1. Replace-one: 1, and 2 over several groups (the notes' histogram)."""
+
+    @property
+    def primitives(self) -> tuple[Primitive, ...]:
+        return (Rows(),)
+
+    def integers(self, reduced: Reduced) -> Integers:
+        return reduced[Rows()][None, :]
+
+    def sensitivity(self, unit: Unit, grouped: bool) -> Sensitivity:
+        return _one_hot(unit, grouped)
+
+    def reach(self, unit: Unit) -> int:
+        # Added, a row raises one count. Replaced, it may lower one and raise another.
+        return 2 if unit.replaces else 1
+
+    def functionals(self) -> dict[str, tuple[float, ...]]:
+        return {"size": (1.0,)}
+
+    @property
+    def description(self) -> str:
+        return "rows"
+
+
+@dataclass(frozen=True, slots=True)
+class PersonCount(Statistic):
+    """People of each group, one however many rows they have."""
+
+    @property
+    def primitives(self) -> tuple[Primitive, ...]:
+        return (Persons(),)
+
+    def integers(self, reduced: Reduced) -> Integers:
+        return reduced[Persons()][None, :]
+
+    def sensitivity(self, unit: Unit, grouped: bool) -> Sensitivity:
+        return _one_hot(unit, grouped)
+
+    def of_person(self, unit: Unit, groups: int | None) -> Sensitivity:
+        one = self.sensitivity(unit, groups is not None)
+        _, most = unit.limited(1, None).reach(groups)
+        return Sensitivity(one.l1 * most, one.l2_squared * most)
+
+    def functionals(self) -> dict[str, tuple[float, ...]]:
+        return {"size": (1.0,)}
+
+    @property
+    def description(self) -> str:
+        return "people"
+
+
+@dataclass(frozen=True, slots=True)
+class ValueCount(Statistic):
+    """Non-null values of each group, and beside them the nulls where rows are counted too.
+
+    A row is either, so the two components share the sensitivity of one.
+    """
+
+    expr: Expr
+    nulls: bool = False
+
+    @property
+    def primitives(self) -> tuple[Primitive, ...]:
+        values = Powers(self.expr, None, 0)
+        return (values, Rows()) if self.nulls else (values,)
+
+    def shape(self, groups: int) -> tuple[int, ...]:
+        return 1 + self.nulls, groups
+
+    def integers(self, reduced: Reduced) -> Integers:
+        values = reduced[Powers(self.expr, None, 0)][0]
+        return np.stack([values, reduced[Rows()] - values]) if self.nulls else values[None, :]
+
+    def sensitivity(self, unit: Unit, grouped: bool) -> Sensitivity:
+        # Replaced, a value may become null: two components change even without groups.
+        return _one_hot(unit, grouped or self.nulls)
+
+    def functionals(self) -> dict[str, tuple[float, ...]]:
+        return {"n": (1.0, 0.0), "size": (1.0, 1.0)} if self.nulls else {"n": (1.0,)}
+
+    @property
+    def description(self) -> str:
+        return f"non-null values of {self.expr}" + (" and its nulls" if self.nulls else "")
+
+
+@dataclass(frozen=True, slots=True)
+class Questions(Statistic):
+    """k overlapping yes-no questions: one row may answer yes to all, so k in L1 and sqrt(k) in L2."""
+
+    exprs: tuple[Expr, ...]
+
+    @property
+    def primitives(self) -> tuple[Primitive, ...]:
+        return tuple(Trues(e) for e in self.exprs)
+
+    def shape(self, groups: int) -> tuple[int, ...]:
+        return len(self.exprs), groups
+
+    def integers(self, reduced: Reduced) -> Integers:
+        return np.stack([reduced[Trues(e)] for e in self.exprs])
+
+    def sensitivity(self, unit: Unit, grouped: bool) -> Sensitivity:
+        k = len(self.exprs)
+        return Sensitivity(2 * k, 2 * k) if unit.replaces and grouped else Sensitivity(k, k)
+
+    def reach(self, unit: Unit) -> int:
+        # Added, a row raises some of the counts by 1 and lowers none. Replaced, it may do both.
+        return 2 if unit.replaces else 1
+
+    def functionals(self) -> dict[str, tuple[float, ...]]:
+        k = len(self.exprs)
+        return {f"true{i}": tuple(float(i == j) for j in range(k)) for i in range(k)}
+
+    @property
+    def description(self) -> str:
+        return f"{len(self.exprs)} questions"
+
+
+class _Once(Statistic):
+    """Each person is in at most one of several bins, whatever the groups and the limits: 1, and 2 when replaced."""
+
+    __slots__ = ()
+    once: ClassVar[bool] = True
+
+    def integers(self, reduced: Reduced) -> Integers:
+        return reduced[self.primitives[0]]
+
+    def sensitivity(self, unit: Unit, grouped: bool) -> Sensitivity:
+        return _one_hot(unit, True)
+
+    def of_person(self, unit: Unit, groups: int | None) -> Sensitivity:
+        return _one_hot(unit, True)
+
+    def functionals(self) -> dict[str, tuple[float, ...]]:
+        return {"size": (1.0,)}  # any one of the bins: their noises are alike
+
+
+@dataclass(frozen=True, slots=True)
+class PeopleBy(_Once):
+    """People by how many rows they have in the group where they have the most, or by how many groups they are in."""
+
+    of: Literal["rows", "groups"]
+    bins: int
+
+    @property
+    def primitives(self) -> tuple[Primitive, ...]:
+        return (Spread(self.of, self.bins),)
+
+    def shape(self, groups: int) -> tuple[int, ...]:
+        return self.bins, 1
+
+    @property
+    def description(self) -> str:
+        return f"people by their number of {self.of}"
+
+
+@dataclass(frozen=True, slots=True)
+class PeopleAround(_Once):
+    """People by the magnitude of one of their values, drawn by a hash; those without a value are in no bin."""
+
+    expr: Expr
+
+    @property
+    def primitives(self) -> tuple[Primitive, ...]:
+        return (Magnitudes(self.expr),)
+
+    def shape(self, groups: int) -> tuple[int, ...]:
+        return MAGNITUDES, 1
+
+    @property
+    def description(self) -> str:
+        return f"people by the magnitude of {self.expr}"

@@ -1,0 +1,168 @@
+"""Statistics of a column's clipped values: its total, and the moments below means and variances."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from dpframe._expr import Expr
+from dpframe._groups.unit import Unit
+from dpframe._statistics.base import Grid, Integers, Powers, Primitive, Reduced, Rows, Sensitivity, Statistic
+
+
+@dataclass(frozen=True, slots=True)
+class Total(Statistic):
+    """The sum of clipped values, measured from zero: the least noise when a sum is all that is wanted.
+
+    Add-remove: max(abs(lower), abs(upper)). Replace-one: the width where every row ``always`` has a value, the
+    larger of width and maximum where one may become null or leave the filter, twice the maximum over groups.
+    """
+
+    expr: Expr
+    grid: Grid
+    always: bool = False
+
+    @property
+    def primitives(self) -> tuple[Primitive, ...]:
+        return (Powers(self.expr, self.grid, 1),)
+
+    def integers(self, reduced: Reduced) -> Integers:
+        count, above = reduced[self.primitives[0]]
+        total: Integers = above + self.grid.low * count
+        return total[None, :]  # the lower bound is at most 2**30 steps on this grid
+
+    def sensitivity(self, unit: Unit, grouped: bool) -> Sensitivity:
+        m = self.grid.magnitude
+        if not unit.replaces:
+            return Sensitivity(m, m * m)
+        width = self.grid.high - self.grid.low
+        if grouped:
+            return Sensitivity(2 * m, max(width * width, 2 * m * m))
+        if self.always:
+            return Sensitivity(max(width, 1), max(width, 1) ** 2)
+        return Sensitivity(max(width, m), max(width, m) ** 2)
+
+    def functionals(self) -> dict[str, tuple[float, ...]]:
+        return {"total": (self.grid.step,)}
+
+    @property
+    def description(self) -> str:
+        return f"sum of {self.expr}"
+
+    @property
+    def step(self) -> float:
+        return self.grid.step
+
+
+@dataclass(frozen=True, slots=True)
+class Simplex(Statistic):
+    """The moments of a column as Bernstein sums, which share one row's worth of sensitivity between them.
+
+    With a and b the steps above the lower and below the upper bound, a + b = W, a row adds (a, b) for
+    degree 1 and (b*b, 2*a*b, a*a) for degree 2: non-negative numbers that sum to W**degree. A null adds the
+    same mass to a component of its own where rows are counted too. So add-remove moves the vector by
+    exactly W**degree in L1 and at most that in L2, and replace-one by at most twice and sqrt(2) times as much.
+    """
+
+    expr: Expr
+    grid: Grid
+    degree: int
+    nulls: bool  # whether rows with a null are counted beside the others
+
+    @property
+    def primitives(self) -> tuple[Primitive, ...]:
+        powers = Powers(self.expr, self.grid, self.degree)
+        return (powers, Rows()) if self.nulls else (powers,)
+
+    @property
+    def _mass(self) -> int:
+        return int(self.grid.width**self.degree)
+
+    def shape(self, groups: int) -> tuple[int, ...]:
+        return self.degree + 1 + self.nulls, groups
+
+    def integers(self, reduced: Reduced) -> Integers:
+        w = self.grid.width
+        p = reduced[Powers(self.expr, self.grid, self.degree)]
+        parts = [w * p[0] - p[1], p[1]]
+        if self.degree == 2:
+            parts = [w * w * p[0] - 2 * w * p[1] + p[2], 2 * (w * p[1] - p[2]), p[2]]
+        if self.nulls:
+            parts.append(self._mass * (reduced[Rows()] - p[0]))
+        return np.stack(parts)
+
+    def sensitivity(self, unit: Unit, grouped: bool) -> Sensitivity:
+        m = self._mass
+        return Sensitivity(2 * m, 2 * m * m) if unit.replaces else Sensitivity(m, m * m)
+
+    def functionals(self) -> dict[str, tuple[float, ...]]:
+        one = 1.0 / self._mass
+        rows: dict[str, tuple[float, ...]] = {"n": (one, one), "t1": (0.0, one)}
+        if self.degree == 2:
+            rows = {"n": (one, one, one), "t1": (0.0, one / 2, one), "t2": (0.0, 0.0, one)}
+        if not self.nulls:
+            return rows
+        padded = {name: (*c, 0.0) for name, c in rows.items()}
+        return {**padded, "size": (*rows["n"], one)}
+
+    @property
+    def description(self) -> str:
+        parts = {1: "distances to both bounds", 2: "Bernstein moments"}[self.degree]
+        return f"{parts} of {self.expr}" + (" and its nulls" if self.nulls else "")
+
+    @property
+    def step(self) -> float:
+        return float(self.grid.step**self.degree)
+
+
+@dataclass(frozen=True, slots=True)
+class Centred(Statistic):
+    """Twice the distance from the middle of the bounds, summed, and W for each non-null value.
+
+    For replace-one without groups, where under Laplace noise it has half the variance of the simplex: a changed
+    value moves the first component by at most 2W and leaves the second; a value that comes or goes moves each by
+    at most W. With ``rows`` given the number of values is public, the second component is left out, and a null
+    counts as the middle.
+    """
+
+    expr: Expr
+    grid: Grid
+    rows: int | None = None
+
+    @property
+    def primitives(self) -> tuple[Primitive, ...]:
+        return (Powers(self.expr, self.grid, 1),)
+
+    def shape(self, groups: int) -> tuple[int, ...]:
+        return 1 if self.rows is not None else 2, groups
+
+    def integers(self, reduced: Reduced) -> Integers:
+        w = self.grid.width
+        count, above = reduced[self.primitives[0]]
+        centred = above - (w * count - above)  # each step within 63 bits
+        return centred[None, :] if self.rows is not None else np.stack([centred, w * count])
+
+    def sensitivity(self, unit: Unit, grouped: bool) -> Sensitivity:
+        if grouped or not unit.replaces:
+            raise AssertionError("the centred arrangement is for replace-one without groups")
+        w = self.grid.width
+        return Sensitivity(2 * w, 4 * w * w)
+
+    def functionals(self) -> dict[str, tuple[float, ...]]:
+        w = float(self.grid.width)
+        if self.rows is not None:
+            return {"t1": (1 / (2 * w),), "n": (0.0,)}
+        return {"n": (0.0, 1 / w), "t1": (1 / (2 * w), 1 / (2 * w))}
+
+    def constants(self) -> dict[str, float]:
+        return {} if self.rows is None else {"n": float(self.rows), "t1": self.rows / 2}
+
+    @property
+    def description(self) -> str:
+        known = "" if self.rows is None else ", over a public number of rows"
+        return f"distance of {self.expr} from the middle{known}"
+
+    @property
+    def step(self) -> float:
+        return self.grid.step / 2

@@ -1,0 +1,119 @@
+"""The integers that `choose` chooses by: a score for each candidate, all of them sums over rows.
+
+Nobody ever sees a score: only the place of the chosen one leaves. So what counts is the *reach*, how much more one
+person can move one score than another. Proofs: docs/guarantees/exponential.md.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from dpframe._expr import Expr
+from dpframe._groups.unit import Unit
+from dpframe._statistics.base import Bids, Grid, Integers, Powers, Primitive, Reduced, Sensitivity, Statistic
+
+
+class _Choice(Statistic):
+    """What only choices are made from: there are no sums of it to be released."""
+
+    __slots__ = ()
+
+    def sensitivity(self, unit: Unit, grouped: bool) -> Sensitivity:
+        raise AssertionError("scores are chosen among, and never released")
+
+    def functionals(self) -> dict[str, tuple[float, ...]]:
+        return {}
+
+
+@dataclass(frozen=True, slots=True)
+class Scores(_Choice):
+    """The sum of each expression, clipped to common bounds and counted in steps above the lower one.
+
+    No expression is null, so every row adds a number within [0, W] to every score: its reach is W, and 2W where it is
+    replaced. Counting from the lower bound takes the same number from all scores, which no choice depends on. With
+    ``moves`` the owner says that one row moves no utility by more, hence none against another by more than twice that.
+    """
+
+    exprs: tuple[Expr, ...]
+    grid: Grid
+    moves: float | None = None
+
+    @property
+    def primitives(self) -> tuple[Primitive, ...]:
+        return tuple(Powers(e, self.grid, 1) for e in self.exprs)
+
+    def shape(self, groups: int) -> tuple[int, ...]:
+        return len(self.exprs), groups
+
+    def integers(self, reduced: Reduced) -> Integers:
+        return np.stack([reduced[p][1] for p in self.primitives])
+
+    def reach(self, unit: Unit) -> int:
+        provable = 2 * self.grid.width if unit.replaces else self.grid.width
+        if self.moves is None:
+            return provable
+        return min(provable, 2 * self._steps(self.moves))
+
+    def reach_of_person(self, unit: Unit, groups: int | None) -> int:
+        # Each total of many rows is rounded once more: a score of one person by at most half a step, of two by one.
+        rows, _ = unit.reach(groups)
+        if self.moves is None or not unit.people:
+            return self.reach(unit) * rows
+        provable = 2 * self.grid.width if unit.replaces else self.grid.width
+        return min(provable * rows, 2 * (self._steps(self.moves) * rows + 1))
+
+    def _steps(self, moves: float) -> int:
+        # Two values at most `moves` apart are, once rounded, at most one step more apart.
+        return math.ceil(Fraction(moves) * Fraction(2) ** self.grid.exponent) + 1
+
+    @property
+    def description(self) -> str:
+        return f"the utility of {len(self.exprs)} candidates"
+
+    @property
+    def step(self) -> float:
+        return self.grid.step
+
+
+@dataclass(frozen=True, slots=True)
+class Revenue(_Choice):
+    """Price times the number of bids that reach it, for increasing prices on a grid; groups are the bids between prices.
+
+    A bid adds the price to every score from the first to the dearest that it reaches, and 0 beyond. Added, it moves one
+    score against another by the largest price at most. Replaced by a higher bid it raises some scores and lowers none,
+    by a lower one or by none the other way round: the largest price again.
+    """
+
+    expr: Expr
+    prices: tuple[int, ...]
+    grid: Grid
+
+    @property
+    def primitives(self) -> tuple[Primitive, ...]:
+        return (Bids(self.expr),)
+
+    def integers(self, reduced: Reduced) -> Integers:
+        buyers = np.cumsum(reduced[self.primitives[0]][::-1])[::-1]
+        scores: Integers = buyers * np.array(self.prices, dtype=np.int64)  # below 2**31 times at most 2**30
+        return scores[None, :]
+
+    def reach(self, unit: Unit) -> int:
+        return max(self.prices)
+
+    def reach_of_person(self, unit: Unit, groups: int | None) -> int:
+        return self.reach(unit) * unit.reach(None)[0]  # the bins are one group
+
+    def told(self, unit: Unit, grouped: bool) -> str:
+        return unit.told(False)
+
+    @property
+    def description(self) -> str:
+        return f"the revenue at {len(self.prices)} prices"
+
+    @property
+    def step(self) -> float:
+        return self.grid.step

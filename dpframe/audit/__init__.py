@@ -1,0 +1,289 @@
+"""Audits: how much privacy a release is *seen* to lose, for whoever holds the data or wrote the release.
+
+- `epsilon_lower_bound`, `from_draws`: a proven lower bound on the privacy loss of any function, with the event that shows it.
+- `composition_experiment`: the adaptive game of Dwork, Rothblum and Vadhan (2010), to be played or audited.
+- `replay`: a session's questions on two neighbouring frames, and how far apart their exact integers are.
+- `max_divergence`, `approximate_max_divergence`, `kl_divergence`: of laws that are known.
+
+An audit finds a broken release. It cannot show that one is sound: that takes a proof. Nothing here is private, and nothing is
+charged: use frames that are made up. `docs/how-to/audit-a-release.md` has examples, `docs/guarantees/auditing.md` the proofs.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from html import escape
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from dpframe import _validate
+from dpframe._errors import BadType, BadValue, SessionError
+from dpframe._session import identity as _identity
+from dpframe._session import opening as _opening
+from dpframe._session import registry as _registry
+from dpframe._session.session import Session
+from dpframe.audit import _events
+from dpframe.audit._divergences import approximate_max_divergence, kl_divergence, max_divergence
+from dpframe.audit._events import Event
+from dpframe.audit._reading import Shape, View
+from dpframe.audit._replay import Replay, Step, replay
+from dpframe.mechanisms import _sampling
+
+__all__ = [
+    "Event",
+    "Experiment",
+    "LowerBound",
+    "Replay",
+    "Step",
+    "View",
+    "approximate_max_divergence",
+    "composition_experiment",
+    "epsilon_lower_bound",
+    "from_draws",
+    "kl_divergence",
+    "max_divergence",
+    "replay",
+]
+
+
+def __dir__() -> list[str]:
+    return list(__all__)  # completion shows the public names alone
+
+
+@dataclass(frozen=True)
+class LowerBound:
+    """What an audit proves: the release is not (e, delta)-private for any e below ``epsilon``, with confidence ``level``.
+
+    ``event`` shows it, and ``counts`` says how often it was seen on the draws that tested it: (hits, draws) of the frame,
+    then of the neighbour. 0 means that nothing was seen, not that there is nothing.
+    """
+
+    epsilon: float
+    delta: float
+    level: float
+    event: Event
+    counts: tuple[tuple[int, int], tuple[int, int]]
+
+    def _rows(self) -> list[tuple[str, str]]:
+        (p, n), (q, m) = self.counts
+        return [
+            (
+                "epsilon",
+                f"at least {self.epsilon:.6g}" + (f" at delta {self.delta:.3g}" if self.delta else ""),
+            ),
+            ("confidence", f"{self.level:.9g}"),
+            ("event", str(self.event)),
+            ("frame", f"{p} of {n} draws"),
+            ("neighbour", f"{q} of {m} draws"),
+        ]
+
+    def __repr__(self) -> str:
+        return "\n".join(f"{name:>12}  {text}" for name, text in self._rows())
+
+    def _repr_html_(self) -> str:
+        body = "".join(
+            f"<tr><th style='text-align:left'>{name}</th><td style='text-align:left'>{escape(text)}</td></tr>"
+            for name, text in self._rows()
+        )
+        return f"<table>{body}</table>"
+
+
+def epsilon_lower_bound(
+    release: Callable[[Any], Any],
+    frame: Any,
+    neighbour: Any,
+    *,
+    n: int = 10_000,
+    delta: Any = 0,
+    event: Callable[[Any], bool] | None = None,
+    score: Callable[[Any], Any] | None = None,
+    level: float = 0.95,
+) -> LowerBound:
+    """A lower bound on the privacy loss of ``release`` between two neighbours, which holds with confidence ``level``.
+
+    *Formal guarantee.* If ``release`` is (e, delta)-private and ``frame`` and ``neighbour`` are neighbours, the answer's
+    ``epsilon`` is above e with probability at most 1 - ``level``, whatever the release. The event is chosen on the first
+    half of the draws, and its two probabilities are bounded on the second half, each by the exact bound of Clopper and Pearson
+    (1934) at half the risk (docs/guarantees/auditing.md). So a bound above what a release claims is evidence that the claim
+    is false. For several audits at once, divide 1 - level among them.
+
+    Parameters
+    ----------
+    release
+        A function of a frame. It may return a number, a label, an array, a Series, a DataFrame, or a list or dict of these.
+        Tables and dicts are compared label by label; which labels there are, and how many, is a part of the answer. Calls
+        have to be independent of one another. A DataFrame is handed over as a deep copy of its own, so that a release may
+        open a session on it or on frames made of it: ``lambda df: df.dp.open(1).count(epsilon=1)``. Such a session is
+        forgotten after the call.
+    frame, neighbour
+        Two neighbours, made up for the purpose and as different as neighbours can be. A frame with a session is refused.
+    n
+        How often each side is drawn. The bound comes close to the truth as n grows; no bound is above ln(n) or so.
+    delta
+        The delta of the claim.
+    event
+        A function that says whether an answer is in a set you chose in advance. All draws test it then.
+    score
+        A function that takes all answers of a side, as a matrix with a row an answer if they are numbers and as a list
+        if not (or if answers differ in their labels or length), and returns a number each: only thresholds of these numbers
+        are tried. A good one is the likelihood ratio. It is tried on the first answers before the others are drawn.
+    level
+        The confidence.
+
+    >>> tell = lambda df: int(df["ill"].sum())  # no noise at all
+    >>> one, two = pd.DataFrame({"ill": [0, 1]}), pd.DataFrame({"ill": [0, 1, 1]})
+    >>> found = epsilon_lower_bound(tell, one, two, n=2000)
+    >>> round(found.epsilon, 2), found.counts[0]
+    (5.6, (0, 1000))
+    """
+    draws = _validate.positive_int(n, "n")
+    if not callable(release):
+        raise BadType("release must be a function of a frame.")
+    for side in (frame, neighbour):
+        if isinstance(side, pd.DataFrame) and _registry.ATTR in side.attrs:
+            raise SessionError(
+                "this frame has a session: an audit draws far more answers than a budget allows. Audit a frame that is made up."
+            )
+    first = [_drawn(release, side) for side in (frame, neighbour)]
+    if score is not None:
+        _events.check_score(score, *first)
+    one, two = (
+        [begun, *(_drawn(release, side) for _ in range(draws - 1))]
+        for begun, side in zip(first, (frame, neighbour), strict=True)
+    )
+    return from_draws(one, two, delta=delta, event=event, score=score, level=level)
+
+
+def _drawn(release: Callable[[Any], Any], side: Any) -> Any:
+    if not isinstance(side, pd.DataFrame):
+        return release(side)
+    # Pickled, as a copy of pandas' own shares the index: what is opened in one call would be known in the next.
+    own: pd.DataFrame = pickle.loads(pickle.dumps(side, protocol=5))
+    columns, rows = _identity.marks(own), own.index
+    opened: list[Session] = []
+    token = _opening.watching.set(opened)
+    try:
+        return release(own)
+    finally:
+        _opening.watching.reset(token)
+        for session in opened:
+            # Nobody else knows this copy, so nobody can ask its session again; nor that of a frame which is gone. One
+            # on any other frame, that was there before, stays.
+            if columns & session.marks or rows.is_(session.index) or session.root() is None:
+                _registry.sessions.pop(session.name, None)
+
+
+def from_draws(
+    one: Any,
+    two: Any,
+    *,
+    delta: Any = 0,
+    event: Callable[[Any], bool] | None = None,
+    score: Callable[[Any], Any] | None = None,
+    level: float = 0.95,
+) -> LowerBound:
+    """`epsilon_lower_bound` of answers that have been drawn already: lists, or arrays with a row a draw.
+
+    *Formal guarantee.* The same, for draws that are independent and, on each side, of one law.
+
+    >>> coins = np.array([[i % 3 == 0] for i in range(9_000)], dtype=float)
+    >>> found = from_draws(coins, 1 - coins)
+    >>> 0.6 < found.epsilon < 0.7, str(found.event)
+    (True, 'answer >= 1')
+    """
+    d, confidence = float(_validate.delta(delta)), _validate.level(level)
+    _events.enough(one, two)
+    if score is not None:
+        _events.check_score(score, one[0], two[0])
+    risk = float(1 - _validate.exact(level, "level"))
+    if event is not None:
+        if not callable(event):
+            raise BadType("event must be a function that says whether an answer is in the set.")
+        if isinstance(event, Event):
+            tested = _events.prove(event, one, two, d, risk)
+        else:
+            given = Event("", ">=", 1.0, score=lambda draws: [float(bool(event(x))) for x in draws])
+            tested = _events.prove(given, one, two, d, risk, both_ways=True)
+    else:
+        first, second = _events.halves(one), _events.halves(two)
+        arrays = all(isinstance(side, np.ndarray) and side.ndim == 2 for side in (one, two))
+        # How answers are read is chosen by the first half too: the second has no part in the event.
+        shape = Shape(one.shape[1]) if arrays else Shape.of([*first[0], *second[0]])
+        read = shape.read if score is None else lambda draws: _events.scored(draws, shape)
+        train = [read(side[0]) for side in (first, second)]
+        found = _events.find(train[0], train[1], shape, d, score)
+        tested = _events.prove(found, first[1], second[1], d, risk)
+    return LowerBound(tested.epsilon, d, confidence, tested.event, tested.counts)
+
+
+# The composition experiment -----------------------------------------------------------------------------------------------
+
+Adversary = Callable[[View], tuple[Any, Any, Any]]
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """The game of `composition_experiment`. Call it with the bit to play once: it returns the adversary's `View`."""
+
+    adversary: Adversary
+    mechanisms: Mapping[Any, Callable[[Any], Any]]
+    k: int
+
+    def __call__(self, b: int) -> View:
+        if isinstance(b, bool) or b not in (0, 1):
+            raise BadValue(f"b is the bit of the experiment, 0 or 1, not {b!r}.")
+        view = View(int.from_bytes(_sampling.random_bytes(8), "little"), ())
+        for _ in range(self.k):
+            *pair, name = self._move(view)
+            view = View(view.coins, (*view.outputs, _drawn(self.mechanisms[name], pair[b])))
+        return view
+
+    def _move(self, view: View) -> tuple[Any, Any, Any]:
+        move = self.adversary(view)
+        if not isinstance(move, tuple) or len(move) != 3:
+            raise BadType(
+                "the adversary returns two neighbouring databases and the name of a mechanism, as a tuple of three."
+            )
+        if move[2] not in self.mechanisms:
+            raise BadValue(
+                f"the adversary chose {move[2]!r}, which is not one of the mechanisms {list(self.mechanisms)}."
+            )
+        return move
+
+
+def composition_experiment(
+    adversary: Adversary,
+    mechanisms: Mapping[Any, Callable[[Any], Any]] | Sequence[Callable[[Any], Any]],
+    k: int,
+) -> Experiment:
+    """The k-fold adaptive composition experiment (Dwork, Rothblum and Vadhan 2010), ready to be played.
+
+    In each of k rounds the adversary sees its `View` so far and returns two neighbouring databases and the name of a mechanism
+    (a key of ``mechanisms``, or a place in a list). It then sees that mechanism's answer on the database number b. A view has
+    the answers, as ``outputs``, and 64 random bits, as ``coins``, for an adversary that wants to choose at random.
+
+    *Formal guarantee.* If each mechanism is e-private the view is k e-private in the bit b (basic composition), so that
+    ``epsilon_lower_bound(experiment, 0, 1)`` is at most k e, with its confidence. That the databases are neighbours is the
+    adversary's word.
+
+    >>> def flip(bit):  # randomized response that lies once in four times
+    ...     return bit ^ (_sampling.random_bytes(1)[0] < 64)
+    >>> game = composition_experiment(lambda view: (0, 1, "flip"), {"flip": flip}, k=2)
+    >>> len(game(0).outputs)
+    2
+    >>> 1.4 < epsilon_lower_bound(game, 0, 1).epsilon < 2.2  # 2 ln 3 = 2.197
+    True
+    """
+    if isinstance(mechanisms, Mapping):
+        named = dict(mechanisms)
+    elif isinstance(mechanisms, list | tuple):
+        named = dict(enumerate(mechanisms))
+    else:
+        raise BadType(f"mechanisms must be a dict or a list of functions, not {type(mechanisms).__name__}.")
+    if not callable(adversary) or not named or not all(map(callable, named.values())):
+        raise BadType("the adversary and the mechanisms must be functions, and there must be a mechanism.")
+    return Experiment(adversary, named, _validate.positive_int(k, "k"))

@@ -1,0 +1,313 @@
+"""Events in which two sets of draws differ, and what their frequencies prove (docs/guarantees/auditing.md)."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpframe._errors import BadType, BadValue
+from dpframe.audit._reading import THERE, Shape, unhashable
+
+Floats = NDArray[np.float64]
+Score = Callable[[Any], Any]
+_COMPONENTS = 24  # numbers of an answer that are put together with others
+_COLUMNS = 512  # numbers of an answer that are tried alone
+_LAST = "last binary digit of "
+_ZERO = 99.0  # stands for the last binary digit of 0, which has none
+_CHOOSING = 1e-3  # the risk at which candidates are compared; no claim rests on it
+_CAUTION = 1e-9  # relative, far above the error of scipy's inverse of the incomplete beta function
+
+
+# Events --------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Event:
+    """A set of answers: those whose ``what`` stands in a relation to a threshold, or a set of labels.
+
+    Call it with an answer to learn whether it is in the set; give it as ``event=`` to test it on new draws.
+    """
+
+    what: str
+    relation: str
+    threshold: float
+    labels: tuple[Any, ...] = ()
+    of_neighbour: bool = False  # whether it is the neighbour that makes it likely
+    shape: Shape | None = field(default=None, repr=False, compare=False)
+    score: Score | None = field(default=None, repr=False, compare=False)
+    given: bool = field(default=False, repr=False, compare=False)  # whether the score is the caller's own
+
+    def __call__(self, answer: Any) -> bool:
+        return bool(self.hits([answer])[0])
+
+    def hits(self, draws: Any) -> NDArray[np.bool_]:
+        """Which of the draws are in it."""
+        assert self.score is not None
+        read = (
+            draws
+            if self.shape is None
+            else scored(draws, self.shape)
+            if self.given
+            else self.shape.read(draws)
+        )
+        with np.errstate(all="ignore"):
+            values = _clean(self.score(read))
+        if self.relation == ">=":
+            return values >= self.threshold
+        return values <= self.threshold if self.relation == "<=" else values == self.threshold
+
+    def __str__(self) -> str:
+        if not self.what:
+            return "the event that was given"
+        if self.labels:
+            shown = ", ".join(map(repr, self.labels[:8])) + (", ..." if len(self.labels) > 8 else "")
+            return f"answer in {{{shown}}}" if len(self.labels) > 1 else f"answer == {shown}"
+        if self.what.endswith(THERE):
+            there = self.threshold == 1 if self.relation == "==" else self.relation == ">="
+            return self.what if there else self.what.removesuffix(THERE) + " is not there"
+        if self.what.startswith(_LAST):
+            return self._of_the_last_digit()
+        return f"{self.what} {self.relation} {self.threshold:.6g}"
+
+    def _of_the_last_digit(self) -> str:
+        if self.threshold >= _ZERO:
+            return f"{self.what.removeprefix(_LAST)} is {'anything' if self.relation == '<=' else '0 or no number'}"
+        more = {"<=": " or less", ">=": " or more (or there is none)", "==": ""}[self.relation]
+        return f"{self.what} is worth 2**{self.threshold:.0f}{more}"
+
+
+def _clean(values: Any) -> Floats:
+    found = np.asarray(values, dtype=np.float64)
+    return np.where(np.isnan(found), np.inf, found)  # an answer that is no number is an answer like any other
+
+
+def low_bit(values: Any) -> Any:
+    """The exponent of the last binary digit of each number: 0 for odd integers, negative for fractions."""
+    mantissa, exponent = np.frexp(values.astype(np.float64))
+    digits = (np.abs(mantissa) * 2.0**53).astype(np.int64)
+    last = digits & -digits
+    return np.where(digits == 0, _ZERO, exponent - 53 + np.log2(np.maximum(last, 1)))
+
+
+def _last_bit(i: int) -> Score:
+    return lambda draws: low_bit(draws[:, i])
+
+
+def _difference(a: int, b: int) -> Score:
+    return lambda draws: draws[:, a].astype(np.float64) - draws[:, b].astype(np.float64)
+
+
+def _column(i: int) -> Score:
+    return lambda draws: draws[:, i].astype(np.float64)
+
+
+def _scores(names: list[str], one: Any, two: Any) -> list[tuple[str, Score]]:
+    """Numbers of an answer whose thresholds are the candidates; the last is fitted to these draws."""
+    size = len(names)
+    found: list[tuple[str, Score]] = [(names[i], _column(i)) for i in range(min(size, _COLUMNS))]
+    # Lengths, labels and whether something is there have no digits to look at, and no sum.
+    some = [i for i, name in enumerate(names) if name.startswith("answer") and not name.endswith(THERE)]
+    some = some[:_COMPONENTS]
+    for i in some[:6]:
+        found.append((_LAST + names[i], _last_bit(i)))
+    if size > 1:
+        found.append(("sum of the answer", lambda d: np.nansum(d[:, some].astype(np.float64), axis=1)))
+        for a, b in itertools.pairwise(some):
+            found.append((f"{names[a]} - {names[b]}", _difference(a, b)))
+        found.append(("fitted likelihood ratio of the answer", _fitted(one, two)))
+    return found
+
+
+def _fitted(one: Any, two: Any) -> Score:
+    """The log-likelihood ratio as if components were independent, by their histograms; differences in which the draws may
+    have no part are left out."""
+    tables = []
+    for i in range(min(one.shape[1], _COMPONENTS)):
+        a, b = (_clean(side[:, i]) for side in (one, two))
+        edges = np.unique(np.quantile(np.concatenate([a, b]), np.linspace(0, 1, 25)[1:-1], method="nearest"))
+        seen, other = (np.bincount(np.searchsorted(edges, x), minlength=len(edges) + 1) + 0.5 for x in (a, b))
+        ratio = np.log(seen / len(a)) - np.log(other / len(b))
+        clear = np.abs(ratio) > 2 * np.sqrt(1 / seen + 1 / other)
+        tables.append((edges, np.where(clear, ratio, 0.0)))
+
+    def score(draws: Any) -> Any:
+        parts = [table[np.searchsorted(e, _clean(draws[:, i]))] for i, (e, table) in enumerate(tables)]
+        return np.round(np.sum(parts, axis=0), 9)
+
+    return score
+
+
+def _ranked(one: list[Any], two: list[Any]) -> tuple[list[Any], Score]:
+    """Labels by how much more of them ``one`` has, and the place of each; those never seen have none."""
+    counts: dict[Any, list[float]] = {}
+    try:
+        for side, labels in enumerate((one, two)):
+            for label in labels:
+                counts.setdefault(label, [0.5, 0.5])[side] += 1
+    except TypeError:
+        raise unhashable() from None
+    order = sorted(counts, key=lambda x: (counts[x][0] / counts[x][1], repr(x)))
+    place = {label: i for i, label in enumerate(order)}
+    return order, lambda labels: [place.get(label, math.nan) for label in labels]
+
+
+# Finding and testing -----------------------------------------------------------------------------------------------------
+
+
+class Tested(NamedTuple):
+    """An event with how often it was seen, and the loss that this proves."""
+
+    event: Event
+    counts: tuple[tuple[int, int], tuple[int, int]]
+    epsilon: float
+
+
+def find(one: Any, two: Any, shape: Shape, delta: float, score: Score | None) -> Event:
+    """The event that shows the largest loss on these draws, whichever of the two sides makes it likely."""
+    labels: list[Any] = []
+    if score is not None:
+        candidates = [("score", score)]
+    elif shape.numbers is None:
+        labels, ranks = _ranked(one, two)
+        candidates = [("label", ranks)]
+    else:
+        candidates = _scores(shape.names(), one, two)
+    best, found = (
+        -math.inf,
+        Event(candidates[0][0], ">=", -math.inf, (), False, shape, candidates[0][1], score is not None),
+    )
+    with np.errstate(all="ignore"):
+        for what, number in candidates:
+            a, b = _clean(number(one)), _clean(number(two))
+            both = np.concatenate([a, b])
+            grid = np.linspace(0, 1, 41)
+            thresholds = np.unique(both[np.isfinite(both)]) if labels else both
+            if not labels or len(thresholds) > 2000:
+                thresholds = np.unique(np.quantile(thresholds, grid, method="nearest"))
+            for relation, p, q in zip(
+                (">=", "<=", "=="), hits(a, thresholds), hits(b, thresholds), strict=True
+            ):
+                for swapped in (False, True):
+                    seen = (
+                        loss(q, len(b), p, len(a), delta, _CHOOSING)
+                        if swapped
+                        else loss(p, len(a), q, len(b), delta, _CHOOSING)
+                    )
+                    top = int(np.argmax(seen))
+                    if seen[top] > best:
+                        best = float(seen[top])
+                        found = Event(
+                            what,
+                            relation,
+                            float(thresholds[top]),
+                            (),
+                            swapped,
+                            shape,
+                            number,
+                            score is not None,
+                        )
+    if labels and math.isfinite(found.threshold):
+        at = int(found.threshold)
+        chosen = (
+            labels[at : at + 1]
+            if found.relation == "=="
+            else labels[at:]
+            if found.relation == ">="
+            else labels[: at + 1]
+        )
+        inside = frozenset(chosen)
+
+        def within(read: Any) -> Any:
+            return [float(label in inside) for label in read]
+
+        return Event("label", ">=", 1.0, tuple(chosen), found.of_neighbour, shape, within)
+    return found
+
+
+def prove(event: Event, one: Any, two: Any, delta: float, risk: float, both_ways: bool = False) -> Tested:
+    """What draws that had no part in choosing the event prove, except with probability ``risk``."""
+    counts = [(int(event.hits(side).sum()), len(side)) for side in (one, two)]
+    ways = [event.of_neighbour] if not both_ways else [False, True]
+    proven = []
+    for swapped in ways:
+        (p, n), (q, m) = counts[::-1] if swapped else counts
+        proven.append(float(loss(np.array([p]), n, np.array([q]), m, delta, risk / len(ways))[0]))
+    return Tested(event, (counts[0], counts[1]), max(0.0, *proven))
+
+
+def hits(values: Any, thresholds: Any) -> tuple[Any, Any, Any]:
+    """How many values are at least, at most, and at each threshold."""
+    values = np.sort(values)
+    below, up_to = (np.searchsorted(values, thresholds, side=side) for side in ("left", "right"))
+    return len(values) - below, up_to, up_to - below
+
+
+def loss(p: Any, n: int, q: Any, m: int, delta: float, risk: float) -> Any:
+    """ln((P - delta) / Q) with P and Q replaced by their Clopper-Pearson bounds, at half the risk each."""
+    low, high = at_least(p, n, risk / 2), at_most(q, m, risk / 2)
+    return np.where(low > delta, np.log(np.maximum(low - delta, 1e-300) / high), -np.inf)
+
+
+def at_least(successes: Any, n: int, risk: float) -> Any:
+    """A probability that the true one is not below, except with probability ``risk`` (Clopper and Pearson 1934)."""
+    from scipy.special import betaincinv
+
+    k = np.asarray(successes)
+    return np.where(k > 0, betaincinv(np.maximum(k, 1), n - k + 1, risk), 0.0) * (1 - _CAUTION)
+
+
+def at_most(successes: Any, n: int, risk: float) -> Any:
+    """A probability that the true one is not above, except with probability ``risk``."""
+    from scipy.special import betainccinv
+
+    k = np.asarray(successes)
+    found = np.where(k < n, betainccinv(k + 1, np.maximum(n - k, 1), risk), 1.0)
+    return np.minimum(found * (1 + _CAUTION), 1.0)
+
+
+def scored(draws: Any, shape: Shape) -> Any:
+    """What a score of the caller's own is given: a matrix if answers are rows of the same numbers, else a list of them."""
+    return shape.read(draws) if shape.numbers is None or shape.regular else list(draws)
+
+
+def check_score(score: object, one: Any, two: Any) -> None:
+    """On the first answer of each side, before thousands are drawn: a score is given many answers, and numbers each."""
+    if not callable(score):
+        raise BadType("score must be a function that takes all answers of a side and returns a number each.")
+    shape = Shape.of([one, two])
+    for some in ([one, two], [one, two, one]):
+        hint = (
+            f"score= takes all answers of a side at once, {_described(some, shape)}, and returns a number each; "
+            f"of {len(some)} answers it"
+        )
+        try:
+            with np.errstate(all="ignore"):
+                found = np.asarray(score(scored(some, shape)))
+        except Exception as error:
+            raise BadType(f"{hint} raised {type(error).__name__}: {error}") from error
+        if found.shape != (len(some),) or found.dtype.kind not in "biuf":
+            raise BadType(f"{hint} returned something of shape {found.shape} and dtype {found.dtype}.")
+
+
+def _described(some: list[Any], shape: Shape) -> str:
+    read = scored(some, shape)
+    return (
+        "as a list" if isinstance(read, list) else f"as a matrix with a row each and {read.shape[1]} columns"
+    )
+
+
+def halves(draws: Any) -> tuple[Any, Any]:
+    return draws[: len(draws) // 2], draws[len(draws) // 2 :]
+
+
+def enough(one: Any, two: Any) -> None:
+    if min(len(one), len(two)) < 2:
+        raise BadValue(
+            "an audit needs at least two draws of each side: one half finds the event, the other tests it."
+        )
