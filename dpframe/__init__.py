@@ -105,6 +105,10 @@ class _FormerModules:
         "dpframe._measured": "dpframe._plans.measured",
         "dpframe._plan": "dpframe._plans.plan",
         "dpframe._suggestions": "dpframe._frame.suggestions",
+        "dpframe.mechanisms.exponential": "dpframe.mechanisms.selection",
+        "dpframe.mechanisms.gaussian": "dpframe.mechanisms.noise",
+        "dpframe.mechanisms.laplace": "dpframe.mechanisms.noise",
+        "dpframe.mechanisms.noisy_max": "dpframe.mechanisms.selection",
     }
 
     @classmethod

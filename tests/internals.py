@@ -147,11 +147,9 @@ from dpframe.mechanisms import _exp_log as mechanisms_exp_log_module
 from dpframe.mechanisms import _sampling as mechanisms_sampling_module
 from dpframe.mechanisms._exp_log import exp_interval
 from dpframe.mechanisms._vector import coins, rate_of
-from dpframe.mechanisms.exponential import Exponential, _uniform
-from dpframe.mechanisms.gaussian import Gaussian
-from dpframe.mechanisms.laplace import Laplace
-from dpframe.mechanisms.noisy_max import NoisyMax, NoisyTop
+from dpframe.mechanisms.noise import Gaussian, Laplace
 from dpframe.mechanisms.response import Response, points_for, rounded, spread, worst_spread
+from dpframe.mechanisms.selection import Exponential, NoisyMax, NoisyTop, _uniform
 from dpframe.mechanisms.threshold import (
     Bar,
     GaussianThreshold,

@@ -20,8 +20,7 @@ from dpframe._plans.plan import Cost, Plan
 from dpframe._plans.price import Payment, checked, spell_out
 from dpframe._session.session import Release, Session
 from dpframe._statistics.base import LARGEST_POWER, LEAST_POWER, MAGNITUDES, Integers
-from dpframe.mechanisms.gaussian import Gaussian
-from dpframe.mechanisms.laplace import Laplace
+from dpframe.mechanisms.noise import Gaussian, Laplace
 
 if TYPE_CHECKING:
     from dpframe._frame.frame import PrivateFrame

@@ -13,9 +13,8 @@ from dpframe.accounting import loss
 from dpframe.accounting._base import Price
 from dpframe.accounting.gdp import largest
 from dpframe.accounting.zcdp import root_below
-from dpframe.mechanisms.exponential import Exponential
-from dpframe.mechanisms.noisy_max import NoisyMax, NoisyTop
 from dpframe.mechanisms.response import Response
+from dpframe.mechanisms.selection import Exponential, NoisyMax, NoisyTop
 from dpframe.mechanisms.threshold import (
     GaussianThreshold,
     LaplaceThreshold,

@@ -14,10 +14,8 @@ import numpy as np
 from dpframe._plans.plan import Part
 from dpframe._statistics.base import Statistic
 from dpframe.mechanisms import _sampling
-from dpframe.mechanisms.exponential import Exponential
-from dpframe.mechanisms.gaussian import Gaussian
-from dpframe.mechanisms.laplace import Laplace
-from dpframe.mechanisms.noisy_max import NoisyMax, NoisyTop
+from dpframe.mechanisms.noise import Gaussian, Laplace
+from dpframe.mechanisms.selection import Exponential, NoisyMax, NoisyTop
 from dpframe.mechanisms.threshold import TruncatedThreshold, TruncatedVector
 
 

@@ -10,9 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from dpframe.mechanisms._quantiles import COARSE
-from dpframe.mechanisms.gaussian import Gaussian
-from dpframe.mechanisms.laplace import Laplace
+from dpframe.mechanisms.noise import COARSE, Gaussian, Laplace
 
 Floats = NDArray[np.float64]
 Interval = tuple[NDArray[Any], NDArray[Any]]

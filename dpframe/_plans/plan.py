@@ -18,8 +18,7 @@ from dpframe._plans.choices import SELECTORS, Selector, shortfall
 from dpframe._plans.measured import Cell, Measured, Noise
 from dpframe.accounting._base import Charge
 from dpframe.accounting.loss import Loss, loss_from_json
-from dpframe.mechanisms.gaussian import Gaussian
-from dpframe.mechanisms.laplace import Laplace
+from dpframe.mechanisms.noise import Gaussian, Laplace
 from dpframe.mechanisms.threshold import GaussianThreshold
 
 

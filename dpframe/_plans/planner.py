@@ -20,9 +20,8 @@ from dpframe._plans.plan import Part, Plan
 from dpframe._statistics.base import Sensitivity, Statistic
 from dpframe.accounting._base import Price
 from dpframe.accounting.loss import DiscreteGaussian, Loss, PureDP
-from dpframe.mechanisms.gaussian import Gaussian
-from dpframe.mechanisms.laplace import Laplace
-from dpframe.mechanisms.noisy_max import NoisyMax
+from dpframe.mechanisms.noise import Gaussian, Laplace
+from dpframe.mechanisms.selection import NoisyMax
 
 
 class Planned(NamedTuple):

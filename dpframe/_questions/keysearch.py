@@ -30,7 +30,7 @@ from dpframe._statistics.base import Integers, Persons, Primitive, Reduced, Rows
 from dpframe._statistics.counts import PersonCount
 from dpframe.accounting._base import Price
 from dpframe.accounting.loss import ApproxDP, FailingGaussian, Loss
-from dpframe.mechanisms.gaussian import Gaussian
+from dpframe.mechanisms.noise import Gaussian
 from dpframe.mechanisms.threshold import (
     GaussianThreshold,
     LaplaceThreshold,

@@ -37,8 +37,7 @@ from dpframe.accounting.loss import DiscreteGaussian, PureDP
 from dpframe.engines._prints import hashes_of
 from dpframe.engines.pandas import PandasEngine
 from dpframe.mechanisms import _sampling
-from dpframe.mechanisms.gaussian import Gaussian
-from dpframe.mechanisms.laplace import Laplace
+from dpframe.mechanisms.noise import Gaussian, Laplace
 from dpframe.mechanisms.response import Response
 
 _PLAIN = (

@@ -27,7 +27,7 @@ from dpframe.learn._design import UNIT, Floats, Rows, shrunk
 from dpframe.learn._fits import Fit, _pure, l1_of
 from dpframe.learn._progress import progress
 from dpframe.mechanisms._vector import coins, noisy
-from dpframe.mechanisms.gaussian import Gaussian
+from dpframe.mechanisms.noise import Gaussian
 
 CLIP = 2**20  # steps of a person's gradient, at most
 SIZES = 2**16  # steps of a person among all, and of the squared length of their rows

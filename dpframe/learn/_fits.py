@@ -25,8 +25,7 @@ from dpframe.accounting.loss import DiscreteGaussian, PureDP
 from dpframe.learn._design import UNIT, Design, Floats, Rows, Scaling
 from dpframe.learn._solve import Loss, Problem, minimise
 from dpframe.mechanisms._vector import noisy
-from dpframe.mechanisms.gaussian import Gaussian
-from dpframe.mechanisms.laplace import Laplace
+from dpframe.mechanisms.noise import Gaussian, Laplace
 
 UP = 1 + 1e-9  # covers the roundings of each public number below, a thousand times over
 GAMMA = 2.0**-20  # the gradient that is left, in units of what one person can change

@@ -23,8 +23,7 @@ from dpframe.learn._design import Floats
 from dpframe.learn._fits import GAMMA, UP, Fit, _pure, l1_of, power_below
 from dpframe.learn._solve import minimise
 from dpframe.mechanisms._vector import noisy
-from dpframe.mechanisms.gaussian import Gaussian
-from dpframe.mechanisms.laplace import Laplace
+from dpframe.mechanisms.noise import Gaussian, Laplace
 
 OUTPUT = Fraction(1, 32)  # of epsilon, for what the solver leaves
 CURVATURE = 0.25  # of epsilon, at most, for the Hessian

@@ -22,8 +22,7 @@ from dpframe.learn._design import UNIT, Floats, Rows, Scaling
 from dpframe.learn._fits import Fit, listed, measured
 from dpframe.learn._solve import Loss
 from dpframe.mechanisms._vector import noisy
-from dpframe.mechanisms.gaussian import Gaussian
-from dpframe.mechanisms.laplace import Laplace
+from dpframe.mechanisms.noise import Gaussian, Laplace
 
 SQUARES = Loss("squares", 1.0, 1.0)  # what is minimised afterwards
 _BLOCK = 2**16  # rows whose products below 2**30 add up exactly in doubles

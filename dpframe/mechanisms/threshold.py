@@ -16,9 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpframe.mechanisms import _sampling
-from dpframe.mechanisms._quantiles import sum_quantile
-from dpframe.mechanisms.gaussian import Gaussian
-from dpframe.mechanisms.laplace import Laplace
+from dpframe.mechanisms.noise import Gaussian, Laplace, sum_quantile
 
 Floats = NDArray[np.float64]
 
