@@ -105,6 +105,8 @@ class _FormerModules:
         "dpframe._measured": "dpframe._plans.measured",
         "dpframe._plan": "dpframe._plans.plan",
         "dpframe._suggestions": "dpframe._frame.suggestions",
+        "dpframe.accounting._loss": "dpframe.accounting._pure_losses",
+        "dpframe.accounting._normal": "dpframe.accounting._gaussian_losses",
     }
 
     @classmethod

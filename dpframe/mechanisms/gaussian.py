@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from dpframe.accounting._discrete import shift_mu
+from dpframe.accounting._gaussian import shift_mu
 from dpframe.mechanisms import _sampling
 from dpframe.mechanisms._quantiles import COARSE, discrete_reach, normal_quantile, sum_quantile
 
