@@ -22,8 +22,8 @@ from fractions import Fraction
 from dpframe import _validate
 from dpframe._errors import BadType, BadValue
 from dpframe.accounting import ACCOUNTANTS, Loss, _gaussian, make_filter
-from dpframe.accounting._base import Charge, Limits, halved, most_that
-from dpframe.accounting.advanced import Advanced
+from dpframe.accounting._filter import Charge, Limits, halved, most_that
+from dpframe.accounting._sums import Advanced
 from dpframe.tails import (
     _MOST,
     _UP,

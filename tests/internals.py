@@ -92,18 +92,16 @@ from dpframe._statistics.scores import Revenue, Scores
 from dpframe._statistics.tree import Tree, deviations, distribution, level_sizes, read_off
 from dpframe._validate import Bounds
 from dpframe.accounting import _gaussian as accounting_gaussian_module
-from dpframe.accounting import _pld_atoms as accounting_pld_atoms_module
-from dpframe.accounting import _pld_ranges as accounting_pld_ranges_module
-from dpframe.accounting import _residue as accounting_residue_numbers_module
+from dpframe.accounting import _pld_bounds as accounting_pld_atoms_module
+from dpframe.accounting import _pld_bounds as accounting_pld_ranges_module
 from dpframe.accounting import pld as accounting_pld_module
 from dpframe.accounting import residue as accounting_residue_module
-from dpframe.accounting._base import Charge, Filter, Limits, Price, halved, pure_sum, stated_gaussian
-from dpframe.accounting._discrete import shift_mu
-from dpframe.accounting._gaussian import delta, delta_at, mu_for, pure_mu
-from dpframe.accounting.gdp import largest
-from dpframe.accounting.rdp import Rdp
+from dpframe.accounting import residue as accounting_residue_numbers_module
+from dpframe.accounting._additive import Rdp, zcdp_delta, zcdp_epsilon, zcdp_rho
+from dpframe.accounting._filter import Charge, Filter, Limits, Price, halved, pure_sum, stated_gaussian
+from dpframe.accounting._gaussian import delta, delta_at, mu_for, pure_mu, shift_mu
+from dpframe.accounting._tight import largest
 from dpframe.accounting.residue import after, after_curve, after_exponential, after_laplace, after_pure
-from dpframe.accounting.zcdp import zcdp_delta, zcdp_epsilon, zcdp_rho
 from dpframe.audit import _events as events_module
 from dpframe.audit._replay import Recorder
 from dpframe.engines import _derive as derive_module

@@ -26,7 +26,7 @@ from dpframe._plans.plan import Part, Plan
 from dpframe._plans.price import Payment, checked, spell_out
 from dpframe._statistics.base import Grid
 from dpframe._validate import Bounds
-from dpframe.accounting._base import Price
+from dpframe.accounting._filter import Price
 from dpframe.accounting.loss import PureDP
 from dpframe.engines import _rows
 from dpframe.mechanisms.response import MOST, POINTS, Response, points_for, rounded, worst_spread

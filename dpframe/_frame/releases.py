@@ -24,7 +24,7 @@ from dpframe._plans.price import Payment, checked, known_n, spell_out
 from dpframe._session.batch import Batch, Rowwise
 from dpframe._session.session import Asked, Release, Session
 from dpframe._validate import Bounds
-from dpframe.accounting._base import Price
+from dpframe.accounting._filter import Price
 
 if TYPE_CHECKING:
     from dpframe._frame.frame import PrivateFrame

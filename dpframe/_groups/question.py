@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from dpframe._expr import Expr
 from dpframe._groups.keys import By, Output, Word
 from dpframe._groups.unit import Unit
-from dpframe.accounting._base import Price
+from dpframe.accounting._filter import Price
 
 if TYPE_CHECKING:
     from dpframe._plans.forms import Form

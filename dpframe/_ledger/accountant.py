@@ -14,20 +14,20 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from fractions import Fraction
 from typing import Any, NoReturn
+from uuid import uuid4
 
 import pandas as pd
 
-from dpframe._errors import BadType, BudgetExceeded, DPError, LedgerError, SessionError, caution
+from dpframe._errors import BadType, BadValue, BudgetExceeded, DPError, LedgerError, SessionError, caution
 from dpframe._groups.unit import Unit
 from dpframe._ledger.packed import receipt_text, unpack
 from dpframe._ledger.records import Declared, Label, Names, Table, charge_for, charge_of, found, taken
 from dpframe._ledger.sketch import alike, same_table
 from dpframe._ledger.store import Entry, MemoryStore, Store, open_store
 from dpframe._plans.plan import Plan
-from dpframe.accounting import make_filter
-from dpframe.accounting._base import Charge, Limits
+from dpframe.accounting import limits_of, make_filter, rule_for
+from dpframe.accounting._filter import Charge, Limits
 from dpframe.accounting._meter import Budget
-from dpframe.accounting._terms import limits_of, named_population, rule_for
 
 DEBITS = ["when", "question", "mechanism", "scale", "epsilon", "delta", "used", "declared", "name"]
 
@@ -473,3 +473,19 @@ def _json(entry: Entry) -> Any:
 
 def _short(number: str) -> str:
     return f"{float(Fraction(number)):g}"
+
+
+def named_population(population: object, ledger: object) -> str:
+    if population is None:
+        if ledger is not None:
+            check_population(population)
+        return f"unnamed-{uuid4().hex}"
+    return check_population(population)
+
+
+def check_population(population: object) -> str:
+    if not isinstance(population, str) or not population.strip():
+        raise BadType("population= must be a name such as 'patients-2026', and a ledger file needs one.")
+    if population != population.encode("utf-8", "ignore").decode():
+        raise BadValue("population= must be valid Unicode.")
+    return population

@@ -23,7 +23,7 @@ from dpframe._groups.question import Task
 from dpframe._groups.unit import Unit
 from dpframe._ledger.records import Label
 from dpframe._ledger.sketch import sketch_of
-from dpframe.accounting._base import Price
+from dpframe.accounting._filter import Price
 
 
 def trusted(names: Iterable[Hashable], version: str | None) -> bool:

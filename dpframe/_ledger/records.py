@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from dpframe._errors import BadValue
 from dpframe._plans.plan import Plan
-from dpframe.accounting._base import Charge
+from dpframe.accounting._filter import Charge
 from dpframe.accounting.loss import Events, loss_from_json
 
 Declared = tuple[str, str, str]  # what, value, where

@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 from dpframe._errors import BadValue, BudgetError
 from dpframe._plans.aggregates import AGGREGATES, Selection
 from dpframe.accounting import loss
-from dpframe.accounting._base import Price
-from dpframe.accounting.gdp import largest
-from dpframe.accounting.zcdp import root_below
+from dpframe.accounting._additive import root_below
+from dpframe.accounting._filter import Price
+from dpframe.accounting._tight import largest
 from dpframe.mechanisms.response import Response
 from dpframe.mechanisms.selection import Exponential, NoisyMax, NoisyTop
 from dpframe.mechanisms.threshold import (

@@ -16,7 +16,7 @@ from dpframe._errors import NotOffered
 from dpframe._plans.aggregates import AGGREGATES, Selection
 from dpframe._plans.choices import SELECTORS, Selector, shortfall
 from dpframe._plans.measured import Cell, Measured, Noise
-from dpframe.accounting._base import Charge
+from dpframe.accounting._filter import Charge
 from dpframe.accounting.loss import Loss, loss_from_json
 from dpframe.mechanisms.noise import Gaussian, Laplace
 from dpframe.mechanisms.threshold import GaussianThreshold

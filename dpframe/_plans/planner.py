@@ -18,7 +18,7 @@ from dpframe._plans.choices import Selector, choice, pure
 from dpframe._plans.measured import Cell
 from dpframe._plans.plan import Part, Plan
 from dpframe._statistics.base import Sensitivity, Statistic
-from dpframe.accounting._base import Price
+from dpframe.accounting._filter import Price
 from dpframe.accounting.loss import DiscreteGaussian, Loss, PureDP
 from dpframe.mechanisms.noise import Gaussian, Laplace
 from dpframe.mechanisms.selection import NoisyMax

@@ -28,7 +28,7 @@ from dpframe._plans.measured import Cell
 from dpframe._plans.plan import Part, Plan
 from dpframe._statistics.base import Integers, Persons, Primitive, Reduced, Rows, Sensitivity, Statistic
 from dpframe._statistics.counts import PersonCount
-from dpframe.accounting._base import Price
+from dpframe.accounting._filter import Price
 from dpframe.accounting.loss import ApproxDP, FailingGaussian, Loss
 from dpframe.mechanisms.noise import Gaussian
 from dpframe.mechanisms.threshold import (

@@ -13,7 +13,7 @@ import numpy as np
 from dpframe._errors import Refused, SessionError
 from dpframe._ledger.records import Label
 from dpframe._session.session import Asked, Release
-from dpframe.accounting._base import Price
+from dpframe.accounting._filter import Price
 from dpframe.accounting._meter import Budget
 
 if TYPE_CHECKING:

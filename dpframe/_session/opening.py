@@ -23,7 +23,7 @@ from dpframe._groups.keys import ROW_CEILING, describe, keys_for
 from dpframe._groups.periods import Span, span_of
 from dpframe._groups.unit import Unit, limits_for
 from dpframe._ledger import former as _former
-from dpframe._ledger.accountant import Accountant
+from dpframe._ledger.accountant import Accountant, check_population
 from dpframe._ledger.records import Table
 from dpframe._ledger.sketch import sketches
 from dpframe._session import identity as _identity
@@ -31,9 +31,8 @@ from dpframe._session.door import sealed
 from dpframe._session.registry import ATTR, closed, find, place_of, positions, same_place, sessions
 from dpframe._session.session import AccountTerms, Session, Terms
 from dpframe._validate import Bounds
-from dpframe.accounting import ACCOUNTANTS
-from dpframe.accounting._base import Limits
-from dpframe.accounting._terms import check_population, limits_of, rule_for
+from dpframe.accounting import ACCOUNTANTS, limits_of, rule_for
+from dpframe.accounting._filter import Limits
 
 _NO_UNIT = "max_rows= and max_groups= need unit=, the column that names a person."
 _LARGE, _NO_PROMISE = Fraction(1, 1000), Fraction(1, 10)  # a delta that is warned of, and one that is refused

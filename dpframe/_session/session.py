@@ -37,7 +37,7 @@ from dpframe._session import identity as _identity
 from dpframe._session.door import DEBUGGED, debugging, sealed
 from dpframe._session.registry import closed, sessions
 from dpframe._validate import Bounds
-from dpframe.accounting._base import Charge, Limits, Price
+from dpframe.accounting._filter import Charge, Limits, Price
 from dpframe.accounting._meter import Budget
 from dpframe.engines.pandas import PandasEngine
 from dpframe.mechanisms import _sampling

@@ -15,10 +15,11 @@ from typing import Any
 import numpy as np
 
 from dpframe import _validate
-from dpframe._errors import BadType
-from dpframe.accounting._base import Filter, Limits
-from dpframe.accounting.advanced import Advanced, AdvancedSquared
-from dpframe.accounting.gdp import Gdp, Tight
+from dpframe._errors import BadType, BadValue
+from dpframe.accounting._additive import Gdp, Rdp, Zcdp
+from dpframe.accounting._filter import Filter, Limits, halved
+from dpframe.accounting._sums import Advanced, AdvancedSquared, Pure
+from dpframe.accounting._tight import Tight
 from dpframe.accounting.loss import (
     ApproxDP,
     DiscreteGaussian,
@@ -32,10 +33,7 @@ from dpframe.accounting.loss import (
     PureDP,
     from_json,
 )
-from dpframe.accounting.planned import Planned
-from dpframe.accounting.pure import Pure
-from dpframe.accounting.rdp import Rdp
-from dpframe.accounting.zcdp import Zcdp
+from dpframe.accounting.pld import Planned
 
 __all__ = [
     "ACCOUNTANTS",
@@ -65,6 +63,30 @@ ACCOUNTANTS: dict[str, type[Filter]] = {
 
 def make_filter(name: str, limits: Limits) -> Filter:
     return ACCOUNTANTS[name](limits)
+
+
+def rule_for(delta: Fraction) -> str:
+    """The accountant where nobody named one."""
+    return "tight" if delta else "pure"
+
+
+def limits_of(epsilon: object, delta: object, accountant: object, reserve: object) -> Limits:
+    e, d = _validate.epsilon(epsilon), _validate.delta(delta)
+    name = _validate.choice(rule_for(d) if accountant is None else accountant, "accountant", ACCOUNTANTS)
+    if not d and name not in ("pure", "tight"):
+        raise BadValue(f"accountant={name!r} converts its losses with delta, so it needs delta > 0.")
+    kept = halved(name, d) if reserve is None else _validate.delta(reserve, "reserve")
+    if kept and kept >= d:
+        raise BadValue(f"reserve must be below delta={delta}: the rest of delta converts losses.")
+    limits = Limits(e, d, kept)
+    if d and limits.conversion < _validate.MIN_DELTA:
+        raise BadValue("reserve leaves less than 2**-900 of delta to convert losses. Use a smaller one.")
+    rule = make_filter(name, limits)
+    if not rule.share(1, rule.start()).epsilon:
+        raise BadValue(
+            f"epsilon={epsilon} with delta={delta} is too small for accountant={name!r}: nothing would fit."
+        )
+    return limits
 
 
 def as_events(events: Iterable[Any]) -> Events:

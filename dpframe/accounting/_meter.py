@@ -18,7 +18,7 @@ import pandas as pd
 from dpframe import _drawing, _validate
 from dpframe._errors import BadValue, BudgetError
 from dpframe.accounting import ACCOUNTANTS, make_filter
-from dpframe.accounting._base import Charge, Filter
+from dpframe.accounting._filter import Charge, Filter
 from dpframe.accounting.loss import Events, PureDP
 
 

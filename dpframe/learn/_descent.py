@@ -20,9 +20,9 @@ from dpframe._plans.forms import Form
 from dpframe._plans.plan import Part, Plan
 from dpframe._statistics.base import Sensitivity
 from dpframe.accounting import loss as losses
-from dpframe.accounting._base import Price
+from dpframe.accounting._additive import Rdp
+from dpframe.accounting._filter import Price
 from dpframe.accounting.loss import ApproxDP, DiscreteGaussian, PoissonGaussian
-from dpframe.accounting.rdp import Rdp
 from dpframe.learn._design import UNIT, Floats, Rows, shrunk
 from dpframe.learn._fits import Fit, _pure, l1_of
 from dpframe.learn._progress import progress

@@ -20,7 +20,7 @@ from dpframe._plans import planner as _pricing
 from dpframe._plans.forms import Form, with_noise
 from dpframe._plans.plan import Part, Plan
 from dpframe._statistics.base import Sensitivity
-from dpframe.accounting._base import Price
+from dpframe.accounting._filter import Price
 from dpframe.accounting.loss import DiscreteGaussian, PureDP
 from dpframe.learn._design import UNIT, Design, Floats, Rows, Scaling
 from dpframe.learn._solve import Loss, Problem, minimise

@@ -17,7 +17,7 @@ from dpframe._groups.keys import Word
 from dpframe._groups.unit import Unit
 from dpframe._plans.plan import Part, Plan
 from dpframe.accounting import _gaussian
-from dpframe.accounting._base import Price
+from dpframe.accounting._filter import Price
 from dpframe.accounting.loss import ApproxDP
 from dpframe.learn._design import Floats
 from dpframe.learn._fits import GAMMA, UP, Fit, _pure, l1_of, power_below

@@ -17,7 +17,7 @@ from dpframe._plans.forms import Form, with_noise
 from dpframe._plans.plan import Part, Plan
 from dpframe._statistics.base import Sensitivity
 from dpframe._validate import Bounds
-from dpframe.accounting._base import Price
+from dpframe.accounting._filter import Price
 from dpframe.learn._design import UNIT, Floats, Rows, Scaling
 from dpframe.learn._fits import Fit, listed, measured
 from dpframe.learn._solve import Loss

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from dpframe.accounting._discrete import shift_mu
+from dpframe.accounting._gaussian import shift_mu
 from dpframe.mechanisms import _sampling
 
 # Below this deviation noise is visibly discrete, and its law is short enough to be summed.

@@ -14,8 +14,8 @@ from scipy import special
 
 from dpframe import _validate
 from dpframe._errors import BadValue
-from dpframe.accounting import _discrete, _gaussian
-from dpframe.accounting._loss import UP, Curve, Floats, Loss, Number, assign, number
+from dpframe.accounting import _gaussian
+from dpframe.accounting._pure_losses import UP, Curve, Floats, Loss, Number, assign, number
 
 _ROUNDING = 2e-15  # relative, of each term of a difference of probabilities
 
@@ -96,7 +96,7 @@ class DiscreteGaussian(_Normal):
 
     @cached_property
     def mu_squared(self) -> Fraction:
-        return sum((Fraction(_discrete.shift_mu(v)) ** 2 * d for v, d in self.parts), Fraction(0))
+        return sum((Fraction(_gaussian.shift_mu(v)) ** 2 * d for v, d in self.parts), Fraction(0))
 
     @cached_property
     def rho(self) -> Fraction:

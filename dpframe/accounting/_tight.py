@@ -1,6 +1,4 @@
-"""Gaussian differential privacy: squared mus add (Dong, Roth and Su 2022; as a filter Smith and Thakurta 2022), and
-the default filter, `Tight`: the pure sum OR the GDP residue (docs/guarantees/residue.md).
-"""
+"""The default rule, `Tight`: the pure sum OR the residue of a Gaussian budget (docs/guarantees/residue.md)."""
 
 from __future__ import annotations
 
@@ -10,7 +8,8 @@ from functools import cached_property, lru_cache
 from typing import ClassVar, NamedTuple, cast
 
 from dpframe.accounting import _gaussian
-from dpframe.accounting._base import (
+from dpframe.accounting._additive import Gdp, mu_squared_sum
+from dpframe.accounting._filter import (
     Charge,
     Filter,
     Price,
@@ -25,94 +24,6 @@ from dpframe.accounting.loss import Events, Exponential, Loss, PureDP
 
 _UP = 1 + 1e-12
 _LARGE = Fraction(1, 5)  # a part of the budget that is worth a warning
-
-
-def pure_for_mu(mu_squared: Fraction) -> Fraction:
-    """The largest epsilon, rounded down, whose every release is dominated by this mu: inverse to `_gaussian.pure_mu`.
-
-    >>> round(float(pure_for_mu(Fraction(1, 100))), 5)
-    0.0798
-    """
-    mu = math.sqrt(mu_squared)
-    e = (
-        2 * math.atanh(math.erf(mu / (2 * math.sqrt(2))))
-        if mu < 5
-        else math.log(0.5 * math.erfc(-mu / 8**0.5) / (0.5 * math.erfc(mu / 8**0.5)))
-    )
-    return Fraction(e * (1 - 1e-10))
-
-
-def mu_squared_sum(losses: Events) -> Fraction | None:
-    total = Fraction(0)
-    for loss, n in losses:
-        if loss.mu_squared is None:
-            return None
-        total += loss.mu_squared * n
-    return total
-
-
-def mu_share(mu_squared: Fraction, delta: Fraction) -> Price:
-    """So much of mu squared, to a Gaussian or to a pure mechanism that it dominates."""
-    return Price(pure_for_mu(mu_squared), mu_squared, None, delta)
-
-
-class State(NamedTuple):
-    mu_squared: Fraction
-    failures: Fraction
-
-
-class Gdp(Filter):
-    """The sum of mu squared against the mu of the budget."""
-
-    name: ClassVar[str] = "gdp"
-
-    @cached_property
-    def limit(self) -> Fraction:
-        e, d = float(self.limits.epsilon) * (1 - 1e-12), float(self.limits.conversion) * (1 - 1e-12)
-        return Fraction(_gaussian.mu_for(e, d)) ** 2
-
-    def start(self) -> State:
-        return State(Fraction(0), Fraction(0))
-
-    def after(self, state: State, charge: Charge) -> State | None:
-        own = mu_squared_sum(charge.losses)
-        if own is None:
-            return None
-        total = State(state.mu_squared + own, state.failures + charge.failures)
-        return total if total.mu_squared <= self.limit and total.failures <= self.limits.reserve else None
-
-    def spent(self, state: State) -> Fraction:
-        return state.mu_squared / self.limit
-
-    def share(self, queries: int | Fraction, state: State) -> Price:
-        return mu_share(self.limit / queries, self.limits.conversion)
-
-    def worth(self, epsilon: Fraction, state: State) -> Price:
-        part = self.part(epsilon)
-        whole, most = PureDP(epsilon).mu_squared, part * self.limit
-        own = None if whole is None else Fraction(_gaussian.pure_mu(float(epsilon)) * (1 - 1e-12)) ** 2
-        pure = epsilon if whole is not None and whole <= most else min(epsilon, pure_for_mu(most))
-        mu_squared, scaled = (most, True) if own is None or own > most else (own, False)
-        return Price(pure, mu_squared, None, self.limits.conversion, stake=Stake(epsilon, part, scaled))
-
-    def gaussian(self, amount: Fraction, queries: int, state: State) -> Price | None:
-        return Price(None, amount, None, self.limits.conversion)
-
-    def stated(self, epsilon: Fraction, delta: Fraction, state: State) -> Price:
-        part = self.part(epsilon)
-        own, most = stated_gaussian(epsilon, delta).mu_squared, part * self.limit
-        if own is None:
-            return Price(min(epsilon, pure_for_mu(most)), stake=Stake(epsilon, part))
-        price = mu_share(min(own, most), delta)
-        assert price.epsilon is not None
-        return price._replace(epsilon=min(epsilon, price.epsilon), stake=Stake(epsilon, part, own > most))
-
-    @staticmethod
-    def report(events: Events, delta: Fraction) -> float:
-        total, left = mu_squared_sum(events), delta - failures(events)
-        if total is None or left <= 0:
-            return math.inf
-        return _gaussian.epsilon_for(math.sqrt(total) * _UP, float(left) * (1 - 1e-12))
 
 
 class Either(NamedTuple):
@@ -146,8 +57,7 @@ class Tight(Filter):
     def after(self, state: Either, charge: Charge) -> Either | None:
         lost, room = state.failures + charge.failures, state.room
         left = state.mu_squared if lost <= self.limits.reserve else None
-        for loss, n in charge.losses:
-            left = None if left is None else residue_after(left, loss, n)
+        left = None if left is None else residue_after_all(left, charge.losses)
         if left is None and state.mu_squared is not None:
             room = self._room_without(state)
         own = charge.epsilon
@@ -298,7 +208,7 @@ class Tight(Filter):
         own = stated_gaussian(epsilon, delta).mu_squared
         if own is None:
             return self._offer(epsilon, state, epsilon, Fraction(0), None)
-        price = self._offer(epsilon, state, epsilon, own, min(epsilon, pure_for_mu(own)))
+        price = self._offer(epsilon, state, epsilon, own, min(epsilon, _gaussian.pure_for_mu(own)))
         if price.mu_squared is None:  # nothing to compare with
             return self._offer(epsilon, state, epsilon, own, None)
         return price._replace(delta=delta)
@@ -321,10 +231,8 @@ def _residue_epsilon(events: Events, delta: Fraction) -> float:
     below = above / 2  # the residue of a pure release is at least 2 / pi of its mu squared
     for _ in range(14):  # to 1e-4 of what lies between, upwards
         middle = (above + below) / 2
-        left: Fraction | None = middle
-        for loss, n in events:
-            left = None if left is None else residue_after(left, loss, n)
-        above, below = (middle, below) if left is not None else (above, middle)
+        fits = residue_after_all(middle, events) is not None
+        above, below = (middle, below) if fits else (above, middle)
     return _gaussian.epsilon_for(math.sqrt(above) * _UP, float(delta) * (1 - 1e-12))
 
 
@@ -348,6 +256,14 @@ def residue_after(mu_squared: Fraction, loss: Loss, count: int) -> Fraction | No
     return left
 
 
+def residue_after_all(mu_squared: Fraction, events: Events) -> Fraction | None:
+    """What is left of mu squared after a list of releases, in this order; None if they do not fit."""
+    left: Fraction | None = mu_squared
+    for loss, n in events:
+        left = None if left is None else residue_after(left, loss, n)
+    return left
+
+
 def _one_after(mu_squared: Fraction, loss: Loss) -> Fraction | None:
     found = loss.residue(math.sqrt(mu_squared) * (1 - 1e-15))
     options = [] if found is None else [Fraction(found) ** 2]
@@ -357,7 +273,8 @@ def _one_after(mu_squared: Fraction, loss: Loss) -> Fraction | None:
     return max(options, default=None)
 
 
-_KINDS = {"pure": (PureDP, 40, 1e-9), "ranged": (Exponential, 8, 1e-3)}
+# Of each kind of release: its loss, how often `largest` tries, how close it gets, and the epsilon where mu is 1, at most.
+_KINDS = {"pure": (PureDP, 40, 1e-9, 2), "ranged": (Exponential, 8, 1e-3, 4)}
 
 
 @lru_cache(maxsize=1024)
@@ -370,7 +287,7 @@ def largest(kind: str, left: Fraction, cost: Fraction, most: Fraction | None) ->
     >>> largest("pure", Fraction(1), Fraction(1, 100), Fraction(1, 20))
     Fraction(1, 20)
     """
-    make, rounds, close = _KINDS[kind]
+    make, rounds, close, first = _KINDS[kind]
 
     def taken(epsilon: Fraction) -> float:
         after = residue_after(left, make(epsilon), 1)
@@ -380,7 +297,7 @@ def largest(kind: str, left: Fraction, cost: Fraction, most: Fraction | None) ->
         return most
     if cost > left:
         return None
-    low, high = Fraction(0), Fraction((2 if kind == "pure" else 4) * math.sqrt(cost))
+    low, high = Fraction(0), Fraction(first * math.sqrt(cost))
     under, over, at = 0.0, math.inf, high / 2
     if most is None or high < most:
         while (under := taken(high)) <= 1:
@@ -410,14 +327,14 @@ def largest(kind: str, left: Fraction, cost: Fraction, most: Fraction | None) ->
 def residue_times(mu_squared: Fraction, charge: Charge) -> int:
     """How many equal debits the residue takes; of choices, whose costs take long to find, a number that it takes at least."""
     if not any(loss.bounded_range for loss, _ in charge.losses):
-        return most_that(lambda n: _after_all(mu_squared, repeated(charge, n)) is not None)
+        return most_that(lambda n: residue_after_all(mu_squared, repeated(charge, n).losses) is not None)
     count, left, costs = 0, mu_squared, cast("dict[int, Fraction | None]", {})
 
     def between(high: int, low: int) -> None:
         """A cost at one mu is one at every larger mu: those of the twelfths in between are of use where they are much less."""
         for part in (high, low):
             if part not in costs:
-                after = _after_all(mu_squared * Fraction(part, 12), charge)
+                after = residue_after_all(mu_squared * Fraction(part, 12), charge.losses)
                 costs[part] = None if after is None else mu_squared * Fraction(part, 12) - after
         above, below = costs[high], costs[low]
         if above is not None and high - low > 1 and (below is None or below > above * Fraction(11, 10)):
@@ -430,13 +347,6 @@ def residue_times(mu_squared: Fraction, charge: Charge) -> int:
         if cost and room >= 0:
             fits = int(room / cost) + 1
             count, left = count + fits, left - fits * cost
-    while count < 3 and (after := _after_all(left, charge)) is not None:
+    while count < 3 and (after := residue_after_all(left, charge.losses)) is not None:
         count, left = count + 1, after
     return count
-
-
-def _after_all(mu_squared: Fraction, charge: Charge) -> Fraction | None:
-    left: Fraction | None = mu_squared
-    for loss, n in charge.losses:
-        left = None if left is None else residue_after(left, loss, n)
-    return left

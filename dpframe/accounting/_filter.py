@@ -49,18 +49,25 @@ class Charge(NamedTuple):
         return pure_sum(self.losses)
 
 
-def failures(events: Sequence[tuple[Loss, int]]) -> Fraction:
+def failures(events: Events) -> Fraction:
+    """The sum of the probabilities of failing outright."""
     return sum((loss.failure * n for loss, n in events), Fraction(0))
 
 
-def pure_sum(events: Sequence[tuple[Loss, int]]) -> Fraction | None:
-    """The sum of pure epsilons (but for failures); None if one has none."""
+def summed(events: Events, cost: Callable[[Loss], Fraction | None]) -> Fraction | None:
+    """The sum of the costs of all uses; None if a loss has none."""
     total = Fraction(0)
     for loss, n in events:
-        if loss.epsilon is None:
+        own = cost(loss)
+        if own is None:
             return None
-        total += loss.epsilon * n
+        total += own * n
     return total
+
+
+def pure_sum(events: Events) -> Fraction | None:
+    """The sum of pure epsilons (but for failures); None if one has none."""
+    return summed(events, lambda loss: loss.epsilon)
 
 
 class Stake(NamedTuple):
