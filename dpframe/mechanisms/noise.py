@@ -88,7 +88,7 @@ class Gaussian:
 
     Formal guarantee: integers that one person moves by at most L in L2 are released with
     rho = L**2 / (2 variance) zero-concentrated differential privacy (Canonne, Kamath and Steinke 2020, theorem 14), and with
-    Gaussian differential privacy of mu = L times `accounting._discrete.shift_mu` (docs/guarantees/discrete-gaussian.md).
+    Gaussian differential privacy of mu = L times `accounting._gaussian.shift_mu` (docs/guarantees/discrete-gaussian.md).
     """
 
     name: ClassVar[str] = "gaussian"
