@@ -104,19 +104,19 @@ from dpframe.accounting._tight import largest
 from dpframe.accounting.residue import after, after_curve, after_exponential, after_laplace, after_pure
 from dpframe.audit import _events as events_module
 from dpframe.audit._replay import Recorder
-from dpframe.engines import _derive as derive_module
-from dpframe.engines import _distinct as engines_distinct_module
-from dpframe.engines import _groups as engines_groups_module
-from dpframe.engines import _people as engines_people_module
 from dpframe.engines import _rows as engines_rows_module
-from dpframe.engines import _sums as engines_sums_module
+from dpframe.engines import groups as engines_groups_module
+from dpframe.engines import limits as engines_distinct_module
+from dpframe.engines import limits as engines_people_module
 from dpframe.engines import pandas as engines_pandas_module
-from dpframe.engines._evaluate import evaluate, predicate
-from dpframe.engines._keys import coded, key_of, text_of, together
-from dpframe.engines._people import people_of
-from dpframe.engines._representatives import at_points
+from dpframe.engines import rows as derive_module
+from dpframe.engines import sums as engines_sums_module
 from dpframe.engines._rows import of_people
+from dpframe.engines.expressions import evaluate, predicate
+from dpframe.engines.keys import coded, key_of, text_of, together
+from dpframe.engines.limits import at_points
 from dpframe.engines.pandas import PandasEngine
+from dpframe.engines.people import pairs_of, people_of
 from dpframe.learn import _descent as learn_descent_module
 from dpframe.learn import _fits as learn_fits_module
 from dpframe.learn import _models as learn_models_module
@@ -361,6 +361,7 @@ __all__ = [
     "opening_module",
     "outward",
     "packed",
+    "pairs_of",
     "parse",
     "people_of",
     "plain",

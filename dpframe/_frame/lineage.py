@@ -21,7 +21,7 @@ from dpframe._session.derived import Derived, Made, Source, Token, unit_for
 from dpframe._session.door import sealed
 from dpframe._session.session import Session
 from dpframe._validate import Bounds
-from dpframe.engines._derive import Rows, exploded, joined, numbers
+from dpframe.engines.rows import Rows, exploded, joined, numbers
 
 if TYPE_CHECKING:
     from dpframe._frame.frame import PrivateFrame

@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 
 from dpframe._cells.columns import objects, prepare
 from dpframe._expr import kind_of
-from dpframe.engines._derive import rows_of
-from dpframe.engines._people import text_of_scalar
-from dpframe.engines._prints import hashes_of, unmatched
+from dpframe.engines.fingerprints import hashes_of, unmatched
+from dpframe.engines.people import text_of_scalar
+from dpframe.engines.rows import rows_of
 
 SIZE = 256
 ENOUGH = 16  # fewer different rows identify nobody

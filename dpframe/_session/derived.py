@@ -28,8 +28,8 @@ from dpframe._session import opening as _opening
 from dpframe._session.door import DEBUGGED, debugging, sealed
 from dpframe._session.session import Asked, Session, Terms
 from dpframe._validate import Bounds
-from dpframe.engines._derive import Places, Rows, array_of, frame_of, people_labels
 from dpframe.engines.pandas import PandasEngine
+from dpframe.engines.rows import Places, Rows, array_of, frame_of, people_labels
 from dpframe.mechanisms import _sampling
 
 

@@ -34,7 +34,7 @@ from dpframe._session.opening import open_session
 from dpframe._session.registry import ATTR, sessions
 from dpframe._session.session import Asked, Session
 from dpframe.accounting.loss import DiscreteGaussian, PureDP
-from dpframe.engines._prints import hashes_of
+from dpframe.engines.fingerprints import hashes_of
 from dpframe.engines.pandas import PandasEngine
 from dpframe.mechanisms import _sampling
 from dpframe.mechanisms.noise import Gaussian, Laplace

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from dpframe._expr import Column, Expr
 from dpframe._groups.keys import KeyBy
 from dpframe._statistics.base import Grid
-from dpframe.engines._evaluate import evaluate
-from dpframe.engines._sums import to_grid
+from dpframe.engines.expressions import evaluate
 from dpframe.engines.pandas import PandasEngine
+from dpframe.engines.sums import to_grid
 from dpframe.mechanisms import _sampling
 
 Entries = NDArray[Any]

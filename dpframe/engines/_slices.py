@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from dpframe._cells.columns import Vector
 from dpframe._expr import Expr
 from dpframe._groups.unit import Unit
-from dpframe.engines._evaluate import evaluate, predicate
+from dpframe.engines.expressions import evaluate, predicate
 from dpframe.engines.pandas import PandasEngine
 
 

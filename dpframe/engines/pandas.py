@@ -37,14 +37,20 @@ from dpframe._statistics.base import (
     Spread,
     Trues,
 )
-from dpframe.engines._buckets import arrow_buckets
-from dpframe.engines._distinct import distinct_counts
-from dpframe.engines._evaluate import evaluate, predicate
-from dpframe.engines._groups import finder_of, rest_buckets, tuple_buckets
-from dpframe.engines._keys import Occurring, Texts, coded, together
-from dpframe.engines._people import Bound, Pairs, People, pairs_of, people_of, within_groups
-from dpframe.engines._representatives import at_points, by_size, magnitude
-from dpframe.engines._sums import add_magnitudes, add_products, shape_of, steps_of, tally, to_grid
+from dpframe.engines.expressions import evaluate, predicate
+from dpframe.engines.groups import arrow_buckets, finder_of, rest_buckets, tuple_buckets
+from dpframe.engines.keys import Occurring, Texts, coded, together
+from dpframe.engines.limits import Bound, at_points, by_size, distinct_counts, within_groups
+from dpframe.engines.people import Pairs, People, pairs_of, people_of
+from dpframe.engines.sums import (
+    add_magnitudes,
+    add_products,
+    magnitude,
+    shape_of,
+    steps_of,
+    tally,
+    to_grid,
+)
 
 ROWS = Unit()
 _PEOPLE: set[Primitive] = {Persons()}

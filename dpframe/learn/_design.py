@@ -20,8 +20,8 @@ from dpframe._expr import Expr
 from dpframe._groups.keys import Keys
 from dpframe._groups.unit import Unit
 from dpframe._validate import Bounds
-from dpframe.engines._buckets import key_buckets
 from dpframe.engines._slices import row_slices
+from dpframe.engines.groups import key_buckets
 
 Floats = NDArray[np.float64]
 UNIT = 2**15  # steps from 0 to 1

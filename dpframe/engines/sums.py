@@ -9,6 +9,8 @@ from numpy.typing import NDArray
 
 from dpframe._cells.columns import Vector
 from dpframe._statistics.base import (
+    LARGEST_POWER,
+    LEAST_POWER,
     MAGNITUDES,
     Grid,
     Integers,
@@ -18,7 +20,6 @@ from dpframe._statistics.base import (
     Primitive,
     Products,
 )
-from dpframe.engines._representatives import magnitude
 
 Buckets = NDArray[Any]  # 0: no group; g + 1: group g
 
@@ -87,3 +88,16 @@ def to_grid(values: NDArray[Any], a: NDArray[np.float64], grid: Grid) -> None:
     np.rint(a, out=a)
     if grid.low:
         a -= float(grid.low)
+
+
+def magnitude(values: NDArray[Any], null: NDArray[np.bool_] | None) -> NDArray[np.int64]:
+    """The bin of each number: 0 in the middle, (2**(j-1), 2**j] above and their mirror images below; -1 for no value."""
+    x = values.astype(np.float64)
+    missing = np.isnan(x) if null is None else null | np.isnan(x)
+    x[missing] = 0.0
+    part, power = np.frexp(np.minimum(np.abs(x), 2.0**LARGEST_POWER))
+    power = power - (part == 0.5)
+    steps = np.where(np.abs(x) <= 2.0**LEAST_POWER, 0, power - LEAST_POWER)
+    places = MAGNITUDES // 2 + np.where(x < 0, -steps, steps)
+    places[missing] = -1
+    return places.astype(np.int64)

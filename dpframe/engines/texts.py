@@ -4,16 +4,30 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
 from dpframe import _expr as ex
 from dpframe._cells.codec import TICKS, finder, ticks_of, unit_of
-from dpframe._cells.columns import UNMATCHED, Array, Vector, narrow, objects, plain
+from dpframe._cells.columns import (
+    LAST,
+    NAT,
+    UNMATCHED,
+    Array,
+    Vector,
+    as_floats,
+    fits,
+    look_up,
+    narrow,
+    objects,
+    plain,
+)
 from dpframe._expr._parts import VALUES
-from dpframe.engines._block import LAST, NAT, Block, as_floats, fits, look_up
+
+if TYPE_CHECKING:
+    from dpframe.engines.expressions import Block
 
 # ---- dictionaries -----------------------------------------------------------------------------------------
 

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from dpframe._cells.columns import UNMATCHED, Vector, objects, plain, prepare
 from dpframe._expr import kind_of
-from dpframe.engines._people import coded, text_of_scalar
+from dpframe.engines.people import coded, text_of_scalar
 
 Hashes = NDArray[np.uint64]
 _NULL = np.uint64(2**64 - 1)

@@ -20,7 +20,7 @@ from dpframe._cells.codec import Finder, finder_of_forms, forms_of
 from dpframe._cells.columns import Vector, objects, plain, prepare
 from dpframe._errors import BadType
 from dpframe._expr import Column, Expr
-from dpframe.engines._evaluate import evaluate, predicate
+from dpframe.engines.expressions import evaluate, predicate
 from dpframe.mechanisms import _sampling
 
 Places = NDArray[np.intp]
