@@ -83,13 +83,18 @@ from dpframe._statistics.base import (
     Trues,
 )
 from dpframe._statistics.base import Rows as stats_Rows
-from dpframe._statistics.counts import PeopleAround, PeopleBy, Questions, RowCount, ValueCount
-from dpframe._statistics.distinct import DistinctCount
-from dpframe._statistics.moments import Centred, Simplex, Total
-from dpframe._statistics.pairs import Pair
-from dpframe._statistics.ranks import LEAF_CEILING, Ranks
+from dpframe._statistics.counts import DistinctCount, PeopleAround, PeopleBy, Questions, RowCount, ValueCount
+from dpframe._statistics.moments import Centred, Pair, Simplex, Total
+from dpframe._statistics.order import (
+    LEAF_CEILING,
+    Ranks,
+    Tree,
+    deviations,
+    distribution,
+    level_sizes,
+    read_off,
+)
 from dpframe._statistics.scores import Revenue, Scores
-from dpframe._statistics.tree import Tree, deviations, distribution, level_sizes, read_off
 from dpframe._validate import Bounds
 from dpframe.accounting import _gaussian as accounting_gaussian_module
 from dpframe.accounting import _pld_bounds as accounting_pld_atoms_module

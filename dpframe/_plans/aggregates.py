@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpframe._plans.measured import Aggregate, Cell, Floats, Interval, Measured, fieller
-from dpframe._statistics import tree as _tree
+from dpframe._statistics import order as _order
 
 
 class _Linear(Aggregate):
@@ -294,13 +294,13 @@ class TreeQuantile(Aggregate):
     def value(self, m: Measured) -> NDArray[Any]:
         assert m.raw is not None
         c = m.cell.constants
-        return _points(m.cell, _tree.read_off(_tree.estimated(m.raw, int(c["points"])), c["level"]))
+        return _points(m.cell, _order.read_off(_order.estimated(m.raw, int(c["points"])), c["level"]))
 
     def interval(self, m: Measured, level: float) -> Interval:
         assert m.raw is not None
         c = m.cell.constants
-        cumulative = _tree.estimated(m.raw, int(c["points"]))
-        low, high = _tree.enclose(
+        cumulative = _order.estimated(m.raw, int(c["points"]))
+        low, high = _order.enclose(
             cumulative, c["level"], m.noise.reach(level, len(m.raw)) * m.noise.deviation
         )
         return _points(m.cell, low), _points(m.cell, high)
@@ -310,9 +310,9 @@ class TreeQuantile(Aggregate):
 
     def ranks(self, m: Measured) -> float:
         c = m.cell.constants
-        worst = _tree.deviations(int(c["points"]), c["level"]).max()
+        worst = _order.deviations(int(c["points"]), c["level"]).max()
         return (
-            float(worst) * m.noise.reach(0.95, sum(_tree.level_sizes(int(c["points"])))) * m.noise.deviation
+            float(worst) * m.noise.reach(0.95, sum(_order.level_sizes(int(c["points"])))) * m.noise.deviation
         )
 
 

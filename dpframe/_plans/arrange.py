@@ -11,13 +11,18 @@ from dpframe._groups.unit import LIMIT, Unit
 from dpframe._plans.aggregates import AGGREGATES
 from dpframe._plans.measured import Cell
 from dpframe._statistics.base import MAGNITUDE_BITS, SQUARE_BITS, VALUE_BITS, Grid, Statistic, on_grid
-from dpframe._statistics.counts import PeopleAround, PeopleBy, PersonCount, Questions, RowCount, ValueCount
-from dpframe._statistics.distinct import DistinctCount
-from dpframe._statistics.moments import Centred, Simplex, Total
-from dpframe._statistics.pairs import Pair
-from dpframe._statistics.ranks import Ranks
+from dpframe._statistics.counts import (
+    DistinctCount,
+    PeopleAround,
+    PeopleBy,
+    PersonCount,
+    Questions,
+    RowCount,
+    ValueCount,
+)
+from dpframe._statistics.moments import Centred, Pair, Simplex, Total
+from dpframe._statistics.order import Ranks, Tree
 from dpframe._statistics.scores import Revenue, Scores
-from dpframe._statistics.tree import Tree
 from dpframe._validate import Bounds
 
 COUNTED = ("people by rows", "people by groups", "people by magnitude")  # people, each in one bin
