@@ -22,13 +22,13 @@ from dpframe._frame import suggestions as suggestions_module
 from dpframe._frame.accessor import Unopened
 from dpframe._frame.column import PrivateColumn
 from dpframe._frame.groupby import PrivateGroupBy
-from dpframe._frame.order import GroupOrders, Orders
 from dpframe._frame.randomize import Randomize
-from dpframe._frame.releases import Releases
-from dpframe._frame.selections import Selections
-from dpframe._frame.shapes import Shapes
 from dpframe._frame.suggestions import Suggestions, bounds_of, limit_of
-from dpframe._frame.summaries import Summaries
+from dpframe._frame.verbs.order import GroupOrders, Orders
+from dpframe._frame.verbs.releases import Releases
+from dpframe._frame.verbs.selections import Selections
+from dpframe._frame.verbs.shapes import Shapes
+from dpframe._frame.verbs.summaries import Summaries
 from dpframe._groups import periods as times_module
 from dpframe._groups.combinations import RestBy, TupleBy, Tuples
 from dpframe._groups.keys import ROW_CEILING, BinBy, KeyBy, Keys, Query, keys_for

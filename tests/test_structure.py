@@ -280,7 +280,14 @@ def readings(tree):
 
 
 @pytest.mark.parametrize(
-    "module", ["_session.derived", "_frame.lineage", "_frame.merging", "_frame.adopting", "_session.opening"]
+    "module",
+    [
+        "_session.derived",
+        "_frame.verbs.lineage",
+        "_frame.verbs.merging",
+        "_frame.verbs.adopting",
+        "_session.opening",
+    ],
 )
 def test_rows_are_read_behind_the_door_also_where_they_are_made(module):
     """What reads cells is handed to `sealed`, or called by such a function alone; `Source` is what they read from."""

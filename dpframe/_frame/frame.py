@@ -17,17 +17,17 @@ from dpframe import _expr, _validate
 from dpframe._errors import BadType, LineageError, NotOffered, Refused, did_you_mean, unknown_column
 from dpframe._expr import Column, Expr
 from dpframe._expr._parse import parse
-from dpframe._frame.adopting import Adopting
 from dpframe._frame.column import PrivateColumn, as_expr, predicate_of
-from dpframe._frame.fitting import Fitting
-from dpframe._frame.order import Orders
 from dpframe._frame.randomize import Randomized
 from dpframe._frame.rewrite import callers_frame
-from dpframe._frame.selections import Selections
-from dpframe._frame.shapes import Shapes
-from dpframe._frame.steps import Steps
 from dpframe._frame.suggestions import Suggestions
-from dpframe._frame.unlisted import Unlisted
+from dpframe._frame.verbs.adopting import Adopting
+from dpframe._frame.verbs.fitting import Fitting
+from dpframe._frame.verbs.order import Orders
+from dpframe._frame.verbs.selections import Selections
+from dpframe._frame.verbs.shapes import Shapes
+from dpframe._frame.verbs.steps import Steps
+from dpframe._frame.verbs.unlisted import Unlisted
 from dpframe._groups.keys import Word, describe
 from dpframe._ledger.accountant import Accountant
 from dpframe._refusals import ADVICE, Unprinted, own_errors, refuse

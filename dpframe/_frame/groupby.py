@@ -12,9 +12,9 @@ from dpframe import _validate
 from dpframe._answers import answer as _release
 from dpframe._answers.layout import Pivot
 from dpframe._errors import BadType, BadValue, NotOffered
-from dpframe._frame import agg_spec as _specs
-from dpframe._frame.agg_spec import Spec, split_words
-from dpframe._frame.order import GroupOrders
+from dpframe._frame.verbs import agg_spec as _specs
+from dpframe._frame.verbs.agg_spec import Spec, split_words
+from dpframe._frame.verbs.order import GroupOrders
 from dpframe._groups.keys import By, Output, Query, combined_index
 from dpframe._plans.aggregates import DESCRIBED, NAMED, ORDERS
 from dpframe._plans.price import Payment, checked, spell_out

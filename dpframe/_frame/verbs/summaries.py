@@ -11,9 +11,9 @@ from dpframe import _validate
 from dpframe._answers import answer as _release
 from dpframe._answers.layout import Correlations, Grid, Layout
 from dpframe._errors import BadType, MissingBounds, NotOffered
-from dpframe._frame import agg_spec as _specs
 from dpframe._frame.column import PrivateColumn
-from dpframe._frame.releases import Releases
+from dpframe._frame.verbs import agg_spec as _specs
+from dpframe._frame.verbs.releases import Releases
 from dpframe._groups.keys import EVERY, Output, Query
 from dpframe._plans.aggregates import DESCRIBED
 from dpframe._plans.price import Payment, checked, spell_out

@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 
 from dpframe._errors import BadType, BadValue
-from dpframe._frame.agg_spec import Wanted, aggregate_name, aggregate_names
+from dpframe._frame.verbs.agg_spec import Wanted, aggregate_name, aggregate_names
 from dpframe._groups.keys import By
 
 

@@ -11,7 +11,7 @@ import pandas as pd
 from dpframe import _validate
 from dpframe._errors import BadType, BadValue, Refused
 from dpframe._expr import Column, Expr
-from dpframe._frame.lineage import Lineage, names_of
+from dpframe._frame.verbs.lineage import Lineage, names_of
 from dpframe._groups.keys import Word, describe, keys_for
 from dpframe._groups.unit import limits_for
 from dpframe._ledger import former as _former

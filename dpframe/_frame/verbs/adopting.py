@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from dpframe._errors import BadType, BadValue, LineageError, NoSession, Refused, SessionError
 from dpframe._expr import Column, Expr
-from dpframe._frame.lineage import Lineage
-from dpframe._frame.merging import Merging, is_private
+from dpframe._frame.verbs.lineage import Lineage
+from dpframe._frame.verbs.merging import Merging, is_private
 from dpframe._groups.keys import Word, describe
 from dpframe._groups.unit import limits_for
 from dpframe._session import identity as _identity

@@ -13,12 +13,12 @@ from dpframe import _validate
 from dpframe._answers import answer as _release
 from dpframe._answers.layout import Pivot
 from dpframe._errors import BadType, BadValue, MissingKeys, NotOffered
-from dpframe._frame import agg_spec as _specs
-from dpframe._frame import labels as _pivot
 from dpframe._frame.column import PrivateColumn
 from dpframe._frame.groupby import PrivateGroupBy, check_options
-from dpframe._frame.groupings import Groupings
-from dpframe._frame.unlisted import Measured, Unlisted, UnlistedGroupBy
+from dpframe._frame.verbs import agg_spec as _specs
+from dpframe._frame.verbs import labels as _pivot
+from dpframe._frame.verbs.groupings import Groupings
+from dpframe._frame.verbs.unlisted import Measured, Unlisted, UnlistedGroupBy
 from dpframe._groups.combinations import Sought, lists_tuples, with_rest
 from dpframe._groups.keys import (
     EVERY,

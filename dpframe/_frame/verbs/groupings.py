@@ -11,7 +11,7 @@ import pandas as pd
 from dpframe._errors import BadType, BadValue, MissingBounds, NotOffered
 from dpframe._expr import Column, Expr
 from dpframe._frame.groupby import PrivateGroupBy, check_options
-from dpframe._frame.summaries import Summaries
+from dpframe._frame.verbs.summaries import Summaries
 from dpframe._groups.combinations import Sought, TupleBy, Tuples, lists_tuples, with_rest
 from dpframe._groups.keys import GROUP_CEILING, By, KeyBy
 from dpframe._groups.periods import Rule, TimeBy, grouper_for, periods_of, rule_of, span_of, unit_for
