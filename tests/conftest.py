@@ -26,6 +26,12 @@ def pytest_configure(config):
         settings.load_profile("repeatable")
 
 
+def name_of(nodeid: str) -> str:
+    """The name of a test that stays when its file goes to another folder, so that its noise stays too."""
+    path, _, test = nodeid.partition("::")
+    return f"tests/{path.rpartition('/')[2]}::{test}"
+
+
 def stream(name: str) -> Iterator[bytes]:
     """Blocks that look random and follow from a name."""
     place = 0
@@ -41,7 +47,7 @@ def repeatable(request, monkeypatch):
     own = request.node.nodeid.startswith(OWN_ENTROPY)
     if own or request.config.getoption("markexpr") == "slow":
         return
-    blocks, rest, lock = stream(request.node.nodeid), b"", threading.Lock()
+    blocks, rest, lock = stream(name_of(request.node.nodeid)), b"", threading.Lock()
 
     def random_bytes(n: int) -> bytes:
         nonlocal rest

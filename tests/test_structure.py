@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import ast
 import inspect
+import re
 import subprocess
 import sys
+from collections import Counter
 from graphlib import TopologicalSorter
 from pathlib import Path
 
@@ -134,6 +136,60 @@ def test_imports_run_downwards_only(name):
         else:
             same = room(other) == room(name)
             assert same or PLACE[room(other)] < PLACE[room(name)], f"{name} imports {other}"
+
+
+def named(tree):
+    """Every dpframe module that this one imports at all, for types alone too."""
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.Import, ast.ImportFrom)):
+            yield from imports(node)
+
+
+# Rooms that name a higher one where types are checked, and how many such imports they still have: fewer, never more.
+LOOKING_UP = {"_groups": 2, "_session": 1, "utilities": 1}
+# What is public never sees data, and an engine knows no price.
+PURE = "accounting _expr mechanisms _encoding _groups tails _statistics utilities calibrate _plans _questions _ledger"
+APART = {
+    **{public: {"engines", "_session"} for public in PURE.split()},
+    "engines": {"accounting", "_plans", "_ledger"},
+}
+READING = {"dpframe._ledger.sketch"}  # stands in a room of public things, and reads: none should
+
+
+def test_imports_for_types_run_downwards_too():
+    up = [
+        room(name)
+        for name, tree in TREES.items()
+        if name != "dpframe"
+        for other in named(tree)
+        if other != "dpframe" and room(other) != room(name) and PLACE[room(other)] >= PLACE[room(name)]
+    ]
+    assert Counter(up) == LOOKING_UP
+
+
+@pytest.mark.parametrize("apart", APART)
+def test_what_is_public_and_what_reads_do_not_know_each_other(apart):
+    inside = [name for name in MODULES if name != "dpframe" and room(name) == apart]
+    knowing = {name for name in inside if {room(other) for other in imports(TREES[name])} & APART[apart]}
+    assert knowing == {name for name in READING if room(name) == apart}
+
+
+# Rooms with more files than fit in a head: a list that only gets shorter.
+CROWDED = {"_frame": 22, "accounting": 20, "engines": 17}
+
+
+def test_rooms_are_few_and_none_is_crowded():
+    entries = [path for path in PACKAGE.iterdir() if path.name != "__pycache__"]
+    assert len(entries) <= 30
+    files = Counter(path.parent.relative_to(PACKAGE).as_posix() for path in MODULES.values())
+    assert {name: n for name, n in files.items() if n > 14} == CROWDED
+
+
+def test_the_page_has_every_room_in_its_order():
+    page = (HERE.parent / "docs" / "develop" / "architecture.md").read_text()
+    rows = re.findall(r"^\| `(\w+)` \| \S", page, flags=re.MULTILINE)
+    assert sorted(rows, key=lambda room: -PLACE[room]) == rows
+    assert set(rows) == set(PLACE)
 
 
 def test_modules_of_a_room_do_not_wait_for_one_another():
