@@ -213,6 +213,7 @@ def test_small_questions_fit_as_often_as_before() -> None:
     assert fitting(make_filter("tight", Limits(F(3), F(1, 10**6), F(1, 2 * 10**6))), F("0.1"), "count") == 39
 
 
+@pytest.mark.slow
 @given(
     epsilon=st.sampled_from([F(1, 2), F(1), F(3), F(8)]),
     each=st.fractions(F(1, 100), F(1)),

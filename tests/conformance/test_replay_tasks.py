@@ -121,6 +121,7 @@ def tasks(replaces: bool) -> list[str]:
     return [n for n in TASKS if replaces or n not in REPORTS]
 
 
+@pytest.mark.slow(but=24)
 @pytest.mark.parametrize("ids", IDS, ids=lambda k: k.name)
 @pytest.mark.parametrize("relation", ["add-remove", "replace-one"])
 def test_whatever_names_a_person(ids, relation):

@@ -99,7 +99,7 @@ def missing(chosen: list[Mutant], root: Path = ROOT) -> list[str]:
     named = sorted({killer for m in chosen for killer in m.killers})
     files = sorted({killer.partition("::")[0] for killer in named})
     there = [file for file in files if (root / file).exists()]
-    _, out = pytest(root, tuple(there), LIMIT, "--collect-only", "-n", "0")
+    _, out = pytest(root, tuple(there), LIMIT, "--collect-only", "--slow", "too", "-n", "0")
     known = set(out.splitlines())
     known |= {test.partition("[")[0] for test in known}  # all cases of a test
     return [killer for killer in named if killer not in known]

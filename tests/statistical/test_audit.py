@@ -56,11 +56,11 @@ def test_clopper_pearson_is_that_of_scipy_stats_and_on_the_safe_side():
                 assert k == n or stats.binom.cdf(k, n, high) <= risk
 
 
-@pytest.mark.slow
-def test_a_bound_is_wrong_no_more_often_than_it_says(request, monkeypatch):
+@pytest.mark.scaled
+def test_a_bound_is_wrong_no_more_often_than_it_says(full, monkeypatch):
     """At confidence 0.8, so that failures could be seen. Twin: the bound of the very draws that chose the event."""
     monkeypatch.setattr(_events, "_CHOOSING", 0.2)  # what a careless audit would go by
-    games = 700 if request.config.getoption("markexpr") == "slow" else 250
+    games = 700 if full else 250
     wrong = tempted = 0
     for _ in range(games):
         one, two = (Laplace(F(1)).release(np.full((200, 3), c)) for c in (0, 0))

@@ -57,10 +57,10 @@ def seen(name: str, n: int) -> float:
     return max(losses)
 
 
-@pytest.mark.slow
+@pytest.mark.scaled
 @pytest.mark.parametrize("name", RELEASES)
-def test_a_person_costs_no_more_than_the_price(name, request):
-    n = 200_000 if request.config.getoption("markexpr") == "slow" else 20_000
+def test_a_person_costs_no_more_than_the_price(name, full):
+    n = 200_000 if full else 20_000
     assert 0.5 * EPSILON <= seen(name, n) <= EPSILON
 
 

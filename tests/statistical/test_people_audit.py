@@ -96,10 +96,9 @@ def seen(name: str, pair: audit.Pair, n: int) -> float:
     return audit.loss_bound(one, two, 0.0, audit.likelihood_of(*given))
 
 
-@pytest.mark.slow
+@pytest.mark.slow(but=5)
 @pytest.mark.parametrize("name", RELEASES)
-def test_a_person_costs_no_more_than_the_price(name, request):
-    full = request.config.getoption("markexpr") == "slow"
+def test_a_person_costs_no_more_than_the_price(name, full):
     n = (100_000 if full else 10_000) if name in CHOICES else (200_000 if full else 20_000)
     assert max(seen(name, pair, n) for pair in PAIRS.values()) <= EPSILON
 
