@@ -44,7 +44,7 @@ from dpframe._ledger.former import sketch as former_sketch
 from dpframe._ledger.former import trusted
 from dpframe._ledger.store import FileStore, MemoryStore, open_store
 from dpframe._plans import choices as choices_module
-from dpframe._plans.aggregates import AGGREGATES, NAMED
+from dpframe._plans.aggregates import AGGREGATES, named_in_agg
 from dpframe._plans.arrange import arrange
 from dpframe._plans.choices import choice
 from dpframe._plans.forms import Form, check, with_noise
@@ -165,6 +165,7 @@ from dpframe.mechanisms.threshold import (
     levels,
 )
 
+NAMED = named_in_agg()
 __all__ = [
     "AGGREGATES",
     "CLIP",

@@ -16,7 +16,7 @@ from dpframe._frame.verbs import agg_spec as _specs
 from dpframe._frame.verbs.agg_spec import Spec, split_words
 from dpframe._frame.verbs.order import GroupOrders
 from dpframe._groups.keys import By, Output, Query, combined_index
-from dpframe._plans.aggregates import DESCRIBED, NAMED, ORDERS
+from dpframe._plans.aggregates import DESCRIBED, ORDERS, named_in_agg
 from dpframe._plans.price import Payment, checked, spell_out
 from dpframe._refusals import ADVICE, own_errors
 from dpframe._session.session import Release
@@ -249,7 +249,7 @@ class PrivateGroupBy(GroupOrders):
         raise NotOffered(
             ADVICE.get(
                 name,
-                f"groups have no private {name!r}. They have {', '.join((*NAMED, *ORDERS))}, quantile and agg.",
+                f"groups have no private {name!r}. They have {', '.join((*named_in_agg(), *ORDERS))}, quantile and agg.",
             )
         )
 

@@ -8,7 +8,8 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 from dpframe._errors import BadValue, BudgetError
-from dpframe._plans.aggregates import AGGREGATES, Selection
+from dpframe._plans.aggregates import AGGREGATES
+from dpframe._plans.sums import Selection
 from dpframe.accounting import loss
 from dpframe.accounting._additive import root_below
 from dpframe.accounting._filter import Price

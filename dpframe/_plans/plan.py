@@ -13,10 +13,11 @@ from typing import Any, NamedTuple, cast
 
 from dpframe import _validate
 from dpframe._errors import NotOffered
-from dpframe._plans.aggregates import AGGREGATES, Selection
+from dpframe._plans.aggregates import AGGREGATES
 from dpframe._plans.choices import SELECTORS, Selector, shortfall
 from dpframe._plans.measured import Cell, Measured, Noise
 from dpframe.accounting._filter import Charge
+from dpframe._plans.sums import Selection
 from dpframe.accounting.loss import Loss, loss_from_json
 from dpframe.mechanisms.noise import Gaussian, Laplace
 from dpframe.mechanisms.threshold import GaussianThreshold

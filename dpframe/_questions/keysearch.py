@@ -38,8 +38,6 @@ from dpframe.mechanisms.threshold import (
     TruncatedVector,
 )
 
-# What can be measured in the release that finds its keys: sums over rows, of which people's parts are bounded alike.
-MEASURED = frozenset(("size", "count", "people", "sum", "mean", "var", "std"))
 _NO_DELTA = (
     "finding keys that nobody listed takes some delta, and this session has none left for it: list keys=[...], or open it with "
     "delta > 0."
@@ -382,6 +380,4 @@ def _takes(statistic: Statistic, noise: Any) -> str:
 
 def measured_at_once(outputs: Sequence[Output]) -> bool:
     """Whether one release can find the groups and answer."""
-    return bool(outputs) and all(
-        out.aggregate in MEASURED and not AGGREGATES[out.aggregate].picks for out in outputs
-    )
+    return bool(outputs) and all(AGGREGATES[out.aggregate].found_at_once for out in outputs)

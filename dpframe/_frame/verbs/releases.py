@@ -19,7 +19,7 @@ from dpframe._frame.column import PrivateColumn, predicate_of
 from dpframe._frame.rewrite import callers_frame
 from dpframe._groups.keys import EVERY, BinBy, Keys, Output, Query, Word, keys_for, need_keys
 from dpframe._groups.question import Task
-from dpframe._plans.aggregates import CHOSEN, ORDERS
+from dpframe._plans.aggregates import AGGREGATES, CHOSEN, ORDERS
 from dpframe._plans.price import Payment, checked, known_n, spell_out
 from dpframe._session.batch import Batch, Rowwise
 from dpframe._session.session import Asked, Release, Session
@@ -150,14 +150,13 @@ class Releases:
         if aggregate == "nunique":
             return self._distinct(column, name)
         expr, label = self._named(column)
-        pair = None if aggregate == "count" else self._bounds(expr, label, bounds)
-        if aggregate in ("var", "std") and pair and pair.upper - pair.lower > 2.0**500:
+        one = AGGREGATES[aggregate]
+        pair = self._bounds(expr, label, bounds) if one.needs_bounds else None
+        if one.degree == 2 and pair and pair.upper - pair.lower > 2.0**500:
             raise BadValue(f"bounds of {label!r} are too wide for a {aggregate}: squares must be doubles.")
         if isinstance(ddof, bool) or not isinstance(ddof, int | np.integer) or ddof not in (0, 1):
             raise BadValue("ddof must be 0 or 1.")
-        return Output(
-            label if name is None else name, aggregate, expr, pair, ddof if aggregate in ("var", "std") else 1
-        )
+        return Output(label if name is None else name, aggregate, expr, pair, ddof if one.takes_ddof else 1)
 
     def _wanted(self, column: Any, aggregate: str, bounds: Any, label: Hashable) -> Output:
         """An output of `agg`."""
