@@ -103,7 +103,7 @@ from dpframe.accounting import pld as accounting_pld_module
 from dpframe.accounting import residue as accounting_residue_module
 from dpframe.accounting import residue as accounting_residue_numbers_module
 from dpframe.accounting._additive import Rdp, zcdp_delta, zcdp_epsilon, zcdp_rho
-from dpframe.accounting._filter import Charge, Filter, Limits, Price, halved, pure_sum, stated_gaussian
+from dpframe.accounting._filter import Charge, Filter, Limits, Price, pure_sum, stated_gaussian
 from dpframe.accounting._gaussian import delta, delta_at, mu_for, pure_mu, shift_mu
 from dpframe.accounting._tight import largest
 from dpframe.accounting.residue import after, after_curve, after_exponential, after_laplace, after_pure
@@ -336,7 +336,6 @@ __all__ = [
     "former_sketch",
     "found_keys",
     "gaussian_tail",
-    "halved",
     "interval_of",
     "key_of",
     "keys_for",

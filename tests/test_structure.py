@@ -482,3 +482,27 @@ def test_message_is_the_same_for_all_cells(wrong):
         texts.append(chain)
     assert texts[0] == texts[1] == texts[2]
     assert not any(cell in text for text in texts[0] for cell in ("Sesame", "987654"))
+
+
+# Accountants say what they need, and nobody else knows their names --------------------------------------------
+
+
+def comparisons_with_accountants(tree):
+    """Comparisons with the name of an accountant written out, alone or in a list; also as the pattern of a match."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Compare | ast.MatchValue):
+            texts = {n.value for n in ast.walk(node) if isinstance(n, ast.Constant)}
+            if texts & set(dpframe.accounting.ACCOUNTANTS):
+                yield ast.unparse(node)
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_nothing_compares_the_name_of_an_accountant(name):
+    assert not list(comparisons_with_accountants(TREES[name]))
+
+
+def test_check_of_accountants_sees_a_comparison():
+    tree = ast.parse(
+        "a = rule == 'pld'\nb = rule in ('x', 'tight')\nmatch rule:\n case 'pure': pass\nc = f('pld')"
+    )
+    assert len(list(comparisons_with_accountants(tree))) == 3

@@ -25,7 +25,7 @@ from dpframe._ledger.records import Declared, Label, Names, Table, charge_for, c
 from dpframe._ledger.sketch import alike, same_table
 from dpframe._ledger.store import Entry, MemoryStore, Store, open_store
 from dpframe._plans.plan import Plan
-from dpframe.accounting import limits_of, make_filter, rule_for
+from dpframe.accounting import open_filter
 from dpframe.accounting._filter import Charge, Limits
 from dpframe.accounting._meter import Budget
 
@@ -72,9 +72,8 @@ class Accountant:
         ledger: str | os.PathLike[str] | None = None,
         population: str | None = None,
     ):
-        self._limits = limits_of(epsilon, delta, accountant, reserve)
-        name = rule_for(self._limits.delta) if accountant is None else accountant
-        self._filter = make_filter(name, self._limits)
+        self._filter = open_filter(epsilon, delta, accountant, reserve)
+        self._limits = self._filter.limits
         self._population = named_population(population, ledger)
         self._file = None if ledger is None else os.fspath(ledger)
         # Once and for all: in another directory the same word would be another file.

@@ -31,7 +31,7 @@ from dpframe._session.door import sealed
 from dpframe._session.registry import ATTR, closed, find, place_of, positions, same_place, sessions
 from dpframe._session.session import AccountTerms, Session, Terms
 from dpframe._validate import Bounds
-from dpframe.accounting import ACCOUNTANTS, limits_of, rule_for
+from dpframe.accounting import ACCOUNTANTS, open_filter
 from dpframe.accounting._filter import Limits
 
 _NO_UNIT = "max_rows= and max_groups= need unit=, the column that names a person."
@@ -206,13 +206,12 @@ def _account(
         raise BadType(
             "open needs the whole budget: open(epsilon=1), or accountant= with a dpframe.Accountant."
         )
-    limits = limits_of(epsilon, 0 if delta is None else delta, accountant, reserve)
-    rule = rule_for(limits.delta) if accountant is None else str(accountant)
+    rule = open_filter(epsilon, 0 if delta is None else delta, accountant, reserve)
     file = None if ledger is None else _file(ledger)
     if population is not None or ledger is not None:
         check_population(population)
     own = None if population is None else str(population)
-    return AccountTerms(limits, rule, own, place_of(file), None, file)
+    return AccountTerms(rule.limits, rule.name, own, place_of(file), None, file)
 
 
 def _file(ledger: object) -> str:

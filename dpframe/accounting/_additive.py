@@ -34,7 +34,7 @@ class State(NamedTuple):
     failures: Fraction
 
 
-class _Additive(Filter):
+class Additive(Filter):
     """A rule whose sum of costs is kept below a limit; what fails outright is added up beside it."""
 
     @property
@@ -124,7 +124,7 @@ def root_below(square: Fraction) -> Fraction:
     return Fraction(math.sqrt(square) * (1 - 1e-12))
 
 
-class _Concentrated(_Additive):
+class _Concentrated(Additive):
     """A rule that buys Gaussian noise by its rho."""
 
     @property
@@ -267,7 +267,7 @@ def mu_share(mu_squared: Fraction, delta: Fraction) -> Price:
     return Price(_gaussian.pure_for_mu(mu_squared), mu_squared, None, delta)
 
 
-class Gdp(_Additive):
+class Gdp(Additive):
     """The sum of mu squared against the mu of the budget."""
 
     name: ClassVar[str] = "gdp"

@@ -28,11 +28,6 @@ class Limits(NamedTuple):
         return self.delta - self.reserve
 
 
-def halved(rule: str, delta: Fraction) -> Fraction:
-    """The reserve where nobody named one: half. What adds up (epsilon, delta) pairs, or composes a fixed list, needs none."""
-    return Fraction(0) if rule in ("pure", "pld") else delta / 2
-
-
 class Charge(NamedTuple):
     """A debit as the accountants see it. ``delta``: at which a Gaussian is stated where (epsilon, delta) pairs add up."""
 
@@ -127,11 +122,17 @@ def repeated(charge: Charge, times: int) -> Charge:
 
 
 class Filter(ABC):
-    """A rule with its budget. States are values: a refused debit leaves the old one as it was."""
+    """A rule with its budget. States are values: a refused debit leaves the old one as it was.
+
+    What a rule needs and guards is said here, and asked of it everywhere: no other room compares its name.
+    """
 
     name: ClassVar[str]
+    needs_delta: ClassVar[bool] = True  # converts its losses with delta, so that no budget has epsilon alone
+    reserve_share: ClassVar[Fraction] = Fraction(1, 2)  # of delta, for failures, where nobody names a reserve
     batches: ClassVar[bool] = False  # guards one list that was fixed in advance, and nothing else
     pairs: ClassVar[bool] = False  # adds (epsilon, delta) pairs, so that a Gaussian must be stated as one
+    plain: ClassVar[bool] = False  # its plain sum of epsilons is all that it keeps: what is left is a number
 
     def __init__(self, limits: Limits):
         self.limits = limits
@@ -237,3 +238,37 @@ class Filter(ABC):
     def pure_spent(self, state: Any) -> Fraction | None:
         """The pure sum so far, where the rule keeps one: a claim that is valid at any time."""
         return None
+
+    def delta_asked(self, state: Any, charge: Charge) -> tuple[Fraction, Fraction]:
+        """How much of delta a debit asks for, and how much there is."""
+        pairs = self.pairs and charge.epsilon is None  # Gaussian noise, which is stated with a delta
+        left = self.delta_room(state) - self.delta_spent(state)
+        return charge.failures + (charge.delta if pairs else 0), left
+
+    def refusal(self, state: Any, charge: Charge) -> str:
+        """Why a debit does not fit: requested, spent, remaining and the difference, in this rule's own currency."""
+        asked, left = self.delta_asked(state, charge)
+        if asked > left:
+            return shortage("delta", *map(short, (asked, self.delta_spent(state), left, asked - left)))
+        alone = self.after(self.start(), charge)
+        if alone is None:
+            return "it costs more than the whole of it."
+        need, gone = float(self.spent(alone)), float(self.spent(state))
+        if need + gone <= 1:
+            return (
+                f"{100 * gone:.4g} % of it is used, and what is left takes smaller releases only: this one alone "
+                "is too large to be counted together with many small ones, and the plain sum of epsilons has no room for it any "
+                "more."
+            )
+        parts = [f"{100 * x:.4g} %" for x in (need, gone, 1 - gone, max(need + gone - 1, 0.0))]
+        return shortage("of the budget", *parts)
+
+
+def shortage(what: str, requested: str, spent: str, remaining: str, over: str) -> str:
+    """The line of a refusal that has numbers."""
+    return f"{what} requested {requested}, spent {spent}, remaining {remaining}, short by {over}."
+
+
+def short(number: Fraction) -> str:
+    """Six digits of it."""
+    return f"{float(number):.6g}"

@@ -17,7 +17,17 @@ from fractions import Fraction
 from functools import cached_property
 from typing import ClassVar, NamedTuple
 
-from dpframe.accounting._filter import Charge, Filter, Price, Stake, failures, stated_gaussian, summed
+from dpframe.accounting._filter import (
+    Charge,
+    Filter,
+    Price,
+    Stake,
+    failures,
+    short,
+    shortage,
+    stated_gaussian,
+    summed,
+)
 from dpframe.accounting.loss import Events
 
 _UP = 1 + 1e-12
@@ -40,7 +50,10 @@ class Pure(Filter):
     """Exact sums, so that ten debits of 0.1 fill 1. The only rule for delta = 0."""
 
     name: ClassVar[str] = "pure"
+    needs_delta: ClassVar[bool] = False
+    reserve_share: ClassVar[Fraction] = Fraction(0)  # failures are deltas, which add up
     pairs: ClassVar[bool] = True
+    plain: ClassVar[bool] = True
 
     def start(self) -> Sums:
         return Sums(Fraction(0), Fraction(0))
@@ -86,6 +99,12 @@ class Pure(Filter):
 
     def delta_spent(self, state: Sums) -> Fraction:
         return state.delta
+
+    def refusal(self, state: Sums, charge: Charge) -> str:
+        asked, left = charge.epsilon, self.limits.epsilon - state.epsilon
+        if asked is not None and asked > left:
+            return shortage("epsilon", *map(short, (asked, state.epsilon, left, asked - left)))
+        return super().refusal(state, charge)
 
 
 # Advanced composition --------------------------------------------------------------------------------------------------

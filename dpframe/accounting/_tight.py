@@ -45,6 +45,7 @@ class Tight(Filter):
     """
 
     name: ClassVar[str] = "tight"
+    needs_delta: ClassVar[bool] = False  # without one it is the plain sum
 
     @cached_property
     def limit(self) -> Fraction:

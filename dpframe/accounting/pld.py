@@ -449,6 +449,7 @@ class Planned(Filter):
     """
 
     name: ClassVar[str] = "pld"
+    reserve_share: ClassVar[Fraction] = Fraction(0)  # the curve of the batch has its failures in it
     batches: ClassVar[bool] = True
 
     @cached_property
@@ -502,4 +503,9 @@ class Planned(Filter):
         return 0 if state else self._tight.times(self._tight.start(), charge)
 
     def delta_spent(self, state: Fraction) -> Fraction:
-        return Fraction(0)  # the curve of the batch has its failures in it
+        return Fraction(0)
+
+    def refusal(self, state: Fraction, charge: Charge) -> str:
+        if state:
+            return "its one batch of plans was made, and another would depend on the first one's answers."
+        return super().refusal(state, charge)

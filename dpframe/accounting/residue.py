@@ -137,6 +137,7 @@ def _laplace_cost(epsilon: float, mu: float) -> float | None:
 
 
 _COSTS = {"exponential": _exponential_cost, "laplace": _laplace_cost}
+_KINDS = ("pure", *_COSTS)  # the first has no certificate of its own
 _STEPS = 16  # levels an octave
 
 
@@ -157,12 +158,10 @@ def after(kind: str, epsilon: float, mu: float) -> float | None:
     from the step below, since a cost certified at one mu is one at every larger mu (theorem 4 of the page); where
     an event takes a good part of what remains, the step below would be too dear and mu itself is used.
     """
-    pure = after_pure(epsilon, mu)  # also right for the other kinds, which are epsilon-private
-    if kind == "pure" or epsilon == 0:
-        return pure
-    if kind not in _COSTS:
+    if kind not in _KINDS:
         raise ValueError(f"kind must be 'pure', 'exponential' or 'laplace', got {kind!r}")
-    if not mu > 0:
+    pure = after_pure(epsilon, mu)  # also right for the other kinds, which are epsilon-private
+    if kind not in _COSTS or epsilon == 0 or not mu > 0:
         return pure
     cost = None
     if mu > 4 * epsilon:
