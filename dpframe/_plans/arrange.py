@@ -6,10 +6,11 @@ from collections.abc import Sequence
 
 from dpframe._errors import BadValue
 from dpframe._expr import Expr
-from dpframe._groups.keys import BinBy, Output, Query
+from dpframe._groups.keys import BinBy
 from dpframe._groups.unit import LIMIT, Unit
 from dpframe._plans.aggregates import AGGREGATES
 from dpframe._plans.measured import Cell
+from dpframe._plans.output import Output, Outputs
 from dpframe._statistics.base import MAGNITUDE_BITS, SQUARE_BITS, VALUE_BITS, Grid, Statistic, on_grid
 from dpframe._statistics.counts import PeopleAround, PeopleBy, PersonCount, Questions, RowCount, ValueCount
 from dpframe._statistics.distinct import DistinctCount
@@ -23,7 +24,7 @@ from dpframe._validate import Bounds
 COUNTED = ("people by rows", "people by groups", "people by magnitude")  # people, each in one bin
 
 
-def arrange(query: Query, unit: Unit, public_rows: int | None) -> list[tuple[Statistic, list[int]]]:
+def arrange(query: Outputs, unit: Unit, public_rows: int | None) -> list[tuple[Statistic, list[int]]]:
     """The statistics of one release, and the outputs that each serves.
 
     A column's count, sum and moments come from one vector whose sensitivity is that of a single number, and so
@@ -114,7 +115,7 @@ def _pair_statistic(out: Output) -> Statistic:
     return Pair(one, Grid.for_width(bounds, SQUARE_BITS), two, Grid.for_width(other, SQUARE_BITS))
 
 
-def _scores(query: Query) -> Statistic:
+def _scores(query: Outputs) -> Statistic:
     """What a selection chooses by: the rows of each group, or a score for each of its outputs."""
     first, exprs = query.outputs[0], tuple(o.expr for o in query.outputs if o.expr is not None)
     if first.aggregate == "revenue":
@@ -136,7 +137,7 @@ def _column_statistic(
     expr: Expr,
     bounds: Bounds | None,
     outputs: Sequence[Output],
-    query: Query,
+    query: Outputs,
     unit: Unit,
     public_rows: int | None,
     with_rows: bool,
