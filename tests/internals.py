@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from functools import partial
+from typing import Any, NamedTuple
+
 from dpframe import _drawing as drawing_module
 from dpframe import _encoding as encoding_module
 from dpframe import _expr as expr_module
@@ -9,7 +12,7 @@ from dpframe._answers import unbiased as unbiased_module
 from dpframe._answers.answer import Answer
 from dpframe._answers.estimate import FloatEstimate, IntEstimate, interval_of
 from dpframe._answers.foundkeys import found_keys
-from dpframe._answers.reports import Kind, Reports, packed, series_of, unpacked
+from dpframe._answers.reports import Kind, Reports, series_of
 from dpframe._answers.unbiased import Computed, Estimated
 from dpframe._cells import columns as engines_columns_module
 from dpframe._cells.codec import finder
@@ -31,10 +34,8 @@ from dpframe._frame.verbs.shapes import Shapes
 from dpframe._frame.verbs.summaries import Summaries
 from dpframe._groups import periods as times_module
 from dpframe._groups.combinations import RestBy, TupleBy, Tuples
-from dpframe._groups.keys import ROW_CEILING, BinBy, KeyBy, Keys, Query, keys_for
-from dpframe._groups.keys import Output as query_Output
+from dpframe._groups.keys import ROW_CEILING, BinBy, KeyBy, Keys, keys_for
 from dpframe._groups.periods import Periods, TimeBy
-from dpframe._groups.question import Task
 from dpframe._groups.unit import Unit
 from dpframe._ledger import accountant as ledger_module
 from dpframe._ledger import sketch as sketch_module
@@ -49,11 +50,15 @@ from dpframe._plans.arrange import arrange
 from dpframe._plans.choices import choice
 from dpframe._plans.forms import Form, check, with_noise
 from dpframe._plans.measured import Cell, Measured, fieller
-from dpframe._plans.plan import Part, measured
-from dpframe._plans.planner import Planned, make_plan
+from dpframe._plans.output import Output as query_Output
+from dpframe._plans.plan import Part, Plan, measured
+from dpframe._plans.planner import noted
 from dpframe._plans.price import WORDS
 from dpframe._plans.price import _cost as cost_of_price
 from dpframe._questions.keysearch import Finding, KeySearch, Roomy
+from dpframe._questions.query import Query
+from dpframe._questions.question import Question
+from dpframe._questions.reports import packed, unpacked
 from dpframe._session import derived as lineage_module
 from dpframe._session import door as door_module
 from dpframe._session import opening as opening_module
@@ -148,8 +153,8 @@ from dpframe.learn._statistics import Statistics, ridge
 from dpframe.mechanisms import _coins as mechanisms_coins_module
 from dpframe.mechanisms import _exp_log as mechanisms_exp_log_module
 from dpframe.mechanisms import _sampling as mechanisms_sampling_module
+from dpframe.mechanisms._drawn import coins, rate_of
 from dpframe.mechanisms._exp_log import exp_interval
-from dpframe.mechanisms._vector import coins, rate_of
 from dpframe.mechanisms.noise import Gaussian, Laplace
 from dpframe.mechanisms.response import Response, points_for, rounded, spread, worst_spread
 from dpframe.mechanisms.selection import Exponential, NoisyMax, NoisyTop, _uniform
@@ -166,6 +171,32 @@ from dpframe.mechanisms.threshold import (
 )
 
 NAMED = named_in_agg()
+
+
+class Planned(NamedTuple):
+    """A plan, and the statistics that it measures."""
+
+    plan: Plan
+    statistics: tuple[Statistic, ...]
+
+
+def make_plan(
+    question: Question,
+    unit: Unit,
+    price: Price,
+    public_rows: int | None = None,
+    declared: tuple[Any, ...] = (),
+) -> Planned:
+    """The plan of a question at a price, as a session makes it."""
+    plan = noted(question.plan(unit, price, public_rows, declared), price)
+    return Planned(plan, plan.statistics)
+
+
+def noise_of(plan: Plan) -> Any:
+    """The noise that a session hands to a question."""
+    return partial(session_module._noisy, plan)
+
+
 __all__ = [
     "AGGREGATES",
     "CLIP",
@@ -244,6 +275,7 @@ __all__ = [
     "Problem",
     "Products",
     "Query",
+    "Question",
     "Questions",
     "Randomize",
     "Ranks",
@@ -269,7 +301,6 @@ __all__ = [
     "Suggestions",
     "Summaries",
     "Target",
-    "Task",
     "TimeBy",
     "Total",
     "Tree",
@@ -361,6 +392,7 @@ __all__ = [
     "minimise",
     "mu_for",
     "newton",
+    "noise_of",
     "of_people",
     "open_store",
     "opening_module",

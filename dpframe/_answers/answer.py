@@ -22,8 +22,8 @@ from dpframe._errors import BadValue
 from dpframe._ledger.packed import pack, receipt_text, unpack
 from dpframe._plans.aggregates import AGGREGATES
 from dpframe._plans.plan import Cost, Plan, all_choices, measured, refuse_choices
+from dpframe._questions.question import Release
 from dpframe._refusals import own_errors
-from dpframe._session.session import Release
 
 ATTR = "dpframe_receipt"
 

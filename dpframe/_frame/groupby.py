@@ -15,11 +15,13 @@ from dpframe._errors import BadType, BadValue, NotOffered
 from dpframe._frame.verbs import agg_spec as _specs
 from dpframe._frame.verbs.agg_spec import Spec, split_words
 from dpframe._frame.verbs.order import GroupOrders
-from dpframe._groups.keys import By, Output, Query, combined_index
+from dpframe._groups.keys import By, combined_index
 from dpframe._plans.aggregates import DESCRIBED, ORDERS, named_in_agg
+from dpframe._plans.output import Output
 from dpframe._plans.price import Payment, checked, spell_out
+from dpframe._questions.query import Query
+from dpframe._questions.question import Release
 from dpframe._refusals import ADVICE, own_errors
-from dpframe._session.session import Release
 
 if TYPE_CHECKING:
     from dpframe._frame.frame import PrivateFrame

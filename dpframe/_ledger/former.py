@@ -18,11 +18,12 @@ import pandas as pd
 
 from dpframe._encoding import plain
 from dpframe._expr import Expr
-from dpframe._groups.keys import Query, describe
-from dpframe._groups.question import Task
+from dpframe._groups.keys import describe
 from dpframe._groups.unit import Unit
 from dpframe._ledger.records import Label
 from dpframe._ledger.sketch import sketch_of
+from dpframe._questions.query import Query
+from dpframe._questions.question import Question
 from dpframe.accounting._filter import Price
 
 
@@ -90,7 +91,7 @@ def sketch(frame: pd.DataFrame, secret: bytes) -> list[str] | None:
 
 
 def label(
-    query: Query | Task,
+    query: Query | Question,
     unit: Unit,
     rows: int | None,
     price: Price,

@@ -14,16 +14,16 @@ from typing import Any, ClassVar, NamedTuple
 
 from numpy.typing import NDArray
 
-from dpframe._groups.keys import Output, Query
 from dpframe._groups.unit import Unit
 from dpframe._plans.measured import Cell, Interval, Measured
+from dpframe._plans.output import Output, Outputs
 from dpframe._statistics.base import Statistic
 
 
 class Setting(NamedTuple):
     """What decides the form of a vector beside the outputs that are read off it."""
 
-    query: Query
+    query: Outputs
     unit: Unit
     public_rows: int | None  # the number of rows, where it is public
     rows: bool = False  # whether the rows of each group are read off the same vector

@@ -11,10 +11,11 @@ from fractions import Fraction
 
 from dpframe._errors import BadValue
 from dpframe._expr import Expr
-from dpframe._groups.keys import BinBy, Output, Query
+from dpframe._groups.keys import BinBy
 from dpframe._groups.unit import LIMIT, Unit
 from dpframe._plans.aggregates import AGGREGATES, Setting, Vector
 from dpframe._plans.measured import Cell
+from dpframe._plans.output import Output, Outputs
 from dpframe._statistics.base import MAGNITUDE_BITS, SQUARE_BITS, VALUE_BITS, Grid, Statistic, on_grid
 from dpframe._statistics.counts import (
     DistinctCount,
@@ -31,7 +32,7 @@ from dpframe._statistics.scores import Revenue, Scores
 from dpframe._validate import Bounds
 
 
-def arrange(query: Query, unit: Unit, public_rows: int | None) -> list[tuple[Statistic, list[int]]]:
+def arrange(query: Outputs, unit: Unit, public_rows: int | None) -> list[tuple[Statistic, list[int]]]:
     """The statistics of one release, and the outputs that each serves.
 
     A column's count, sum and moments come from one vector whose sensitivity is that of a single number, and so

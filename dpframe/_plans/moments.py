@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpframe._groups.keys import Output
 from dpframe._plans.aggregates import Aggregate, Vector, aggregation
 from dpframe._plans.arrange import OfColumn, OfPair
 from dpframe._plans.measured import Floats, Interval, Measured, fieller
+from dpframe._plans.output import Output
 from dpframe._plans.sums import T1, Mean, N, ratio, within
 
 T2 = {"t2": 1.0}

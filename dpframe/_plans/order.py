@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpframe._groups.keys import Output
 from dpframe._plans.aggregates import Aggregate, Vector, aggregation
 from dpframe._plans.arrange import OfRanks, OfTree
 from dpframe._plans.measured import Cell, Floats, Interval, Measured
+from dpframe._plans.output import Output
 from dpframe._statistics.base import Statistic
 from dpframe._statistics.order import Ranks, deviations, enclose, estimated, level_sizes, read_off
 

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpframe._groups.keys import Output
 from dpframe._plans.aggregates import AGGREGATES, Aggregate, Setting, Vector, aggregation
 from dpframe._plans.arrange import (
     OfBins,
@@ -27,6 +26,7 @@ from dpframe._plans.arrange import (
     are_whole,
 )
 from dpframe._plans.measured import Cell, Floats, Interval, Measured, fieller
+from dpframe._plans.output import Output
 from dpframe._statistics.base import MAGNITUDE_BITS, VALUE_BITS, Grid, Statistic
 from dpframe._statistics.moments import Centred, Total
 

@@ -1,4 +1,4 @@
-"""Rows for questions that are no sums: slices of them, as a task sees them behind the door."""
+"""Rows for questions that are no sums: slices of them, as a question sees them behind the door."""
 
 from __future__ import annotations
 

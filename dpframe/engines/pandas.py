@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from dpframe._cells.columns import Vector, prepare
 from dpframe._expr import Column, Expr
 from dpframe._groups.combinations import RestBy, TupleBy
-from dpframe._groups.keys import By, KeyBy, Query
+from dpframe._groups.keys import By, KeyBy, Subset
 from dpframe._groups.unit import Unit
 from dpframe._statistics.base import (
     MAGNITUDES,
@@ -95,12 +95,12 @@ class PandasEngine:
 
     @np.errstate(all="ignore")  # no warning may tell of a value, whatever the caller has set
     def reduce(
-        self, query: Query, primitives: set[Primitive], unit: Unit = ROWS
+        self, query: Subset, primitives: set[Primitive], unit: Unit = ROWS
     ) -> dict[Primitive, Integers]:
         """The primitive sums of each group, as int64; what one person adds to them is within the limits of the unit."""
         return self._reduced(query, primitives, unit)
 
-    def _reduced(self, query: Query, primitives: set[Primitive], unit: Unit) -> dict[Primitive, Integers]:
+    def _reduced(self, query: Subset, primitives: set[Primitive], unit: Unit) -> dict[Primitive, Integers]:
         found: dict[Primitive, Integers] = {
             p: self._distinct(p.expr, query, unit) for p in primitives if isinstance(p, Distincts)
         }
@@ -109,7 +109,7 @@ class PandasEngine:
             found |= self._reduce_people(query, sums, unit) if unit.people else self._sums(query, sums)
         return found
 
-    def _sums(self, query: Query, primitives: set[Primitive]) -> dict[Primitive, Integers]:
+    def _sums(self, query: Subset, primitives: set[Primitive]) -> dict[Primitive, Integers]:
         groups = query.groups
         totals: dict[Primitive, Integers] = {}
         for p in primitives:
@@ -146,7 +146,7 @@ class PandasEngine:
         return totals
 
     def _reduce_people(
-        self, query: Query, primitives: set[Primitive], unit: Unit
+        self, query: Subset, primitives: set[Primitive], unit: Unit
     ) -> dict[Primitive, Integers]:
         memo: dict[Any, Any] = {}
         # Some statistics need no limits; the plan has asked for every limit that is needed.
@@ -185,7 +185,7 @@ class PandasEngine:
         return found
 
     def _one_group_of_people(
-        self, p: Bids | Magnitudes, query: Query, unit: Unit, limit: int, memo: dict[Any, Any]
+        self, p: Bids | Magnitudes, query: Subset, unit: Unit, limit: int, memo: dict[Any, Any]
     ) -> Integers:
         """Values in bins that are no groups: a person counts for so many in all of them together, or for one."""
         asked, pairs, _ = self._paired(replace(query, by=()), unit, 1, memo)
@@ -225,14 +225,14 @@ class PandasEngine:
         else:
             codes, texts, hashes = together(columns)
             found = Occurring(tuple(by), codes + 1, hashes)
-            sums = self._reduced(Query((), where, (found,)), primitives | {Persons()}, unit)
+            sums = self._reduced(Subset(where, (found,)), primitives | {Persons()}, unit)
         # A value that is in the frame and counts for nobody is no key: one person may bring any number of those.
         some = np.flatnonzero(sums[Persons()])
         if len(some) == len(texts):
             return texts, sums
         return [texts[i] for i in some.tolist()], {p: one[..., some] for p, one in sums.items()}
 
-    def _paired(self, query: Query, unit: Unit, most: int, memo: dict[Any, Any]) -> Paired:
+    def _paired(self, query: Subset, unit: Unit, most: int, memo: dict[Any, Any]) -> Paired:
         """The rows that are asked about, their pairs, and which of these stay; kept for the next question without a filter."""
         known = (unit.people, query.by, most)
         if query.where is None and self._last is not None and self._last[0] == known:
@@ -256,7 +256,7 @@ class PandasEngine:
             self._last = known, paired
         return paired
 
-    def _distinct(self, expr: Expr, query: Query, unit: Unit) -> Integers:
+    def _distinct(self, expr: Expr, query: Subset, unit: Unit) -> Integers:
         memo: dict[Any, Any] = {}
         everything = slice(0, len(self._frame))  # one dictionary for all rows
         values = evaluate(expr, self.column, everything, memo)
@@ -299,7 +299,7 @@ class PandasEngine:
     def _block_rows(self, cells: int) -> int:
         return min(_LARGEST_BLOCK, max(_BLOCK, 4 * cells))
 
-    def _blocks(self, query: Query, groups: int, step: int, memo: dict[Any, Any]) -> Iterator[_Block]:
+    def _blocks(self, query: Subset, groups: int, step: int, memo: dict[Any, Any]) -> Iterator[_Block]:
         n = len(self._frame)
         buckets = self._grouping(query.by)
         for start in range(0, n, step):

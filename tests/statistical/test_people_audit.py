@@ -18,7 +18,6 @@ from tests.internals import (
     Statistic,
     Suggestions,
     at_points,
-    make_plan,
 )
 from tests.internals import engines_people_module as _people
 from tests.internals import session_module as _session
@@ -70,9 +69,6 @@ def people(monkeypatch):
     monkeypatch.setattr(audit, "opened", opened)
     # The guarantee holds for each key of the hashes. Two keys would show two samples of other people's values.
     monkeypatch.setattr(_session, "PandasEngine", lambda frame, key=b"": PandasEngine(frame, b"12345678"))
-    make_plan.cache_clear()
-    yield
-    make_plan.cache_clear()
 
 
 class People(audit.Pair):
@@ -127,7 +123,6 @@ def test_the_sensitivity_of_one_row_is_caught_in_a_choice(name, monkeypatch):
     monkeypatch.setattr(
         Statistic, "of_person", lambda self, unit, groups: self.sensitivity(unit, groups is not None)
     )
-    make_plan.cache_clear()
     assert seen(name, PAIRS["joins"], 8_000) > EPSILON
 
 

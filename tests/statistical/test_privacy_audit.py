@@ -33,7 +33,6 @@ from tests.internals import (
     Selections,
     Shapes,
     Summaries,
-    make_plan,
     mu_for,
     session_module,
 )
@@ -189,14 +188,6 @@ def opened(data: pd.DataFrame, neighbors: str) -> Any:
 
 
 # Drawing -------------------------------------------------------------------------------------------------------
-
-
-@pytest.fixture(autouse=True)
-def plans_anew():
-    """No plan that a broken twin made is left to the tests after it, nor the other way."""
-    make_plan.cache_clear()
-    yield
-    make_plan.cache_clear()
 
 
 def given_to_noise(ask: Ask, data: pd.DataFrame, neighbors: str, words: dict[str, Any]) -> list[Given]:

@@ -14,14 +14,16 @@ from dpframe import _validate
 from dpframe._answers import answer as _release
 from dpframe._errors import BadType, BadValue
 from dpframe._expr import Expr
-from dpframe._groups.keys import EVERY, Output, Query
+from dpframe._groups.keys import EVERY
 from dpframe._plans.aggregates import ORDERS
+from dpframe._plans.output import Output
 from dpframe._plans.price import Payment, checked, spell_out
+from dpframe._questions.query import Query
 from dpframe._validate import Bounds
 
 if TYPE_CHECKING:
     from dpframe._frame.frame import PrivateFrame
-    from dpframe._session.session import Release
+    from dpframe._questions.question import Release
 
 
 class Levels(NamedTuple):

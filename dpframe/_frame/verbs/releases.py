@@ -17,12 +17,14 @@ from dpframe._errors import BadType, BadValue, MissingBounds
 from dpframe._expr import Column, Cut, Expr
 from dpframe._frame.column import PrivateColumn, predicate_of
 from dpframe._frame.rewrite import callers_frame
-from dpframe._groups.keys import EVERY, BinBy, Keys, Output, Query, Word, keys_for, need_keys
-from dpframe._groups.question import Task
+from dpframe._groups.keys import EVERY, BinBy, Keys, Word, keys_for, need_keys
 from dpframe._plans.aggregates import AGGREGATES, CHOSEN, ORDERS
+from dpframe._plans.output import Output
 from dpframe._plans.price import Payment, checked, known_n, spell_out
+from dpframe._questions.query import Query
+from dpframe._questions.question import Question, Release
 from dpframe._session.batch import Batch, Rowwise
-from dpframe._session.session import Asked, Release, Session
+from dpframe._session.session import Asked, Session
 from dpframe._validate import Bounds
 from dpframe.accounting._filter import Price
 
@@ -51,19 +53,17 @@ class Releases:
         def _resolve(self, value: Any) -> Expr: ...
         def _parsed(self, text: str, caller: Any) -> tuple[Expr, PrivateFrame]: ...
 
-    def _ask(self, query: Query | Task, finish: Callable[[Release], Any], payment: Mapping[str, Any]) -> Any:
+    def _ask(self, query: Question, finish: Callable[[Release], Any], payment: Mapping[str, Any]) -> Any:
         """Every release ends here: a price, then the plan alone, a place in a batch, or the session's door."""
         self._usable()
         with np.errstate(all="ignore"):  # what a caller has set for numpy decides nothing about an answer
-            return self._priced(query, finish, payment)
+            return self._priced(replace(query, finish=finish), payment)
 
-    def _priced(
-        self, query: Query | Task, finish: Callable[[Release], Any], payment: Mapping[str, Any]
-    ) -> Any:
+    def _priced(self, query: Question, payment: Mapping[str, Any]) -> Any:
         if isinstance(self._batch, Rowwise):
             self._batch.refuse()
         words = checked(payment)
-        if not query.outputs and not isinstance(query, Task):
+        if not query.outputs and isinstance(query, Query):
             raise BadValue("no columns are selected, so nothing is asked.")
         session = self._session
         session.check_alive()
@@ -75,10 +75,10 @@ class Releases:
         if self._explaining:
             return replace(session.plan(asked), n=assumed)
         if self._batch is not None:
-            return self._batch.add(asked, finish)
-        return finish(session.ask([asked])[0])
+            return self._batch.add(asked)
+        return asked.question.answer(session.ask([asked])[0])
 
-    def _asked(self, query: Query | Task, words: Payment) -> Asked:
+    def _asked(self, query: Question, words: Payment) -> Asked:
         """The question with its price."""
         session = self._session
         part = Fraction(1, 2) if self._half and words.get("within") is None else Fraction(1)
@@ -97,7 +97,7 @@ class Releases:
         unit, name, fresh = session.limited(words), words.get("name"), bool(words.get("fresh"))
         return Asked(query, price, self._declared, unit, paid, typed, name, fresh, at)
 
-    def _answered(self, query: Query | Task, payment: Mapping[str, Any]) -> bool:
+    def _answered(self, query: Question, payment: Mapping[str, Any]) -> bool:
         """Whether it was asked before in the same words, so that it is free."""
         return self._session.answered(self._asked(query, checked(payment)))
 

@@ -15,10 +15,13 @@ from dpframe._errors import BadType, BadValue, MissingBounds
 from dpframe._expr import Expr
 from dpframe._frame.column import PrivateColumn, predicate_of
 from dpframe._frame.rewrite import callers_frame
-from dpframe._groups.keys import By, KeyBy, Keys, Output, Query, Word, describe
+from dpframe._groups.keys import By, KeyBy, Keys, Word, describe
+from dpframe._plans.output import Output
 from dpframe._plans.plan import Plan
 from dpframe._plans.price import Payment, checked, spell_out
-from dpframe._session.session import Release, Session
+from dpframe._questions.query import Query
+from dpframe._questions.question import Release
+from dpframe._session.session import Session
 from dpframe._validate import Bounds
 from dpframe.utilities import Scored, Utility
 

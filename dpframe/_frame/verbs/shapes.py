@@ -25,16 +25,16 @@ from dpframe._groups.keys import (
     GROUP_CEILING,
     By,
     KeyBy,
-    Output,
-    Query,
     combined_index,
     keys_of,
     need_keys,
     with_options,
 )
+from dpframe._plans.output import Output
 from dpframe._plans.plan import Plan
 from dpframe._plans.price import Payment, checked, spell_out
-from dpframe._session.session import Release
+from dpframe._questions.query import Query
+from dpframe._questions.question import Release
 
 if TYPE_CHECKING:
     from dpframe._frame.frame import PrivateFrame

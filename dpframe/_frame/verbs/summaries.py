@@ -14,9 +14,11 @@ from dpframe._errors import BadType, MissingBounds, NotOffered
 from dpframe._frame.column import PrivateColumn
 from dpframe._frame.verbs import agg_spec as _specs
 from dpframe._frame.verbs.releases import Releases
-from dpframe._groups.keys import EVERY, Output, Query
+from dpframe._groups.keys import EVERY
 from dpframe._plans.aggregates import DESCRIBED
+from dpframe._plans.output import Output
 from dpframe._plans.price import Payment, checked, spell_out
+from dpframe._questions.query import Query
 
 
 class Summaries(Releases):

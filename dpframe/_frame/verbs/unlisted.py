@@ -18,11 +18,13 @@ from dpframe._errors import BadType, BadValue, BudgetError, MissingKeys
 from dpframe._expr import Expr
 from dpframe._frame.groupby import PrivateGroupBy
 from dpframe._groups.combinations import Sought, TupleBy, Tuples
-from dpframe._groups.keys import By, KeyBy, Keys, Output
+from dpframe._groups.keys import By, KeyBy, Keys
+from dpframe._plans.output import Output
 from dpframe._plans.plan import Plan
 from dpframe._plans.price import Payment, checked, spell_out
 from dpframe._questions.keysearch import Finding, KeySearch, measured_at_once
-from dpframe._session.session import Release, Session
+from dpframe._questions.question import Release
+from dpframe._session.session import Session
 
 if TYPE_CHECKING:
     from dpframe._frame.frame import PrivateFrame

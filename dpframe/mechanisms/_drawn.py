@@ -1,4 +1,4 @@
-"""A vector with its noise, for tasks: they are run at the door, and what they return has left it."""
+"""People drawn by coins: who takes part in a step."""
 
 from __future__ import annotations
 
@@ -10,12 +10,6 @@ from numpy.typing import NDArray
 from dpframe.mechanisms import _sampling
 
 _COIN = 16  # binary digits of a sampling rate
-
-
-def noisy(noise: Any, integers: NDArray[Any]) -> NDArray[Any]:
-    """Integers plus exact noise; the guarantee is the mechanism's own."""
-    found: NDArray[Any] = noise.release(integers)
-    return found
 
 
 def rate_of(wanted: float) -> int:
