@@ -14,6 +14,7 @@ from dpframe._answers.unbiased import Computed, Estimated
 from dpframe._cells import columns as engines_columns_module
 from dpframe._cells.codec import finder
 from dpframe._cells.columns import UNMATCHED, Vector, plain, prepare
+from dpframe._cells.texts import key_of, text_of
 from dpframe._encoding import encode, encoded_fields, tag_of
 from dpframe._expr import Column, Expr, constant, kind_of
 from dpframe._expr._parse import MAX_LENGTH, Parsed, parse
@@ -37,10 +38,8 @@ from dpframe._groups.periods import Periods, TimeBy
 from dpframe._groups.question import Task
 from dpframe._groups.unit import Unit
 from dpframe._ledger import accountant as ledger_module
-from dpframe._ledger import sketch as sketch_module
 from dpframe._ledger import store as store_module
 from dpframe._ledger.accountant import Budget
-from dpframe._ledger.former import sketch as former_sketch
 from dpframe._ledger.former import trusted
 from dpframe._ledger.store import FileStore, MemoryStore, open_store
 from dpframe._plans import choices as choices_module
@@ -53,6 +52,8 @@ from dpframe._plans.plan import Part, measured
 from dpframe._plans.planner import Planned, make_plan
 from dpframe._plans.price import WORDS
 from dpframe._plans.price import _cost as cost_of_price
+from dpframe._questions import entries as engines_rows_module
+from dpframe._questions.entries import of_people
 from dpframe._questions.keysearch import Finding, KeySearch, Roomy
 from dpframe._session import derived as lineage_module
 from dpframe._session import door as door_module
@@ -106,16 +107,17 @@ from dpframe.accounting.residue import after, after_curve, after_exponential, af
 from dpframe.accounting.zcdp import zcdp_delta, zcdp_epsilon, zcdp_rho
 from dpframe.audit import _events as events_module
 from dpframe.audit._replay import Recorder
-from dpframe.engines import _rows as engines_rows_module
+from dpframe.engines import ENGINES, engine_for
+from dpframe.engines import fingerprints as sketch_module
 from dpframe.engines import groups as engines_groups_module
 from dpframe.engines import limits as engines_distinct_module
 from dpframe.engines import limits as engines_people_module
 from dpframe.engines import pandas as engines_pandas_module
 from dpframe.engines import rows as derive_module
 from dpframe.engines import sums as engines_sums_module
-from dpframe.engines._rows import of_people
 from dpframe.engines.expressions import evaluate, predicate
-from dpframe.engines.keys import coded, key_of, text_of, together
+from dpframe.engines.fingerprints import former_sketch
+from dpframe.engines.keys import coded, together
 from dpframe.engines.limits import at_points
 from dpframe.engines.pandas import PandasEngine
 from dpframe.engines.people import pairs_of, people_of
@@ -167,6 +169,7 @@ from dpframe.mechanisms.threshold import (
 __all__ = [
     "AGGREGATES",
     "CLIP",
+    "ENGINES",
     "LEAF_CEILING",
     "LOGISTIC",
     "MAGNITUDES",
@@ -316,6 +319,7 @@ __all__ = [
     "encode",
     "encoded_fields",
     "encoding_module",
+    "engine_for",
     "engines_columns_module",
     "engines_distinct_module",
     "engines_groups_module",

@@ -24,11 +24,11 @@ from dpframe._plans.choices import pure
 from dpframe._plans.forms import Form
 from dpframe._plans.plan import Part, Plan
 from dpframe._plans.price import Payment, checked, spell_out
+from dpframe._questions import entries as _rows
 from dpframe._statistics.base import Grid
 from dpframe._validate import Bounds
 from dpframe.accounting._base import Price
 from dpframe.accounting.loss import PureDP
-from dpframe.engines import _rows
 from dpframe.mechanisms.response import MOST, POINTS, Response, points_for, rounded, worst_spread
 
 if TYPE_CHECKING:

@@ -19,9 +19,20 @@ import pandas as pd
 
 from dpframe._errors import BadType, BudgetExceeded, DPError, LedgerError, SessionError, caution
 from dpframe._groups.unit import Unit
-from dpframe._ledger.packed import receipt_text, unpack
-from dpframe._ledger.records import Declared, Label, Names, Table, charge_for, charge_of, found, taken
-from dpframe._ledger.sketch import alike, same_table
+from dpframe._ledger.records import (
+    Declared,
+    Label,
+    Names,
+    Table,
+    alike,
+    charge_for,
+    charge_of,
+    found,
+    receipt_text,
+    same_table,
+    taken,
+    unpack,
+)
 from dpframe._ledger.store import Entry, MemoryStore, Store, open_store
 from dpframe._plans.plan import Plan
 from dpframe.accounting import make_filter

@@ -33,9 +33,9 @@ from dpframe._session.door import sealed
 from dpframe._session.opening import open_session
 from dpframe._session.registry import ATTR, sessions
 from dpframe._session.session import Asked, Session
+from dpframe._statistics.engine import Engine
 from dpframe.accounting.loss import DiscreteGaussian, PureDP
 from dpframe.engines.fingerprints import hashes_of
-from dpframe.engines.pandas import PandasEngine
 from dpframe.mechanisms import _sampling
 from dpframe.mechanisms.gaussian import Gaussian
 from dpframe.mechanisms.laplace import Laplace
@@ -108,7 +108,7 @@ class Recorder(Session):
         ]
         return (np.frombuffer(b"".join(names), dtype="<u8") >> np.uint64(1)).astype(np.int64)
 
-    def _read(self, engine: PandasEngine, one: Asked, planned: Planned) -> tuple[Any, ...]:
+    def _read(self, engine: Engine, one: Asked, planned: Planned) -> tuple[Any, ...]:
         """What a session does behind its door, where `Session` adds noise to integers: here they are heard, and kept from it."""
         query, (plan, statistics) = one.query, planned
         asked = _Asked(plan, [])
