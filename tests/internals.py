@@ -5,6 +5,7 @@ from __future__ import annotations
 from dpframe import _drawing as drawing_module
 from dpframe import _encoding as encoding_module
 from dpframe import _expr as expr_module
+from dpframe import _ledger as stores_module
 from dpframe._answers import unbiased as unbiased_module
 from dpframe._answers.answer import Answer
 from dpframe._answers.estimate import FloatEstimate, IntEstimate, interval_of
@@ -37,11 +38,13 @@ from dpframe._groups.keys import Output as query_Output
 from dpframe._groups.periods import Periods, TimeBy
 from dpframe._groups.question import Task
 from dpframe._groups.unit import Unit
+from dpframe._ledger import STORES, open_store
 from dpframe._ledger import accountant as ledger_module
-from dpframe._ledger import store as store_module
+from dpframe._ledger import sqlite as store_module
 from dpframe._ledger.accountant import Budget
 from dpframe._ledger.former import trusted
-from dpframe._ledger.store import FileStore, MemoryStore, open_store
+from dpframe._ledger.sqlite import FileStore
+from dpframe._ledger.store import MemoryStore
 from dpframe._plans import choices as choices_module
 from dpframe._plans.aggregates import AGGREGATES, NAMED
 from dpframe._plans.arrange import arrange
@@ -179,6 +182,7 @@ __all__ = [
     "ROW_CEILING",
     "SIZES",
     "SQUARE_BITS",
+    "STORES",
     "UNIT",
     "UNMATCHED",
     "VALUE_BITS",
@@ -398,6 +402,7 @@ __all__ = [
     "stats_Rows",
     "stats_module",
     "store_module",
+    "stores_module",
     "suggestions_module",
     "tag_of",
     "text_of",

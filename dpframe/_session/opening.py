@@ -22,11 +22,12 @@ from dpframe._groups.combinations import Tuples
 from dpframe._groups.keys import ROW_CEILING, describe, keys_for
 from dpframe._groups.periods import Span, span_of
 from dpframe._groups.unit import Unit, limits_for
+from dpframe._ledger import place_of
 from dpframe._ledger.accountant import Accountant
 from dpframe._ledger.records import Table
 from dpframe._session import identity as _identity
 from dpframe._session.door import sealed
-from dpframe._session.registry import ATTR, closed, find, place_of, positions, same_place, sessions
+from dpframe._session.registry import ATTR, closed, find, positions, same_place, sessions
 from dpframe._session.session import AccountTerms, Session, Terms
 from dpframe._validate import Bounds
 from dpframe.accounting import ACCOUNTANTS
