@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from dpframe import _drawing as drawing_module
 from dpframe import _encoding as encoding_module
 from dpframe import _expr as expr_module
+from dpframe import _ledger as stores_module
 from dpframe._answers import unbiased as unbiased_module
 from dpframe._answers.answer import Answer
 from dpframe._answers.estimate import FloatEstimate, IntEstimate, interval_of
@@ -17,6 +18,7 @@ from dpframe._answers.unbiased import Computed, Estimated
 from dpframe._cells import columns as engines_columns_module
 from dpframe._cells.codec import finder
 from dpframe._cells.columns import UNMATCHED, Vector, plain, prepare
+from dpframe._cells.texts import key_of, text_of
 from dpframe._encoding import encode, encoded_fields, tag_of
 from dpframe._expr import Column, Expr, constant, kind_of
 from dpframe._expr._parse import MAX_LENGTH, Parsed, parse
@@ -37,13 +39,13 @@ from dpframe._groups.combinations import RestBy, TupleBy, Tuples
 from dpframe._groups.keys import ROW_CEILING, BinBy, KeyBy, Keys, keys_for
 from dpframe._groups.periods import Periods, TimeBy
 from dpframe._groups.unit import Unit
+from dpframe._ledger import STORES, open_store
 from dpframe._ledger import accountant as ledger_module
-from dpframe._ledger import sketch as sketch_module
-from dpframe._ledger import store as store_module
+from dpframe._ledger import sqlite as store_module
 from dpframe._ledger.accountant import Budget
-from dpframe._ledger.former import sketch as former_sketch
 from dpframe._ledger.former import trusted
-from dpframe._ledger.store import FileStore, MemoryStore, open_store
+from dpframe._ledger.sqlite import FileStore
+from dpframe._ledger.store import MemoryStore
 from dpframe._plans import choices as choices_module
 from dpframe._plans.aggregates import AGGREGATES, named_in_agg
 from dpframe._plans.arrange import arrange
@@ -55,6 +57,8 @@ from dpframe._plans.plan import Part, Plan, measured
 from dpframe._plans.planner import noted
 from dpframe._plans.price import WORDS
 from dpframe._plans.price import _cost as cost_of_price
+from dpframe._questions import entries as engines_rows_module
+from dpframe._questions.entries import of_people
 from dpframe._questions.keysearch import Finding, KeySearch, Roomy
 from dpframe._questions.query import Query
 from dpframe._questions.question import Question
@@ -114,16 +118,17 @@ from dpframe.accounting._tight import largest
 from dpframe.accounting.residue import after, after_curve, after_exponential, after_laplace, after_pure
 from dpframe.audit import _events as events_module
 from dpframe.audit._replay import Recorder
-from dpframe.engines import _rows as engines_rows_module
+from dpframe.engines import ENGINES, engine_for
+from dpframe.engines import fingerprints as sketch_module
 from dpframe.engines import groups as engines_groups_module
 from dpframe.engines import limits as engines_distinct_module
 from dpframe.engines import limits as engines_people_module
 from dpframe.engines import pandas as engines_pandas_module
 from dpframe.engines import rows as derive_module
 from dpframe.engines import sums as engines_sums_module
-from dpframe.engines._rows import of_people
 from dpframe.engines.expressions import evaluate, predicate
-from dpframe.engines.keys import coded, key_of, text_of, together
+from dpframe.engines.fingerprints import former_sketch
+from dpframe.engines.keys import coded, together
 from dpframe.engines.limits import at_points
 from dpframe.engines.pandas import PandasEngine
 from dpframe.engines.people import pairs_of, people_of
@@ -200,6 +205,7 @@ def noise_of(plan: Plan) -> Any:
 __all__ = [
     "AGGREGATES",
     "CLIP",
+    "ENGINES",
     "LEAF_CEILING",
     "LOGISTIC",
     "MAGNITUDES",
@@ -209,6 +215,7 @@ __all__ = [
     "ROW_CEILING",
     "SIZES",
     "SQUARE_BITS",
+    "STORES",
     "UNIT",
     "UNMATCHED",
     "VALUE_BITS",
@@ -349,6 +356,7 @@ __all__ = [
     "encode",
     "encoded_fields",
     "encoding_module",
+    "engine_for",
     "engines_columns_module",
     "engines_distinct_module",
     "engines_groups_module",
@@ -427,6 +435,7 @@ __all__ = [
     "stats_Rows",
     "stats_module",
     "store_module",
+    "stores_module",
     "suggestions_module",
     "tag_of",
     "text_of",

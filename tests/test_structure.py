@@ -198,6 +198,59 @@ def test_modules_of_a_room_do_not_wait_for_one_another():
     assert len(list(TopologicalSorter(graph).static_order())) >= len(MODULES)
 
 
+# What knows of whom, whatever the order of the rooms allows; for types alone it is forbidden as well.
+PURE = {
+    "public": (
+        {"accounting", "calibrate", "mechanisms", "_expr", "_cells", "_groups", "_statistics", "_plans", "_questions", "_ledger"},
+        {"engines", "_session"},
+    ),
+    "engine": ({"engines"}, {"accounting", "_plans", "_questions", "_ledger", "_session"}),
+}  # fmt: skip
+
+
+def named(tree):
+    """Every dpframe module that this one names in an import, be it for types alone."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("dpframe"):
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+        elif isinstance(node, ast.Import):
+            yield from (a.name for a in node.names if a.name.startswith("dpframe."))
+
+
+@pytest.mark.parametrize("contract", PURE)
+def test_what_is_public_sees_no_data_and_engines_know_no_price(contract):
+    """Questions, plans and ledgers import nothing that reads data; what reads data, nothing that sets prices or keeps books."""
+    rooms, forbidden = PURE[contract]
+    within = {name: tree for name, tree in TREES.items() if name != "dpframe" and room(name) in rooms}
+    assert {room(name) for name in within} == rooms
+    assert [
+        (name, other) for name, tree in within.items() for other in named(tree) if room(other) in forbidden
+    ] == []
+
+
+def test_engines_are_made_in_one_place():
+    """`engine_for` alone knows concrete engines, and nobody reads what is an engine's own."""
+    names = {name for name in MODULES if name.startswith("dpframe.engines.")}
+    made = {(m, other) for m, tree in TREES.items() for other in named(tree) if other.endswith("Engine")}
+    concrete = {(m, other) for m, other in made if other.rpartition(".")[0] in names}
+    assert {m for m, _ in concrete} == {"dpframe.engines"}
+    for module, tree in TREES.items():
+        if module not in names:
+            read = [
+                n
+                for n in ast.walk(tree)
+                if isinstance(n, ast.Attribute) and ast.unparse(n.value).endswith("engine")
+            ]
+            assert [n.attr for n in read if n.attr.startswith("_")] == [], module
+
+
+def test_check_of_what_is_named_sees_types_too():
+    tree = ast.parse(
+        "if TYPE_CHECKING:\n    from dpframe._session.session import Session\nimport dpframe.engines"
+    )
+    assert [room(other) for other in named(tree)] == ["engines", "_session"]
+
+
 def test_check_of_imports_sees_an_upward_one():
     tree = ast.parse(
         "def f():\n    from dpframe._frame.accessor import private\n    from dpframe import _session"

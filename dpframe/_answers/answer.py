@@ -19,7 +19,7 @@ from dpframe import _drawing, _validate
 from dpframe._answers.estimate import Estimate, FloatEstimate, IntEstimate, interval_of, levels_shown
 from dpframe._answers.layout import Layout, Pivot, layout_from
 from dpframe._errors import BadValue
-from dpframe._ledger.packed import pack, receipt_text, unpack
+from dpframe._ledger.records import pack, receipt_text, unpack
 from dpframe._plans.aggregates import AGGREGATES
 from dpframe._plans.plan import Cost, Plan, all_choices, measured, refuse_choices
 from dpframe._questions.question import Release

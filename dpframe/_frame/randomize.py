@@ -17,11 +17,11 @@ from dpframe._errors import BadType, BadValue, Refused
 from dpframe._expr import Column, Expr
 from dpframe._groups.keys import Keys, Word, describe
 from dpframe._plans.price import Payment, checked, spell_out
+from dpframe._questions import entries as _rows
 from dpframe._questions.question import Question
 from dpframe._questions.reports import BITS, Randomize, unpacked
 from dpframe._statistics.base import Grid
 from dpframe._validate import Bounds
-from dpframe.engines import _rows
 from dpframe.mechanisms.response import MOST, POINTS, Response, points_for, rounded
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple, Protocol
 import numpy as np
 import pandas as pd
 
-from dpframe._cells.codec import form_of, index_of
+from dpframe._cells.codec import Finder, finder, form_of, index_of
 from dpframe._errors import BadType, BadValue, MissingKeys
 from dpframe._expr import DatePart, Expr
 from dpframe._validate import MAX_LISTED, flag, length
@@ -49,6 +49,10 @@ class Keys:
     def named(self, name: Hashable) -> Keys:
         """The same keys for a column that was renamed."""
         return self if self.index.name == name else Keys(self.index.rename(name), self.null)
+
+    def finder(self) -> Finder:
+        """From cells to 1 + the place of the key they equal, or 0."""
+        return finder((None if i == self.null else k, i + 1) for i, k in enumerate(self.index.tolist()))
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Keys) and self.token == other.token and len(self) == len(other)

@@ -20,10 +20,22 @@ import pandas as pd
 
 from dpframe._errors import BadType, BadValue, BudgetExceeded, DPError, LedgerError, SessionError, caution
 from dpframe._groups.unit import Unit
-from dpframe._ledger.packed import receipt_text, unpack
-from dpframe._ledger.records import Declared, Label, Names, Table, charge_for, charge_of, found, taken
-from dpframe._ledger.sketch import alike, same_table
-from dpframe._ledger.store import Entry, MemoryStore, Store, open_store
+from dpframe._ledger import open_store
+from dpframe._ledger.records import (
+    Declared,
+    Label,
+    Names,
+    Table,
+    alike,
+    charge_for,
+    charge_of,
+    found,
+    receipt_text,
+    same_table,
+    taken,
+    unpack,
+)
+from dpframe._ledger.store import Entry, Store
 from dpframe._plans.plan import Plan
 from dpframe.accounting import open_filter
 from dpframe.accounting._filter import Charge, Limits
@@ -75,10 +87,11 @@ class Accountant:
         self._filter = open_filter(epsilon, delta, accountant, reserve)
         self._limits = self._filter.limits
         self._population = named_population(population, ledger)
-        self._file = None if ledger is None else os.fspath(ledger)
+        given = None if ledger is None else os.fspath(ledger)
+        self._store: Store = open_store("memory:" if given is None and population is not None else given)
+        self._file = given if self._store.durable else None
         # Once and for all: in another directory the same word would be another file.
-        self.place = None if self._file is None else os.path.realpath(self._file)
-        self._store: Store = _memory if ledger is None and population is not None else open_store(ledger)
+        self.place = self._store.place if self._store.durable else None
         self._lock = threading.RLock()
         self._process = os.getpid()
         self._last = 0
@@ -452,9 +465,6 @@ class Accountant:
 
     def _repr_html_(self) -> str:
         return self.budget._repr_html_()
-
-
-_memory = MemoryStore()  # the named populations of a process that have no file
 
 
 def _among(hashes: list[str] | None, sketches: Iterable[list[str]]) -> bool:

@@ -28,7 +28,6 @@ from dpframe._session import opening as _opening
 from dpframe._session.door import DEBUGGED, debugging, sealed
 from dpframe._session.session import Asked, Session, Terms
 from dpframe._validate import Bounds
-from dpframe.engines.pandas import PandasEngine
 from dpframe.engines.rows import Places, Rows, array_of, frame_of, people_labels
 from dpframe.mechanisms import _sampling
 
@@ -161,7 +160,8 @@ class Derived(Session):
                 return
             self.closed, self._held = True, None
             self.snapshot = self.snapshot.iloc[:0]
-            self._engine = PandasEngine(self.snapshot)
+            self._engine.close()
+            del self._engine
 
 
 def not_replayed(session: Session) -> None:

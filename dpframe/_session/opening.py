@@ -22,17 +22,17 @@ from dpframe._groups.combinations import Tuples
 from dpframe._groups.keys import ROW_CEILING, describe, keys_for
 from dpframe._groups.periods import Span, span_of
 from dpframe._groups.unit import Unit, limits_for
-from dpframe._ledger import former as _former
+from dpframe._ledger import place_of
 from dpframe._ledger.accountant import Accountant, check_population
 from dpframe._ledger.records import Table
-from dpframe._ledger.sketch import sketches
 from dpframe._session import identity as _identity
 from dpframe._session.door import sealed
-from dpframe._session.registry import ATTR, closed, find, place_of, positions, same_place, sessions
+from dpframe._session.registry import ATTR, closed, find, positions, same_place, sessions
 from dpframe._session.session import AccountTerms, Session, Terms
 from dpframe._validate import Bounds
 from dpframe.accounting import ACCOUNTANTS, open_filter
 from dpframe.accounting._filter import Limits
+from dpframe.engines.fingerprints import former_sketch
 
 _NO_UNIT = "max_rows= and max_groups= need unit=, the column that names a person."
 _LARGE, _NO_PROMISE = Fraction(1, 1000), Fraction(1, 10)  # a delta that is warned of, and one that is refused
@@ -113,12 +113,12 @@ def _attach(session: Session, because: object) -> None:
         account.attach(unit, [], because)
         return
     places = [c.position for c in unit.people]
-    known = sealed("open", sketches, frame, places, account.secret)
+    known = sealed("open", session._engine.sketches, unit, account.secret)
     table = Table(session.schema, session.terms.version, known.table)
     people = frame.iloc[:, places] if places else frame
 
     def former() -> list[str] | None:
-        return sealed("open", _former.sketch, people, account.secret)
+        return sealed("open", former_sketch, people, account.secret)
 
     account.attach(unit, known.people, because, table, former)
 

@@ -39,10 +39,11 @@ from dpframe._questions.question import Array, Noise, Question, Release
 from dpframe._session import identity as _identity
 from dpframe._session.door import DEBUGGED, debugging, sealed
 from dpframe._session.registry import closed, sessions
+from dpframe._statistics.engine import Engine
 from dpframe._validate import Bounds
 from dpframe.accounting._filter import Charge, Limits, Price
 from dpframe.accounting._meter import Budget
-from dpframe.engines.pandas import PandasEngine
+from dpframe.engines import engine_for
 from dpframe.mechanisms import _sampling
 
 
@@ -137,8 +138,8 @@ class Session:
         self.marks = _identity.marks(snapshot)
         # The same object means the same rows, also when the session is closed.
         self.index = snapshot.index
-        self.rows = len(snapshot)
-        self._engine = PandasEngine(snapshot, self.base._key())
+        self._engine = engine_for(snapshot, self.base._key())
+        self.rows = len(self._engine)
         # Bounds and keys that were released: nobody's word.
         self.released_bounds: set[tuple[Expr, tuple[float, float]]] = set()
         self.found: dict[bytes, Keys | Tuples] = {}
@@ -335,9 +336,7 @@ class Session:
         check(forms, raw)
         return raw
 
-    def _run_question(
-        self, question: Question, engine: PandasEngine, plan: Plan, unit: Unit
-    ) -> tuple[Any, ...]:
+    def _run_question(self, question: Question, engine: Engine, plan: Plan, unit: Unit) -> tuple[Any, ...]:
         """The one place where a question meets the data: all that it can do with it is to add noise."""
         return question.run(engine, plan, unit, self._noise(plan, unit))
 
@@ -346,13 +345,12 @@ class Session:
         return partial(_noisy, plan)
 
     def _public_size(self, unit: Unit) -> int | None:
-        """How many people there are, where that is public: counted one by one, and not by how the engine numbers them."""
+        """How many people there are, where that is public."""
         if not unit.replaces:
             return None
         if not unit.people:
             return self.rows
-        codes = self._engine._whose(unit.people).codes
-        return len(np.unique(codes[codes >= 0]))
+        return self._engine.people(unit)
 
     def _charge_at(self, one: Asked | None) -> Callable[[Fraction], Charge] | None:
         """The charge of one question at other epsilons."""
@@ -438,7 +436,8 @@ class Session:
             if sessions.pop(self.name, None) is not None:
                 closed.append(self)
             self.snapshot = self.snapshot.iloc[:0]
-            self._engine = PandasEngine(self.snapshot)
+            self._engine.close()
+            del self._engine
             self._answers.clear()
             for one in list(self.derived):
                 one.close()

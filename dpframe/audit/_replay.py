@@ -32,9 +32,9 @@ from dpframe._session.door import sealed
 from dpframe._session.opening import open_session
 from dpframe._session.registry import ATTR, sessions
 from dpframe._session.session import Session
+from dpframe._statistics.engine import Engine
 from dpframe.accounting.loss import DiscreteGaussian, PureDP
 from dpframe.engines.fingerprints import hashes_of
-from dpframe.engines.pandas import PandasEngine
 from dpframe.mechanisms import _sampling
 from dpframe.mechanisms.noise import Gaussian, Laplace
 from dpframe.mechanisms.response import Response
@@ -106,9 +106,7 @@ class Recorder(Session):
         ]
         return (np.frombuffer(b"".join(names), dtype="<u8") >> np.uint64(1)).astype(np.int64)
 
-    def _run_question(
-        self, question: Question, engine: PandasEngine, plan: Plan, unit: Unit
-    ) -> tuple[Any, ...]:
+    def _run_question(self, question: Question, engine: Engine, plan: Plan, unit: Unit) -> tuple[Any, ...]:
         """As in every session, but a question that leaves noise out which is in its plan is not answered: `_run` says so."""
         raw = super()._run_question(question, engine, plan, unit)
         if {call.part for call in self.heard[-1].calls} != set(range(len(plan.parts))):

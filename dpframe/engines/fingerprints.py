@@ -1,5 +1,5 @@
 """Hashes of cells, for what is checked on the owner's side: whether a function works person by person, whether two frames hold
-the same people.
+the same people; and the sketches that a ledger knows people and tables again by.
 
 *Formal guarantee.* The hash of a cell is a function of that cell and its dtype. Equal cells hash alike, and nulls of all kinds.
 No cell makes this raise, and no code that belongs to a cell runs: what is in an object is read where its exact type is
@@ -9,8 +9,9 @@ one of Python's, numpy's or pandas' own. Other objects are told from those, and 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator
-from datetime import time, timedelta
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from datetime import date, datetime, time, timedelta
+from decimal import Decimal
 from importlib import import_module
 from typing import Any
 from uuid import UUID
@@ -21,7 +22,9 @@ from numpy.typing import NDArray
 
 from dpframe._cells.columns import UNMATCHED, Vector, objects, plain, prepare
 from dpframe._expr import kind_of
+from dpframe._statistics.engine import Sketches
 from dpframe.engines.people import coded, text_of_scalar
+from dpframe.engines.rows import rows_of
 
 Hashes = NDArray[np.uint64]
 _NULL = np.uint64(2**64 - 1)
@@ -273,3 +276,127 @@ _TEXTS: dict[int, Callable[[Any], bytes]] = {
     id(pd.Period): lambda c: f"{c.ordinal} {c.freqstr}".encode(),
     id(range): lambda c: repr(c).encode(),
 }
+
+
+# ---- sketches ---------------------------------------------------------------------------------------------
+#
+# The 256 smallest of the keyed hashes of all rows (Broder 1997): of two frames they tell, about, how large a part of the rows
+# they share. They are made on the owner's side, stay in the ledger, and are no dictionary of people without its key.
+
+SIZE = 256
+ENOUGH = 16  # fewer different rows identify nobody
+DIFFERENT = 0.9  # of the rows of a table that is known by a sketch
+
+
+@np.errstate(all="ignore")
+def sketches(frame: pd.DataFrame, unit: Sequence[int], secret: bytes) -> Sketches:
+    """Of a frame whose people are named by the columns at some places; without any, a row is a person.
+
+    What a table is known by are its rows; of more people than a sketch has, those of the people in it.
+    """
+    if not unit:
+        cells = _plain(frame)
+        return Sketches(sketch_of(cells, secret), known_by(_keyed(cells, secret), secret))
+    people = _hashes(frame.iloc[:, list(unit)], secret)
+    some = np.isin(people, _smallest(people, secret))
+    return Sketches(
+        _sketch(people, secret), known_by(_hashes(rows_of(frame, np.flatnonzero(some)), secret), secret)
+    )
+
+
+def known_by(rows: NDArray[Any], secret: bytes) -> list[str]:
+    """By what a table is known again, whatever the order of its rows: their sketch, or a keyed digest of all of them.
+
+    A sketch knows rows and not how often they are there. So it stands for a table only if nearly all rows differ: then there
+    are many more that could be, and two tables have few in common by chance.
+    """
+    if len(np.unique(rows)) >= max(ENOUGH, DIFFERENT * len(rows)):
+        return _sketch(rows, secret)
+    return [hashlib.blake2b(np.sort(rows).tobytes(), key=secret, digest_size=16).hexdigest()]
+
+
+def sketch_of(frame: pd.DataFrame, secret: bytes) -> list[str]:
+    """Of a frame whose cells pandas hashes as they are; empty where too few rows are different."""
+    rows = _keyed(frame, secret)
+    return [] if len(np.unique(rows)) < len(rows) // 4 else _sketch(rows, secret)
+
+
+def _sketch(rows: NDArray[Any], secret: bytes) -> list[str]:
+    """Whatever their order; empty where too few are different."""
+    smallest = _smallest(rows, secret)
+    if len(smallest) < ENOUGH:
+        return []
+    digests = (hashlib.blake2b(row.tobytes(), key=secret, digest_size=8) for row in smallest)
+    return sorted(d.hexdigest() for d in digests)
+
+
+def _smallest(rows: NDArray[Any], secret: bytes) -> NDArray[Any]:
+    """The first of the different hashes, in an order that is keyed here: numbers are hashed without the key by pandas."""
+    rows = np.unique(rows)
+    salt = np.uint64(
+        int.from_bytes(hashlib.blake2b(secret, digest_size=8, person=b"order").digest(), "little") | 1
+    )
+    mixed = (rows ^ (rows >> np.uint64(31))) * salt
+    mixed ^= mixed >> np.uint64(29)
+    return rows[np.argsort(mixed, kind="stable")[:SIZE]]
+
+
+def _hashes(frame: pd.DataFrame, secret: bytes) -> NDArray[Any]:
+    """A keyed hash of each row."""
+    return _keyed(_plain(frame), secret)
+
+
+def _keyed(frame: pd.DataFrame, secret: bytes) -> NDArray[Any]:
+    if not len(frame) or not frame.shape[1]:
+        return np.zeros(0, dtype=np.uint64)
+    key = hashlib.blake2b(secret, digest_size=8).hexdigest()
+    found: NDArray[Any] = pd.util.hash_pandas_object(frame, index=False, hash_key=key).to_numpy()
+    return found
+
+
+def _plain(frame: pd.DataFrame) -> pd.DataFrame:
+    """The cells as pandas can hash them, alike for alike values; column names do not matter. No code of a cell runs."""
+    return pd.DataFrame({i: _cells(frame.iloc[:, i]) for i in range(frame.shape[1])})
+
+
+def _cells(column: pd.Series[Any]) -> Any:
+    kind = kind_of(column.dtype)
+    if kind in ("time", "other"):
+        return hashes_of(column)
+    vector = prepare(column, kind)
+    if vector.categories is None:
+        null, values = vector.nulls(), vector.values.astype(np.float64) + 0.0
+        if null is not None:
+            values[null] = np.nan
+        return values
+    texts = objects([*map(_text, vector.categories), None]).take(vector.values, mode="wrap")
+    for i, text in unmatched(column, vector):
+        texts[i] = text.hex()
+    return pd.array(texts, dtype="str")
+
+
+def _text(value: Any) -> str:
+    if type(value) is str:
+        return value.encode("utf-8", "backslashreplace").decode()  # half a character has no bytes
+    return str(value) if type(value) in (bool, int, float) else text_of_scalar(value)
+
+
+_CELLS = {str, int, float, bool, type(None), date, datetime, Decimal, pd.Timestamp}
+
+
+def former_sketch(frame: pd.DataFrame, secret: bytes) -> list[str] | None:
+    """The sketch of rows as ledgers of the first format have it: with times as pandas prints a column of them.
+
+    None where that is not made any more, since cells with code of their own would be printed, or since it fails.
+    """
+    columns: dict[int, Any] = {}
+    for i in range(frame.shape[1]):
+        column = frame.iloc[:, i]
+        if column.dtype == object and not set(map(type, column)) <= _CELLS:
+            return None
+        try:
+            number = column.dtype.kind in "iufb"
+            columns[i] = column.astype("float64", errors="ignore") if number else column.astype(str)
+        except Exception:
+            return None
+    return sketch_of(pd.DataFrame(columns), secret)

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpframe._cells.codec import Buckets, Finder, finder, looked_up, unit_of
+from dpframe._cells.codec import Buckets, Finder, looked_up, unit_of
 from dpframe._cells.columns import Vector
 from dpframe._expr import Expr
 from dpframe._groups.combinations import Tuples
@@ -30,13 +30,8 @@ _LEAST, _MOST = np.iinfo(np.int64).min + 1, np.iinfo(np.int64).max  # the least 
 # Keys and bins ---------------------------------------------------------------------------------------
 
 
-def key_buckets(keys: Keys) -> Finder:
-    """From cells to 1 + the place of the key they equal, or 0."""
-    return finder((None if i == keys.null else k, i + 1) for i, k in enumerate(keys.index.tolist()))
-
-
 def arrow_buckets(keys: Keys, strings: Any) -> Buckets:
-    """The same for a whole Arrow array of strings: each is looked up among the keys, pieces side by side.
+    """What `Keys.finder` says of a whole Arrow array of strings: each is looked up among the keys, pieces side by side.
 
     Looking keys up takes two thirds of the time of numbering all values first, and Arrow lets go of Python's lock.
     """
@@ -145,7 +140,7 @@ def _by_division(values: NDArray[np.float64], breaks: NDArray[np.float64]) -> Bu
 def finder_of(by: By) -> tuple[Expr, Finder]:
     """Of a grouping that one column decides: its expression, and the way from values to buckets."""
     if isinstance(by, KeyBy):
-        return by.expr, key_buckets(by.keys)
+        return by.expr, by.keys.finder()
     if isinstance(by, TimeBy):
         return by.expr, time_buckets(by.periods)
     assert isinstance(by, BinBy)

@@ -19,6 +19,7 @@ from dpframe._statistics.base import (
     Powers,
     Primitive,
     Products,
+    to_grid,
 )
 
 Buckets = NDArray[Any]  # 0: no group; g + 1: group g
@@ -77,17 +78,6 @@ def tally(buckets: Buckets, groups: int) -> Integers:
             counts[odd] += 1
         return np.asarray(counts[1 : groups + 1])
     return np.bincount(buckets, minlength=groups + 1)[1:]
-
-
-def to_grid(values: NDArray[Any], a: NDArray[np.float64], grid: Grid) -> None:
-    """Into ``a``: clip, scale by a power of two, round, and count from the lower bound. NaN stays NaN."""
-    lower, upper = grid.bounds
-    np.clip(values, lower, upper, out=a)
-    if grid.exponent:
-        a *= 2.0**grid.exponent
-    np.rint(a, out=a)
-    if grid.low:
-        a -= float(grid.low)
 
 
 def magnitude(values: NDArray[Any], null: NDArray[np.bool_] | None) -> NDArray[np.int64]:

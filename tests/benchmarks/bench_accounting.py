@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 import dpframe  # registers .dp
-from dpframe._ledger.store import FileStore
+from dpframe._ledger.sqlite import FileStore
 from dpframe.accounting import (
     DiscreteGaussian,
     Exponential,

@@ -11,6 +11,7 @@ import pytest
 from dpframe.utilities import distance, revenue
 from tests import internals
 from tests.internals import (
+    ENGINES,
     Laplace,
     PandasEngine,
     Revenue,
@@ -20,7 +21,6 @@ from tests.internals import (
     at_points,
 )
 from tests.internals import engines_people_module as _people
-from tests.internals import session_module as _session
 from tests.statistical import test_privacy_audit as audit
 
 EPSILON = audit.EPSILON
@@ -68,7 +68,8 @@ def people(monkeypatch):
 
     monkeypatch.setattr(audit, "opened", opened)
     # The guarantee holds for each key of the hashes. Two keys would show two samples of other people's values.
-    monkeypatch.setattr(_session, "PandasEngine", lambda frame, key=b"": PandasEngine(frame, b"12345678"))
+    monkeypatch.setitem(ENGINES, pd.DataFrame, lambda frame, key: PandasEngine(frame, b"12345678"))
+    return None
 
 
 class People(audit.Pair):
