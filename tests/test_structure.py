@@ -198,36 +198,6 @@ def test_modules_of_a_room_do_not_wait_for_one_another():
     assert len(list(TopologicalSorter(graph).static_order())) >= len(MODULES)
 
 
-# What knows of whom, whatever the order of the rooms allows; for types alone it is forbidden as well.
-PURE = {
-    "public": (
-        {"accounting", "calibrate", "mechanisms", "_expr", "_cells", "_groups", "_statistics", "_plans", "_questions", "_ledger"},
-        {"engines", "_session"},
-    ),
-    "engine": ({"engines"}, {"accounting", "_plans", "_questions", "_ledger", "_session"}),
-}  # fmt: skip
-
-
-def named(tree):
-    """Every dpframe module that this one names in an import, be it for types alone."""
-    for node in ast.walk(tree):
-        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("dpframe"):
-            yield from (f"{node.module}.{alias.name}" for alias in node.names)
-        elif isinstance(node, ast.Import):
-            yield from (a.name for a in node.names if a.name.startswith("dpframe."))
-
-
-@pytest.mark.parametrize("contract", PURE)
-def test_what_is_public_sees_no_data_and_engines_know_no_price(contract):
-    """Questions, plans and ledgers import nothing that reads data; what reads data, nothing that sets prices or keeps books."""
-    rooms, forbidden = PURE[contract]
-    within = {name: tree for name, tree in TREES.items() if name != "dpframe" and room(name) in rooms}
-    assert {room(name) for name in within} == rooms
-    assert [
-        (name, other) for name, tree in within.items() for other in named(tree) if room(other) in forbidden
-    ] == []
-
-
 def test_engines_are_made_in_one_place():
     """`engine_for` alone knows concrete engines, and nobody reads what is an engine's own."""
     names = {name for name in MODULES if name.startswith("dpframe.engines.")}

@@ -19,12 +19,12 @@ from dpframe._groups.unit import Unit
 from dpframe._plans.choices import pure
 from dpframe._plans.forms import Form
 from dpframe._plans.plan import Part, Plan
+from dpframe._questions import entries as _rows
 from dpframe._questions.question import Array, Noise, Question
 from dpframe._statistics.base import Grid
 from dpframe._validate import Bounds
 from dpframe.accounting._filter import Price
 from dpframe.accounting.loss import PureDP
-from dpframe.engines import _rows
 from dpframe.mechanisms.response import Response, points_for, worst_spread
 
 Codes = NDArray[Any]
