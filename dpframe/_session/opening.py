@@ -5,22 +5,31 @@ from __future__ import annotations
 import math
 import os
 import threading
+from collections.abc import Callable, Mapping
 from contextvars import ContextVar
 from fractions import Fraction
+from functools import wraps
 from inspect import signature
+from typing import Any, Concatenate, ParamSpec, TypeVar, cast
 
 import pandas as pd
 
 from dpframe._errors import BadType, BadValue, LineageError, SessionError, caution, did_you_mean
 from dpframe._groups.keys import ROW_CEILING
+from dpframe._groups.unit import Neighbors
 from dpframe._ledger import former as _former
+from dpframe._ledger.accountant import Accountant
 from dpframe._ledger.records import Table
 from dpframe._ledger.sketch import sketches
 from dpframe._session import identity as _identity
 from dpframe._session.door import sealed
 from dpframe._session.registry import ATTR, closed, find, place_of, positions, same_place, sessions
 from dpframe._session.session import Session
-from dpframe._session.terms import AccountTerms, Terms, leaves_of
+from dpframe._session.terms import AccountTerms, Terms, Words, leaves_of
+
+P = ParamSpec("P")
+S = TypeVar("S")
+R = TypeVar("R")
 
 _LARGE, _NO_PROMISE = Fraction(1, 1000), Fraction(1, 10)  # a delta that is warned of, and one that is refused
 _opening = threading.RLock()
@@ -30,33 +39,73 @@ watching: ContextVar[list[Session] | None] = ContextVar("watching", default=None
 
 def open_session(
     frame: pd.DataFrame,
-    epsilon: object = None,
-    delta: object = None,
+    epsilon: float | None = None,
+    delta: float | None = None,
     *,
-    unit: object = None,
-    max_rows: object = None,
-    max_groups: object = None,
-    neighbors: object = None,
-    bounds: object = None,
-    keys: object = None,
-    queries: object = None,
-    accountant: object = None,
-    reserve: object = None,
-    ledger: object = None,
-    population: object = None,
-    version: object = None,
-    n: object = None,
-    because: object = None,
-    **others: object,
+    unit: Any = None,
+    max_rows: int | None = None,
+    max_groups: int | None = None,
+    neighbors: Neighbors = "add-remove",
+    bounds: Mapping[Any, tuple[float, float]] | None = None,
+    keys: Mapping[Any, Any] | None = None,
+    queries: int = 20,
+    accountant: str | Accountant | None = None,
+    reserve: float | None = None,
+    ledger: str | os.PathLike[str] | None = None,
+    population: str | None = None,
+    version: str | None = None,
+    n: int | None = None,
+    because: str | None = None,
 ) -> Session:
-    """A session on this frame: the one there is, or a new one."""
-    if others:
-        word = next(iter(others))
-        raise BadType(f"open has no argument {word}=.{did_you_mean(word, WORDS, 'It has')}")
-    if because is not None and not (isinstance(because, str) and because.strip()):
-        raise BadType("because= must be a sentence: it is written in the ledger as your declaration.")
-    if version is not None and not (isinstance(version, str) and version.strip()):
-        raise BadType("version= must be a name of this state of the data, such as '2026-11'.")
+    """Open the budgeted session of this frame; the same words again return the session that is there.
+
+    Opened again, a word that is left out stays as it is. The budget and ``unit`` never change; new bounds and keys,
+    column by column, limits, ``queries`` and ``n`` are taken: ``df.dp.open(bounds={"cost": (0, 500)})``.
+
+    Formal guarantee: everything released through the session is together (epsilon, delta)-differentially
+    private in one row, or in all rows of one person where ``unit`` names them, under the neighbouring relation, given
+    that what you declare here is public.
+
+    Without a ledger file the budget lives in this process and ends with it.
+
+    Parameters
+    ----------
+    epsilon, delta
+        The whole budget. With ``delta=0`` the guarantee is pure.
+    unit, max_rows, max_groups
+        The column, or columns, that name a person who may have many rows, and for how many rows (of a group) and groups
+        one person may count. A question may have limits of its own. Without ``unit`` a row is a person.
+    neighbors
+        ``"add-remove"``: a neighbour has one row more or less. ``"replace-one"``: it differs in one row, and
+        the number of rows is public.
+    bounds
+        Public facts: ``{"age": (0, 110)}``. Values outside are clipped. Never take them from the data. Of a time column
+        the first and the last moment, ``("2024-01-01", "2024-12-31")``: rows outside are in no period of `resample`.
+    keys
+        Public facts: ``{"state": ["CA", "NY"]}``, the groups that may appear, in the order of the answers; of several
+        columns together ``{("state", "sex"): [("CA", "F"), ("NY", "M")]}``.
+    queries
+        A question without a price takes one such share of the budget.
+    accountant, reserve
+        The rule that adds losses and its part of delta (see `dpframe.Accountant`); or an Accountant that other frames
+        share, which brings the budget along.
+    ledger, population
+        A file that keeps the ledger, and the name of these people in it: the same words in another process, or tomorrow,
+        go on with the same budget. Answers on record are free.
+    version
+        The name of this state of the data. What was answered for another version is not repeated for this one.
+    n
+        Public: how many people there are. ``within=`` uses it, and a delta that is too large for it is warned of.
+    because
+        Declares why a second budget on the same rows is right; written in the ledger.
+
+    Examples
+    --------
+    >>> df = pd.DataFrame({"age": [30, 41, 55], "state": ["CA", "NY", "CA"]})
+    >>> p = df.dp.open(1, bounds={"age": (0, 110)}, keys={"state": ["CA", "NY"]})
+    >>> p.budget.remaining
+    1.0
+    """
     words = {
         "epsilon": epsilon,
         "delta": delta,
@@ -75,8 +124,60 @@ def open_session(
         "n": n,
         "because": because,
     }
+    return opened(frame, words)
+
+
+WORDS = tuple(signature(open_session).parameters)[1:]
+
+
+def said(budget: tuple[Any, ...], words: Words) -> dict[str, Any]:
+    """The words of an `open` by their names. One that there is not is refused, with the nearest one."""
+    first = dict(zip(WORDS, budget[:2], strict=False))
+    if len(budget) > 2:
+        raise BadType(
+            f"open is given {len(budget)} arguments by position, and takes at most 2 by position: epsilon, delta."
+        )
+    twice = [word for word in first if word in words]
+    if twice:
+        raise BadType(f"open is given {twice[0]} twice, by position and by name.")
+    strange = next((word for word in words if word not in WORDS), None)
+    if strange is not None:
+        raise BadType(f"open has no argument {strange}=.{did_you_mean(strange, WORDS, 'It has')}")
+    return {**first, **words}
+
+
+def with_words_of(
+    declared: Callable[Concatenate[pd.DataFrame, P], Session],
+) -> Callable[[Callable[[S, Words], R]], Callable[Concatenate[S, P], R]]:
+    """A decorator that gives a method of words the signature of the function that declares these, and where it has none the
+    docstring. The method gets the words that were said, and no others: one that is left out of a second `open` stays."""
+
+    frame, *parameters = signature(declared).parameters.values()
+
+    def share(method: Callable[[S, Words], R]) -> Callable[Concatenate[S, P], R]:
+        @wraps(method)
+        def verb(own: Any, /, *budget: Any, **words: Any) -> R:
+            return method(own, said(budget, words))
+
+        shown: Any = verb
+        shown.__doc__ = method.__doc__ or declared.__doc__
+        shown.__signature__ = signature(method).replace(
+            parameters=[frame.replace(name="self", annotation=frame.empty), *parameters]
+        )
+        return cast("Callable[Concatenate[S, P], R]", verb)
+
+    return share
+
+
+def opened(frame: pd.DataFrame, words: Words) -> Session:
+    """The session of a frame: the one there is, if the words are its own, or a new one."""
+    because, version = words.get("because"), words.get("version")
+    if because is not None and not (isinstance(because, str) and because.strip()):
+        raise BadType("because= must be a sentence: it is written in the ledger as your declaration.")
+    if version is not None and not (isinstance(version, str) and version.strip()):
+        raise BadType("version= must be a name of this state of the data, such as '2026-11'.")
     with _opening:
-        present = _present(frame, ledger, population)
+        present = _present(frame, words)
         if present is not None:
             told = present.terms.again(present.leaves, words)
             same = told.differs(present.terms) is None and because == present.terms.because
@@ -120,8 +221,9 @@ def _attach(session: Session, because: object) -> None:
     account.attach(unit, known.people, because, table, former)
 
 
-def _present(frame: pd.DataFrame, ledger: object, population: object) -> Session | None:
+def _present(frame: pd.DataFrame, words: Words) -> Session | None:
     """The session this frame names, where it is in this process."""
+    ledger, population = words.get("ledger"), words.get("population")
     name = frame.attrs.get(ATTR)
     here = sessions.get(name) if isinstance(name, str) else None
     # A frame that names a session of another process may go on with the ledger and the population it names.
@@ -215,6 +317,3 @@ def _declare(session: Session, because: object) -> None:
         if terms.account.limits.delta >= _NO_PROMISE:
             words.append(("delta", f"{float(terms.account.limits.delta):g}: {because}", "open"))
     session.accountant.declare(words)
-
-
-WORDS = tuple(word for word in signature(open_session).parameters if word not in ("frame", "others"))
