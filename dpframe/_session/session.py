@@ -39,51 +39,12 @@ from dpframe._questions.question import Array, Noise, Question, Release
 from dpframe._session import identity as _identity
 from dpframe._session.door import DEBUGGED, debugging, sealed
 from dpframe._session.registry import closed, sessions
+from dpframe._session.terms import Terms
 from dpframe._statistics.engine import Engine
-from dpframe._validate import Bounds
-from dpframe.accounting._filter import Charge, Limits, Price
+from dpframe.accounting._filter import Charge, Price
 from dpframe.accounting._meter import Budget
 from dpframe.engines import engine_for
 from dpframe.mechanisms import _sampling
-
-
-@dataclass(frozen=True, slots=True)
-class Terms:
-    """What a session was opened with: the same words again find the same session."""
-
-    account: AccountTerms
-    unit: Unit
-    queries: int
-    bounds: tuple[tuple[int, Bounds], ...]
-    times: tuple[tuple[int, Span], ...]
-    keys: tuple[tuple[int | tuple[int, ...], Keys | Tuples], ...]
-    people: int | None
-    version: str | None
-    because: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class AccountTerms:
-    """Which budget: one of its own, by its words, or one that is shared. A file is the same by any of its names."""
-
-    limits: Limits
-    rule: str
-    population: str | None = None
-    place: str | None = None
-    shared: Accountant | None = None
-    file: str | None = field(default=None, compare=False)
-
-    def open(self) -> Accountant:
-        if self.shared is not None:
-            return self.shared
-        e, d, reserve = self.limits
-        return Accountant(e, d, self.rule, reserve=reserve, ledger=self.file, population=self.population)
-
-    def names(self, accountant: Accountant) -> bool:
-        """Whether this is the budget that an accountant keeps."""
-        if self.shared is not None:
-            return self.shared == accountant
-        return self.population == accountant.population and self.place == accountant.place
 
 
 @dataclass(frozen=True, slots=True)

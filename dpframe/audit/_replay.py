@@ -29,7 +29,7 @@ from dpframe._plans.forms import with_noise
 from dpframe._plans.plan import Plan
 from dpframe._questions.question import Array, Noise, Question
 from dpframe._session.door import sealed
-from dpframe._session.opening import open_session
+from dpframe._session.opening import open_session, said
 from dpframe._session.registry import ATTR, sessions
 from dpframe._session.session import Session
 from dpframe._statistics.engine import Engine
@@ -300,7 +300,7 @@ def _model(side: Any, terms: dict[str, Any]) -> Session:
         raise BadType(f"frame and neighbour must be DataFrames, not {type(side).__name__}.")
     if ATTR in side.attrs:
         raise SessionError("this frame has a session. Replay questions on frames that are made up.")
-    session = open_session(side.copy(), **terms)
+    session = open_session(side.copy(), **said((), terms))
     sessions.pop(session.name)
     return session
 
