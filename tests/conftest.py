@@ -17,6 +17,7 @@ import threading
 from collections import defaultdict
 from collections.abc import Iterator
 
+import pandas as pd
 import pytest
 from hypothesis import settings
 
@@ -78,6 +79,18 @@ def pytest_collection_modifyitems(config, items):
 def full(request) -> bool:
     """Whether statistics run in full: with ``-m slow``. A smaller share otherwise."""
     return in_full(request.config)
+
+
+@pytest.fixture
+def df():
+    """Six visits: one without a cost, one without a state."""
+    return pd.DataFrame(
+        {
+            "age": [31, 47, 66, 80, 12, 55],
+            "cost": [120.5, None, 80.25, 900.0, 15.0, 60.0],
+            "state": ["CA", "NY", "CA", "WA", None, "NY"],
+        }
+    )
 
 
 def name_of(nodeid: str) -> str:

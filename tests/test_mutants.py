@@ -68,6 +68,7 @@ def test_every_mutant_has_its_turn():
 # The runner itself: what it calls killed, survived and neither -------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_harmless_change_survives_and_a_stale_or_broken_one_is_told():
     same = replace(
         DELTA, name="same", killers=(KILLER,), edits=(("each = delta / needing", "each = delta/needing"),)
@@ -81,6 +82,7 @@ def test_a_harmless_change_survives_and_a_stale_or_broken_one_is_told():
     assert [one.verdict for one in run([no_test])] == ["broken"]
 
 
+@pytest.mark.slow
 def test_a_change_that_never_ends_is_killed_by_the_time_limit():
     endless = replace(
         DELTA,

@@ -15,13 +15,13 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from dpframe._answers.receipt import REPORTS, reading
 from dpframe._cells.codec import index_of
 from dpframe._errors import BadType, BadValue
 from dpframe._plans.plan import Cost, Plan
 from dpframe._refusals import own_errors
 from dpframe.mechanisms.response import Response
 
-ATTR = "dpframe_reports"
 Codes = NDArray[Any]
 
 
@@ -65,29 +65,19 @@ def series_of(
     if index is None:
         index = pd.RangeIndex(len(codes))
     reports: pd.Series[Any] = pd.Series(pd.Categorical.from_codes(codes, dtype=dtype), index=index, name=name)
-    told = None if plan is None else plan.to_json()
-    reports.attrs[ATTR] = json.dumps(
-        {"version": 1, "kind": kind.to_json(), "plan": told}, separators=(",", ":")
-    )
+    receipt = {"version": 1, "kind": kind.to_json(), "plan": None if plan is None else plan.to_json()}
+    reports.attrs[REPORTS] = json.dumps(receipt, separators=(",", ":"))
     return reports
-
-
-def receipt_of(series: Any) -> str | None:
-    text = series.attrs.get(ATTR)
-    return text if isinstance(text, str) else None
 
 
 class Reports:
     """``reports.dp`` of what `PrivateFrame.randomize` returned, or of a part of it."""
 
     def __init__(self, series: pd.Series[Any], text: str):
-        try:
-            receipt = json.loads(text)
+        with reading(text, "these reports") as receipt:
             self._kind = Kind.from_json(receipt["kind"])
             plan = receipt["plan"]
             self._plan = None if plan is None else Plan.from_json(plan)
-        except (ValueError, KeyError, TypeError):
-            raise BadValue("the receipt of these reports is not one that dpframe wrote.") from None
         dtype = series.dtype
         wanted = self._kind.response.k - (self._kind.null is not None)
         if not isinstance(dtype, pd.CategoricalDtype) or len(dtype.categories) != wanted:

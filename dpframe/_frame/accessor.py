@@ -11,6 +11,7 @@ import pandas as pd
 from dpframe._answers import answer as _release
 from dpframe._answers import reports as _reports
 from dpframe._answers import unbiased as _unbiased
+from dpframe._answers.receipt import ANSWER, ESTIMATE, REPORTS, receipt_of
 from dpframe._errors import BadType, BadValue, DPError, LineageError, NoSession
 from dpframe._expr import DATE_NAMES, DATES, TEXT, Expr
 from dpframe._frame import rewrite as _rewrite
@@ -84,10 +85,10 @@ def of_frame(
 ) -> PrivateFrame | Unopened | _release.Answer | _unbiased.Estimated | Unanswerable:
     """What ``df.dp`` is: a session's frame, a receipt, or the door to open a session."""
     try:
-        estimated = _unbiased.receipt_of(frame)
+        estimated = receipt_of(frame, ESTIMATE)
         if estimated is not None:
             return _unbiased.Estimated(frame, estimated)
-        receipt = _release.receipt_of(frame)
+        receipt = receipt_of(frame, ANSWER)
         if receipt is not None:
             return _release.Answer(frame, receipt)
         session = _registry.find(frame.attrs)
@@ -120,10 +121,10 @@ def of_series(series: pd.Series[Any]) -> PrivateColumn | _release.Answer | _repo
 
 
 def _column_or_answer(series: pd.Series[Any]) -> PrivateColumn | _release.Answer | _reports.Reports:
-    reported = _reports.receipt_of(series)
+    reported = receipt_of(series, REPORTS)
     if reported is not None:
         return _reports.Reports(series, reported)
-    receipt = _release.receipt_of(series)
+    receipt = receipt_of(series, ANSWER)
     if receipt is not None:
         return _release.Answer(series, receipt)
     session = _registry.find(series.attrs)
