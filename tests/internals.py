@@ -43,14 +43,12 @@ from dpframe._ledger.accountant import Budget
 from dpframe._ledger.former import sketch as former_sketch
 from dpframe._ledger.former import trusted
 from dpframe._ledger.store import FileStore, MemoryStore, open_store
-from dpframe._plans import choices as choices_module
 from dpframe._plans.aggregates import AGGREGATES, NAMED
 from dpframe._plans.arrange import arrange
-from dpframe._plans.choices import choice
 from dpframe._plans.forms import Form, check, with_noise
 from dpframe._plans.measured import Cell, Measured, fieller
 from dpframe._plans.plan import Part, measured
-from dpframe._plans.planner import Planned, make_plan
+from dpframe._plans.planner import Planned, choice, make_plan
 from dpframe._plans.price import WORDS
 from dpframe._plans.price import _cost as cost_of_price
 from dpframe._questions.keysearch import Finding, KeySearch, Roomy
@@ -145,6 +143,7 @@ from dpframe.learn._statistics import Statistics, ridge
 from dpframe.mechanisms import _coins as mechanisms_coins_module
 from dpframe.mechanisms import _exp_log as mechanisms_exp_log_module
 from dpframe.mechanisms import _sampling as mechanisms_sampling_module
+from dpframe.mechanisms import selection as choices_module
 from dpframe.mechanisms._exp_log import exp_interval
 from dpframe.mechanisms._vector import coins, rate_of
 from dpframe.mechanisms.noise import Gaussian, Laplace
@@ -154,13 +153,15 @@ from dpframe.mechanisms.threshold import (
     Bar,
     GaussianThreshold,
     LaplaceThreshold,
+    Threshold,
     TruncatedThreshold,
     TruncatedVector,
     each_of,
     gaussian_tail,
     laplace_tail,
-    levels,
 )
+
+levels = Threshold.levels
 
 __all__ = [
     "AGGREGATES",

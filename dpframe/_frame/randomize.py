@@ -20,7 +20,6 @@ from dpframe._expr import Column, Expr
 from dpframe._groups.keys import KeyBy, Keys, Word, describe
 from dpframe._groups.question import Task
 from dpframe._groups.unit import Unit
-from dpframe._plans.choices import pure
 from dpframe._plans.forms import Form
 from dpframe._plans.plan import Part, Plan
 from dpframe._plans.price import Payment, checked, spell_out
@@ -29,6 +28,7 @@ from dpframe._validate import Bounds
 from dpframe.accounting._base import Price
 from dpframe.accounting.loss import PureDP
 from dpframe.engines import _rows
+from dpframe.mechanisms._base import pure
 from dpframe.mechanisms.response import MOST, POINTS, Response, points_for, rounded, worst_spread
 
 if TYPE_CHECKING:
@@ -88,8 +88,7 @@ class Randomize(Task):
         epsilon = pure(price)
         rows = unit.reach(None)[0]
         one = self.response(epsilon / rows)
-        adds_none: Any = one  # the door leaves it to the task
-        part = Part("a report a row", adds_none, 1, 1, 1.0)
+        part = Part("a report a row", one, 1, 1, 1.0)
         if self.bounds is None:
             others = "the other value" if one.k == 2 else f"one of the {one.k - 1} other values"
             why = f"true with probability {one.truth:.4g}, else {others}"
