@@ -46,15 +46,13 @@ from dpframe._ledger.accountant import Budget
 from dpframe._ledger.former import trusted
 from dpframe._ledger.sqlite import FileStore
 from dpframe._ledger.store import MemoryStore
-from dpframe._plans import choices as choices_module
 from dpframe._plans.aggregates import AGGREGATES, named_in_agg
 from dpframe._plans.arrange import arrange
-from dpframe._plans.choices import choice
 from dpframe._plans.forms import Form, check, with_noise
 from dpframe._plans.measured import Cell, Measured, fieller
 from dpframe._plans.output import Output as query_Output
 from dpframe._plans.plan import Part, Plan, measured
-from dpframe._plans.planner import noted
+from dpframe._plans.planner import choice, noted
 from dpframe._plans.price import WORDS
 from dpframe._plans.price import _cost as cost_of_price
 from dpframe._questions import entries as engines_rows_module
@@ -158,6 +156,7 @@ from dpframe.learn._statistics import Statistics, ridge
 from dpframe.mechanisms import _coins as mechanisms_coins_module
 from dpframe.mechanisms import _exp_log as mechanisms_exp_log_module
 from dpframe.mechanisms import _sampling as mechanisms_sampling_module
+from dpframe.mechanisms import selection as choices_module
 from dpframe.mechanisms._drawn import coins, rate_of
 from dpframe.mechanisms._exp_log import exp_interval
 from dpframe.mechanisms.noise import Gaussian, Laplace
@@ -167,12 +166,12 @@ from dpframe.mechanisms.threshold import (
     Bar,
     GaussianThreshold,
     LaplaceThreshold,
+    Threshold,
     TruncatedThreshold,
     TruncatedVector,
     each_of,
     gaussian_tail,
     laplace_tail,
-    levels,
 )
 
 NAMED = named_in_agg()
@@ -201,6 +200,8 @@ def noise_of(plan: Plan) -> Any:
     """The noise that a session hands to a question."""
     return partial(session_module._noisy, plan)
 
+
+levels = Threshold.levels
 
 __all__ = [
     "AGGREGATES",

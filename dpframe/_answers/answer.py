@@ -17,15 +17,8 @@ from dpframe._answers.estimate import Estimate, FloatEstimate, IntEstimate
 from dpframe._answers.layout import Across, Column, Columns, Layout, Levels, Pivot, layout_from, numbers
 from dpframe._answers.receipt import ANSWER, reading, receipt, seal, seal_of
 from dpframe._errors import BadValue
-from dpframe._ledger.records import pack
-from dpframe._ledger.records import receipt_text
 from dpframe._ledger.records import unpack
-from dpframe._plans.aggregates import AGGREGATES
-from dpframe._plans.plan import Cost
-from dpframe._plans.plan import Plan
-from dpframe._plans.plan import all_choices
-from dpframe._plans.plan import measured
-from dpframe._plans.plan import refuse_choices
+from dpframe._plans.plan import Cost, Plan, all_choices, refuse_choices
 from dpframe._questions.question import Release
 from dpframe._refusals import own_errors
 

@@ -13,7 +13,6 @@ from dpframe._errors import BadType
 from dpframe._plans.aggregates import AGGREGATES
 from dpframe._plans.plan import Cost, Plan, measured, refuse_choices
 from dpframe._refusals import own_errors
-from dpframe.mechanisms.threshold import Threshold, levels
 
 
 def interval_of(plan: Plan, raw: tuple[Any, ...], cell: int, level: float) -> tuple[Any, Any]:
@@ -37,8 +36,9 @@ def interval_of(plan: Plan, raw: tuple[Any, ...], cell: int, level: float) -> tu
 def levels_shown(plan: Plan, raw: tuple[Any, ...], level: float) -> NDArray[np.float64] | None:
     """Where a threshold showed the groups: at which level an interval covers each of them; None without one."""
     for part, integers in zip(plan.parts, raw, strict=False):
-        if isinstance(part.noise, Threshold):
-            return levels(part.noise, integers, level)
+        found: NDArray[np.float64] | None = part.noise.levels(integers, level)
+        if found is not None:
+            return found
     return None
 
 

@@ -23,12 +23,11 @@ from dpframe._questions.query import Query
 from dpframe._questions.question import Release
 from dpframe._session.session import Session
 from dpframe._statistics.base import LARGEST_POWER, LEAST_POWER, MAGNITUDES, Integers
-from dpframe.mechanisms.noise import Gaussian, Laplace
+from dpframe.mechanisms._base import Noise
 
 if TYPE_CHECKING:
     from dpframe._frame.frame import PrivateFrame
 
-Noise = Laplace | Gaussian
 ROW_BINS = LIMIT.bit_length()  # 1, 2, 3 to 4, ..., up to the largest limit there is
 RISK = 0.05  # that noise raises a limit
 FALSE_BIN = 0.01  # that any bin without people looks as if it had some

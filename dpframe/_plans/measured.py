@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpframe.mechanisms.noise import COARSE, Gaussian, Laplace
+from dpframe.mechanisms._base import Noise
+from dpframe.mechanisms.noise import COARSE
 
 Floats = NDArray[np.float64]
 Interval = tuple[NDArray[Any], NDArray[Any]]
-Noise = Laplace | Gaussian
 
 _LARGEST = np.finfo(float).max
 

@@ -102,6 +102,9 @@ class DiscreteGaussian(_Normal):
     def rho(self) -> Fraction:
         return sum((d / (2 * v) for v, d in self.parts), Fraction(0))
 
+    def failing(self, delta: Fraction) -> Loss:
+        return FailingGaussian(self.parts, delta)
+
 
 @dataclass(frozen=True, init=False)
 class FailingGaussian(DiscreteGaussian):

@@ -56,6 +56,10 @@ class Loss:
         """The probability of giving everything away, which no other curve counts."""
         return Fraction(0)
 
+    def failing(self, delta: Fraction) -> Loss:
+        """The loss of such a release that gives everything away with probability ``delta``, too."""
+        raise BadValue(f"no loss is known of a release of kind {self.kind!r} that may fail.")
+
     @property
     def bounded_range(self) -> float | None:
         """Not None: all losses lie in some interval of this length, whose place may depend on earlier answers."""
@@ -179,6 +183,9 @@ class PureDP(Loss):
 
     def __post_init__(self) -> None:
         assign(self, epsilon=number(self.epsilon, "epsilon"))
+
+    def failing(self, delta: Fraction) -> Loss:
+        return ApproxDP(self.epsilon, delta)
 
 
 @dataclass(frozen=True)

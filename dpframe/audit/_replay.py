@@ -33,10 +33,9 @@ from dpframe._session.opening import open_session, said
 from dpframe._session.registry import ATTR, sessions
 from dpframe._session.session import Session
 from dpframe._statistics.engine import Engine
-from dpframe.accounting.loss import DiscreteGaussian, PureDP
 from dpframe.engines.fingerprints import hashes_of
 from dpframe.mechanisms import _sampling
-from dpframe.mechanisms.noise import Gaussian, Laplace
+from dpframe.mechanisms._base import loss_of
 from dpframe.mechanisms.response import Response
 
 _PLAIN = (
@@ -156,35 +155,6 @@ class _Ear:
 
 
 # Comparing ----------------------------------------------------------------------------------------------------------------
-
-
-def _l1(d: Array) -> int:
-    return int(np.abs(d).sum())
-
-
-def _l2_squared(d: Array) -> int:
-    return int((d * d).sum())
-
-
-def _against_one_another(d: Array) -> int:
-    """By how much one score moved more than another; of several independent choices, in all."""
-    if d.ndim < 3:
-        d = d.reshape(1, -1, 1)
-    return int((d.max(axis=1) - d.min(axis=1)).sum())
-
-
-NORMS: dict[str, tuple[str, Callable[[Array], int]]] = {
-    "laplace": ("L1", _l1),
-    "gaussian": ("L2, squared", _l2_squared),
-    "noisy-max": ("one against another", _against_one_another),
-    "noisy-top": ("one against another", _against_one_another),
-    "exponential": ("one against another", _against_one_another),
-    "randomized-response": ("people whose reports differ", _l1),
-    "truncated threshold": ("L1", _l1),
-    "truncated thresholds": ("L1", _l1),
-    "laplace threshold": ("L1", _l1),
-    "gaussian threshold": ("L2, squared", _l2_squared),
-}
 
 
 @dataclass(frozen=True)
@@ -365,22 +335,18 @@ def _compare(
                 f"the two frames lead to different plans: {a.plan.question} and {b.plan.question}"
             )
             break
-        for part in a.plan.parts:
-            if part.noise.name not in NORMS:
-                raise Refused(f"replay knows no norm for the mechanism {part.noise.name!r}.")
         if list(map(_shape_heard, a.calls)) != list(map(_shape_heard, b.calls)):
             problems.append(f"{a.plan.question}: the shape of what was released depends on the frame")
             break
         for x, y in zip(a.calls, b.calls, strict=True):
             part = a.plan.parts[x.part]
-            norm, distance = NORMS[part.noise.name]
-            allowed = part.l2_squared if isinstance(part.noise, Gaussian) else part.l1
-            moved = distance(_moved(x, y))
-            step = Step(a.plan.question, part.statistic, part.noise.name, norm, moved, allowed)
+            norm = part.noise.norm
+            allowed, moved = norm.declared(part.l1, part.l2_squared), norm.distance(_moved(x, y))
+            step = Step(a.plan.question, part.statistic, part.noise.name, norm.exact, moved, allowed)
             steps.append(step)
             if not step.holds:
                 problems.append(
-                    f"{step.question}: {step.statistic}: moved by {moved}, and {allowed} is declared ({norm})"
+                    f"{step.question}: {step.statistic}: moved by {moved}, and {allowed} is declared ({norm.exact})"
                 )
         problems += _underpriced(a)
     if len(one) != len(two) and not problems:
@@ -419,25 +385,11 @@ def _moved(one: _Heard, two: _Heard) -> Array:
 def _underpriced(asked: _Asked) -> list[str]:
     """Whether the noise is too small for the price at the sensitivity that is declared."""
     plan = asked.plan
-    gaussian = [
-        (p.noise.variance, Fraction(p.l2_squared)) for p in plan.parts if isinstance(p.noise, Gaussian)
-    ]
-    moved = [(variance, distance) for variance, distance in gaussian if distance]
-    if any(not variance for variance, _ in moved):
+    reports = max((call.each or 1 for call in asked.calls), default=1)  # of a person, each by itself
+    moved = [(p.noise, p.noise.norm.declared(p.l1, p.l2_squared) * reports) for p in plan.parts]
+    if any(distance and not noise.scale for noise, distance in moved):
         return [f"{plan.question}: no noise at all"]
-    pure = Fraction(0)
-    for part in plan.parts:
-        if isinstance(part.noise, Laplace):
-            pure += part.l1 / part.noise.scale
-        elif part.noise.name == Response.name:
-            each: Fraction = getattr(part.noise, "epsilon")  # noqa: B009
-            pure += each * (asked.calls[0].each or 1)
-        elif not isinstance(part.noise, Gaussian):
-            rate: Fraction = getattr(part.noise, "rate")  # noqa: B009  (of the kinds in NORMS)
-            pure += part.l1 * rate * getattr(part.noise, "rounds", 1)
-    if moved and pure:
-        return []  # no planner mixes them
-    loss = DiscreteGaussian(parts=moved) if moved else PureDP(pure) if pure else None
+    loss = loss_of(moved)
     found = None if loss is None else loss.epsilon_at(plan.stated_at - plan.loss.failure)
     if found is not None and float(found) > plan.epsilon * _ROUNDING:
         return [

@@ -116,10 +116,8 @@ class Descent(Fit):
 
     def _share(self, squared: int, price: Price) -> Gaussian:
         """Noise for integers that a person moves by so much, if they are all that the price buys."""
-        noises, _ = _pricing._noises(
-            [Sensitivity(l1_of(squared, self.parameters), squared)], price._replace(mechanism="gaussian")
-        )
-        noise: Gaussian = noises[0]
+        sensitivity = Sensitivity(l1_of(squared, self.parameters), squared)
+        noise: Gaussian = _pricing.noise_for([sensitivity], price._replace(mechanism=Gaussian.name)).noises[0]
         return noise
 
     def _told(self, parts: tuple[Part, ...], unit: Unit) -> str:

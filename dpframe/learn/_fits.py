@@ -20,10 +20,9 @@ from dpframe._plans.plan import Part, Plan
 from dpframe._questions.question import Array, Noise, Question
 from dpframe._statistics.base import Sensitivity
 from dpframe.accounting._filter import Price
-from dpframe.accounting.loss import DiscreteGaussian, PureDP
+from dpframe.accounting.loss import DiscreteGaussian
 from dpframe.learn._design import UNIT, Design, Floats, Rows, Scaling
 from dpframe.learn._solve import Loss, Problem, minimise
-from dpframe.mechanisms.noise import Gaussian, Laplace
 
 UP = 1 + 1e-9  # covers the roundings of each public number below, a thousand times over
 GAMMA = 2.0**-20  # the gradient that is left, in units of what one person can change
@@ -132,13 +131,10 @@ def _pair(classes: Keys) -> str:
     return f"{positive} against {negative}"
 
 
-def measured(sensitivity: Sensitivity, price: Price) -> tuple[Gaussian | Laplace, Any, str]:
+def measured(sensitivity: Sensitivity, price: Price) -> tuple[Any, Any, str]:
     """The noise of one vector, its loss, and why."""
-    noises, why = _pricing._noises([sensitivity], price)
-    noise: Gaussian | Laplace = noises[0]
-    if isinstance(noise, Gaussian):
-        return noise, DiscreteGaussian(parts=[(noise.variance, sensitivity.l2_squared)]), why
-    return noise, PureDP(_pure(price)), why
+    found = _pricing.noise_for([sensitivity], price)
+    return found.noises[0], found.loss, found.why
 
 
 def _pure(price: Price) -> Fraction:

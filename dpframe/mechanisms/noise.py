@@ -4,7 +4,7 @@ concentrated privacy by the L2 sensitivity (docs/guarantees/gaussian.md); and th
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -13,15 +13,19 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from dpframe.accounting._filter import Price
 from dpframe.accounting._gaussian import shift_mu
+from dpframe.accounting.loss import DiscreteGaussian, Loss, PureDP
 from dpframe.mechanisms import _sampling
+from dpframe.mechanisms._base import L2, Noise, Norm, Offer, PureNoise, pure, register
 
 # Below this deviation noise is visibly discrete, and its law is short enough to be summed.
 COARSE = 64.0
 
 
+@register
 @dataclass(frozen=True, slots=True)
-class Laplace:
+class Laplace(PureNoise):
     """Adds to each integer independent noise with P[x] proportional to exp(-|x| / scale).
 
     Formal guarantee: integers that one person moves by at most ``l1`` in L1 are released with epsilon at most
@@ -33,18 +37,24 @@ class Laplace:
     """
 
     name: ClassVar[str] = "laplace"
+    named: ClassVar[bool] = True
+    automatic: ClassVar[bool] = True
     scale: Fraction
 
     @staticmethod
     def for_price(l1: int, epsilon: Fraction) -> Laplace:
         return Laplace(l1 / epsilon)
 
-    def release(self, integers: NDArray[Any]) -> NDArray[Any]:
-        """The integers with noise, as integers."""
-        noise = _sampling.discrete_laplace(self.scale, integers.size).reshape(integers.shape)
-        wide: NDArray[Any] = integers if noise.dtype != object else integers.astype(object)
-        noisy: NDArray[Any] = wide + noise
-        return noisy
+    def draw(self, size: int) -> NDArray[Any]:
+        return _sampling.discrete_laplace(self.scale, size)
+
+    def epsilon_for(self, distance: int) -> Fraction:
+        return distance / self.scale
+
+    def tail(self, candidates: int = 0) -> str:
+        return (
+            "noise is more than t times its scale, rounded up to the grid, with probability at most exp(-t)"
+        )
 
     @property
     def deviation(self) -> float:
@@ -72,18 +82,15 @@ class Laplace:
 
     def reach(self, level: float, terms: int) -> float:
         """Deviations within which any weighted sum of so many whole numbers of such noise stays with that probability."""
-        own = self.deviation
-        if not own:
+        if not self.deviation:
             return self.spread(level)
-        smooth = own * math.cosh(float(1 / self.scale) / 2)
-        return discrete_reach(self.spread, smooth, self.quantile, level, terms) / own
-
-    def to_json(self) -> dict[str, str]:
-        return {"mechanism": self.name, "scale": str(self.scale)}
+        smooth = self.deviation * math.cosh(float(1 / self.scale) / 2)
+        return discrete_reach(self.spread, smooth, self.quantile, level, terms) / self.deviation
 
 
+@register
 @dataclass(frozen=True, slots=True)
-class Gaussian:
+class Gaussian(Noise):
     """Adds to each integer independent noise with P[x] proportional to exp(-x**2 / (2 variance)).
 
     Formal guarantee: integers that one person moves by at most L in L2 are released with
@@ -92,6 +99,10 @@ class Gaussian:
     """
 
     name: ClassVar[str] = "gaussian"
+    named: ClassVar[bool] = True
+    automatic: ClassVar[bool] = True
+    norm: ClassVar[Norm] = L2
+    needs_delta: ClassVar[bool] = True
     variance: Fraction
 
     @staticmethod
@@ -115,12 +126,53 @@ class Gaussian:
         """The parameter sigma."""
         return math.sqrt(self.variance)
 
-    def release(self, integers: NDArray[Any]) -> NDArray[Any]:
-        """The integers with noise, as integers."""
-        noise = _sampling.discrete_gaussian(self.variance, integers.size).reshape(integers.shape)
-        wide: NDArray[Any] = integers if noise.dtype != object else integers.astype(object)
-        noisy: NDArray[Any] = wide + noise
-        return noisy
+    def draw(self, size: int) -> NDArray[Any]:
+        return _sampling.discrete_gaussian(self.variance, size)
+
+    @classmethod
+    def together(cls, moved: Sequence[tuple[Any, int]]) -> Loss:
+        return DiscreteGaussian(parts=[(one.variance, Fraction(distance)) for one, distance in moved])
+
+    @classmethod
+    def offer(cls, distances: Sequence[tuple[int, int]], price: Price) -> Offer | None:
+        if price.rho is None and price.mu_squared is None:
+            return None
+        squares = [l2_squared for _, l2_squared in distances]
+        noises = [cls._bought(squared * len(squares), price) for squared in squares]
+        # A vector that nobody can move has no cost, and no loss has a sensitivity of 0.
+        moved = [(noise, squared) for noise, squared in zip(noises, squares, strict=True) if squared]
+        if not moved:
+            return Offer(noises, PureDP(pure(price)))
+        return Offer(noises, cls.together(moved), price.delta)
+
+    @classmethod
+    def _bought(cls, l2_squared: int, price: Price) -> Gaussian:
+        if price.rho is not None:
+            return cls.for_rho(l2_squared, price.rho)
+        assert price.mu_squared is not None
+        return cls.for_mu(l2_squared, price.mu_squared)
+
+    @classmethod
+    def refusal(cls, price: Price) -> str:
+        if price.stake is not None and price.stake.waits:
+            return (
+                "mechanism='gaussian' has to wait: large releases with other noise took more than their part of what "
+                "counts Gaussian noise, and the plain sum that paid them cannot count it. Leave mechanism= out, or ask "
+                "for a larger epsilon."
+            )
+        if price.stake is not None and price.stake.left is None:
+            return (
+                "this budget has no room for Gaussian noise any more: a release that was too large to be counted together "
+                "with many small ones was paid from the plain sum of epsilons, which counts no Gaussian noise. Ask without "
+                "mechanism='gaussian', and fit models by a method whose noise is not Gaussian, such as 'output'."
+            )
+        return (
+            "mechanism='gaussian' needs a price that buys one: delta= beside epsilon=, or a session with delta > 0 "
+            "whose accountant still has room for it."
+        )
+
+    def tail(self, candidates: int = 0) -> str:
+        return "noise is more than t times its scale, rounded up to the grid, with probability at most exp(-t**2 / 2)"
 
     @property
     def deviation(self) -> float:
@@ -143,14 +195,10 @@ class Gaussian:
 
     def reach(self, level: float, terms: int) -> float:
         """Deviations within which any weighted sum of so many whole numbers of such noise stays with that probability."""
-        own = self.deviation
-        if not own:
+        if not self.deviation:
             return self.spread(level)
         smooth = math.sqrt(self.variance + Fraction(1, 5))
-        return discrete_reach(self.spread, smooth, self.quantile, level, terms) / own
-
-    def to_json(self) -> dict[str, str]:
-        return {"mechanism": self.name, "variance": str(self.variance)}
+        return discrete_reach(self.spread, smooth, self.quantile, level, terms) / self.deviation
 
 
 @lru_cache(maxsize=1024)
@@ -173,7 +221,7 @@ def _variance_for(step_squared: Fraction) -> Fraction:
 
 @lru_cache(maxsize=256)
 def normal_quantile(level: float) -> float:
-    """Two-sided quantile of the standard normal, by bisection on erf (scipy would slow the import)."""
+    """The two-sided quantile of the standard normal, by bisection on erf: released intervals keep their last digits by it."""
     low, high = 0.0, 40.0
     for _ in range(80):
         middle = (low + high) / 2

@@ -10,14 +10,21 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from dpframe.accounting import loss as losses
+from dpframe.accounting._additive import root_below
+from dpframe.accounting._filter import Price
+from dpframe.accounting._tight import largest
+from dpframe.accounting.loss import Loss
 from dpframe.mechanisms import _sampling
+from dpframe.mechanisms._base import Choice, Offer, Shape, pure, register
 
 _FEW = 16
 _MANY = 2**14  # tries per array operation
 
 
+@register
 @dataclass(frozen=True, slots=True)
-class NoisyMax:
+class NoisyMax(Choice):
     """Adds to each integer score one-sided geometric noise and tells which is largest, and nothing else.
 
     Formal guarantee: with noise P[G >= t] = exp(-rate * t), the choice is epsilon-private for
@@ -32,10 +39,6 @@ class NoisyMax:
     @staticmethod
     def for_price(shift: int, epsilon: Fraction) -> NoisyMax:
         return NoisyMax(epsilon / shift)
-
-    @property
-    def scale(self) -> Fraction:
-        return 1 / self.rate
 
     def release(self, scores: NDArray[Any]) -> NDArray[Any]:
         """The place of the chosen score, in an array of one. Of three axes the second has the candidates, and there is
@@ -55,16 +58,13 @@ class NoisyMax:
         choice: NDArray[Any] = best.argmax(axis=1)
         return choice
 
-    def to_json(self) -> dict[str, str]:
-        return {"mechanism": self.name, "rate": str(self.rate)}
-
-    @staticmethod
-    def from_json(data: dict[str, str]) -> NoisyMax:
-        return NoisyMax(Fraction(data["rate"]))
+    def form(self, shape: Shape) -> tuple[Shape, str]:
+        return (shape[0], shape[2]) if len(shape) == 3 else (1, 1), "i"
 
 
+@register
 @dataclass(frozen=True, slots=True)
-class NoisyTop:
+class NoisyTop(Choice):
     """Peels: the noisy maximum, then that of what is left, ``rounds`` times; tells the places in this order.
 
     Formal guarantee: each round is a noisy maximum of ``rate * shift`` by itself, over candidates that earlier answers
@@ -83,10 +83,6 @@ class NoisyTop:
     def for_price(shift: int, epsilon: Fraction, rounds: int) -> NoisyTop:
         return NoisyTop(epsilon / (shift * rounds), rounds)
 
-    @property
-    def scale(self) -> Fraction:
-        return 1 / self.rate
-
     def release(self, scores: NDArray[Any]) -> NDArray[Any]:
         """The places of the chosen scores, in an array of one row."""
         flat, one = scores.reshape(-1), NoisyMax(self.rate)
@@ -98,16 +94,19 @@ class NoisyTop:
             left = np.delete(left, at)
         return np.array([chosen], dtype=np.int64)
 
-    def to_json(self) -> dict[str, Any]:
-        return {"mechanism": self.name, "rate": str(self.rate), "rounds": self.rounds}
+    def epsilon_for(self, distance: int) -> Fraction:
+        return self.rounds * self.rate * distance
 
-    @staticmethod
-    def from_json(data: dict[str, Any]) -> NoisyTop:
-        return NoisyTop(Fraction(data["rate"]), data["rounds"])
+    def form(self, shape: Shape) -> tuple[Shape, str]:
+        return (1, self.rounds), "i"
+
+    def ways(self, candidates: int) -> int:
+        return candidates * self.rounds
 
 
+@register
 @dataclass(frozen=True, slots=True)
-class Exponential:
+class Exponential(Choice):
     """Chooses place i with probability proportional to exp(rate * score[i]), and tells nothing else.
 
     Formal guarantee: let ``reach`` bound how much more one person can move one score than another, over all pairs of
@@ -121,16 +120,13 @@ class Exponential:
     """
 
     name: ClassVar[str] = "exponential"
+    named: ClassVar[bool] = True
     rate: Fraction
 
     @staticmethod
     def for_price(reach: int, epsilon: Fraction) -> Exponential:
         """The largest rate that epsilon pays for."""
         return Exponential(epsilon / reach)
-
-    @property
-    def scale(self) -> Fraction:
-        return 1 / self.rate
 
     def release(self, scores: NDArray[Any]) -> NDArray[Any]:
         """The place of the chosen score, in an array of one.
@@ -150,12 +146,14 @@ class Exponential:
             if kept.size:
                 return places[kept[:1]].reshape(1, 1)
 
-    def to_json(self) -> dict[str, str]:
-        return {"mechanism": self.name, "rate": str(self.rate)}
+    def loss(self, distance: int) -> Loss:
+        return losses.Exponential(self.epsilon_for(distance))
 
-    @staticmethod
-    def from_json(data: dict[str, str]) -> Exponential:
-        return Exponential(Fraction(data["rate"]))
+    @classmethod
+    def offer(cls, reach: int, price: Price) -> Offer:
+        """The largest rate whose range costs no more than the price: a range of epsilon is epsilon**2 / 8 zCDP."""
+        epsilon, why = _ranged(price)
+        return Offer([cls.for_price(reach, epsilon)], losses.Exponential(epsilon), why=why)
 
 
 def _uniform(below: int, size: int) -> NDArray[np.int64]:
@@ -164,3 +162,27 @@ def _uniform(below: int, size: int) -> NDArray[np.int64]:
     words = np.frombuffer(_sampling.random_bytes(8 * size), dtype="<u8")
     last = np.uint64(2**64 - 2**64 % below - 1)
     return (words[words <= last] % np.uint64(below)).astype(np.int64)
+
+
+def ranges_cost_less(price: Price) -> bool:
+    """Whether a bounded range is counted for less than a pure epsilon."""
+    return not price.rho is price.mu_squared is None or (
+        price.stake is not None and price.stake.left is not None
+    )
+
+
+def _ranged(price: Price) -> tuple[Fraction, str]:
+    """The epsilon of an exponential mechanism, and why it is so large."""
+    if price.rho is not None:
+        epsilon = root_below(8 * price.rho)
+        return epsilon, f"a range of epsilon {float(epsilon):.4g} costs what this price does in zCDP"
+    epsilon, stake = pure(price), price.stake
+    if stake is not None and stake.left is not None and stake.cost is not None:
+        # The residue alone pays, and takes less for a range than for any release of this epsilon.
+        epsilon = max(epsilon, largest("ranged", stake.left, stake.cost, stake.epsilon) or epsilon)
+    if ranges_cost_less(price):
+        return (
+            epsilon,
+            "the exponential mechanism, whose bounded range most accountants with delta count for less",
+        )
+    return epsilon, "the exponential mechanism, as asked"

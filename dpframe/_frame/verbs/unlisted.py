@@ -25,6 +25,7 @@ from dpframe._plans.price import Payment, checked, spell_out
 from dpframe._questions.keysearch import Finding, KeySearch, measured_at_once
 from dpframe._questions.question import Release
 from dpframe._session.session import Session
+from dpframe.mechanisms.threshold import THRESHOLDS
 
 if TYPE_CHECKING:
     from dpframe._frame.frame import PrivateFrame
@@ -125,7 +126,7 @@ class Unlisted:
         known = session.found.get(question)
         if known is None:
             words = {w: payment[w] for w in _SEARCH_WORDS if payment.get(w) is not None}
-            if payment.get("mechanism") in ("laplace", "gaussian"):
+            if payment.get("mechanism") in {kind.name for kind in THRESHOLDS}:
                 words["mechanism"] = payment["mechanism"]
             exprs = tuple(e for e, _ in columns)
             failure, _ = self._failure((exprs, self._where), payment)
