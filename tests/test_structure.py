@@ -283,9 +283,9 @@ def readings(tree):
     "module",
     [
         "_session.derived",
-        "_frame.verbs.lineage",
-        "_frame.verbs.merging",
-        "_frame.verbs.adopting",
+        "_frame.verbs.reshape",
+        "_frame.verbs.merge",
+        "_frame.verbs.adopt",
         "_session.opening",
     ],
 )

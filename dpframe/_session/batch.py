@@ -6,11 +6,11 @@ import threading
 from collections.abc import Callable
 from dataclasses import replace
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dpframe._errors import Refused, SessionError
+from dpframe._errors import SessionError
 from dpframe._ledger.records import Label
 from dpframe._session.session import Asked, Release
 from dpframe.accounting._base import Price
@@ -91,7 +91,7 @@ class Batch:
         if self._ended or self._questions:
             raise SessionError("a batch is used once: take a new plan_ahead().")
         self._frame._session.base.planning.append(threading.get_ident())
-        return self._frame._with(batch=self)
+        return self._frame._planning(self)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -104,14 +104,3 @@ class Batch:
             releases = self._frame._session.ask([asked for asked, _, _ in self._questions], batch=True)
             for (_, finish, place), release in zip(self._questions, releases, strict=True):
                 place._answers.append(finish(release))
-
-
-class Rowwise(Batch):
-    """Of the frame that a function sees which shall return an expression: whatever it asks is refused before it has a price."""
-
-    def __init__(self, frame: PrivateFrame, advice: str):
-        super().__init__(frame)
-        self._advice = advice
-
-    def refuse(self) -> NoReturn:
-        raise Refused(self._advice)

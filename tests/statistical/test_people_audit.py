@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from dpframe import PrivateFrame
 from dpframe.utilities import distance, revenue
 from tests import internals
 from tests.internals import (
@@ -16,7 +17,6 @@ from tests.internals import (
     Revenue,
     Scores,
     Statistic,
-    Suggestions,
     at_points,
     make_plan,
 )
@@ -105,7 +105,8 @@ def test_a_person_costs_no_more_than_the_price(name, request):
 
 
 def test_every_suggestion_is_audited():
-    assert {v for v in vars(Suggestions) if not v.startswith("_")} <= set(RELEASES)
+    assert {"suggest_limits", "suggest_bounds"} == {v for v in dir(PrivateFrame) if v.startswith("suggest_")}
+    assert {"suggest_limits", "suggest_bounds"} <= set(RELEASES)
 
 
 @pytest.mark.parametrize("name", ["count", "nunique", "groupby size", "tree"])
