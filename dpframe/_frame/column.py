@@ -13,7 +13,6 @@ from dpframe._answers import answer as _release
 from dpframe._errors import BadType, NotOffered, Refused
 from dpframe._expr import Expr
 from dpframe._frame import randomize as _randomize
-from dpframe._frame.found import ask_groups
 from dpframe._frame.selection import Taken
 from dpframe._frame.spelling import of_column, priced
 from dpframe._frame.tracked import Tracked
@@ -244,7 +243,7 @@ class PrivateColumn(Taken):
 
     # Releases -------------------------------------------------------------------------------------------------
 
-    count = of_column(Tracked.count, "How many non-null values; see `PrivateFrame.count`.")
+    count = of_column(Measures.count, "How many non-null values; see `PrivateFrame.count`.")
     nunique = of_column(Measures.nunique, "How many distinct non-null values; see `PrivateFrame.nunique`.")
     sum = of_column(Measures.sum, "See `PrivateFrame.sum`.")
     mean = of_column(Measures.mean, "See `PrivateFrame.mean`.")
@@ -285,7 +284,7 @@ class PrivateColumn(Taken):
         def layout(release: Release, _: object) -> Any:
             return _release.scalar(release) if form == "one" else _release.across(release, index, self.name)
 
-        return ask_groups(self._frame, (), outs, layout, payment)
+        return self._frame._ask_for(outs, layout, payment)
 
     aggregate = agg
 

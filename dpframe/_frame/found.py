@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any, cast
@@ -11,18 +11,14 @@ from dpframe import _validate
 from dpframe._answers.foundkeys import Columns, found_keys
 from dpframe._encoding import encode
 from dpframe._errors import BadType, BadValue, BudgetError, MissingKeys
-from dpframe._expr import Expr
-from dpframe._frame.modes import HALF, WHOLE, Asking, priced
+from dpframe._frame.modes import HALF, WHOLE, Asking, Layout, priced
 from dpframe._frame.selection import Selection
 from dpframe._groups.combinations import Sought, TupleBy, Tuples
-from dpframe._groups.keys import By, KeyBy, Keys, Output, Query, combined_index, with_options
+from dpframe._groups.keys import By, KeyBy, Keys, Output, Query, combined_index
 from dpframe._plans.plan import Plan
 from dpframe._plans.price import Payment, checked
 from dpframe._questions.keysearch import Finding, KeySearch, measured_at_once
 from dpframe._session.session import Release, Session
-
-# From a release and the index of its groups, if there are any, to what a verb returns.
-Layout = Callable[[Release, Any], Any]
 
 _SEARCH_WORDS = ("epsilon", "max_rows", "max_groups")
 _SHARE = "a share"
@@ -30,21 +26,6 @@ _NO_DELTA = (
     "finding keys that nobody listed takes some delta, and this session keeps none for it, or has none left: list keys=[...], "
     "or open it with delta > 0."
 )
-
-
-def ask_groups(
-    asking: Asking,
-    by: tuple[By | Sought, ...],
-    outputs: tuple[Output, ...],
-    layout: Layout,
-    payment: Mapping[str, Any],
-) -> Any:
-    """What a verb returns for some outputs of some groups, or of all rows where ``by`` is empty."""
-    if any(isinstance(level, Sought) for level in by):
-        return Search(asking, by).ask(outputs, layout, payment)
-    levels = cast("tuple[By, ...]", by)
-    query = Query(outputs, asking._selection.where, levels)
-    return asking._ask(query, lambda release: layout(release, combined_index(levels)), payment)
 
 
 def listed(
@@ -55,25 +36,6 @@ def listed(
         return cast("tuple[By, ...]", by), WHOLE
     found = Search(asking, by).keys(payment)
     return found if isinstance(found, Plan) else (found, HALF)
-
-
-def level_of(
-    asking: Asking,
-    column: tuple[Expr, Hashable],
-    given: Any,
-    verb: str,
-    sort: bool | None = None,
-    dropna: bool | None = None,
-) -> KeyBy | Sought:
-    """A column to group by, with keys that are given, declared or brought along; else to be found, if there is delta for it."""
-    expr, name = column
-    try:
-        keys = asking._selection.keys(expr, name, given, verb)
-    except MissingKeys:
-        if not asking._session.budget.rule.failure_share(1) > 0:
-            raise
-        return Sought(expr, name, sort, dropna)
-    return KeyBy(expr, with_options(keys, expr, sort, dropna))
 
 
 def key_search(asking: Asking, columns: Columns, payment: Mapping[str, Any]) -> tuple[KeySearch, Payment]:
@@ -229,7 +191,7 @@ class Search:
     def _answered(self, task: Finding, words: Mapping[str, Any]) -> bool:
         """Whether it was asked before in the same words, so that it is free."""
         declared = self._asking._selection.words
-        return self._session.answered(priced(self._session, task, checked(words), declared))
+        return self._session.answered(priced(self._session, task, words, declared))
 
     def _failure(self, key: Any, payment: Mapping[str, Any]) -> tuple[Fraction, Fraction]:
         """The failure of a question that finds keys, and that of one without Gaussian noise: as its part of epsilon, once and for

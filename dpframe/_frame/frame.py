@@ -19,8 +19,8 @@ from dpframe._expr import Column, Expr
 from dpframe._frame import randomize as _randomize
 from dpframe._frame import suggestions
 from dpframe._frame.column import PrivateColumn
-from dpframe._frame.rewrite import callers_frame
-from dpframe._frame.selection import Selection
+from dpframe._frame.modes import Ask
+from dpframe._frame.selection import Selection, callers_frame
 from dpframe._frame.spelling import priced
 from dpframe._frame.tracked import Tracked, is_pandas_col
 from dpframe._frame.verbs import adopt as _adopt
@@ -48,7 +48,8 @@ class PrivateFrame(Tracked):
 
     @staticmethod
     def _of(session: Session, columns: Mapping[Hashable, Expr] | None = None) -> PrivateFrame:
-        return PrivateFrame(session, Selection(session, session.leaves if columns is None else columns))
+        selection = Selection(session, session.leaves if columns is None else columns)
+        return PrivateFrame(session, selection, Ask())
 
     # The session ----------------------------------------------------------------------------------------------
 

@@ -12,14 +12,14 @@ from dpframe import _validate
 from dpframe._answers import answer as _release
 from dpframe._answers.layout import Pivot
 from dpframe._errors import BadType, BadValue, MissingKeys, NotOffered
-from dpframe._frame.found import Layout, Search
-from dpframe._frame.modes import Ask
+from dpframe._frame.found import Search
+from dpframe._frame.modes import Ask, Asking, Layout
 from dpframe._frame.selection import Selection
 from dpframe._frame.spelling import of_groups, priced
 from dpframe._frame.verbs import agg_spec as _specs
 from dpframe._frame.verbs.measure import Measures
 from dpframe._groups.combinations import Sought
-from dpframe._groups.keys import By, Output, combined_index
+from dpframe._groups.keys import By, Output, Query, combined_index
 from dpframe._plans.aggregates import DESCRIBED, NAMED, ORDERS
 from dpframe._plans.price import Payment, checked
 from dpframe._refusals import ADVICE, own_errors
@@ -77,7 +77,7 @@ class PrivateGroupBy(Measures):
             for name in ([level.name] if isinstance(level, Sought) else level.index.names)
         ]
 
-    # What Measures leaves to its kinds ------------------------------------------------------------------------
+    # What differs from a frame ----------------------------------------------------------------------------------
 
     @property
     def _selected(self) -> Sequence[Hashable] | None:
@@ -120,6 +120,9 @@ class PrivateGroupBy(Measures):
                 f"as_index=False would make two columns {both[0]!r}. Give the output another name."
             )
         return lambda r, index: _release.flat(r, index, labels, list(index.names))
+
+    def _ask_for(self, outputs: Sequence[Output], layout: Layout, payment: Mapping[str, Any]) -> Any:
+        return ask_groups(self, self._selection.by, tuple(outputs), layout, payment)
 
     def _aggregated(self, read: _specs.Spec, bounds: Any, payment: dict[str, Any]) -> Any:
         if read.form == "one" and read.wanted and read.wanted[0].aggregate == "size":
@@ -263,6 +266,21 @@ class PrivateGroupBy(Measures):
 
     def __repr__(self) -> str:
         return f"PrivateGroupBy by {', '.join(map(str, self._selection.by))}"
+
+
+def ask_groups(
+    asking: Asking,
+    by: tuple[By | Sought, ...],
+    outputs: tuple[Output, ...],
+    layout: Layout,
+    payment: Mapping[str, Any],
+) -> Any:
+    """What a verb returns for some outputs of some groups, or of all rows where ``by`` is empty."""
+    if any(isinstance(level, Sought) for level in by):
+        return Search(asking, by).ask(outputs, layout, payment)
+    levels = cast("tuple[By, ...]", by)
+    query = Query(outputs, asking._selection.where, levels)
+    return asking._ask(query, lambda release: layout(release, combined_index(levels)), payment)
 
 
 def check_options(group_keys: Any, observed: Any, level: Any) -> None:

@@ -24,6 +24,8 @@ WHOLE: Final = Fraction(1)
 HALF: Final = Fraction(1, 2)  # of a price: one half finds keys, the other asks
 Question = Query | Task
 Answer = Callable[[Release], Any]
+# From a release and the index of its groups, if there are any, to what a verb returns.
+Layout = Callable[[Release, Any], Any]
 
 
 class Ask:
@@ -42,8 +44,7 @@ class Ask:
         part: Fraction = WHOLE,
     ) -> Any:
         """What a verb returns for a question, at a ``part`` of the price that its words make."""
-        words = _words_for(session, question, payment)
-        return answer(session.ask([priced(session, question, words, declared, part)])[0])
+        return answer(session.ask([priced(session, question, payment, declared, part)])[0])
 
     def explaining(self) -> Ask:
         """The mode of ``p.explain``."""
@@ -75,7 +76,7 @@ class Explain(Ask):
         declared: tuple[Word, ...] = (),
         part: Fraction = WHOLE,
     ) -> Any:
-        words, assumed = _words_for(session, question, payment), None
+        words, assumed = checked(payment), None
         if words.get("within") is None and words.get("n") is not None:
             # From a number of people to an accuracy: the price does not depend on it, what is shown does.
             assumed, words = known_n(words["n"], None), cast(Payment, {**words, "n": None})
@@ -106,8 +107,7 @@ class Ahead(Ask):
         declared: tuple[Word, ...] = (),
         part: Fraction = WHOLE,
     ) -> Any:
-        words = _words_for(session, question, payment)
-        asked = priced(session, question, words, declared, part, self.batch.ahead())
+        asked = priced(session, question, payment, declared, part, self.batch.ahead())
         return self.batch.add(asked, answer)
 
     def explaining(self) -> Ask:
@@ -132,24 +132,19 @@ class RowsOnly(Ask):
         return self
 
 
-def _words_for(session: Session, question: Question, payment: Mapping[str, Any]) -> Payment:
-    """The checked words of a question that can be asked."""
-    words = checked(payment)
-    if not question.outputs and not isinstance(question, Task):
-        raise BadValue("no columns are selected, so nothing is asked.")
-    session.check_alive()
-    return words
-
-
 def priced(
     session: Session,
     question: Question,
-    words: Payment,
+    payment: Mapping[str, Any],
     declared: tuple[Word, ...],
     part: Fraction = WHOLE,
     ahead: Budget | None = None,
 ) -> Asked:
     """The question with its price; ``ahead`` is the budget as it will be after what comes before in a batch."""
+    words = checked(payment)
+    if not question.outputs and not isinstance(question, Task):
+        raise BadValue("no columns are selected, so nothing is asked.")
+    session.check_alive()
     if words.get("within") is not None:
         part = WHOLE  # the accuracy is that of the answer, whatever else is paid
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from types import FrameType
 from typing import Any, Protocol
 
 import numpy as np
@@ -21,6 +24,8 @@ from dpframe._groups.unit import Unit
 from dpframe._plans.aggregates import CHOSEN, ORDERS
 from dpframe._refusals import Unprinted
 from dpframe._validate import Bounds
+
+_PACKAGE = os.path.dirname(os.path.dirname(__file__)) + os.sep
 
 
 class Taken(Unprinted):
@@ -103,10 +108,11 @@ class Selection:
 
     def named(self, column: Any) -> tuple[Expr, Hashable]:
         """A column's expression, and the name that its answers take."""
+        if isinstance(column, Taken):
+            return self.own(column), column._name
         if isinstance(column, pd.Grouper):
             raise BadType("a pd.Grouper is for groupby and pivot_table; here name a column.")
-        expr = self.expr(column)
-        return expr, column._name if isinstance(column, Taken) else column
+        return self.columns[_validate.column_name(column, self.columns)], column
 
     def level(self, column: Any) -> tuple[Expr, Hashable]:
         """A column to group by, as `named` has it."""
@@ -248,6 +254,14 @@ def _resolution(given: Any) -> float | None:
     if fine <= 0:
         raise BadValue(f"resolution= must be positive, not {given}.")
     return fine
+
+
+def callers_frame() -> FrameType:
+    """Where the package was called from: the frame that has the local variables of what was typed."""
+    frame = sys._getframe(1)
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+        frame = frame.f_back
+    return frame
 
 
 def _local(name: str, caller: Any) -> object:

@@ -2,39 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
-from typing import Any, Self, TypeVar, Unpack, cast
+from typing import Any, Self, TypeVar
 
 import numpy as np
 import pandas as pd
 
 from dpframe import _expr
-from dpframe._answers import answer as _release
-from dpframe._answers.estimate import IntEstimate
-from dpframe._errors import BadType, Refused
+from dpframe._errors import Refused
 from dpframe._expr import Expr
-from dpframe._frame.found import Layout
 from dpframe._frame.modes import Ask, RowsOnly
 from dpframe._frame.selection import Selection, Taken
-from dpframe._frame.spelling import priced
-from dpframe._frame.verbs import agg_spec as _specs
-from dpframe._frame.verbs.measure import Measures, grid
-from dpframe._groups.keys import EVERY, Output
+from dpframe._frame.verbs.measure import Measures
 from dpframe._plans.plan import Plan
-from dpframe._plans.price import Payment
 from dpframe._refusals import Unprinted
 from dpframe._session.batch import Batch
-from dpframe._session.session import Session
 
 Frame = TypeVar("Frame", bound="Tracked")
 
 
 class Tracked(Measures, Unprinted):
     """A selection of a session, of which the functions in `_frame.verbs` make others, and questions."""
-
-    def __init__(self, session: Session, selection: Selection | None = None, mode: Ask | None = None):
-        selection = Selection(session, session.leaves) if selection is None else selection
-        super().__init__(session, selection, Ask() if mode is None else mode)
 
     def _new(self, selection: Selection) -> Self:
         """What is asked about after a step."""
@@ -82,56 +69,6 @@ class Tracked(Measures, Unprinted):
             return self._expression(value), self
         expr, selection = self._selection.parsed(value, caller)
         return expr, self._new(selection)
-
-    # What Measures leaves to its kinds ------------------------------------------------------------------------
-
-    @property
-    def _selected(self) -> Sequence[Hashable] | None:
-        return list(self._selection.columns)
-
-    def _columns_for(self, column: Any, verb: str, numeric_only: bool) -> tuple[Sequence[Any], bool]:
-        if column is not EVERY:
-            return (column,), True
-        return self._selection.numbers if numeric_only else list(self._selection.columns), False
-
-    def _one_column(self, column: Any) -> Any:
-        if column is EVERY:
-            raise BadType("several quantiles are of one column: p.quantile('x', [0.25, 0.75]).")
-        return column
-
-    def _layout(self, labels: Sequence[Hashable], single: bool, choices: bool = False) -> Layout:
-        if single:
-            return lambda release, _: _release.scalar(release)
-        index = pd.Index(list(labels), tupleize_cols=False)
-        return lambda release, _: _release.across(release, index)
-
-    def _aggregated(self, read: _specs.Spec, bounds: Any, payment: dict[str, Any]) -> Any:
-        form, wanted = read
-        if form in ("named", "list", "dict of lists"):
-            return grid(self, wanted, bounds, payment, named=form == "named")
-        outs = [self._selection.wanted(w.aggregate, w.column, bounds, w.label) for w in wanted]
-        return self._ask_for(outs, self._layout([w.label for w in wanted], False), payment)
-
-    @priced
-    def count(
-        self,
-        column: Any = EVERY,
-        **payment: Unpack[Payment],
-    ) -> IntEstimate:
-        """How many rows; of a column, how many non-null values. (pandas counts every column: name one.)
-
-        Formal guarantee: epsilon-DP for its price; sensitivity 1 (docs/guarantees/statistics.md). The answer is
-        a whole number, and may be negative when few rows meet much noise.
-
-        >>> df = pd.DataFrame({"age": [30, 41, 55]})
-        >>> p = df.dp.open(100)
-        >>> type(p.count(epsilon=50)).__name__, p.count(epsilon=50) == 3
-        ('IntEstimate', True)
-        """
-        if isinstance(column, float) and column not in self._selection.columns:
-            raise BadType(f"count takes the name of a column. A price is a keyword: count(epsilon={column}).")
-        out = Output("rows", "size") if column is EVERY else self._selection.output("count", column, None)
-        return cast(IntEstimate, self._ask_for([out], lambda release, _: _release.scalar(release), payment))
 
 
 def as_expr(value: Any) -> Expr:

@@ -13,12 +13,12 @@ from dpframe import _expr, _validate
 from dpframe._answers import answer as _release
 from dpframe._errors import BadType, BadValue, MissingBounds
 from dpframe._expr import Expr
-from dpframe._frame.found import level_of, listed
+from dpframe._frame.found import listed
 from dpframe._frame.modes import WHOLE
-from dpframe._frame.rewrite import callers_frame
-from dpframe._frame.selection import Taken, predicate_of
+from dpframe._frame.selection import Taken, callers_frame, predicate_of
 from dpframe._frame.spelling import priced
 from dpframe._frame.tracked import Tracked
+from dpframe._frame.verbs.groupings import level_of
 from dpframe._groups.keys import By, KeyBy, Output, Query, Word, describe
 from dpframe._plans.plan import Plan
 from dpframe._plans.price import Payment, checked

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
 import pandas as pd
 
 from dpframe import _validate
-from dpframe._errors import BadType, BadValue, MissingBounds, NotOffered
-from dpframe._expr import Column
-from dpframe._frame.found import level_of
+from dpframe._errors import BadType, BadValue, MissingBounds, MissingKeys, NotOffered
+from dpframe._expr import Column, Expr
 from dpframe._frame.groups import PrivateGroupBy, check_options
+from dpframe._frame.modes import Asking
 from dpframe._frame.selection import Selection, Taken
 from dpframe._frame.tracked import Tracked
 from dpframe._groups.combinations import Sought, TupleBy, Tuples, lists_tuples, with_rest
@@ -147,6 +147,25 @@ def levels_for(
             f"{groups} combinations of keys are more than {GROUP_CEILING}. Group by fewer columns."
         )
     return levels
+
+
+def level_of(
+    asking: Asking,
+    column: tuple[Expr, Hashable],
+    given: Any,
+    verb: str,
+    sort: bool | None = None,
+    dropna: bool | None = None,
+) -> KeyBy | Sought:
+    """A column to group by, with keys that are given, declared or brought along; else to be found, if there is delta for it."""
+    expr, name = column
+    try:
+        keys = asking._selection.keys(expr, name, given, verb)
+    except MissingKeys:
+        if not asking._session.budget.rule.failure_share(1) > 0:
+            raise
+        return Sought(expr, name, sort, dropna)
+    return KeyBy(expr, with_options(keys, expr, sort, dropna))
 
 
 def groupings(

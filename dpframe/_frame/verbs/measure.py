@@ -5,24 +5,23 @@ What they leave to the kinds of `Measures` is which columns are meant where none
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
-from typing import Any, NamedTuple, Unpack
+from typing import Any, NamedTuple, Unpack, cast
 
 import numpy as np
 import pandas as pd
 
 from dpframe import _validate
 from dpframe._answers import answer as _release
+from dpframe._answers.estimate import IntEstimate
 from dpframe._answers.layout import Grid
 from dpframe._errors import BadType, BadValue
-from dpframe._frame.found import Layout, ask_groups
-from dpframe._frame.modes import Asking
+from dpframe._frame.modes import Asking, Layout
 from dpframe._frame.spelling import priced
 from dpframe._frame.verbs import agg_spec as _specs
-from dpframe._groups.keys import EVERY, Output
+from dpframe._groups.keys import EVERY, Output, Query
 from dpframe._plans.aggregates import ORDERS
 from dpframe._plans.price import Payment, checked
 
@@ -32,29 +31,44 @@ class Measures(Asking):
 
     _single = False  # whether one column is selected, whose answers stand alone
 
+    # A frame is groups by nothing. Groups have other columns in mind where none is named, and lay answers out by their keys.
+
     @property
-    @abstractmethod
     def _selected(self) -> Sequence[Hashable] | None:
         """The columns that a verb is about where it names none."""
+        return list(self._selection.columns)
 
-    @abstractmethod
     def _columns_for(self, column: Any, verb: str, numeric_only: bool) -> tuple[Sequence[Any], bool]:
         """The columns that are meant, and whether the answer is that of one."""
+        if column is not EVERY:
+            return (column,), True
+        return self._selection.numbers if numeric_only else list(self._selection.columns), False
 
-    @abstractmethod
     def _one_column(self, column: Any) -> Any:
         """The column that several quantiles are of."""
+        if column is EVERY:
+            raise BadType("several quantiles are of one column: p.quantile('x', [0.25, 0.75]).")
+        return column
 
-    @abstractmethod
     def _layout(self, labels: Sequence[Hashable], single: bool, choices: bool = False) -> Layout:
-        """How an output a label is laid out."""
-
-    @abstractmethod
-    def _aggregated(self, read: _specs.Spec, bounds: Any, payment: dict[str, Any]) -> Any:
-        """The answer of `agg`."""
+        """How the outputs with these labels are laid out."""
+        if single:
+            return lambda release, _: _release.scalar(release)
+        index = pd.Index(list(labels), tupleize_cols=False)
+        return lambda release, _: _release.across(release, index)
 
     def _ask_for(self, outputs: Sequence[Output], layout: Layout, payment: Mapping[str, Any]) -> Any:
-        return ask_groups(self, self._selection.by, tuple(outputs), layout, payment)
+        """The answer to a question with these outputs."""
+        query = Query(tuple(outputs), self._selection.where)
+        return self._ask(query, lambda release: layout(release, None), payment)
+
+    def _aggregated(self, read: _specs.Spec, bounds: Any, payment: dict[str, Any]) -> Any:
+        """The answer of `agg`."""
+        form, wanted = read
+        if form in ("named", "list", "dict of lists"):
+            return grid(self, wanted, bounds, payment, named=form == "named")
+        outs = [self._selection.wanted(w.aggregate, w.column, bounds, w.label) for w in wanted]
+        return self._ask_for(outs, self._layout([w.label for w in wanted], False), payment)
 
     def _measure(
         self, aggregate: str, column: Any, bounds: Any, ddof: int, payment: Mapping[str, Any]
@@ -64,6 +78,27 @@ class Measures(Asking):
         return self._ask_for(outs, self._layout([out.name for out in outs], single), payment)
 
     # Sums and moments -----------------------------------------------------------------------------------------
+
+    @priced
+    def count(
+        self,
+        column: Any = EVERY,
+        **payment: Unpack[Payment],
+    ) -> IntEstimate:
+        """How many rows; of a column, how many non-null values. (pandas counts every column: name one.)
+
+        Formal guarantee: epsilon-DP for its price; sensitivity 1 (docs/guarantees/statistics.md). The answer is
+        a whole number, and may be negative when few rows meet much noise.
+
+        >>> df = pd.DataFrame({"age": [30, 41, 55]})
+        >>> p = df.dp.open(100)
+        >>> type(p.count(epsilon=50)).__name__, p.count(epsilon=50) == 3
+        ('IntEstimate', True)
+        """
+        if isinstance(column, float) and column not in self._selection.columns:
+            raise BadType(f"count takes the name of a column. A price is a keyword: count(epsilon={column}).")
+        out = Output("rows", "size") if column is EVERY else self._selection.output("count", column, None)
+        return cast(IntEstimate, self._ask_for([out], lambda release, _: _release.scalar(release), payment))
 
     @priced
     def nunique(self, column: Any = EVERY, **payment: Unpack[Payment]) -> Any:
@@ -308,7 +343,7 @@ class Measures(Asking):
 
 
 def grid(
-    asking: Asking,
+    asking: Measures,
     wanted: Sequence[_specs.Wanted],
     bounds: Any,
     payment: Any,
@@ -326,9 +361,7 @@ def grid(
     }
     layout = Grid(tuple(tuple(places.get((row, c), -1) for c in columns) for row in rows))
     index, across = pd.Index(rows, tupleize_cols=False), pd.Index(columns, tupleize_cols=False)
-    return ask_groups(
-        asking, (), outs, lambda r, _: _release.laid_out(r, layout, index, across, whole), payment
-    )
+    return asking._ask_for(outs, lambda r, _: _release.laid_out(r, layout, index, across, whole), payment)
 
 
 class Levels(NamedTuple):

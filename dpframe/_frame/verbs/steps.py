@@ -13,7 +13,7 @@ from dpframe import _expr, _validate
 from dpframe._errors import BadType, BadValue, Refused
 from dpframe._expr import Expr
 from dpframe._frame.column import PrivateColumn
-from dpframe._frame.rewrite import callers_frame
+from dpframe._frame.selection import callers_frame
 from dpframe._frame.tracked import Frame, Tracked
 
 

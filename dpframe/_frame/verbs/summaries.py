@@ -13,14 +13,12 @@ from dpframe._answers import answer as _release
 from dpframe._answers.layout import Correlations, Grid, Layout
 from dpframe._errors import BadType, BadValue, MissingBounds, NotOffered
 from dpframe._expr import Expr
-from dpframe._frame.found import ask_groups
-from dpframe._frame.rewrite import callers_frame
-from dpframe._frame.selection import predicate_of
+from dpframe._frame.selection import callers_frame, predicate_of
 from dpframe._frame.spelling import priced
 from dpframe._frame.tracked import Tracked
 from dpframe._frame.verbs import agg_spec as _specs
 from dpframe._frame.verbs.measure import grid
-from dpframe._groups.keys import EVERY, BinBy, Output
+from dpframe._groups.keys import EVERY, BinBy, Output, Query
 from dpframe._plans.aggregates import DESCRIBED
 from dpframe._plans.price import Payment, checked
 
@@ -131,10 +129,10 @@ def histogram(
         instead = f"p.resample('ME', on={name!r}).size()" if expr.kind == "time" else "value_counts"
         raise BadType(f"column {name!r} is of kind {expr.kind}: a histogram needs numbers. Use {instead}.")
     by = BinBy(expr, _edges(self, expr, name, bins, bounds), name)
-    outs = (Output("count", "size"),)
+    query = Query((Output("count", "size"),), self._selection.where, (by,))
     return cast(
         "pd.Series[Any]",
-        ask_groups(self, (by,), outs, lambda r, index: _release.series(r, index, "count"), payment),
+        self._ask(query, lambda r: _release.series(r, by.index, "count"), payment),
     )
 
 

@@ -13,12 +13,12 @@ from dpframe._answers import answer as _release
 from dpframe._answers.foundkeys import found_keys
 from dpframe._answers.layout import Pivot
 from dpframe._errors import BadType, BadValue, NotOffered
-from dpframe._frame.found import ask_groups, key_search, level_of
-from dpframe._frame.groups import check_options
+from dpframe._frame.found import key_search
+from dpframe._frame.groups import ask_groups, check_options
 from dpframe._frame.spelling import priced
 from dpframe._frame.tracked import Tracked
 from dpframe._frame.verbs import agg_spec as _specs
-from dpframe._frame.verbs.groupings import groupings, levels_for
+from dpframe._frame.verbs.groupings import groupings, level_of, levels_for
 from dpframe._groups.combinations import Sought, with_rest
 from dpframe._groups.keys import EVERY, By, Output, combined_index, need_keys
 from dpframe._plans.price import Payment, checked
