@@ -26,14 +26,9 @@ from dpframe._expr._ranges import outward
 from dpframe._frame import suggestions as suggestions_module
 from dpframe._frame.accessor import Unopened
 from dpframe._frame.column import PrivateColumn
-from dpframe._frame.groupby import PrivateGroupBy
+from dpframe._frame.groups import PrivateGroupBy
 from dpframe._frame.randomize import Randomize
-from dpframe._frame.suggestions import Suggestions, bounds_of, limit_of
-from dpframe._frame.verbs.order import GroupOrders, Orders
-from dpframe._frame.verbs.releases import Releases
-from dpframe._frame.verbs.selections import Selections
-from dpframe._frame.verbs.shapes import Shapes
-from dpframe._frame.verbs.summaries import Summaries
+from dpframe._frame.suggestions import bounds_of, limit_of
 from dpframe._groups import periods as times_module
 from dpframe._groups.combinations import RestBy, TupleBy, Tuples
 from dpframe._groups.keys import ROW_CEILING, BinBy, KeyBy, Keys, keys_for
@@ -247,7 +242,6 @@ __all__ = [
     "Gaussian",
     "GaussianThreshold",
     "Grid",
-    "GroupOrders",
     "IntEstimate",
     "KeyBy",
     "KeySearch",
@@ -264,7 +258,6 @@ __all__ = [
     "NoisyMax",
     "NoisyTop",
     "Objective",
-    "Orders",
     "Pair",
     "PandasEngine",
     "Parsed",
@@ -289,7 +282,6 @@ __all__ = [
     "Ranks",
     "Rdp",
     "Recorder",
-    "Releases",
     "Reports",
     "Response",
     "RestBy",
@@ -297,17 +289,13 @@ __all__ = [
     "Roomy",
     "RowCount",
     "Scores",
-    "Selections",
     "Sensitivity",
     "Session",
-    "Shapes",
     "Simplex",
     "Sizes",
     "Spread",
     "Statistic",
     "Statistics",
-    "Suggestions",
-    "Summaries",
     "Target",
     "TimeBy",
     "Total",

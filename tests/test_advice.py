@@ -167,8 +167,8 @@ MODULES = (
     "_frame/frame",
     "_frame/column",
     "_frame/verbs/steps",
-    "_frame/verbs/shapes",
-    "_frame/groupby",
+    "_frame/verbs/tables",
+    "_frame/groups",
     "_answers/estimate",
 )
 # What stands for the user's own in a text, and what a text cannot be tried without.

@@ -13,11 +13,11 @@ from dpframe._answers import reports as _reports
 from dpframe._answers import unbiased as _unbiased
 from dpframe._answers.receipt import ANSWER, ESTIMATE, REPORTS, receipt_of
 from dpframe._errors import BadType, BadValue, DPError, LineageError, NoSession
-from dpframe._expr import DATE_NAMES, DATES, TEXT, Expr
+from dpframe._expr import DATE_NAMES, DATES, TEXT
 from dpframe._frame import rewrite as _rewrite
 from dpframe._frame.column import PrivateColumn
 from dpframe._frame.frame import PrivateFrame
-from dpframe._frame.groupby import PrivateGroupBy
+from dpframe._frame.groups import PrivateGroupBy
 from dpframe._refusals import ADVICE, own_errors
 from dpframe._session import registry as _registry
 from dpframe._session import session as _session
@@ -100,7 +100,7 @@ def of_frame(
     if places is None or _could_be_filtered(frame, session):
         return _Derived(frame, session)
     leaves = list(session.leaves.values())
-    return PrivateFrame(session, {name: leaves[i] for name, i in zip(frame.columns, places, strict=True)})
+    return PrivateFrame._of(session, {name: leaves[i] for name, i in zip(frame.columns, places, strict=True)})
 
 
 def _could_be_filtered(frame: pd.DataFrame, session: _session.Session) -> bool:
@@ -143,9 +143,9 @@ class _Derived(PrivateFrame):
     """``df.dp`` of a frame that pandas made from a session's: it finds budget and ledger, and answers nothing."""
 
     def __init__(self, frame: pd.DataFrame, session: _session.Session):
-        super().__init__(session, {})
         self._frame = frame
-        self._columns = _NoColumns(self)
+        nothing: Any = _Nothing(self)
+        super().__init__(session, nothing, nothing)
 
     @property
     def _reason(self) -> str:
@@ -157,9 +157,6 @@ class _Derived(PrivateFrame):
         if words.get("because") is None:
             raise LineageError(self._reason)
         return PrivateFrame._of(opened(self._frame, words))
-
-    def _usable(self) -> NoReturn:
-        raise LineageError(self._reason)
 
     def __getattr__(self, name: str) -> NoReturn:
         if name.startswith("_"):
@@ -179,16 +176,14 @@ class _Derived(PrivateFrame):
         return f"<div>{escape(self._reason)}{self.budget._repr_html_()}</div>"
 
 
-class _NoColumns(dict[Hashable, Expr]):
-    """The columns of a derived frame: whatever asks for them, by whichever verb, is refused."""
+class _Nothing:
+    """What can be asked of a derived frame: whatever looks for it, by whichever verb, is refused."""
 
     def __init__(self, frame: _Derived):
         self._of = frame
 
-    def _refuse(self, *args: Any) -> Any:
-        self._of._usable()
-
-    __getitem__ = __iter__ = __len__ = __contains__ = keys = values = items = get = _refuse
+    def __getattr__(self, name: str) -> NoReturn:
+        raise LineageError(self._of._reason)
 
 
 def _derived_message(session: _session.Session) -> str:

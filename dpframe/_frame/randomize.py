@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Hashable
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, Unpack, cast
+from typing import Any, Unpack, cast
 
 import numpy as np
 import pandas as pd
@@ -15,125 +15,108 @@ from dpframe._answers import reports as _reports
 from dpframe._answers.reports import Kind
 from dpframe._errors import BadType, BadValue, Refused
 from dpframe._expr import Column, Expr
+from dpframe._frame.modes import WHOLE
+from dpframe._frame.spelling import priced
+from dpframe._frame.tracked import Tracked
 from dpframe._groups.keys import Keys, Word, describe
-from dpframe._plans.price import Payment, checked, spell_out
+from dpframe._plans.price import Payment, checked
 from dpframe._questions import entries as _rows
-from dpframe._questions.question import Question
+from dpframe._questions.question import Release
 from dpframe._questions.reports import BITS, Randomize, unpacked
 from dpframe._statistics.base import Grid
 from dpframe._validate import Bounds
 from dpframe.mechanisms.response import MOST, POINTS, Response, points_for, rounded
 
-if TYPE_CHECKING:
-    from dpframe._frame.frame import PrivateFrame
-    from dpframe._questions.question import Release
-    from dpframe._session.session import Session
 
+@priced
+def randomize(
+    self: Tracked,
+    column: Any,
+    keys: Any = None,
+    bounds: Any = None,
+    *,
+    other: Any = None,
+    public_index: bool = False,
+    **payment: Unpack[Payment],
+) -> pd.Series[Any]:
+    """A report for each row, which somebody who is not trusted may hold: randomized response.
 
-class Randomized:
-    """Reports of a tracked frame's rows."""
+    Of listed values (``keys=``, given or declared) a report is the true one with probability
+    ``e**epsilon / (e**epsilon + k - 1)``, else one of the others. A null, where None is not listed, and a value that
+    is not listed report a uniform one, or count as ``other=`` where that names one value more. A number within
+    ``bounds`` is rounded at random to a few public points and then randomized, so that the mean has no bias.
+    ``dpframe.local.estimate`` makes frequencies, counts and means of reports.
 
-    _session: Session
-    _where: Expr | None
-    _declared: tuple[Word, ...]
+    The number of rows has to be public (``neighbors="replace-one"``), and so is their order: shuffle rows that stand
+    in an order that tells of the column. Reports are numbered; ``public_index=True`` is your word that the labels of
+    the rows are public, and gives them those. With ``unit=`` a price is for all reports of a person: ``max_rows`` of
+    them with an equal part of it each. Missing rows are like nulls, further ones are left out, and people stand in an
+    order drawn at random.
 
-    if TYPE_CHECKING:
+    Reports are drawn once and kept: the same question at the same price returns the same reports. ``fresh=True`` draws
+    anew and pays anew.
 
-        def _ask(
-            self, query: Question, finish: Callable[[Release], Any], payment: Mapping[str, Any]
-        ) -> Any: ...
-        def _named(self, column: Any) -> tuple[Expr, Hashable]: ...
-        def _keys(self, expr: Expr, name: Hashable, given: Any, verb: str) -> Keys: ...
-        def _bounds(self, expr: Expr, name: Hashable, given: Any) -> Bounds: ...
-        def _with(self, **changes: Any) -> PrivateFrame: ...
+    Formal guarantee: epsilon-DP for its price, and each report by itself for its own row
+    (docs/guarantees/randomized-response.md).
 
-    def randomize(
-        self,
-        column: Any,
-        keys: Any = None,
-        bounds: Any = None,
-        *,
-        other: Any = None,
-        public_index: bool = False,
-        **payment: Unpack[Payment],
-    ) -> pd.Series[Any]:
-        """A report for each row, which somebody who is not trusted may hold: randomized response.
-
-        Of listed values (``keys=``, given or declared) a report is the true one with probability
-        ``e**epsilon / (e**epsilon + k - 1)``, else one of the others. A null, where None is not listed, and a value that
-        is not listed report a uniform one, or count as ``other=`` where that names one value more. A number within
-        ``bounds`` is rounded at random to a few public points and then randomized, so that the mean has no bias.
-        ``dpframe.local.estimate`` makes frequencies, counts and means of reports.
-
-        The number of rows has to be public (``neighbors="replace-one"``), and so is their order: shuffle rows that stand
-        in an order that tells of the column. Reports are numbered; ``public_index=True`` is your word that the labels of
-        the rows are public, and gives them those. With ``unit=`` a price is for all reports of a person: ``max_rows`` of
-        them with an equal part of it each. Missing rows are like nulls, further ones are left out, and people stand in an
-        order drawn at random.
-
-        Reports are drawn once and kept: the same question at the same price returns the same reports. ``fresh=True`` draws
-        anew and pays anew.
-
-        Formal guarantee: epsilon-DP for its price, and each report by itself for its own row
-        (docs/guarantees/randomized-response.md).
-
-        >>> df = pd.DataFrame({"smoker": ["no", "yes", "no", "no"]})
-        >>> p = df.dp.open(100, neighbors="replace-one")
-        >>> p.randomize("smoker", keys=["no", "yes"], epsilon=60).tolist()
-        ['no', 'yes', 'no', 'no']
-        """
-        checked(payment)
-        expr, name = self._named(column)
-        if self._where is not None or not self._session.everyone:
-            raise Refused(
-                "reports of chosen rows would show which rows they are. Randomize the whole column: df.dp.randomize(...). "
-                "Groups can be made of what is public or randomized: dpframe.local.estimate(reports, by=...)."
+    >>> df = pd.DataFrame({"smoker": ["no", "yes", "no", "no"]})
+    >>> p = df.dp.open(100, neighbors="replace-one")
+    >>> p.randomize("smoker", keys=["no", "yes"], epsilon=60).tolist()
+    ['no', 'yes', 'no', 'no']
+    """
+    checked(payment)
+    expr, name = self._selection.named(column)
+    if self._selection.where is not None or not self._session.everyone:
+        raise Refused(
+            "reports of chosen rows would show which rows they are. Randomize the whole column: df.dp.randomize(...). "
+            "Groups can be made of what is public or randomized: dpframe.local.estimate(reports, by=...)."
+        )
+    _validate.flag(public_index, "public_index")
+    if keys is not None and bounds is not None:
+        raise BadValue("keys= are for values told apart, and bounds= for a number: give one of them.")
+    declared = isinstance(expr, Column) and expr.position in self._session.keys
+    words: tuple[Word, ...] = ()
+    if expr.kind != "number" or keys is not None or (declared and bounds is None):
+        if bounds is not None:
+            raise BadValue(
+                f"{name!r} is of kind {expr.kind}: bounds= are for numbers, and keys= for all others."
             )
-        _validate.flag(public_index, "public_index")
-        if keys is not None and bounds is not None:
-            raise BadValue("keys= are for values told apart, and bounds= for a number: give one of them.")
-        declared = isinstance(expr, Column) and expr.position in self._session.keys
-        words = self._declared
-        if expr.kind != "number" or keys is not None or (declared and bounds is None):
-            if bounds is not None:
-                raise BadValue(
-                    f"{name!r} is of kind {expr.kind}: bounds= are for numbers, and keys= for all others."
-                )
-            task, labels = self._of_values(expr, name, keys, other)
-            if keys is not None:
-                words += (Word("keys", f"{expr}: {describe(cast(Keys, task.keys).to_json())}", "randomize"),)
-        else:
-            if other is not None:
-                raise BadValue(
-                    "other= is a value beside keys=. A number outside its bounds is clipped to them."
-                )
-            pair = self._bounds(expr, name, bounds)
-            number_kind(Fraction(1), pair)
-            task, labels = Randomize(expr, None, None, pair), None
-            if bounds is not None:
-                words += (Word("bounds", f"{expr}: ({pair.lower:g}, {pair.upper:g})", "randomize"),)
-        unit = self._session.unit
-        if public_index:
-            if unit.people:
-                raise BadValue("with unit= reports come in an order of their own: leave public_index= out.")
-            words += (Word("index", "the labels of the rows", "randomize"),)
-        index = self._session.index if public_index else None
+        task, labels = _of_values(self, expr, name, keys, other)
+        if keys is not None:
+            words += (Word("keys", f"{expr}: {describe(cast(Keys, task.keys).to_json())}", "randomize"),)
+    else:
+        if other is not None:
+            raise BadValue("other= is a value beside keys=. A number outside its bounds is clipped to them.")
+        pair = self._selection.bounds(expr, name, bounds)
+        number_kind(Fraction(1), pair)
+        task, labels = Randomize(expr, None, None, pair), None
+        if bounds is not None:
+            words += (Word("bounds", f"{expr}: ({pair.lower:g}, {pair.upper:g})", "randomize"),)
+    unit = self._session.unit
+    if public_index:
+        if unit.people:
+            raise BadValue("with unit= reports come in an order of their own: leave public_index= out.")
+        words += (Word("index", "the labels of the rows", "randomize"),)
+    index = self._session.index if public_index else None
 
-        def finish(release: Release) -> pd.Series[Any]:
-            response: Any = release.plan.parts[0].noise
-            null = None if task.keys is None else task.keys.null
-            kind = Kind(response, null, task.bounds, bool(unit.people))
-            codes = unpacked(release.raw, kind.response.k)
-            shown = kind.points() if labels is None else labels
-            view = None if index is None else index.view()
-            return _reports.series_of(codes, kind, shown, release.plan, view, name)
+    def finish(release: Release) -> pd.Series[Any]:
+        response: Any = release.plan.parts[0].noise
+        null = None if task.keys is None else task.keys.null
+        kind = Kind(response, null, task.bounds, bool(unit.people))
+        codes = unpacked(release.raw, kind.response.k)
+        shown = kind.points() if labels is None else labels
+        view = None if index is None else index.view()
+        return _reports.series_of(codes, kind, shown, release.plan, view, name)
 
-        return cast("pd.Series[Any]", self._with(declared=words)._ask(task, finish, payment))
+    return cast("pd.Series[Any]", self._ask(task, finish, payment, WHOLE, words))
 
-    def _of_values(self, expr: Expr, name: Hashable, keys: Any, other: Any) -> tuple[Randomize, list[Any]]:
-        listed = self._keys(expr, name, keys, "randomize")
-        labels = labels_of(listed, other)
-        return Randomize(expr, listed, None if other is None else repr(other), None), labels
+
+def _of_values(
+    self: Tracked, expr: Expr, name: Hashable, keys: Any, other: Any
+) -> tuple[Randomize, list[Any]]:
+    listed = self._selection.keys(expr, name, keys, "randomize")
+    labels = labels_of(listed, other)
+    return Randomize(expr, listed, None if other is None else repr(other), None), labels
 
 
 def number_kind(each: Fraction, bounds: Bounds) -> Kind:
@@ -170,6 +153,3 @@ def labels_of(keys: Keys, other: Any) -> list[Any]:
             f"{len(labels)} values are more than {MOST}: nothing could be estimated. List fewer, and other=."
         )
     return labels
-
-
-spell_out(Randomized)

@@ -6,8 +6,7 @@ import math
 from collections.abc import Callable, Mapping
 from decimal import Decimal
 from fractions import Fraction
-from inspect import Parameter, signature
-from typing import Any, TypedDict, get_type_hints
+from typing import Any, TypedDict
 
 import numpy as np
 
@@ -59,25 +58,6 @@ def checked(payment: Mapping[str, Any]) -> Payment:
     if name is not None and not (isinstance(name, str) and name.strip()):
         raise BadType("name= must be a name for the answer, such as 'mean_age'.")
     return payment  # type: ignore[return-value]  # checked just now
-
-
-def spell_out(verbs: type) -> None:
-    """Show the price words in the signatures of a class, so that help and completion tell them."""
-    words = [
-        Parameter(word, Parameter.KEYWORD_ONLY, default=DEFAULTS.get(word), annotation=kind)
-        for word, kind in get_type_hints(Payment).items()
-    ]
-    for verb in vars(verbs).values():
-        code = getattr(verb, "__code__", None)
-        if hasattr(verb, "__signature__"):
-            continue  # one verb under two names
-        if code is not None and "payment" in code.co_varnames and code.co_flags & 0x08:  # it takes **payment
-            own = signature(verb)
-            fixed = [p for p in own.parameters.values() if p.kind is not Parameter.VAR_KEYWORD]
-            others = [
-                p for p in own.parameters.values() if p.kind is Parameter.VAR_KEYWORD and p.name != "payment"
-            ]
-            verb.__signature__ = own.replace(parameters=[*fixed, *words, *others])
 
 
 def price_of(

@@ -5,11 +5,11 @@ from __future__ import annotations
 import threading
 from dataclasses import replace
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dpframe._errors import Refused, SessionError
+from dpframe._errors import SessionError
 from dpframe._ledger.records import Label
 from dpframe._session.session import Asked
 from dpframe.accounting._filter import Price
@@ -90,7 +90,7 @@ class Batch:
         if self._ended or self._questions:
             raise SessionError("a batch is used once: take a new plan_ahead().")
         self._frame._session.base.planning.append(threading.get_ident())
-        return self._frame._with(batch=self)
+        return self._frame._planning(self)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -103,14 +103,3 @@ class Batch:
             releases = self._frame._session.ask([asked for asked, _ in self._questions], batch=True)
             for (asked, place), release in zip(self._questions, releases, strict=True):
                 place._answers.append(asked.question.answer(release))
-
-
-class Rowwise(Batch):
-    """Of the frame that a function sees which shall return an expression: whatever it asks is refused before it has a price."""
-
-    def __init__(self, frame: PrivateFrame, advice: str):
-        super().__init__(frame)
-        self._advice = advice
-
-    def refuse(self) -> NoReturn:
-        raise Refused(self._advice)

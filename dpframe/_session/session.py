@@ -150,6 +150,16 @@ class Session:
         return self.terms.unit
 
     @property
+    def dtypes(self) -> list[Any]:
+        """Of the columns, in their order."""
+        return list(self.snapshot.dtypes)
+
+    @property
+    def index_names(self) -> list[Hashable]:
+        """Of the levels of the index."""
+        return list(self.snapshot.index.names)
+
+    @property
     def budget(self) -> Budget:
         return self.accountant.meter(self.terms.queries)
 

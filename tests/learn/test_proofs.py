@@ -223,7 +223,7 @@ BASE = [(0.5, -0.5, 0.2), (-1.0, 1.0, -1.0), (1.0, 1.0, 1.0)]
 
 def design(target: str, norm: float | None = None) -> Design:
     frame = pd.DataFrame([CORNERS[0]], columns=["a", "b", "t"]).assign(who=0)
-    leaves = frame.dp.open(1)._columns
+    leaves = frame.dp.open(1)._session.leaves
     pair = Bounds(-1.0, 1.0)
     goal = Target(leaves["t"], pair, None)
     if target == "class":
@@ -256,7 +256,7 @@ def unnoised(fit, rows, unit):
 
 
 def units():
-    who = pd.DataFrame({"a": [0.0], "b": [0.0], "t": [0.0], "who": [1]}).dp.open(1)._columns["who"]
+    who = pd.DataFrame({"a": [0.0], "b": [0.0], "t": [0.0], "who": [1]}).dp.open(1)._session.leaves["who"]
     for neighbors in ("add-remove", "replace-one"):
         yield Unit(neighbors), 1, neighbors
         yield Unit(neighbors, (who,), 2, None), 5, neighbors  # somebody has five rows and counts for two

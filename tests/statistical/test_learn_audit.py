@@ -45,7 +45,7 @@ NOBODY = LOW.head(0)
 
 
 def design() -> Design:
-    leaves = pd.DataFrame({"x": [1.0], "t": [0.0]}).dp.open(1)._columns
+    leaves = pd.DataFrame({"x": [1.0], "t": [0.0]}).dp.open(1)._session.leaves
     pair = Bounds(-1.0, 1.0)
     return Design(None, ((leaves["x"], pair),), Target(leaves["t"], pair, None), None)
 

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from dpframe import PrivateFrame
 from dpframe.utilities import distance, revenue
 from tests import internals
 from tests.internals import (
@@ -17,7 +18,6 @@ from tests.internals import (
     Revenue,
     Scores,
     Statistic,
-    Suggestions,
     at_points,
 )
 from tests.internals import engines_people_module as _people
@@ -101,7 +101,8 @@ def test_a_person_costs_no_more_than_the_price(name, full):
 
 
 def test_every_suggestion_is_audited():
-    assert {v for v in vars(Suggestions) if not v.startswith("_")} <= set(RELEASES)
+    assert {"suggest_limits", "suggest_bounds"} == {v for v in dir(PrivateFrame) if v.startswith("suggest_")}
+    assert {"suggest_limits", "suggest_bounds"} <= set(RELEASES)
 
 
 @pytest.mark.parametrize("name", ["count", "nunique", "groupby size", "tree"])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -11,7 +11,8 @@ import pandas as pd
 from dpframe import _validate
 from dpframe._errors import BadType, BadValue, Refused
 from dpframe._expr import Column, Expr
-from dpframe._frame.verbs.lineage import Lineage, names_of
+from dpframe._frame.tracked import Frame, Tracked
+from dpframe._frame.verbs.reshape import derived, names_of, source_of
 from dpframe._groups.keys import Word, describe, keys_for
 from dpframe._groups.unit import limits_for
 from dpframe._ledger import former as _former
@@ -23,100 +24,92 @@ from dpframe._session.session import Session
 from dpframe._validate import Bounds
 from dpframe.engines.rows import Places, Table, array_of, taken, with_room_for_nulls
 
-if TYPE_CHECKING:
-    from dpframe._frame.frame import PrivateFrame
-
 _KEYS = 2**12  # so many values of a public column are keys without being listed
 
 
-class Merging(Lineage):
-    """What adds the columns of a public table."""
+def merge(
+    self: Frame,
+    right: pd.DataFrame,
+    how: str = "inner",
+    on: Any = None,
+    left_on: Any = None,
+    right_on: Any = None,
+    left_index: bool = False,
+    right_index: bool = False,
+    sort: bool = False,
+    suffixes: tuple[str | None, str | None] = ("_x", "_y"),
+    copy: object = None,
+    indicator: object = False,
+    validate: object = None,
+    *,
+    max_rows: int | None = None,
+    max_groups: int | None = None,
+    because: str | None = None,
+) -> Frame:
+    """With the columns of a public table, matched by key columns, as ``DataFrame.merge``; ``how`` is "inner" or "left".
 
-    def merge(
-        self,
-        right: pd.DataFrame,
-        how: str = "inner",
-        on: Any = None,
-        left_on: Any = None,
-        right_on: Any = None,
-        left_index: bool = False,
-        right_index: bool = False,
-        sort: bool = False,
-        suffixes: tuple[str | None, str | None] = ("_x", "_y"),
-        copy: object = None,
-        indicator: object = False,
-        validate: object = None,
-        *,
-        max_rows: int | None = None,
-        max_groups: int | None = None,
-        because: str | None = None,
-    ) -> PrivateFrame:
-        """With the columns of a public table, matched by key columns, as ``DataFrame.merge``; ``how`` is "inner" or "left".
+    Formal guarantee: as for `explode`, given that the table is public, which is your declaration: its columns,
+    its number of rows and a hash of it are kept. A table whose keys are all different leaves a row one person's
+    only one.
 
-        Formal guarantee: as for `explode`, given that the table is public, which is your declaration: its columns,
-        its number of rows and a hash of it are kept. A table whose keys are all different leaves a row one person's
-        only one.
+    A null key matches nothing (pandas matches NaN with NaN). With ``how="left"`` numbers and bools of the table
+    become nullable (``Int64``, ``boolean``) whether or not somebody has no match. Its columns come with their
+    bounds and keys: they are public.
 
-        A null key matches nothing (pandas matches NaN with NaN). With ``how="left"`` numbers and bools of the table
-        become nullable (``Int64``, ``boolean``) whether or not somebody has no match. Its columns come with their
-        bounds and keys: they are public.
+    A table by the column that ``unit=`` names has a row for each of some people, and is almost always private: it needs
+    ``because=``, your sentence why it is public, which is kept beside it.
 
-        A table by the column that ``unit=`` names has a row for each of some people, and is almost always private: it needs
-        ``because=``, your sentence why it is public, which is kept beside it.
-
-        >>> regions = pd.DataFrame({"state": ["CA", "NY"], "coast": ["west", "east"]})
-        >>> df = pd.DataFrame({"state": ["CA", "NY", "CA", "TX"]})
-        >>> p = df.dp.open(1000)
-        >>> p.merge(regions, on="state").groupby("coast").size(epsilon=300).to_dict()
-        {'west': 2, 'east': 1}
-        """
-        source = self._source("merge")
-        if left_index is not False or right_index is not False:
-            raise Refused(
-                "merge goes by columns: write right=table.reset_index() and on= or left_on=, right_on=."
-            )
-        if validate is not None:
-            raise Refused(
-                "validate= would tell whether people's keys are unique. The table's own you can check yourself."
-            )
-        if indicator is not False:
-            raise Refused(
-                "indicator= is not needed: with how='left' the rows without a match have nulls, p['column'].isna()."
-            )
-        if not isinstance(how, str) or how not in ("inner", "left"):
-            raise Refused(
-                f"how={how!r} would make rows that belong to nobody, and tell who is not there. Use 'inner' or 'left'."
-            )
-        table = _public(right, self._session)
-        keys = _key_names(self._columns, table, on, left_on, right_on)
-        reason = _reason(keys, self._columns, self._session, because)
-        listed: list[Hashable] = list(table.columns)
-        names, theirs = _merged_names(list(self._columns), listed, keys, suffixes)
-        limits_for(max_rows, max_groups)
-        lookup = Table(table, [r for _, r in keys], {n: self._columns[n] for n, _ in keys})
-        single = lookup.most <= 1
-        if single and not self._session.unit.people:
-            no_limits(max_rows, max_groups)
-        hidden = bool(self._session.unit.people) or not single
-        made, right_rows = sealed("merge", _matched, source, lookup, names, how == "left", hidden)
-        for name, new in theirs.items():
-            array = array_of(table, listed.index(name))
-            room = with_room_for_nulls(array) if how == "left" else array
-            _describe_public(made, made.add(new, sealed("merge", taken, room, right_rows)), new, array)
-        on_record = (
-            f"columns {describe(list(table.columns))}, {len(table)} rows, hash {hash_of(table)}{reason}"
+    >>> regions = pd.DataFrame({"state": ["CA", "NY"], "coast": ["west", "east"]})
+    >>> df = pd.DataFrame({"state": ["CA", "NY", "CA", "TX"]})
+    >>> p = df.dp.open(1000)
+    >>> p.merge(regions, on="state").groupby("coast").size(epsilon=300).to_dict()
+    {'west': 2, 'east': 1}
+    """
+    source = source_of(self, "merge")
+    if left_index is not False or right_index is not False:
+        raise Refused(
+            "merge goes by columns: write right=table.reset_index() and on= or left_on=, right_on=."
         )
-        former = how, describe(keys), repr(names), repr(theirs), hash_of(table)
-        words = how, keys, list(names.items()), list(theirs.items()), table
-        token = source.token("merge", words, None if _former.cut(keys) else former)
-        most = None if self._session.most is None else self._session.most * max(lookup.most, 1)
-        unit = unit_for(source.session, most, max_rows, max_groups) if hidden else self._session.unit
-        whole = self._session.whole and source.all and how == "left" and single
-        everyone = source.everyone and how == "left"
-        session = Derived(source.session, made, unit, token, whole=whole, everyone=everyone, most=most)
-        return self._derive(
-            session, Word("public table", on_record, f"merge on {describe([n for n, _ in keys])}")
+    if validate is not None:
+        raise Refused(
+            "validate= would tell whether people's keys are unique. The table's own you can check yourself."
         )
+    if indicator is not False:
+        raise Refused(
+            "indicator= is not needed: with how='left' the rows without a match have nulls, p['column'].isna()."
+        )
+    if not isinstance(how, str) or how not in ("inner", "left"):
+        raise Refused(
+            f"how={how!r} would make rows that belong to nobody, and tell who is not there. Use 'inner' or 'left'."
+        )
+    table = _public(right, self._session)
+    keys = _key_names(self._selection.columns, table, on, left_on, right_on)
+    reason = _reason(keys, self._selection.columns, self._session, because)
+    listed: list[Hashable] = list(table.columns)
+    names, theirs = _merged_names(list(self._selection.columns), listed, keys, suffixes)
+    limits_for(max_rows, max_groups)
+    lookup = Table(table, [r for _, r in keys], {n: self._selection.columns[n] for n, _ in keys})
+    single = lookup.most <= 1
+    if single and not self._session.unit.people:
+        no_limits(max_rows, max_groups)
+    hidden = bool(self._session.unit.people) or not single
+    made, right_rows = sealed("merge", _matched, source, lookup, names, how == "left", hidden)
+    for name, new in theirs.items():
+        array = array_of(table, listed.index(name))
+        room = with_room_for_nulls(array) if how == "left" else array
+        _describe_public(made, made.add(new, sealed("merge", taken, room, right_rows)), new, array)
+    on_record = f"columns {describe(list(table.columns))}, {len(table)} rows, hash {hash_of(table)}{reason}"
+    former = how, describe(keys), repr(names), repr(theirs), hash_of(table)
+    words = how, keys, list(names.items()), list(theirs.items()), table
+    token = source.token("merge", words, None if _former.cut(keys) else former)
+    most = None if self._session.most is None else self._session.most * max(lookup.most, 1)
+    unit = unit_for(source.session, most, max_rows, max_groups) if hidden else self._session.unit
+    whole = self._session.whole and source.all and how == "left" and single
+    everyone = source.everyone and how == "left"
+    session = Derived(source.session, made, unit, token, whole=whole, everyone=everyone, most=most)
+    return derived(
+        self, session, Word("public table", on_record, f"merge on {describe([n for n, _ in keys])}")
+    )
 
 
 def _matched(
@@ -167,7 +160,7 @@ def _reason(
 
 def is_private(value: Any, session: Session) -> bool:
     """Whether it is a frame or column of a session, or shares its data with one."""
-    if isinstance(value, Lineage):
+    if isinstance(value, Tracked):
         return True
     if not isinstance(value, pd.DataFrame | pd.Series):
         return False
