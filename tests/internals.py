@@ -5,6 +5,7 @@ from __future__ import annotations
 from dpframe import _drawing as drawing_module
 from dpframe import _encoding as encoding_module
 from dpframe import _expr as expr_module
+from dpframe import _search as search_module
 from dpframe._answers import unbiased as unbiased_module
 from dpframe._answers.answer import Answer
 from dpframe._answers.estimate import FloatEstimate, IntEstimate, interval_of
@@ -54,6 +55,7 @@ from dpframe._plans.planner import Planned, make_plan
 from dpframe._plans.price import WORDS
 from dpframe._plans.price import _cost as cost_of_price
 from dpframe._questions.keysearch import Finding, KeySearch, Roomy
+from dpframe._search import first_where, last_where
 from dpframe._session import derived as lineage_module
 from dpframe._session import door as door_module
 from dpframe._session import opening as opening_module
@@ -328,6 +330,7 @@ __all__ = [
     "fieller",
     "finder",
     "first_sigma",
+    "first_where",
     "fits_Output",
     "former_sketch",
     "found_keys",
@@ -339,6 +342,7 @@ __all__ = [
     "laplace_tail",
     "largest",
     "largest_mu",
+    "last_where",
     "learn_descent_module",
     "learn_fits_module",
     "learn_models_module",
@@ -379,6 +383,7 @@ __all__ = [
     "rounded",
     "sampled_sigma",
     "scores",
+    "search_module",
     "series_of",
     "session_module",
     "session_sessions",

@@ -9,6 +9,8 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from dpframe import _search
+
 # Below this deviation noise is visibly discrete, and its law is short enough to be summed.
 COARSE = 64.0
 
@@ -16,11 +18,7 @@ COARSE = 64.0
 @lru_cache(maxsize=256)
 def normal_quantile(level: float) -> float:
     """Two-sided quantile of the standard normal, by bisection on erf (scipy would slow the import)."""
-    low, high = 0.0, 40.0
-    for _ in range(80):
-        middle = (low + high) / 2
-        low, high = (middle, high) if math.erf(middle / math.sqrt(2)) < level else (low, middle)
-    return high
+    return _search.first_where(lambda x: math.erf(x / math.sqrt(2)) >= level, 0.0, 40.0, rounds=80)
 
 
 def discrete_reach(

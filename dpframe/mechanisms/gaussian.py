@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from dpframe import _search
 from dpframe.accounting._gaussian import shift_mu
 from dpframe.mechanisms import _sampling
 from dpframe.mechanisms._quantiles import COARSE, discrete_reach, normal_quantile, sum_quantile
@@ -94,9 +95,10 @@ def _variance_for(step_squared: Fraction) -> Fraction:
     high = low + Fraction(1, 8)
     while Fraction(shift_mu(high)) ** 2 > step_squared:
         low, high = high, 2 * high
-    while high - low > low / 10**9:
-        middle = Fraction(float((low + high) / 2))
-        if not low < middle < high:
-            break
-        low, high = (middle, high) if Fraction(shift_mu(middle)) ** 2 > step_squared else (low, middle)
-    return high
+    return _search.first_where(
+        lambda variance: Fraction(shift_mu(variance)) ** 2 <= step_squared,
+        low,
+        high,
+        middle=_search.float_halfway,
+        close=lambda low, high: high - low <= low / 10**9,
+    )
