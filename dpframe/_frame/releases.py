@@ -20,6 +20,7 @@ from dpframe._frame.rewrite import callers_frame
 from dpframe._groups.keys import EVERY, BinBy, Keys, Output, Query, Word, keys_for, need_keys
 from dpframe._groups.question import Task
 from dpframe._plans.aggregates import AGGREGATES, CHOSEN, ORDERS
+from dpframe._plans.arrange import powers, too_wide
 from dpframe._plans.price import Payment, checked, known_n, spell_out
 from dpframe._session.batch import Batch, Rowwise
 from dpframe._session.session import Asked, Release, Session
@@ -152,8 +153,9 @@ class Releases:
         expr, label = self._named(column)
         one = AGGREGATES[aggregate]
         pair = self._bounds(expr, label, bounds) if one.needs_bounds else None
-        if one.degree == 2 and pair and pair.upper - pair.lower > 2.0**500:
-            raise BadValue(f"bounds of {label!r} are too wide for a {aggregate}: squares must be doubles.")
+        if pair and too_wide(pair, one.degree):
+            what = powers(one.degree)
+            raise BadValue(f"bounds of {label!r} are too wide for a {aggregate}: {what} must be doubles.")
         if isinstance(ddof, bool) or not isinstance(ddof, int | np.integer) or ddof not in (0, 1):
             raise BadValue("ddof must be 0 or 1.")
         return Output(label if name is None else name, aggregate, expr, pair, ddof if one.takes_ddof else 1)

@@ -122,6 +122,7 @@ WIDE_SPEC = {
     "m": ("k", "mean"),
     "u": ("k", "nunique"),
 }
+CUBES_SPEC = {"w": ("x", "skew"), "e": ("x", "sem"), "c": ("x", "count")}
 QUESTIONS = {"high": "x > 1", "flagged": "b", "many": "k >= 3"}
 
 RELEASES: dict[str, Ask] = {
@@ -148,6 +149,7 @@ RELEASES: dict[str, Ask] = {
     "groupby std": lambda p, **w: p.groupby("g").std("x", **w),
     "groupby agg": lambda p, **w: p.groupby("g").agg(**SPEC, **w),
     "groupby agg, squares": lambda p, **w: p.groupby("g").agg(**WIDE_SPEC, **w),
+    "groupby agg, cubes": lambda p, **w: p.groupby("g").agg(**CUBES_SPEC, **w),
     "groupby describe": lambda p, **w: p.groupby("g")[["x"]].describe(**w),
     "describe": lambda p, **w: p[["x", "k"]].describe(**w),
     "agg": lambda p, **w: p[["x", "k"]].agg(["mean", "sum"], **w),
@@ -179,7 +181,7 @@ def test_every_release_is_audited():
     text = " ".join(RELEASES)
     assert verbs == {v for v in verbs if v in text}
     assert grouped == {v for v in grouped if f"groupby {v}" in text}
-    assert set(NAMED) <= {pair[1] for pair in (SPEC | WIDE_SPEC).values()}
+    assert set(NAMED) <= {pair[1] for spec in (SPEC, WIDE_SPEC, CUBES_SPEC) for pair in spec.values()}
 
 
 def opened(data: pd.DataFrame, neighbors: str) -> Any:
