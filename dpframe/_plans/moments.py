@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from functools import cached_property
 from itertools import product
 from typing import Any
 
@@ -27,8 +28,13 @@ class Sums:
     """Weighted sums of some noisy ones, where the weights differ by group: their values, and the covariance of their noise."""
 
     def __init__(self, m: Measured, *names: str):
-        self.values = {name: m.values({name: 1.0}).astype(float) for name in names}
+        self._m, self._names = m, names
         self._covariances = {(a, b): m.covariance({a: 1.0}, {b: 1.0}) for a in names for b in names}
+
+    @cached_property
+    def values(self) -> dict[str, Floats]:
+        """The noisy sums themselves, once they are released."""
+        return {name: self._m.values({name: 1.0}).astype(float) for name in self._names}
 
     def covariance(self, one: Mapping[str, Any], other: Mapping[str, Any]) -> Floats:
         """The covariance of the noise in two weighted sums."""
