@@ -289,6 +289,14 @@ class PrivateColumn(Unprinted):
         """See `PrivateFrame.std`."""
         return self._frame.std(self, bounds, **price)
 
+    def sem(self, bounds: Any = None, **price: Any) -> Any:
+        """See `PrivateFrame.sem`."""
+        return self._frame.sem(self, bounds, **price)
+
+    def skew(self, bounds: Any = None, **price: Any) -> Any:
+        """See `PrivateFrame.skew`."""
+        return self._frame.skew(self, bounds, **price)
+
     def quantile(self, q: Any = 0.5, bounds: Any = None, **price: Any) -> Any:
         """See `PrivateFrame.quantile`."""
         return self._frame.quantile(self, q, bounds, **price)

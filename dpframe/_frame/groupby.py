@@ -143,6 +143,21 @@ class PrivateGroupBy(GroupOrders):
         """Standard deviations of clipped values; see `PrivateFrame.std`."""
         return self._measure("std", column, bounds, ddof, payment)
 
+    def sem(
+        self,
+        column: Any = None,
+        bounds: Any = None,
+        *,
+        ddof: int = 1,
+        **payment: Unpack[Payment],
+    ) -> Any:
+        """Standard errors of the means of clipped values; see `PrivateFrame.sem`."""
+        return self._measure("sem", column, bounds, ddof, payment)
+
+    def skew(self, column: Any = None, bounds: Any = None, **payment: Unpack[Payment]) -> Any:
+        """Skewness of clipped values; see `PrivateFrame.skew`."""
+        return self._measure("skew", column, bounds, 1, payment)
+
     def _measure(
         self, aggregate: str, column: Any, bounds: Any, ddof: int, payment: Mapping[str, Any]
     ) -> Any:
