@@ -83,9 +83,9 @@ for _name in (
     "last",
 ):
     ADVICE[_name] = f".{_name}() is refused: {_ROWS}"
-for _name in ("prod", "sem", "skew", "kurt", "any", "all"):
+for _name in ("prod", "kurt", "any", "all"):
     ADVICE[_name] = (
-        f"{_name} has no price rule. Those that have one: count, sum, mean, var, std, median, quantile, min, max, "
+        f"{_name} has no price rule. Those that have one: count, sum, mean, var, std, sem, skew, median, quantile, min, max, "
         "histogram, value_counts, argmax, and groupby(...).agg(...)."
     )
 

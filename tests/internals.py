@@ -86,6 +86,7 @@ from dpframe._statistics.base import (
     Spread,
     Statistic,
     Trues,
+    power_bits,
 )
 from dpframe._statistics.base import Rows as stats_Rows
 from dpframe._statistics.counts import DistinctCount, PeopleAround, PeopleBy, Questions, RowCount, ValueCount
@@ -412,6 +413,7 @@ __all__ = [
     "place_of",
     "plain",
     "points_for",
+    "power_bits",
     "predicate",
     "prepare",
     "progress",

@@ -186,6 +186,8 @@ class PrivateGroupBy(Measures):
     )
     var = of_groups(Measures.var, "Variances of clipped values; see `PrivateFrame.var`.")
     std = of_groups(Measures.std, "Standard deviations of clipped values; see `PrivateFrame.std`.")
+    sem = of_groups(Measures.sem, "Standard errors of the means of clipped values; see `PrivateFrame.sem`.")
+    skew = of_groups(Measures.skew, "Skewness of clipped values; see `PrivateFrame.skew`.")
     median = of_groups(Measures.median, "Medians of each group; see `PrivateFrame.median`.")
     min = of_groups(Measures.min, "Near the least value of each group; see `PrivateFrame.min`.")
     max = of_groups(Measures.max, "Near the greatest value of each group; see `PrivateFrame.max`.")
