@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from typing import Any, Unpack, cast
+from typing import Any, NoReturn, Unpack, cast
 
 import pandas as pd
 from pandas.api.typing import DataFrameGroupBy
@@ -22,7 +22,7 @@ from dpframe._groups.combinations import Sought
 from dpframe._groups.keys import By, Output, Query, combined_index
 from dpframe._plans.aggregates import DESCRIBED, NAMED, ORDERS
 from dpframe._plans.price import Payment, checked
-from dpframe._refusals import ADVICE, own_errors
+from dpframe._refusals import ADVICE, own_errors, refuse
 from dpframe._session.session import Release, Session
 
 
@@ -256,6 +256,15 @@ class PrivateGroupBy(Measures):
 
     def __iter__(self) -> Any:
         raise NotOffered(ADVICE["iteration"])
+
+    def __reduce__(self) -> NoReturn:
+        refuse("pickle")
+
+    def __copy__(self) -> PrivateGroupBy:
+        return self
+
+    def __deepcopy__(self, memo: object) -> PrivateGroupBy:
+        return self  # nothing in it changes
 
     def __len__(self) -> int:
         if self._sought:
