@@ -183,6 +183,17 @@ class PrivateGroupBy(Measures):
     )
     var = of_groups(Measures.var, "Variances of clipped values; see `PrivateFrame.var`.")
     std = of_groups(Measures.std, "Standard deviations of clipped values; see `PrivateFrame.std`.")
+    agg = of_groups(
+        Measures.agg,
+        """Several aggregates in one release with one price: ``agg(n=("age", "size"), m=("age", "mean"))``.
+
+        Also ``agg({"age": ["mean", "std"], "cost": "sum"})``, and of selected columns ``["age"].agg(["mean", "std"])``,
+        each in pandas' shape. Aggregates of one column share one vector, so a mean is as accurate beside a count and a
+        sum as alone. The price words are those of `mean`; of them only ``n`` and ``name`` may also be outputs, when
+        they are pairs, or of one column aggregates: ``["age"].agg(avg="mean", n="count")``.
+        """,
+    )
+    aggregate = agg
     median = of_groups(Measures.median, "Medians of each group; see `PrivateFrame.median`.")
     min = of_groups(Measures.min, "Near the least value of each group; see `PrivateFrame.min`.")
     max = of_groups(Measures.max, "Near the greatest value of each group; see `PrivateFrame.max`.")
