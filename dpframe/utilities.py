@@ -13,7 +13,8 @@ from typing import Any, NamedTuple, Protocol
 
 from dpframe import _expr, _validate
 from dpframe._errors import BadType, BadValue
-from dpframe._groups.keys import BinBy, By, Output
+from dpframe._groups.keys import BinBy, By
+from dpframe._plans.output import Output
 
 __all__ = ["Utility", "distance", "revenue"]
 

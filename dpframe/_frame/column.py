@@ -19,8 +19,8 @@ from dpframe._frame.tracked import Tracked
 from dpframe._frame.verbs import agg_spec as _specs
 from dpframe._frame.verbs import choose, summaries, tables
 from dpframe._frame.verbs.measure import Measures
+from dpframe._questions.question import Release
 from dpframe._refusals import ADVICE, Unprinted, own_errors, refuse
-from dpframe._session.session import Release
 
 _MIRRORED = {
     "add": "__radd__",

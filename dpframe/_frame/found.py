@@ -14,11 +14,15 @@ from dpframe._errors import BadType, BadValue, BudgetError, MissingKeys
 from dpframe._frame.modes import HALF, WHOLE, Asking, Layout, priced
 from dpframe._frame.selection import Selection
 from dpframe._groups.combinations import Sought, TupleBy, Tuples
-from dpframe._groups.keys import By, KeyBy, Keys, Output, Query, combined_index
+from dpframe._groups.keys import By, KeyBy, Keys, combined_index
+from dpframe._plans.output import Output
 from dpframe._plans.plan import Plan
 from dpframe._plans.price import Payment, checked
 from dpframe._questions.keysearch import Finding, KeySearch, measured_at_once
-from dpframe._session.session import Release, Session
+from dpframe._questions.query import Query
+from dpframe._questions.question import Release
+from dpframe._session.session import Session
+from dpframe.mechanisms.threshold import THRESHOLDS
 
 _SEARCH_WORDS = ("epsilon", "max_rows", "max_groups")
 _SHARE = "a share"
@@ -115,7 +119,7 @@ class Search:
         known = session.found.get(question)
         if known is None:
             words = {w: payment[w] for w in _SEARCH_WORDS if payment.get(w) is not None}
-            if payment.get("mechanism") in ("laplace", "gaussian"):
+            if payment.get("mechanism") in {kind.name for kind in THRESHOLDS}:
                 words["mechanism"] = payment["mechanism"]
             failure, _ = self._failure((self._exprs, self._where), payment)
             task = KeySearch(self._exprs, failure, not session.budget.rule.pairs, self._where, _SHARE)

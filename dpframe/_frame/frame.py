@@ -32,8 +32,9 @@ from dpframe._plans.price import Payment, checked
 from dpframe._refusals import ADVICE, own_errors, refuse
 from dpframe._session.batch import Batch
 from dpframe._session.derived import not_replayed
-from dpframe._session.opening import open_session
+from dpframe._session.opening import open_session, opened, with_words_of
 from dpframe._session.session import Session
+from dpframe._session.terms import Words
 from dpframe.accounting._meter import Budget
 
 
@@ -53,7 +54,8 @@ class PrivateFrame(Tracked):
 
     # The session ----------------------------------------------------------------------------------------------
 
-    def open(self, epsilon: float | None = None, delta: float | None = None, **terms: Any) -> PrivateFrame:
+    @with_words_of(open_session)
+    def open(self, words: Words) -> PrivateFrame:
         """The session is open: another budget is refused, since it would undo this one. Words left out stay as they are.
 
         New bounds and keys, column by column, limits of a person, ``queries`` and ``n`` are taken and put on record. See
@@ -66,7 +68,7 @@ class PrivateFrame(Tracked):
             raise LineageError(
                 "the frame that was opened is gone; this session goes on with its own copy of it."
             )
-        return PrivateFrame._of(open_session(root, epsilon, delta, **terms))
+        return PrivateFrame._of(opened(root, words))
 
     @property
     def _whose(self) -> str:

@@ -19,11 +19,14 @@ from dpframe._frame.spelling import of_groups, priced
 from dpframe._frame.verbs import agg_spec as _specs
 from dpframe._frame.verbs.measure import Measures
 from dpframe._groups.combinations import Sought
-from dpframe._groups.keys import By, Output, Query, combined_index
-from dpframe._plans.aggregates import DESCRIBED, NAMED, ORDERS
+from dpframe._groups.keys import By, combined_index
+from dpframe._plans.aggregates import DESCRIBED, ORDERS, named_in_agg
+from dpframe._plans.output import Output
 from dpframe._plans.price import Payment, checked
+from dpframe._questions.query import Query
+from dpframe._questions.question import Release
 from dpframe._refusals import ADVICE, own_errors, refuse
-from dpframe._session.session import Release, Session
+from dpframe._session.session import Session
 
 
 class PrivateGroupBy(Measures):
@@ -261,7 +264,7 @@ class PrivateGroupBy(Measures):
         raise NotOffered(
             ADVICE.get(
                 name,
-                f"groups have no private {name!r}. They have {', '.join((*NAMED, *ORDERS))}, quantile and agg.",
+                f"groups have no private {name!r}. They have {', '.join((*named_in_agg(), *ORDERS))}, quantile and agg.",
             )
         )
 

@@ -11,18 +11,18 @@ import numpy as np
 
 from dpframe._errors import BadValue, Refused
 from dpframe._frame.selection import Selection
-from dpframe._groups.keys import Query, Word
-from dpframe._groups.question import Task
+from dpframe._groups.keys import Word
 from dpframe._plans.price import Payment, checked, known_n
+from dpframe._questions.query import Query
+from dpframe._questions.question import Question, Release
 from dpframe._session.batch import Batch
-from dpframe._session.session import Asked, Release, Session
-from dpframe.accounting._base import Price
+from dpframe._session.session import Asked, Session
+from dpframe.accounting._filter import Price
 from dpframe.accounting._meter import Budget
 
 PRICED: Final = ("epsilon", "delta", "within", "n", "mechanism")  # the words that make a price
 WHOLE: Final = Fraction(1)
 HALF: Final = Fraction(1, 2)  # of a price: one half finds keys, the other asks
-Question = Query | Task
 Answer = Callable[[Release], Any]
 # From a release and the index of its groups, if there are any, to what a verb returns.
 Layout = Callable[[Release, Any], Any]
@@ -38,13 +38,13 @@ class Ask:
         self,
         session: Session,
         question: Question,
-        answer: Answer,
         payment: Mapping[str, Any],
         declared: tuple[Word, ...] = (),
         part: Fraction = WHOLE,
     ) -> Any:
         """What a verb returns for a question, at a ``part`` of the price that its words make."""
-        return answer(session.ask([priced(session, question, payment, declared, part)])[0])
+        asked = priced(session, question, payment, declared, part)
+        return asked.question.answer(session.ask([asked])[0])
 
     def explaining(self) -> Ask:
         """The mode of ``p.explain``."""
@@ -71,7 +71,6 @@ class Explain(Ask):
         self,
         session: Session,
         question: Question,
-        answer: Answer,
         payment: Mapping[str, Any],
         declared: tuple[Word, ...] = (),
         part: Fraction = WHOLE,
@@ -102,13 +101,11 @@ class Ahead(Ask):
         self,
         session: Session,
         question: Question,
-        answer: Answer,
         payment: Mapping[str, Any],
         declared: tuple[Word, ...] = (),
         part: Fraction = WHOLE,
     ) -> Any:
-        asked = priced(session, question, payment, declared, part, self.batch.ahead())
-        return self.batch.add(asked, answer)
+        return self.batch.add(priced(session, question, payment, declared, part, self.batch.ahead()))
 
     def explaining(self) -> Ask:
         return Explain(self.batch)
@@ -142,7 +139,7 @@ def priced(
 ) -> Asked:
     """The question with its price; ``ahead`` is the budget as it will be after what comes before in a batch."""
     words = checked(payment)
-    if not question.outputs and not isinstance(question, Task):
+    if not question.outputs and isinstance(question, Query):
         raise BadValue("no columns are selected, so nothing is asked.")
     session.check_alive()
     if words.get("within") is not None:
@@ -181,4 +178,4 @@ class Asking:
         """Every question goes this way; ``declared`` are facts that it takes for public beside those of the selection."""
         words = self._selection.words + declared
         with np.errstate(all="ignore"):  # what a caller has set for numpy decides nothing about an answer
-            return self._mode.ask(self._session, question, answer, payment, words, part)
+            return self._mode.ask(self._session, replace(question, finish=answer), payment, words, part)

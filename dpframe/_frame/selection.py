@@ -18,10 +18,11 @@ from dpframe._errors import BadType, BadValue, LineageError, MissingBounds
 from dpframe._expr import Column, Cut, Expr
 from dpframe._expr._parse import parse
 from dpframe._groups.combinations import Sought, Tuples
-from dpframe._groups.keys import By, Keys, Output, Word, describe, keys_for, need_keys
+from dpframe._groups.keys import By, Keys, Word, describe, keys_for, need_keys
 from dpframe._groups.periods import Span
 from dpframe._groups.unit import Unit
-from dpframe._plans.aggregates import CHOSEN, ORDERS
+from dpframe._plans.aggregates import AGGREGATES, CHOSEN, ORDERS
+from dpframe._plans.output import Output
 from dpframe._refusals import Unprinted
 from dpframe._validate import Bounds
 
@@ -188,14 +189,13 @@ class Selection:
         if aggregate == "nunique":
             return self.distinct(column, name)
         expr, label = self.named(column)
-        pair = None if aggregate == "count" else self.bounds(expr, label, bounds)
-        if aggregate in ("var", "std") and pair and pair.upper - pair.lower > 2.0**500:
+        one = AGGREGATES[aggregate]
+        pair = self.bounds(expr, label, bounds) if one.needs_bounds else None
+        if one.degree == 2 and pair and pair.upper - pair.lower > 2.0**500:
             raise BadValue(f"bounds of {label!r} are too wide for a {aggregate}: squares must be doubles.")
         if isinstance(ddof, bool) or not isinstance(ddof, int | np.integer) or ddof not in (0, 1):
             raise BadValue("ddof must be 0 or 1.")
-        return Output(
-            label if name is None else name, aggregate, expr, pair, ddof if aggregate in ("var", "std") else 1
-        )
+        return Output(label if name is None else name, aggregate, expr, pair, ddof if one.takes_ddof else 1)
 
     def distinct(self, column: Any, label: Hashable = None) -> Output:
         """How many values a column has; of the column that names a person, how many people there are."""

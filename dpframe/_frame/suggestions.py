@@ -16,16 +16,16 @@ from dpframe._errors import BadType, BadValue
 from dpframe._frame.spelling import priced
 from dpframe._frame.tracked import Tracked
 from dpframe._frame.verbs.groupings import levels_for
-from dpframe._groups.keys import KeyBy, Output, Query
+from dpframe._groups.keys import KeyBy
 from dpframe._groups.unit import LIMIT
+from dpframe._plans.output import Output
 from dpframe._plans.plan import Cost, Plan
 from dpframe._plans.price import Payment, checked
-from dpframe._session.session import Release
+from dpframe._questions.query import Query
+from dpframe._questions.question import Release
 from dpframe._statistics.base import LARGEST_POWER, LEAST_POWER, MAGNITUDES, Integers
-from dpframe.mechanisms.gaussian import Gaussian
-from dpframe.mechanisms.laplace import Laplace
+from dpframe.mechanisms._base import Noise
 
-Noise = Laplace | Gaussian
 ROW_BINS = LIMIT.bit_length()  # 1, 2, 3 to 4, ..., up to the largest limit there is
 RISK = 0.05  # that noise raises a limit
 FALSE_BIN = 0.01  # that any bin without people looks as if it had some

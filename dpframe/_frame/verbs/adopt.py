@@ -30,8 +30,8 @@ from dpframe._session.derived import (
 from dpframe._session.door import sealed
 from dpframe._session.registry import ATTR, find, sessions
 from dpframe._session.session import Session
-from dpframe.engines._derive import frame_of, people_labels, rows_of
-from dpframe.engines._people import people_of
+from dpframe.engines.people import people_of
+from dpframe.engines.rows import frame_of, people_labels, rows_of
 
 
 def pipe(

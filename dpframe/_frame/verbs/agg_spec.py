@@ -8,7 +8,7 @@ from typing import Any, Literal, NamedTuple
 import pandas as pd
 
 from dpframe._errors import BadType, BadValue
-from dpframe._plans.aggregates import CHOSEN, NAMED
+from dpframe._plans.aggregates import CHOSEN, named_in_agg
 from dpframe._plans.price import WORDS
 
 Form = Literal["one", "list", "dict", "dict of lists", "named"]
@@ -35,8 +35,9 @@ def aggregate_name(value: Any) -> str:
         raise BadType(
             "an aggregate is a name such as 'mean', or a list of names; not a function, which could see the data."
         )
-    if value not in (*NAMED, *CHOSEN):
-        raise BadValue(f"no private aggregate {value!r}. Those there are: {', '.join((*NAMED, *CHOSEN))}.")
+    known = (*named_in_agg(), *CHOSEN)
+    if value not in known:
+        raise BadValue(f"no private aggregate {value!r}. Those there are: {', '.join(known)}.")
     return value
 
 
@@ -116,8 +117,8 @@ def _is_pair_of_numbers(value: tuple[Any, ...]) -> bool:
 
 def _is_output(word: str, given: Mapping[str, Any], single: bool) -> bool:
     value = given[word]
-    if word == "n" and isinstance(value, str) and value in (*NAMED, *CHOSEN):
+    if word == "n" and isinstance(value, str) and value in (*named_in_agg(), *CHOSEN):
         return True  # n= is a number where it is a price word
-    if word == "name" and isinstance(value, str) and value in (*NAMED, *CHOSEN):
+    if word == "name" and isinstance(value, str) and value in (*named_in_agg(), *CHOSEN):
         return single  # of one column: agg(avg="mean", name="count")
     return word in ("n", "name") and isinstance(value, tuple | pd.NamedAgg)

@@ -19,10 +19,12 @@ from dpframe._frame.selection import Taken, callers_frame, predicate_of
 from dpframe._frame.spelling import priced
 from dpframe._frame.tracked import Tracked
 from dpframe._frame.verbs.groupings import level_of
-from dpframe._groups.keys import By, KeyBy, Output, Query, Word, describe
+from dpframe._groups.keys import By, KeyBy, Word, describe
+from dpframe._plans.output import Output
 from dpframe._plans.plan import Plan
 from dpframe._plans.price import Payment, checked
-from dpframe._session.session import Release
+from dpframe._questions.query import Query
+from dpframe._questions.question import Release
 from dpframe._validate import Bounds
 from dpframe.utilities import Scored, Utility
 

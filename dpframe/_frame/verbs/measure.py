@@ -21,9 +21,11 @@ from dpframe._errors import BadType, BadValue
 from dpframe._frame.modes import Asking, Layout
 from dpframe._frame.spelling import priced
 from dpframe._frame.verbs import agg_spec as _specs
-from dpframe._groups.keys import EVERY, Output, Query
+from dpframe._groups.keys import EVERY
 from dpframe._plans.aggregates import ORDERS
+from dpframe._plans.output import Output
 from dpframe._plans.price import Payment, checked
+from dpframe._questions.query import Query
 
 
 class Measures(Asking):

@@ -22,7 +22,7 @@ from dpframe._session.door import sealed
 from dpframe._session.registry import ATTR, sessions
 from dpframe._session.session import Session
 from dpframe._validate import Bounds
-from dpframe.engines._derive import Places, Table, array_of, taken, with_room_for_nulls
+from dpframe.engines.rows import Places, Table, array_of, taken, with_room_for_nulls
 
 _KEYS = 2**12  # so many values of a public column are keys without being listed
 

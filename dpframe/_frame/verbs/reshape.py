@@ -22,7 +22,7 @@ from dpframe._groups.unit import limits_for
 from dpframe._session.derived import Derived, Made, Source, Token, unit_for
 from dpframe._session.door import sealed
 from dpframe._validate import Bounds
-from dpframe.engines._derive import Rows, exploded, joined, numbers
+from dpframe.engines.rows import Rows, exploded, joined, numbers
 
 
 def source_of(frame: Tracked, verb: str) -> Source:
