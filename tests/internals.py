@@ -9,6 +9,7 @@ from dpframe import _drawing as drawing_module
 from dpframe import _encoding as encoding_module
 from dpframe import _expr as expr_module
 from dpframe import _ledger as stores_module
+from dpframe import _search as search_module
 from dpframe._answers import unbiased as unbiased_module
 from dpframe._answers.answer import Answer
 from dpframe._answers.estimate import FloatEstimate, IntEstimate, interval_of
@@ -18,7 +19,7 @@ from dpframe._answers.unbiased import Computed, Estimated
 from dpframe._cells import columns as engines_columns_module
 from dpframe._cells.codec import finder
 from dpframe._cells.columns import UNMATCHED, Vector, plain, prepare
-from dpframe._cells.texts import key_of, text_of
+from dpframe._cells.texts import key_of, order_of, text_of
 from dpframe._encoding import encode, encoded_fields, tag_of
 from dpframe._expr import Column, Expr, constant, kind_of
 from dpframe._expr._parse import MAX_LENGTH, Parsed, parse
@@ -34,11 +35,12 @@ from dpframe._groups.combinations import RestBy, TupleBy, Tuples
 from dpframe._groups.keys import ROW_CEILING, BinBy, KeyBy, Keys, keys_for
 from dpframe._groups.periods import Periods, TimeBy
 from dpframe._groups.unit import Unit
-from dpframe._ledger import STORES, open_store
+from dpframe._ledger import STORES, open_store, place_of
 from dpframe._ledger import accountant as ledger_module
 from dpframe._ledger import sqlite as store_module
 from dpframe._ledger.accountant import Budget
 from dpframe._ledger.former import trusted
+from dpframe._ledger.records import alike
 from dpframe._ledger.sqlite import FileStore
 from dpframe._ledger.store import MemoryStore
 from dpframe._plans.aggregates import AGGREGATES, named_in_agg
@@ -56,6 +58,7 @@ from dpframe._questions.keysearch import Finding, KeySearch, Roomy
 from dpframe._questions.query import Query
 from dpframe._questions.question import Question
 from dpframe._questions.reports import packed, unpacked
+from dpframe._search import first_where, last_where
 from dpframe._session import derived as lineage_module
 from dpframe._session import door as door_module
 from dpframe._session import opening as opening_module
@@ -86,6 +89,7 @@ from dpframe._statistics.base import (
 )
 from dpframe._statistics.base import Rows as stats_Rows
 from dpframe._statistics.counts import DistinctCount, PeopleAround, PeopleBy, Questions, RowCount, ValueCount
+from dpframe._statistics.engine import PEOPLE, RowSlice, Sketches
 from dpframe._statistics.moments import Centred, Pair, Simplex, Total
 from dpframe._statistics.order import (
     LEAF_CEILING,
@@ -208,6 +212,7 @@ __all__ = [
     "MAGNITUDE_BITS",
     "MAX_LENGTH",
     "NAMED",
+    "PEOPLE",
     "ROW_CEILING",
     "SIZES",
     "SQUARE_BITS",
@@ -288,11 +293,13 @@ __all__ = [
     "Revenue",
     "Roomy",
     "RowCount",
+    "RowSlice",
     "Scores",
     "Sensitivity",
     "Session",
     "Simplex",
     "Sizes",
+    "Sketches",
     "Spread",
     "Statistic",
     "Statistics",
@@ -321,6 +328,7 @@ __all__ = [
     "after_exponential",
     "after_laplace",
     "after_pure",
+    "alike",
     "arrange",
     "at_points",
     "bounds_of",
@@ -360,6 +368,7 @@ __all__ = [
     "fieller",
     "finder",
     "first_sigma",
+    "first_where",
     "fits_Output",
     "former_sketch",
     "found_keys",
@@ -371,6 +380,7 @@ __all__ = [
     "laplace_tail",
     "largest",
     "largest_mu",
+    "last_where",
     "learn_descent_module",
     "learn_fits_module",
     "learn_models_module",
@@ -393,11 +403,13 @@ __all__ = [
     "of_people",
     "open_store",
     "opening_module",
+    "order_of",
     "outward",
     "packed",
     "pairs_of",
     "parse",
     "people_of",
+    "place_of",
     "plain",
     "points_for",
     "predicate",
@@ -413,6 +425,7 @@ __all__ = [
     "rounded",
     "sampled_sigma",
     "scores",
+    "search_module",
     "series_of",
     "session_module",
     "session_sessions",
