@@ -9,7 +9,7 @@ from itertools import cycle, islice
 import pandas as pd
 import pytest
 
-from dpframe import BudgetExceeded, Refused, SessionError
+from dpframe import BudgetExceeded, LineageError, Refused, SessionError
 from tests.internals import PandasEngine
 from tests.test_prices import MIX, budgets, opened, used
 
@@ -225,4 +225,12 @@ def test_a_function_of_rows_cannot_ask_by_a_batch_either():
     with pytest.raises(Refused, match="asks nothing"):
         p.assign(x=asking)
     assert p.budget.spent == 0
+    p.count(epsilon=0.1)
+
+
+def test_a_batch_that_cannot_begin_leaves_the_session_as_it_was():
+    df = pd.DataFrame({"age": [30, 41, 55]})
+    p = df.dp.open(1)
+    with pytest.raises(LineageError, match="derived by pandas"), df[df["age"] > 35].dp.plan_ahead():
+        pass
     p.count(epsilon=0.1)

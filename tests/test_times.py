@@ -108,7 +108,9 @@ def test_a_wrong_side_is_noticed():
     pair = ("2024-01-01", "2024-03-31")
     for rule, words in (("D", {}), ("D", {"closed": "right"}), ("ME", {})):
         frame, groups = asked(spread(*pair, 40), *pair, rule=rule, **words)
-        groups._by[0].periods.side = "left" if groups._by[0].periods.side == "right" else "right"
+        groups._selection.by[0].periods.side = (
+            "left" if groups._selection.by[0].periods.side == "right" else "right"
+        )
         assert groups.size(epsilon=SURE).tolist() != expected(frame, rule, words).tolist()
         _times.periods_of.cache_clear()
 

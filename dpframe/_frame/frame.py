@@ -119,7 +119,7 @@ class PrivateFrame(Tracked):
         """Every fact that is public because you said so: bounds, keys, @names, and reasons."""
         return self._session.accountant.declarations
 
-    def plan_ahead(self) -> Batch:
+    def plan_ahead(self) -> Batch[PrivateFrame]:
         """Questions that are declared together and paid as one: all of them or none.
 
         Inside the block every verb returns a `Planned` place; after it, its ``answer``. With ``accountant="pld"`` the

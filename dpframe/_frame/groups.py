@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from typing import Any, Unpack, cast
+from typing import Any, NoReturn, Unpack, cast
 
 import pandas as pd
 from pandas.api.typing import DataFrameGroupBy
@@ -25,7 +25,7 @@ from dpframe._plans.output import Output
 from dpframe._plans.price import Payment, checked
 from dpframe._questions.query import Query
 from dpframe._questions.question import Release
-from dpframe._refusals import ADVICE, own_errors
+from dpframe._refusals import ADVICE, own_errors, refuse
 from dpframe._session.session import Session
 
 
@@ -188,6 +188,17 @@ class PrivateGroupBy(Measures):
     std = of_groups(Measures.std, "Standard deviations of clipped values; see `PrivateFrame.std`.")
     sem = of_groups(Measures.sem, "Standard errors of the means of clipped values; see `PrivateFrame.sem`.")
     skew = of_groups(Measures.skew, "Skewness of clipped values; see `PrivateFrame.skew`.")
+    agg = of_groups(
+        Measures.agg,
+        """Several aggregates in one release with one price: ``agg(n=("age", "size"), m=("age", "mean"))``.
+
+        Also ``agg({"age": ["mean", "std"], "cost": "sum"})``, and of selected columns ``["age"].agg(["mean", "std"])``,
+        each in pandas' shape. Aggregates of one column share one vector, so a mean is as accurate beside a count and a
+        sum as alone. The price words are those of `mean`; of them only ``n`` and ``name`` may also be outputs, when
+        they are pairs, or of one column aggregates: ``["age"].agg(avg="mean", n="count")``.
+        """,
+    )
+    aggregate = agg
     median = of_groups(Measures.median, "Medians of each group; see `PrivateFrame.median`.")
     min = of_groups(Measures.min, "Near the least value of each group; see `PrivateFrame.min`.")
     max = of_groups(Measures.max, "Near the greatest value of each group; see `PrivateFrame.max`.")
@@ -261,6 +272,15 @@ class PrivateGroupBy(Measures):
 
     def __iter__(self) -> Any:
         raise NotOffered(ADVICE["iteration"])
+
+    def __reduce__(self) -> NoReturn:
+        refuse("pickle")
+
+    def __copy__(self) -> PrivateGroupBy:
+        return self
+
+    def __deepcopy__(self, memo: object) -> PrivateGroupBy:
+        return self  # nothing in it changes
 
     def __len__(self) -> int:
         if self._sought:

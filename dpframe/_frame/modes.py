@@ -50,7 +50,7 @@ class Ask:
         """The mode of ``p.explain``."""
         return Explain()
 
-    def planning(self, batch: Batch) -> Ask:
+    def planning(self, batch: Batch[Any]) -> Ask:
         """The mode of a frame whose questions go to a batch."""
         return Ahead(batch)
 
@@ -60,7 +60,7 @@ class Explain(Ask):
 
     shows = True
 
-    def __init__(self, batch: Batch | None = None):
+    def __init__(self, batch: Batch[Any] | None = None):
         self.batch = batch
 
     @property
@@ -85,7 +85,7 @@ class Explain(Ask):
     def explaining(self) -> Ask:
         return self
 
-    def planning(self, batch: Batch) -> Ask:
+    def planning(self, batch: Batch[Any]) -> Ask:
         return Explain(batch)
 
 
@@ -94,7 +94,7 @@ class Ahead(Ask):
 
     answers_later = True
 
-    def __init__(self, batch: Batch):
+    def __init__(self, batch: Batch[Any]):
         self.batch = batch
 
     def ask(
@@ -125,7 +125,7 @@ class RowsOnly(Ask):
     def explaining(self) -> Ask:
         return self
 
-    def planning(self, batch: Batch) -> Ask:
+    def planning(self, batch: Batch[Any]) -> Ask:
         return self
 
 

@@ -112,9 +112,9 @@ def randomize(
 
 
 def _of_values(
-    self: Tracked, expr: Expr, name: Hashable, keys: Any, other: Any
+    frame: Tracked, expr: Expr, name: Hashable, keys: Any, other: Any
 ) -> tuple[Randomize, list[Any]]:
-    listed = self._selection.keys(expr, name, keys, "randomize")
+    listed = frame._selection.keys(expr, name, keys, "randomize")
     labels = labels_of(listed, other)
     return Randomize(expr, listed, None if other is None else repr(other), None), labels
 

@@ -35,7 +35,7 @@ class Tracked(Measures, Unprinted):
         """The same selection, of which questions become something else."""
         return type(self)(self._session, self._selection, mode)
 
-    def _planning(self, batch: Batch) -> Self:
+    def _planning(self, batch: Batch[Any]) -> Self:
         return self._in(self._mode.planning(batch))
 
     def _rowwise(self, advice: str) -> Self:

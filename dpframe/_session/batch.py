@@ -5,18 +5,26 @@ from __future__ import annotations
 import threading
 from dataclasses import replace
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import Any, Generic, Protocol, Self, TypeVar
 
 import numpy as np
 
 from dpframe._errors import SessionError
 from dpframe._ledger.records import Label
-from dpframe._session.session import Asked
+from dpframe._session.session import Asked, Session
 from dpframe.accounting._filter import Price
 from dpframe.accounting._meter import Budget
 
-if TYPE_CHECKING:
-    from dpframe._frame.frame import PrivateFrame
+
+class Planning(Protocol):
+    """A frame of a session, of which there is one whose questions go to a batch."""
+
+    @property
+    def _session(self) -> Session: ...
+    def _planning(self, batch: Batch[Any]) -> Self: ...
+
+
+Frame = TypeVar("Frame", bound=Planning)
 
 
 class Planned:
@@ -39,13 +47,13 @@ class Planned:
         return repr(self._answers[0]) if self._answers else f"planned: {self._question}"
 
 
-class Batch:
+class Batch(Generic[Frame]):
     """``with p.plan_ahead() as batch:`` collects what is asked of ``batch``; nothing is charged if the block fails.
 
     Inside the block nothing new is asked of the session itself.
     """
 
-    def __init__(self, frame: PrivateFrame):
+    def __init__(self, frame: Frame):
         self._frame = frame
         self._questions: list[tuple[Asked, Planned]] = []
         self._ended = False
@@ -86,11 +94,12 @@ class Batch:
         state = "ended" if self._ended else f"{len(self._questions)} questions so far"
         return f"questions declared in advance, {state}: with p.plan_ahead() as batch: answer = batch.count()"
 
-    def __enter__(self) -> PrivateFrame:
+    def __enter__(self) -> Frame:
         if self._ended or self._questions:
             raise SessionError("a batch is used once: take a new plan_ahead().")
+        frame = self._frame._planning(self)
         self._frame._session.base.planning.append(threading.get_ident())
-        return self._frame._planning(self)
+        return frame
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None

@@ -150,35 +150,34 @@ def choose(
 # How they are put together --------------------------------------------------------------------------------
 
 
-def _most(self: Tracked, questions: Any, caller: Any, payment: Mapping[str, Any]) -> Any:
+def _most(frame: Tracked, questions: Any, caller: Any, payment: Mapping[str, Any]) -> Any:
     if not questions:
         raise BadValue("argmax needs at least one condition to choose among.")
-    frame = self
     if isinstance(questions, Mapping):
         exprs = {}
         for name, question in questions.items():
             exprs[name], frame = frame._written(question, caller)
     else:
-        named = [(label, expr) for expr, label in map(self._selection.named, questions)]
+        named = [(label, expr) for expr, label in map(frame._selection.named, questions)]
         exprs = dict(named)
         if len(exprs) < len(named):
             raise BadValue("argmax among columns needs each of them once.")
     names = list(exprs)
     outputs = tuple(Output(name, "argmax", predicate_of(expr)) for name, expr in exprs.items())
-    query = Query(outputs, self._selection.where)
+    query = Query(outputs, frame._selection.where)
     return frame._ask(query, lambda release: names[int(_release.values(release, 0)[0])], payment)
 
 
 def _own_utility(
-    self: Tracked, candidates: Sequence[Any], utility: Any, moves: float | None, bounds: Any, caller: Any
+    frame: Tracked, candidates: Sequence[Any], utility: Any, moves: float | None, bounds: Any, caller: Any
 ) -> tuple[Scored, tuple[Word, ...]]:
     """An output a candidate, all clipped to the same bounds."""
-    exprs, words = _expressions(self, candidates, utility, caller)
+    exprs, words = _expressions(frame, candidates, utility, caller)
     if len(exprs) > 1 and len(set(exprs)) == 1:
         raise BadValue(
             f"this utility says the same of every candidate. Write @{PLACEHOLDER} where the candidate stands."
         )
-    pair = _hull(self, exprs, bounds, moves)
+    pair = _hull(frame, exprs, bounds, moves)
     if bounds is not None:
         words = (*words, Word("bounds", f"the utility: ({pair.lower:g}, {pair.upper:g})", "choose"))
     if any(e.nullable for e in exprs):
@@ -193,15 +192,15 @@ def _own_utility(
 
 
 def _expressions(
-    self: Tracked, candidates: Sequence[Any], utility: Any, caller: Any
+    frame: Tracked, candidates: Sequence[Any], utility: Any, caller: Any
 ) -> tuple[list[Expr], tuple[Word, ...]]:
     if isinstance(utility, Mapping):
         if len(utility) != len(candidates) or any(c not in utility for c in candidates):
             raise BadValue("a utility by candidate needs an expression for each candidate, and no others.")
         given = [utility[c] for c in candidates]
     elif callable(utility) and not hasattr(utility, "_expr"):
-        frame = self._rowwise(_ONE_ROW)
-        given = [_row_wise(utility(frame, c)) for c in candidates]
+        row = frame._rowwise(_ONE_ROW)
+        given = [_row_wise(utility(row, c)) for c in candidates]
     else:
         given = [utility] * len(candidates)
     exprs: list[Expr] = []
@@ -211,21 +210,21 @@ def _expressions(
             scope = SimpleNamespace(
                 f_locals={**caller.f_locals, PLACEHOLDER: candidate}, f_globals=caller.f_globals
             )
-            expr, selection = self._selection.parsed(one, scope)
-            own = selection.words[len(self._selection.words) :]
+            expr, selection = frame._selection.parsed(one, scope)
+            own = selection.words[len(frame._selection.words) :]
             words |= {w: None for w in own if not w.value.startswith(f"{PLACEHOLDER} = ")}
         else:
-            expr = self._expression(one)
+            expr = frame._expression(one)
         if expr.kind not in ("number", "bool"):
             raise BadType(f"the utility of {candidate!r} is of kind {expr.kind}: it must be a number.")
         exprs.append(expr)
     return exprs, tuple(words)
 
 
-def _hull(self: Tracked, exprs: Sequence[Expr], given: Any, moves: float | None) -> Bounds:
+def _hull(frame: Tracked, exprs: Sequence[Expr], given: Any, moves: float | None) -> Bounds:
     if given is not None:
         return _validate.bounds(given, "the utility")
-    known = [e.bounds(self._selection.schema.bounds) for e in exprs]
+    known = [e.bounds(frame._selection.schema.bounds) for e in exprs]
     pairs = [_validate.bounds(pair, "the utility") for pair in known if pair is not None]
     if len(pairs) == len(exprs):
         return Bounds(min(p.lower for p in pairs), max(p.upper for p in pairs))

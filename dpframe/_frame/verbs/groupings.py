@@ -114,7 +114,7 @@ def groupby(
 
 
 def levels_for(
-    self: Tracked,
+    frame: Tracked,
     by: Any,
     keys: Any,
     sort: bool | None,
@@ -123,7 +123,7 @@ def levels_for(
 ) -> list[KeyBy | Sought]:
     """One grouping a column, with the keys that are given, declared or brought along; else those to be found."""
     names = by if isinstance(by, list) else [by]
-    keys = self._selection.by_column(keys) if isinstance(keys, Mapping) else keys
+    keys = frame._selection.by_column(keys) if isinstance(keys, Mapping) else keys
     if not names:
         raise BadValue(f"{verb} needs at least one column.")
     if callable(by) and not isinstance(by, Taken):
@@ -134,12 +134,12 @@ def levels_for(
         )
     levels: list[KeyBy | Sought] = []
     for i, name in enumerate(names):
-        column = self._selection.level(name)
+        column = frame._selection.level(name)
         given = keys_of(keys, i, column[1], len(names))
         if verb == "groupby":
-            levels.append(level_of(self, column, given, verb, sort, dropna))
+            levels.append(level_of(frame, column, given, verb, sort, dropna))
         else:
-            own = self._selection.keys(*column, given, verb)
+            own = frame._selection.keys(*column, given, verb)
             levels.append(KeyBy(column[0], with_options(own, column[0], sort, dropna)))
     groups = math.prod(len(level.keys) for level in levels if isinstance(level, KeyBy))
     if groups > GROUP_CEILING:
@@ -169,7 +169,7 @@ def level_of(
 
 
 def groupings(
-    self: Tracked, by: Any, keys: Any, sort: bool | None, dropna: bool | None, other: Any, bounds: Any
+    frame: Tracked, by: Any, keys: Any, sort: bool | None, dropna: bool | None, other: Any, bounds: Any
 ) -> tuple[By | Sought, ...]:
     """One grouping a column, or one for listed combinations of them all."""
     by, rules = _without_groupers(by)
@@ -180,15 +180,15 @@ def groupings(
             "groupby('state')['cost'].mean(bounds=(0, 100))."
         )
     if rules:
-        return _with_periods(self, names, rules, keys, sort, dropna, other, bounds)
-    tuples = _tuples(self._selection, names, keys)
+        return _with_periods(frame, names, rules, keys, sort, dropna, other, bounds)
+    tuples = _tuples(frame._selection, names, keys)
     if tuples is None:
-        return with_rest(levels_for(self, by, keys, sort, dropna), other)
+        return with_rest(levels_for(frame, by, keys, sort, dropna), other)
     if other is not None:
         raise NotOffered(
             "other= goes with a list of keys for one column: leave it out where combinations are listed."
         )
-    exprs = [self._selection.level(name)[0] for name in names]
+    exprs = [frame._selection.level(name)[0] for name in names]
     return (TupleBy.of(exprs, tuples.with_options(exprs, sort, dropna)),)
 
 
@@ -208,7 +208,7 @@ def _tuples(selection: Selection, names: Sequence[Any], keys: Any) -> Tuples | N
 
 
 def _with_periods(
-    self: Tracked,
+    frame: Tracked,
     names: Sequence[Any],
     rules: Mapping[int, Rule],
     keys: Any,
@@ -224,10 +224,10 @@ def _with_periods(
         raise NotOffered(
             "combinations cannot list periods. Give keys= by column: keys={'state': ['CA', 'NY']}."
         )
-    listed = with_rest(levels_for(self, list(rest), keys, sort, dropna), other) if rest else ()
+    listed = with_rest(levels_for(frame, list(rest), keys, sort, dropna), other) if rest else ()
     levels = iter(listed)
     found = tuple(
-        _periods(self._selection, name, rules[i], bounds) if i in rules else next(levels)
+        _periods(frame._selection, name, rules[i], bounds) if i in rules else next(levels)
         for i, name in enumerate(names)
     )
     if math.prod(len(level.index) for level in found if not isinstance(level, Sought)) > GROUP_CEILING:

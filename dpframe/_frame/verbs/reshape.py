@@ -25,25 +25,25 @@ from dpframe._validate import Bounds
 from dpframe.engines.rows import Rows, exploded, joined, numbers
 
 
-def source_of(self: Tracked, verb: str) -> Source:
+def source_of(frame: Tracked, verb: str) -> Source:
     """The rows that a verb makes others of."""
-    selection = self._selection
-    if self._mode.answers_later:
+    selection = frame._selection
+    if frame._mode.answers_later:
         raise SessionError(
             "a batch asks one frame: derive it first, p = p.explode(...), and then with p.plan_ahead() as batch: ..."
         )
-    return Source(self._session, selection.columns, selection.where, verb)
+    return Source(frame._session, selection.columns, selection.where, verb)
 
 
-def derived(self: Frame, session: Derived, word: Word, more: Sequence[tuple[str, str, str]] = ()) -> Frame:
+def derived(frame: Frame, session: Derived, word: Word, more: Sequence[tuple[str, str, str]] = ()) -> Frame:
     """What is asked about of a derived session, whose making is on record."""
     session.accountant.declare([(word.what, word.value, word.where), *more])
-    words = (*self._selection.words, word)
-    return type(self)(session, Selection(session, session.leaves, words=words), self._mode)
+    words = (*frame._selection.words, word)
+    return type(frame)(session, Selection(session, session.leaves, words=words), frame._mode)
 
 
 def _multiplied(
-    self: Tracked, source: Source, made: Made, most: int | None, limits: tuple[object, object], token: Token
+    frame: Tracked, source: Source, made: Made, most: int | None, limits: tuple[object, object], token: Token
 ) -> Derived:
     unit = unit_for(source.session, most, *limits)
     return Derived(source.session, made, unit, token, everyone=source.everyone, most=most)

@@ -148,19 +148,18 @@ def astype(self: Frame, dtype: Any) -> Frame:
 
 
 def _each(
-    self: Frame, arguments: Mapping[Any, Any], step: Callable[[PrivateColumn, Any], PrivateColumn]
+    frame: Frame, arguments: Mapping[Any, Any], step: Callable[[PrivateColumn, Any], PrivateColumn]
 ) -> Frame:
-    frame, changed = self, {}
+    changed = {}
     for key, argument in arguments.items():
-        name = _validate.column_name(key, self._selection.columns)
-        changed[name] = step(PrivateColumn(frame, self._selection.columns[name], name), argument)._expr
-    return self._new(self._selection.having({**self._selection.columns, **changed}))
+        name = _validate.column_name(key, frame._selection.columns)
+        changed[name] = step(PrivateColumn(frame, frame._selection.columns[name], name), argument)._expr
+    return frame._new(frame._selection.having({**frame._selection.columns, **changed}))
 
 
 def cut(self: Tracked, column: Any, bins: Any, *, labels: Any = None, right: bool = True) -> PrivateColumn:
     """A column cut at given edges, as ``pd.cut``; for ``assign(band=p.cut("age", [0, 18, 65, 110]))``."""
-    frame = self
-    return PrivateColumn(frame, self._selection.expr(column), column).cut(bins, labels=labels, right=right)
+    return PrivateColumn(self, self._selection.expr(column), column).cut(bins, labels=labels, right=right)
 
 
 def isin(self: Frame, values: Mapping[Any, Any] | Iterable[Any]) -> Frame:

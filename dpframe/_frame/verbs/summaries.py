@@ -58,12 +58,13 @@ def describe(
     return grid(self, spec.wanted, bounds, payment, whole=False)
 
 
-def _described(self: Tracked, bounds: Any) -> list[Hashable]:
-    given = self._selection.by_column(bounds) if isinstance(bounds, Mapping) else {}
+def _described(frame: Tracked, bounds: Any) -> list[Hashable]:
+    given = frame._selection.by_column(bounds) if isinstance(bounds, Mapping) else {}
     names = [
         name
-        for name, expr in self._selection.columns.items()
-        if expr.kind == "number" and (name in given or expr.bounds(self._selection.schema.bounds) is not None)
+        for name, expr in frame._selection.columns.items()
+        if expr.kind == "number"
+        and (name in given or expr.bounds(frame._selection.schema.bounds) is not None)
     ]
     if not names:
         raise MissingBounds(
@@ -138,12 +139,12 @@ def histogram(
     )
 
 
-def _edges(self: Tracked, expr: Expr, name: Hashable, bins: Any, bounds: Any) -> tuple[float, ...]:
+def _edges(frame: Tracked, expr: Expr, name: Hashable, bins: Any, bounds: Any) -> tuple[float, ...]:
     if isinstance(bins, str):
         raise BadValue(f"bins={bins!r} would look at the data. Give a number of bins or a list of edges.")
     if isinstance(bins, int | np.integer):
         number = _validate.positive_int(bins, "bins")
-        return _validate.even_edges(self._selection.bounds(expr, name, bounds), number, repr(name))
+        return _validate.even_edges(frame._selection.bounds(expr, name, bounds), number, repr(name))
     if isinstance(bins, pd.Series | pd.DataFrame) or not isinstance(bins, Iterable):
         raise BadType("bins must be a number of bins or a list of public edges.")
     return _validate.edges(bins, repr(name))
@@ -194,18 +195,20 @@ def corr(
 
 
 def _matrix(
-    self: Tracked, min_periods: Any, ddof: int, bounds: Any, payment: Mapping[str, Any]
+    frame: Tracked, min_periods: Any, ddof: int, bounds: Any, payment: Mapping[str, Any]
 ) -> tuple[list[Hashable], tuple[tuple[int, ...], ...], tuple[Output, ...]]:
     """Variances and covariances of each column with those after it, and where they stand in the square."""
     if min_periods is not None and not (isinstance(min_periods, int) and min_periods == 1):
         raise BadType("min_periods= would hide a cell by its exact number of rows. Look at its interval.")
-    names = self._selection.numbers if payment.get("numeric_only") is True else list(self._selection.columns)
+    names = (
+        frame._selection.numbers if payment.get("numeric_only") is True else list(frame._selection.columns)
+    )
     outs: list[Output] = []
     places: dict[tuple[Hashable, Hashable], int] = {}
     for i, one in enumerate(names):
-        first = self._selection.output("var", one, bounds, ddof=ddof)
+        first = frame._selection.output("var", one, bounds, ddof=ddof)
         for two in names[i:]:
-            second = self._selection.output("var", two, bounds, ddof=ddof)
+            second = frame._selection.output("var", two, bounds, ddof=ddof)
             places[one, two] = places[two, one] = len(outs)
             label = f"{one}, {two}"
             outs.append(
@@ -225,9 +228,13 @@ def _matrix(
 
 
 def _square(
-    self: Tracked, outs: tuple[Output, ...], layout: Layout, names: list[Hashable], payment: Mapping[str, Any]
+    frame: Tracked,
+    outs: tuple[Output, ...],
+    layout: Layout,
+    names: list[Hashable],
+    payment: Mapping[str, Any],
 ) -> pd.DataFrame:
     index = pd.Index(names, tupleize_cols=False)
     return cast(
-        pd.DataFrame, self._ask_for(outs, lambda r, _: _release.laid_out(r, layout, index, index), payment)
+        pd.DataFrame, frame._ask_for(outs, lambda r, _: _release.laid_out(r, layout, index, index), payment)
     )

@@ -207,7 +207,7 @@ def crosstab(
 
 
 def _sides(
-    self: Tracked, index: Any, columns: Any, keys: Any, sort: bool | None, dropna: bool | None, verb: str
+    frame: Tracked, index: Any, columns: Any, keys: Any, sort: bool | None, dropna: bool | None, verb: str
 ) -> tuple[tuple[By, ...], tuple[By, ...]]:
     """The groupings that stand at the left of a table, and those above it."""
     if index is None:
@@ -216,9 +216,9 @@ def _sides(
     above = columns if isinstance(columns, list) else [] if columns is None else [columns]
     wanted = [*rows, *above]
     if any(isinstance(column, pd.Grouper) for column in wanted):
-        levels = groupings(self, wanted, keys, sort, dropna, None, None)
+        levels = groupings(frame, wanted, keys, sort, dropna, None, None)
     else:
-        levels = tuple(levels_for(self, wanted, keys, sort, dropna, verb))
+        levels = tuple(levels_for(frame, wanted, keys, sort, dropna, verb))
     sought = [one.name for one in levels if isinstance(one, Sought)]
     if sought:
         raise need_keys(sought[0], verb)
@@ -227,7 +227,7 @@ def _sides(
 
 
 def _pivot(
-    self: Tracked,
+    frame: Tracked,
     outs: tuple[Output, ...],
     prefixes: list[Any],
     down: tuple[By, ...],
@@ -252,7 +252,7 @@ def _pivot(
         above = _with_margin(above, margin, margins)
     columns = _header(prefixes, above)
     return ask_groups(
-        self, (*down, *beside), outs, lambda r, _: _release.laid_out(r, layout, rows, columns), payment
+        frame, (*down, *beside), outs, lambda r, _: _release.laid_out(r, layout, rows, columns), payment
     )
 
 

@@ -1,0 +1,42 @@
+"""The surface: inheritance is for kinds, and a verb is written once for frames, groups and columns."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+
+import pandas as pd
+import pytest
+
+from dpframe import PrivateFrame
+from tests.internals import PrivateGroupBy
+from tests.test_structure import MODULES, TREES, only_for_types
+
+
+def surfaces():
+    """The classes of frames, columns and groups as a user has them."""
+    frame = pd.DataFrame({"x": [1, 2], "g": ["a", "b"]})
+    p = frame.dp.open(1, delta=1e-6, bounds={"x": (0, 5)}, keys={"g": ["a", "b"]})
+    found = p, p.explain, p.query("x > 1"), p["x"], p.groupby("g"), p.groupby("x"), frame.copy().dp
+    return list(dict.fromkeys(map(type, found)))
+
+
+@pytest.mark.parametrize("surface", surfaces())
+def test_inheritance_is_for_kinds_and_not_for_pages_of_one_class(surface):
+    assert len(surface.__mro__) <= 8
+
+
+@pytest.mark.parametrize("name", [name for name in MODULES if name.startswith("dpframe._frame")])
+def test_nothing_of_the_surface_is_declared_for_type_checkers_alone(name):
+    assert not [node for node in ast.walk(TREES[name]) if only_for_types(node)]
+
+
+def test_verbs_of_columns_and_groups_are_those_of_the_frame_with_the_words_that_it_has():
+    for kind, skipped in ((type(pd.DataFrame({"x": [1]}).dp.open(1)["x"]), 1), (PrivateGroupBy, 0)):
+        for name in ("nunique", "sum", "mean", "var", "std", "median", "min", "max"):
+            of_frame = list(inspect.signature(getattr(PrivateFrame, name)).parameters.values())
+            own = list(inspect.signature(getattr(kind, name)).parameters.values())
+            assert [p.name for p in own] == [of_frame[0].name, *(p.name for p in of_frame[1 + skipped :])]
+            assert [(p.kind, p.default) for p in own[2:]] == [
+                (p.kind, p.default) for p in of_frame[2 + skipped :]
+            ]
