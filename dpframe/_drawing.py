@@ -26,7 +26,7 @@ def needs_matplotlib() -> None:
 
 
 def new_axes(size: Any = None) -> Any:
-    """Axes of their own, in a figure of pyplot's, so that a notebook shows them and no older picture is drawn over."""
+    """New axes in a figure of pyplot's, so that a notebook shows them and no older picture is drawn over."""
     import matplotlib.pyplot as plt
 
     return plt.subplots(figsize=size, layout="constrained")[1]  # which leaves room for long labels
@@ -39,7 +39,7 @@ def checked_axes(ax: Any) -> Any:
 
 
 def meter(costs: pd.Series[Any], budget: float, ax: Any) -> Any:
-    """What accountants say, beside the budget. A bar beyond a few budgets is cut and marked, so that the others can be seen."""
+    """A picture of what accountants report, beside the budget. A bar beyond a few budgets is cut and marked."""
     needs_matplotlib()
     found = new_axes() if checked_axes(ax) is None else ax
     values = costs.to_numpy(dtype=np.float64)
@@ -170,7 +170,7 @@ def _one(
 
 
 def _clip(values: Any, low: Any, high: Any, ax: Any, kind: str) -> None:
-    """A few wide bands must not set the scale: the view ends at a few times the spread of the values."""
+    """Ends the view at a few times the spread of the values, so that a few wide bands do not set the scale."""
     known = np.isfinite(values)
     sure = np.isfinite(low) & np.isfinite(high)
     if not known.any() or not sure.any():
@@ -241,7 +241,7 @@ def _beside(table: pd.DataFrame, levels: bool) -> pd.DataFrame:
 
 
 def _time_levels(index: pd.Index[Any]) -> list[int]:
-    """Which keys are times, and belong on the axis."""
+    """The keys that are times, and belong on the axis."""
     times = pd.DatetimeIndex | pd.PeriodIndex | pd.TimedeltaIndex
     every = index.levels if isinstance(index, pd.MultiIndex) else [index]
     return [i for i, one in enumerate(every) if isinstance(one, times)]

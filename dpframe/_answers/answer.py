@@ -236,7 +236,7 @@ class Answer:
 
 
 def _title(cell: Any) -> str:
-    """What an answer without a name counts."""
+    """The title of an answer without a name."""
     return "rows" if cell.aggregate == "size" and cell.name == "size" else str(cell.name)
 
 
