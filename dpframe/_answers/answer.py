@@ -13,8 +13,8 @@ import numpy as np
 import pandas as pd
 
 from dpframe import _drawing, _validate
-from dpframe._answers.estimate import Estimate, FloatEstimate, IntEstimate
-from dpframe._answers.layout import Across, Column, Columns, Layout, Levels, Pivot, layout_from, numbers
+from dpframe._answers.estimate import Estimate, FloatEstimate, IntEstimate, numbers
+from dpframe._answers.layout import Across, Column, Columns, Layout, Levels, Pivot, layout_from
 from dpframe._answers.receipt import ANSWER, reading, receipt, seal, seal_of
 from dpframe._errors import BadValue
 from dpframe._ledger.packed import unpack
@@ -30,7 +30,7 @@ def values(release: Release, cell: int) -> Any:
 
 def scalar(release: Release, cell: int = 0) -> Estimate:
     """The answer to a question without groups."""
-    value = values(release, cell)[0]
+    value = numbers(release.plan, release.raw, cell)[0]
     if release.plan.cells[cell].whole:
         return IntEstimate(int(value), release.plan, release.raw)
     return FloatEstimate(float(value), release.plan, release.raw)

@@ -16,7 +16,7 @@ from typing import Any, ClassVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from dpframe._answers.estimate import interval_of, levels_shown
+from dpframe._answers.estimate import interval_of, levels_shown, numbers
 from dpframe._plans.aggregates import AGGREGATES
 from dpframe._plans.measured import Measured, Noise, fieller
 from dpframe._plans.plan import Plan, measured
@@ -312,13 +312,6 @@ def layout_from(receipt: dict[str, Any]) -> Layout:
     if "correlations" in data:
         return Correlations(tuple(map(tuple, data["correlations"])))
     return Pivot(*data["pivot"])
-
-
-def numbers(plan: Plan, raw: Sequence[Any], cell: int) -> NDArray[Any]:
-    """The answers of one output, an entry a group, as int64 or float64 by the plan alone."""
-    one = plan.cells[cell]
-    found = AGGREGATES[one.aggregate].value(measured(plan, raw, one))
-    return found if found.dtype == object else found.astype(np.int64 if one.whole else np.float64)
 
 
 def _noise(plan: Plan, part: int) -> Noise:
