@@ -105,6 +105,12 @@ class _FormerModules:
         "dpframe._measured": "dpframe._plans.measured",
         "dpframe._plan": "dpframe._plans.plan",
         "dpframe._suggestions": "dpframe._frame.suggestions",
+        "dpframe.mechanisms.exponential": "dpframe.mechanisms.selection",
+        "dpframe.mechanisms.gaussian": "dpframe.mechanisms.noise",
+        "dpframe.mechanisms.laplace": "dpframe.mechanisms.noise",
+        "dpframe.mechanisms.noisy_max": "dpframe.mechanisms.selection",
+        "dpframe.accounting._loss": "dpframe.accounting._pure_losses",
+        "dpframe.accounting._normal": "dpframe.accounting._gaussian_losses",
     }
 
     @classmethod

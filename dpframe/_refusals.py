@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import wraps
 from inspect import CO_VARARGS, CO_VARKEYWORDS, Parameter, signature
 from types import FunctionType
@@ -140,12 +140,12 @@ def own_errors(kind: type, like: type) -> None:
         if name.startswith("_") or not isinstance(verb, FunctionType) or hasattr(verb, "_told"):
             continue
         if ~verb.__code__.co_flags & (CO_VARARGS | CO_VARKEYWORDS):  # one that takes anything misses nothing
-            made.setdefault(verb, _telling(verb, _defaults(getattr(like, name, None))))
+            made.setdefault(verb, telling(verb, defaults_of(getattr(like, name, None))))
             made[verb].__qualname__ = f"{kind.__name__}.{verb.__name__}"
             setattr(kind, name, made[verb])
 
 
-def _defaults(verb: object) -> dict[str, Any]:
+def defaults_of(verb: object) -> dict[str, Any]:
     """The arguments of a method of pandas, with their defaults."""
     if not callable(verb):
         return {}
@@ -154,18 +154,22 @@ def _defaults(verb: object) -> dict[str, Any]:
     }
 
 
-def _telling(verb: FunctionType, defaults: Mapping[str, Any]) -> Any:
+def telling(
+    verb: FunctionType, defaults: Mapping[str, Any], lead: Callable[[Any], tuple[Any, ...]] | None = None
+) -> Any:
+    """The verb, which says in dpframe's words what does not fit its arguments; ``lead`` tells which ones come first, from
+    what it is a verb of."""
     missed, errors = misfit, (TypeError, DPError)
 
     @wraps(verb)
     def told(*args: Any, **words: Any) -> Any:
         try:
-            return verb(*args, **words)
+            return verb(*(args if lead is None else (*lead(args[0]), *args[1:])), **words)
         except errors[0] as error:
             inside = error.__traceback__
             if isinstance(error, errors[1]) or inside is None or inside.tb_next is not None:
                 raise  # the verb was entered: what it raises is its own
-        found = missed(verb, args[1:], words, defaults)
+        found = missed(verb, args[1:], words, defaults, 1 if lead is None else 2)
         if isinstance(found, errors[1]):
             raise found
         return told(*args, **found)
@@ -179,11 +183,15 @@ def _telling(verb: FunctionType, defaults: Mapping[str, Any]) -> Any:
 
 
 def misfit(
-    verb: FunctionType, given: tuple[Any, ...], words: Mapping[str, Any], defaults: Mapping[str, Any]
+    verb: FunctionType,
+    given: tuple[Any, ...],
+    words: Mapping[str, Any],
+    defaults: Mapping[str, Any],
+    skip: int = 1,
 ) -> dict[str, Any] | DPError:
     """The arguments without those of pandas that change nothing; if none are left out, an error that names the misfit."""
     name = verb.__name__
-    own = [p for p in list(signature(verb).parameters.values())[1:] if p.kind is not Parameter.VAR_KEYWORD]
+    own = [p for p in list(signature(verb).parameters.values())[skip:] if p.kind is not Parameter.VAR_KEYWORD]
     known = {p.name for p in own if p.kind not in (Parameter.POSITIONAL_ONLY, Parameter.VAR_POSITIONAL)}
     strange = [] if verb.__code__.co_flags & CO_VARKEYWORDS else [w for w in words if w not in known]
     idle = [w for w in strange if neutral(w, words[w]) or (w in defaults and _same(words[w], defaults[w]))]

@@ -29,7 +29,6 @@ from dpframe._expr import Column
 from dpframe._frame.randomize import labels_of, number_kind, rounded_places
 from dpframe._groups.keys import Keys, keys_for
 from dpframe._session.registry import ATTR as SESSION
-from dpframe.engines._buckets import key_buckets
 from dpframe.mechanisms._exp_log import exp_interval
 from dpframe.mechanisms.response import Response
 
@@ -175,7 +174,7 @@ def answer(value: Any, *, epsilon: Real, keys: Any = None, bounds: Any = None, o
         places = rounded_places(np.array([number]), kind)
     else:
         vector = prepare(pd.Series(objects([value])), "label")
-        places = np.asarray(key_buckets(listed)(vector))
+        places = np.asarray(listed.finder()(vector))
         if other is not None:
             places = np.where(places == 0, k, places.astype(np.int64))
     return labels[int(kind.response.respond(places)[0])]

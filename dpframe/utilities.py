@@ -9,20 +9,28 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from dpframe import _expr, _validate
 from dpframe._errors import BadType, BadValue
-from dpframe._groups.keys import BinBy, By, Output
-
-if TYPE_CHECKING:
-    from dpframe._frame.frame import PrivateFrame
+from dpframe._groups.keys import BinBy, By
+from dpframe._plans.output import Output
 
 __all__ = ["Utility", "distance", "revenue"]
 
 
 def __dir__() -> list[str]:
     return list(__all__)  # completion shows the public names alone
+
+
+class Columns(Protocol):
+    """What a utility is told of: the columns of a tracked frame, and what is declared of them."""
+
+    def named(self, column: Any) -> tuple[_expr.Expr, Hashable]:
+        """The expression of a column, and its name."""
+
+    def bounds(self, expr: _expr.Expr, name: Hashable, given: Any) -> _validate.Bounds:
+        """Its declared bounds, or those that are given."""
 
 
 class Scored(NamedTuple):
@@ -37,7 +45,7 @@ class Utility(ABC):
     """A utility whose sensitivity is a theorem: `choose` takes it as it is."""
 
     @abstractmethod
-    def scored(self, frame: PrivateFrame, candidates: Sequence[Any]) -> Scored:
+    def scored(self, frame: Columns, candidates: Sequence[Any]) -> Scored:
         """The question that this utility makes of a frame and public candidates."""
 
 
@@ -45,7 +53,7 @@ class Utility(ABC):
 class _Revenue(Utility):
     column: Any
 
-    def scored(self, frame: PrivateFrame, candidates: Sequence[Any]) -> Scored:
+    def scored(self, frame: Columns, candidates: Sequence[Any]) -> Scored:
         expr, name = _numbers(frame, self.column, "revenue")
         prices = [_validate.real(c, "a price") for c in candidates]
         if min(prices) < 0 or max(prices) == 0 or max(prices) > 2.0**500:
@@ -66,9 +74,9 @@ class _Distance(Utility):
     column: Any
     bounds: Any
 
-    def scored(self, frame: PrivateFrame, candidates: Sequence[Any]) -> Scored:
+    def scored(self, frame: Columns, candidates: Sequence[Any]) -> Scored:
         expr, name = _numbers(frame, self.column, "distance")
-        pair = frame._bounds(expr, name, self.bounds)
+        pair = frame.bounds(expr, name, self.bounds)
         if math.isinf(pair.upper - pair.lower):
             raise BadValue(f"the bounds of {name!r} are further apart than any double. Rescale the column.")
         places = [_validate.real(c, "a candidate") for c in candidates]
@@ -93,8 +101,8 @@ class _Distance(Utility):
         )
 
 
-def _numbers(frame: PrivateFrame, column: Any, what: str) -> tuple[_expr.Expr, Hashable]:
-    expr, name = frame._named(column)
+def _numbers(frame: Columns, column: Any, what: str) -> tuple[_expr.Expr, Hashable]:
+    expr, name = frame.named(column)
     if expr.kind not in ("number", "bool"):
         raise BadType(f"column {name!r} is of kind {expr.kind}: {what} needs numbers.")
     return expr, name

@@ -166,9 +166,9 @@ MODULES = (
     "_frame/accessor",
     "_frame/frame",
     "_frame/column",
-    "_frame/steps",
-    "_frame/shapes",
-    "_frame/groupby",
+    "_frame/verbs/steps",
+    "_frame/verbs/tables",
+    "_frame/groups",
     "_answers/estimate",
 )
 # What stands for the user's own in a text, and what a text cannot be tried without.

@@ -80,7 +80,7 @@ def test_explode_of_arrow_lists_has_the_dtype_of_their_elements(inner):
     assert rows_of(q) == sorted_rows(df.explode("l"))
     with pytest.raises(BadType, match="one type already"):
         df.dp.explode("l", dtype="str")
-    assert q._columns["l"].kind == ("number" if inner == "float64" else "text")
+    assert q._selection.columns["l"].kind == ("number" if inner == "float64" else "text")
 
 
 @pytest.mark.parametrize("unit", [None, "id"])

@@ -143,6 +143,13 @@ def test_several_keys_and_several_columns(p):
     assert p[["age", "cost"]].median(epsilon=MUCH).index.tolist() == ["age", "cost"]
 
 
+def test_agg_takes_a_median_of_a_selected_column_as_the_verb_does(p):
+    alone = p.groupby("state")["age"].median(epsilon=MUCH)
+    pd.testing.assert_series_equal(p.groupby("state")["age"].agg("median", epsilon=MUCH), alone)
+    many = p.groupby("state")[["age"]].agg("median", epsilon=MUCH)
+    assert many["age"].tolist() == alone.tolist()
+
+
 def test_agg_takes_a_median_beside_sums_of_laplace_noise(p):
     found = p.groupby("state").agg(middle=("age", "median"), n=("age", "size"), epsilon=MUCH)
     assert found.columns.tolist() == ["middle", "n"]

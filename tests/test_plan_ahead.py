@@ -6,9 +6,10 @@ from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 from itertools import cycle, islice
 
+import pandas as pd
 import pytest
 
-from dpframe import BudgetExceeded, SessionError
+from dpframe import BudgetExceeded, Refused, SessionError
 from tests.internals import PandasEngine
 from tests.test_prices import MIX, budgets, opened, used
 
@@ -211,3 +212,17 @@ def test_twenty_shares_fit_one_batch(accountant):
         places = [MIX[kind](batch) for kind in islice(cycle(MIX), 20)]
     assert len(p.ledger) == 20
     assert all(place.answer is not None for place in places)
+
+
+def test_a_function_of_rows_cannot_ask_by_a_batch_either():
+    p = pd.DataFrame({"age": [30, 41, 55]}).dp.open(1)
+
+    def asking(d):
+        with d.plan_ahead() as batch:
+            batch.count(epsilon=0.5)
+        return d["age"]
+
+    with pytest.raises(Refused, match="asks nothing"):
+        p.assign(x=asking)
+    assert p.budget.spent == 0
+    p.count(epsilon=0.1)

@@ -17,10 +17,10 @@ from dpframe._answers.estimate import Estimate, FloatEstimate, IntEstimate, numb
 from dpframe._answers.layout import Across, Column, Columns, Layout, Levels, Pivot, layout_from
 from dpframe._answers.receipt import ANSWER, reading, receipt, seal, seal_of
 from dpframe._errors import BadValue
-from dpframe._ledger.packed import unpack
+from dpframe._ledger.records import unpack
 from dpframe._plans.plan import Cost, Plan, all_choices, refuse_choices
+from dpframe._questions.question import Release
 from dpframe._refusals import own_errors
-from dpframe._session.session import Release
 
 
 def values(release: Release, cell: int) -> Any:

@@ -18,8 +18,9 @@ from numpy.typing import NDArray
 
 from dpframe._answers.estimate import interval_of, levels_shown, numbers
 from dpframe._plans.aggregates import AGGREGATES
-from dpframe._plans.measured import Measured, Noise, fieller
+from dpframe._plans.measured import Measured, fieller
 from dpframe._plans.plan import Plan, measured
+from dpframe.mechanisms._base import Noise
 
 Ends = tuple[NDArray[Any], NDArray[Any]]
 

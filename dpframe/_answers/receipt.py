@@ -18,8 +18,8 @@ import pandas as pd
 
 from dpframe._answers.layout import Layout
 from dpframe._errors import BadValue
-from dpframe._ledger.packed import pack, receipt_text
-from dpframe._session.session import Release
+from dpframe._ledger.records import pack, receipt_text
+from dpframe._questions.question import Release
 
 ANSWER = "dpframe_receipt"  # the key in `attrs` of what a session answered,
 REPORTS = "dpframe_reports"  # of reports of rows,

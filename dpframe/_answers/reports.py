@@ -25,51 +25,6 @@ from dpframe.mechanisms.response import Response
 Codes = NDArray[Any]
 
 
-def width_of(k: int) -> int:
-    """Bits of a report as it is kept: 1, 2, 4, 8 or 16."""
-    return next(bits for bits in (1, 2, 4, 8, 16) if k <= 2**bits)
-
-
-def packed(codes: Codes, k: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Reports in as few 64-bit words as they need, and how many there are: ten million yes and no are 1.25 MB."""
-    bits = width_of(k)
-    if bits == 16:
-        cells = codes.astype("<u2").view(np.uint8)
-    elif bits == 8:
-        cells = codes.astype(np.uint8)
-    elif bits == 1:
-        cells = np.packbits(codes.astype(np.bool_), bitorder="little")
-    else:
-        per = 8 // bits
-        filled = np.zeros(-(-len(codes) // per) * per, dtype=np.uint8)
-        filled[: len(codes)] = codes
-        shifts = np.arange(per, dtype=np.uint8) * np.uint8(bits)
-        cells = np.bitwise_or.reduce(filled.reshape(-1, per) << shifts, axis=1)
-    words = np.zeros(-(-len(cells) // 8) * 8 or 8, dtype=np.uint8)
-    words[: len(cells)] = cells
-    return words.view("<i8").astype(np.int64).reshape(1, -1), np.array([[len(codes)]], dtype=np.int64)
-
-
-def words_of(size: int, k: int) -> int:
-    """How many 64-bit words so many reports need: at least one."""
-    return max(1, -(-size * width_of(k) // 64))
-
-
-def unpacked(raw: Sequence[Any], k: int) -> Codes:
-    words, size = raw
-    n, bits = int(size[0, 0]), width_of(k)
-    cells = np.ascontiguousarray(words[0], dtype="<i8").view(np.uint8)
-    if bits == 16:
-        return cells.view("<u2")[:n]
-    if bits == 8:
-        return cells[:n]
-    if bits == 1:
-        return np.unpackbits(cells, count=n, bitorder="little")
-    shifts = np.arange(8 // bits, dtype=np.uint8) * np.uint8(bits)
-    found: Codes = ((cells[:, None] >> shifts) & np.uint8(2**bits - 1)).reshape(-1)[:n]
-    return found
-
-
 @dataclass(frozen=True)
 class Kind:
     """What reports are about: public values in order, one of which may be null; or the points of a number's grid."""

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 import pandas as pd
 
 from dpframe import _expr
+from dpframe._answers import answer as _release
 from dpframe._errors import BadType, NotOffered, Refused
 from dpframe._expr import Expr
-from dpframe._plans.plan import Plan
+from dpframe._frame import randomize as _randomize
+from dpframe._frame.selection import Taken
+from dpframe._frame.spelling import of_column, priced
+from dpframe._frame.tracked import Tracked
+from dpframe._frame.verbs import agg_spec as _specs
+from dpframe._frame.verbs import choose, summaries, tables
+from dpframe._frame.verbs.measure import Measures
+from dpframe._questions.question import Release
 from dpframe._refusals import ADVICE, Unprinted, own_errors, refuse
-
-if TYPE_CHECKING:
-    from dpframe._frame.frame import PrivateFrame
-
 
 _MIRRORED = {
     "add": "__radd__",
@@ -34,39 +38,12 @@ _MIRRORED = {
 }
 
 
-def as_expr(value: Any) -> Expr:
-    """A constant as an expression; data that is not tracked is refused."""
-    if isinstance(value, Plan):
-        raise Refused(
-            "an expression looks at one row, so a release cannot stand in it. Ask it first, with its price, and use "
-            "the number."
-        )
-    if isinstance(value, pd.Series | pd.DataFrame | pd.Index | np.ndarray):
-        raise Refused(
-            f"a {type(value).__name__} is data that dpframe has not tracked: it may look across people. Use tracked "
-            "columns, or a constant."
-        )
-    return _expr.constant(value)
-
-
-def predicate_of(expr: Expr) -> Expr:
-    """A condition: an expression that is true or false for each row."""
-    if expr.kind != "bool":
-        raise BadType(
-            f"a condition is expected, but '{expr}' is of kind {expr.kind}. Compare it with something."
-        )
-    return expr
-
-
-class PrivateColumn(Unprinted):
+class PrivateColumn(Taken):
     """``p["x"]``: comparisons and arithmetic make other columns; `mean` and its like are releases of the frame."""
 
     __hash__ = None  # type: ignore[assignment]  # == builds a condition, so a column cannot be a key
 
-    def __init__(self, frame: PrivateFrame, expr: Expr, name: Hashable = None):
-        self._frame = frame
-        self._expr = expr
-        self._name = name
+    _frame: Tracked
 
     @property
     def name(self) -> Hashable:
@@ -80,13 +57,14 @@ class PrivateColumn(Unprinted):
                 f"rows cannot be chosen by a {type(key).__name__}: it may look across people. Build the condition from the "
                 "tracked columns: p['x'][p['age'] > 30]."
             )
-        return PrivateColumn(self._frame[key], self._expr, self._name)
+        frame = self._frame._where(self._frame._expression(key))
+        return PrivateColumn(frame, self._expr, self._name)
 
     def _new(self, expr: Expr) -> PrivateColumn:
         return PrivateColumn(self._frame, expr, self._name)
 
     def _other(self, other: Any) -> Expr:
-        return self._frame._resolve(other)
+        return self._frame._expression(other)
 
     def _math(self, op: str, other: Any, swapped: bool = False) -> PrivateColumn:
         a, b = self._expr, self._other(other)
@@ -265,58 +243,25 @@ class PrivateColumn(Unprinted):
 
     # Releases -------------------------------------------------------------------------------------------------
 
-    def count(self, **price: Any) -> Any:
-        """How many non-null values; see `PrivateFrame.count`."""
-        return self._frame.count(self, **price)
+    count = of_column(Measures.count, "How many non-null values; see `PrivateFrame.count`.")
+    nunique = of_column(Measures.nunique, "How many distinct non-null values; see `PrivateFrame.nunique`.")
+    sum = of_column(Measures.sum, "See `PrivateFrame.sum`.")
+    mean = of_column(Measures.mean, "See `PrivateFrame.mean`.")
+    var = of_column(Measures.var, "See `PrivateFrame.var`.")
+    std = of_column(Measures.std, "See `PrivateFrame.std`.")
+    quantile = of_column(Measures.quantile, "See `PrivateFrame.quantile`.")
+    median = of_column(Measures.median, "See `PrivateFrame.median`.")
+    min = of_column(Measures.min, "See `PrivateFrame.min`: the 1 % quantile.")
+    max = of_column(Measures.max, "See `PrivateFrame.max`: the 99 % quantile.")
+    describe = of_column(summaries.describe, "See `PrivateFrame.describe`; of one column a Series.")
+    histogram = of_column(summaries.histogram, "See `PrivateFrame.histogram`.")
+    value_counts = of_column(tables.value_counts, "See `PrivateFrame.value_counts`.")
+    unique = of_column(tables.unique, "See `PrivateFrame.unique`.")
+    argmax = of_column(choose.argmax, "See `PrivateFrame.argmax`.")
+    top = of_column(choose.top, "See `PrivateFrame.top`.")
+    randomize = of_column(_randomize.randomize, "See `PrivateFrame.randomize`: a report for each row.")
 
-    def nunique(self, **price: Any) -> Any:
-        """How many distinct non-null values; see `PrivateFrame.nunique`."""
-        return self._frame.nunique(self, **price)
-
-    def sum(self, bounds: Any = None, **price: Any) -> Any:
-        """See `PrivateFrame.sum`."""
-        return self._frame.sum(self, bounds, **price)
-
-    def mean(self, bounds: Any = None, **price: Any) -> Any:
-        """See `PrivateFrame.mean`."""
-        return self._frame.mean(self, bounds, **price)
-
-    def var(self, bounds: Any = None, **price: Any) -> Any:
-        """See `PrivateFrame.var`."""
-        return self._frame.var(self, bounds, **price)
-
-    def std(self, bounds: Any = None, **price: Any) -> Any:
-        """See `PrivateFrame.std`."""
-        return self._frame.std(self, bounds, **price)
-
-    def quantile(self, q: Any = 0.5, bounds: Any = None, **price: Any) -> Any:
-        """See `PrivateFrame.quantile`."""
-        return self._frame.quantile(self, q, bounds, **price)
-
-    def median(self, bounds: Any = None, **price: Any) -> Any:
-        """See `PrivateFrame.median`."""
-        return self._frame.median(self, bounds, **price)
-
-    def min(self, bounds: Any = None, **price: Any) -> Any:
-        """See `PrivateFrame.min`: the 1 % quantile."""
-        return self._frame.min(self, bounds, **price)
-
-    def max(self, bounds: Any = None, **price: Any) -> Any:
-        """See `PrivateFrame.max`: the 99 % quantile."""
-        return self._frame.max(self, bounds, **price)
-
-    def histogram(self, bins: Any = 10, **price: Any) -> Any:
-        """See `PrivateFrame.histogram`."""
-        return self._frame.histogram(self, bins, **price)
-
-    def unique(self, **price: Any) -> Any:
-        """See `PrivateFrame.unique`."""
-        return self._frame.unique(self, **price)
-
-    def value_counts(self, **price: Any) -> Any:
-        """See `PrivateFrame.value_counts`."""
-        return self._frame.value_counts(self, **price)
-
+    @priced
     def agg(self, spec: Any = None, /, *, bounds: Any = None, **outputs: Any) -> Any:
         """A number by its name, or several in one release: ``agg(["mean", "std"])``, ``agg(m="mean")``; a Series then.
 
@@ -327,25 +272,21 @@ class PrivateColumn(Unprinted):
         count     2.0
         Name: age, dtype: float64
         """
-        return self._frame._agg_column(self, spec, bounds, outputs)
+        payment, named = _specs.split_words(outputs, bounds)
+        form, wanted = _specs.read(spec, named, [self.name], single=True)
+        labels = [w.aggregate if form == "list" else w.label for w in wanted]
+        outs = tuple(
+            self._frame._selection.wanted(w.aggregate, self, bounds, label)
+            for w, label in zip(wanted, labels, strict=True)
+        )
+        index = pd.Index(labels, tupleize_cols=False)
+
+        def layout(release: Release, _: object) -> Any:
+            return _release.scalar(release) if form == "one" else _release.across(release, index, self.name)
+
+        return self._frame._ask_for(outs, layout, payment)
 
     aggregate = agg
-
-    def describe(self, bounds: Any = None, **price: Any) -> Any:
-        """See `PrivateFrame.describe`; of one column a Series."""
-        return self._frame.describe(self, bounds, **price)
-
-    def argmax(self, **price: Any) -> Any:
-        """See `PrivateFrame.argmax`."""
-        return self._frame.argmax(self, **price)
-
-    def top(self, k: int, **price: Any) -> Any:
-        """See `PrivateFrame.top`."""
-        return self._frame.top(self, k, **price)
-
-    def randomize(self, keys: Any = None, bounds: Any = None, **price: Any) -> Any:
-        """See `PrivateFrame.randomize`: a report for each row."""
-        return self._frame.randomize(self, keys, bounds, **price)
 
     def __getattr__(self, name: Any) -> NoReturn:
         if name.startswith("_"):

@@ -8,39 +8,37 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping
 from html import escape
-from typing import Any, NoReturn, overload
+from typing import Any, NoReturn, Unpack, overload
 
 import numpy as np
 import pandas as pd
 
-from dpframe import _expr, _validate
+from dpframe import _validate
 from dpframe._errors import BadType, LineageError, NotOffered, Refused, did_you_mean, unknown_column
 from dpframe._expr import Column, Expr
-from dpframe._expr._parse import parse
-from dpframe._frame.adopting import Adopting
-from dpframe._frame.column import PrivateColumn, as_expr, predicate_of
-from dpframe._frame.fitting import Fitting
-from dpframe._frame.order import Orders
-from dpframe._frame.randomize import Randomized
-from dpframe._frame.rewrite import callers_frame
-from dpframe._frame.selections import Selections
-from dpframe._frame.shapes import Shapes
-from dpframe._frame.steps import Steps
-from dpframe._frame.suggestions import Suggestions
-from dpframe._frame.unlisted import Unlisted
-from dpframe._groups.keys import Word, describe
+from dpframe._frame import randomize as _randomize
+from dpframe._frame import suggestions
+from dpframe._frame.column import PrivateColumn
+from dpframe._frame.modes import Ask
+from dpframe._frame.selection import Selection, callers_frame
+from dpframe._frame.spelling import priced
+from dpframe._frame.tracked import Tracked, is_pandas_col
+from dpframe._frame.verbs import adopt as _adopt
+from dpframe._frame.verbs import choose as _choose
+from dpframe._frame.verbs import groupings, reshape, steps, summaries, tables
+from dpframe._frame.verbs import merge as _merge
 from dpframe._ledger.accountant import Accountant
-from dpframe._refusals import ADVICE, Unprinted, own_errors, refuse
-from dpframe._session.batch import Batch, Rowwise
+from dpframe._plans.price import Payment, checked
+from dpframe._refusals import ADVICE, own_errors, refuse
+from dpframe._session.batch import Batch
 from dpframe._session.derived import not_replayed
-from dpframe._session.opening import open_session
+from dpframe._session.opening import open_session, opened, with_words_of
 from dpframe._session.session import Session
+from dpframe._session.terms import Words
 from dpframe.accounting._meter import Budget
 
 
-class PrivateFrame(
-    Steps, Shapes, Selections, Orders, Suggestions, Adopting, Unlisted, Randomized, Fitting, Unprinted
-):
+class PrivateFrame(Tracked):
     """A frame in a budgeted session: ``df.dp`` after ``df.dp.open(...)``.
 
     Steps that look at one row at a time are free and return another PrivateFrame. Releases cost a price and
@@ -49,46 +47,15 @@ class PrivateFrame(
     Without a ledger file the budget is in memory and ends with the process.
     """
 
-    def __init__(
-        self,
-        session: Session,
-        columns: Mapping[Hashable, Expr],
-        where: Expr | None = None,
-        declared: tuple[Word, ...] = (),
-        explaining: bool = False,
-        batch: Batch | None = None,
-        half: bool = False,
-    ):
-        self._session = session
-        self._columns = dict(columns)
-        self._where = where
-        self._declared = declared
-        self._explaining = explaining
-        self._batch = batch
-        self._half = half  # of a price is left, for the other half found the keys
-
     @staticmethod
-    def _of(session: Session) -> PrivateFrame:
-        return PrivateFrame(session, session.leaves)
-
-    def _with(self, **changes: Any) -> PrivateFrame:
-        self._usable()
-        state = {
-            "columns": self._columns,
-            "where": self._where,
-            "declared": self._declared,
-            "explaining": self._explaining,
-            "batch": self._batch,
-            "half": self._half,
-        }
-        return PrivateFrame(self._session, **{**state, **changes})
-
-    def _usable(self) -> None:
-        """A hook: frames that pandas derived refuse here."""
+    def _of(session: Session, columns: Mapping[Hashable, Expr] | None = None) -> PrivateFrame:
+        selection = Selection(session, session.leaves if columns is None else columns)
+        return PrivateFrame(session, selection, Ask())
 
     # The session ----------------------------------------------------------------------------------------------
 
-    def open(self, epsilon: float | None = None, delta: float | None = None, **terms: Any) -> PrivateFrame:
+    @with_words_of(open_session)
+    def open(self, words: Words) -> PrivateFrame:
         """The session is open: another budget is refused, since it would undo this one. Words left out stay as they are.
 
         New bounds and keys, column by column, limits of a person, ``queries`` and ``n`` are taken and put on record. See
@@ -101,7 +68,7 @@ class PrivateFrame(
             raise LineageError(
                 "the frame that was opened is gone; this session goes on with its own copy of it."
             )
-        return PrivateFrame._of(open_session(root, epsilon, delta, **terms))
+        return PrivateFrame._of(opened(root, words))
 
     @property
     def _whose(self) -> str:
@@ -120,7 +87,7 @@ class PrivateFrame(
         """Which columns have declared keys, shortened."""
         found = [
             f"{n!r} has {len(k)} keys"
-            for n, e in self._columns.items()
+            for n, e in self._selection.columns.items()
             if isinstance(e, Column) and (k := self._session.keys.get(e.position)) is not None
         ]
         return "; " + ", ".join(found[:6]) + (", ..." if len(found) > 6 else "") if found else ""
@@ -180,7 +147,7 @@ class PrivateFrame(
         >>> p.budget.spent
         0.0
         """
-        return self._with(explaining=True)
+        return self._in(self._mode.explaining())
 
     def close(self) -> None:
         """Give up what is left of the budget, for good, and let go of the data."""
@@ -191,27 +158,13 @@ class PrivateFrame(
     @property
     def columns(self) -> pd.Index[Any]:
         """The names of the columns."""
-        return pd.Index(list(self._columns), tupleize_cols=False)
-
-    def _expr_of(self, name: Any) -> Expr:
-        self._usable()
-        if isinstance(name, PrivateColumn):
-            return self._own(name)
-        return self._columns[_validate.column_name(name, self._columns)]
-
-    def _own(self, column: PrivateColumn) -> Expr:
-        if column._frame._session is not self._session or column._frame._where != self._where:
-            raise LineageError(
-                "this column belongs to another frame or to another selection of rows. Take it from the frame it is "
-                "used with: p[p['age'] > 30] and not q[p['age'] > 30]."
-            )
-        return column._expr
+        return pd.Index(list(self._selection.columns), tupleize_cols=False)
 
     def __iter__(self) -> Iterator[Hashable]:
         return refuse("iteration")
 
     def __contains__(self, name: object) -> bool:
-        return name in self._columns
+        return name in self._selection.columns
 
     # Person-wise steps ----------------------------------------------------------------------------------------
 
@@ -228,23 +181,8 @@ class PrivateFrame(
         >>> p.query("30 < age <= @oldest").explain.count().question
         'size() where (age > 30) & (age <= 50)'
         """
-        condition, frame = self._parsed(expr, callers_frame())
-        return frame._filter(condition)
-
-    def _parsed(self, text: str, caller: Any) -> tuple[Expr, PrivateFrame]:
-        if not isinstance(text, str):
-            raise BadType(f"an expression is a string such as 'age > 30', not {type(text).__name__}.")
-        self._usable()
-        parsed = parse(text, self._columns, lambda name: _local(name, caller))
-        words = tuple(
-            Word("@name", f"{name} = {describe(value)}", text) for name, value in parsed.names.items()
-        )
-        return parsed.expr, self._with(declared=self._declared + words)
-
-    def _filter(self, condition: Expr) -> PrivateFrame:
-        condition = predicate_of(condition)
-        both = condition if self._where is None else _expr.logical_and(self._where, condition)
-        return self._with(where=both)
+        condition, selection = self._selection.parsed(expr, callers_frame())
+        return self._new(selection.filtered(condition))
 
     @overload
     def __getitem__(self, key: list[Any]) -> PrivateFrame: ...
@@ -254,47 +192,93 @@ class PrivateFrame(
     def __getitem__(self, key: Hashable) -> PrivateColumn: ...
 
     def __getitem__(self, key: Any) -> Any:
-        self._usable()
+        columns = self._selection.columns
         if isinstance(key, list | pd.Index):
-            names = _validate.column_names(key, self._columns)
-            return self._with(columns={n: self._columns[n] for n in names})
-        if isinstance(key, PrivateColumn) or _is_pandas_col(key) or callable(key):
-            return self._filter(self._resolve(key))
+            names = _validate.column_names(key, columns)
+            return self._new(self._selection.having({n: columns[n] for n in names}))
+        if isinstance(key, PrivateColumn) or is_pandas_col(key) or callable(key):
+            return self._where(self._expression(key))
         if isinstance(key, pd.Series | pd.DataFrame | np.ndarray | slice):
             raise Refused(
                 f"rows cannot be chosen by a {type(key).__name__}: it may look across people. Build the mask from "
                 "the tracked columns: p[p['age'] > 30]."
             )
-        name = _validate.column_name(key, self._columns)
-        return PrivateColumn(self, self._columns[name], name)
+        name = _validate.column_name(key, columns)
+        return PrivateColumn(self, columns[name], name)
 
-    def _resolve(self, value: Any) -> Expr:
-        """An expression from a tracked column, ``pd.col`` or a function of the tracked frame."""
-        if _is_pandas_col(value):
-            # Explaining, so that pd.col("x").mean() is refused and not a hidden charge.
-            value = value._eval_expression(self.explain)
-            if not isinstance(value, PrivateColumn):
-                raise Refused(
-                    "this pd.col expression is no row-wise column: it may look across people. Release such a number "
-                    "first, p.mean('age'), and use the answer in the expression."
-                )
-        elif callable(value) and not isinstance(value, PrivateColumn):
-            value = value(
-                self._rowwise(
-                    "a function here returns an expression for one row, and asks nothing: release such a number first, with "
-                    "its price, and use the answer in the expression."
-                )
+    # Verbs: each is a function of `_frame.verbs` or of a file beside it ---------------------------------------------------
+
+    assign = steps.assign
+    rename = steps.rename
+    drop = steps.drop
+    dropna = steps.dropna
+    fillna = steps.fillna
+    clip = steps.clip
+    astype = steps.astype
+    isin = steps.isin
+    cut = steps.cut
+    sort_values = steps.sort_values
+    explode = reshape.explode
+    melt = reshape.melt
+    merge = _merge.merge
+    pipe = _adopt.pipe
+    adopt = _adopt.adopt
+    groupby = groupings.groupby
+    resample = groupings.resample
+    unique = tables.unique
+    value_counts = tables.value_counts
+    pivot_table = tables.pivot_table
+    crosstab = tables.crosstab
+    counts = summaries.counts
+    histogram = summaries.histogram
+    describe = summaries.describe
+    cov = summaries.cov
+    corr = summaries.corr
+    argmax = _choose.argmax
+    top = _choose.top
+    choose = _choose.choose
+    suggest_limits = suggestions.suggest_limits
+    suggest_bounds = suggestions.suggest_bounds
+    randomize = _randomize.randomize
+
+    @priced
+    def fit(
+        self,
+        model: Any,
+        X: Any = None,
+        y: Any = None,
+        *,
+        bounds: Mapping[Any, Any] | None = None,
+        **payment: Unpack[Payment],
+    ) -> Any:
+        """A model of `dpframe.learn`, fitted to columns of this frame; it is returned, as scikit-learn does.
+
+        ``X`` lists the features, all other columns if left out; ``y`` is the target. Features are clipped to public bounds,
+        declared ones or ``bounds={"age": (0, 110)}``. The price is the model's own ``epsilon=`` and ``delta=``, or given here.
+
+        Formal guarantee: (epsilon, delta)-DP for its price (docs/guarantees/learning.md). Rows with a null in a feature or in
+        the target do not count. `explain.fit` shows the plan.
+
+        >>> import pandas as pd
+        >>> from dpframe.learn import LinearRegression
+        >>> df = pd.DataFrame({"area": [40.0, 60.0, 80.0] * 500, "rent": [500.0, 700.0, 900.0] * 500})
+        >>> p = df.dp.open(1e3, bounds={"area": (20, 120), "rent": (0, 2000)})
+        >>> model = p.fit(LinearRegression(l2=0), X=["area"], y="rent", epsilon=900)
+        >>> model.coef_.round(1), round(model.intercept_)
+        (array([10.]), 100)
+        """
+        checked(payment)
+        own = getattr(model, "_fit_on", None)
+        if own is None or isinstance(model, type):
+            raise BadType(
+                "fit takes a model of dpframe.learn, such as LogisticRegression(epsilon=1): others read rows as they are."
             )
-        return self._own(value) if isinstance(value, PrivateColumn) else as_expr(value)
-
-    def _rowwise(self, advice: str) -> PrivateFrame:
-        """What a function is given that may only put expressions together."""
-        return self._with(explaining=False, batch=Rowwise(self, advice))
+        return own(self, X, y, bounds, payment)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
             raise AttributeError(name)
-        if name in self._columns:
+        if name in self._selection.columns:
             return self[name]
         raise NotOffered(ADVICE.get(name) or self._unknown(name))
 
@@ -308,7 +292,7 @@ class PrivateFrame(
         return (
             f"a tracked frame has no {name!r}.{close}"
             if "Did you" in close
-            else str(unknown_column(name, self._columns))
+            else str(unknown_column(name, self._selection.columns))
         )
 
     def __setitem__(self, key: object, value: object) -> NoReturn:
@@ -323,15 +307,15 @@ class PrivateFrame(
         super().__setattr__(name, value)
 
     def __dir__(self) -> Iterable[str]:
-        return [*super().__dir__(), *(str(c) for c in self._columns if str(c).isidentifier())]
+        return [*super().__dir__(), *(str(c) for c in self._selection.columns if str(c).isidentifier())]
 
     def _ipython_key_completions_(self) -> list[Hashable]:
-        return list(self._columns)
+        return list(self._selection.columns)
 
     def __repr__(self) -> str:
-        shown = ", ".join(f"{n} ({e.kind})" for n, e in list(self._columns.items())[:12])
-        more = ", ..." if len(self._columns) > 12 else ""
-        rows = "" if self._where is None else f" where {self._where}"
+        shown = ", ".join(f"{n} ({e.kind})" for n, e in list(self._selection.columns.items())[:12])
+        more = ", ..." if len(self._selection.columns) > 12 else ""
+        rows = "" if self._selection.where is None else f" where {self._selection.where}"
         return (
             f"PrivateFrame of [{shown}{more}]{rows}\n{self.budget!r}{self._fits}\n"
             f"{self._session.unit.neighbors}, {self._whose}{self._listed_keys}; {self._place}"
@@ -347,26 +331,19 @@ class PrivateFrame(
 
     def _repr_html_(self) -> str:
         rows = "".join(
-            f"<tr><td>{_escape(n)}</td><td>{e.kind}</td><td>{_escape(_bounds_text(e.bounds(self._session.bounds)))}</td></tr>"
-            for n, e in list(self._columns.items())[:30]
+            f"<tr><td>{_escape(n)}</td><td>{e.kind}</td><td>{_escape(_bounds_text(e.bounds(self._selection.schema.bounds)))}</td></tr>"
+            for n, e in list(self._selection.columns.items())[:30]
         )
-        where = "" if self._where is None else f"<p>where <code>{_escape(self._where)}</code></p>"
+        where = (
+            ""
+            if self._selection.where is None
+            else f"<p>where <code>{_escape(self._selection.where)}</code></p>"
+        )
         return (
             f"<div><b>PrivateFrame</b> ({self._session.unit.neighbors}, {escape(self._whose + self._listed_keys)})"
             f"<table><tr><th>column</th><th>kind</th><th>bounds</th></tr>{rows}</table>{where}"
             f"{self.budget._repr_html_()}<small>{escape(self._place)}</small></div>"
         )
-
-
-def _is_pandas_col(value: object) -> bool:
-    return type(value).__name__ == "Expression" and hasattr(value, "_eval_expression")
-
-
-def _local(name: str, caller: Any) -> object:
-    for scope in (caller.f_locals, caller.f_globals):
-        if name in scope:
-            return scope[name]
-    raise KeyError(name)
 
 
 def _escape(value: object) -> str:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import ast
 import copy
 import linecache
-import os
 import sys
 from collections.abc import Collection, Mapping, Sequence
 from functools import lru_cache
@@ -19,7 +18,6 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import pandas as pd
 
-_PACKAGE = os.path.dirname(os.path.dirname(__file__)) + os.sep
 State = Literal["frame", "column", "groups", "answer"]
 
 # What becomes of a tracked frame; of all else that it has, an answer.
@@ -349,14 +347,6 @@ def rewritten(
         except _Lost as why:
             return Advice(step=why.step)
     return Advice()
-
-
-def callers_frame() -> FrameType:
-    """Where the package was called from: the frame that has the local variables of what was typed."""
-    frame = sys._getframe(1)
-    while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
-        frame = frame.f_back
-    return frame
 
 
 def callers_line(offers: Offers, root: object) -> tuple[Advice, str]:

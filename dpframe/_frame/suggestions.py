@@ -4,29 +4,28 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Callable, Hashable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from html import escape
-from typing import TYPE_CHECKING, Any, Unpack, cast
+from typing import Any, Unpack, cast
 
 import numpy as np
 import pandas as pd
 
 from dpframe import _validate
 from dpframe._errors import BadType, BadValue
-from dpframe._expr import Expr
-from dpframe._groups.keys import KeyBy, Output, Query
+from dpframe._frame.spelling import priced
+from dpframe._frame.tracked import Tracked
+from dpframe._frame.verbs.groupings import levels_for
+from dpframe._groups.keys import KeyBy
 from dpframe._groups.unit import LIMIT
+from dpframe._plans.output import Output
 from dpframe._plans.plan import Cost, Plan
-from dpframe._plans.price import Payment, checked, spell_out
-from dpframe._session.session import Release, Session
+from dpframe._plans.price import Payment, checked
+from dpframe._questions.query import Query
+from dpframe._questions.question import Release
 from dpframe._statistics.base import LARGEST_POWER, LEAST_POWER, MAGNITUDES, Integers
-from dpframe.mechanisms.gaussian import Gaussian
-from dpframe.mechanisms.laplace import Laplace
+from dpframe.mechanisms._base import Noise
 
-if TYPE_CHECKING:
-    from dpframe._frame.frame import PrivateFrame
-
-Noise = Laplace | Gaussian
 ROW_BINS = LIMIT.bit_length()  # 1, 2, 3 to 4, ..., up to the largest limit there is
 RISK = 0.05  # that noise raises a limit
 FALSE_BIN = 0.01  # that any bin without people looks as if it had some
@@ -124,113 +123,105 @@ class SuggestedBounds(Suggested, tuple[float, float]):
         )
 
 
-class Suggestions:
-    """What can be found out, for a price, before anything else is asked."""
+@priced
+def suggest_limits(
+    self: Tracked, by: Any = None, *, keys: Any = None, share: float = 0.95, **payment: Unpack[Payment]
+) -> SuggestedLimits:
+    """``max_rows`` for a session opened with ``unit=``, and ``max_groups`` for groups ``by`` some columns.
 
-    _session: Session
-    _where: Expr | None
+    Released are noisy counts of people by how many rows they have (with ``by`` in the group where they have the
+    most), in bins 1, 2, 3 to 4, 5 to 8 and so on, and with ``by`` also by how many groups they are in; the two share
+    the price. Read off is the least limit of which these counts do not show, with 95 % confidence, that more than
+    1 - ``share`` of the people exceed it. So noise alone raises no limit but with probability 0.05, and without people
+    each is 1. Another ``share`` of the same release is free.
 
-    if TYPE_CHECKING:
+    Formal guarantee: epsilon-DP for its price: a person is in one bin of each (docs/guarantees/people.md), so no
+    limits are needed. What comes back, its table too, may be shown to anyone.
 
-        def _ask(self, query: Query, finish: Callable[[Release], Any], payment: Mapping[str, Any]) -> Any: ...
-        def _named(self, column: Any) -> tuple[Expr, Hashable]: ...
+    >>> df = pd.DataFrame({"id": [i // 3 for i in range(3000)], "x": 1.0})
+    >>> p = df.dp.open(10, unit="id", bounds={"x": (0, 1)})
+    >>> limits = p.suggest_limits(epsilon=1)
+    >>> dict(limits)
+    {'max_rows': 4}
+    >>> p.mean("x", epsilon=5, **limits) > 0.9
+    True
+    """
+    words = checked(payment)
+    if not self._session.unit.people:
+        raise BadValue("suggest_limits is for sessions with unit=: here a row is a person, and counts once.")
+    if words.get("max_rows") is not None or words.get("max_groups") is not None:
+        raise BadValue("suggest_limits finds max_rows= and max_groups=, and takes neither.")
+    least = _validate.exact(share, "share")
+    if not 0 < least < 1:
+        raise BadValue(f"share= of the people must lie between 0 and 1, not {share}.")
+    if by is None and keys is not None:
+        raise BadValue("keys= are the groups of by=, which is not given.")
+    levels: tuple[KeyBy, ...] = ()
+    if by is not None:
+        listed = levels_for(self, by, keys, None, None, "suggest_limits")
+        levels = cast("tuple[KeyBy, ...]", tuple(listed))
+    outputs = [Output("max_rows", "people by rows")]
+    if levels:
+        outputs.append(Output("max_groups", "people by groups"))
 
-    def suggest_limits(
-        self, by: Any = None, *, keys: Any = None, share: float = 0.95, **payment: Unpack[Payment]
-    ) -> SuggestedLimits:
-        """``max_rows`` for a session opened with ``unit=``, and ``max_groups`` for groups ``by`` some columns.
+    def finish(release: Release) -> SuggestedLimits:
+        limits, columns = {}, {}
+        for cell in release.plan.cells:
+            counts = release.raw[cell.part][:, 0]
+            limits[cell.name] = limit_of(counts, _noise(release, cell.part), float(least))
+            columns["people by " + cell.name.removeprefix("max_")] = _people(counts, _ends(counts))
+        table = pd.DataFrame(columns).rename_axis("up to")
+        return SuggestedLimits(limits, float(least), table, release.plan)
 
-        Released are noisy counts of people by how many rows they have (with ``by`` in the group where they have the
-        most), in bins 1, 2, 3 to 4, 5 to 8 and so on, and with ``by`` also by how many groups they are in; the two share
-        the price. Read off is the least limit of which these counts do not show, with 95 % confidence, that more than
-        1 - ``share`` of the people exceed it. So noise alone raises no limit but with probability 0.05, and without people
-        each is 1. Another ``share`` of the same release is free.
+    return cast(
+        SuggestedLimits, self._ask(Query(tuple(outputs), self._selection.where, levels), finish, payment)
+    )
 
-        Formal guarantee: epsilon-DP for its price: a person is in one bin of each (docs/guarantees/people.md), so no
-        limits are needed. What comes back, its table too, may be shown to anyone.
 
-        >>> df = pd.DataFrame({"id": [i // 3 for i in range(3000)], "x": 1.0})
-        >>> p = df.dp.open(10, unit="id", bounds={"x": (0, 1)})
-        >>> limits = p.suggest_limits(epsilon=1)
-        >>> dict(limits)
-        {'max_rows': 4}
-        >>> p.mean("x", epsilon=5, **limits) > 0.9
-        True
-        """
-        words = checked(payment)
-        if not self._session.unit.people:
-            raise BadValue(
-                "suggest_limits is for sessions with unit=: here a row is a person, and counts once."
+@priced
+def suggest_bounds(self: Tracked, column: Any, **payment: Unpack[Payment]) -> SuggestedBounds:
+    """``(lower, upper)`` for a column, from one value of each person, drawn from their own.
+
+    Released are noisy counts of people on a fixed grid of magnitudes: zero, and powers of two from 2**-20 to 2**40 of
+    either sign. The bounds enclose all magnitudes with more people than noise alone would show anywhere, but with
+    probability 0.01. Magnitudes that few people have are left out, and values beyond the bounds are clipped to them.
+    Where nothing stands out ``found`` is False, and (0, 1) is returned.
+
+    Formal guarantee: epsilon-DP for its price: a person is in one bin, whatever their rows, and no limits are needed
+    (docs/guarantees/people.md). Bounds found like this are a released fact, no declaration.
+
+    >>> df = pd.DataFrame({"age": [20, 45, 90] * 100})
+    >>> p = df.dp.open(10)
+    >>> pair = p.suggest_bounds("age", epsilon=1)
+    >>> tuple(pair)
+    (16.0, 128.0)
+    >>> 40 < p.mean("age", bounds=pair, epsilon=5) < 60
+    True
+    """
+    checked(payment)
+    expr, name = self._selection.named(column)
+    if expr.kind not in ("number", "bool"):
+        raise BadType(
+            f"column {name!r} is of kind {expr.kind}: bounds are found of numbers only."
+            + (
+                " Those of times, the first and the last moment, are yours to declare: open(..., bounds={...})."
+                if expr.kind == "time"
+                else ""
             )
-        if words.get("max_rows") is not None or words.get("max_groups") is not None:
-            raise BadValue("suggest_limits finds max_rows= and max_groups=, and takes neither.")
-        least = _validate.exact(share, "share")
-        if not 0 < least < 1:
-            raise BadValue(f"share= of the people must lie between 0 and 1, not {share}.")
-        if by is None and keys is not None:
-            raise BadValue("keys= are the groups of by=, which is not given.")
-        levels: tuple[KeyBy, ...] = ()
-        if by is not None:
-            listed = cast("PrivateFrame", self)._levels(by, keys, None, None, "suggest_limits")
-            levels = cast("tuple[KeyBy, ...]", tuple(listed))
-        outputs = [Output("max_rows", "people by rows")]
-        if levels:
-            outputs.append(Output("max_groups", "people by groups"))
+        )
+    session = self._session
 
-        def finish(release: Release) -> SuggestedLimits:
-            limits, columns = {}, {}
-            for cell in release.plan.cells:
-                counts = release.raw[cell.part][:, 0]
-                limits[cell.name] = limit_of(counts, _noise(release, cell.part), float(least))
-                columns["people by " + cell.name.removeprefix("max_")] = _people(counts, _ends(counts))
-            table = pd.DataFrame(columns).rename_axis("up to")
-            return SuggestedLimits(limits, float(least), table, release.plan)
+    def finish(release: Release) -> SuggestedBounds:
+        counts = release.raw[0][:, 0]
+        pair = bounds_of(counts, _noise(release, 0))
+        if pair is not None:
+            session.released_bounds.add((expr, pair))
+        ends = [_interval(place) for place in range(MAGNITUDES)]
+        table = pd.DataFrame(ends, columns=["lower", "upper"]).assign(people=_people(counts))
+        return SuggestedBounds(pair or NOT_FOUND, pair is not None, table, release.plan)
 
-        return cast(SuggestedLimits, self._ask(Query(tuple(outputs), self._where, levels), finish, payment))
-
-    def suggest_bounds(self, column: Any, **payment: Unpack[Payment]) -> SuggestedBounds:
-        """``(lower, upper)`` for a column, from one value of each person, drawn from their own.
-
-        Released are noisy counts of people on a fixed grid of magnitudes: zero, and powers of two from 2**-20 to 2**40 of
-        either sign. The bounds enclose all magnitudes with more people than noise alone would show anywhere, but with
-        probability 0.01. Magnitudes that few people have are left out, and values beyond the bounds are clipped to them.
-        Where nothing stands out ``found`` is False, and (0, 1) is returned.
-
-        Formal guarantee: epsilon-DP for its price: a person is in one bin, whatever their rows, and no limits are needed
-        (docs/guarantees/people.md). Bounds found like this are a released fact, no declaration.
-
-        >>> df = pd.DataFrame({"age": [20, 45, 90] * 100})
-        >>> p = df.dp.open(10)
-        >>> pair = p.suggest_bounds("age", epsilon=1)
-        >>> tuple(pair)
-        (16.0, 128.0)
-        >>> 40 < p.mean("age", bounds=pair, epsilon=5) < 60
-        True
-        """
-        checked(payment)
-        expr, name = self._named(column)
-        if expr.kind not in ("number", "bool"):
-            raise BadType(
-                f"column {name!r} is of kind {expr.kind}: bounds are found of numbers only."
-                + (
-                    " Those of times, the first and the last moment, are yours to declare: open(..., bounds={...})."
-                    if expr.kind == "time"
-                    else ""
-                )
-            )
-        session = self._session
-
-        def finish(release: Release) -> SuggestedBounds:
-            counts = release.raw[0][:, 0]
-            pair = bounds_of(counts, _noise(release, 0))
-            if pair is not None:
-                session.released_bounds.add((expr, pair))
-            ends = [_interval(place) for place in range(MAGNITUDES)]
-            table = pd.DataFrame(ends, columns=["lower", "upper"]).assign(people=_people(counts))
-            return SuggestedBounds(pair or NOT_FOUND, pair is not None, table, release.plan)
-
-        query = Query((Output(name, "people by magnitude", expr),), self._where)
-        return cast(SuggestedBounds, self._ask(query, finish, payment))
+    query = Query((Output(name, "people by magnitude", expr),), self._selection.where)
+    return cast(SuggestedBounds, self._ask(query, finish, payment))
 
 
 def _noise(release: Release, part: int) -> Noise:
@@ -280,6 +271,3 @@ def _interval(place: int) -> tuple[float, float]:
     assert power <= LARGEST_POWER
     low, high = math.ldexp(1.0, power - 1), math.ldexp(1.0, power)
     return (low, high) if steps > 0 else (-high, -low)
-
-
-spell_out(Suggestions)

@@ -13,12 +13,7 @@ import numpy as np
 
 from dpframe._plans.plan import Part
 from dpframe._statistics.base import Statistic
-from dpframe.mechanisms import _sampling
-from dpframe.mechanisms.exponential import Exponential
-from dpframe.mechanisms.gaussian import Gaussian
-from dpframe.mechanisms.laplace import Laplace
-from dpframe.mechanisms.noisy_max import NoisyMax, NoisyTop
-from dpframe.mechanisms.threshold import TruncatedThreshold, TruncatedVector
+from dpframe.mechanisms._base import Mechanism
 
 
 class Form(NamedTuple):
@@ -57,30 +52,15 @@ def check(forms: Sequence[Form], raw: Sequence[Any]) -> None:
         raise AssertionError(f"declared was {[tuple(form) for form in forms]}, and made was {made}")
 
 
-def with_noise(noise: Any, *shape: int | None) -> Form:
-    """Of integers to which a mechanism adds noise: where it is wider than 63 bits they are Python's, by its scale alone."""
-    if isinstance(noise, TruncatedThreshold | TruncatedVector):
-        return Form(shape, "i")
-    if isinstance(noise, Laplace):
-        drawn = _sampling.discrete_laplace(noise.scale, 0)
-    else:
-        drawn = _sampling.discrete_gaussian(noise.variance, 0)
-    return Form(shape, drawn.dtype.kind)
+def with_noise(noise: Mechanism, *shape: int | None) -> Form:
+    """What a mechanism makes of integers of such a shape, by its parameters alone: Python's where noise is wider than 63 bits."""
+    return Form(*noise.form(shape))
 
 
 def of_part(part: Part, statistic: Statistic, groups: int | None) -> Form:
-    """Of one statistic of a question with so many groups: its noisy vector, or the places that were chosen in it.
+    """The noisy vector of one statistic of a question with so many groups, or the places that were chosen in it.
 
     Without a number of groups they are found with their answers, and how many there are is a part of these.
     """
-    if groups is None:
-        return with_noise(part.noise, statistic.shape(1)[0], None)
-    shape = statistic.shape(groups)
-    if isinstance(part.noise, Laplace | Gaussian):
-        return with_noise(part.noise, *shape)
-    if isinstance(part.noise, NoisyTop):
-        return Form((1, part.noise.rounds), "i")
-    if isinstance(part.noise, NoisyMax):
-        return Form((shape[0], shape[2]) if len(shape) == 3 else (1, 1), "i")
-    assert isinstance(part.noise, Exponential)
-    return Form((1, 1), "i")
+    shape = (statistic.shape(1)[0], None) if groups is None else statistic.shape(groups)
+    return with_noise(part.noise, *shape)

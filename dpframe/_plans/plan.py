@@ -9,18 +9,17 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 from html import escape
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 from dpframe import _validate
 from dpframe._errors import NotOffered
-from dpframe._plans.aggregates import AGGREGATES, Selection
-from dpframe._plans.choices import SELECTORS, Selector, shortfall
-from dpframe._plans.measured import Cell, Measured, Noise
-from dpframe.accounting._base import Charge
+from dpframe._plans.aggregates import AGGREGATES
+from dpframe._plans.measured import Cell, Measured
+from dpframe._plans.sums import Selection
+from dpframe._statistics.base import Statistic
+from dpframe.accounting._filter import Charge
 from dpframe.accounting.loss import Loss, loss_from_json
-from dpframe.mechanisms.gaussian import Gaussian
-from dpframe.mechanisms.laplace import Laplace
-from dpframe.mechanisms.threshold import GaussianThreshold
+from dpframe.mechanisms._base import mechanism_from
 
 
 class Cost(NamedTuple):
@@ -30,16 +29,12 @@ class Cost(NamedTuple):
     delta: float
 
 
-L2_NOISE = (Gaussian, GaussianThreshold)
-MECHANISMS = ("auto", "laplace", "gaussian", "exponential")
-
-
 @dataclass(frozen=True, slots=True)
 class Part:
     """One statistic of a release, with its own noise. Integers are in steps of ``step`` data units."""
 
     statistic: str
-    noise: Laplace | Gaussian | Selector
+    noise: Any  # a mechanism
     l1: int
     l2_squared: int
     step: float
@@ -47,8 +42,7 @@ class Part:
     @property
     def sensitivity(self) -> float:
         """In data units, in the norm that the mechanism goes by."""
-        norm = math.sqrt(self.l2_squared) if isinstance(self.noise, L2_NOISE) else self.l1
-        return float(norm * self.step)
+        return float(self.noise.norm.size(self.l1, self.l2_squared) * self.step)
 
     @property
     def scale(self) -> float:
@@ -57,14 +51,9 @@ class Part:
 
     def tail(self, plan: Plan) -> str:
         """How its noise falls off, for every t at once (docs/guarantees/accuracy.md)."""
-        if isinstance(self.noise, Laplace):
-            return "noise is more than t times its scale, rounded up to the grid, with probability at most exp(-t)"
-        if isinstance(self.noise, Gaussian):
-            return "noise is more than t times its scale, rounded up to the grid, with probability at most exp(-t**2 / 2)"
-        if not (plan.cells and isinstance(AGGREGATES[plan.cells[0].aggregate], Selection)):
-            return ""
-        choices = plan.groups * getattr(self.noise, "rounds", 1)
-        return f"short by ln({choices}) + t scales or more with probability at most exp(-t)"
+        selects = bool(plan.cells) and AGGREGATES[plan.cells[0].aggregate].selects
+        found: str = self.noise.tail(plan.groups if selects else 0)
+        return found
 
 
 @dataclass(frozen=True)
@@ -84,9 +73,14 @@ class Plan:
     groups: int
     why: str
     declared: tuple[str, ...] = field(default=(), compare=False)
-    told: str = ""  # of a task: the error to expect, in words
+    told: str = ""  # where there are no cells: the error to expect, in words
     budget: str = field(default="", compare=False)  # what it would take, as `explain` sees it
     n: float | None = field(default=None, compare=False)  # how many values `explain` was told to assume
+    # What is measured, part by part, for the question that runs; neither written nor pickled.
+    statistics: tuple[Statistic, ...] = field(default=(), compare=False, repr=False)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "statistics"}
 
     @cached_property
     def cost(self) -> Cost:
@@ -108,7 +102,8 @@ class Plan:
 
     @property
     def mechanism(self) -> str:
-        return self.parts[0].noise.name
+        name: str = self.parts[0].noise.name
+        return name
 
     @property
     def sensitivity(self) -> float:
@@ -136,7 +131,9 @@ class Plan:
         for cell in self.cells:
             one = AGGREGATES[cell.aggregate]
             found[cell.name] = None if one.selects else one.error(measured(self, None, cell), level, n)
-        return found if len(found) > 1 else next(iter(found.values()), None)  # of a task there are none
+        return (
+            found if len(found) > 1 else next(iter(found.values()), None)
+        )  # of some questions there are none
 
     def level_each(self, level: float) -> float:
         """The level of each interval if all of them, over groups and outputs, shall hold together with this level.
@@ -194,17 +191,10 @@ class Plan:
         if self.limits:
             rows.append(("limits", self.limits))
         for part in self.parts:
-            norm = (
-                "L2"
-                if isinstance(part.noise, L2_NOISE)
-                else "of one against another"
-                if self.selects and not isinstance(part.noise, Laplace)
-                else "L1"
-            )
             rows.append(
                 (
                     "release",
-                    f"{part.statistic}: sensitivity {part.sensitivity:.6g} ({norm}), "
+                    f"{part.statistic}: sensitivity {part.sensitivity:.6g} ({part.noise.norm.text}), "
                     f"{part.noise.name} noise of scale {part.scale:.6g}",
                 )
             )
@@ -249,16 +239,16 @@ class Plan:
         return "; ".join(texts) + ("; ..." if len(self.cells) > 8 else "")
 
     def _selection_error(self) -> float:
-        return shortfall(cast(Selector, self.parts[0].noise), self.groups) * self.parts[0].step
+        part = self.parts[0]
+        return part.scale * float(part.noise.shortfall(self.groups))
 
     def _shortfall(self, cell: Cell) -> float:
-        one, noise = AGGREGATES[cell.aggregate], self.parts[cell.part].noise
+        one, part = AGGREGATES[cell.aggregate], self.parts[cell.part]
         if one.selects:
             return self._selection_error()
         if not one.picks:
-            return one.ranks(Measured(cell, cast(Noise, noise)))
-        # All noises are below scale * ln(points / 0.05) with probability 0.95, and one-sided.
-        return self.parts[cell.part].scale * math.log(cell.constants["points"] / 0.05)
+            return one.ranks(Measured(cell, part.noise))
+        return part.scale * float(part.noise.shortfall(cell.constants["points"]))
 
     def __repr__(self) -> str:
         return "\n".join(f"{name:>12}  {text}" for name, text in self._rows())
@@ -308,7 +298,8 @@ class Plan:
     def from_json(data: dict[str, Any]) -> Plan:
         """The plan of a receipt."""
         parts = tuple(
-            Part(d["statistic"], _noise_from(d), d["l1"], d["l2_squared"], d["step"]) for d in data["parts"]
+            Part(d["statistic"], mechanism_from(d), d["l1"], d["l2_squared"], d["step"])
+            for d in data["parts"]
         )
         cells = tuple(_cell_from(row) for row in data["cells"])
         return Plan(
@@ -323,15 +314,6 @@ class Plan:
             tuple(data["declared"]),
             data.get("told", ""),
         )
-
-
-def _noise_from(data: dict[str, Any]) -> Laplace | Gaussian | Selector:
-    if data["mechanism"] == Laplace.name:
-        return Laplace(Fraction(data["scale"]))
-    if data["mechanism"] == Gaussian.name:
-        return Gaussian(Fraction(data["variance"]))
-    found: Selector = SELECTORS[data["mechanism"]](data)
-    return found
 
 
 def _cell_from(row: list[Any]) -> Cell:
@@ -355,6 +337,4 @@ def refuse_choices(cells: Sequence[Cell]) -> None:
 
 def measured(plan: Plan, raw: Sequence[Any] | None, cell: Cell) -> Measured:
     """What an output is finished from; before its release without the integers."""
-    noise = plan.parts[cell.part].noise
-    noise_of: Noise = noise  # type: ignore[assignment]  # a selection's cell is finished without its noise
-    return Measured(cell, noise_of, None if raw is None else raw[cell.part])
+    return Measured(cell, plan.parts[cell.part].noise, None if raw is None else raw[cell.part])

@@ -4,51 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from fractions import Fraction
-from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any
 
 from dpframe._errors import BadValue, BudgetError
-from dpframe._groups.keys import Query, Word
-from dpframe._groups.question import Task
+from dpframe._groups.keys import Word
 from dpframe._groups.unit import Unit
 from dpframe._plans.aggregates import AGGREGATES
 from dpframe._plans.arrange import arrange, cells_of
-from dpframe._plans.choices import Selector, choice, pure
 from dpframe._plans.measured import Cell
+from dpframe._plans.output import Outputs
 from dpframe._plans.plan import Part, Plan
 from dpframe._statistics.base import Sensitivity, Statistic
-from dpframe.accounting._base import Price
-from dpframe.accounting.loss import DiscreteGaussian, Loss, PureDP
-from dpframe.mechanisms.gaussian import Gaussian
-from dpframe.mechanisms.laplace import Laplace
-from dpframe.mechanisms.noisy_max import NoisyMax
+from dpframe.accounting._filter import Price
+from dpframe.accounting.loss import Loss, PureDP
+from dpframe.mechanisms._base import AUTO, MECHANISMS, NO_EPSILON, Noise, Offer, pure
+from dpframe.mechanisms.noise import Laplace
+from dpframe.mechanisms.selection import Exponential, NoisyMax, NoisyTop, ranges_cost_less
 
 
-class Planned(NamedTuple):
-    plan: Plan
-    statistics: tuple[Statistic, ...]  # of a task none: it runs itself
-
-
-@lru_cache(maxsize=512)
 def make_plan(
-    query: Query | Task,
-    unit: Unit,
-    price: Price,
-    public_rows: int | None = None,
-    declared: tuple[Word, ...] = (),
-) -> Planned:
-    """The plan of a question at a price: pure, and the only place where a price becomes a scale."""
-    made = _made(query, unit, price, public_rows, declared)
-    told = _told_part(made.plan.loss, price)
-    return made._replace(plan=replace(made.plan, why=made.plan.why + told)) if told else made
-
-
-def _made(
-    query: Query | Task, unit: Unit, price: Price, public_rows: int | None, declared: tuple[Word, ...]
-) -> Planned:
-    if isinstance(query, Task):
-        return Planned(query.plan(unit, price, public_rows, declared), ())
+    query: Outputs, unit: Unit, price: Price, public_rows: int | None, declared: tuple[Word, ...]
+) -> Plan:
+    """The plan of outputs at a price: pure, and the only place where their price becomes a scale."""
     arranged = arrange(query, unit, public_rows)
     statistics = [s for s, _ in arranged]
     grouped = bool(query.by)
@@ -56,16 +33,13 @@ def _made(
     selects = AGGREGATES[first.aggregate].selects
     candidates = (query.groups if query.by else len(query.outputs)) if selects else query.groups
     share = len(statistics)
-    noises: list[Laplace | Gaussian | Selector]
     picks = [AGGREGATES[query.outputs[serves[0]].aggregate].picks for _, serves in arranged]
-    stated_at = Fraction(0)
     if selects:
         reaches = [s.reach_of_person(unit, query.groups if grouped else None) for s in statistics]
         sensitivities = [Sensitivity(r, r * r) for r in reaches]
-        chosen = choice(first.aggregate, sensitivities[0].l1, candidates, first.rounds, price)
-        noises, why = [chosen.noise], chosen.why
+        bought = choice(first.aggregate, sensitivities[0].l1, candidates, first.rounds, price)
     elif any(picks):
-        if price.mechanism != "auto":
+        if price.mechanism != AUTO:
             raise BadValue("a selection has its own mechanism (noisy-max): leave mechanism= out.")
         # The sensitivity of ranks is about differences of scores; several statistics share the price.
         sensitivities = [s.of_person(unit, query.groups if grouped else None) for s in statistics]
@@ -77,43 +51,40 @@ def _made(
         why = "points of a grid, one price: only the choice leaves, never a count"
         if not all(picks):
             why = "a choice by noisy max, and pure epsilon for the rest"
+        bought = Offer(noises, PureDP(pure(price)), why=why)
     else:
         sensitivities = [s.of_person(unit, query.groups if grouped else None) for s in statistics]
-        noises, why = _noises(sensitivities, price)
-    gaussians = [
-        (n.variance, Fraction(s.l2_squared))
-        for n, s in zip(noises, sensitivities, strict=True)
-        if isinstance(n, Gaussian)
-    ]
-    # A statistic that nobody can move has no cost, and no loss has a sensitivity of 0.
-    moved = [(v, d) for v, d in gaussians if d]
-    pure_or_gaussian = DiscreteGaussian(parts=moved) if moved else None
-    loss: Loss = chosen.loss if selects else pure_or_gaussian or PureDP(pure(price))
-    if moved:
-        stated_at = price.delta
+        bought = noise_for(sensitivities, price)
+    why = bought.why
     if share > 1:
         why += f"; the price is shared by {share} statistics"
     parts = tuple(
         Part(s.description, noise, sens.l1, sens.l2_squared, s.step)
-        for s, noise, sens in zip(statistics, noises, sensitivities, strict=True)
+        for s, noise, sens in zip(statistics, bought.noises, sensitivities, strict=True)
     )
     cells: list[Cell | None] = [None] * len(query.outputs)
     for part, (statistic, serves) in enumerate(arranged):
         found = cells_of([query.outputs[i] for i in serves], part, statistic)
         for i, cell in zip(serves, found, strict=False):
             cells[i] = cell
-    plan = Plan(
+    return Plan(
         str(query),
         unit.neighbors,
-        loss,
-        stated_at,
+        bought.loss,
+        bought.stated_at,
         parts,
         tuple(c for c in cells if c is not None),
         candidates,
         why + _told(statistics, unit, grouped),
         tuple(map(str, declared)),
+        statistics=tuple(statistics),
     )
-    return Planned(plan, tuple(statistics))
+
+
+def noted(plan: Plan, price: Price) -> Plan:
+    """The plan, which says why where a question gets less than the epsilon that was asked for."""
+    note = _told_part(plan.loss, price)
+    return replace(plan, why=plan.why + note) if note else plan
 
 
 def _told_part(loss: Loss, price: Price) -> str:
@@ -139,53 +110,65 @@ def _told(statistics: Sequence[Statistic], unit: Unit, grouped: bool) -> str:
     return "".join(dict.fromkeys(s.told(unit, grouped) for s in statistics if not s.once))
 
 
-def _noises(sensitivities: Sequence[Sensitivity], price: Price) -> tuple[list[Any], str]:
-    """Laplace or Gaussian, whichever has the narrower interval of those that the price buys, and why."""
-    if price.mechanism == "exponential":
-        raise BadValue('mechanism="exponential" makes choices: this question measures, so leave it out.')
-    share = len(sensitivities)
-    laplace = [Laplace.for_price(s.l1 * share, pure(price)) for s in sensitivities] if price.epsilon else None
-    gaussian = (
-        [_gaussian(s.l2_squared * share, price) for s in sensitivities] if _buys_gaussian(price) else None
-    )
-    if price.mechanism == "laplace" or gaussian is None:
-        if price.mechanism == "gaussian":
-            if price.stake is not None and price.stake.waits:
-                raise BudgetError(
-                    "mechanism='gaussian' has to wait: large releases with other noise took more than their part of what "
-                    "counts Gaussian noise, and the plain sum that paid them cannot count it. Leave mechanism= out, or ask "
-                    "for a larger epsilon."
-                )
-            if price.stake is not None and price.stake.left is None:
-                raise BudgetError(
-                    "this budget has no room for Gaussian noise any more: a release that was too large to be counted together "
-                    "with many small ones was paid from the plain sum of epsilons, which counts no Gaussian noise. Ask without "
-                    "mechanism='gaussian', and fit models by a method whose noise is not Gaussian, such as 'output'."
-                )
-            raise BudgetError(
-                "mechanism='gaussian' needs a price that buys one: delta= beside epsilon=, or a session with delta > 0 "
-                "whose accountant still has room for it."
+def noise_for(sensitivities: Sequence[Sensitivity], price: Price) -> Offer:
+    """Noise for vectors that share a price, with its loss: of the kind that was asked for, or of the one whose intervals are
+    narrowest among those that the price buys."""
+    distances = [(s.l1, s.l2_squared) for s in sensitivities]
+    asked: Any = MECHANISMS.get(price.mechanism)
+    if asked is not None:
+        if not asked.measures:
+            raise BadValue(
+                f'mechanism="{price.mechanism}" makes choices: this question measures, so leave it out.'
             )
-        if laplace is None:
-            raise BudgetError("this price buys no pure mechanism: give epsilon=.")
-        if price.mechanism == "laplace":
-            return laplace, "Laplace, as asked"
-        waits = price.stake is not None and price.stake.waits
-        return laplace, "Laplace: Gaussian noise has to wait until more is spent" if waits else "pure epsilon"
-    if price.mechanism == "gaussian" or laplace is None:
-        return gaussian, "Gaussian, as asked" if price.mechanism == "gaussian" else "Gaussian"
-    ratio = gaussian[0].quantile(0.95) / max(laplace[0].quantile(0.95), 1)
+        found: Offer | None = asked.offer(distances, price)
+        if found is None:
+            raise BudgetError(asked.refusal(price))
+        return found._replace(why=f"{asked.title()}, as asked")
+    kinds: list[Any] = [kind for kind in MECHANISMS.values() if issubclass(kind, Noise) and kind.automatic]
+    offers: list[tuple[type[Noise], Offer]] = [
+        (kind, offer) for kind in kinds if (offer := kind.offer(distances, price)) is not None
+    ]
+    if not offers:
+        raise BudgetError(NO_EPSILON)
+    (first, one), *others = offers
+    if not others:
+        return one._replace(why=_only(first, price))
+    widths = [offer.noises[0].quantile(0.95) for _, offer in offers]
+    best = min(range(1, len(offers)), key=widths.__getitem__)
+    kind, other = offers[best]
+    ratio = widths[best] / max(widths[0], 1)
     if ratio < 1:
-        return gaussian, f"Gaussian intervals are {ratio:.3g} times as wide as Laplace ones at this price"
-    return laplace, f"Laplace: Gaussian intervals would be {ratio:.3g} times as wide at this price"
+        why = f"{kind.title()} intervals are {ratio:.3g} times as wide as {first.title()} ones at this price"
+        return other._replace(why=why)
+    why = f"{first.title()}: {kind.title()} intervals would be {ratio:.3g} times as wide at this price"
+    return one._replace(why=why)
 
 
-def _buys_gaussian(price: Price) -> bool:
-    return price.rho is not None or price.mu_squared is not None
+def _only(kind: type[Noise], price: Price) -> str:
+    """Why a price buys no other kind."""
+    if kind.needs_delta:
+        return kind.title()
+    waits = price.stake is not None and price.stake.waits
+    return f"{kind.title()}: Gaussian noise has to wait until more is spent" if waits else "pure epsilon"
 
 
-def _gaussian(l2_squared: int, price: Price) -> Gaussian:
-    if price.rho is not None:
-        return Gaussian.for_rho(l2_squared, price.rho)
-    assert price.mu_squared is not None
-    return Gaussian.for_mu(l2_squared, price.mu_squared)
+def choice(aggregate: str, reach: int, candidates: int, rounds: int, price: Price) -> Offer:
+    """The selection of one candidate or several, whose scores move by ``reach`` against one another, with its loss."""
+    ranged = getattr(AGGREGATES[aggregate], "ranged", False)  # which a selection says
+    asked: Any = MECHANISMS.get(price.mechanism)
+    own = asked is not None and asked.chooses and ranged
+    if price.mechanism != AUTO and not own:
+        also = ', or give mechanism="exponential"' if ranged else ""
+        raise BadValue(f"a selection has its own mechanism (noisy-max): leave mechanism= out{also}.")
+    text = f"{candidates} candidates, one price: only the choice leaves"
+    if aggregate == "top":
+        epsilon = pure(price)
+        why = f"{text}, in {rounds} rounds that share it, never a count"
+        return Offer([NoisyTop.for_price(reach, epsilon, rounds)], PureDP(epsilon), why=why)
+    if not ranged:
+        return NoisyMax.offer(reach, price)._replace(why=f"{text}, never a count")
+    if not own and not ranges_cost_less(price):
+        why = f"{text}; noisy max expects no less than the exponential mechanism of this epsilon"
+        return NoisyMax.offer(reach, price)._replace(why=why)
+    chosen: Offer = (asked or Exponential).offer(reach, price)
+    return chosen._replace(why=f"{text}; {chosen.why}")

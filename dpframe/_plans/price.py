@@ -6,17 +6,19 @@ import math
 from collections.abc import Callable, Mapping
 from decimal import Decimal
 from fractions import Fraction
-from inspect import Parameter, signature
-from typing import Any, TypedDict, get_type_hints
+from typing import Any, TypedDict
 
 import numpy as np
 
 from dpframe import _validate
 from dpframe._errors import BadType, BadValue, BudgetError, did_you_mean
-from dpframe._plans.plan import MECHANISMS, Plan
+from dpframe._plans.plan import Plan
 from dpframe._refusals import PANDAS_WORDS
-from dpframe.accounting._base import Charge, Filter, Price
+from dpframe.accounting._filter import Charge, Filter, Price
 from dpframe.accounting._meter import Budget
+from dpframe.mechanisms._base import AUTO, MECHANISMS, Mechanism, names
+from dpframe.mechanisms.noise import Gaussian
+from dpframe.mechanisms.selection import Exponential
 
 
 class Payment(TypedDict, total=False):
@@ -34,7 +36,7 @@ class Payment(TypedDict, total=False):
 
 
 WORDS = tuple(Payment.__annotations__)
-DEFAULTS: dict[str, Any] = {"mechanism": "auto", "fresh": False}
+DEFAULTS: dict[str, Any] = {"mechanism": AUTO, "fresh": False}
 _LEAST = Fraction(1, 2**40)
 
 
@@ -58,25 +60,6 @@ def checked(payment: Mapping[str, Any]) -> Payment:
     return payment  # type: ignore[return-value]  # checked just now
 
 
-def spell_out(verbs: type) -> None:
-    """Show the price words in the signatures of a class, so that help and completion tell them."""
-    words = [
-        Parameter(word, Parameter.KEYWORD_ONLY, default=DEFAULTS.get(word), annotation=kind)
-        for word, kind in get_type_hints(Payment).items()
-    ]
-    for verb in vars(verbs).values():
-        code = getattr(verb, "__code__", None)
-        if hasattr(verb, "__signature__"):
-            continue  # one verb under two names
-        if code is not None and "payment" in code.co_varnames and code.co_flags & 0x08:  # it takes **payment
-            own = signature(verb)
-            fixed = [p for p in own.parameters.values() if p.kind is not Parameter.VAR_KEYWORD]
-            others = [
-                p for p in own.parameters.values() if p.kind is Parameter.VAR_KEYWORD and p.name != "payment"
-            ]
-            verb.__signature__ = own.replace(parameters=[*fixed, *words, *others])
-
-
 def price_of(
     budget: Budget,
     payment: Payment,
@@ -86,25 +69,27 @@ def price_of(
 ) -> Price:
     """The price that was asked for, what the wanted accuracy needs, or a share of the budget. ``part`` of it, where a question
     is asked in several releases."""
-    mechanism = _validate.choice(payment.get("mechanism", "auto"), "mechanism", MECHANISMS)
+    mechanism = _validate.choice(payment.get("mechanism", AUTO), "mechanism", names())
+    asked = MECHANISMS.get(mechanism)
     epsilon, delta, within = (payment.get(word) for word in ("epsilon", "delta", "within"))
     if within is None and payment.get("n") is not None:
         raise BadValue("n= is a number of values for within= and for explain, and nothing else uses it.")
     if within is not None:
         if epsilon is not None or delta is not None:
             raise BadValue("within= finds the price itself: leave epsilon= and delta= out.")
-        price = _price_within(budget, within, known_n(payment.get("n"), people), mechanism, plan_for)
+        price = _price_within(budget, within, known_n(payment.get("n"), people), asked, plan_for)
     elif epsilon is None and delta is None:
         price = budget.rule.share(budget.queries / part, budget._now)
     else:
-        price = _stated(budget, epsilon, delta, mechanism, part)
-    if mechanism == "gaussian" and price.mu_squared is None and price.rho is None:
+        price = _stated(budget, epsilon, delta, asked, part)
+    if asked is not None and asked.needs_delta and price.mu_squared is None and price.rho is None:
         if not budget.rule.limits.delta:
             raise BudgetError("this session has delta=0, so it has no room for the Gaussian mechanism.")
         e = price.epsilon or budget.rule.limits.epsilon * part / budget.queries
         price = budget.rule.gaussian_stated(e, budget._now)
-    # A choice within= has found the exponential mechanism to be cheaper than noisy max.
-    return price if price.mechanism == "exponential" else price._replace(mechanism=mechanism)
+    # For a choice within= may have found another mechanism to be cheaper than noisy max.
+    found = MECHANISMS.get(price.mechanism)
+    return price if found is not None and found.chooses else price._replace(mechanism=mechanism)
 
 
 def worded(paid: str) -> str:
@@ -114,16 +99,20 @@ def worded(paid: str) -> str:
     return f"asked at {typed}" if typed else "asked for a share"
 
 
-def _stated(budget: Budget, epsilon: object, delta: object, mechanism: str, part: Fraction) -> Price:
+def _stated(
+    budget: Budget, epsilon: object, delta: object, asked: type[Mechanism] | None, part: Fraction
+) -> Price:
     rule = budget.rule
     e = part * (rule.limits.epsilon / budget.queries if epsilon is None else _validate.epsilon(epsilon))
     if delta is None:
         return rule.worth(e, budget._now)
     d = delta_of(delta, rule) * part
-    if mechanism == "laplace" and d:
-        raise BadValue("mechanism='laplace' is purely epsilon-private: leave delta= out, it would be wasted.")
-    if mechanism == "gaussian" and not d:
-        raise BadValue("mechanism='gaussian' needs delta > 0.")
+    if asked is not None and asked.wastes_delta and d:
+        raise BadValue(
+            f"mechanism={asked.name!r} is purely epsilon-private: leave delta= out, it would be wasted."
+        )
+    if asked is not None and asked.needs_delta and not d:
+        raise BadValue(f"mechanism={asked.name!r} needs delta > 0.")
     if d and not rule.limits.delta:
         raise BudgetError("this session has delta=0, so it has no room for a price with delta.")
     if d:
@@ -158,7 +147,11 @@ def known_n(n: object, people: int | None) -> float | None:
 
 
 def _price_within(
-    budget: Budget, within: object, n: float | None, mechanism: str, plan_for: Callable[[Price], Plan]
+    budget: Budget,
+    within: object,
+    n: float | None,
+    asked: type[Mechanism] | None,
+    plan_for: Callable[[Price], Plan],
 ) -> Price:
     """The least price, in the session's currency, whose 95 % interval is at most this wide on either side."""
     target = _validate.real(within, "within")
@@ -166,20 +159,22 @@ def _price_within(
         raise BadValue(f"within= must be positive, not {within}.")
     rule = budget.rule
     found = []
-    if mechanism != "gaussian":
-        found.append(_least(target, n, lambda x: Price(x), rule, plan_for))
-    if mechanism in ("auto", "exponential") and plan_for(Price(Fraction(1))).ranged:
-        ranged = _least(target, n, lambda x: Price(x, mechanism="exponential"), rule, plan_for)
-        found = [*found, ranged] if mechanism == "auto" else [ranged]
-    if (
-        mechanism in ("auto", "gaussian")
-        and rule.gaussian(Fraction(1), budget.queries, budget._now) is not None
-    ):
+    if asked is None or not asked.needs_delta:
+        # A purely private kind that nothing chooses by itself is priced by its own name.
+        word = asked.name if asked is not None and asked.measures and not asked.automatic else AUTO
+        found.append(_least(target, n, lambda x: Price(x, mechanism=word), rule, plan_for))
+    chooser = Exponential if asked is None else asked
+    if chooser.chooses and plan_for(Price(Fraction(1))).ranged:
+        ranged = _least(target, n, lambda x: Price(x, mechanism=chooser.name), rule, plan_for)
+        found = [*found, ranged] if asked is None else [ranged]
+    if (asked is None or asked.needs_delta) and rule.gaussian(
+        Fraction(1), budget.queries, budget._now
+    ) is not None:
 
         def gaussian(x: Fraction) -> Price:
             price = rule.gaussian(x, budget.queries, budget._now)
             assert price is not None
-            return price._replace(mechanism="gaussian")
+            return price._replace(mechanism=Gaussian.name)
 
         # A selection has a mechanism of its own, which is pure.
         if not plan_for(Price(Fraction(1))).selects:

@@ -16,30 +16,27 @@ from dpframe._encoding import SHOWN
 from dpframe._errors import BadValue, BudgetError
 from dpframe._expr import Expr
 from dpframe._groups.combinations import Sought
-from dpframe._groups.keys import Output, Query, Word
-from dpframe._groups.question import Task
+from dpframe._groups.keys import Word
 from dpframe._groups.unit import LIMIT, Unit
 from dpframe._plans import planner as _pricing
 from dpframe._plans.aggregates import AGGREGATES
 from dpframe._plans.arrange import arrange, cells_of
-from dpframe._plans.choices import pure
 from dpframe._plans.forms import Form, of_part
 from dpframe._plans.measured import Cell
+from dpframe._plans.output import Output
 from dpframe._plans.plan import Part, Plan
+from dpframe._questions.query import Query
+from dpframe._questions.question import Array, Noise, Question
 from dpframe._statistics.base import Integers, Persons, Primitive, Reduced, Rows, Sensitivity, Statistic
 from dpframe._statistics.counts import PersonCount
-from dpframe.accounting._base import Price
-from dpframe.accounting.loss import ApproxDP, FailingGaussian, Loss
-from dpframe.mechanisms.gaussian import Gaussian
+from dpframe.accounting._filter import Price
+from dpframe.mechanisms._base import AUTO, MECHANISMS, Offer
 from dpframe.mechanisms.threshold import (
-    GaussianThreshold,
-    LaplaceThreshold,
-    TruncatedThreshold,
-    TruncatedVector,
+    THRESHOLDS,
+    Threshold,
+    beside,
 )
 
-# What can be measured in the release that finds its keys: sums over rows, of which people's parts are bounded alike.
-MEASURED = frozenset(("size", "count", "people", "sum", "mean", "var", "std"))
 _NO_DELTA = (
     "finding keys that nobody listed takes some delta, and this session has none left for it: list keys=[...], or open it with "
     "delta > 0."
@@ -53,14 +50,7 @@ def as_text(texts: Sequence[tuple[str, ...]]) -> NDArray[Any]:
     return found
 
 
-def _tell(noises: Sequence[Any], texts: Sequence[tuple[str, ...]]) -> None:
-    """A replay, which listens, is told whose integers will come."""
-    for noise in noises:
-        if hasattr(noise, "of_keys"):
-            noise.of_keys(texts)
-
-
-class Seeking(Task):
+class Seeking(Question):
     """A question that finds keys, with the chance that one shows which one person alone has.
 
     ``failure`` is that chance; ``alone`` the same where the noise is not Gaussian, so that the plain sum of epsilons may pay.
@@ -70,6 +60,7 @@ class Seeking(Task):
     __slots__ = ()
 
     failure: Fraction
+    gaussian: bool
     alone: Fraction | None
     stated: str
 
@@ -79,6 +70,15 @@ class Seeking(Task):
     @property
     def pure_failure(self) -> Fraction:
         return self.failure if self.alone is None else self.alone
+
+    def _affordable(self, price: Price) -> Price:
+        """What is left of a price where the session's rule adds no Gaussian noise, or none that may fail."""
+        return price if self.gaussian and self.failure else price._replace(mu_squared=None, rho=None)
+
+    def _failing(self, offer: Offer) -> Offer:
+        """The same noise with a threshold: its loss has the chance that a key shows which one person alone has."""
+        failure = self.failure if offer.loss.epsilon is None else self.pure_failure
+        return offer._replace(loss=offer.loss.failing(failure), stated_at=offer.stated_at + failure)
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,9 +109,10 @@ class KeySearch(Seeking):
         return text if self.where is None else f"{text} where {self.where}"
 
     def plan(self, unit: Unit, price: Price, public_rows: int | None, declared: tuple[Word, ...]) -> Plan:
-        if price.mechanism == "exponential":
+        asked = MECHANISMS.get(price.mechanism)
+        if asked is not None and asked.chooses:
             raise BadValue(
-                'mechanism="exponential" makes choices: keys are found by thresholds, so leave it out.'
+                f'mechanism="{price.mechanism}" makes choices: keys are found by thresholds, so leave it out.'
             )
         keys = unit.limited(1, None).reach(LIMIT)[1]
         sensitivity = PersonCount().of_person(unit, LIMIT)
@@ -120,10 +121,9 @@ class KeySearch(Seeking):
             raise BudgetError(
                 "this price buys no key selection: give epsilon=, and open the session with delta > 0."
             )
-        noise, loss = min(found, key=lambda one: one[0].half)
-        stated_at = loss.failure if isinstance(loss, ApproxDP) else price.delta + loss.failure
+        noise, offer = min(found, key=lambda one: one[0].half)
         other = [one for one, _ in found if one is not noise]
-        why = _why(loss.failure)
+        why = _why(offer.loss.failure)
         if other:
             why += f"; {other[0].name} would need {other[0].half:.4g} people"
         part = Part("people of each key", noise, sensitivity.l1, sensitivity.l2_squared, 1.0)
@@ -131,8 +131,8 @@ class KeySearch(Seeking):
         return Plan(
             question=str(self),
             neighbors=unit.neighbors,
-            loss=loss,
-            stated_at=stated_at,
+            loss=offer.loss,
+            stated_at=offer.stated_at,
             parts=(part,),
             cells=(),
             groups=1,
@@ -141,33 +141,25 @@ class KeySearch(Seeking):
             told=told,
         )
 
-    def _options(
-        self, keys: int, sensitivity: Sensitivity, price: Price
-    ) -> list[tuple[TruncatedThreshold | GaussianThreshold, Loss]]:
-        found: list[tuple[TruncatedThreshold | GaussianThreshold, Loss]] = []
-        if price.epsilon is not None and price.mechanism in ("auto", "laplace"):
-            epsilon = pure(price)
-            threshold = TruncatedThreshold.for_price(sensitivity.l1, epsilon, self.pure_failure)
-            found.append((threshold, ApproxDP(epsilon, self.pure_failure)))
-        if self.gaussian and self.failure and price.mechanism in ("auto", "gaussian"):
-            squared, noise = sensitivity.l2_squared, None
-            if price.rho is not None:
-                noise = Gaussian.for_rho(squared, price.rho)
-            elif price.mu_squared is not None:
-                noise = Gaussian.for_mu(squared, price.mu_squared)
-            if noise is not None:
-                loss = FailingGaussian(((noise.variance, Fraction(squared)),), self.failure)
-                found.append((GaussianThreshold.at(noise.variance, 1, (1,), keys, self.failure), loss))
+    def _options(self, keys: int, sensitivity: Sensitivity, price: Price) -> list[tuple[Threshold, Offer]]:
+        """The thresholds that the price buys, with what each costs."""
+        found = []
+        for kind in THRESHOLDS:
+            if price.mechanism in (AUTO, kind.name):
+                bought = kind.offer([(sensitivity.l1, sensitivity.l2_squared)], self._affordable(price))
+                if bought is not None:
+                    offer = self._failing(bought)
+                    noise = offer.noises[0]
+                    found.append((beside(noise, sensitivity.l1, 1, (1,), keys, offer.loss.failure), offer))
         return found
 
     def forms(self, plan: Plan, unit: Unit, size: int | None) -> tuple[Form, ...]:
         return (Form((None,), "U"),)  # how many keys are found is the answer
 
-    def run(self, engine: Any, plan: Plan, unit: Unit) -> tuple[NDArray[Any], ...]:
-        texts, sums = engine.occurring(self.exprs, self.where, unit)
-        noise: Any = plan.parts[0].noise
-        _tell([noise], texts)
-        shown = noise.shows(noise.release(sums[Persons()][None, :]))
+    def run(self, data: Any, plan: Plan, unit: Unit, noise: Noise) -> tuple[Array, ...]:
+        texts, sums = data.occurring(self.exprs, self.where, unit)
+        threshold: Any = plan.parts[0].noise
+        shown = threshold.shows(noise(0, sums[Persons()][None, :], keys=texts))
         return (as_text([texts[i] for i in np.flatnonzero(shown).tolist()]),)
 
 
@@ -272,42 +264,37 @@ class Finding(Seeking):
     def plan(self, unit: Unit, price: Price, public_rows: int | None, declared: tuple[Word, ...]) -> Plan:
         if not self.pure_failure:
             raise BudgetError(_NO_DELTA)
-        if not self.gaussian or not self.failure:
-            price = price._replace(mu_squared=None, rho=None)
         arranged, place = self._arranged(unit)
         statistics = [s for s, _ in arranged]
         sensitivities = [s.of_person(unit, LIMIT) for s in statistics]
-        noises, why = _pricing._noises(sensitivities, price)
-        noises[place] = self._threshold(statistics[place], noises[place], sensitivities[place], unit)
+        offer = self._failing(_pricing.noise_for(sensitivities, self._affordable(price)))
+        noises, why = list(offer.noises), offer.why
+        noises[place] = self._threshold(
+            statistics[place], noises[place], sensitivities[place], unit, offer.loss.failure
+        )
         parts = tuple(
             Part(s.description, noise, sens.l1, sens.l2_squared, s.step)
             for s, noise, sens in zip(statistics, noises, sensitivities, strict=True)
         )
-        loss, stated_at = self._loss(noises, sensitivities, price)
         if len(statistics) > 1:
             why += f"; the price is shared by {len(statistics)} statistics"
         told = dict.fromkeys(s.told(unit, True) for s in statistics if not s.once)
         return Plan(
             question=str(self),
             neighbors=unit.neighbors,
-            loss=loss,
-            stated_at=stated_at,
+            loss=offer.loss,
+            stated_at=offer.stated_at,
             parts=parts,
             cells=self._cells(arranged),
             groups=1,
-            why=f"{why}; {_why(loss.failure)}; {_takes(statistics[place], noises[place])}" + "".join(told),
+            why=f"{why}; {_why(offer.loss.failure)}; {_takes(statistics[place], noises[place])}"
+            + "".join(told),
             declared=tuple(map(str, declared)),
         )
 
-    def _loss(
-        self, noises: Sequence[Any], sensitivities: Sequence[Sensitivity], price: Price
-    ) -> tuple[Loss, Fraction]:
-        if not isinstance(noises[0], Gaussian):
-            return ApproxDP(pure(price), self.pure_failure), self.pure_failure
-        moved = [(n.variance, Fraction(s.l2_squared)) for n, s in zip(noises, sensitivities, strict=True)]
-        return FailingGaussian(moved, self.failure), price.delta + self.failure
-
-    def _threshold(self, statistic: Statistic, noise: Any, sensitivity: Sensitivity, unit: Unit) -> Any:
+    def _threshold(
+        self, statistic: Statistic, noise: Any, sensitivity: Sensitivity, unit: Unit, failure: Fraction
+    ) -> Threshold:
         """The noise of the statistic that counts, with the least threshold for which own keys are as rare as promised."""
         most, keys = unit.limited(unit.rows or 1, None).reach(LIMIT)
         weights = statistic.functionals()
@@ -316,16 +303,7 @@ class Finding(Seeking):
             counts.add(len(next(iter(weights.values()))))
         own = 1 if isinstance(statistic, PersonCount) else most * mass_of(_bare(statistic))
         components = sorted(counts)
-        if isinstance(noise, Gaussian):
-            return GaussianThreshold.at(noise.variance, own, components, keys, self.failure)
-        if components == [1]:
-            return TruncatedThreshold.for_price(
-                sensitivity.l1, sensitivity.l1 / noise.scale, self.pure_failure
-            )
-        if components[0] == 1:
-            moved = sensitivity.l1 // own  # of keys
-            return TruncatedVector.at(noise.scale, own, components, moved, self.pure_failure)
-        return LaplaceThreshold.at(noise.scale, own, components, keys, self.pure_failure)
+        return beside(noise, sensitivity.l1, own, components, keys, failure)
 
     def _cells(self, arranged: Sequence[tuple[Statistic, list[int]]]) -> tuple[Cell, ...]:
         """The outputs that were asked for, without the one that keys are found by."""
@@ -351,14 +329,13 @@ class Finding(Seeking):
             found.append(form._replace(kind="O") if wide else form)
         return tuple(found)
 
-    def run(self, engine: Any, plan: Plan, unit: Unit) -> tuple[NDArray[Any], ...]:
+    def run(self, data: Any, plan: Plan, unit: Unit, noise: Noise) -> tuple[Array, ...]:
         arranged, place = self._arranged(unit)
         primitives = {p for s, _ in arranged for p in s.primitives}
-        texts, reduced = engine.occurring(self.exprs, self.where, unit, primitives)
-        noises: list[Any] = [part.noise for part in plan.parts]
-        _tell(noises, texts)
-        noisy = [noise.release(s.integers(reduced)) for noise, (s, _) in zip(noises, arranged, strict=True)]
-        shown = np.flatnonzero(noises[place].shows(noisy[place]))
+        texts, reduced = data.occurring(self.exprs, self.where, unit, primitives)
+        noisy = [noise(i, s.integers(reduced), keys=texts) for i, (s, _) in enumerate(arranged)]
+        threshold: Any = plan.parts[place].noise
+        shown = np.flatnonzero(threshold.shows(noisy[place]))
         return (as_text([texts[i] for i in shown.tolist()]), *(one[:, shown] for one in noisy))
 
 
@@ -382,6 +359,4 @@ def _takes(statistic: Statistic, noise: Any) -> str:
 
 def measured_at_once(outputs: Sequence[Output]) -> bool:
     """Whether one release can find the groups and answer."""
-    return bool(outputs) and all(
-        out.aggregate in MEASURED and not AGGREGATES[out.aggregate].picks for out in outputs
-    )
+    return bool(outputs) and all(AGGREGATES[out.aggregate].found_at_once for out in outputs)

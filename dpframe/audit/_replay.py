@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from datetime import date, time, timedelta
 from decimal import Decimal
 from fractions import Fraction
@@ -24,21 +24,18 @@ from numpy.typing import NDArray
 
 from dpframe._errors import BadType, BadValue, Refused, SessionError
 from dpframe._frame.frame import PrivateFrame
-from dpframe._groups.question import Task
 from dpframe._groups.unit import Unit
 from dpframe._plans.forms import with_noise
-from dpframe._plans.plan import Part, Plan
-from dpframe._plans.planner import Planned
+from dpframe._plans.plan import Plan
+from dpframe._questions.question import Array, Noise, Question
 from dpframe._session.door import sealed
-from dpframe._session.opening import open_session
+from dpframe._session.opening import open_session, said
 from dpframe._session.registry import ATTR, sessions
-from dpframe._session.session import Asked, Session
-from dpframe.accounting.loss import DiscreteGaussian, PureDP
-from dpframe.engines._prints import hashes_of
-from dpframe.engines.pandas import PandasEngine
+from dpframe._session.session import Session
+from dpframe._statistics.engine import Engine
+from dpframe.engines.fingerprints import hashes_of
 from dpframe.mechanisms import _sampling
-from dpframe.mechanisms.gaussian import Gaussian
-from dpframe.mechanisms.laplace import Laplace
+from dpframe.mechanisms._base import loss_of
 from dpframe.mechanisms.response import Response
 
 _PLAIN = (
@@ -67,8 +64,8 @@ class _Heard(NamedTuple):
     """One call of a mechanism: which part of the plan, what it was given, and what it put out."""
 
     part: int
-    integers: NDArray[Any]
-    output: NDArray[Any]
+    integers: Array
+    output: Array
     keys: tuple[Any, ...] | None = None  # of keys that were found: whose integers they are
     reports: bool = False  # entries of rows in their order, or
     each: int | None = None  # so many of each person, and people in no order
@@ -83,7 +80,7 @@ class _Asked:
 
 
 class Recorder(Session):
-    """The machinery of a session, copied for the owner of a raw frame: plan, debit, read; but then remember, and tell noise."""
+    """A session for the owner of a raw frame, which hands questions another noise: it remembers, and answers noise alone."""
 
     listens = True
 
@@ -108,105 +105,56 @@ class Recorder(Session):
         ]
         return (np.frombuffer(b"".join(names), dtype="<u8") >> np.uint64(1)).astype(np.int64)
 
-    def _read(self, engine: PandasEngine, one: Asked, planned: Planned) -> tuple[Any, ...]:
-        """What a session does behind its door, where `Session` adds noise to integers: here they are heard, and kept from it."""
-        query, (plan, statistics) = one.query, planned
-        asked = _Asked(plan, [])
-        self.heard.append(asked)
-        if not isinstance(query, Task):
-            reduced = engine.reduce(query, {p for s in statistics for p in s.primitives}, one.unit)
-            return tuple(self._hear(asked, i, s.integers(reduced)) for i, s in enumerate(statistics))
-        raw = query.run(engine, self._listening(plan, asked, one.unit), one.unit)
-        if {call.part for call in asked.calls} != set(range(len(plan.parts))):
-            # The door tells nothing of it, and what was made of data is not answered: `_run` says so.
-            self.unheard.append(str(query))
-            raise AssertionError(f"replay cannot listen to {query}")
+    def _run_question(self, question: Question, engine: Engine, plan: Plan, unit: Unit) -> tuple[Any, ...]:
+        """As in every session, but a question that leaves noise out which is in its plan is not answered: `_run` says so."""
+        raw = super()._run_question(question, engine, plan, unit)
+        if {call.part for call in self.heard[-1].calls} != set(range(len(plan.parts))):
+            self.unheard.append(str(question))
+            raise AssertionError(f"replay cannot listen to {question}")
         return raw
 
-    def _hear_reports(
-        self, asked: _Asked, part: int, unit: Unit, entries: NDArray[Any], width: int | None = None
-    ) -> NDArray[Any]:
-        """Remember what reports are made of: of each person so many entries, and people in an order drawn at random."""
-        output = self._hear(asked, part, entries, width)
-        each = unit.reach(None)[0] if unit.people else None
-        asked.calls[-1] = asked.calls[-1]._replace(reports=True, each=each)
-        return output
+    def _noise(self, plan: Plan, unit: Unit) -> Noise:
+        """Noise alone: the integers that it is to be added to are kept from the answer, and compared."""
+        place = len(self.heard)
+        first = self._tape[place] if place < len(self._tape) and self._tape[place].plan == plan else None
+        self.heard.append(_Asked(plan, []))
+        return _Ear(self.heard[place], super()._noise(plan, unit), first, unit)
 
-    def _hear(self, asked: _Asked, part: int, integers: NDArray[Any], *more: Any) -> NDArray[Any]:
-        """Remember what a mechanism is given, and answer what it answered in the first run, or what it makes of zeros."""
-        place, call = len(self.heard) - 1, len(asked.calls)
-        known = self._tape[place].calls[call : call + 1] if place < len(self._tape) else []
-        same = known and self._tape[place].plan == asked.plan and known[0].integers.shape == integers.shape
-        noise = asked.plan.parts[part].noise
-        output = known[0].output if same else noise.release(np.zeros_like(integers), *more)
-        asked.calls.append(_Heard(part, integers.copy(), output))
+
+@dataclass(frozen=True)
+class _Ear:
+    """A `Noise` that remembers what it is given, and answers what was answered in the first run, or what comes of zeros."""
+
+    asked: _Asked
+    noise: Noise
+    first: _Asked | None
+    unit: Unit
+
+    def __call__(
+        self, part: int, integers: Array, *, keys: Sequence[Any] | None = None, width: int | None = None
+    ) -> Array:
+        heard = _Heard(part, integers.copy(), integers)
+        if keys is not None:  # whose integers a threshold is given; which keys there are is the frame's
+            output = self._hidden(part, integers)
+            self.asked.calls.append(heard._replace(output=output, keys=tuple(keys)))
+            return output
+        call = len(self.asked.calls)
+        known = [] if self.first is None else self.first.calls[call : call + 1]
+        same = known and known[0].integers.shape == integers.shape
+        output = known[0].output if same else self.noise(part, np.zeros_like(integers), width=width)
+        if self.asked.plan.parts[part].noise.name == Response.name:
+            each = self.unit.reach(None)[0] if self.unit.people else None
+            heard = heard._replace(reports=True, each=each)
+        self.asked.calls.append(heard._replace(output=output))
         return output.copy()
 
-    def _hear_keys(
-        self, asked: _Asked, part: int, integers: NDArray[Any], keys: Sequence[Any]
-    ) -> NDArray[Any]:
-        """Remember whose integers a threshold is given, and show none of the keys: which there are is the frame's."""
-        # Far below any threshold, however many are added, and of the kind that the noise makes.
-        wide = integers.dtype == object or with_noise(asked.plan.parts[part].noise).kind == "O"
-        hidden = np.full(integers.shape, -(2**400) if wide else -(2**56), dtype=object if wide else np.int64)
-        asked.calls.append(_Heard(part, integers.copy(), hidden, tuple(keys)))
-        return hidden
-
-    def _listening(self, plan: Plan, asked: _Asked, unit: Unit) -> Plan:
-        """The plan with mechanisms that listen, for a task, which calls them itself."""
-        parts = (self._ear(part, i, asked, unit) for i, part in enumerate(plan.parts))
-        return replace(plan, parts=tuple(parts))
-
-    def _ear(self, part: Part, i: int, asked: _Asked, unit: Unit) -> Part:
-        kind: Any = type(part.noise)
-        noise: Any = part.noise
-        if kind is Response:
-            reports = self._hear_reports
-            listens = {"release": lambda _, entries, width=None: reports(asked, i, unit, entries, width)}
-            ear = type(kind.__name__, (kind,), listens)
-            return replace(part, noise=ear(noise.epsilon, noise.k))
-        told: list[Any] = []
-
-        def release(_: Any, integers: NDArray[Any]) -> NDArray[Any]:
-            return (
-                self._hear_keys(asked, i, integers, list(told[0])) if told else self._hear(asked, i, integers)
-            )
-
-        heard = {"release": release, "of_keys": lambda _, texts: told.append(texts)}
-        ear = type(kind.__name__, (kind,), heard)
-        return replace(part, noise=ear(**{f.name: getattr(part.noise, f.name) for f in fields(part.noise)}))
+    def _hidden(self, part: int, integers: Array) -> Array:
+        """Counts that show none of the keys: far below any threshold, and of the kind that the noise makes."""
+        wide = integers.dtype == object or with_noise(self.asked.plan.parts[part].noise).kind == "O"
+        return np.full(integers.shape, -(2**400) if wide else -(2**56), dtype=object if wide else np.int64)
 
 
 # Comparing ----------------------------------------------------------------------------------------------------------------
-
-
-def _l1(d: NDArray[Any]) -> int:
-    return int(np.abs(d).sum())
-
-
-def _l2_squared(d: NDArray[Any]) -> int:
-    return int((d * d).sum())
-
-
-def _against_one_another(d: NDArray[Any]) -> int:
-    """By how much one score moved more than another; of several independent choices, in all."""
-    if d.ndim < 3:
-        d = d.reshape(1, -1, 1)
-    return int((d.max(axis=1) - d.min(axis=1)).sum())
-
-
-NORMS: dict[str, tuple[str, Callable[[NDArray[Any]], int]]] = {
-    "laplace": ("L1", _l1),
-    "gaussian": ("L2, squared", _l2_squared),
-    "noisy-max": ("one against another", _against_one_another),
-    "noisy-top": ("one against another", _against_one_another),
-    "exponential": ("one against another", _against_one_another),
-    "randomized-response": ("people whose reports differ", _l1),
-    "truncated threshold": ("L1", _l1),
-    "truncated thresholds": ("L1", _l1),
-    "laplace threshold": ("L1", _l1),
-    "gaussian threshold": ("L2, squared", _l2_squared),
-}
 
 
 @dataclass(frozen=True)
@@ -322,7 +270,7 @@ def _model(side: Any, terms: dict[str, Any]) -> Session:
         raise BadType(f"frame and neighbour must be DataFrames, not {type(side).__name__}.")
     if ATTR in side.attrs:
         raise SessionError("this frame has a session. Replay questions on frames that are made up.")
-    session = open_session(side.copy(), **terms)
+    session = open_session(side.copy(), **said((), terms))
     sessions.pop(session.name)
     return session
 
@@ -387,22 +335,18 @@ def _compare(
                 f"the two frames lead to different plans: {a.plan.question} and {b.plan.question}"
             )
             break
-        for part in a.plan.parts:
-            if part.noise.name not in NORMS:
-                raise Refused(f"replay knows no norm for the mechanism {part.noise.name!r}.")
         if list(map(_shape_heard, a.calls)) != list(map(_shape_heard, b.calls)):
             problems.append(f"{a.plan.question}: the shape of what was released depends on the frame")
             break
         for x, y in zip(a.calls, b.calls, strict=True):
             part = a.plan.parts[x.part]
-            norm, distance = NORMS[part.noise.name]
-            allowed = part.l2_squared if isinstance(part.noise, Gaussian) else part.l1
-            moved = distance(_moved(x, y))
-            step = Step(a.plan.question, part.statistic, part.noise.name, norm, moved, allowed)
+            norm = part.noise.norm
+            allowed, moved = norm.declared(part.l1, part.l2_squared), norm.distance(_moved(x, y))
+            step = Step(a.plan.question, part.statistic, part.noise.name, norm.exact, moved, allowed)
             steps.append(step)
             if not step.holds:
                 problems.append(
-                    f"{step.question}: {step.statistic}: moved by {moved}, and {allowed} is declared ({norm})"
+                    f"{step.question}: {step.statistic}: moved by {moved}, and {allowed} is declared ({norm.exact})"
                 )
         problems += _underpriced(a)
     if len(one) != len(two) and not problems:
@@ -421,7 +365,7 @@ def _shape_heard(call: _Heard) -> tuple[Any, ...]:
     return call.part, call.integers.shape if call.keys is None else (*call.integers.shape[:-1], "keys")
 
 
-def _moved(one: _Heard, two: _Heard) -> NDArray[Any]:
+def _moved(one: _Heard, two: _Heard) -> Array:
     """The difference of the integers of two calls; a key that only one has counts for nothing in the other."""
     x, y = one.integers.astype(object), two.integers.astype(object)
     if one.each is not None:
@@ -441,25 +385,11 @@ def _moved(one: _Heard, two: _Heard) -> NDArray[Any]:
 def _underpriced(asked: _Asked) -> list[str]:
     """Whether the noise is too small for the price at the sensitivity that is declared."""
     plan = asked.plan
-    gaussian = [
-        (p.noise.variance, Fraction(p.l2_squared)) for p in plan.parts if isinstance(p.noise, Gaussian)
-    ]
-    moved = [(variance, distance) for variance, distance in gaussian if distance]
-    if any(not variance for variance, _ in moved):
+    reports = max((call.each or 1 for call in asked.calls), default=1)  # of a person, each by itself
+    moved = [(p.noise, p.noise.norm.declared(p.l1, p.l2_squared) * reports) for p in plan.parts]
+    if any(distance and not noise.scale for noise, distance in moved):
         return [f"{plan.question}: no noise at all"]
-    pure = Fraction(0)
-    for part in plan.parts:
-        if isinstance(part.noise, Laplace):
-            pure += part.l1 / part.noise.scale
-        elif part.noise.name == Response.name:
-            each: Fraction = getattr(part.noise, "epsilon")  # noqa: B009
-            pure += each * (asked.calls[0].each or 1)
-        elif not isinstance(part.noise, Gaussian):
-            rate: Fraction = getattr(part.noise, "rate")  # noqa: B009  (of the kinds in NORMS)
-            pure += part.l1 * rate * getattr(part.noise, "rounds", 1)
-    if moved and pure:
-        return []  # no planner mixes them
-    loss = DiscreteGaussian(parts=moved) if moved else PureDP(pure) if pure else None
+    loss = loss_of(moved)
     found = None if loss is None else loss.epsilon_at(plan.stated_at - plan.loss.failure)
     if found is not None and float(found) > plan.epsilon * _ROUNDING:
         return [

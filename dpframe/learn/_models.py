@@ -19,8 +19,8 @@ from dpframe._frame.frame import PrivateFrame
 from dpframe._groups.keys import Word, describe, keys_for
 from dpframe._plans.plan import Cost, Plan
 from dpframe._plans.price import checked, delta_of
+from dpframe._questions.question import Release
 from dpframe._refusals import own_errors
-from dpframe._session.session import Release
 from dpframe._validate import Bounds
 from dpframe.learn import _checks
 from dpframe.learn._descent import EVERYBODY, Descent
@@ -29,7 +29,7 @@ from dpframe.learn._fits import Fit, Output
 from dpframe.learn._objective import Objective
 from dpframe.learn._solve import LOGISTIC, Loss
 from dpframe.learn._statistics import SQUARES, Statistics
-from dpframe.mechanisms._vector import rate_of
+from dpframe.mechanisms._drawn import rate_of
 
 MOST_FEATURES = 2**12
 MOST_STEPS = 2**16
@@ -109,18 +109,21 @@ class _Model(ABC):
             raise BadValue('fit needs a target: y="column".')
         if isinstance(X, str) or not (X is None or isinstance(X, Sequence | pd.Index)):
             raise BadType("X must be a list of column names.")
-        goal, name = frame._named(y)
-        chosen = [c for c in frame.columns if frame._columns[c] != goal] if X is None else X
-        names = _validate.column_names(chosen, frame._columns)
+        goal, name = frame._selection.named(y)
+        chosen = [c for c in frame.columns if frame._selection.columns[c] != goal] if X is None else X
+        names = _validate.column_names(chosen, frame._selection.columns)
         if not names:
             raise BadValue("X is empty: a model needs at least one feature.")
         if len(names) > MOST_FEATURES:
             raise BadValue(f"{len(names)} features are more than {MOST_FEATURES}.")
-        features = [(frame._columns[n], frame._bounds(frame._columns[n], n, bounds)) for n in names]
+        features = [
+            (frame._selection.columns[n], frame._selection.bounds(frame._selection.columns[n], n, bounds))
+            for n in names
+        ]
         if any(expr == goal for expr, _ in features):
             raise BadValue(f"the target {name!r} is among the features: it would predict itself.")
         target = self._target(frame, goal, name, bounds)
-        design = Design(frame._where, tuple(features), target, self.norm)
+        design = Design(frame._selection.where, tuple(features), target, self.norm)
         words = [*_bound_words(frame, features, bounds), *self._words(frame, target, name)]
         if target.bounds is not None:
             words += _bound_words(frame, [(goal, target.bounds)], bounds)
@@ -137,8 +140,7 @@ class _Model(ABC):
             self.l2_ = solver.regulariser(release.plan, unit)
             return self
 
-        asking = frame._with(declared=frame._declared + tuple(words))
-        return asking._ask(task, finish, checked(price))
+        return frame._ask(task, finish, checked(price), declared=tuple(words))
 
     def _task(self, frame: PrivateFrame, design: Design, price: dict[str, Any]) -> tuple[Fit, dict[str, Any]]:
         if price.get("mechanism", "auto") != "auto" and self.method in ("objective", "gradient"):
@@ -148,7 +150,7 @@ class _Model(ABC):
         if self.method == "output":
             return Output(design, self._loss(), self.l2), price
         rate = EVERYBODY if self.method == "objective" else rate_of(self.sample)
-        replaces = frame._session.unit.replaces
+        replaces = frame._selection.schema.unit.replaces
         if self.method == "gradient" and (rate == EVERYBODY or replaces):
             task = Descent(design, self._loss(), self._l2(), self.clip, self.max_iter, rate)
             return task, {**price, "mechanism": "gaussian"}
@@ -286,7 +288,7 @@ class LogisticRegression(_Model):
         return LOGISTIC
 
     def _target(self, frame: PrivateFrame, expr: Expr, name: Any, bounds: Any) -> Target:
-        declared = frame._session.keys.get(expr.position) if isinstance(expr, Column) else None
+        declared = frame._selection.schema.keys.get(expr.position) if isinstance(expr, Column) else None
         if self.classes is not None:
             keys = keys_for(self.classes, expr, name)
         elif declared is not None:
@@ -308,15 +310,19 @@ class LogisticRegression(_Model):
     @staticmethod
     def _unit_interval(frame: PrivateFrame, expr: Expr, name: Any, bounds: Any) -> bool:
         """Whether the bounds of whole numbers, declared or given, leave two of them: 0 and 1."""
-        given = frame._by_column(bounds).get(name) if isinstance(bounds, Mapping) else bounds
-        known = expr.bounds(frame._session.bounds) if given is None else _validate.bounds(given, repr(name))
+        given = frame._selection.by_column(bounds).get(name) if isinstance(bounds, Mapping) else bounds
+        known = (
+            expr.bounds(frame._selection.schema.bounds)
+            if given is None
+            else _validate.bounds(given, repr(name))
+        )
         return known is not None and tuple(known) == (0.0, 1.0)
 
     def _words(self, frame: PrivateFrame, target: Target, name: Any) -> list[Word]:
         """Which two classes there are, unless the session knows: bools and declared keys and bounds are told there."""
         expr, classes = target.expr, target.classes
-        declared = frame._session.keys.get(expr.position) if isinstance(expr, Column) else None
-        known = expr.bounds(frame._session.bounds)
+        declared = frame._selection.schema.keys.get(expr.position) if isinstance(expr, Column) else None
+        known = expr.bounds(frame._selection.schema.bounds)
         if self.classes is None and (expr.kind == "bool" or declared is not None or known == (0.0, 1.0)):
             return []
         assert classes is not None
@@ -397,7 +403,7 @@ class LinearRegression(_Model):
         return Loss("huber", self.residual, 1.0)
 
     def _target(self, frame: PrivateFrame, expr: Expr, name: Any, bounds: Any) -> Target:
-        return Target(expr, frame._bounds(expr, name, bounds), None)
+        return Target(expr, frame._selection.bounds(expr, name, bounds), None)
 
     def predict(self, X: Any) -> Floats:
         """The prediction for each row of public data."""
@@ -427,7 +433,7 @@ def _bound_words(frame: PrivateFrame, features: list[tuple[Expr, Bounds]], given
     """Bounds that the verb was given and the session was not."""
     if given is None:
         return []
-    known = frame._session.bounds
+    known = frame._selection.schema.bounds
     return [
         Word("bounds", f"{expr}: ({pair.lower:g}, {pair.upper:g})", "fit")
         for expr, pair in features

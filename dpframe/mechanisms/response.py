@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache, partial
 from typing import Any, ClassVar, Final
@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpframe.mechanisms import _coins
+from dpframe.mechanisms._base import L1, Norm, Pure, Shape, register
 from dpframe.mechanisms._exp_log import exp_interval
 
 MOST: Final = 2**16  # values that a row may have
@@ -20,8 +21,13 @@ _BLOCK: Final = 2**15  # numbers at a time: they stay in the cache
 Codes = NDArray[Any]
 
 
+# A person tells each report by itself: it is the same, or another.
+REPORTS = replace(L1, exact="people whose reports differ")
+
+
+@register
 @dataclass(frozen=True, slots=True)
-class Response:
+class Response(Pure):
     """One of k public values in, one of them out: the true one, or with probability ``k / (e**epsilon + k - 1)`` a uniform
     one of all k. So the truth is told with probability ``e**epsilon / (e**epsilon + k - 1)``.
 
@@ -34,6 +40,7 @@ class Response:
     """
 
     name: ClassVar[str] = "randomized-response"
+    norm: ClassVar[Norm] = REPORTS
     epsilon: Fraction  # of one report
     k: int
 
@@ -87,12 +94,11 @@ class Response:
         """Reports of places, as `respond` makes them; of steps of a grid of this width, rounded to the points before."""
         return self.respond(entries if width is None else rounded(entries, width, self.k))
 
-    def to_json(self) -> dict[str, Any]:
-        return {"mechanism": self.name, "epsilon": str(self.epsilon), "k": self.k}
+    def epsilon_for(self, distance: int) -> Fraction:
+        return self.epsilon * distance
 
-    @staticmethod
-    def from_json(data: dict[str, Any]) -> Response:
-        return Response(Fraction(data["epsilon"]), data["k"])
+    def form(self, shape: Shape) -> tuple[Shape, str]:
+        return shape, "u"
 
 
 def rounded(steps: NDArray[np.int64], width: int, points: int) -> Codes:

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from dpframe._errors import BadValue
 from dpframe.mechanisms import _sampling
-from dpframe.mechanisms._quantiles import sum_quantile
-from dpframe.mechanisms.gaussian import Gaussian
-from dpframe.mechanisms.laplace import Laplace
+from dpframe.mechanisms._base import Noise, Pure, register
+from dpframe.mechanisms.noise import Gaussian, Laplace, sum_quantile
 
 Floats = NDArray[np.float64]
 
@@ -41,10 +41,13 @@ def each_of(failure: Fraction, keys: int) -> float:
     return -math.expm1(math.log1p(-float(failure) * (1 - 1e-12)) / keys) / _UP
 
 
-class Threshold:
+class Threshold(Noise):
     """What the kinds share: which keys they show, and how sure one can be of a key that is shown."""
 
     __slots__ = ()
+
+    named = False  # whatever the noise below it is
+    automatic = False
 
     if TYPE_CHECKING:  # a field of some kinds
 
@@ -86,19 +89,28 @@ class Threshold:
             found = np.maximum(found, self.above(components, least - high))
         return found
 
+    def levels(self, released: NDArray[Any], level: float) -> Floats:
+        """The level at which an interval of the bare noise covers with probability ``level`` for each key that is shown.
 
-def levels(noise: Threshold, noisy: NDArray[Any], level: float) -> Floats:
-    """At which level an interval of the bare noise covers with probability ``level`` for each key that is shown.
+        A miss is as likely as it is without a threshold, divided by the chance to be shown (docs/guarantees/keys.md). Rounded to
+        a few different levels, towards wider intervals.
+        """
+        risk = 1 - level
+        shown = self.shown_at_least(released, risk / 40)
+        with np.errstate(divide="ignore"):
+            steps = np.where(
+                shown >= 0.999, 0.999, 2.0 ** (np.floor(4 * np.log2(np.maximum(shown, 1e-300))) / 4)
+            )
+        found: Floats = np.minimum(1 - 0.95 * risk * steps, 1 - 2.0**-53)
+        return found
 
-    A miss is as likely as it is without a threshold, divided by the chance to be shown (docs/guarantees/keys.md). Rounded to
-    a few different levels, towards wider intervals.
-    """
-    risk = 1 - level
-    shown = noise.shown_at_least(noisy, risk / 40)
-    with np.errstate(divide="ignore"):
-        steps = np.where(shown >= 0.999, 0.999, 2.0 ** (np.floor(4 * np.log2(np.maximum(shown, 1e-300))) / 4))
-    found: Floats = np.minimum(1 - 0.95 * risk * steps, 1 - 2.0**-53)
-    return found
+    def to_json(self) -> dict[str, Any]:
+        found = super().to_json()
+        return {**found, "bars": [list(one) for one in self.bars]} if "bars" in found else found
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> Any:
+        return super().from_json({**data, "bars": tuple(Bar(*one) for one in data["bars"])})
 
 
 def _least(above: Callable[[int], float], each: float) -> int:
@@ -128,8 +140,49 @@ def _bars(
 # Noise that is cut off -------------------------------------------------------------------------------------------------
 
 
+class Truncated(Threshold, Pure):
+    """Discrete Laplace noise within ``cut``: who has a count moves what is shown by no more than its rate, but at the cut."""
+
+    __slots__ = ()
+
+    if TYPE_CHECKING:  # fields of both kinds
+        rate: Fraction
+        cut: int
+
+    @property
+    def scale(self) -> Fraction:
+        return 1 / self.rate
+
+    def epsilon_for(self, distance: int) -> Fraction:
+        return self.rate * distance
+
+    def draw(self, size: int) -> NDArray[Any]:
+        return _truncated(self.scale, np.full(size, self.cut, dtype=np.int64))
+
+    @property
+    def deviation(self) -> float:
+        """An upper bound on the standard deviation: that of the noise before it is cut off."""
+        return Laplace(self.scale).deviation
+
+    def quantile(self, level: float, terms: int = 1) -> int:
+        """A t with P[|X| <= t] >= level, for the sum of some such variables: never beyond the cut."""
+        return min(Laplace(self.scale).quantile(level, terms), terms * self.cut)
+
+    def reach(self, level: float, terms: int) -> float:
+        """Deviations of the uncut noise within which any weighted sum of such noise stays with probability ``level``."""
+        return Laplace(self.scale).reach(level, terms)
+
+    def to_json(self) -> dict[str, Any]:
+        return {**super().to_json(), "cut": str(self.cut)}
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> Any:
+        return super().from_json({**data, "cut": int(data["cut"])})
+
+
+@register
 @dataclass(frozen=True, slots=True)
-class TruncatedThreshold(Threshold):
+class TruncatedThreshold(Truncated):
     """Shows a count and noise X on {-cut, ..., cut}, P[x] proportional to exp(-rate |x|), if they exceed ``cut`` together; for
     a share ``lower`` of the keys, drawn by coins, the same with a cut that is lower by 1.
 
@@ -159,10 +212,6 @@ class TruncatedThreshold(Threshold):
         return TruncatedThreshold(rate, cut, Fraction(math.floor(max(0.0, part) * _COIN), _COIN))
 
     @property
-    def scale(self) -> Fraction:
-        return 1 / self.rate
-
-    @property
     def bars(self) -> tuple[Bar, ...]:
         """For intervals the higher one: a key is shown no less often."""
         return (Bar(1, self.cut + 1),)
@@ -185,21 +234,11 @@ class TruncatedThreshold(Threshold):
         passed: NDArray[np.bool_] = np.asarray(noisy[0] > _HIDDEN // 32, dtype=bool)
         return passed
 
-    @property
-    def deviation(self) -> float:
-        """An upper bound on the standard deviation: that of the noise before it is cut off."""
-        return Laplace(self.scale).deviation
-
     def quantile(self, level: float, terms: int = 1) -> int:
-        """A t with P[|X| <= t] >= level, for the sum of some such variables: never beyond the cut."""
         if terms == 1 and self.cut < 2**20:
             x = np.arange(self.cut + 1.0)
             return sum_quantile(np.exp(-float(self.rate) * x), level, 1)
-        return min(Laplace(self.scale).quantile(level, terms), terms * self.cut)
-
-    def reach(self, level: float, terms: int) -> float:
-        """Deviations of the uncut noise within which any weighted sum of such noise stays with probability ``level``."""
-        return Laplace(self.scale).reach(level, terms)
+        return Truncated.quantile(self, level, terms)
 
     def above(self, components: int, t: Floats) -> Floats:
         share = float(self.lower)
@@ -209,13 +248,13 @@ class TruncatedThreshold(Threshold):
     def _above(self, k: int, t: Floats) -> Floats:
         return _truncated_tail(float(self.rate), k, t)
 
-    def to_json(self) -> dict[str, str]:
-        found = {"mechanism": self.name, "rate": str(self.rate), "cut": str(self.cut)}
-        return {**found, "lower": str(self.lower)} if self.lower else found
+    def to_json(self) -> dict[str, Any]:
+        found = Truncated.to_json(self)
+        return found if self.lower else {name: value for name, value in found.items() if name != "lower"}
 
-    @staticmethod
-    def from_json(data: dict[str, str]) -> TruncatedThreshold:
-        return TruncatedThreshold(Fraction(data["rate"]), int(data["cut"]), Fraction(data.get("lower", 0)))
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> TruncatedThreshold:
+        return cls(Fraction(data["rate"]), int(data["cut"]), Fraction(data.get("lower", 0)))
 
 
 def _at_cut(a: float, cut: int) -> float:
@@ -245,8 +284,9 @@ def _truncated_tail(a: float, k: int, t: Floats) -> Floats:
     return found
 
 
+@register
 @dataclass(frozen=True, slots=True)
-class TruncatedVector(Threshold):
+class TruncatedVector(Truncated):
     """Shows counts of several kinds with such noise on each, if a bar is passed: the first is on the first of them alone.
 
     Formal guarantee: non-negative numbers that add up to ``own`` at most, added to a key, change this by (rate * own, P[X > cut -
@@ -278,28 +318,6 @@ class TruncatedVector(Threshold):
         )
         return TruncatedVector(1 / scale, cut, (Bar(components[0], cut + 1), *rest))
 
-    @property
-    def scale(self) -> Fraction:
-        return 1 / self.rate
-
-    def release(self, counts: NDArray[Any]) -> NDArray[Any]:
-        """The counts with noise."""
-        noisy: NDArray[Any] = counts + _truncated(self.scale, np.full(counts.shape, self.cut, dtype=np.int64))
-        return noisy
-
-    @property
-    def deviation(self) -> float:
-        """An upper bound on the standard deviation: that of the noise before it is cut off."""
-        return Laplace(self.scale).deviation
-
-    def quantile(self, level: float, terms: int = 1) -> int:
-        """A t with P[|X| <= t] >= level, for the sum of some such variables: never beyond the cut."""
-        return min(Laplace(self.scale).quantile(level, terms), terms * self.cut)
-
-    def reach(self, level: float, terms: int) -> float:
-        """Deviations of the uncut noise within which any weighted sum of such noise stays with probability ``level``."""
-        return Laplace(self.scale).reach(level, terms)
-
     def above(self, components: int, t: Floats) -> Floats:
         a = float(self.rate)
         if components == 1:
@@ -307,21 +325,13 @@ class TruncatedVector(Threshold):
         cut_off = 2 * components * float(laplace_tail(a, 1, self.cut + 1))
         return np.maximum(_laplace_above(a, components, t) - cut_off, 0.0)
 
-    def to_json(self) -> dict[str, Any]:
-        found = {"mechanism": self.name, "rate": str(self.rate), "cut": str(self.cut)}
-        return {**found, "bars": [list(one) for one in self.bars]}
-
-    @staticmethod
-    def from_json(data: dict[str, Any]) -> TruncatedVector:
-        bars = tuple(Bar(*one) for one in data["bars"])
-        return TruncatedVector(Fraction(data["rate"]), int(data["cut"]), bars)
-
 
 # Noise that is not -----------------------------------------------------------------------------------------------------
 
 
+@register
 @dataclass(frozen=True)
-class LaplaceThreshold(Laplace, Threshold):
+class LaplaceThreshold(Threshold, Laplace):
     """Shows what discrete Laplace noise leaves of a key that passes a bar.
 
     Formal guarantee: that of the noise on the integers of keys which others have too; and a key that one person alone has is
@@ -342,13 +352,6 @@ class LaplaceThreshold(Laplace, Threshold):
 
     def above(self, components: int, t: Floats) -> Floats:
         return _laplace_above(float(1 / self.scale), components, t)
-
-    def to_json(self) -> dict[str, Any]:
-        return {**super().to_json(), "bars": [list(one) for one in self.bars]}
-
-    @staticmethod
-    def from_json(data: dict[str, Any]) -> LaplaceThreshold:
-        return LaplaceThreshold(Fraction(data["scale"]), tuple(Bar(*one) for one in data["bars"]))
 
 
 def laplace_tail(a: float, components: int, t: Any) -> Any:
@@ -384,8 +387,9 @@ def _choose(n: Any, k: int) -> Any:
     return found
 
 
+@register
 @dataclass(frozen=True)
-class GaussianThreshold(Gaussian, Threshold):
+class GaussianThreshold(Threshold, Gaussian):
     """Shows what discrete Gaussian noise leaves of a key that passes a bar.
 
     Formal guarantee: that of the noise on the integers of keys which others have too; and a key that one person alone has is
@@ -410,14 +414,10 @@ class GaussianThreshold(Gaussian, Threshold):
         found: Floats = special.ndtr(-(t - 0.5) / (self.scale * math.sqrt(components)))
         return np.maximum(found, 1e-300)
 
-    def to_json(self) -> dict[str, Any]:
-        return {**super().to_json(), "bars": [list(one) for one in self.bars]}
-
-    @staticmethod
-    def from_json(data: dict[str, Any]) -> GaussianThreshold:
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> Any:
         """Also of a ledger from before counts were shown, which has one threshold."""
-        bars = data.get("bars") or [(1, int(data["least"]))]
-        return GaussianThreshold(Fraction(data["variance"]), tuple(Bar(*one) for one in bars))
+        return super().from_json(data if "bars" in data else {**data, "bars": [(1, int(data["least"]))]})
 
 
 def gaussian_tail(variance: float, components: int, t: float) -> float:
@@ -433,3 +433,44 @@ def gaussian_tail(variance: float, components: int, t: float) -> float:
     theta = 1 + 2 * math.exp(-(math.pi**2) * variance) / -math.expm1(-(math.pi**2) * variance)
     tail = math.erfc((t - 0.5) / deviation / math.sqrt(2)) / 2
     return float(min(1.0, tail * theta ** (components - 1)))
+
+
+# Which threshold goes with which noise --------------------------------------------------------------------------------
+
+
+def _beside_laplace(
+    noise: Any, l1: int, own: int, components: Sequence[int], keys: int, failure: Fraction
+) -> Threshold:
+    if tuple(components) == (1,):
+        return TruncatedThreshold.for_price(l1, l1 / noise.scale, failure)
+    if components[0] == 1:
+        moved = l1 // own  # of keys
+        return TruncatedVector.at(noise.scale, own, components, moved, failure)
+    return LaplaceThreshold.at(noise.scale, own, components, keys, failure)
+
+
+def _beside_gaussian(
+    noise: Any, l1: int, own: int, components: Sequence[int], keys: int, failure: Fraction
+) -> Threshold:
+    return GaussianThreshold.at(noise.variance, own, components, keys, failure)
+
+
+# Each takes the noise, by how much a person moves all integers in L1, the most that one person's own integers add up to in a key,
+# the numbers of components whose sums may show a key, the keys of a person, and how often such a key may show.
+THRESHOLDS: dict[type[Noise], Callable[[Any, int, int, Sequence[int], int, Fraction], Threshold]] = {
+    Laplace: _beside_laplace,
+    Gaussian: _beside_gaussian,
+}
+
+
+def beside(
+    noise: Noise, l1: int, own: int, components: Sequence[int], keys: int, failure: Fraction
+) -> Threshold:
+    """The noise with the least threshold that shows one person's own keys as seldom as promised."""
+    kind = THRESHOLDS.get(type(noise))
+    if kind is None:
+        known = " or ".join(repr(one.name) for one in THRESHOLDS)
+        raise BadValue(
+            f"mechanism={noise.name!r} finds no keys: leave it out, give mechanism={known}, or list keys=[...]."
+        )
+    return kind(noise, l1, own, components, keys, failure)

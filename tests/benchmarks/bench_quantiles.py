@@ -14,11 +14,10 @@ import numpy as np
 from dpframe._expr import Column
 from dpframe._groups.unit import Unit
 from dpframe._statistics.base import Grid
-from dpframe._statistics.ranks import Ranks
-from dpframe._statistics.tree import Tree, distribution, read_off
+from dpframe._statistics.order import Ranks, Tree, distribution, read_off
 from dpframe._validate import Bounds
-from dpframe.mechanisms.laplace import Laplace
-from dpframe.mechanisms.noisy_max import NoisyMax
+from dpframe.mechanisms.noise import Laplace
+from dpframe.mechanisms.selection import NoisyMax
 
 POINTS, VALUES, EPSILON = 4096, 20_000, Fraction(1, 10)
 LEVELS = {

@@ -9,8 +9,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from dpframe.accounting import DiscreteGaussian
 from dpframe.audit import replay
-from tests.internals import Finding, Roomy, make_plan
+from tests.internals import Finding, Roomy
 from tests.internals import engines_pandas_module as engine
 from tests.internals import engines_people_module as people
 
@@ -33,13 +34,6 @@ ASKS: dict[str, Any] = {
     ),
     "filtered": lambda p, **w: p.query("x > 1").groupby("g")["x"].sum(epsilon=0.5, **w),
 }
-
-
-@pytest.fixture(autouse=True)
-def plans_anew():
-    make_plan.cache_clear()
-    yield
-    make_plan.cache_clear()
 
 
 def run(ask: Any, one: pd.DataFrame = ONE, two: pd.DataFrame = TWO, **words: Any) -> Any:
@@ -97,12 +91,13 @@ def test_too_much_room_is_caught(monkeypatch):
 
 
 def test_noise_for_a_smaller_person_is_caught(monkeypatch):
-    real = Finding._loss
+    real = Finding._failing
 
-    def less(self: Any, noises: Any, *rest: Any) -> Any:
-        return real(self, [replace(one, variance=4 * one.variance) for one in noises], *rest)
+    def less(self: Any, offer: Any) -> Any:
+        parts = [(4 * variance, distance) for variance, distance in offer.loss.parts]
+        return real(self, offer._replace(loss=DiscreteGaussian(parts=parts)))
 
-    monkeypatch.setattr(Finding, "_loss", less)
+    monkeypatch.setattr(Finding, "_failing", less)
     found = run(lambda p, **w: p.groupby("g").size(epsilon=0.5, mechanism="gaussian"), ONE, ROW)
     assert any("charged" in text for text in found.problems)
 

@@ -5,7 +5,7 @@
 killer of a new mutant. The list is the TOML files beside this one; a table is one mutant::
 
     [A22]
-    file = "accounting/pure.py"         # below dpframe/
+    file = "accounting/_sums.py"         # below dpframe/
     old = "each = delta / needing"      # occurs once in that file; several places are `edits = [[old, new], ...]`
     new = "each = delta"
     kind = "privacy"                    # or budget, number, message: what goes wrong

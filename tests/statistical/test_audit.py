@@ -183,9 +183,7 @@ def test_a_release_may_open_a_session_and_loses_no_more_than_it_costs(ask):
 def test_a_session_with_too_little_noise_is_caught(monkeypatch):
     price = Laplace.for_price
     monkeypatch.setattr(Laplace, "for_price", staticmethod(lambda s, e: price(s, 4 * e)))
-    dpframe._plans.planner.make_plan.cache_clear()
     found = epsilon_lower_bound(lambda df: df.dp.open(1).count(epsilon=1), ONE, TWO, n=400, level=1 - 1e-6)
-    dpframe._plans.planner.make_plan.cache_clear()
     assert found.epsilon > 1
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tests.internals import DistinctCount, make_plan
+from tests.internals import DistinctCount
 from tests.internals import engines_distinct_module as _distinct
 from tests.statistical import test_privacy_audit as audit
 
@@ -28,9 +28,6 @@ def people(monkeypatch):
         return data.dp.open(1000, neighbors=neighbors, keys={"g": ["a", "b", "c"]}, unit="id", max_groups=3)
 
     monkeypatch.setattr(audit, "opened", opened)
-    make_plan.cache_clear()
-    yield
-    make_plan.cache_clear()
 
 
 class People(audit.Pair):

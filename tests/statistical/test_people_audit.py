@@ -8,20 +8,19 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from dpframe import PrivateFrame
 from dpframe.utilities import distance, revenue
 from tests import internals
 from tests.internals import (
+    ENGINES,
     Laplace,
     PandasEngine,
     Revenue,
     Scores,
     Statistic,
-    Suggestions,
     at_points,
-    make_plan,
 )
 from tests.internals import engines_people_module as _people
-from tests.internals import session_module as _session
 from tests.statistical import test_privacy_audit as audit
 
 EPSILON = audit.EPSILON
@@ -69,10 +68,8 @@ def people(monkeypatch):
 
     monkeypatch.setattr(audit, "opened", opened)
     # The guarantee holds for each key of the hashes. Two keys would show two samples of other people's values.
-    monkeypatch.setattr(_session, "PandasEngine", lambda frame, key=b"": PandasEngine(frame, b"12345678"))
-    make_plan.cache_clear()
-    yield
-    make_plan.cache_clear()
+    monkeypatch.setitem(ENGINES, pd.DataFrame, lambda frame, key: PandasEngine(frame, b"12345678"))
+    return None
 
 
 class People(audit.Pair):
@@ -104,7 +101,8 @@ def test_a_person_costs_no_more_than_the_price(name, full):
 
 
 def test_every_suggestion_is_audited():
-    assert {v for v in vars(Suggestions) if not v.startswith("_")} <= set(RELEASES)
+    assert {"suggest_limits", "suggest_bounds"} == {v for v in dir(PrivateFrame) if v.startswith("suggest_")}
+    assert {"suggest_limits", "suggest_bounds"} <= set(RELEASES)
 
 
 @pytest.mark.parametrize("name", ["count", "nunique", "groupby size", "tree"])
@@ -127,7 +125,6 @@ def test_the_sensitivity_of_one_row_is_caught_in_a_choice(name, monkeypatch):
     monkeypatch.setattr(
         Statistic, "of_person", lambda self, unit, groups: self.sensitivity(unit, groups is not None)
     )
-    make_plan.cache_clear()
     assert seen(name, PAIRS["joins"], 8_000) > EPSILON
 
 

@@ -1,0 +1,222 @@
+"""Groups whose keys nobody listed: found and measured in one release; or found first where nothing is measured, but chosen."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any, cast
+
+from dpframe import _validate
+from dpframe._answers.foundkeys import Columns, found_keys
+from dpframe._encoding import encode
+from dpframe._errors import BadType, BadValue, BudgetError, MissingKeys
+from dpframe._frame.modes import HALF, WHOLE, Asking, Layout, priced
+from dpframe._frame.selection import Selection
+from dpframe._groups.combinations import Sought, TupleBy, Tuples
+from dpframe._groups.keys import By, KeyBy, Keys, combined_index
+from dpframe._plans.output import Output
+from dpframe._plans.plan import Plan
+from dpframe._plans.price import Payment, checked
+from dpframe._questions.keysearch import Finding, KeySearch, measured_at_once
+from dpframe._questions.query import Query
+from dpframe._questions.question import Release
+from dpframe._session.session import Session
+from dpframe.mechanisms.threshold import THRESHOLDS
+
+_SEARCH_WORDS = ("epsilon", "max_rows", "max_groups")
+_SHARE = "a share"
+_NO_DELTA = (
+    "finding keys that nobody listed takes some delta, and this session keeps none for it, or has none left: list keys=[...], "
+    "or open it with delta > 0."
+)
+
+
+def listed(
+    asking: Asking, by: tuple[By | Sought, ...], payment: Mapping[str, Any]
+) -> tuple[tuple[By, ...], Fraction] | Plan:
+    """The groups with their keys, and the part of a price that is left to ask about them."""
+    if not any(isinstance(level, Sought) for level in by):
+        return cast("tuple[By, ...]", by), WHOLE
+    found = Search(asking, by).keys(payment)
+    return found if isinstance(found, Plan) else (found, HALF)
+
+
+def key_search(asking: Asking, columns: Columns, payment: Mapping[str, Any]) -> tuple[KeySearch, Payment]:
+    """The question of `unique`, and the words that are left of its price."""
+    findable(asking._selection, columns)
+    words = dict(checked(payment))
+    given, budget = words.pop("delta", None), asking._session.budget
+    failure = budget.rule.failure_share(budget.queries) if given is None else _validate.delta(given)
+    if not failure:
+        raise BudgetError(_NO_DELTA)
+    exprs = tuple(expr for expr, _ in columns)
+    return KeySearch(exprs, failure, not budget.rule.pairs, asking._selection.where), cast(Payment, words)
+
+
+def findable(selection: Selection, columns: Columns) -> None:
+    """Refuses columns whose values no search can find, before anything is charged."""
+    for expr, name in columns:
+        if expr.kind == "other":
+            raise BadType(f"column {name!r} has a dtype that cannot be grouped by.")
+    people = selection.schema.unit.people
+    if people and set(people) <= {expr for expr, _ in columns}:
+        names = [repr(name) for expr, name in columns if expr in people]
+        count = f" p.nunique({names[0]}) tells how many people there are," if len(names) == 1 else ""
+        raise BadValue(
+            f"{' and '.join(names)} name{'s' if len(names) == 1 else ''} the person here: no value is shared by many, so "
+            f"none can be found, at any price.{count} p.suggest_limits(...) how many rows and groups a person has."
+        )
+
+
+class Search:
+    """Groups some of whose keys are to be found: one question with the answer in it, or two for half of the price each.
+
+    The keys that were found are kept for later questions about these columns.
+    """
+
+    def __init__(self, asking: Asking, levels: tuple[By | Sought, ...]):
+        self._asking = asking
+        self._session: Session = asking._session
+        self._where = asking._selection.where
+        self._levels = levels
+        self._sought = [level for level in levels if isinstance(level, Sought)]
+        self._columns: Columns = [(level.expr, level.name) for level in self._sought]
+        self._exprs = tuple(level.expr for level in self._sought)
+
+    def check(self) -> None:
+        """Refuses groups that no search can find."""
+        findable(self._asking._selection, self._columns)
+        if len(self._sought) < 2:
+            return
+        if len(self._sought) < len(self._levels) or any(one.label is not None for one in self._sought):
+            raise MissingKeys(
+                "of several columns either all are listed, or one is not, or none is (and without other=): list keys={...} "
+                f"for all but one of {', '.join(repr(one.name) for one in self._sought)}."
+            )
+        if any(one.dropna is False for one in self._sought):
+            raise BadValue(
+                "dropna=False adds no group to combinations that are found: fillna(...) a value of its own."
+            )
+
+    def ask(self, outputs: tuple[Output, ...], layout: Layout, payment: Mapping[str, Any]) -> Any:
+        """What a verb returns for some outputs of these groups."""
+        words = checked(payment)
+        if self._at_once and measured_at_once(outputs):
+            return self._measured(outputs, layout, words)
+        by = self.keys(words)
+        if isinstance(by, Plan):
+            return by
+        query = Query(outputs, self._where, by)
+        return self._asking._ask(query, lambda release: layout(release, combined_index(by)), words, HALF)
+
+    def keys(self, payment: Mapping[str, Any]) -> tuple[By, ...] | Plan:
+        """The groups with the keys that were found, once for half of a price. Explaining, the plan of the search where there
+        has been none."""
+        findable(self._asking._selection, self._columns)
+        names = self._not_in_batch()
+        session, question = self._session, self._question(payment)
+        known = session.found.get(question)
+        if known is None:
+            words = {w: payment[w] for w in _SEARCH_WORDS if payment.get(w) is not None}
+            if payment.get("mechanism") in {kind.name for kind in THRESHOLDS}:
+                words["mechanism"] = payment["mechanism"]
+            failure, _ = self._failure((self._exprs, self._where), payment)
+            task = KeySearch(self._exprs, failure, not session.budget.rule.pairs, self._where, _SHARE)
+            found = self._asking._ask(task, lambda r: found_keys(r.raw[0], self._columns), words, HALF)
+            if isinstance(found, Plan):
+                return found
+            known = found.keys
+            if known is None:
+                raise MissingKeys(
+                    f"no value of {names} was found that enough people share: explain.unique(...) tells how many it takes. "
+                    "List keys=[...] instead, or pay more."
+                )
+            session.found[question] = known
+        if isinstance(known, Tuples):
+            return (self._by(known),)
+        named = known.named(self._columns[0][1])
+        return tuple(level.listed(named) if isinstance(level, Sought) else level for level in self._levels)
+
+    def _measured(self, outputs: tuple[Output, ...], layout: Layout, payment: Mapping[str, Any]) -> Any:
+        """The groups that enough people share, with their answers, in one release for the whole price.
+
+        Where they are known already, and this was not asked before, an ordinary question about them.
+        """
+        findable(self._asking._selection, self._columns)
+        self._not_in_batch()
+        words = dict(payment)
+        given, session = words.pop("delta", None), self._session
+        # Counts of rows are one question, whatever verb has them.
+        asked = tuple(replace(out, name="size") if out.aggregate == "size" else out for out in outputs)
+        asked = asked if len(asked) == 1 else outputs
+        if given is None:
+            failure, alone = self._failure((self._exprs, asked, self._where), words)
+        else:
+            failure = alone = _validate.delta(given)
+        if not alone:
+            raise BudgetError(_NO_DELTA)
+        stated = _SHARE if given is None else ""
+        pairs = session.budget.rule.pairs
+        task = Finding(self._exprs, asked, failure, not pairs, self._where, stated, alone)
+        question = self._question(words)
+        known = session.found.get(question)
+        if known is not None and not self._answered(task, words):
+            by = (self._by(known),)
+            query = Query(outputs, self._where, by)
+            return self._asking._ask(query, lambda release: layout(release, combined_index(by)), payment)
+
+        def answer(release: Release) -> Any:
+            found = found_keys(release.raw[0], self._columns)
+            if found.keys is not None:
+                session.found.setdefault(question, found.keys)
+            raw = tuple(part[:, found.places] for part in release.raw[1:])
+            return layout(Release(replace(release.plan, groups=len(found.places)), raw), found.index)
+
+        return self._asking._ask(task, answer, words)
+
+    @property
+    def _at_once(self) -> bool:
+        """Whether the groups are just those that are found."""
+        return len(self._sought) == len(self._levels) and all(
+            one.label is None and one.dropna is not False for one in self._sought
+        )
+
+    def _by(self, known: Keys | Tuples) -> By:
+        if isinstance(known, Keys):
+            return KeyBy(self._exprs[0], known.named(self._columns[0][1]))
+        return TupleBy.of(self._exprs, known.named([name for _, name in self._columns]))
+
+    def _question(self, payment: Mapping[str, Any]) -> bytes:
+        """What is looked for: the same columns of the same rows, and as many of a person's keys."""
+        limits = cast(Payment, {w: payment.get(w) for w in ("max_rows", "max_groups")})
+        return encode((self._exprs, self._where, self._session.limited(limits).groups))
+
+    def _answered(self, task: Finding, words: Mapping[str, Any]) -> bool:
+        """Whether it was asked before in the same words, so that it is free."""
+        declared = self._asking._selection.words
+        return self._session.answered(priced(self._session, task, words, declared))
+
+    def _failure(self, key: Any, payment: Mapping[str, Any]) -> tuple[Fraction, Fraction]:
+        """The failure of a question that finds keys, and that of one without Gaussian noise: as its part of epsilon, once and for
+        all, so that a repeat has the same plan."""
+        budget, failures = self._session.budget, self._session.failures
+        epsilon = payment.get("epsilon")
+        exact = budget.rule.limits.epsilon / budget.queries if epsilon is None else _validate.epsilon(epsilon)
+        found = None if payment.get("fresh") else failures.get((key, exact))
+        if found is None:
+            rule, state = budget.rule, budget.state
+            found = rule.failure_for(exact, state), rule.failure_for(exact, state, pure=True)
+        if not self._asking._mode.shows:
+            failures[key, exact] = found
+        if not any(found):
+            raise BudgetError(_NO_DELTA)
+        return found
+
+    def _not_in_batch(self) -> str:
+        names = ", ".join(repr(name) for _, name in self._columns)
+        if self._asking._mode.answers_later:
+            raise BadValue(
+                f"in plan_ahead the keys of {names} must be known: find them before, keys=p.unique(...)."
+            )
+        return names

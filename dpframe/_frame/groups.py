@@ -1,0 +1,300 @@
+"""Groups of a tracked frame: one vector release for all of them, in pandas' shapes."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Any, Unpack, cast
+
+import pandas as pd
+from pandas.api.typing import DataFrameGroupBy
+
+from dpframe import _validate
+from dpframe._answers import answer as _release
+from dpframe._answers.layout import Pivot
+from dpframe._errors import BadType, BadValue, MissingKeys, NotOffered
+from dpframe._frame.found import Search
+from dpframe._frame.modes import Ask, Asking, Layout
+from dpframe._frame.selection import Selection
+from dpframe._frame.spelling import of_groups, priced
+from dpframe._frame.verbs import agg_spec as _specs
+from dpframe._frame.verbs.measure import Measures
+from dpframe._groups.combinations import Sought
+from dpframe._groups.keys import By, combined_index
+from dpframe._plans.aggregates import DESCRIBED, ORDERS, named_in_agg
+from dpframe._plans.output import Output
+from dpframe._plans.price import Payment, checked
+from dpframe._questions.query import Query
+from dpframe._questions.question import Release
+from dpframe._refusals import ADVICE, own_errors
+from dpframe._session.session import Session
+
+
+class PrivateGroupBy(Measures):
+    """``p.groupby("state")``: all declared groups come back, empty ones too, in the declared order.
+
+    Formal guarantee of each release: epsilon-DP for its price, once for all groups together, since a row is in
+    one of them (docs/guarantees/statistics.md).
+
+    >>> df = pd.DataFrame({"state": ["CA", "NY", "CA"], "age": [30, 41, 50]})
+    >>> p = df.dp.open(1e3, bounds={"age": (0, 110)}, keys={"state": ["CA", "NY"]})
+    >>> p.groupby("state")["age"].mean(epsilon=900).round()
+    state
+    CA    40.0
+    NY    41.0
+    Name: age, dtype: float64
+    """
+
+    def __init__(
+        self,
+        session: Session,
+        selection: Selection,
+        mode: Ask,
+        selected: tuple[Hashable, ...] | None = None,
+        single: bool = False,
+        as_index: bool = True,
+    ):
+        super().__init__(session, selection, mode)
+        self._chosen = selected
+        self._single = single
+        self._as_index = as_index
+        if self._sought:
+            Search(self, selection.by).check()
+
+    def __getitem__(self, key: Any) -> PrivateGroupBy:
+        names = key if isinstance(key, list) else [key]
+        chosen = tuple(_validate.column_names(names, self._selection.columns))
+        single = not isinstance(key, list)
+        return PrivateGroupBy(self._session, self._selection, self._mode, chosen, single, self._as_index)
+
+    @property
+    def _sought(self) -> bool:
+        """Whether keys are to be found before there are groups."""
+        return any(isinstance(level, Sought) for level in self._selection.by)
+
+    @property
+    def _names(self) -> list[Hashable]:
+        """The names of the levels that the index of an answer has."""
+        return [
+            name
+            for level in self._selection.by
+            for name in ([level.name] if isinstance(level, Sought) else level.index.names)
+        ]
+
+    # What differs from a frame ----------------------------------------------------------------------------------
+
+    @property
+    def _selected(self) -> Sequence[Hashable] | None:
+        return self._chosen
+
+    def _columns_for(self, column: Any, verb: str, numeric_only: bool) -> tuple[Sequence[Any], bool]:
+        if column is not None:
+            return (column,), True
+        if self._chosen is not None:
+            return self._chosen, self._single
+        if numeric_only:
+            return [name for name in self._selection.numbers if name not in self._names], False
+        if verb == "quantile":
+            raise BadType("name the columns: groupby('k')['x'].median(), or [['x', 'y']].median().")
+        raise BadType(f"name the columns: .{verb}('x'), ['x'].{verb}() or [['x', 'y']].{verb}().")
+
+    def _one_column(self, column: Any) -> Any:
+        if column is None and not self._single:
+            raise BadType("several quantiles are of one column: groupby('k')['x'].quantile([0.25, 0.75]).")
+        return self._chosen[0] if column is None and self._chosen else column
+
+    def _layout(self, labels: Sequence[Hashable], single: bool, choices: bool = False) -> Layout:
+        if not self._as_index and not choices:
+            return self._flat(labels)
+        if single:
+            return lambda r, index: _release.series(r, index, labels[0])
+        if not choices and labels and all(isinstance(label, tuple) for label in labels):
+            columns = _release.columns_of(labels)
+            return lambda r, index: _release.laid_out(r, Pivot(len(index)), index, columns)
+        return lambda r, index: _release.table(r, index, labels)
+
+    def _flat(self, labels: Sequence[Hashable]) -> Layout:
+        """The groupings as columns beside the outputs."""
+        names = self._names
+        if None in names:
+            raise BadValue("as_index=False makes columns of the groupings, and one of them has no name.")
+        both = [name for name in names if name in labels]
+        if both:
+            raise BadValue(
+                f"as_index=False would make two columns {both[0]!r}. Give the output another name."
+            )
+        return lambda r, index: _release.flat(r, index, labels, list(index.names))
+
+    def _ask_for(self, outputs: Sequence[Output], layout: Layout, payment: Mapping[str, Any]) -> Any:
+        return ask_groups(self, self._selection.by, tuple(outputs), layout, payment)
+
+    def _aggregated(self, read: _specs.Spec, bounds: Any, payment: dict[str, Any]) -> Any:
+        if read.form == "one" and read.wanted and read.wanted[0].aggregate == "size":
+            return self.size(**cast(Any, payment))
+        plain = self._single and read.form == "list"
+        outs = [
+            self._selection.wanted(w.aggregate, w.column, bounds, w.aggregate if plain else w.label)
+            for w in read.wanted
+        ]
+        layout = self._layout([out.name for out in outs], self._single and read.form == "one")
+        return self._ask_for(outs, layout, payment)
+
+    # Verbs ----------------------------------------------------------------------------------------------------
+
+    @priced
+    def size(
+        self,
+        **payment: Unpack[Payment],
+    ) -> pd.Series[int]:
+        """How many rows each group has, nulls included: an unnamed Series, as in pandas."""
+        name = cast(Any, self._chosen)[0] if self._single else None
+        return cast("pd.Series[int]", self._rows(name, payment))
+
+    def _rows(self, name: Hashable, payment: Mapping[str, Any]) -> Any:
+        # pandas names the column of sizes, whatever is selected
+        label = name if self._as_index or name == "count" else "size"
+        return self._ask_for([Output("size", "size")], self._layout([label], True), payment)
+
+    @priced
+    def count(
+        self,
+        column: Any = None,
+        **payment: Unpack[Payment],
+    ) -> Any:
+        """How many non-null values of the column each group has; without a column how many rows.
+
+        (pandas counts every column: name one, or select several with ``[[...]]``.)
+        """
+        if column is None and self._chosen is None:
+            return self._rows("count", payment)
+        return self._measure("count", column, None, 1, payment)
+
+    nunique = of_groups(
+        Measures.nunique,
+        """How many distinct non-null values the column has in each group; of the column that ``unit=`` names, how many people.
+
+        In a session with ``unit=`` a person adds at most ``max_groups`` pairs of a group and a value, in all groups
+        together; or is counted in at most ``max_groups`` groups. See `PrivateFrame.nunique`.
+        """,
+    )
+    sum = of_groups(Measures.sum, "Sums of clipped values; see `PrivateFrame.sum`.")
+    mean = of_groups(
+        Measures.mean,
+        """Means of clipped values; see `PrivateFrame.mean`.
+
+        They lie within the bounds also for an empty group, whose interval is then wide.
+        """,
+    )
+    var = of_groups(Measures.var, "Variances of clipped values; see `PrivateFrame.var`.")
+    std = of_groups(Measures.std, "Standard deviations of clipped values; see `PrivateFrame.std`.")
+    median = of_groups(Measures.median, "Medians of each group; see `PrivateFrame.median`.")
+    min = of_groups(Measures.min, "Near the least value of each group; see `PrivateFrame.min`.")
+    max = of_groups(Measures.max, "Near the greatest value of each group; see `PrivateFrame.max`.")
+
+    @priced
+    def quantile(
+        self,
+        column: Any = None,
+        q: Any = 0.5,
+        bounds: Any = None,
+        *,
+        resolution: float | None = None,
+        method: str = "auto",
+        **payment: Unpack[Payment],
+    ) -> Any:
+        """Quantiles of each group; see `PrivateFrame.quantile`. Of a selected column the first argument is ``q``.
+
+        An empty group answers some point between the bounds.
+
+        >>> df = pd.DataFrame({"state": ["CA", "NY"] * 100, "age": [30, 40] * 100})
+        >>> p = df.dp.open(100, bounds={"age": (0, 110)}, keys={"state": ["NY", "CA"]})
+        >>> p.groupby("state")["age"].quantile([0.25, 0.75], epsilon=80)
+        state
+        NY     0.25    40.0
+               0.75    40.0
+        CA     0.25    30.0
+               0.75    30.0
+        Name: age, dtype: float64
+        """
+        if self._chosen is not None and column is not None and not isinstance(column, str):
+            # ["age"].quantile(0.9, (0, 110)): as in pandas, and the bounds where the other verbs have them.
+            column, q, bounds = None, column, bounds if isinstance(q, float) and q == 0.5 else q
+        return super().quantile(column, q, bounds, resolution=resolution, method=method, **payment)
+
+    @priced
+    def describe(self, *, bounds: Any = None, **payment: Unpack[Payment]) -> pd.DataFrame:
+        """Count, mean and standard deviation of the selected columns in each group, at one price.
+
+        Formal guarantee: epsilon-DP for its price; one vector a column, as `std` alone has it.
+        """
+        if self._chosen is None:
+            raise BadType("name the columns: ['x'].describe() or [['x', 'y']].describe().")
+        payment = checked(payment)
+        wanted = _specs.read(list(DESCRIBED), {}, self._chosen).wanted
+        outs = [
+            self._selection.output(w.aggregate, w.column, bounds, w.aggregate if self._single else w.label)
+            for w in wanted
+        ]
+        columns = _release.columns_of([out.name for out in outs])
+        if not self._as_index:
+            raise NotOffered(
+                "describe has its groups as index: leave as_index=False out, and reset_index() the answer."
+            )
+
+        def layout(release: Release, index: pd.Index[Any]) -> pd.DataFrame:
+            return _release.laid_out(release, Pivot(len(index)), index, columns, whole=False)
+
+        return cast(pd.DataFrame, self._ask_for(outs, layout, payment))
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        if name in self._selection.columns:
+            return self[name]
+        raise NotOffered(
+            ADVICE.get(
+                name,
+                f"groups have no private {name!r}. They have {', '.join((*named_in_agg(), *ORDERS))}, quantile and agg.",
+            )
+        )
+
+    def __iter__(self) -> Any:
+        raise NotOffered(ADVICE["iteration"])
+
+    def __len__(self) -> int:
+        if self._sought:
+            raise MissingKeys(
+                "the keys of these groups are not known before they are found: p.unique(column)."
+            )
+        return len(cast("pd.Index[Any]", combined_index(cast("tuple[By, ...]", self._selection.by))))
+
+    def __repr__(self) -> str:
+        return f"PrivateGroupBy by {', '.join(map(str, self._selection.by))}"
+
+
+def ask_groups(
+    asking: Asking,
+    by: tuple[By | Sought, ...],
+    outputs: tuple[Output, ...],
+    layout: Layout,
+    payment: Mapping[str, Any],
+) -> Any:
+    """What a verb returns for some outputs of some groups, or of all rows where ``by`` is empty."""
+    if any(isinstance(level, Sought) for level in by):
+        return Search(asking, by).ask(outputs, layout, payment)
+    levels = cast("tuple[By, ...]", by)
+    query = Query(outputs, asking._selection.where, levels)
+    return asking._ask(query, lambda release: layout(release, combined_index(levels)), payment)
+
+
+def check_options(group_keys: Any, observed: Any, level: Any) -> None:
+    """The words of pandas' groupby that change nothing here, or cannot be had."""
+    _validate.flag(group_keys, "group_keys")
+    if level is not None:
+        raise NotOffered("level= groups by an index, which a tracked frame has not. Group by columns.")
+    if observed is not None and _validate.flag(observed, "observed"):
+        raise BadValue(
+            "observed=True would tell which keys occur. All listed groups come back: leave it out, or False."
+        )
+
+
+own_errors(PrivateGroupBy, DataFrameGroupBy)

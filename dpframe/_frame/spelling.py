@@ -1,0 +1,58 @@
+"""One verb for frames, groups and columns: the same function, with the signature and the docstring that each of them shows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from inspect import Parameter, signature
+from types import FunctionType
+from typing import Any, Concatenate, ParamSpec, TypeVar, cast, get_type_hints
+
+import pandas as pd
+
+from dpframe._plans.price import DEFAULTS, Payment
+from dpframe._refusals import defaults_of, telling
+
+F = TypeVar("F", bound=Callable[..., Any])
+P = ParamSpec("P")
+R = TypeVar("R")
+
+_WORDS = [
+    Parameter(word, Parameter.KEYWORD_ONLY, default=DEFAULTS.get(word), annotation=kind)
+    for word, kind in get_type_hints(Payment).items()
+]
+
+
+def priced(verb: F) -> F:
+    """The verb, whose signature spells the words of a price out, so that help and completion tell them."""
+    own = signature(verb)
+    fixed = [p for p in own.parameters.values() if p.kind is not Parameter.VAR_KEYWORD]
+    others = [p for p in own.parameters.values() if p.kind is Parameter.VAR_KEYWORD and p.name != "payment"]
+    cast(Any, verb).__signature__ = own.replace(parameters=[*fixed, *_WORDS, *others])
+    return verb
+
+
+def of_groups(verb: F, doc: str) -> F:
+    """The verb of a frame as groups have it: without a column it is of those that are selected, not of all."""
+    found: Any = cast(FunctionType, verb)
+    defaults = (None, *found.__defaults__[1:])
+    own: Any = FunctionType(found.__code__, found.__globals__, found.__name__, defaults, found.__closure__)
+    own.__kwdefaults__, own.__annotations__ = found.__kwdefaults__, found.__annotations__
+    own.__doc__, own.__module__ = doc, found.__module__
+    parameters = list(signature(found).parameters.values())
+    parameters[1] = parameters[1].replace(default=None)
+    own.__signature__ = signature(found).replace(parameters=parameters)
+    return cast(F, own)
+
+
+def of_column(verb: Callable[Concatenate[Any, Any, P], R], doc: str) -> Callable[Concatenate[Any, P], R]:
+    """The verb of a frame as its columns have it: the column is filled in."""
+    found = cast(FunctionType, verb)
+    own = telling(found, defaults_of(getattr(pd.Series, found.__name__, None)), _frame_and_column)
+    own.__qualname__, own.__doc__ = f"PrivateColumn.{found.__name__}", doc
+    parameters = list(signature(found).parameters.values())
+    own.__signature__ = signature(found).replace(parameters=[parameters[0], *parameters[2:]])
+    return cast("Callable[Concatenate[Any, P], R]", own)
+
+
+def _frame_and_column(column: Any) -> tuple[Any, Any]:
+    return column._frame, column

@@ -1,0 +1,91 @@
+"""The tracked frame without its verbs: a session, a selection of it and a mode; and how columns are made of it."""
+
+from __future__ import annotations
+
+from typing import Any, Self, TypeVar
+
+import numpy as np
+import pandas as pd
+
+from dpframe import _expr
+from dpframe._errors import Refused
+from dpframe._expr import Expr
+from dpframe._frame.modes import Ask, RowsOnly
+from dpframe._frame.selection import Selection, Taken
+from dpframe._frame.verbs.measure import Measures
+from dpframe._plans.plan import Plan
+from dpframe._refusals import Unprinted
+from dpframe._session.batch import Batch
+
+Frame = TypeVar("Frame", bound="Tracked")
+
+
+class Tracked(Measures, Unprinted):
+    """A selection of a session, of which the functions in `_frame.verbs` make others, and questions."""
+
+    def _new(self, selection: Selection) -> Self:
+        """What is asked about after a step."""
+        return type(self)(self._session, selection, self._mode)
+
+    def _where(self, condition: Expr) -> Self:
+        """The rows where a condition holds."""
+        return self._new(self._selection.filtered(condition))
+
+    def _in(self, mode: Ask) -> Self:
+        """The same selection, of which questions become something else."""
+        return type(self)(self._session, self._selection, mode)
+
+    def _planning(self, batch: Batch) -> Self:
+        return self._in(self._mode.planning(batch))
+
+    def _rowwise(self, advice: str) -> Self:
+        """What a function is given that may only put expressions together."""
+        return self._in(RowsOnly(advice))
+
+    # Expressions ----------------------------------------------------------------------------------------------
+
+    def _expression(self, value: Any) -> Expr:
+        """An expression from a tracked column, ``pd.col`` or a function of the tracked frame."""
+        if is_pandas_col(value):
+            # Explaining, so that pd.col("x").mean() is refused and not a hidden charge.
+            value = value._eval_expression(self._in(self._mode.explaining()))
+            if not isinstance(value, Taken):
+                raise Refused(
+                    "this pd.col expression is no row-wise column: it may look across people. Release such a number "
+                    "first, p.mean('age'), and use the answer in the expression."
+                )
+        elif callable(value) and not isinstance(value, Taken):
+            value = value(
+                self._rowwise(
+                    "a function here returns an expression for one row, and asks nothing: release such a number first, with "
+                    "its price, and use the answer in the expression."
+                )
+            )
+        return self._selection.own(value) if isinstance(value, Taken) else as_expr(value)
+
+    def _written(self, value: Any, caller: Any) -> tuple[Expr, Self]:
+        """An expression as text or otherwise, and this frame with the @names of the text declared."""
+        if not isinstance(value, str):
+            return self._expression(value), self
+        expr, selection = self._selection.parsed(value, caller)
+        return expr, self._new(selection)
+
+
+def as_expr(value: Any) -> Expr:
+    """A constant as an expression; data that is not tracked is refused."""
+    if isinstance(value, Plan):
+        raise Refused(
+            "an expression looks at one row, so a release cannot stand in it. Ask it first, with its price, and use "
+            "the number."
+        )
+    if isinstance(value, pd.Series | pd.DataFrame | pd.Index | np.ndarray):
+        raise Refused(
+            f"a {type(value).__name__} is data that dpframe has not tracked: it may look across people. Use tracked "
+            "columns, or a constant."
+        )
+    return _expr.constant(value)
+
+
+def is_pandas_col(value: object) -> bool:
+    """Whether it is an expression of ``pd.col``."""
+    return type(value).__name__ == "Expression" and hasattr(value, "_eval_expression")

@@ -1,0 +1,278 @@
+"""What ``groupby`` and ``resample`` group by: columns, listed combinations, the rest, and periods of time. No data."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Any
+
+import pandas as pd
+
+from dpframe import _validate
+from dpframe._errors import BadType, BadValue, MissingBounds, MissingKeys, NotOffered
+from dpframe._expr import Column, Expr
+from dpframe._frame.groups import PrivateGroupBy, check_options
+from dpframe._frame.modes import Asking
+from dpframe._frame.selection import Selection, Taken
+from dpframe._frame.tracked import Tracked
+from dpframe._groups.combinations import Sought, TupleBy, Tuples, lists_tuples, with_rest
+from dpframe._groups.keys import GROUP_CEILING, By, KeyBy, keys_of, with_options
+from dpframe._groups.periods import Rule, TimeBy, grouper_for, periods_of, rule_of, span_of, unit_for
+
+
+def resample(
+    self: Tracked,
+    rule: Any,
+    closed: Any = None,
+    label: Any = None,
+    *,
+    on: Any = None,
+    bounds: Any = None,
+    level: None = None,
+    origin: Any = "start_day",
+    offset: None = None,
+    group_keys: bool = True,
+) -> PrivateGroupBy:
+    """Groups by periods of a time column: ``p.resample("ME", on="admitted")["cost"].mean()``.
+
+    The same as ``groupby(pd.Grouper(key="admitted", freq="ME"))``: periods, labels, closed sides and the freq of the
+    index are pandas' for a frame that spans exactly the range declared for the column, by ``open(bounds={"admitted":
+    ("2024-01-01", "2024-12-31")})`` or ``bounds=`` here. Rows outside that range and nulls are in no period (times
+    are not clipped). Every period comes back, also one in which nothing happened.
+
+    Formal guarantee of each release: as of `groupby`, since a row is in one period, by its own time and public
+    edges. The range never comes from the data.
+
+    >>> df = pd.DataFrame({"t": pd.to_datetime(["2024-01-05", "2024-03-31"]), "cost": [3, 4]})
+    >>> p = df.dp.open(1000, bounds={"t": ("2024-01-01", "2024-03-31")})
+    >>> p.resample("ME", on="t").size(epsilon=900)
+    t
+    2024-01-31    1
+    2024-02-29    0
+    2024-03-31    1
+    Freq: ME, dtype: int64
+    """
+    check_options(group_keys, None, level)
+    if on is None:
+        raise BadType(
+            "resample needs on=, a column of times: a tracked frame has no index. resample('ME', on='t')."
+        )
+    grouper = grouper_for(rule, "t", closed, label, origin, offset)
+    selection = self._selection.grouped((_periods(self._selection, on, rule_of(grouper), bounds),))
+    return PrivateGroupBy(self._session, selection, self._mode)
+
+
+def groupby(
+    self: Tracked,
+    by: Any,
+    *,
+    keys: Any = None,
+    other: Any = None,
+    bounds: Any = None,
+    as_index: bool = True,
+    sort: bool | None = None,
+    group_keys: bool = True,
+    observed: bool | None = None,
+    dropna: bool | None = None,
+    level: None = None,
+) -> PrivateGroupBy:
+    """Groups by one column or several; ``keys`` lists the groups that may appear, all of which come back.
+
+    For several columns ``keys`` is a dict by column (or a list of lists), and the groups are all combinations; or a
+    list of tuples with a key for each column (or a ``pd.MultiIndex``), and the groups are exactly these. Columns with
+    declared keys, cut columns and bools need none. They stand in the order of the list; ``sort=True`` sorts them.
+    ``dropna=False`` makes a group of the nulls, as a null on the list does.
+
+    ``other="elsewhere"`` adds one last group for rows whose key is not null and not listed (with several columns a
+    dict by column); a person with many rows is bounded after these keys have become one. A ``pd.Grouper(key="t",
+    freq="ME")`` makes periods, as `resample` does, between the declared bounds of the column or ``bounds=``.
+
+    In a session with delta columns may be left unlisted: their keys are those that enough people share, found and
+    measured in one release for the whole price (docs/guarantees/keys.md); where a choice is asked for, half of the price
+    finds them first. The session then knows them, and later questions are ordinary ones.
+
+    Formal guarantee of each release: a row is in one group, by its own cells and public lists, so groups of every kind
+    have the sensitivities of docs/guarantees/statistics.md.
+
+    >>> df = pd.DataFrame({"state": ["CA", "NY", "TX"], "sex": ["F", "M", "F"]})
+    >>> p = df.dp.open(1000)
+    >>> p.groupby(["state", "sex"], keys=[("NY", "M"), ("CA", "F")]).size(epsilon=80)
+    state  sex
+    NY     M      1
+    CA     F      1
+    dtype: int64
+    >>> p.groupby("state", keys=["CA"], other="elsewhere").size(epsilon=80)
+    state
+    CA           1
+    elsewhere    2
+    dtype: int64
+    """
+    _validate.flag(as_index, "as_index")
+    check_options(group_keys, observed, level)
+    levels = groupings(self, by, keys, sort, dropna, other, bounds)
+    return PrivateGroupBy(self._session, self._selection.grouped(levels), self._mode, as_index=as_index)
+
+
+def levels_for(
+    self: Tracked,
+    by: Any,
+    keys: Any,
+    sort: bool | None,
+    dropna: bool | None,
+    verb: str = "groupby",
+) -> list[KeyBy | Sought]:
+    """One grouping a column, with the keys that are given, declared or brought along; else those to be found."""
+    names = by if isinstance(by, list) else [by]
+    keys = self._selection.by_column(keys) if isinstance(keys, Mapping) else keys
+    if not names:
+        raise BadValue(f"{verb} needs at least one column.")
+    if callable(by) and not isinstance(by, Taken):
+        raise BadType(f"{verb} takes column names, not a function: a function could see the data.")
+    if lists_tuples(keys, len(names)):
+        raise NotOffered(
+            f"{verb} takes keys= column by column here. Combinations are for groupby, then unstack()."
+        )
+    levels: list[KeyBy | Sought] = []
+    for i, name in enumerate(names):
+        column = self._selection.level(name)
+        given = keys_of(keys, i, column[1], len(names))
+        if verb == "groupby":
+            levels.append(level_of(self, column, given, verb, sort, dropna))
+        else:
+            own = self._selection.keys(*column, given, verb)
+            levels.append(KeyBy(column[0], with_options(own, column[0], sort, dropna)))
+    groups = math.prod(len(level.keys) for level in levels if isinstance(level, KeyBy))
+    if groups > GROUP_CEILING:
+        raise BadValue(
+            f"{groups} combinations of keys are more than {GROUP_CEILING}. Group by fewer columns."
+        )
+    return levels
+
+
+def level_of(
+    asking: Asking,
+    column: tuple[Expr, Hashable],
+    given: Any,
+    verb: str,
+    sort: bool | None = None,
+    dropna: bool | None = None,
+) -> KeyBy | Sought:
+    """A column to group by, with keys that are given, declared or brought along; else to be found, if there is delta for it."""
+    expr, name = column
+    try:
+        keys = asking._selection.keys(expr, name, given, verb)
+    except MissingKeys:
+        if not asking._session.budget.rule.failure_share(1) > 0:
+            raise
+        return Sought(expr, name, sort, dropna)
+    return KeyBy(expr, with_options(keys, expr, sort, dropna))
+
+
+def groupings(
+    self: Tracked, by: Any, keys: Any, sort: bool | None, dropna: bool | None, other: Any, bounds: Any
+) -> tuple[By | Sought, ...]:
+    """One grouping a column, or one for listed combinations of them all."""
+    by, rules = _without_groupers(by)
+    names = by if isinstance(by, list) else [by]
+    if bounds is not None and not rules:
+        raise BadType(
+            "bounds= of groupby are the first and last moment of a pd.Grouper. Those of values go to the verb: "
+            "groupby('state')['cost'].mean(bounds=(0, 100))."
+        )
+    if rules:
+        return _with_periods(self, names, rules, keys, sort, dropna, other, bounds)
+    tuples = _tuples(self._selection, names, keys)
+    if tuples is None:
+        return with_rest(levels_for(self, by, keys, sort, dropna), other)
+    if other is not None:
+        raise NotOffered(
+            "other= goes with a list of keys for one column: leave it out where combinations are listed."
+        )
+    exprs = [self._selection.level(name)[0] for name in names]
+    return (TupleBy.of(exprs, tuples.with_options(exprs, sort, dropna)),)
+
+
+def _tuples(selection: Selection, names: Sequence[Any], keys: Any) -> Tuples | None:
+    """The listed combinations, given or declared; None where keys are listed column by column."""
+    if lists_tuples(keys, len(names)):
+        columns = [selection.level(name) for name in names]
+        return Tuples.of(keys, [e for e, _ in columns], [n for _, n in columns])
+    if keys is not None or len(names) < 2 or not selection.schema.tuples:
+        return None
+    columns = [selection.level(name) for name in names]
+    places = [e.position if isinstance(e, Column) else -1 for e, _ in columns]
+    for declared, tuples in selection.schema.tuples.items():
+        if sorted(declared) == sorted(places):
+            return tuples.in_order([declared.index(i) for i in places]).named([n for _, n in columns])
+    return None
+
+
+def _with_periods(
+    self: Tracked,
+    names: Sequence[Any],
+    rules: Mapping[int, Rule],
+    keys: Any,
+    sort: bool | None,
+    dropna: bool | None,
+    other: Any,
+    bounds: Any,
+) -> tuple[By | Sought, ...]:
+    rest = [name for i, name in enumerate(names) if i not in rules]
+    if not rest and (keys is not None or other is not None):
+        raise BadType("periods have no keys: their range is declared by bounds=. Leave keys= and other= out.")
+    if lists_tuples(keys, len(names)):
+        raise NotOffered(
+            "combinations cannot list periods. Give keys= by column: keys={'state': ['CA', 'NY']}."
+        )
+    listed = with_rest(levels_for(self, list(rest), keys, sort, dropna), other) if rest else ()
+    levels = iter(listed)
+    found = tuple(
+        _periods(self._selection, name, rules[i], bounds) if i in rules else next(levels)
+        for i, name in enumerate(names)
+    )
+    if math.prod(len(level.index) for level in found if not isinstance(level, Sought)) > GROUP_CEILING:
+        raise BadValue(
+            f"there are more than {GROUP_CEILING} combinations of periods and keys. Group by fewer."
+        )
+    return found
+
+
+def _periods(selection: Selection, column: Any, rule: Rule, bounds: Any) -> TimeBy:
+    expr, name = selection.level(column)
+    if expr.kind != "time":
+        raise BadType(
+            f"column {name!r} is of kind {expr.kind}: periods need times. Numbers have p[{name!r}].cut([...])."
+        )
+    place = expr.position if isinstance(expr, Column) else None
+    if isinstance(bounds, Mapping):
+        bounds = selection.by_column(bounds).get(name)
+    span = (
+        span_of(bounds, name)
+        if bounds is not None
+        else selection.schema.times.get(-1 if place is None else place)
+    )
+    if span is None:
+        raise MissingBounds(
+            f"{name!r} needs a public first and last moment: open(..., bounds={{{name!r}: ('2024-01-01', "
+            "'2024-12-31')}) once, or bounds=(first, last) here. They are never taken from the data."
+        )
+    unit = "us" if place is None else unit_for(selection.schema.dtypes[place])
+    return TimeBy(expr, rule.freq.freqstr, span, periods_of(rule, span, expr.tz, unit, name))
+
+
+def _without_groupers(by: Any) -> tuple[Any, dict[int, Rule]]:
+    """The columns, and the rules of those that a ``pd.Grouper`` names with freq=."""
+    names, rules = list(by) if isinstance(by, list) else [by], {}
+    for i, one in enumerate(names):
+        if not isinstance(one, pd.Grouper):
+            continue
+        if one.key is None:
+            raise BadType("a pd.Grouper here names a column: pd.Grouper(key='t', freq='ME').")
+        names[i] = one.key
+        if one.freq is not None:
+            rules[i] = rule_of(one)
+        elif one.level is not None or not one.sort or not one.dropna:
+            raise NotOffered(
+                "of a pd.Grouper without freq= only key= is read: give sort= and dropna= to groupby."
+            )
+    return names if isinstance(by, list) else names[0], rules

@@ -1,0 +1,415 @@
+"""The verbs that measure columns, of frames and of groups alike: a frame is groups by nothing.
+
+What they leave to the kinds of `Measures` is which columns are meant where none is named, and how the answer is laid out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any, NamedTuple, Unpack, cast
+
+import numpy as np
+import pandas as pd
+
+from dpframe import _validate
+from dpframe._answers import answer as _release
+from dpframe._answers.estimate import IntEstimate
+from dpframe._answers.layout import Grid
+from dpframe._errors import BadType, BadValue
+from dpframe._frame.modes import Asking, Layout
+from dpframe._frame.spelling import priced
+from dpframe._frame.verbs import agg_spec as _specs
+from dpframe._groups.keys import EVERY
+from dpframe._plans.aggregates import ORDERS
+from dpframe._plans.output import Output
+from dpframe._plans.price import Payment, checked
+from dpframe._questions.query import Query
+
+
+class Measures(Asking):
+    """What has columns that can be measured: a tracked frame, or its groups."""
+
+    _single = False  # whether one column is selected, whose answers stand alone
+
+    # A frame is groups by nothing. Groups have other columns in mind where none is named, and lay answers out by their keys.
+
+    @property
+    def _selected(self) -> Sequence[Hashable] | None:
+        """The columns that a verb is about where it names none."""
+        return list(self._selection.columns)
+
+    def _columns_for(self, column: Any, verb: str, numeric_only: bool) -> tuple[Sequence[Any], bool]:
+        """The columns that are meant, and whether the answer is that of one."""
+        if column is not EVERY:
+            return (column,), True
+        return self._selection.numbers if numeric_only else list(self._selection.columns), False
+
+    def _one_column(self, column: Any) -> Any:
+        """The column that several quantiles are of."""
+        if column is EVERY:
+            raise BadType("several quantiles are of one column: p.quantile('x', [0.25, 0.75]).")
+        return column
+
+    def _layout(self, labels: Sequence[Hashable], single: bool, choices: bool = False) -> Layout:
+        """How the outputs with these labels are laid out."""
+        if single:
+            return lambda release, _: _release.scalar(release)
+        index = pd.Index(list(labels), tupleize_cols=False)
+        return lambda release, _: _release.across(release, index)
+
+    def _ask_for(self, outputs: Sequence[Output], layout: Layout, payment: Mapping[str, Any]) -> Any:
+        """The answer to a question with these outputs."""
+        query = Query(tuple(outputs), self._selection.where)
+        return self._ask(query, lambda release: layout(release, None), payment)
+
+    def _aggregated(self, read: _specs.Spec, bounds: Any, payment: dict[str, Any]) -> Any:
+        """The answer of `agg`."""
+        form, wanted = read
+        if form in ("named", "list", "dict of lists"):
+            return grid(self, wanted, bounds, payment, named=form == "named")
+        outs = [self._selection.wanted(w.aggregate, w.column, bounds, w.label) for w in wanted]
+        return self._ask_for(outs, self._layout([w.label for w in wanted], False), payment)
+
+    def _measure(
+        self, aggregate: str, column: Any, bounds: Any, ddof: int, payment: Mapping[str, Any]
+    ) -> Any:
+        names, single = self._columns_for(column, aggregate, payment.get("numeric_only") is True)
+        outs = [self._selection.output(aggregate, name, bounds, ddof=ddof) for name in names]
+        return self._ask_for(outs, self._layout([out.name for out in outs], single), payment)
+
+    # Sums and moments -----------------------------------------------------------------------------------------
+
+    @priced
+    def count(
+        self,
+        column: Any = EVERY,
+        **payment: Unpack[Payment],
+    ) -> IntEstimate:
+        """How many rows; of a column, how many non-null values. (pandas counts every column: name one.)
+
+        Formal guarantee: epsilon-DP for its price; sensitivity 1 (docs/guarantees/statistics.md). The answer is
+        a whole number, and may be negative when few rows meet much noise.
+
+        >>> df = pd.DataFrame({"age": [30, 41, 55]})
+        >>> p = df.dp.open(100)
+        >>> type(p.count(epsilon=50)).__name__, p.count(epsilon=50) == 3
+        ('IntEstimate', True)
+        """
+        if isinstance(column, float) and column not in self._selection.columns:
+            raise BadType(f"count takes the name of a column. A price is a keyword: count(epsilon={column}).")
+        out = Output("rows", "size") if column is EVERY else self._selection.output("count", column, None)
+        return cast(IntEstimate, self._ask_for([out], lambda release, _: _release.scalar(release), payment))
+
+    @priced
+    def nunique(self, column: Any = EVERY, **payment: Unpack[Payment]) -> Any:
+        """How many distinct non-null values; of the column that ``unit=`` names, how many people. None named: every column.
+
+        In a session with ``unit=`` a person adds at most ``max_groups`` values, chosen by a keyed hash of their own, so a
+        value that only such people have may be missing. Equal cells are one value: 0.0 and -0.0, 1 and 1.0, a category and
+        its text. Cells that are no plain scalar are one value together.
+
+        Formal guarantee: epsilon-DP for its price; sensitivity 1, or ``max_groups`` with ``unit=``, for both relations
+        (docs/guarantees/statistics.md). Which values there are stays private.
+
+        >>> df = pd.DataFrame({"id": [1, 1, 2], "town": ["Rome", "Pisa", "Rome"]})
+        >>> p = df.dp.open(1000, unit="id", max_groups=2)
+        >>> p.nunique("id", epsilon=300) == 2, p.nunique("town", epsilon=300) == 2
+        (True, True)
+        """
+        return self._measure("nunique", column, None, 1, payment)
+
+    @priced
+    def sum(
+        self,
+        column: Any = EVERY,
+        bounds: Any = None,
+        **payment: Unpack[Payment],
+    ) -> Any:
+        """The sum of a column's values, each clipped to its bounds; of every column if none is named.
+
+        Formal guarantee: epsilon-DP for its price; sensitivity max(abs(lower), abs(upper)), or upper - lower where
+        rows are replaced and always count (docs/guarantees/statistics.md). Nulls count for nothing.
+
+        >>> df = pd.DataFrame({"visits": [1, 2, 30]})
+        >>> p = df.dp.open(1000)
+        >>> p.sum("visits", bounds=(0, 10), epsilon=900) == 13
+        True
+        """
+        return self._measure("sum", column, bounds, 1, payment)
+
+    @priced
+    def mean(
+        self,
+        column: Any = EVERY,
+        bounds: Any = None,
+        **payment: Unpack[Payment],
+    ) -> Any:
+        """The mean of a column's values, each clipped to its bounds; of every column if none is named.
+
+        One release of the distances to both bounds, whose sum tells the count: half the variance of splitting the
+        price between a sum and a count (docs/guarantees/mean.md). The answer lies within the bounds, whatever the
+        noise. Nulls count for nothing, as in pandas. Under replace-one a column that cannot be null is divided by
+        the public number of rows; ``fillna`` with a constant makes it such a column.
+
+        Formal guarantee: epsilon-DP for its price.
+
+        >>> df = pd.DataFrame({"age": [30.0, None, 50.0]})
+        >>> p = df.dp.open(1e3, bounds={"age": (0, 110)})
+        >>> round(p.mean("age", epsilon=900))
+        40
+        """
+        return self._measure("mean", column, bounds, 1, payment)
+
+    @priced
+    def var(
+        self,
+        column: Any = EVERY,
+        bounds: Any = None,
+        *,
+        ddof: int = 1,
+        **payment: Unpack[Payment],
+    ) -> Any:
+        """The variance of a column's clipped values; of every column if none is named.
+
+        One release of three sums that share the sensitivity of one (docs/guarantees/variance.md).
+
+        Formal guarantee: epsilon-DP for its price.
+        """
+        return self._measure("var", column, bounds, ddof, payment)
+
+    @priced
+    def std(
+        self,
+        column: Any = EVERY,
+        bounds: Any = None,
+        *,
+        ddof: int = 1,
+        **payment: Unpack[Payment],
+    ) -> Any:
+        """The standard deviation of a column's clipped values; of every column if none is named.
+
+        Formal guarantee: epsilon-DP for its price; the root of `var`, which is post-processing.
+        """
+        return self._measure("std", column, bounds, ddof, payment)
+
+    @priced
+    def agg(
+        self,
+        spec: Any = None,
+        /,
+        *,
+        bounds: Any = None,
+        **outputs: Any,
+    ) -> Any:
+        """Several aggregates of several columns in one release, in the shape pandas gives.
+
+        ``agg("mean")`` and ``agg({"age": "mean"})`` are Series, ``agg(["mean", "std"])``, ``agg({"age": ["mean"]})``
+        and ``agg(n=("age", "size"))`` tables with a row an aggregate or an output, and NaN where nothing was asked.
+        The price words are those of `mean`. Aggregates of one column share one vector.
+
+        Formal guarantee: epsilon-DP for its price; columns share it.
+
+        >>> df = pd.DataFrame({"age": [30, 40], "cost": [5.0, 7.0]})
+        >>> p = df.dp.open(1e3, bounds={"age": (0, 110), "cost": (0, 10)})
+        >>> p.agg({"age": "mean", "cost": ["mean", "sum"]}, epsilon=900).round()
+               age  cost
+        mean  35.0   6.0
+        sum    NaN  12.0
+        """
+        payment, named = _specs.split_words(outputs, bounds, self._single)
+        return self._aggregated(_specs.read(spec, named, self._selected, self._single), bounds, payment)
+
+    aggregate = agg
+
+    # Order ----------------------------------------------------------------------------------------------------
+
+    @priced
+    def quantile(
+        self,
+        column: Any = EVERY,
+        q: Any = 0.5,
+        bounds: Any = None,
+        *,
+        resolution: float | None = None,
+        method: str = "auto",
+        **payment: Unpack[Payment],
+    ) -> Any:
+        """The value below which a share ``q`` of a column's values lies; for a list of shares a Series by them.
+
+        The answer is a point of a public grid between the bounds, on which values are clipped and rounded: whole numbers
+        where the column has them and they are fewer than 4096, else at most 4096 points a power of two apart, or
+        ``resolution`` apart (rounded down to a power of two). No candidates are needed, and nulls count for nothing.
+        ``explain`` tells by how many ranks the answer may miss, and ``within=`` is a number of ranks. Several levels are
+        one release with one price, and come back in order.
+
+        ``method="choose"`` picks a point for each level, which share the price evenly; only the choices leave, so no
+        interval comes with them. ``"tree"`` releases the whole distribution: its error does not grow with the number of
+        levels, and its answers have intervals. ``"auto"`` chooses for up to eight levels.
+
+        Formal guarantee: epsilon-DP for its price, by report-noisy-max over the points, or by noise on a tree of counts
+        (docs/guarantees/quantiles.md).
+
+        >>> df = pd.DataFrame({"age": [20] * 50 + [30] * 100 + [70] * 50})
+        >>> p = df.dp.open(100, bounds={"age": (0, 110)})
+        >>> p.quantile("age", [0.1, 0.5, 0.9], epsilon=80)
+        0.1    20.0
+        0.5    30.0
+        0.9    70.0
+        Name: age, dtype: float64
+        """
+        levels = levels_of(q, payment)
+        how = how_for(len(levels.exact), method)
+        if not levels.several:
+            return self._at_level(column, levels.exact[0], bounds, resolution, payment, how)
+        name = self._one_column(column)
+        outs = [self._selection.order(name, level, bounds, resolution, how=how) for level in levels.exact]
+        label = outs[0].name
+        # Cells of one column are told apart by their level.
+        cells = [replace(out, name=level) for out, level in zip(outs, levels.typed, strict=True)]
+        return self._ask_for(cells, lambda r, index: _release.levels(r, index, levels.typed, label), payment)
+
+    @priced
+    def median(
+        self,
+        column: Any = EVERY,
+        bounds: Any = None,
+        *,
+        resolution: float | None = None,
+        **payment: Unpack[Payment],
+    ) -> Any:
+        """A value with half of the column's values on either side: ``quantile`` at 0.5, and the same question.
+
+        Between two middle values any point may be chosen, where pandas takes their mean.
+
+        Formal guarantee: epsilon-DP for its price; see `quantile`.
+
+        >>> df = pd.DataFrame({"age": [20, None, 30, 30, 31, 90] * 20})
+        >>> p = df.dp.open(100, bounds={"age": (0, 110)})
+        >>> p.median("age", epsilon=80, resolution=1)
+        30
+        """
+        levels_of(0.5, payment)
+        return self._at_level(column, ORDERS["median"], bounds, resolution, payment)
+
+    @priced
+    def min(
+        self,
+        column: Any = EVERY,
+        bounds: Any = None,
+        *,
+        q: Any = 0.01,
+        resolution: float | None = None,
+        **payment: Unpack[Payment],
+    ) -> Any:
+        """Near the least value: the 1 % quantile, or that of another small ``q``.
+
+        The least value itself is one person's, and no private answer can be near it whatever the data.
+
+        Formal guarantee: epsilon-DP for its price; see `quantile`.
+        """
+        return self._at_level(column, _single(q, payment), bounds, resolution, payment)
+
+    @priced
+    def max(
+        self,
+        column: Any = EVERY,
+        bounds: Any = None,
+        *,
+        q: Any = 0.99,
+        resolution: float | None = None,
+        **payment: Unpack[Payment],
+    ) -> Any:
+        """Near the greatest value: the 99 % quantile, or that of another large ``q``.
+
+        The greatest value itself is one person's, and no private answer can be near it whatever the data.
+
+        Formal guarantee: epsilon-DP for its price; see `quantile`.
+        """
+        return self._at_level(column, _single(q, payment), bounds, resolution, payment)
+
+    def _at_level(
+        self,
+        column: Any,
+        level: Fraction,
+        bounds: Any,
+        resolution: Any,
+        payment: Mapping[str, Any],
+        how: str = "quantile",
+    ) -> Any:
+        names, single = self._columns_for(column, "quantile", False)
+        outs = [self._selection.order(name, level, bounds, resolution, how=how) for name in names]
+        layout = self._layout([out.name for out in outs], single, choices=True)
+        return self._ask_for(outs, layout, payment)
+
+
+def grid(
+    asking: Measures,
+    wanted: Sequence[_specs.Wanted],
+    bounds: Any,
+    payment: Any,
+    named: bool = False,
+    whole: bool = True,
+) -> Any:
+    """A row an aggregate or a named output, a column a column, in the order in which they first appear."""
+    selection = asking._selection
+    labels = [selection.named(w.column)[1] for w in wanted]
+    outs = tuple(selection.wanted(w.aggregate, w.column, bounds, w.label) for w in wanted)
+    rows = list(dict.fromkeys(w.label if named else w.aggregate for w in wanted))
+    columns = list(dict.fromkeys(labels))
+    places = {
+        (w.label if named else w.aggregate, c): i for i, (w, c) in enumerate(zip(wanted, labels, strict=True))
+    }
+    layout = Grid(tuple(tuple(places.get((row, c), -1) for c in columns) for row in rows))
+    index, across = pd.Index(rows, tupleize_cols=False), pd.Index(columns, tupleize_cols=False)
+    return asking._ask_for(outs, lambda r, _: _release.laid_out(r, layout, index, across, whole), payment)
+
+
+class Levels(NamedTuple):
+    """``q=`` as it was typed, exactly, and whether it was a list."""
+
+    exact: tuple[Fraction, ...]
+    typed: tuple[float, ...]
+    several: bool
+
+
+_MOST_LEVELS = 2**14  # each is an output of its own, and answers are points of a grid of some 4096
+
+
+def levels_of(q: Any, payment: Mapping[str, Any]) -> Levels:
+    """One level or a list of them, each within [0, 1]."""
+    if "candidates" in payment:
+        raise BadValue("quantiles take no candidates=: bounds= are enough, and resolution= says how fine.")
+    checked(payment)
+    if isinstance(q, str | bytes | Mapping | set | frozenset | pd.Series | pd.DataFrame):
+        raise BadType(f"q must be a number in [0, 1] or a list of them, not {type(q).__name__}.")
+    several = isinstance(q, Iterable) and (not isinstance(q, np.ndarray) or q.ndim > 0)
+    if several:
+        _validate.length(q, "q", _MOST_LEVELS)
+    given = list(q) if several else [q]
+    if not given:
+        raise BadValue("q is an empty list, so nothing is asked.")
+    exact = tuple(_validate.exact(one, "q") for one in given)
+    for one, level in zip(given, exact, strict=True):
+        if not 0 <= level <= 1:
+            raise BadValue(f"q must lie in [0, 1], not {one}.")
+    return Levels(exact, tuple(map(float, exact)), several)
+
+
+_MOST_CHOSEN = 8  # levels; beyond them a tree has the smaller error (docs/guarantees/quantiles.md)
+
+
+def how_for(levels: int, method: Any) -> str:
+    """Which aggregate answers: a choice, or a reading of the whole distribution."""
+    method = _validate.choice(method, "method", ("auto", "choose", "tree"))
+    if method == "auto":
+        method = "tree" if levels > _MOST_CHOSEN else "choose"
+    return "tree" if method == "tree" else "quantile"
+
+
+def _single(q: Any, payment: Mapping[str, Any]) -> Fraction:
+    levels = levels_of(q, payment)
+    if levels.several:
+        raise BadType("q= is one number here. For several levels ask quantile.")
+    return levels.exact[0]

@@ -1,0 +1,233 @@
+"""Summaries of columns: several aggregates at once, covariances, correlations. Each is one release."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Mapping
+from typing import Any, Unpack, cast
+
+import numpy as np
+import pandas as pd
+
+from dpframe import _validate
+from dpframe._answers import answer as _release
+from dpframe._answers.layout import Correlations, Grid, Layout
+from dpframe._errors import BadType, BadValue, MissingBounds, NotOffered
+from dpframe._expr import Expr
+from dpframe._frame.selection import callers_frame, predicate_of
+from dpframe._frame.spelling import priced
+from dpframe._frame.tracked import Tracked
+from dpframe._frame.verbs import agg_spec as _specs
+from dpframe._frame.verbs.measure import grid
+from dpframe._groups.keys import EVERY, BinBy
+from dpframe._plans.aggregates import DESCRIBED
+from dpframe._plans.output import Output
+from dpframe._plans.price import Payment, checked
+from dpframe._questions.query import Query
+
+
+@priced
+def describe(
+    self: Tracked,
+    column: Any = EVERY,
+    bounds: Any = None,
+    **payment: Unpack[Payment],
+) -> Any:
+    """Count, mean and standard deviation of every number column with public bounds, in one release.
+
+    A DataFrame as pandas' ``describe``, a column a column; of one column, or of a list of them, if named. A column
+    without bounds is left out, unless it is named. What pandas shows below, quantiles and extremes, is not in it.
+
+    Formal guarantee: epsilon-DP for its price; one vector a column (docs/guarantees/variance.md), which share it.
+
+    >>> df = pd.DataFrame({"age": [30.0, 40.0, None] * 500, "name": ["a", "b", "c"] * 500})
+    >>> p = df.dp.open(1e3, bounds={"age": (0, 110)})
+    >>> p.describe(epsilon=900).round()
+              age
+    count  1000.0
+    mean     35.0
+    std       5.0
+    """
+    payment = checked(payment)
+    if column is not EVERY and not isinstance(column, list):
+        name = self._selection.named(column)[1]
+        outs = tuple(self._selection.output(a, column, bounds, name=a) for a in DESCRIBED)
+        index = pd.Index(DESCRIBED)
+        return self._ask_for(outs, lambda r, _: _release.across(r, index, name), payment)
+    names = _described(self, bounds) if column is EVERY else column
+    spec = _specs.read(list(DESCRIBED), {}, _validate.column_names(names, self._selection.columns))
+    return grid(self, spec.wanted, bounds, payment, whole=False)
+
+
+def _described(self: Tracked, bounds: Any) -> list[Hashable]:
+    given = self._selection.by_column(bounds) if isinstance(bounds, Mapping) else {}
+    names = [
+        name
+        for name, expr in self._selection.columns.items()
+        if expr.kind == "number" and (name in given or expr.bounds(self._selection.schema.bounds) is not None)
+    ]
+    if not names:
+        raise MissingBounds(
+            "no column of numbers has public bounds: bounds={'age': (0, 110)} here, or open(..., bounds={...}) once."
+        )
+    return names
+
+
+@priced
+def counts(
+    self: Tracked,
+    questions: Mapping[Any, Any],
+    **payment: Unpack[Payment],
+) -> pd.Series[Any]:
+    """Several yes-no questions about rows, which may overlap, in one release: a Series by their names.
+
+    Formal guarantee: epsilon-DP for its price; k questions have L1 sensitivity k and L2 sensitivity sqrt(k).
+
+    >>> df = pd.DataFrame({"age": [30, 41, 85], "smoker": [1, 0, 1]})
+    >>> p = df.dp.open(100)
+    >>> p.counts({"smokers": "smoker == 1", "old": "age > 80"}, epsilon=80)
+    smokers    2
+    old        1
+    Name: count, dtype: int64
+    """
+    if not isinstance(questions, Mapping) or not questions:
+        raise BadValue("counts takes questions by name: {'smokers': 'smoker == 1', 'old': 'age > 80'}.")
+    caller, frame, outputs = callers_frame(), self, []
+    for name, question in questions.items():
+        expr, frame = frame._written(question, caller)
+        outputs.append(Output(name, "true", predicate_of(expr)))
+    index = pd.Index(list(questions), tupleize_cols=False)
+    return cast(
+        "pd.Series[Any]",
+        frame._ask_for(outputs, lambda r, _: _release.across(r, index, "count"), payment),
+    )
+
+
+@priced
+def histogram(
+    self: Tracked,
+    column: Any,
+    bins: Any = 10,
+    *,
+    bounds: Any = None,
+    **payment: Unpack[Payment],
+) -> pd.Series[Any]:
+    """How many values lie in each bin, over an IntervalIndex.
+
+    Bins are numpy's: closed on the left, and the last one on both sides (its label cannot show it). Values
+    outside all bins and nulls are not counted. A whole number of bins divides the bounds evenly.
+
+    Formal guarantee: epsilon-DP for its price; the whole vector has sensitivity 1 (2 under replace-one).
+
+    >>> df = pd.DataFrame({"age": [30, 41, 85]})
+    >>> p = df.dp.open(100, bounds={"age": (0, 100)})
+    >>> p.histogram("age", bins=2, epsilon=80)
+    age
+    [0.0, 50.0)      2
+    [50.0, 100.0)    1
+    Name: count, dtype: int64
+    """
+    expr, name = self._selection.named(column)
+    if expr.kind not in ("number", "bool"):
+        instead = f"p.resample('ME', on={name!r}).size()" if expr.kind == "time" else "value_counts"
+        raise BadType(f"column {name!r} is of kind {expr.kind}: a histogram needs numbers. Use {instead}.")
+    by = BinBy(expr, _edges(self, expr, name, bins, bounds), name)
+    query = Query((Output("count", "size"),), self._selection.where, (by,))
+    return cast(
+        "pd.Series[Any]",
+        self._ask(query, lambda r: _release.series(r, by.index, "count"), payment),
+    )
+
+
+def _edges(self: Tracked, expr: Expr, name: Hashable, bins: Any, bounds: Any) -> tuple[float, ...]:
+    if isinstance(bins, str):
+        raise BadValue(f"bins={bins!r} would look at the data. Give a number of bins or a list of edges.")
+    if isinstance(bins, int | np.integer):
+        number = _validate.positive_int(bins, "bins")
+        return _validate.even_edges(self._selection.bounds(expr, name, bounds), number, repr(name))
+    if isinstance(bins, pd.Series | pd.DataFrame) or not isinstance(bins, Iterable):
+        raise BadType("bins must be a number of bins or a list of public edges.")
+    return _validate.edges(bins, repr(name))
+
+
+@priced
+def cov(
+    self: Tracked, min_periods: None = None, ddof: int = 1, *, bounds: Any = None, **payment: Unpack[Payment]
+) -> pd.DataFrame:
+    """The covariances of all columns, in one release; select them first: ``p[["age", "cost"]].cov()``.
+
+    Each is over the rows where neither of its two columns is null. The price is shared by all pairs and variances.
+
+    Formal guarantee: epsilon-DP for its price; the mixed moments of two columns have the sensitivity of one number
+    (docs/guarantees/shapes.md).
+
+    >>> df = pd.DataFrame({"a": [1.0, 2.0, 3.0] * 500, "b": [6.0, 4.0, 2.0] * 500})
+    >>> p = df.dp.open(1e3, bounds={"a": (0, 4), "b": (0, 8)})
+    >>> p.cov(epsilon=900).round(1)
+         a    b
+    a  0.7 -1.3
+    b -1.3  2.7
+    """
+    names, cells, outs = _matrix(self, min_periods, ddof, bounds, checked(payment))
+    return _square(self, outs, Grid(cells), names, payment)
+
+
+@priced
+def corr(
+    self: Tracked,
+    method: str = "pearson",
+    min_periods: None = None,
+    *,
+    bounds: Any = None,
+    **payment: Unpack[Payment],
+) -> pd.DataFrame:
+    """The correlations of all columns, in one release: the same one as `cov`, so after it they are free.
+
+    The variances in them are those of each column's own non-null values; where columns have nulls, write
+    ``p.dropna(subset=[...])`` first to have the same rows in all. Zero divided by a noisy variance of zero is NaN.
+
+    Formal guarantee: epsilon-DP for its price (docs/guarantees/shapes.md).
+    """
+    if not isinstance(method, str) or method != "pearson":
+        raise NotOffered("correlations of ranks compare people with each other. There is method='pearson'.")
+    names, cells, outs = _matrix(self, min_periods, 1, bounds, checked(payment))
+    return _square(self, outs, Correlations(cells), names, payment)
+
+
+def _matrix(
+    self: Tracked, min_periods: Any, ddof: int, bounds: Any, payment: Mapping[str, Any]
+) -> tuple[list[Hashable], tuple[tuple[int, ...], ...], tuple[Output, ...]]:
+    """Variances and covariances of each column with those after it, and where they stand in the square."""
+    if min_periods is not None and not (isinstance(min_periods, int) and min_periods == 1):
+        raise BadType("min_periods= would hide a cell by its exact number of rows. Look at its interval.")
+    names = self._selection.numbers if payment.get("numeric_only") is True else list(self._selection.columns)
+    outs: list[Output] = []
+    places: dict[tuple[Hashable, Hashable], int] = {}
+    for i, one in enumerate(names):
+        first = self._selection.output("var", one, bounds, ddof=ddof)
+        for two in names[i:]:
+            second = self._selection.output("var", two, bounds, ddof=ddof)
+            places[one, two] = places[two, one] = len(outs)
+            label = f"{one}, {two}"
+            outs.append(
+                Output(label, "var", first.expr, first.bounds, ddof)
+                if one == two
+                else Output(
+                    label,
+                    "cov",
+                    first.expr,
+                    first.bounds,
+                    ddof,
+                    other=second.expr,
+                    other_bounds=second.bounds,
+                )
+            )
+    return names, tuple(tuple(places[a, b] for a in names) for b in names), tuple(outs)
+
+
+def _square(
+    self: Tracked, outs: tuple[Output, ...], layout: Layout, names: list[Hashable], payment: Mapping[str, Any]
+) -> pd.DataFrame:
+    index = pd.Index(names, tupleize_cols=False)
+    return cast(
+        pd.DataFrame, self._ask_for(outs, lambda r, _: _release.laid_out(r, layout, index, index), payment)
+    )

@@ -1,0 +1,359 @@
+"""Values of a column, pivot tables and crosstabs: each is one release, laid out as pandas lays it out."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Any, Unpack, cast
+
+import numpy as np
+import pandas as pd
+
+from dpframe import _validate
+from dpframe._answers import answer as _release
+from dpframe._answers.foundkeys import found_keys
+from dpframe._answers.layout import Pivot
+from dpframe._errors import BadType, BadValue, NotOffered
+from dpframe._frame.found import key_search
+from dpframe._frame.groups import ask_groups, check_options
+from dpframe._frame.spelling import priced
+from dpframe._frame.tracked import Tracked
+from dpframe._frame.verbs import agg_spec as _specs
+from dpframe._frame.verbs.groupings import groupings, level_of, levels_for
+from dpframe._groups.combinations import Sought, with_rest
+from dpframe._groups.keys import EVERY, By, combined_index, need_keys
+from dpframe._plans.output import Output
+from dpframe._plans.price import Payment, checked
+from dpframe._questions.question import Release
+
+
+@priced
+def unique(self: Tracked, column: Any, **payment: Unpack[Payment]) -> pd.Index[Any]:
+    """The values of a column that many people have, sorted, to be used as ``keys=``. Of a list of columns: combinations.
+
+    Formal guarantee: (epsilon, delta)-DP for its price, of which delta is the chance that a value shows which one person
+    alone has (docs/guarantees/keys.md); left out, it is a share of what the session keeps for such failures. ``explain``
+    tells how many people a value needs. Nulls are no value.
+
+    >>> df = pd.DataFrame({"state": ["CA"] * 400 + ["NY"] * 300 + ["XX"]})
+    >>> p = df.dp.open(3, delta=1e-6)
+    >>> list(p.unique("state", epsilon=0.2))
+    ['CA', 'NY']
+    """
+    columns = [self._selection.named(c) for c in (column if isinstance(column, list) else [column])]
+    if not columns:
+        raise BadValue("unique needs at least one column.")
+    search, words = key_search(self, columns, payment)
+    return cast("pd.Index[Any]", self._ask(search, lambda r: found_keys(r.raw[0], columns).index, words))
+
+
+@priced
+def value_counts(
+    self: Tracked,
+    column: Any = EVERY,
+    *,
+    keys: Any = None,
+    other: Any = None,
+    sort: bool = True,
+    normalize: bool = False,
+    ascending: bool = False,
+    dropna: bool | None = None,
+    bins: Any = None,
+    **payment: Unpack[Payment],
+) -> pd.Series[Any]:
+    """How many rows have each of the listed values; the largest (noisy) count first, as pandas sorts.
+
+    ``normalize=True`` divides by the sum of these counts: the same release, as proportions that sum to 1 (a
+    noisy count below zero makes a proportion below zero; without a positive sum they are NaN).
+    ``dropna=False`` counts nulls as a value of their own, and ``other="elsewhere"`` all values that are neither listed
+    nor null.
+
+    Formal guarantee: epsilon-DP for its price; a row is in one group, so the whole vector has sensitivity 1
+    (2 under replace-one). Sorting looks at released numbers only; ``sort=False`` keeps the order of the keys.
+
+    >>> df = pd.DataFrame({"state": ["CA", "NY", "CA"]})
+    >>> p = df.dp.open(100)
+    >>> p.value_counts("state", keys=["NY", "CA", "WA"], epsilon=80)
+    state
+    CA    2
+    NY    1
+    WA    0
+    Name: count, dtype: int64
+    """
+    checked(payment)
+    for word, flag in (("sort", sort), ("normalize", normalize), ("ascending", ascending)):
+        _validate.flag(flag, word)
+    if column is EVERY:
+        names = list(map(str, self._selection.columns))[:2]
+        raise BadType(
+            f"value_counts is of one column: p[{names[0] if names else 'x'!r}].value_counts(). Combinations of several: "
+            f"p.groupby({names}).size()."
+        )
+    if bins is not None:
+        raise NotOffered("bins= belongs to histogram(column, bins=[...]), which keeps them in order.")
+    column_of = self._selection.named(column)
+
+    def layout(release: Release, index: pd.Index[Any]) -> pd.Series[Any]:
+        counts = _release.values(release, 0)
+        order = np.argsort(counts if ascending else -counts, kind="stable") if sort else None
+        if normalize:
+            shares = Pivot(len(index), normalize="all")
+            return _release.proportions(release, shares, index, "proportion", order)
+        return _release.series(release, index, "count", order)
+
+    levels = with_rest((level_of(self, column_of, keys, "value_counts", None, dropna),), other)
+    return cast("pd.Series[Any]", ask_groups(self, levels, (Output("count", "size"),), layout, payment))
+
+
+# Tables ---------------------------------------------------------------------------------------------------
+
+
+@priced
+def pivot_table(
+    self: Tracked,
+    values: Any = None,
+    index: Any = None,
+    columns: Any = None,
+    aggfunc: Any = "mean",
+    fill_value: Any = None,
+    margins: bool = False,
+    dropna: bool | None = None,
+    margins_name: str = "All",
+    observed: bool | None = None,
+    sort: bool | None = None,
+    *,
+    keys: Any = None,
+    bounds: Any = None,
+    **payment: Unpack[Payment],
+) -> pd.DataFrame:
+    """A table of aggregates by the keys of some columns, as pandas lays it out, in one release.
+
+    Every listed key has its row or column, in the order of the list, so no cell is missing and ``fill_value`` has
+    nothing to fill; ``sort=True`` sorts the keys. Margins are made of what is released, and cost nothing: counts
+    and sums add up, and a mean is that of all the rows of its groups.
+
+    Formal guarantee: epsilon-DP for its price, once for the whole table, since a row is in one cell of it
+    (docs/guarantees/shapes.md).
+
+    >>> df = pd.DataFrame({"state": ["CA", "NY", "CA"], "smoker": [True, False, False], "age": [30, 41, 50]})
+    >>> p = df.dp.open(1e3, bounds={"age": (0, 110)}, keys={"state": ["CA", "NY"]})
+    >>> p.pivot_table("age", "state", "smoker", aggfunc="sum", margins=True, epsilon=900)
+    smoker  False  True  All
+    state
+    CA         50    30   80
+    NY         41     0   41
+    All        91    30  121
+    """
+    payment = checked(payment)
+    _validate.flag(margins, "margins")
+    check_options(True, observed, None)
+    plan = _pivoted(values, aggfunc, columns is not None, sort is not False)
+    down, beside = _sides(self, index, columns, keys, sort, dropna, "pivot_table")
+    outs = tuple(self._selection.wanted(w.aggregate, w.column, bounds, w.label) for w in plan)
+    return cast(
+        pd.DataFrame,
+        _pivot(self, outs, [w.label for w in plan], down, beside, margins, None, margins_name, payment),
+    )
+
+
+@priced
+def crosstab(
+    self: Tracked,
+    index: Any,
+    columns: Any,
+    values: Any = None,
+    rownames: Any = None,
+    colnames: Any = None,
+    aggfunc: Any = None,
+    margins: bool = False,
+    margins_name: str = "All",
+    dropna: bool | None = None,
+    normalize: Any = False,
+    *,
+    keys: Any = None,
+    bounds: Any = None,
+    **payment: Unpack[Payment],
+) -> pd.DataFrame:
+    """How many rows have each pair of keys, as ``pd.crosstab``; of ``values`` an aggregate, if both are given.
+
+    ``index`` and ``columns`` are names of columns, or lists of them. ``normalize=True`` (or ``"index"``,
+    ``"columns"``) divides the released counts by their total (or that of their row, or column): NaN where the
+    noisy total is not positive. Margins add up.
+
+    Formal guarantee: epsilon-DP for its price; the whole table of counts has sensitivity 1 (2 under replace-one).
+
+    >>> df = pd.DataFrame({"state": ["CA", "NY", "CA"], "smoker": [True, False, False]})
+    >>> p = df.dp.open(1000, keys={"state": ["CA", "NY"]})
+    >>> p.crosstab("state", "smoker", margins=True, epsilon=900)
+    smoker  False  True  All
+    state
+    CA          1     1    2
+    NY          1     0    1
+    All         2     1    3
+    """
+    payment = checked(payment)
+    _validate.flag(margins, "margins")
+    share = _share(normalize, values is not None)
+    if (values is None) != (aggfunc is None):
+        raise BadValue("crosstab takes values= and aggfunc= together, or neither for counts of rows.")
+    down, beside = _sides(self, index, columns, keys, None, dropna, "crosstab")
+    out = Output("count", "size")
+    if values is not None:
+        out = self._selection.wanted(_specs.aggregate_name(aggfunc), values, bounds, aggfunc)
+    names = _names(rownames, down, "rownames"), _names(colnames, beside, "colnames")
+    return cast(
+        pd.DataFrame,
+        _pivot(self, (out,), [()], down, beside, margins, share, margins_name, payment, names),
+    )
+
+
+def _sides(
+    self: Tracked, index: Any, columns: Any, keys: Any, sort: bool | None, dropna: bool | None, verb: str
+) -> tuple[tuple[By, ...], tuple[By, ...]]:
+    """The groupings that stand at the left of a table, and those above it."""
+    if index is None:
+        raise BadValue(f"{verb} needs index=, a column or a list of columns whose keys are the rows.")
+    rows = index if isinstance(index, list) else [index]
+    above = columns if isinstance(columns, list) else [] if columns is None else [columns]
+    wanted = [*rows, *above]
+    if any(isinstance(column, pd.Grouper) for column in wanted):
+        levels = groupings(self, wanted, keys, sort, dropna, None, None)
+    else:
+        levels = tuple(levels_for(self, wanted, keys, sort, dropna, verb))
+    sought = [one.name for one in levels if isinstance(one, Sought)]
+    if sought:
+        raise need_keys(sought[0], verb)
+    levels = cast("tuple[By, ...]", levels)
+    return levels[: len(rows)], levels[len(rows) :]
+
+
+def _pivot(
+    self: Tracked,
+    outs: tuple[Output, ...],
+    prefixes: list[Any],
+    down: tuple[By, ...],
+    beside: tuple[By, ...],
+    margins: bool,
+    share: str | None,
+    margin: str,
+    payment: Any,
+    names: tuple[Any, Any] = (None, None),
+) -> Any:
+    if margins and any(out.aggregate in ("nunique", "people") for out in outs):
+        raise NotOffered("distinct values of groups do not add up to those of all: leave margins=True out.")
+    index, above = cast("pd.Index[Any]", combined_index(down)), combined_index(beside)
+    below = margins and share != "columns"
+    right = margins and share != "index" and above is not None
+    layout = Pivot(len(index), 1 if above is None else len(above), below, right, share)
+    index = index if names[0] is None else index.set_names(names[0])
+    if above is not None and names[1] is not None:
+        above = above.set_names(names[1])
+    rows = _with_margin(index, margin, margins) if below else index
+    if right:
+        above = _with_margin(above, margin, margins)
+    columns = _header(prefixes, above)
+    return ask_groups(
+        self, (*down, *beside), outs, lambda r, _: _release.laid_out(r, layout, rows, columns), payment
+    )
+
+
+# Labels of a table: which outputs stand above which keys, and where the margins are
+
+
+def _pivoted(values: Any, aggfunc: Any, keyed: bool, sort: bool) -> list[_specs.Wanted]:
+    """The outputs in pandas' order, each labelled with what stands above its keys.
+
+    ``keyed`` tells whether there are keys above the table; without them the outputs need names.
+    """
+    if isinstance(aggfunc, Mapping):
+        if values is not None and set(_listed(values)) != set(aggfunc):
+            raise BadValue("aggfunc= as a dict names the columns itself: leave values= out.")
+        lists = any(isinstance(v, list) for v in aggfunc.values())
+        found = []
+        for column in _sorted(list(aggfunc), sort):
+            given = aggfunc[column]
+            many = _specs.aggregate_names(given if isinstance(given, list) else [given])
+            found += [
+                _specs.Wanted((column, a) if lists else (column,), column, a)
+                for a in _sorted(many, lists and sort)
+            ]
+        if not found:
+            raise BadValue("pivot_table needs at least one aggregate: aggfunc={'age': 'mean'}.")
+        return found
+    if values is None:
+        raise BadType(
+            "pivot_table needs values=, the columns to aggregate. For counts of rows write crosstab."
+        )
+    columns = _sorted(_listed(values), sort and isinstance(values, list))
+    if not columns:
+        raise BadValue("pivot_table needs at least one column of values.")
+    named = isinstance(values, list) or not keyed
+    if isinstance(aggfunc, list):
+        many = _specs.aggregate_names(aggfunc)
+        return [_specs.Wanted((a, c) if named else (a,), c, a) for a in many for c in columns]
+    one = _specs.aggregate_name(aggfunc)
+    return [_specs.Wanted((c,) if named else (), c, one) for c in columns]
+
+
+def _listed(values: Any) -> list[Any]:
+    return values if isinstance(values, list) else [values]
+
+
+def _sorted(names: list[Any], sort: bool) -> list[Any]:
+    try:
+        return sorted(names) if sort else names
+    except TypeError:
+        return names
+
+
+def _share(value: Any, aggregated: bool) -> str | None:
+    """What counts are divided by: ``"all"``, ``"index"``, ``"columns"``, or nothing."""
+    # By type first: 0 is False to a dict, but to pandas it is the rows.
+    if value is False:
+        return None
+    if value is True or (isinstance(value, str) and value == "all"):
+        meaning = "all"
+    elif isinstance(value, str) and value in ("index", "columns"):
+        meaning = value
+    elif type(value) is int and value in (0, 1):
+        meaning = ("index", "columns")[value]
+    else:
+        raise BadValue("normalize= must be True, False, 'all', 'index' or 'columns'.")
+    if aggregated:
+        raise BadValue("normalize= divides counts: leave values= and aggfunc= out.")
+    return meaning
+
+
+def _names(given: Any, levels: Sequence[By], word: str) -> list[Hashable] | None:
+    """The names of the levels, if others than those of their columns are given."""
+    if given is None:
+        return None
+    listed = given if isinstance(given, list) else [given]
+    if len(listed) != len(levels):
+        raise BadValue(f"{word}= needs one name for each of its {len(levels)} columns.")
+    return listed
+
+
+def _with_margin(index: Any, name: Any, margins: bool) -> pd.Index[Any]:
+    """The keys with one more for their total, as pandas writes it."""
+    if not isinstance(name, str):
+        raise BadType("margins_name= must be a string.")
+    if any(name in index.get_level_values(level) for level in range(index.nlevels)):
+        raise BadValue(f"a key is called {name!r} as the margins are: give another margins_name=.")
+    if index.nlevels > 1:
+        return pd.MultiIndex.from_tuples(
+            [*index, (name, *[""] * (index.nlevels - 1))], names=list(index.names)
+        )
+    return pd.Index([*index, name], name=index.name, tupleize_cols=False)
+
+
+def _header(prefixes: Sequence[tuple[Hashable, ...]], above: pd.Index[Any] | None) -> pd.Index[Any]:
+    """The columns of the table: for each output its labels, and below them the keys."""
+    if above is None:
+        if len(prefixes[0]) == 1:
+            return pd.Index([prefix[0] for prefix in prefixes], tupleize_cols=False)
+        return pd.MultiIndex.from_tuples(list(prefixes))
+    if not prefixes[0]:
+        return above
+    keys = [key if isinstance(key, tuple) else (key,) for key in above]
+    labels = [None] * len(prefixes[0]) + list(above.names)
+    return pd.MultiIndex.from_tuples([(*prefix, *key) for prefix in prefixes for key in keys], names=labels)

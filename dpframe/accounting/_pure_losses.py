@@ -1,0 +1,359 @@
+"""Losses: what one release can cost, as curves. Each kind knows its own, and nothing else asks what kind it is.
+
+A loss stands for a worst-case pair of output laws (P, Q) on neighbouring data; all that it states are upper bounds.
+Defaults are what holds for every epsilon-private release: randomized response dominates it (Kairouz, Oh and Viswanath
+2015), hence its Renyi curve, epsilon**2 / 2 zCDP (Bun and Steinke 2016) and its mu. Several uses are the pair
+``(loss, count)`` everywhere, so that a count can be forgotten nowhere.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from decimal import Decimal
+from fractions import Fraction
+from functools import cached_property, lru_cache
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpframe import _validate
+from dpframe._errors import BadValue
+from dpframe.accounting import _gaussian, residue
+
+_RANGE = Fraction(1, 2**400), Fraction(2**400)
+Floats = NDArray[np.float64]
+Number = int | float | Decimal | Fraction  # what users write; kept as a Fraction
+UP = 1 + 1e-12  # covers the few roundings of each formula below
+
+
+class Curve(NamedTuple):
+    """An ordered pair (P, Q): ``delta(t)`` is H(t) = sup P[S] - e**t Q[S] at every real t, or above it.
+
+    The losses of P lie between ``lower`` and ``upper``, but for a mass H(upper) above and a negligible one below.
+    """
+
+    delta: Callable[[Floats], Floats]
+    lower: float
+    upper: float
+
+
+class Loss:
+    """The cost of one release; see the module. Equal losses are equal, and hash alike."""
+
+    kind: ClassVar[str]
+
+    if TYPE_CHECKING:  # a field of some kinds: a property here would be taken for their default
+
+        @property
+        def epsilon(self) -> Fraction | None:
+            """Pure epsilon of all but the failures; None if there is none."""
+
+    @property
+    def failure(self) -> Fraction:
+        """The probability of giving everything away, which no other curve counts."""
+        return Fraction(0)
+
+    def failing(self, delta: Fraction) -> Loss:
+        """The loss of such a release that gives everything away with probability ``delta``, too."""
+        raise BadValue(f"no loss is known of a release of kind {self.kind!r} that may fail.")
+
+    @property
+    def bounded_range(self) -> float | None:
+        """Not None: all losses lie in some interval of this length, whose place may depend on earlier answers."""
+        return None
+
+    @cached_property
+    def rho(self) -> Fraction | None:
+        """Of zero-concentrated privacy."""
+        return None if self.epsilon is None else self.epsilon**2 / 2
+
+    @cached_property
+    def mu_squared(self) -> Fraction | None:
+        """Square of the parameter of Gaussian privacy, rounded up."""
+        mu = math.inf if self.epsilon is None else _gaussian.pure_mu(float(self.epsilon) * UP)
+        return None if mu == math.inf else Fraction(mu) ** 2
+
+    def renyi(self, orders: Floats) -> Floats:
+        """Renyi divergence at each order above 1."""
+        if self.epsilon is None:
+            return np.full(len(orders), math.inf)
+        return _renyi_of_response(float(self.epsilon), orders)
+
+    @property
+    def curves(self) -> tuple[Curve, ...]:
+        """One pair if it is symmetric, else two: a person removed, a person added."""
+        if self.epsilon is None:
+            return (Curve(np.ones_like, 0.0, 0.0),)
+        e = float(self.epsilon)
+        return (Curve(lambda t: response_curve(e, t), -e, e),)
+
+    def residue(self, mu: float) -> float | None:
+        """The mu left when this release is made with ``mu`` to spend; None if it does not fit."""
+        return None if self.epsilon is None else residue.after_pure(float(self.epsilon) * UP, mu)
+
+    def epsilon_at(self, delta: Fraction) -> Fraction | None:
+        """An epsilon, rounded up, with which one release is (epsilon, delta)-private; None if there is none."""
+        rest = float(delta - self.failure) * (1 - 1e-12)
+        if rest < 0:
+            return None
+        if rest == 0:
+            return self.epsilon
+        found = max(_solve(curve, rest) for curve in self.curves)
+        if self.epsilon is not None:
+            return min(self.epsilon, Fraction(found))
+        return Fraction(found) if math.isfinite(found) else None
+
+    def to_json(self) -> dict[str, Any]:
+        """Its kind and its parameters; exact numbers are text."""
+        own: Any = self  # every kind is a dataclass
+        return {"type": self.kind, **{f.name: _plain(getattr(self, f.name)) for f in fields(own)}}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return [_plain(v) for v in value]
+    return str(value) if isinstance(value, Fraction) else value
+
+
+def _solve(curve: Curve, delta: float) -> float:
+    low, high = 0.0, max(curve.upper, 0.0)
+    at = np.empty(1)
+
+    def over(t: float) -> bool:
+        at[0] = t
+        return float(curve.delta(at)[0]) * (1 + 1e-9) > delta
+
+    if over(high):
+        return math.inf
+    for _ in range(100):
+        middle = (low + high) / 2
+        low, high = (middle, high) if over(middle) else (low, middle)
+    return high * UP
+
+
+def response_curve(epsilon: float, t: Floats) -> Floats:
+    """H(t) of randomized response, which answers truly with probability e**epsilon / (1 + e**epsilon)."""
+    truth = 1 / (1 + math.exp(-epsilon))
+    up = truth * np.maximum(-np.expm1(np.minimum(t - epsilon, 0.0)), 0.0)
+    down = (1 - truth) * np.maximum(-np.expm1(np.minimum(t + epsilon, 0.0)), 0.0)
+    found: Floats = up + down
+    return found
+
+
+def _renyi_of_response(epsilon: float, orders: Floats) -> Floats:
+    # log(cosh((2a - 1) e / 2) / cosh(e / 2)) / (a - 1), in a form that keeps its digits at small e.
+    x, y = orders * epsilon / 2, (orders - 1) * epsilon / 2
+    small = np.maximum(x, y) < 300
+    x, y = np.where(small, x, 1.0), np.where(small, y, 1.0)
+    value = np.log1p(2 * np.sinh(x) * np.sinh(y) / math.cosh(min(epsilon / 2, 300.0))) / (orders - 1)
+    found: Floats = np.where(small, np.minimum(value * UP, epsilon), epsilon)
+    return found
+
+
+def assign(loss: Loss, **values: Any) -> None:
+    """Set fields of a frozen loss while it is made."""
+    for name, value in values.items():
+        object.__setattr__(loss, name, value)
+
+
+def number(value: object, name: str) -> Fraction:
+    exact = _validate.exact(value, name)
+    if exact <= 0:
+        raise BadValue(f"{name} must be positive, not {value}.")
+    if not _RANGE[0] <= exact <= _RANGE[1]:
+        raise BadValue(
+            f"{name}={value} is outside 2**-400 to 2**400, where doubles can hold what follows from it."
+        )
+    return exact
+
+
+@dataclass(frozen=True)
+class PureDP(Loss):
+    """Any epsilon-private release: the pair of randomized response."""
+
+    epsilon: Fraction
+    kind: ClassVar[str] = "pure_dp"
+
+    if TYPE_CHECKING:
+
+        def __init__(self, epsilon: Number) -> None: ...
+
+    def __post_init__(self) -> None:
+        assign(self, epsilon=number(self.epsilon, "epsilon"))
+
+    def failing(self, delta: Fraction) -> Loss:
+        return ApproxDP(self.epsilon, delta)
+
+
+@dataclass(frozen=True)
+class Laplace(Loss):
+    """A number with Laplace noise of scale sensitivity / epsilon: P = Laplace(0), Q = Laplace(epsilon), of scale 1."""
+
+    epsilon: Fraction
+    kind: ClassVar[str] = "laplace"
+
+    if TYPE_CHECKING:
+
+        def __init__(self, epsilon: Number) -> None: ...
+
+    def __post_init__(self) -> None:
+        assign(self, epsilon=number(self.epsilon, "epsilon"))
+
+    def renyi(self, orders: Floats) -> Floats:
+        # Mironov 2017, table II: log(a/(2a-1) e**((a-1) e) + (a-1)/(2a-1) e**(-a e)) / (a-1); first order terms cancel.
+        e = float(self.epsilon)
+        up, down = (orders - 1) * e, -orders * e
+        small = up < 300
+        first, second = orders / (2 * orders - 1), (orders - 1) / (2 * orders - 1)
+        excess = first * _exp_minus_linear(np.where(small, up, 0.0)) + second * _exp_minus_linear(
+            np.where(small, down, 0.0)
+        )
+        exact = np.log1p(excess) / (orders - 1) * UP
+        return np.minimum(np.where(small, exact, e), super().renyi(orders))
+
+    @property
+    def curves(self) -> tuple[Curve, ...]:
+        e = float(self.epsilon)
+
+        def delta(t: Floats) -> Floats:
+            inner = -np.expm1((np.clip(t, -e, e) - e) / 2)
+            found: Floats = np.where(t < -e, -np.expm1(np.minimum(t, 0.0)), inner)
+            return found
+
+        return (Curve(delta, -e, e),)
+
+    def residue(self, mu: float) -> float | None:
+        return residue.after_laplace(float(self.epsilon) * UP, mu)
+
+
+def _exp_minus_linear(x: Floats) -> Floats:
+    series = x * x / 2 * (1 + x / 3 * (1 + x / 4 * (1 + x / 5 * (1 + x / 6 * (1 + x / 7)))))
+    found: Floats = np.where(np.abs(x) < 1e-2, series, np.expm1(x) - x)
+    return found
+
+
+@dataclass(frozen=True)
+class DiscreteLaplace(Loss):
+    """A whole number moved by at most ``sensitivity``, with noise P[x] proportional to exp(-a |x|).
+
+    Losses a * {-s, 2 - s, ..., s}; a smaller shift has a smaller curve, since the law is log-concave. With a sensitivity of 1
+    it is randomized response itself.
+    """
+
+    a: Fraction
+    sensitivity: int = 1
+    kind: ClassVar[str] = "discrete_laplace"
+
+    if TYPE_CHECKING:
+
+        def __init__(self, a: Number, sensitivity: int = 1) -> None: ...
+
+    def __post_init__(self) -> None:
+        assign(
+            self,
+            a=number(self.a, "a"),
+            sensitivity=_validate.positive_int(self.sensitivity, "sensitivity"),
+        )
+
+    @property
+    def epsilon(self) -> Fraction:
+        return self.a * self.sensitivity
+
+    @property
+    def curves(self) -> tuple[Curve, ...]:
+        losses, masses = _laplace_atoms(float(self.a), self.sensitivity)
+        if losses is None or masses is None:
+            return super().curves
+        e = float(self.epsilon)
+
+        def delta(t: Floats) -> Floats:
+            place = np.searchsorted(losses, t, side="right")
+            above = np.concatenate([np.cumsum(masses[::-1])[::-1], [0.0]])
+            lifted = np.concatenate([np.cumsum((masses * np.exp(-losses))[::-1])[::-1], [0.0]])
+            found: Floats = np.clip((above[place] - np.exp(np.minimum(t, 700.0)) * lifted[place]) * UP, 0, 1)
+            return np.maximum(found, -np.expm1(np.minimum(t, 0.0)))
+
+        return (Curve(delta, -e, e),)
+
+
+@lru_cache(maxsize=64)
+def _laplace_atoms(a: float, s: int) -> tuple[Floats, Floats] | tuple[None, None]:
+    if s > 4096 or a * s > 600:
+        return None, None  # randomized response is close by then, and holds
+    inner = np.arange(1, s)
+    losses = a * np.concatenate([[-s], (s - 2.0 * inner)[::-1], [s]])
+    step = math.tanh(a / 2)
+    last = step * math.exp(-a * s) / -math.expm1(-a)
+    masses = np.concatenate([[last], (step * np.exp(-a * inner))[::-1], [(1 + step) / 2]])
+    return losses, masses
+
+
+@dataclass(frozen=True)
+class Exponential(Loss):
+    """A choice by the exponential mechanism: losses within a range of length epsilon (Durfee and Rogers 2019).
+
+    epsilon**2 / 8 zCDP (Cesar and Rogers 2021, theorem 3). Gumbel noise is the same mechanism; one-sided noisy max and
+    permute-and-flip are not of bounded range and count as `PureDP`.
+    """
+
+    epsilon: Fraction
+    kind: ClassVar[str] = "exponential"
+
+    if TYPE_CHECKING:
+
+        def __init__(self, epsilon: Number) -> None: ...
+
+    def __post_init__(self) -> None:
+        assign(self, epsilon=number(self.epsilon, "epsilon"))
+
+    @property
+    def bounded_range(self) -> float:
+        return float(self.epsilon)
+
+    @cached_property
+    def rho(self) -> Fraction:
+        return self.epsilon**2 / 8
+
+    def renyi(self, orders: Floats) -> Floats:
+        return np.minimum(orders * float(self.rho) * UP, super().renyi(orders))
+
+    @property
+    def curves(self) -> tuple[Curve, ...]:
+        """The best of all its pairs at each t: right for one release, and no pair of its own for several."""
+        e = float(self.epsilon)
+
+        def delta(t: Floats) -> Floats:
+            inner = np.expm1((np.clip(t, -e, e) - e) / 2) ** 2 / -math.expm1(-e)
+            found: Floats = np.where(t < -e, -np.expm1(np.minimum(t, 0.0)), inner)
+            return found
+
+        return (Curve(delta, -e, e),)
+
+    def residue(self, mu: float) -> float | None:
+        return residue.after_exponential(float(self.epsilon) * UP, mu)
+
+
+@dataclass(frozen=True)
+class ApproxDP(Loss):
+    """Any (epsilon, delta)-private release: everything with probability delta, else randomized response."""
+
+    epsilon: Fraction
+    delta: Fraction
+    kind: ClassVar[str] = "approx_dp"
+
+    if TYPE_CHECKING:
+
+        def __init__(self, epsilon: Number, delta: Number) -> None: ...
+
+    def __post_init__(self) -> None:
+        d = _validate.delta(self.delta)
+        if not d:
+            raise BadValue("ApproxDP needs delta > 0; without one it is PureDP(epsilon).")
+        assign(self, epsilon=number(self.epsilon, "epsilon"), delta=d)
+
+    @property
+    def failure(self) -> Fraction:
+        return self.delta

@@ -1,0 +1,339 @@
+"""What a mechanism says of itself, and the list of all of them: plans, receipts, forms and audits ask it, and know no kind.
+
+A mechanism is a frozen value. It says by which norm it counts what one person may move, what that costs, what leaves it, and how
+its parameters are written down; `register` puts its class on the list. docs/develop/add-a-mechanism.md adds one in a page.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpframe._errors import BudgetError
+from dpframe.accounting._filter import Price
+from dpframe.accounting.loss import Loss, PureDP
+
+Floats = NDArray[np.float64]
+Shape = tuple[int | None, ...]  # None is a length that is an answer by itself
+
+_RISK = 0.05  # of a choice that falls further short than a plan says
+
+
+# How far one person may move the integers -----------------------------------------------------------------------------
+
+
+def _l1(d: NDArray[Any]) -> int:
+    return int(np.abs(d).sum())
+
+
+def _l2_squared(d: NDArray[Any]) -> int:
+    return int((d * d).sum())
+
+
+def _against_one_another(d: NDArray[Any]) -> int:
+    """By how much one score moved more than another; of several independent choices, in all."""
+    if d.ndim < 3:
+        d = d.reshape(1, -1, 1)
+    return int((d.max(axis=1) - d.min(axis=1)).sum())
+
+
+@dataclass(frozen=True, slots=True)
+class Norm:
+    """The measure of a difference of integers by which a mechanism counts, and its words in plans and audits."""
+
+    name: str
+    text: str  # in a plan
+    exact: str  # in an audit, of `distance`
+    distance: Callable[[NDArray[Any]], int]  # a whole number: the L2 norm is squared
+    squared: bool = False
+
+    def declared(self, l1: int, l2_squared: int) -> int:
+        """The largest `distance` that one person can make, of the two that a plan declares."""
+        return l2_squared if self.squared else l1
+
+    def size(self, l1: int, l2_squared: int) -> float:
+        """The same as a number in this norm."""
+        return math.sqrt(l2_squared) if self.squared else l1
+
+
+L1 = Norm("l1", "L1", "L1", _l1)
+L2 = Norm("l2", "L2", "L2, squared", _l2_squared, squared=True)
+REACH = Norm("reach", "of one against another", "one against another", _against_one_another)
+
+
+# Mechanisms -----------------------------------------------------------------------------------------------------------
+
+
+class Offer(NamedTuple):
+    """What a price buys of a kind: a mechanism for each vector, their loss together, and the delta at which it is stated."""
+
+    noises: Sequence[Any]
+    loss: Loss
+    stated_at: Fraction = Fraction(0)
+    why: str = ""
+
+
+class Mechanism(ABC):
+    """A way to let integers leave: exact integers go into `release`, and what comes out may be seen by anyone."""
+
+    __slots__ = ()
+
+    name: ClassVar[str]  # in receipts
+    norm: ClassVar[Norm] = L1
+    named: ClassVar[bool] = False  # whether mechanism="name" may ask for it
+    measures: ClassVar[bool] = False  # whether integers leave with noise
+    chooses: ClassVar[bool] = False  # whether places of large scores leave, and nothing else
+    automatic: ClassVar[bool] = False  # whether a question that names no mechanism may get its noise
+    needs_delta: ClassVar[bool] = False  # whether only a price with a delta buys it
+    wastes_delta: ClassVar[bool] = False  # whether a delta beside epsilon buys nothing more
+
+    if TYPE_CHECKING:  # a field of some kinds: a property here would be taken for their default
+
+        @property
+        def scale(self) -> Any:
+            """How large its noise is, in the steps of the integers."""
+
+    @abstractmethod
+    def release(self, integers: NDArray[Any]) -> NDArray[Any]:
+        """What may leave of exact integers."""
+
+    def loss(self, distance: int) -> Loss:
+        """What one release costs an accountant if a person moves the integers by at most so much, in its norm."""
+        return self.together([(self, distance)])
+
+    @classmethod
+    @abstractmethod
+    def together(cls, moved: Sequence[tuple[Any, int]]) -> Loss:
+        """The loss of one release by several mechanisms of this kind, each with the distance of its integers."""
+
+    def form(self, shape: Shape) -> tuple[Shape, str]:
+        """Shape and numpy's letter of the dtype of what leaves of integers of such a shape: by its parameters alone."""
+        return shape, "i"
+
+    def tail(self, candidates: int = 0) -> str:
+        """How likely large noise is, in words; for a choice among so many, how likely a bad one. Empty if nothing is said."""
+        return ""
+
+    def levels(self, released: NDArray[Any], level: float) -> Floats | None:
+        """The level of the interval of each group where showing it depended on the noise; None where it did not."""
+        return None
+
+    def to_json(self) -> dict[str, Any]:
+        """Its name and its parameters: fractions are text, so a receipt has them exactly."""
+        own: Any = self  # every kind is a dataclass
+        return {"mechanism": self.name, **{f.name: _plain(getattr(self, f.name)) for f in fields(own)}}
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> Any:
+        """The mechanism that `to_json` wrote."""
+        kind: Any = cls
+        return kind(**{f.name: _read(data[f.name]) for f in fields(kind)})
+
+
+def _plain(value: Any) -> Any:
+    return str(value) if isinstance(value, Fraction) else value
+
+
+def _read(value: Any) -> Any:
+    return Fraction(value) if isinstance(value, str) else value
+
+
+class Pure(Mechanism):
+    """A mechanism that never fails: all it tells is within a factor of e**epsilon for neighbours."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def epsilon_for(self, distance: int) -> Fraction:
+        """The epsilon of one release if a person moves the integers by at most so much, in its norm."""
+
+    @classmethod
+    def together(cls, moved: Sequence[tuple[Any, int]]) -> Loss:
+        return PureDP(sum((one.epsilon_for(distance) for one, distance in moved), Fraction(0)))
+
+
+class Noise(Mechanism):
+    """Adds independent noise to each integer: the noisy integers leave, so intervals follow from its law."""
+
+    __slots__ = ()
+
+    measures = True
+
+    @abstractmethod
+    def draw(self, size: int) -> NDArray[Any]:
+        """So many independent noises: 64-bit integers, or Python's where the law has wider ones."""
+
+    @property
+    @abstractmethod
+    def deviation(self) -> float:
+        """The standard deviation, or a bound on it."""
+
+    @abstractmethod
+    def quantile(self, level: float, terms: int = 1) -> int:
+        """A t with P[|X| <= t] >= level, for the sum X of so many noises."""
+
+    def spread(self, level: float) -> float:
+        """Deviations within which any weighted sum of noises stays with probability ``level``, by Chebyshev's inequality.
+
+        A kind whose sums tend to a known law says less, for continuous noise.
+        """
+        return 1 / math.sqrt(1 - level)
+
+    def reach(self, level: float, terms: int) -> float:
+        """Deviations within which a weighted sum of so many noises stays with probability ``level``, whatever the weights.
+
+        By Cauchy and Schwarz |w . X| <= |w| sqrt(terms) max |X|, with the union bound for the maximum; or by Chebyshev.
+        """
+        if not self.deviation:
+            return self.spread(level)
+        each = self.quantile(1 - (1 - level) / terms)
+        return min(math.sqrt(terms) * each / self.deviation, self.spread(level))
+
+    def release(self, integers: NDArray[Any]) -> NDArray[Any]:
+        """The integers with noise, as integers."""
+        noise = self.draw(integers.size).reshape(integers.shape)
+        wide: NDArray[Any] = integers if noise.dtype != object else integers.astype(object)
+        noisy: NDArray[Any] = wide + noise
+        return noisy
+
+    def form(self, shape: Shape) -> tuple[Shape, str]:
+        return shape, self.draw(0).dtype.kind
+
+    @classmethod
+    def title(cls) -> str:
+        """Its name in a sentence."""
+        return cls.name.capitalize()
+
+    @classmethod
+    def offer(cls, distances: Sequence[tuple[int, int]], price: Price) -> Offer | None:
+        """Noise for vectors that share a price, each moved by (L1, L2 squared) at most; None where the price buys none."""
+        return None
+
+    @classmethod
+    def refusal(cls, price: Price) -> str:
+        """Why this price buys none."""
+        return NO_EPSILON
+
+
+class PureNoise(Noise, Pure):
+    """Noise that is purely private by the L1 norm: of a price it takes the epsilon."""
+
+    __slots__ = ()
+
+    wastes_delta = True
+
+    @staticmethod
+    @abstractmethod
+    def for_price(l1: int, epsilon: Fraction) -> Any:
+        """The least noise with which integers that a person moves by at most so much are epsilon-private."""
+
+    @classmethod
+    def offer(cls, distances: Sequence[tuple[int, int]], price: Price) -> Offer | None:
+        if not price.epsilon:
+            return None
+        share = len(distances)
+        return Offer([cls.for_price(l1 * share, price.epsilon) for l1, _ in distances], PureDP(price.epsilon))
+
+
+class Choice(Pure):
+    """Tells at which places large scores stand: the noise is in the choice, and its size is 1 / ``rate``."""
+
+    __slots__ = ()
+
+    norm = REACH
+    chooses = True
+
+    if TYPE_CHECKING:
+
+        @property
+        def rate(self) -> Fraction:
+            """How fast a place becomes less likely with each step that its score falls short."""
+
+    @property
+    def scale(self) -> Fraction:
+        return 1 / self.rate
+
+    def epsilon_for(self, distance: int) -> Fraction:
+        return self.rate * distance
+
+    def form(self, shape: Shape) -> tuple[Shape, str]:
+        return (1, 1), "i"
+
+    def ways(self, candidates: int) -> int:
+        """In how many ways a choice among so many can fall short: of several rounds, each has its own."""
+        return candidates
+
+    def tail(self, candidates: int = 0) -> str:
+        if not candidates:
+            return ""
+        return f"short by ln({self.ways(candidates)}) + t scales or more with probability at most exp(-t)"
+
+    def shortfall(self, candidates: int) -> float:
+        """Scales by which, with probability 0.95, no choice falls further short of the best that was left.
+
+        ln k + ln 20 for k ways: for the exponential mechanism theorem 3.11 of Dwork and Roth (2014); for noise of which none of
+        k exceeds it but with probability 0.05; and of k in each of several rounds together.
+        """
+        return math.log(self.ways(max(candidates, 1)) / _RISK)
+
+    @classmethod
+    def offer(cls, reach: int, price: Price) -> Offer:
+        """The choice of one place that a price buys, for scores of which a person moves one against another by so much."""
+        epsilon, kind = pure(price), cls
+        return Offer([kind.for_price(reach, epsilon)], PureDP(epsilon), why=f"{cls.name}, as asked")
+
+    if TYPE_CHECKING:  # peeling takes the number of rounds, too
+        for_price: ClassVar[Callable[..., Any]]
+
+
+NO_EPSILON = "this price buys no pure mechanism: give epsilon=."
+
+
+def pure(price: Price) -> Fraction:
+    """The epsilon of a price, for a pure mechanism."""
+    if price.epsilon is None:
+        raise BudgetError(NO_EPSILON)
+    return price.epsilon
+
+
+# All of them ----------------------------------------------------------------------------------------------------------
+
+AUTO = "auto"  # what mechanism= says unless it is given
+MECHANISMS: dict[str, type[Mechanism]] = {}
+_Kind = TypeVar("_Kind", bound=type[Mechanism])
+
+
+def register(kind: _Kind) -> _Kind:
+    """Put a kind on the list: receipts that name it can be read, and if it is ``named``, questions may ask for it."""
+    known = MECHANISMS.get(kind.name)
+    if known is not None and known.__qualname__ != kind.__qualname__:
+        raise ValueError(f"two mechanisms have the name {kind.name!r}.")
+    MECHANISMS[kind.name] = kind
+    return kind
+
+
+def names() -> tuple[str, ...]:
+    """What mechanism= may say."""
+    return (AUTO, *(kind.name for kind in MECHANISMS.values() if kind.named))
+
+
+def mechanism_from(data: dict[str, Any]) -> Any:
+    """The mechanism of a part of a receipt."""
+    return MECHANISMS[data["mechanism"]].from_json(data)
+
+
+def loss_of(moved: Sequence[tuple[Mechanism, int]]) -> Loss | None:
+    """The loss of one release by several mechanisms, each with the distance of its integers.
+
+    None if nobody moves any, and where their kinds add up by different rules, which no planner mixes.
+    """
+    counted = [(one, distance) for one, distance in moved if distance]
+    rules = {type(one).together.__func__ for one, _ in counted}  # type: ignore[attr-defined]  # a class method
+    return type(counted[0][0]).together(counted) if len(rules) == 1 else None

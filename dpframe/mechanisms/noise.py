@@ -1,0 +1,263 @@
+"""Noise on integers: discrete Laplace, pure epsilon by the L1 sensitivity (docs/guarantees/laplace.md), and discrete Gaussian,
+concentrated privacy by the L2 sensitivity (docs/guarantees/gaussian.md); and the quantiles of both, for intervals."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpframe.accounting._filter import Price
+from dpframe.accounting._gaussian import shift_mu
+from dpframe.accounting.loss import DiscreteGaussian, Loss, PureDP
+from dpframe.mechanisms import _sampling
+from dpframe.mechanisms._base import L2, Noise, Norm, Offer, PureNoise, pure, register
+
+# Below this deviation noise is visibly discrete, and its law is short enough to be summed.
+COARSE = 64.0
+
+
+@register
+@dataclass(frozen=True, slots=True)
+class Laplace(PureNoise):
+    """Adds to each integer independent noise with P[x] proportional to exp(-|x| / scale).
+
+    Formal guarantee: integers that one person moves by at most ``l1`` in L1 are released with epsilon at most
+    ``l1 / scale``, under the neighbouring relation of that sensitivity (Ghosh, Roughgarden and Sundararajan
+    2009; the lecture notes' theorem 4, on integers). Scale and epsilon are the same rational number.
+
+    >>> Laplace.for_price(2, Fraction(1, 2)).scale
+    Fraction(4, 1)
+    """
+
+    name: ClassVar[str] = "laplace"
+    named: ClassVar[bool] = True
+    automatic: ClassVar[bool] = True
+    scale: Fraction
+
+    @staticmethod
+    def for_price(l1: int, epsilon: Fraction) -> Laplace:
+        return Laplace(l1 / epsilon)
+
+    def draw(self, size: int) -> NDArray[Any]:
+        return _sampling.discrete_laplace(self.scale, size)
+
+    def epsilon_for(self, distance: int) -> Fraction:
+        return distance / self.scale
+
+    def tail(self, candidates: int = 0) -> str:
+        return (
+            "noise is more than t times its scale, rounded up to the grid, with probability at most exp(-t)"
+        )
+
+    @property
+    def deviation(self) -> float:
+        """Standard deviation: sqrt(2 q) / (1 - q) with q = exp(-1/scale)."""
+        rate = float(1 / self.scale)
+        return math.sqrt(2 * math.exp(-rate)) / -math.expm1(-rate)
+
+    def quantile(self, level: float, terms: int = 1) -> int:
+        """The least t with P[|X| <= t] >= level, for the sum X of some such variables."""
+        rate = float(1 / self.scale)
+        q = math.exp(-rate)
+        if terms == 1:  # P[|X| > t] = 2 q**(t+1) / (1 + q)
+            return max(0, math.ceil(-math.log((1 - level) * (1 + q) / 2) / rate - 1 - 1e-9))
+        reach = min(math.ceil(60 / rate), 2**14) + 1
+        return sum_quantile(np.exp(-rate * np.arange(reach)), level, terms)
+
+    @staticmethod
+    def spread(level: float) -> float:
+        """Deviations within which any weighted sum of continuous such noise stays with probability ``level``.
+
+        One Laplace variable and the Gaussian limit of many are the extremes; where they cross, sums of two need
+        a thousandth more (the tests check it over weights).
+        """
+        return 1.0015 * max(-math.log1p(-level) / math.sqrt(2), normal_quantile(level))
+
+    def reach(self, level: float, terms: int) -> float:
+        """Deviations within which any weighted sum of so many whole numbers of such noise stays with that probability."""
+        if not self.deviation:
+            return self.spread(level)
+        smooth = self.deviation * math.cosh(float(1 / self.scale) / 2)
+        return discrete_reach(self.spread, smooth, self.quantile, level, terms) / self.deviation
+
+
+@register
+@dataclass(frozen=True, slots=True)
+class Gaussian(Noise):
+    """Adds to each integer independent noise with P[x] proportional to exp(-x**2 / (2 variance)).
+
+    Formal guarantee: integers that one person moves by at most L in L2 are released with
+    rho = L**2 / (2 variance) zero-concentrated differential privacy (Canonne, Kamath and Steinke 2020, theorem 14), and with
+    Gaussian differential privacy of mu = L times `accounting._gaussian.shift_mu` (docs/guarantees/discrete-gaussian.md).
+    """
+
+    name: ClassVar[str] = "gaussian"
+    named: ClassVar[bool] = True
+    automatic: ClassVar[bool] = True
+    norm: ClassVar[Norm] = L2
+    needs_delta: ClassVar[bool] = True
+    variance: Fraction
+
+    @staticmethod
+    def for_rho(l2_squared: int, rho: Fraction) -> Gaussian:
+        """The least noise with this rho."""
+        return Gaussian(l2_squared / (2 * rho))
+
+    @staticmethod
+    def for_mu(l2_squared: int, mu_squared: Fraction) -> Gaussian:
+        """Noise with at most this mu squared, by exact comparison, and within 1e-9 of the least.
+
+        >>> float(Gaussian.for_mu(1, Fraction(1, 100)).variance)  # a twelfth more than continuous noise would need
+        100.08...
+        """
+        if not l2_squared:
+            return Gaussian(Fraction(0))
+        return Gaussian(_variance_for(mu_squared / l2_squared))
+
+    @property
+    def scale(self) -> float:
+        """The parameter sigma."""
+        return math.sqrt(self.variance)
+
+    def draw(self, size: int) -> NDArray[Any]:
+        return _sampling.discrete_gaussian(self.variance, size)
+
+    @classmethod
+    def together(cls, moved: Sequence[tuple[Any, int]]) -> Loss:
+        return DiscreteGaussian(parts=[(one.variance, Fraction(distance)) for one, distance in moved])
+
+    @classmethod
+    def offer(cls, distances: Sequence[tuple[int, int]], price: Price) -> Offer | None:
+        if price.rho is None and price.mu_squared is None:
+            return None
+        squares = [l2_squared for _, l2_squared in distances]
+        noises = [cls._bought(squared * len(squares), price) for squared in squares]
+        # A vector that nobody can move has no cost, and no loss has a sensitivity of 0.
+        moved = [(noise, squared) for noise, squared in zip(noises, squares, strict=True) if squared]
+        if not moved:
+            return Offer(noises, PureDP(pure(price)))
+        return Offer(noises, cls.together(moved), price.delta)
+
+    @classmethod
+    def _bought(cls, l2_squared: int, price: Price) -> Gaussian:
+        if price.rho is not None:
+            return cls.for_rho(l2_squared, price.rho)
+        assert price.mu_squared is not None
+        return cls.for_mu(l2_squared, price.mu_squared)
+
+    @classmethod
+    def refusal(cls, price: Price) -> str:
+        if price.stake is not None and price.stake.waits:
+            return (
+                "mechanism='gaussian' has to wait: large releases with other noise took more than their part of what "
+                "counts Gaussian noise, and the plain sum that paid them cannot count it. Leave mechanism= out, or ask "
+                "for a larger epsilon."
+            )
+        if price.stake is not None and price.stake.left is None:
+            return (
+                "this budget has no room for Gaussian noise any more: a release that was too large to be counted together "
+                "with many small ones was paid from the plain sum of epsilons, which counts no Gaussian noise. Ask without "
+                "mechanism='gaussian', and fit models by a method whose noise is not Gaussian, such as 'output'."
+            )
+        return (
+            "mechanism='gaussian' needs a price that buys one: delta= beside epsilon=, or a session with delta > 0 "
+            "whose accountant still has room for it."
+        )
+
+    def tail(self, candidates: int = 0) -> str:
+        return "noise is more than t times its scale, rounded up to the grid, with probability at most exp(-t**2 / 2)"
+
+    @property
+    def deviation(self) -> float:
+        """An upper bound on the standard deviation: sigma (same paper, corollary 9)."""
+        return self.scale
+
+    @np.errstate(under="ignore")
+    def quantile(self, level: float, terms: int = 1) -> int:
+        """A t with P[|X| <= t] >= level, for the sum X of some such variables; the least if sigma is small."""
+        sigma = self.scale
+        if sigma > COARSE:  # the tail is below the continuous one's, shifted by one step
+            return math.ceil(normal_quantile(level) * sigma * math.sqrt(terms) + 0.5)
+        steps = np.arange(math.ceil(40 * sigma) + 2)
+        return sum_quantile(np.exp(-(steps**2) / (2 * sigma * sigma)), level, terms)
+
+    @staticmethod
+    def spread(level: float) -> float:
+        """Deviations within which any weighted sum of continuous such noise stays with probability ``level``."""
+        return normal_quantile(level)
+
+    def reach(self, level: float, terms: int) -> float:
+        """Deviations within which any weighted sum of so many whole numbers of such noise stays with that probability."""
+        if not self.deviation:
+            return self.spread(level)
+        smooth = math.sqrt(self.variance + Fraction(1, 5))
+        return discrete_reach(self.spread, smooth, self.quantile, level, terms) / self.deviation
+
+
+@lru_cache(maxsize=1024)
+def _variance_for(step_squared: Fraction) -> Fraction:
+    """The least variance, nearly, at which a move by one has at most this mu squared."""
+    low = 1 / step_squared
+    high = low + Fraction(1, 8)
+    while Fraction(shift_mu(high)) ** 2 > step_squared:
+        low, high = high, 2 * high
+    while high - low > low / 10**9:
+        middle = Fraction(float((low + high) / 2))
+        if not low < middle < high:
+            break
+        low, high = (middle, high) if Fraction(shift_mu(middle)) ** 2 > step_squared else (low, middle)
+    return high
+
+
+# Quantiles: no privacy hangs on them, so doubles will do --------------------------------------------------------------
+
+
+@lru_cache(maxsize=256)
+def normal_quantile(level: float) -> float:
+    """The two-sided quantile of the standard normal, by bisection on erf: released intervals keep their last digits by it."""
+    low, high = 0.0, 40.0
+    for _ in range(80):
+        middle = (low + high) / 2
+        low, high = (middle, high) if math.erf(middle / math.sqrt(2)) < level else (low, middle)
+    return high
+
+
+def discrete_reach(
+    spread: Callable[[float], float],
+    deviation: float,
+    quantile: Callable[[float], int],
+    level: float,
+    terms: int,
+) -> float:
+    """A t of which a sum of so many weighted whole-number noises exceeds t times the norm of its weights with probability 1 -
+    level at most. Their law, rounded no more, is nearer to zero than a continuous one with ``spread`` and ``deviation``.
+
+    Each of four bounds holds, and the least is taken (docs/guarantees/intervals.md#sums-of-several-noisy-integers).
+    """
+    risk = 1 - level
+    root = math.sqrt(terms)
+    return min(
+        spread(level) * deviation + root / 2,
+        spread(1 - 0.99 * risk) * deviation + math.sqrt(math.log(200 / risk) / 6),
+        spread(1 - risk / 2) * deviation,
+        root * quantile(1 - risk / terms),
+    )
+
+
+def sum_quantile(weights: NDArray[np.float64], level: float, terms: int) -> int:
+    """The least t with P[|X1 + ... + Xterms| <= t] >= level, each with P[x] proportional to weights[|x|]."""
+    one = np.concatenate([weights[:0:-1], weights])
+    one /= one.sum()
+    law = one
+    for _ in range(terms - 1):
+        law = np.convolve(law, one)
+    middle = len(law) // 2
+    inside = law[middle] + 2 * np.concatenate([[0.0], np.cumsum(law[middle + 1 :])])
+    return int(np.searchsorted(inside, min(level, inside[-1])))

@@ -1,0 +1,188 @@
+"""Private selection: report noisy max with one-sided geometric noise (docs/guarantees/noisy-max.md), and the exponential
+mechanism on integer scores, sampled exactly (docs/guarantees/exponential.md)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpframe.accounting import loss as losses
+from dpframe.accounting._additive import root_below
+from dpframe.accounting._filter import Price
+from dpframe.accounting._tight import largest
+from dpframe.accounting.loss import Loss
+from dpframe.mechanisms import _sampling
+from dpframe.mechanisms._base import Choice, Offer, Shape, pure, register
+
+_FEW = 16
+_MANY = 2**14  # tries per array operation
+
+
+@register
+@dataclass(frozen=True, slots=True)
+class NoisyMax(Choice):
+    """Adds to each integer score one-sided geometric noise and tells which is largest, and nothing else.
+
+    Formal guarantee: with noise P[G >= t] = exp(-rate * t), the choice is epsilon-private for
+    epsilon = rate * shift, where ``shift`` bounds by how much one person can move a score relative to any
+    other: the sensitivity where all scores move one way (counts under add-remove), twice that otherwise.
+    Ties go by an order drawn afresh, whatever the scores.
+    """
+
+    name: ClassVar[str] = "noisy-max"
+    rate: Fraction
+
+    @staticmethod
+    def for_price(shift: int, epsilon: Fraction) -> NoisyMax:
+        return NoisyMax(epsilon / shift)
+
+    def release(self, scores: NDArray[Any]) -> NDArray[Any]:
+        """The place of the chosen score, in an array of one. Of three axes the second has the candidates, and there is
+        a choice for each place on the two others.
+
+        The choices are independent. What one person can do to them adds up, and ``shift`` bounds that sum.
+        """
+        if scores.ndim < 3:
+            scores = scores.reshape(1, -1, 1)
+        noise = _sampling.geometric(self.rate, scores.size).reshape(scores.shape)
+        noisy = scores + noise if noise.dtype != object else scores.astype(object) + noise
+        best = noisy == noisy.max(axis=1, keepdims=True)
+        if np.count_nonzero(best) > scores.shape[0] * scores.shape[2]:
+            # The order is independent of the scores, so given it the shift argument applies.
+            order = _sampling.permutation(scores.size).reshape(scores.shape)
+            best = np.where(best, order, -1)
+        choice: NDArray[Any] = best.argmax(axis=1)
+        return choice
+
+    def form(self, shape: Shape) -> tuple[Shape, str]:
+        return (shape[0], shape[2]) if len(shape) == 3 else (1, 1), "i"
+
+
+@register
+@dataclass(frozen=True, slots=True)
+class NoisyTop(Choice):
+    """Peels: the noisy maximum, then that of what is left, ``rounds`` times; tells the places in this order.
+
+    Formal guarantee: each round is a noisy maximum of ``rate * shift`` by itself, over candidates that earlier answers
+    have fixed, so all of them together are epsilon-private for epsilon = rounds * rate * shift (basic composition,
+    which holds for questions that depend on earlier answers).
+
+    >>> NoisyTop(Fraction(50), 2).release(np.array([[3, 9, 4]]))[0].tolist()
+    [1, 2]
+    """
+
+    name: ClassVar[str] = "noisy-top"
+    rate: Fraction
+    rounds: int
+
+    @staticmethod
+    def for_price(shift: int, epsilon: Fraction, rounds: int) -> NoisyTop:
+        return NoisyTop(epsilon / (shift * rounds), rounds)
+
+    def release(self, scores: NDArray[Any]) -> NDArray[Any]:
+        """The places of the chosen scores, in an array of one row."""
+        flat, one = scores.reshape(-1), NoisyMax(self.rate)
+        left = np.arange(flat.size)
+        chosen = []
+        for _ in range(self.rounds):
+            at = int(one.release(flat[left])[0, 0])
+            chosen.append(left[at])
+            left = np.delete(left, at)
+        return np.array([chosen], dtype=np.int64)
+
+    def epsilon_for(self, distance: int) -> Fraction:
+        return self.rounds * self.rate * distance
+
+    def form(self, shape: Shape) -> tuple[Shape, str]:
+        return (1, self.rounds), "i"
+
+    def ways(self, candidates: int) -> int:
+        return candidates * self.rounds
+
+
+@register
+@dataclass(frozen=True, slots=True)
+class Exponential(Choice):
+    """Chooses place i with probability proportional to exp(rate * score[i]), and tells nothing else.
+
+    Formal guarantee: let ``reach`` bound how much more one person can move one score than another, over all pairs of
+    scores. For rate = epsilon / reach all privacy losses of the choice lie in an interval of length epsilon that
+    holds 0 (McSherry and Talwar 2007; Durfee and Rogers 2019): it is of epsilon-bounded range, hence epsilon-private.
+    The notes' weights exp(epsilon u / S), where S bounds the move of each score, are rate = epsilon / S: 2 epsilon-private,
+    since the reach is at most 2 S. Every choice has exactly its probability: no weight is ever computed.
+
+    >>> int(Exponential(Fraction(50)).release(np.array([[3, 9, 4]]))[0, 0])
+    1
+    """
+
+    name: ClassVar[str] = "exponential"
+    named: ClassVar[bool] = True
+    rate: Fraction
+
+    @staticmethod
+    def for_price(reach: int, epsilon: Fraction) -> Exponential:
+        """The largest rate that epsilon pays for."""
+        return Exponential(epsilon / reach)
+
+    def release(self, scores: NDArray[Any]) -> NDArray[Any]:
+        """The place of the chosen score, in an array of one.
+
+        A uniform place is kept if a geometric number with P[G >= t] = exp(-rate t) reaches the distance of its score
+        from the largest; otherwise the next place is tried. The first that is kept has the law above, and of k tries
+        one is kept on average, or more.
+        """
+        flat = scores.reshape(-1)
+        low, top = int(flat.min()), int(flat.max())
+        if top - low >= 2**62:
+            flat = flat.astype(object)
+        gaps = top - flat
+        while True:
+            places = _uniform(flat.size, min(max(flat.size, _FEW), _MANY))
+            kept = np.flatnonzero(_sampling.geometric(self.rate, places.size) >= gaps[places])
+            if kept.size:
+                return places[kept[:1]].reshape(1, 1)
+
+    def loss(self, distance: int) -> Loss:
+        return losses.Exponential(self.epsilon_for(distance))
+
+    @classmethod
+    def offer(cls, reach: int, price: Price) -> Offer:
+        """The largest rate whose range costs no more than the price: a range of epsilon is epsilon**2 / 8 zCDP."""
+        epsilon, why = _ranged(price)
+        return Offer([cls.for_price(reach, epsilon)], losses.Exponential(epsilon), why=why)
+
+
+def _uniform(below: int, size: int) -> NDArray[np.int64]:
+    """`size` independent numbers or fewer, exactly uniform on 0 to `below` - 1: remainders of 64-bit words, without the
+    last words, of which some remainders have one more than others. A word is left out with probability below / 2**64."""
+    words = np.frombuffer(_sampling.random_bytes(8 * size), dtype="<u8")
+    last = np.uint64(2**64 - 2**64 % below - 1)
+    return (words[words <= last] % np.uint64(below)).astype(np.int64)
+
+
+def ranges_cost_less(price: Price) -> bool:
+    """Whether a bounded range is counted for less than a pure epsilon."""
+    return not price.rho is price.mu_squared is None or (
+        price.stake is not None and price.stake.left is not None
+    )
+
+
+def _ranged(price: Price) -> tuple[Fraction, str]:
+    """The epsilon of an exponential mechanism, and why it is so large."""
+    if price.rho is not None:
+        epsilon = root_below(8 * price.rho)
+        return epsilon, f"a range of epsilon {float(epsilon):.4g} costs what this price does in zCDP"
+    epsilon, stake = pure(price), price.stake
+    if stake is not None and stake.left is not None and stake.cost is not None:
+        # The residue alone pays, and takes less for a range than for any release of this epsilon.
+        epsilon = max(epsilon, largest("ranged", stake.left, stake.cost, stake.epsilon) or epsilon)
+    if ranges_cost_less(price):
+        return (
+            epsilon,
+            "the exponential mechanism, whose bounded range most accountants with delta count for less",
+        )
+    return epsilon, "the exponential mechanism, as asked"
