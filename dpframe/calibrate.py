@@ -20,7 +20,7 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import NamedTuple
 
-from dpframe import _validate
+from dpframe import _search, _validate
 from dpframe._errors import BadType, BadValue
 from dpframe.accounting import Loss, _gaussian, named_rule
 from dpframe.accounting._filter import Charge, Limits, most_that
@@ -464,6 +464,4 @@ def _least(enough: Callable[[float], bool]) -> float:
         low, high = high, 2 * high
     while low == high or enough(low):
         low, high = low / 2, low
-    while low < (middle := (low + high) / 2) < high:
-        low, high = (low, middle) if enough(middle) else (middle, high)
-    return high
+    return _search.first_where(enough, low, high)

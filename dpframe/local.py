@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from dpframe import _validate, calibrate
+from dpframe import _search, _validate, calibrate
 from dpframe._answers import reports as _reports
 from dpframe._answers import unbiased as _unbiased
 from dpframe._answers.receipt import REPORTS, receipt_of
@@ -58,10 +58,7 @@ def epsilon_of(delta: Real) -> float:
     odds = _odds(delta)
     if not _covers(float(_validate.MAX_EPSILON), odds):
         raise BadValue(f"delta={delta} would be an epsilon above 1024, where nobody is protected.")
-    low, high = 0.0, float(_validate.MAX_EPSILON)
-    while low < (middle := (low + high) / 2) < high:
-        low, high = (low, middle) if _covers(middle, odds) else (middle, high)
-    return high
+    return _search.first_where(lambda epsilon: _covers(epsilon, odds), 0.0, float(_validate.MAX_EPSILON))
 
 
 def _odds(delta: Real) -> Fraction:
@@ -92,13 +89,12 @@ def delta_of(epsilon: Real) -> float:
     top = exp_interval(exact.numerator, exact.denominator, _BITS)[1]
 
     def fits(d: float) -> bool:
+        if d >= 0.5:
+            return False
         odds = _odds(d)
         return top * odds.denominator <= odds.numerator << _BITS
 
-    low, high = 0.0, 0.5
-    while low < (middle := (low + high) / 2) < high:
-        low, high = (middle, high) if fits(middle) else (low, middle)
-    return low
+    return _search.last_where(fits, 0.0, 0.5)
 
 
 def truth_of(epsilon: Real, k: int = 2) -> float:

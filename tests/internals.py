@@ -9,6 +9,7 @@ from dpframe import _drawing as drawing_module
 from dpframe import _encoding as encoding_module
 from dpframe import _expr as expr_module
 from dpframe import _ledger as stores_module
+from dpframe import _search as search_module
 from dpframe._answers import unbiased as unbiased_module
 from dpframe._answers.answer import Answer
 from dpframe._answers.estimate import FloatEstimate, IntEstimate, interval_of
@@ -56,6 +57,7 @@ from dpframe._questions.keysearch import Finding, KeySearch, Roomy
 from dpframe._questions.query import Query
 from dpframe._questions.question import Question
 from dpframe._questions.reports import packed, unpacked
+from dpframe._search import first_where, last_where
 from dpframe._session import derived as lineage_module
 from dpframe._session import door as door_module
 from dpframe._session import opening as opening_module
@@ -360,6 +362,7 @@ __all__ = [
     "fieller",
     "finder",
     "first_sigma",
+    "first_where",
     "fits_Output",
     "former_sketch",
     "found_keys",
@@ -371,6 +374,7 @@ __all__ = [
     "laplace_tail",
     "largest",
     "largest_mu",
+    "last_where",
     "learn_descent_module",
     "learn_fits_module",
     "learn_models_module",
@@ -413,6 +417,7 @@ __all__ = [
     "rounded",
     "sampled_sigma",
     "scores",
+    "search_module",
     "series_of",
     "session_module",
     "session_sessions",

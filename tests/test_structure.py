@@ -30,7 +30,7 @@ LINES = 600
 # The rooms, lowest first: a room knows the ones below it. Rooms of one line do not know each other.
 ROOMS = """
 _errors
-_refusals _validate
+_refusals _search _validate
 _drawing
 plot attacks datasets
 accounting

@@ -10,7 +10,7 @@ from typing import Any, TypedDict
 
 import numpy as np
 
-from dpframe import _validate
+from dpframe import _search, _validate
 from dpframe._errors import BadType, BadValue, BudgetError, did_you_mean
 from dpframe._plans.plan import Plan
 from dpframe._refusals import PANDAS_WORDS
@@ -226,7 +226,4 @@ def _least(
         low, high = low / 4, low
         if high < _LEAST:
             return price(_LEAST)
-    for _ in range(24):
-        middle = (low + high) / 2
-        low, high = (middle, high) if wide(middle) else (low, middle)
-    return price(high)
+    return price(_search.first_where(lambda x: not wide(x), low, high, rounds=24))

@@ -19,6 +19,7 @@ from typing import ClassVar, Final, NamedTuple
 
 import numpy as np
 
+from dpframe import _search
 from dpframe.accounting import _gaussian
 from dpframe.accounting._filter import Charge, Filter, Price, Stake, failures, stated_gaussian, summed
 from dpframe.accounting.loss import Events, Floats, Loss, PureDP
@@ -92,11 +93,11 @@ def zcdp_rho(epsilon: Fraction, delta: Fraction) -> Fraction:
     0.024356
     """
     e, d = float(epsilon) * (1 - _SLACK), float(delta) * (1 - _SLACK)
-    low, high = 1e-40, e + 1.0  # at every order rho-zCDP has an epsilon of at least rho
-    for _ in range(80):
-        middle = math.sqrt(low * high)
-        low, high = (middle, high) if zcdp_delta(middle, e) <= d else (low, middle)
-    return Fraction(low * (1 - 2 * _SLACK))
+    most = e + 1.0  # at every order rho-zCDP has an epsilon of at least rho
+    rho = _search.last_where(
+        lambda rho: zcdp_delta(rho, e) <= d, 1e-40, most, rounds=80, middle=_search.ratio_halfway
+    )
+    return Fraction(rho * (1 - 2 * _SLACK))
 
 
 def zcdp_epsilon(rho: float, delta: float) -> float:
@@ -109,14 +110,10 @@ def zcdp_epsilon(rho: float, delta: float) -> float:
         return 0.0
     if delta <= 0:
         return math.inf
-    low, high = (
-        0.0,
-        rho + 2 * math.sqrt(rho * math.log(1 / delta)) + 1e-300,
-    )  # proposition 1.3 of Bun and Steinke
-    for _ in range(100):
-        middle = (low + high) / 2
-        low, high = (low, middle) if zcdp_delta(rho, middle) <= delta * (1 - _SLACK) else (middle, high)
-    return high * (1 + _SLACK)
+    target = delta * (1 - _SLACK)
+    enough = rho + 2 * math.sqrt(rho * math.log(1 / delta)) + 1e-300  # proposition 1.3 of Bun and Steinke
+    epsilon = _search.first_where(lambda e: zcdp_delta(rho, e) <= target, 0.0, enough, rounds=100)
+    return epsilon * (1 + _SLACK)
 
 
 def root_below(square: Fraction) -> Fraction:
@@ -225,13 +222,14 @@ class Rdp(_Concentrated):
 
     def _within(self, most: Fraction) -> Fraction:
         """The largest epsilon that costs no more, rounded down."""
-        low, high = root_below(2 * most / Fraction(self.order)), self.limits.epsilon
-        for _ in range(50):
-            e = Fraction(float(low + high) / 2)
-            if not low < e < high:
-                break
-            low, high = (e, high) if self._pure_cost(e) <= most else (low, e)
-        return low
+        least = root_below(2 * most / Fraction(self.order))
+        return _search.last_where(
+            lambda e: self._pure_cost(e) <= most,
+            least,
+            self.limits.epsilon,
+            rounds=50,
+            middle=_search.float_halfway,
+        )
 
     def _pure_cost(self, epsilon: Fraction) -> Fraction:
         cost = self.cost(PureDP(epsilon))

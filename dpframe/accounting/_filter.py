@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import Any, ClassVar, NamedTuple
 
+from dpframe import _search
 from dpframe.accounting import _gaussian
 from dpframe.accounting.loss import Events, Loss
 
@@ -111,10 +112,7 @@ def most_that(fits: Callable[[int], bool]) -> int:
         low, high = high, 2 * high
     if high > _MOST:
         return _MOST
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if fits(middle) else (low, middle)
-    return low
+    return _search.last_where(fits, low, high, middle=_search.whole_halfway)
 
 
 def repeated(charge: Charge, times: int) -> Charge:

@@ -14,6 +14,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
+from dpframe import _search
+
 # The relative error of the curve below is under 1e-8 for every mu and every t where it is a double.
 _SLACK = 2e-8
 _SMALL = 1e-5  # below, two nearly equal tails would be subtracted
@@ -90,12 +92,7 @@ def mu_for(epsilon: float, delta: float) -> float:
         low, high = high, 2 * high
         if high > 1e6:
             return low
-    for _ in range(200):
-        middle = (low + high) / 2
-        if not low < middle < high:
-            break
-        low, high = (middle, high) if delta_at(middle, epsilon) <= target else (low, middle)
-    return low * (1 - 1e-12)
+    return _search.last_where(lambda mu: delta_at(mu, epsilon) <= target, low, high, rounds=200) * (1 - 1e-12)
 
 
 @lru_cache(maxsize=4096)
@@ -117,12 +114,7 @@ def epsilon_for(mu: float, delta: float) -> float:
         low, high = high, 2 * high
         if high > 1e9:
             return math.inf
-    for _ in range(200):
-        middle = (low + high) / 2
-        if not low < middle < high:
-            break
-        low, high = (low, middle) if delta_at(mu, middle) <= target else (middle, high)
-    return high * (1 + 1e-12)
+    return _search.first_where(lambda t: delta_at(mu, t) <= target, low, high, rounds=200) * (1 + 1e-12)
 
 
 def quantile(p: float) -> float:

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from dpframe import _drawing, _validate
+from dpframe import _drawing, _search, _validate
 from dpframe._errors import BadValue, BudgetError
 from dpframe.accounting import ACCOUNTANTS
 from dpframe.accounting._filter import Charge, Filter
@@ -104,14 +104,13 @@ class Budget:
 
     def _largest(self, admits: Callable[[Fraction], bool]) -> Fraction:
         """The largest epsilon that is admitted, rounded down; 0 if none is."""
-        low, high = Fraction(0), self.rule.limits.epsilon
-        known = None if self.state is None else self.rule.pure_spent(self.state)
-        if known is not None and known < high and admits(high - known):
-            low = high - known  # exactly
-        for _ in range(40 if self.state is not None else 0):
-            middle = (low + high) / 2
-            low, high = (middle, high) if admits(middle) else (low, middle)
-        return low
+        least, most = Fraction(0), self.rule.limits.epsilon
+        if self.state is None:
+            return least
+        known = self.rule.pure_spent(self.state)
+        if known is not None and known < most and admits(most - known):
+            least = most - known  # exactly
+        return _search.last_where(admits, least, most, rounds=40)
 
     @property
     def _now(self) -> Any:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dpframe import _validate
+from dpframe import _search, _validate
 from dpframe._errors import BadValue
 from dpframe.accounting import _gaussian, residue
 
@@ -119,19 +119,16 @@ def _plain(value: Any) -> Any:
 
 
 def _solve(curve: Curve, delta: float) -> float:
-    low, high = 0.0, max(curve.upper, 0.0)
+    last = max(curve.upper, 0.0)
     at = np.empty(1)
 
     def over(t: float) -> bool:
         at[0] = t
         return float(curve.delta(at)[0]) * (1 + 1e-9) > delta
 
-    if over(high):
+    if over(last):
         return math.inf
-    for _ in range(100):
-        middle = (low + high) / 2
-        low, high = (middle, high) if over(middle) else (low, middle)
-    return high * UP
+    return _search.first_where(lambda t: not over(t), 0.0, last, rounds=100) * UP
 
 
 def response_curve(epsilon: float, t: Floats) -> Floats:

@@ -17,6 +17,7 @@ from fractions import Fraction
 from functools import cached_property
 from typing import ClassVar, NamedTuple
 
+from dpframe import _search
 from dpframe.accounting._filter import (
     Charge,
     Filter,
@@ -163,32 +164,28 @@ class _Advanced(Filter):
         return min(Fraction(1), Fraction(state.squares / (most * most)))
 
     def each(self, queries: float) -> float:
-        """The epsilon of which so many fit if all are alike, by bisection, rounded down."""
-        low, high = 0.0, float(self.limits.epsilon)
-        for _ in range(100):
-            e = (low + high) / 2
+        """The epsilon of which so many fit if all are alike, rounded down."""
+
+        def fits(e: float) -> bool:
             sums = Squares(queries * e * e * (1 + 1e-9), queries * self.drift(e) * (1 + 1e-9), Fraction(0))
-            low, high = (e, high) if self._epsilon(sums) <= self.limits.epsilon else (low, e)
-        return low * (1 - 1e-9)
+            return self._epsilon(sums) <= self.limits.epsilon
+
+        return _search.last_where(fits, 0.0, float(self.limits.epsilon), rounds=100) * (1 - 1e-9)
 
     @cached_property
     def _squares(self) -> float:
         """An s such that the budget is kept while the sum of squares and that of the drift are both at most s."""
-        low, high = 0.0, float(self.limits.epsilon) ** 2
-        for _ in range(100):
-            s = (low + high) / 2
-            sums = Squares(s * (1 + 1e-9), s * (1 + 1e-9), Fraction(0))
-            low, high = (s, high) if self._epsilon(sums) <= self.limits.epsilon else (low, s)
-        return low * (1 - 1e-9)
+
+        def fits(s: float) -> bool:
+            return self._epsilon(Squares(s * (1 + 1e-9), s * (1 + 1e-9), Fraction(0))) <= self.limits.epsilon
+
+        return _search.last_where(fits, 0.0, float(self.limits.epsilon) ** 2, rounds=100) * (1 - 1e-9)
 
     def _within(self, part: Fraction) -> Fraction:
         """The largest epsilon whose drift, and so whose square, takes this part of both sums, rounded down."""
         most = float(part) * self._squares
-        low, high = 0.0, math.sqrt(most)
-        for _ in range(100):
-            e = (low + high) / 2
-            low, high = (e, high) if self.drift(e) <= most else (low, e)
-        return Fraction(low * (1 - 1e-9))
+        e = _search.last_where(lambda e: self.drift(e) <= most, 0.0, math.sqrt(most), rounds=100)
+        return Fraction(e * (1 - 1e-9))
 
     def share(self, queries: int | Fraction, state: Squares) -> Price:
         e = self._within(1 / Fraction(queries))

@@ -7,6 +7,7 @@ from fractions import Fraction
 from functools import cached_property, lru_cache
 from typing import ClassVar, NamedTuple, cast
 
+from dpframe import _search
 from dpframe.accounting import _gaussian
 from dpframe.accounting._additive import Gdp, mu_squared_sum
 from dpframe.accounting._filter import (
@@ -230,11 +231,11 @@ def _residue_epsilon(events: Events, delta: Fraction) -> float:
     if above is None:
         return math.inf
     below = above / 2  # the residue of a pure release is at least 2 / pi of its mu squared
-    for _ in range(14):  # to 1e-4 of what lies between, upwards
-        middle = (above + below) / 2
-        fits = residue_after_all(middle, events) is not None
-        above, below = (middle, below) if fits else (above, middle)
-    return _gaussian.epsilon_for(math.sqrt(above) * _UP, float(delta) * (1 - 1e-12))
+    # To 1e-4 of what lies between.
+    least = _search.first_where(
+        lambda square: residue_after_all(square, events) is not None, below, above, rounds=14
+    )
+    return _gaussian.epsilon_for(math.sqrt(least) * _UP, float(delta) * (1 - 1e-12))
 
 
 def residue_after(mu_squared: Fraction, loss: Loss, count: int) -> Fraction | None:

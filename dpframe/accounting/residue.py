@@ -31,6 +31,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
+from dpframe import _search
+
 Array = NDArray[np.float64]
 
 _ROOT8 = math.sqrt(8)
@@ -111,13 +113,11 @@ def after_pure(epsilon: float, mu: float) -> float | None:
         return None if left is None else _remains(mu, (_TOP - left) * (_TOP + left) * (1 + 4 * _ULP))
     if epsilon > 700 or not _pure_fits(epsilon, mu, 0.0):
         return None
-    low, high = 0.0, mu
-    while high - low > _ULP * high:
-        middle = (low + high) / 2
-        if not low < middle < high:
-            break
-        low, high = (middle, high) if _pure_fits(epsilon, mu, middle) else (low, middle)
-    return low
+    return _search.last_where(lambda left: _pure_fits(epsilon, mu, left), 0.0, mu, close=_same)
+
+
+def _same(low: float, high: float) -> bool:
+    return high - low <= _ULP * high
 
 
 # The other events ---------------------------------------------------------------------------------------------
@@ -474,9 +474,12 @@ def cost_of(event: Bump, mu: float, spare: float) -> float | None:
     while low == 0.0 and high > whole * 1e-15 and _Step(event, mu, high / 2, spare).fits_at_zero():
         high /= 2
     low = max(low, high / 2)
-    while high - low > event.tolerance / 20 * high:
-        middle = (low + high) / 2
-        low, high = (low, middle) if _Step(event, mu, middle, spare).fits_at_zero() else (middle, high)
+    high = _search.first_where(
+        lambda cost: _Step(event, mu, cost, spare).fits_at_zero(),
+        low,
+        high,
+        close=lambda low, high: high - low <= event.tolerance / 20 * high,
+    )
     # Mostly x = 0 decides, and this cost passes at once. For skew pairs it is some other x.
     low, high, grow = high, high * (1 + 4 * event.tolerance), 50 * event.tolerance
     while not _Step(event, mu, min(high, largest), spare).holds():
@@ -484,7 +487,9 @@ def cost_of(event: Bump, mu: float, spare: float) -> float | None:
             return whole if event.fits(mu, spare) else None
         low, high, grow = high, high * (1 + grow), min(1.0, grow * 4)
     high = min(high, largest)
-    while high - low > 10 * event.tolerance * high:
-        middle = (low + high) / 2
-        low, high = (low, middle) if _Step(event, mu, middle, spare).holds() else (middle, high)
-    return high
+    return _search.first_where(
+        lambda cost: _Step(event, mu, cost, spare).holds(),
+        low,
+        high,
+        close=lambda low, high: high - low <= 10 * event.tolerance * high,
+    )

@@ -11,6 +11,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from dpframe import _search
 from dpframe._encoding import SHOWN
 from dpframe._errors import BudgetError
 from dpframe._groups.keys import Word
@@ -307,10 +308,7 @@ def sampled_sigma(epsilon: Fraction, delta: Fraction, rate: Fraction, steps: int
     low = high / 2
     while low > 2.0**-20 and fits(low):
         low, high = low / 2, low
-    for _ in range(30):
-        middle = (low + high) / 2
-        low, high = (low, middle) if fits(middle) else (middle, high)
-    return high
+    return _search.first_where(fits, low, high, rounds=30)
 
 
 def first_sigma(sigma: float, rate: int, steps: int) -> Fraction:

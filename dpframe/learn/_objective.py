@@ -10,6 +10,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from scipy import special
 
+from dpframe import _search
 from dpframe._encoding import SHOWN
 from dpframe._errors import BudgetError
 from dpframe._groups.keys import Word
@@ -149,8 +150,4 @@ def largest_mu(epsilon: float, delta: float, directions: int) -> float:
         far = epsilon / mu - mu / 2
         return far > 0 and float(special.gammaincc(directions / 2, far * far / 2)) * (1 + 1e-9) <= delta
 
-    low, high = 0.0, math.sqrt(2 * epsilon)
-    for _ in range(100):
-        middle = (low + high) / 2
-        low, high = (middle, high) if fits(middle) else (low, middle)
-    return low
+    return _search.last_where(fits, 0.0, math.sqrt(2 * epsilon), rounds=100)

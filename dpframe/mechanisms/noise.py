@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from dpframe import _search
 from dpframe.accounting._filter import Price
 from dpframe.accounting._gaussian import shift_mu
 from dpframe.accounting.loss import DiscreteGaussian, Loss, PureDP
@@ -208,12 +209,13 @@ def _variance_for(step_squared: Fraction) -> Fraction:
     high = low + Fraction(1, 8)
     while Fraction(shift_mu(high)) ** 2 > step_squared:
         low, high = high, 2 * high
-    while high - low > low / 10**9:
-        middle = Fraction(float((low + high) / 2))
-        if not low < middle < high:
-            break
-        low, high = (middle, high) if Fraction(shift_mu(middle)) ** 2 > step_squared else (low, middle)
-    return high
+    return _search.first_where(
+        lambda variance: Fraction(shift_mu(variance)) ** 2 <= step_squared,
+        low,
+        high,
+        middle=_search.float_halfway,
+        close=lambda low, high: high - low <= low / 10**9,
+    )
 
 
 # Quantiles: no privacy hangs on them, so doubles will do --------------------------------------------------------------
@@ -222,11 +224,7 @@ def _variance_for(step_squared: Fraction) -> Fraction:
 @lru_cache(maxsize=256)
 def normal_quantile(level: float) -> float:
     """The two-sided quantile of the standard normal, by bisection on erf: released intervals keep their last digits by it."""
-    low, high = 0.0, 40.0
-    for _ in range(80):
-        middle = (low + high) / 2
-        low, high = (middle, high) if math.erf(middle / math.sqrt(2)) < level else (low, middle)
-    return high
+    return _search.first_where(lambda x: math.erf(x / math.sqrt(2)) >= level, 0.0, 40.0, rounds=80)
 
 
 def discrete_reach(

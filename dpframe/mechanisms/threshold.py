@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from dpframe import _search
 from dpframe._errors import BadValue
 from dpframe.mechanisms import _sampling
 from dpframe.mechanisms._base import Noise, Pure, register
@@ -118,11 +119,7 @@ def _least(above: Callable[[int], float], each: float) -> int:
     high = 1
     while above(high) > each:
         high *= 2
-    low = high // 2
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if above(middle) > each else (low, middle)
-    return high
+    return _search.last_where(lambda t: above(t) > each, high // 2, high, middle=_search.whole_halfway) + 1
 
 
 def _bars(

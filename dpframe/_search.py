@@ -1,0 +1,100 @@
+"""Bisection that ends on the safe side: the last point where a statement holds, or the first from which on it does.
+
+The statement is monotone on an interval whose near end it is known to hold at, and whose far end it is known to fail at. What is
+returned is the near end or a point at which it was seen to hold, never one in between that was not tried: so a bound that is
+claimed only where a check passed stays a bound, however the numbers round. The near end is not asked again, and the far one only
+where a middle rounds to it. Floats, fractions and whole numbers alike.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any, TypeVar
+
+Number = TypeVar("Number", int, float, Fraction)
+_DOUBLES = 2200  # more halvings than there are between the largest double and the digits of the least
+
+
+def halfway(low: Any, high: Any) -> Any:
+    """The mean of two floats, or of two fractions."""
+    return (low + high) / 2
+
+
+def whole_halfway(low: int, high: int) -> int:
+    """The mean of two whole numbers, rounded down."""
+    return (low + high) // 2
+
+
+def float_halfway(low: Fraction, high: Fraction) -> Fraction:
+    """The mean of two fractions, rounded to a double so that it stays short."""
+    return Fraction(float((low + high) / 2))
+
+
+def ratio_halfway(low: float, high: float) -> float:
+    """The geometric mean, for numbers of unknown size."""
+    return math.sqrt(low * high)
+
+
+def _never(low: Any, high: Any) -> bool:
+    return False
+
+
+def last_where(
+    holds: Callable[[Number], bool],
+    low: Number,
+    high: Number,
+    *,
+    rounds: int = _DOUBLES,
+    middle: Callable[[Number, Number], Number] = halfway,
+    close: Callable[[Number, Number], bool] = _never,
+) -> Number:
+    """The last point of [low, high) where a statement holds that holds at ``low`` and fails at ``high``.
+
+    It ends after so many ``rounds`` (fractions need a number), when the ends are ``close``, or when no number lies between
+    them, so that the next one fails.
+
+    >>> last_where(lambda x: x * x <= 2, 0.0, 2.0)
+    1.414213562373095
+    >>> last_where(lambda n: n * n <= 50, 0, 50, middle=whole_halfway)
+    7
+    """
+    for _ in range(rounds):
+        at = middle(low, high)
+        if not low < at <= high or close(low, high):
+            break
+        if holds(at):
+            low = at
+        elif at == high:  # rounded to the end
+            break
+        else:
+            high = at
+    return low
+
+
+def first_where(
+    holds: Callable[[Number], bool],
+    low: Number,
+    high: Number,
+    *,
+    rounds: int = _DOUBLES,
+    middle: Callable[[Number, Number], Number] = halfway,
+    close: Callable[[Number, Number], bool] = _never,
+) -> Number:
+    """The first point of (low, high] from which on a statement holds that fails at ``low`` and holds at ``high``.
+
+    >>> first_where(lambda x: x * x >= 2, 0.0, 2.0)
+    1.4142135623730951
+    """
+    for _ in range(rounds):
+        at = middle(low, high)
+        if not low <= at < high or close(low, high):
+            break
+        if holds(at):
+            high = at
+        elif at == low:
+            break
+        else:
+            low = at
+    return high
