@@ -12,7 +12,8 @@ from typing import Any, cast
 import numpy as np
 import pandas as pd
 
-from dpframe import _drawing, _validate
+from dpframe import _validate
+from dpframe import plot as _plot
 from dpframe._answers.estimate import Estimate, FloatEstimate, IntEstimate, numbers
 from dpframe._answers.layout import Across, Column, Columns, Layout, Levels, Pivot, layout_from
 from dpframe._answers.receipt import ANSWER, reading, receipt, seal, seal_of
@@ -219,7 +220,7 @@ class Answer:
             raise BadValue("this answer has no columns to draw.")
         level = _validate.level(level)
         name = self._answer.name if isinstance(self._answer, pd.Series) else None
-        return _drawing.picture(
+        return _plot.picture(
             self._answer,
             None if all_choices(self._cells) else self.interval(level, at_once),
             kind=kind,

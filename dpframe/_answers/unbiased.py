@@ -16,7 +16,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from dpframe import _drawing, _validate
+from dpframe import _validate
+from dpframe import plot as _plot
 from dpframe._answers.receipt import ESTIMATE, reading
 from dpframe._answers.reports import Kind
 from dpframe._errors import BadType, BadValue
@@ -263,7 +264,7 @@ class Estimated:
         """
         known = list(self._answer.columns)
         name = known[0] if y is None else _validate.choice(y, "y", known)
-        return _drawing.picture(
+        return _plot.picture(
             self._answer[name],
             cast("pd.DataFrame", self.interval(level)[name]),
             kind=kind,
