@@ -19,7 +19,7 @@ from dpframe._answers.unbiased import Computed, Estimated
 from dpframe._cells import columns as engines_columns_module
 from dpframe._cells.codec import finder
 from dpframe._cells.columns import UNMATCHED, Vector, plain, prepare
-from dpframe._cells.texts import key_of, text_of
+from dpframe._cells.texts import key_of, order_of, text_of
 from dpframe._encoding import encode, encoded_fields, tag_of
 from dpframe._expr import Column, Expr, constant, kind_of
 from dpframe._expr._parse import MAX_LENGTH, Parsed, parse
@@ -35,11 +35,12 @@ from dpframe._groups.combinations import RestBy, TupleBy, Tuples
 from dpframe._groups.keys import ROW_CEILING, BinBy, KeyBy, Keys, keys_for
 from dpframe._groups.periods import Periods, TimeBy
 from dpframe._groups.unit import Unit
-from dpframe._ledger import STORES, open_store
+from dpframe._ledger import STORES, open_store, place_of
 from dpframe._ledger import accountant as ledger_module
 from dpframe._ledger import sqlite as store_module
 from dpframe._ledger.accountant import Budget
 from dpframe._ledger.former import trusted
+from dpframe._ledger.records import alike
 from dpframe._ledger.sqlite import FileStore
 from dpframe._ledger.store import MemoryStore
 from dpframe._plans.aggregates import AGGREGATES, named_in_agg
@@ -88,6 +89,7 @@ from dpframe._statistics.base import (
 )
 from dpframe._statistics.base import Rows as stats_Rows
 from dpframe._statistics.counts import DistinctCount, PeopleAround, PeopleBy, Questions, RowCount, ValueCount
+from dpframe._statistics.engine import PEOPLE, RowSlice, Sketches
 from dpframe._statistics.moments import Centred, Pair, Simplex, Total
 from dpframe._statistics.order import (
     LEAF_CEILING,
@@ -210,6 +212,7 @@ __all__ = [
     "MAGNITUDE_BITS",
     "MAX_LENGTH",
     "NAMED",
+    "PEOPLE",
     "ROW_CEILING",
     "SIZES",
     "SQUARE_BITS",
@@ -290,11 +293,13 @@ __all__ = [
     "Revenue",
     "Roomy",
     "RowCount",
+    "RowSlice",
     "Scores",
     "Sensitivity",
     "Session",
     "Simplex",
     "Sizes",
+    "Sketches",
     "Spread",
     "Statistic",
     "Statistics",
@@ -323,6 +328,7 @@ __all__ = [
     "after_exponential",
     "after_laplace",
     "after_pure",
+    "alike",
     "arrange",
     "at_points",
     "bounds_of",
@@ -397,11 +403,13 @@ __all__ = [
     "of_people",
     "open_store",
     "opening_module",
+    "order_of",
     "outward",
     "packed",
     "pairs_of",
     "parse",
     "people_of",
+    "place_of",
     "plain",
     "points_for",
     "predicate",

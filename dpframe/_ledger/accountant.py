@@ -62,8 +62,8 @@ class Accountant:
         The part of delta kept for releases that fail with a small probability; half of it unless you say otherwise. It is
         fixed here: what it leaves is for the conversion of Gaussian and other losses.
     ledger, population
-        A file that keeps the ledger, and the name of these people in it. Without a file a named population lives as long as
-        the process.
+        A file that keeps the ledger, and the name of these people in it. Without a file, or in ``"memory:"``, a named
+        population lives as long as the process.
 
     >>> import pandas as pd
     >>> acc = Accountant(epsilon=1)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -94,10 +95,14 @@ class PandasEngine:
         self._last: tuple[Any, Paired] | None = None  # of the last question without a filter
         self._columns: dict[int, Vector] = {}
         self._buckets: OrderedDict[By, Buckets] = OrderedDict()
-        self._room = int(frame.memory_usage(index=True, deep=False).sum()) + 2**16
 
     def __len__(self) -> int:
         return len(self._frame)
+
+    @cached_property
+    def _room(self) -> int:
+        """The bytes that may be kept for the next question: no more than the frame itself has."""
+        return int(self._frame.memory_usage(index=True, deep=False).sum()) + 2**16
 
     def column(self, leaf: Column) -> Vector:
         """A root column as numpy arrays, normalised once."""

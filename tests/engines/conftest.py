@@ -10,6 +10,8 @@ import pytest
 
 from tests.internals import Column, Expr, Vector, evaluate, parse, predicate, prepare
 
+pytest.register_assert_rewrite("tests.engines.conformance")
+
 
 class Frame:
     """A pandas frame as the evaluator sees it."""

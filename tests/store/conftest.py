@@ -1,17 +1,12 @@
-"""A path, and a store of either kind."""
+"""A path for a store."""
 
 from __future__ import annotations
 
 import pytest
 
-from tests.internals import FileStore, MemoryStore
+pytest.register_assert_rewrite("tests.store.conformance")
 
 
 @pytest.fixture
 def path(tmp_path):
     return tmp_path / "study.ledger"
-
-
-@pytest.fixture(params=["memory", "file"])
-def store(request, path):
-    return MemoryStore() if request.param == "memory" else FileStore(path)
