@@ -1,4 +1,4 @@
-"""How expressions are made: constants are normalised, kinds are checked, and what cannot be meant is refused."""
+"""Constructors of expressions: they normalise constants, check kinds, and refuse what cannot be meant."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ _FLIP = {"==": "==", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 
 def constant(value: object, *, null: bool = False) -> Constant:
-    """A public scalar, normalised: numpy scalars to Python's, dates to Timestamps, every null to None."""
+    """Normalises a public scalar: numpy scalars to Python's, dates to Timestamps, every null to None."""
     if isinstance(value, Constant):
         value = value.value
     if isinstance(value, np.generic) and not isinstance(value, np.datetime64 | np.timedelta64):
@@ -95,7 +95,7 @@ def listed(values: object, what: str = "isin") -> list[Any]:
 
 
 def _moment(c: Constant, x: Expr) -> Constant:
-    """A constant as it compares with the time expression `x`: dates may be given as strings."""
+    """The constant that is compared with the time expression `x`: dates may be given as strings."""
     value = c.value
     if isinstance(value, str):
         try:
@@ -119,7 +119,7 @@ def _describe(x: Expr) -> str:
 
 
 def _match(x: Expr, value: object, *, null: bool = False) -> Constant:
-    """A constant that a cell of `x` could be equal to."""
+    """The constant, checked to be one that a cell of `x` could equal."""
     c = constant(value, null=null)
     if c.value is None or x.kind == "label":
         return c

@@ -33,7 +33,7 @@ class Parsed:
 
 
 def parse(text: str, columns: Mapping[Hashable, Expr], names: Callable[[str], object]) -> Parsed:
-    """Read one expression over `columns`; `names` finds the value of an ``@name``."""
+    """Reads one expression over `columns`; `names` finds the value of an ``@name``."""
     if not isinstance(text, str):
         raise BadExpression(f"an expression is a string such as 'age > 30', not {type(text).__name__}.")
     if len(text) > MAX_LENGTH:
@@ -82,7 +82,7 @@ _DATE_CALLS = ("normalize", "day_name", "month_name")
 
 
 class _Reader:
-    """From Python's tree to ours; a method per kind of node that the language has."""
+    """A translator from Python's tree to expressions, with a method for each kind of node in the language."""
 
     def __init__(self, text: str, columns: Mapping[Hashable, Expr], names: Callable[[str], object]):
         self.used: dict[str, object] = {}
@@ -299,7 +299,7 @@ class _Reader:
 
 
 def _fold(parts: list[Expr], join: Callable[[Expr, Expr], Expr]) -> Expr:
-    """In halves: a hundred clauses are seven levels deep, not a hundred."""
+    """Joins clauses in halves, so that a hundred of them are seven levels deep and not a hundred."""
     if len(parts) == 1:
         return parts[0]
     middle = len(parts) // 2

@@ -15,7 +15,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from dpframe import _drawing, _search, _validate
+from dpframe import _search, _validate
+from dpframe import plot as _plot
 from dpframe._errors import BadValue, BudgetError
 from dpframe.accounting import ACCOUNTANTS
 from dpframe.accounting._filter import Charge, Filter
@@ -185,8 +186,8 @@ class Budget:
 
         Without ``ax`` it has a figure of its own. A bar beyond three budgets is cut and marked with its number.
         """
-        _drawing.needs_matplotlib()
-        return _drawing.meter(self.report(accountant)["epsilon"], self.epsilon, ax)
+        _plot.needs_matplotlib()
+        return _plot.meter(self.report(accountant)["epsilon"], self.epsilon, ax)
 
     def for_group(self, people: int) -> Group:
         """What the whole budget promises to so many people together.
