@@ -144,6 +144,8 @@ from dpframe.mechanisms import _coins as mechanisms_coins_module
 from dpframe.mechanisms import _exp_log as mechanisms_exp_log_module
 from dpframe.mechanisms import _sampling as mechanisms_sampling_module
 from dpframe.mechanisms import selection as choices_module
+from dpframe.mechanisms._base import MECHANISMS, loss_of, mechanism_from, register
+from dpframe.mechanisms._base import names as mechanism_names
 from dpframe.mechanisms._exp_log import exp_interval
 from dpframe.mechanisms._vector import coins, rate_of
 from dpframe.mechanisms.noise import Gaussian, Laplace
@@ -171,6 +173,7 @@ __all__ = [
     "MAGNITUDES",
     "MAGNITUDE_BITS",
     "MAX_LENGTH",
+    "MECHANISMS",
     "NAMED",
     "ROW_CEILING",
     "SIZES",
@@ -347,10 +350,13 @@ __all__ = [
     "learn_solve_module",
     "learn_statistics_module",
     "ledger_module",
+    "mechanism_from",
+    "mechanism_names",
     "level_sizes",
     "levels",
     "limit_of",
     "lineage_module",
+    "loss_of",
     "make_plan",
     "measured",
     "mechanisms_coins_module",
@@ -376,6 +382,7 @@ __all__ = [
     "query_Output",
     "rate_of",
     "read_off",
+    "register",
     "registry_sessions",
     "ridge",
     "rounded",
