@@ -1,15 +1,24 @@
-.PHONY: check test test-slow fuzz mutants
+.PHONY: check types test test-slow docs bench fuzz mutants
 
-check:  ## what a commit must pass besides the tests
+check: types  ## what a commit must pass besides the tests
 	ruff check .
 	ruff format --check .
-	mypy
 
-test:  ## everything, the statistics in a smaller share
+types:  ## mypy --strict: the package, and a program as a user writes it
+	mypy
+	pytest --quiet tests/typing
+
+test:  ## all but the slow tests, in a few minutes
 	pytest
 
-test-slow:  ## the statistics in full
+test-slow:  ## the slow tests and the statistics, in full
 	pytest -m slow
+
+docs:  ## every example of every page, docstring and notebook
+	pytest tests/test_docs.py tests/test_notebooks.py dpframe
+
+bench:  ## timings next to plain pandas; BENCH=people for another of tests/benchmarks
+	python tests/benchmarks/bench_$(or $(BENCH),pandas).py
 
 fuzz:  ## random questions on random neighbouring frames; N=20000 for more of them
 	python -m tests.fuzz $(or $(N),5000)

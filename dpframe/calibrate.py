@@ -18,12 +18,13 @@ import math
 from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction
+from typing import NamedTuple
 
 from dpframe import _validate
 from dpframe._errors import BadType, BadValue
-from dpframe.accounting import ACCOUNTANTS, Loss, _gaussian, make_filter
-from dpframe.accounting._base import Charge, Limits, halved, most_that
-from dpframe.accounting.advanced import Advanced
+from dpframe.accounting import Loss, _gaussian, named_rule
+from dpframe.accounting._filter import Charge, Limits, most_that
+from dpframe.accounting._sums import Advanced
 from dpframe.tails import (
     _MOST,
     _UP,
@@ -167,10 +168,9 @@ def queries(
     e, d = _validate.epsilon(epsilon), _validate.delta(delta)
     if accountant is not None and not isinstance(accountant, str):
         raise BadType("accountant= must be the name of one, such as 'tight'.")
-    name = _validate.choice(accountant or ("tight" if d else "pure"), "accountant", ACCOUNTANTS)
-    rule = make_filter(
-        name, Limits(e, d, halved(name, d) if reserve is None else _validate.delta(reserve, "reserve"))
-    )
+    kind = named_rule(accountant or None, d)
+    kept = d * kind.reserve_share if reserve is None else _validate.delta(reserve, "reserve")
+    rule = kind(Limits(e, d, kept))
 
     def fit(k: int) -> bool:
         return rule.after(rule.start(), Charge(((each, k),), rule.delta_limit)) is not None
@@ -285,16 +285,11 @@ def mean_n(
     """
     a, e, d = _alpha(alpha), _validate.epsilon(epsilon), _validate.delta(delta)
     k, beta, sampled = _number(queries, "queries"), _beta(level), _flag(population, "population")
-    noises = []  # the scale at sensitivity 1, and the reach in units of it
-    chosen = _validate.choice(mechanism, "mechanism", ("auto", "laplace", "advanced", "gaussian"))
-    if chosen in ("advanced", "gaussian") and d == 0:
+    chosen = _validate.choice(mechanism, "mechanism", ("auto", *_NOISES))
+    named = _NOISES.values() if chosen == "auto" else [_NOISES[chosen]]
+    noises = [noise.of(e, d, k) for noise in named if d > 0 or not noise.needs_delta]
+    if not noises:
         raise BadValue(f"mechanism {mechanism!r} needs a positive delta, such as delta=1e-6.")
-    if chosen in ("auto", "laplace"):
-        noises.append((float(k / e), _laplace_reach))
-    if chosen in ("auto", "advanced") and d > 0:
-        noises.append((1 / _share(e, d, k), _laplace_reach))
-    if chosen in ("auto", "gaussian") and d > 0:
-        noises.append((gaussian_sigma(e, d) * math.sqrt(k), _normal_reach))
 
     def needed(share: float) -> float:
         """Where the noise has this share of the failures: the n of c/n + h/sqrt(n) = alpha."""
@@ -303,6 +298,19 @@ def mean_n(
         return ((h + math.sqrt(h * h + 4 * a * c)) / (2 * a)) ** 2
 
     return _people(min(map(needed, [i / 64 for i in range(1, 64)] if sampled else [1.0])))
+
+
+class _Noise(NamedTuple):
+    needs_delta: bool
+    of: Callable[[Fraction, Fraction, int], tuple[float, Callable[[int, float], float]]]
+    """From epsilon, delta and the number of queries: the scale at sensitivity 1, and the reach in units of it."""
+
+
+_NOISES = {
+    "laplace": _Noise(False, lambda e, d, k: (float(k / e), _laplace_reach)),
+    "advanced": _Noise(True, lambda e, d, k: (1 / _share(e, d, k), _laplace_reach)),
+    "gaussian": _Noise(True, lambda e, d, k: (gaussian_sigma(e, d) * math.sqrt(k), _normal_reach)),
+}
 
 
 def randomized_response_n(

@@ -21,6 +21,7 @@ import pandas as pd
 from dpframe import _validate, calibrate
 from dpframe._answers import reports as _reports
 from dpframe._answers import unbiased as _unbiased
+from dpframe._answers.receipt import REPORTS, receipt_of
 from dpframe._answers.reports import Kind, Reports
 from dpframe._cells.columns import objects, prepare
 from dpframe._errors import BadType, BadValue
@@ -28,7 +29,6 @@ from dpframe._expr import Column
 from dpframe._frame.randomize import labels_of, number_kind, rounded_places
 from dpframe._groups.keys import Keys, keys_for
 from dpframe._session.registry import ATTR as SESSION
-from dpframe.engines._buckets import key_buckets
 from dpframe.mechanisms._exp_log import exp_interval
 from dpframe.mechanisms.response import Response
 
@@ -174,7 +174,7 @@ def answer(value: Any, *, epsilon: Real, keys: Any = None, bounds: Any = None, o
         places = rounded_places(np.array([number]), kind)
     else:
         vector = prepare(pd.Series(objects([value])), "label")
-        places = np.asarray(key_buckets(listed)(vector))
+        places = np.asarray(listed.finder()(vector))
         if other is not None:
             places = np.where(places == 0, k, places.astype(np.int64))
     return labels[int(kind.response.respond(places)[0])]
@@ -253,7 +253,7 @@ def estimate(reports: pd.Series[Any], by: pd.Series[Any] | None = None) -> pd.Da
         return _unbiased.table(_unbiased.Computed(kind, counts), index, found._plan)
     if not isinstance(by, pd.Series):
         raise BadType(f"by= must be a Series with the index of the reports, not {type(by).__name__}.")
-    if kind.people or (_reports.receipt_of(by) and _read(by, "by")._kind.people):
+    if kind.people or (receipt_of(by, REPORTS) and _read(by, "by")._kind.people):
         raise BadValue(
             "reports of people stand in an order of their own, so nothing else can be put beside them."
         )
@@ -262,7 +262,7 @@ def estimate(reports: pd.Series[Any], by: pd.Series[Any] | None = None) -> pd.Da
             "by= must have the index of the reports, in the same order. Reports are numbered from 0: use "
             "by.reset_index(drop=True) if its rows are in the order of the table."
         )
-    if _reports.receipt_of(by) is not None:
+    if receipt_of(by, REPORTS) is not None:
         return _pairs(found, _read(by, "by"), labels, by)
     if by.attrs.get(SESSION) is not None:
         raise BadType(
@@ -285,7 +285,7 @@ def _pairs(found: Reports, other: Reports, labels: pd.Index[Any], by: pd.Series[
             "a mean within randomized groups is a ratio, which nothing estimates without bias. Cut the numbers into bins "
             "and randomize those: p.randomize(p['age'].cut([0, 40, 110]))."
         )
-    if _reports.receipt_of(found._series) == _reports.receipt_of(by) and found._series.equals(by):
+    if receipt_of(found._series, REPORTS) == receipt_of(by, REPORTS) and found._series.equals(by):
         raise BadValue(
             "by= is these very reports. A table of pairs is for two columns that were randomized apart, each with coins "
             "of its own."
@@ -301,7 +301,7 @@ def _pairs(found: Reports, other: Reports, labels: pd.Index[Any], by: pd.Series[
 def _read(series: object, what: str) -> Reports:
     if not isinstance(series, pd.Series):
         raise BadType(f"{what} must be a Series of reports, not {type(series).__name__}.")
-    text = _reports.receipt_of(series)
+    text = receipt_of(series, REPORTS)
     if text is None:
         raise BadValue(
             f"{what} has no receipt: take what randomize(...) returned, or put answers together with "

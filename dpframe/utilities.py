@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dpframe import _expr, _validate
 from dpframe._errors import BadType, BadValue
-from dpframe._groups.keys import BinBy, By, Output
+from dpframe._groups.keys import BinBy, By
+from dpframe._plans.output import Output
 
 if TYPE_CHECKING:
     from dpframe._frame.frame import PrivateFrame

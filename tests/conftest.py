@@ -1,12 +1,23 @@
-"""What every test shares: noise that is the same in each run, but for ``pytest -m slow``."""
+"""What every test shares: which tests run, and noise that is the same in each run.
+
+| command | runs |
+|---|---|
+| ``pytest`` | all but the tests marked ``slow``; of one marked ``slow(but=4)`` four cases; ``scaled`` ones with a smaller share |
+| ``pytest --slow only`` | what that leaves out, with a smaller share too: CI runs this after the line before |
+| ``pytest --slow too`` | both |
+| ``pytest -m slow`` | the tests marked ``slow`` or ``scaled``, in full, with the operating system's randomness |
+| ``pytest tests/test_x.py::test_y`` | that test, however slow it is |
+"""
 
 from __future__ import annotations
 
 import hashlib
 import os
 import threading
+from collections import defaultdict
 from collections.abc import Iterator
 
+import pandas as pd
 import pytest
 from hypothesis import settings
 
@@ -21,9 +32,71 @@ settings.register_profile("repeatable", derandomize=True)
 os.environ.setdefault("PYTHONHASHSEED", "0")
 
 
+def in_full(config) -> bool:
+    return config.getoption("markexpr") == "slow"
+
+
+def pytest_addoption(parser):
+    words = "the tests marked slow, in a smaller share: not at all, with the others, or they alone"
+    parser.addoption("--slow", choices=("no", "too", "only"), default="no", help=words)
+
+
 def pytest_configure(config):
-    if config.getoption("markexpr") != "slow":
+    if not in_full(config):
         settings.load_profile("repeatable")
+
+
+def left_out(items) -> set:
+    """The slow tests. Of one that is marked ``slow(but=4)`` four cases, mixed by their names, are none."""
+    cases = defaultdict(list)
+    for item in items:
+        if item.get_closest_marker("slow"):
+            cases[item.nodeid.partition("[")[0]].append(item)
+    slow = set()
+    for group in cases.values():
+        group.sort(key=lambda item: hashlib.sha256(name_of(item.nodeid).encode()).digest())
+        slow |= set(group[group[0].get_closest_marker("slow").kwargs.get("but", 0) :])
+    return slow
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config, items):
+    """Leave out slow tests, unless they are asked for by an option, a mark or their names."""
+    wanted = config.getoption("slow")
+    if in_full(config):
+        for item in items:
+            if item.get_closest_marker("scaled"):
+                item.add_marker("slow")
+    elif wanted != "too" and not config.getoption("markexpr") and not any("::" in arg for arg in config.args):
+        slow = left_out(items)
+        away = [item for item in items if (item in slow) != (wanted == "only")]
+        config.hook.pytest_deselected(items=away)
+        gone = set(away)
+        items[:] = [item for item in items if item not in gone]
+
+
+@pytest.fixture(scope="session")
+def full(request) -> bool:
+    """Whether statistics run in full: with ``-m slow``. A smaller share otherwise."""
+    return in_full(request.config)
+
+
+@pytest.fixture
+def df():
+    """Six visits: one without a cost, one without a state."""
+    return pd.DataFrame(
+        {
+            "age": [31, 47, 66, 80, 12, 55],
+            "cost": [120.5, None, 80.25, 900.0, 15.0, 60.0],
+            "state": ["CA", "NY", "CA", "WA", None, "NY"],
+        }
+    )
+
+
+def name_of(nodeid: str) -> str:
+    """The name of a test that stays when its file goes to another folder, so that its noise stays too."""
+    path, _, test = nodeid.partition("::")
+    return f"tests/{path.rpartition('/')[2]}::{test}"
 
 
 def stream(name: str) -> Iterator[bytes]:
@@ -39,9 +112,9 @@ def repeatable(request, monkeypatch):
     """A bound that holds with probability 0.9999 fails once in some hundred runs of a thousand tests: so the noise of each
     test follows from its name. A change of the code draws anew; ``-m slow`` has the operating system's entropy."""
     own = request.node.nodeid.startswith(OWN_ENTROPY)
-    if own or request.config.getoption("markexpr") == "slow":
+    if own or in_full(request.config):
         return
-    blocks, rest, lock = stream(request.node.nodeid), b"", threading.Lock()
+    blocks, rest, lock = stream(name_of(request.node.nodeid)), b"", threading.Lock()
 
     def random_bytes(n: int) -> bytes:
         nonlocal rest

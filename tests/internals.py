@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+from functools import partial
+from typing import Any, NamedTuple
+
 from dpframe import _drawing as drawing_module
 from dpframe import _encoding as encoding_module
 from dpframe import _expr as expr_module
+from dpframe import _ledger as stores_module
 from dpframe._answers import unbiased as unbiased_module
 from dpframe._answers.answer import Answer
 from dpframe._answers.estimate import FloatEstimate, IntEstimate, interval_of
 from dpframe._answers.foundkeys import found_keys
-from dpframe._answers.reports import Kind, Reports, packed, series_of, unpacked
+from dpframe._answers.reports import Kind, Reports, series_of
 from dpframe._answers.unbiased import Computed, Estimated
 from dpframe._cells import columns as engines_columns_module
 from dpframe._cells.codec import finder
 from dpframe._cells.columns import UNMATCHED, Vector, plain, prepare
+from dpframe._cells.texts import key_of, text_of
 from dpframe._encoding import encode, encoded_fields, tag_of
 from dpframe._expr import Column, Expr, constant, kind_of
 from dpframe._expr._parse import MAX_LENGTH, Parsed, parse
@@ -22,36 +27,40 @@ from dpframe._frame import suggestions as suggestions_module
 from dpframe._frame.accessor import Unopened
 from dpframe._frame.column import PrivateColumn
 from dpframe._frame.groupby import PrivateGroupBy
-from dpframe._frame.order import GroupOrders, Orders
 from dpframe._frame.randomize import Randomize
-from dpframe._frame.releases import Releases
-from dpframe._frame.selections import Selections
-from dpframe._frame.shapes import Shapes
 from dpframe._frame.suggestions import Suggestions, bounds_of, limit_of
-from dpframe._frame.summaries import Summaries
+from dpframe._frame.verbs.order import GroupOrders, Orders
+from dpframe._frame.verbs.releases import Releases
+from dpframe._frame.verbs.selections import Selections
+from dpframe._frame.verbs.shapes import Shapes
+from dpframe._frame.verbs.summaries import Summaries
 from dpframe._groups import periods as times_module
 from dpframe._groups.combinations import RestBy, TupleBy, Tuples
-from dpframe._groups.keys import ROW_CEILING, BinBy, KeyBy, Keys, Query, keys_for
-from dpframe._groups.keys import Output as query_Output
+from dpframe._groups.keys import ROW_CEILING, BinBy, KeyBy, Keys, keys_for
 from dpframe._groups.periods import Periods, TimeBy
-from dpframe._groups.question import Task
 from dpframe._groups.unit import Unit
+from dpframe._ledger import STORES, open_store
 from dpframe._ledger import accountant as ledger_module
-from dpframe._ledger import sketch as sketch_module
-from dpframe._ledger import store as store_module
+from dpframe._ledger import sqlite as store_module
 from dpframe._ledger.accountant import Budget
-from dpframe._ledger.former import sketch as former_sketch
 from dpframe._ledger.former import trusted
-from dpframe._ledger.store import FileStore, MemoryStore, open_store
-from dpframe._plans.aggregates import AGGREGATES, NAMED
+from dpframe._ledger.sqlite import FileStore
+from dpframe._ledger.store import MemoryStore
+from dpframe._plans.aggregates import AGGREGATES, named_in_agg
 from dpframe._plans.arrange import arrange
 from dpframe._plans.forms import Form, check, with_noise
 from dpframe._plans.measured import Cell, Measured, fieller
-from dpframe._plans.plan import Part, measured
-from dpframe._plans.planner import Planned, choice, make_plan
+from dpframe._plans.output import Output as query_Output
+from dpframe._plans.plan import Part, Plan, measured
+from dpframe._plans.planner import choice, noted
 from dpframe._plans.price import WORDS
 from dpframe._plans.price import _cost as cost_of_price
+from dpframe._questions import entries as engines_rows_module
+from dpframe._questions.entries import of_people
 from dpframe._questions.keysearch import Finding, KeySearch, Roomy
+from dpframe._questions.query import Query
+from dpframe._questions.question import Question
+from dpframe._questions.reports import packed, unpacked
 from dpframe._session import derived as lineage_module
 from dpframe._session import door as door_module
 from dpframe._session import opening as opening_module
@@ -81,42 +90,46 @@ from dpframe._statistics.base import (
     Trues,
 )
 from dpframe._statistics.base import Rows as stats_Rows
-from dpframe._statistics.counts import PeopleAround, PeopleBy, Questions, RowCount, ValueCount
-from dpframe._statistics.distinct import DistinctCount
-from dpframe._statistics.moments import Centred, Simplex, Total
-from dpframe._statistics.pairs import Pair
-from dpframe._statistics.ranks import LEAF_CEILING, Ranks
+from dpframe._statistics.counts import DistinctCount, PeopleAround, PeopleBy, Questions, RowCount, ValueCount
+from dpframe._statistics.moments import Centred, Pair, Simplex, Total
+from dpframe._statistics.order import (
+    LEAF_CEILING,
+    Ranks,
+    Tree,
+    deviations,
+    distribution,
+    level_sizes,
+    read_off,
+)
 from dpframe._statistics.scores import Revenue, Scores
-from dpframe._statistics.tree import Tree, deviations, distribution, level_sizes, read_off
 from dpframe._validate import Bounds
 from dpframe.accounting import _gaussian as accounting_gaussian_module
-from dpframe.accounting import _pld_atoms as accounting_pld_atoms_module
-from dpframe.accounting import _pld_ranges as accounting_pld_ranges_module
-from dpframe.accounting import _residue as accounting_residue_numbers_module
+from dpframe.accounting import _pld_bounds as accounting_pld_atoms_module
+from dpframe.accounting import _pld_bounds as accounting_pld_ranges_module
 from dpframe.accounting import pld as accounting_pld_module
 from dpframe.accounting import residue as accounting_residue_module
-from dpframe.accounting._base import Charge, Filter, Limits, Price, halved, pure_sum, stated_gaussian
-from dpframe.accounting._discrete import shift_mu
-from dpframe.accounting._gaussian import delta, delta_at, mu_for, pure_mu
-from dpframe.accounting.gdp import largest
-from dpframe.accounting.rdp import Rdp
+from dpframe.accounting import residue as accounting_residue_numbers_module
+from dpframe.accounting._additive import Rdp, zcdp_delta, zcdp_epsilon, zcdp_rho
+from dpframe.accounting._filter import Charge, Filter, Limits, Price, pure_sum, stated_gaussian
+from dpframe.accounting._gaussian import delta, delta_at, mu_for, pure_mu, shift_mu
+from dpframe.accounting._tight import largest
 from dpframe.accounting.residue import after, after_curve, after_exponential, after_laplace, after_pure
-from dpframe.accounting.zcdp import zcdp_delta, zcdp_epsilon, zcdp_rho
 from dpframe.audit import _events as events_module
 from dpframe.audit._replay import Recorder
-from dpframe.engines import _derive as derive_module
-from dpframe.engines import _distinct as engines_distinct_module
-from dpframe.engines import _groups as engines_groups_module
-from dpframe.engines import _people as engines_people_module
-from dpframe.engines import _rows as engines_rows_module
-from dpframe.engines import _sums as engines_sums_module
+from dpframe.engines import ENGINES, engine_for
+from dpframe.engines import fingerprints as sketch_module
+from dpframe.engines import groups as engines_groups_module
+from dpframe.engines import limits as engines_distinct_module
+from dpframe.engines import limits as engines_people_module
 from dpframe.engines import pandas as engines_pandas_module
-from dpframe.engines._evaluate import evaluate, predicate
-from dpframe.engines._keys import coded, key_of, text_of, together
-from dpframe.engines._people import people_of
-from dpframe.engines._representatives import at_points
-from dpframe.engines._rows import of_people
+from dpframe.engines import rows as derive_module
+from dpframe.engines import sums as engines_sums_module
+from dpframe.engines.expressions import evaluate, predicate
+from dpframe.engines.fingerprints import former_sketch
+from dpframe.engines.keys import coded, together
+from dpframe.engines.limits import at_points
 from dpframe.engines.pandas import PandasEngine
+from dpframe.engines.people import pairs_of, people_of
 from dpframe.learn import _descent as learn_descent_module
 from dpframe.learn import _fits as learn_fits_module
 from dpframe.learn import _models as learn_models_module
@@ -146,8 +159,8 @@ from dpframe.mechanisms import _sampling as mechanisms_sampling_module
 from dpframe.mechanisms import selection as choices_module
 from dpframe.mechanisms._base import MECHANISMS, loss_of, mechanism_from, register
 from dpframe.mechanisms._base import names as mechanism_names
+from dpframe.mechanisms._drawn import coins, rate_of
 from dpframe.mechanisms._exp_log import exp_interval
-from dpframe.mechanisms._vector import coins, rate_of
 from dpframe.mechanisms.noise import Gaussian, Laplace
 from dpframe.mechanisms.response import Response, points_for, rounded, spread, worst_spread
 from dpframe.mechanisms.selection import Exponential, NoisyMax, NoisyTop, _uniform
@@ -163,11 +176,39 @@ from dpframe.mechanisms.threshold import (
     laplace_tail,
 )
 
+NAMED = named_in_agg()
+
+
+class Planned(NamedTuple):
+    """A plan, and the statistics that it measures."""
+
+    plan: Plan
+    statistics: tuple[Statistic, ...]
+
+
+def make_plan(
+    question: Question,
+    unit: Unit,
+    price: Price,
+    public_rows: int | None = None,
+    declared: tuple[Any, ...] = (),
+) -> Planned:
+    """The plan of a question at a price, as a session makes it."""
+    plan = noted(question.plan(unit, price, public_rows, declared), price)
+    return Planned(plan, plan.statistics)
+
+
+def noise_of(plan: Plan) -> Any:
+    """The noise that a session hands to a question."""
+    return partial(session_module._noisy, plan)
+
+
 levels = Threshold.levels
 
 __all__ = [
     "AGGREGATES",
     "CLIP",
+    "ENGINES",
     "LEAF_CEILING",
     "LOGISTIC",
     "MAGNITUDES",
@@ -178,6 +219,7 @@ __all__ = [
     "ROW_CEILING",
     "SIZES",
     "SQUARE_BITS",
+    "STORES",
     "UNIT",
     "UNMATCHED",
     "VALUE_BITS",
@@ -244,6 +286,7 @@ __all__ = [
     "Problem",
     "Products",
     "Query",
+    "Question",
     "Questions",
     "Randomize",
     "Ranks",
@@ -269,7 +312,6 @@ __all__ = [
     "Suggestions",
     "Summaries",
     "Target",
-    "Task",
     "TimeBy",
     "Total",
     "Tree",
@@ -318,6 +360,7 @@ __all__ = [
     "encode",
     "encoded_fields",
     "encoding_module",
+    "engine_for",
     "engines_columns_module",
     "engines_distinct_module",
     "engines_groups_module",
@@ -336,7 +379,6 @@ __all__ = [
     "former_sketch",
     "found_keys",
     "gaussian_tail",
-    "halved",
     "interval_of",
     "key_of",
     "keys_for",
@@ -350,8 +392,6 @@ __all__ = [
     "learn_solve_module",
     "learn_statistics_module",
     "ledger_module",
-    "mechanism_from",
-    "mechanism_names",
     "level_sizes",
     "levels",
     "limit_of",
@@ -359,17 +399,21 @@ __all__ = [
     "loss_of",
     "make_plan",
     "measured",
+    "mechanism_from",
+    "mechanism_names",
     "mechanisms_coins_module",
     "mechanisms_exp_log_module",
     "mechanisms_sampling_module",
     "minimise",
     "mu_for",
     "newton",
+    "noise_of",
     "of_people",
     "open_store",
     "opening_module",
     "outward",
     "packed",
+    "pairs_of",
     "parse",
     "people_of",
     "plain",
@@ -399,6 +443,7 @@ __all__ = [
     "stats_Rows",
     "stats_module",
     "store_module",
+    "stores_module",
     "suggestions_module",
     "tag_of",
     "text_of",

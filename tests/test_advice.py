@@ -166,8 +166,8 @@ MODULES = (
     "_frame/accessor",
     "_frame/frame",
     "_frame/column",
-    "_frame/steps",
-    "_frame/shapes",
+    "_frame/verbs/steps",
+    "_frame/verbs/shapes",
     "_frame/groupby",
     "_answers/estimate",
 )

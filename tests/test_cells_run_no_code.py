@@ -120,12 +120,17 @@ ASKED = {
 }
 
 
-@pytest.mark.parametrize("ask", ASKED)
+def slow(names, *those):
+    """Names as parameters; a list that holds itself is copied for a long time by pipe."""
+    return [pytest.param(name, marks=pytest.mark.slow) if name in those else name for name in names]
+
+
+@pytest.mark.parametrize("ask", slow(ASKED, "pipe"))
 def test_no_question_runs_them(ask):
     ASKED[ask](pd.concat([frame_of(c) for c in CELLS.values()], ignore_index=True).dp.open(1000, delta=1e-6))
 
 
-@pytest.mark.parametrize("cell", CELLS)
+@pytest.mark.parametrize("cell", slow(CELLS, "in itself"))
 def test_no_question_runs_it_where_it_is_the_only_one(cell):
     p = frame_of(CELLS[cell]).dp.open(1000, delta=1e-6)
     for ask in ASKED.values():

@@ -63,6 +63,7 @@ def test_correlations_after_covariances_are_free_and_cost_one_price():
     assert len(found.dp.plan.parts) == 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("delta", [0, 1e-6])
 def test_intervals_cover(delta):
     df = frame(False)[["x", "y"]]

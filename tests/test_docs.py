@@ -15,7 +15,7 @@ from dpframe import Estimate, PrivateFrame, local
 from tests.internals import WORDS, Answer, Budget, Estimated, PrivateColumn, PrivateGroupBy, Reports, Unopened
 
 ROOT = Path(__file__).parent.parent
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 FENCE = re.compile(r"^```python\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 LINK = re.compile(r"(?<!!)\[[^\]]+\]\(([^)\s]+)\)")
 FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
@@ -81,6 +81,8 @@ def test_every_page_can_be_reached_from_the_readme() -> None:
     waiting = [ROOT / "README.md"]
     while waiting:
         page = waiting.pop()
+        if page.is_dir():  # a link to a folder shows its pages
+            waiting += page.glob("*.md")
         if page in seen or page.suffix != ".md":
             continue
         seen.add(page)

@@ -15,16 +15,16 @@ from tests.internals import (
     Gaussian,
     Laplace,
     PandasEngine,
+    Question,
     Randomize,
     Session,
     Statistic,
-    Task,
+    Statistics,
     check,
     engines_rows_module,
     session_module,
     with_noise,
 )
-from tests.internals import learn_statistics_module as statistics_module
 
 STATES = ["CA", "NY", "TX"]
 ASK = {
@@ -143,7 +143,7 @@ BROKEN = {
 @pytest.mark.parametrize("how", BROKEN)
 @pytest.mark.parametrize("kind", ["count", "groups", "argmax", "median", "tree", "randomize", "fit"])
 def test_a_twin_that_returns_something_else_is_stopped_and_stays_charged(monkeypatch, kind, how):
-    read = Session._read
+    read = Session._run_question
 
     returned = []
 
@@ -153,7 +153,7 @@ def test_a_twin_that_returns_something_else_is_stopped_and_stays_charged(monkeyp
         return returned[-1]
 
     p = opened(frame(64))
-    monkeypatch.setattr(Session, "_read", twin)
+    monkeypatch.setattr(Session, "_run_question", twin)
     with pytest.raises(DataError):
         ASK[kind](p)
     assert (len(returned), len(p.ledger)) == (1, 1)
@@ -164,8 +164,8 @@ def test_a_twin_that_returns_something_else_is_stopped_and_stays_charged(monkeyp
 
 @pytest.mark.parametrize("made", [lambda raw: raw[:-1], lambda raw: (*raw, raw[0]), lambda raw: ()])
 def test_more_arrays_or_fewer_are_stopped(monkeypatch, made):
-    read = Session._read
-    monkeypatch.setattr(Session, "_read", lambda self, *words: made(read(self, *words)))
+    read = Session._run_question
+    monkeypatch.setattr(Session, "_run_question", lambda self, *words: made(read(self, *words)))
     p = opened(frame(64))
     with pytest.raises(DataError):
         p.randomize("s", keys=STATES)
@@ -205,8 +205,8 @@ def test_one_report_more_or_less_does_not_leave(monkeypatch, kind, more):
     """Also where the packed words are as many."""
     pack = Randomize.run
 
-    def twin(self, engine, plan, unit):
-        words, size = pack(self, engine, plan, unit)
+    def twin(self, *words):
+        words, size = pack(self, *words)
         return words, size + more
 
     monkeypatch.setattr(Randomize, "run", twin)
@@ -215,8 +215,12 @@ def test_one_report_more_or_less_does_not_leave(monkeypatch, kind, more):
 
 
 def test_a_fit_with_a_coefficient_too_many_does_not_leave(monkeypatch):
-    noisy = statistics_module.noisy
-    monkeypatch.setattr(statistics_module, "noisy", lambda noise, v: noisy(noise, np.vstack([v, v[:1]])))
+    own = Statistics.run
+
+    def twin(self, data, plan, unit, noise):
+        return own(self, data, plan, unit, lambda part, v: noise(part, np.vstack([v, v[:1]])))
+
+    monkeypatch.setattr(Statistics, "run", twin)
     with pytest.raises(DataError):
         ASK["fit"](opened(frame(64)))
 
@@ -225,7 +229,7 @@ def test_a_fit_with_a_coefficient_too_many_does_not_leave(monkeypatch):
 
 
 def test_each_kind_of_question_has_a_declaration():
-    assert "forms" in Task.__abstractmethods__
+    assert "forms" in Question.__abstractmethods__
     for kind in Statistic.__subclasses__():
         for one in (kind, *kind.__subclasses__()):
             shape = one.shape.__qualname__.split(".")[0]

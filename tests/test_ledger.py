@@ -12,26 +12,7 @@ import pytest
 
 import dpframe
 from dpframe import Accountant
-
-
-@pytest.fixture
-def df():
-    return pd.DataFrame(
-        {
-            "age": [31, 47, 66, 80, 12, 55],
-            "cost": [120.5, None, 80.25, 900.0, 15.0, 60.0],
-            "state": ["CA", "NY", "CA", "WA", None, "NY"],
-        }
-    )
-
-
-BOUNDS = {"age": (0, 110), "cost": (0, 1000)}
-KEYS = {"state": ["CA", "NY"]}
-
-
-def used(p):
-    return p.budget.rule.pure_spent(p.budget.state)
-
+from tests.visits import BOUNDS, KEYS
 
 # Ledger, declarations, budget ---------------------------------------------------------------------------------
 

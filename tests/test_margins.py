@@ -61,6 +61,7 @@ COVERED = {
 DRAWS, ENOUGH = 200, 173
 
 
+@pytest.mark.slow(but=3)
 @pytest.mark.parametrize("delta", [0, 1e-6])
 @pytest.mark.parametrize("ask", COVERED)
 def test_intervals_of_margins_and_proportions_cover(df, ask, delta):

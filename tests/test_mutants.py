@@ -13,7 +13,7 @@ from tests.mutants.run import KINDS, Mutant, failing, missing, mutants, run, sha
 LIST = mutants()
 FEWEST = 440
 KILLER = "tests/accounting/test_filters.py::test_a_count_is_as_many_charges[pure-8]"
-DELTA = Mutant("x", "x", "accounting/pure.py", (("each = delta / needing", "each = delta"),), "privacy", "x")
+DELTA = Mutant("x", "x", "accounting/_sums.py", (("each = delta / needing", "each = delta"),), "privacy", "x")
 
 
 def test_there_are_enough_and_no_name_twice():
@@ -28,8 +28,8 @@ def test_it_applies_and_is_python(mutant):
 
 
 def test_a_text_that_has_moved_is_told_with_the_places_where_it_may_be():
-    moved = replace(DELTA, file="accounting/rdp.py")
-    assert "it stands once in accounting/pure.py" in stale(moved)
+    moved = replace(DELTA, file="accounting/_additive.py")
+    assert "it stands once in accounting/_sums.py" in stale(moved)
     changed = replace(DELTA, edits=(("each = delta / needed if needing", "each = delta"),))
     assert "like it: each = delta / needing if needing" in stale(changed)
     assert "no_such" in stale(replace(DELTA, file="no_such.py"))
@@ -68,6 +68,7 @@ def test_every_mutant_has_its_turn():
 # The runner itself: what it calls killed, survived and neither -------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_harmless_change_survives_and_a_stale_or_broken_one_is_told():
     same = replace(
         DELTA, name="same", killers=(KILLER,), edits=(("each = delta / needing", "each = delta/needing"),)
@@ -81,6 +82,7 @@ def test_a_harmless_change_survives_and_a_stale_or_broken_one_is_told():
     assert [one.verdict for one in run([no_test])] == ["broken"]
 
 
+@pytest.mark.slow
 def test_a_change_that_never_ends_is_killed_by_the_time_limit():
     endless = replace(
         DELTA,

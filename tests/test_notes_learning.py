@@ -64,13 +64,12 @@ def test_more_steps_buy_what_people_cannot():
     assert calibrate.sgd_n(0.01, 1, 1e-6, 65, length=3, steps=1000) < 10**6
 
 
-@pytest.mark.slow
+@pytest.mark.scaled
 @pytest.mark.parametrize("n", [500, 2000, 8000])
 @pytest.mark.parametrize("d", [4, 16, 64])
-def test_so_many_people_are_enough_for_gradient_perturbation(request, d, n):
+def test_so_many_people_are_enough_for_gradient_perturbation(full, d, n):
     """The mean excess loss is below what theorem 5 states, and below that of no fit: of one kind of features, twice,
     where the whole is not asked for."""
-    full = request.config.getoption("markexpr") == "slow"
     kinds = KINDS if full else [KINDS[(d.bit_length() + n.bit_length()) % 3]]
     words = ({}, {"sample": 0.25}, {"l2": 0.0}, {"clip": 100.0}) if full else ({},)
     for kind, some in itertools.product(kinds, words):

@@ -293,11 +293,10 @@ def mixtures(delta, full, gaussian=True):
         yield [kinds[-1]] * 19 + [kinds[0]]
 
 
-@pytest.mark.slow
+@pytest.mark.scaled
 @pytest.mark.parametrize("queries", [20, 7])
 @budgets
-def test_as_many_shares_as_were_promised_fit_whatever_they_are_spent_on(request, accountant, delta, queries):
-    full = request.config.getoption("markexpr") == "slow"
+def test_as_many_shares_as_were_promised_fit_whatever_they_are_spent_on(full, accountant, delta, queries):
     # A seventh is one of few large shares, where the plain sum is the better book. Which Gaussian noise ends; so one that is
     # dictated may have to wait (test_promise.py), and no other question has to.
     gaussian = accountant != "tight" or queries == 20

@@ -2,24 +2,10 @@
 
 from __future__ import annotations
 
-import pandas as pd
 import pytest
 
 from dpframe import BadType, BadValue, SessionError
-
-BOUNDS = {"age": (0, 110), "cost": (0, 1000)}
-KEYS = {"state": ["CA", "NY"]}
-
-
-@pytest.fixture
-def df():
-    return pd.DataFrame(
-        {
-            "age": [31, 47, 66, 80, 12, 55],
-            "cost": [120.5, None, 80.25, 900.0, 15.0, 60.0],
-            "state": ["CA", "NY", "CA", "WA", None, "NY"],
-        }
-    )
+from tests.visits import BOUNDS, KEYS
 
 
 @pytest.mark.parametrize(

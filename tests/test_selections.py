@@ -16,7 +16,7 @@ from scipy import stats
 
 from dpframe import BadType, BadValue
 from dpframe.utilities import distance, revenue
-from tests.internals import Exponential, NoisyMax, NoisyTop, Questions, Revenue, Scores, make_plan
+from tests.internals import Exponential, NoisyMax, NoisyTop, Questions, Revenue, Scores
 
 EPSILON = F(1)
 CERTAIN = 90  # so little noise that the best candidate is chosen
@@ -81,14 +81,6 @@ UTILITIES: dict[str, Any] = {
     "by candidate": lambda d: [d["n"].sum(), (d["asthma"].astype("Int64") * 2).sum()],
     "function": lambda d: [(d["n"] - c).abs().sum() for c in (1, 2)],
 }
-
-
-@pytest.fixture(autouse=True)
-def plans_anew():
-    """No plan that a broken twin made is left to other tests."""
-    make_plan.cache_clear()
-    yield
-    make_plan.cache_clear()
 
 
 def heard(ask: Any, data: pd.DataFrame, neighbors: str, **words: Any) -> tuple[Any, list[int]]:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import ast
 import inspect
+import re
 import subprocess
 import sys
+from collections import Counter
 from graphlib import TopologicalSorter
 from pathlib import Path
 
@@ -14,7 +16,7 @@ import pytest
 
 import dpframe
 from dpframe import PrivateFrame
-from tests.internals import Answer, PrivateGroupBy
+from tests.internals import Answer, PrivateGroupBy, Question, Session
 
 HERE = Path(__file__).parent
 PACKAGE = Path(dpframe.__file__).parent
@@ -36,9 +38,10 @@ _expr mechanisms
 _encoding
 _cells
 _groups tails
-_statistics utilities
+_statistics
 engines calibrate
 _plans
+utilities
 _questions
 _ledger
 _session
@@ -136,9 +139,86 @@ def test_imports_run_downwards_only(name):
             assert same or PLACE[room(other)] < PLACE[room(name)], f"{name} imports {other}"
 
 
+def named(tree):
+    """Every dpframe module that this one imports at all, for types alone too."""
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.Import, ast.ImportFrom)):
+            yield from imports(node)
+
+
+# Rooms that name a higher one where types are checked, and how many such imports they still have: fewer, never more.
+LOOKING_UP = {"_groups": 2, "_session": 1, "utilities": 1}
+# What is public never sees data, and an engine knows no price.
+PURE = "accounting _expr mechanisms _encoding _groups tails _statistics utilities calibrate _plans _questions _ledger"
+APART = {
+    **{public: {"engines", "_session"} for public in PURE.split()},
+    "engines": {"accounting", "_plans", "_ledger"},
+}
+READING = {"dpframe._ledger.sketch"}  # stands in a room of public things, and reads: none should
+
+
+def test_imports_for_types_run_downwards_too():
+    up = [
+        room(name)
+        for name, tree in TREES.items()
+        if name != "dpframe"
+        for other in named(tree)
+        if other != "dpframe" and room(other) != room(name) and PLACE[room(other)] >= PLACE[room(name)]
+    ]
+    assert Counter(up) == LOOKING_UP
+
+
+@pytest.mark.parametrize("apart", APART)
+def test_what_is_public_and_what_reads_do_not_know_each_other(apart):
+    inside = [name for name in MODULES if name != "dpframe" and room(name) == apart]
+    knowing = {name for name in inside if {room(other) for other in imports(TREES[name])} & APART[apart]}
+    assert knowing == {name for name in READING if room(name) == apart}
+
+
+# Rooms with more files than fit in a head: a list that only gets shorter.
+CROWDED = {"_frame": 22, "accounting": 20, "engines": 17}
+
+
+def test_rooms_are_few_and_none_is_crowded():
+    entries = [path for path in PACKAGE.iterdir() if path.name != "__pycache__"]
+    assert len(entries) <= 30
+    files = Counter(path.parent.relative_to(PACKAGE).as_posix() for path in MODULES.values())
+    assert {name: n for name, n in files.items() if n > 14} == CROWDED
+
+
+def test_the_page_has_every_room_in_its_order():
+    page = (HERE.parent / "docs" / "develop" / "architecture.md").read_text()
+    rows = re.findall(r"^\| `(\w+)` \| \S", page, flags=re.MULTILINE)
+    assert sorted(rows, key=lambda room: -PLACE[room]) == rows
+    assert set(rows) == set(PLACE)
+
+
 def test_modules_of_a_room_do_not_wait_for_one_another():
     graph = {name: {other for other in imports(tree) if other != name} for name, tree in TREES.items()}
     assert len(list(TopologicalSorter(graph).static_order())) >= len(MODULES)
+
+
+def test_engines_are_made_in_one_place():
+    """`engine_for` alone knows concrete engines, and nobody reads what is an engine's own."""
+    names = {name for name in MODULES if name.startswith("dpframe.engines.")}
+    made = {(m, other) for m, tree in TREES.items() for other in named(tree) if other.endswith("Engine")}
+    concrete = {(m, other) for m, other in made if other.rpartition(".")[0] in names}
+    assert {m for m, _ in concrete} == {"dpframe.engines"}
+    for module, tree in TREES.items():
+        if module not in names:
+            read = [
+                n
+                for n in ast.walk(tree)
+                if isinstance(n, ast.Attribute) and ast.unparse(n.value).endswith("engine")
+            ]
+            assert [n.attr for n in read if n.attr.startswith("_")] == [], module
+
+
+def test_check_of_what_is_named_sees_types_too():
+    tree = ast.parse(
+        "if TYPE_CHECKING:\n    from dpframe._session.session import Session\nimport dpframe.engines"
+    )
+    assert [room(other) for other in named(tree)] == ["engines", "_session"]
 
 
 def test_check_of_imports_sees_an_upward_one():
@@ -180,6 +260,17 @@ def test_check_of_private_names_sees_one():
     assert [private(name) for name in names] == [True, True, True, False, False]
 
 
+def kinds_below(kind):
+    for one in kind.__subclasses__():
+        yield one
+        yield from kinds_below(one)
+
+
+def named_calls(tree, name):
+    """Calls of a function by its bare name."""
+    return [n for n in ast.walk(tree) if isinstance(n, ast.Call) and ast.unparse(n.func) == name]
+
+
 def calls(tree, name):
     found = []
     for owner in ast.walk(tree):
@@ -196,26 +287,38 @@ def calls(tree, name):
     return found
 
 
-DOOR = [("dpframe._session.session", "_read")]
-# `dpframe.audit.replay` has a copy of what is behind the door, for frames that are made up: it needs the raw frame itself, which
-# is the owner's data, refuses one with a session, and tells the function that it replays nothing but noise.
-COPY = [("dpframe.audit._replay", "_read")]
-DOORS = DOOR + COPY
+def callers(name):
+    """Every function that calls a method of this name, with its module."""
+    return [(module, owner) for module, tree in TREES.items() for owner, _ in calls(tree, name)]
 
 
-def test_one_function_reads_and_one_pays():
-    """`reduce` hands out sums of the private frame and `debit` charges for them: each is called once."""
-    assert [(m, owner) for m, tree in TREES.items() for owner, _ in calls(tree, "reduce")] == DOORS
-    paid = [(m, owner) for m, tree in TREES.items() for owner, _ in calls(tree, "debit")]
-    assert paid == [("dpframe._session.session", "_release")]
+SESSION = "dpframe._session.session"
 
 
-def test_the_copy_of_the_door_is_for_audits_alone():
-    """Nothing but `dpframe.audit` knows it, and it gives mechanisms zeros in place of the integers."""
+def test_one_function_runs_questions_and_one_pays():
+    """`run` is handed the private frame and `debit` charges for it: each is called once."""
+    assert callers("run") == [(SESSION, "_run_question")]
+    assert callers("debit") == [(SESSION, "_debit")]
+    # What hands out sums of the frame is called by questions, in their `run`.
+    assert callers("reduce") == [("dpframe._questions.query", "run")]
+    assert callers("occurring") == [("dpframe._questions.keysearch", "run")] * 2
+
+
+def test_replays_hand_in_noise_and_have_no_door():
+    """Nothing but `dpframe.audit` knows them; they call no mechanism, and the noise that they call is given zeros."""
     users = {m for m, tree in TREES.items() if any(i == "dpframe.audit._replay" for i in imports(tree))}
     assert users == {"dpframe.audit"}
-    released = [ast.unparse(node) for _, node in calls(TREES["dpframe.audit._replay"], "release")]
-    assert released == ["noise.release(np.zeros_like(integers), *more)"]
+    tree = TREES["dpframe.audit._replay"]
+    assert calls(tree, "release") == calls(tree, "reduce") == []
+    (recorder,) = (n for n in ast.walk(tree) if isinstance(n, ast.ClassDef) and n.name == "Recorder")
+    own = {n.name for n in recorder.body if isinstance(n, ast.FunctionDef)}
+    assert own & set(vars(Session)) == {"__init__", "_key", "_noise", "_run_question", "names_of_rows"}
+    assert [ast.unparse(node) for _, node in calls(tree, "_run_question")] == [
+        "super()._run_question(question, engine, plan, unit)"
+    ]
+    assert [ast.unparse(node) for _, node in calls(tree, "noise")] == [
+        "self.noise(part, np.zeros_like(integers), width=width)"
+    ]
 
 
 def function(tree, name):
@@ -232,33 +335,63 @@ def sealings(tree):
 
 
 def test_debit_precedes_the_door_behind_which_the_data_is_read():
-    tree = TREES["dpframe._session.session"]
-    (_, debit) = calls(tree, "debit")[0]
+    tree = TREES[SESSION]
     ((owner, read, door),) = sealings(tree)
-    assert (owner, read) == ("_release", "self._answer")
+    assert (owner, read) == ("ask", "self._read")
+    ((payer, debit),) = calls(tree, "_debit")
+    assert payer == owner
     assert debit.lineno < door.lineno
-    assert not any(
-        isinstance(n, ast.Try) for n in ast.walk(function(tree, "_release"))
-    )  # nothing there takes a debit back
-    # Nobody else has a hold of what reads, and the copy has no door of its own.
-    for module in ("dpframe._session.session", "dpframe.audit._replay"):
-        used = [n for n in ast.walk(TREES[module]) if isinstance(n, ast.Attribute) and n.attr == "_read"]
-        assert [ast.unparse(n) for n in used] == ["self.base._read"] * (module == "dpframe._session.session")
-    assert [owner for owner, _ in calls(tree, "_read")] == ["_answer"]
-    assert [owner for owner, _ in calls(tree, "_answer")] == []
-    (_, reduce), (_, release) = calls(tree, "reduce")[0], calls(tree, "release")[0]
-    assert reduce.lineno < release.lineno
+    for name in ("ask", "_debit"):  # nothing there takes a debit back, and no branch goes round it
+        assert not any(isinstance(n, ast.Try) for n in ast.walk(function(tree, name)))
+    # The debit is of all that is new, and what passes the door is what was new.
+    (branch,) = (n for n in ast.walk(function(tree, "ask")) if isinstance(n, ast.If))
+    assert ast.unparse(branch.test) == "new"
+    assert debit in [n.value for n in branch.body if isinstance(n, ast.Expr)]
+    (loop,) = (n for n in ast.walk(function(tree, "ask")) if isinstance(n, ast.For))
+    assert ast.unparse(loop.iter) == "new.items()"
+    assert door in list(ast.walk(loop))
+    assert [n.value for n in function(tree, "_debit").body if isinstance(n, ast.Expr)][-1] == calls(
+        tree, "debit"
+    )[0][1]
+    # Nobody else has a hold of what reads.
+    for name, users in {"_read": ["self._read"], "_run_question": ["self.base._run_question"]}.items():
+        used = [n for n in ast.walk(tree) if isinstance(n, ast.Attribute) and n.attr == name]
+        assert [ast.unparse(n) for n in used] == users
+    assert calls(tree, "_read") == []
+    assert callers("_run_question") == [(SESSION, "_read"), ("dpframe.audit._replay", "_run_question")]
+
+
+# Noise that a question draws by itself, and why it is not the one that it is handed (docs/guarantees/learning.md).
+OWN_NOISE = [
+    ("dpframe.learn._descent", "run"),  # DP-SGD: on people drawn by coins
+    ("dpframe.learn._objective", "run"),  # inside the objective, drawn before any row is read
+]
 
 
 def test_noise_is_added_at_the_door_only():
-    """Apart from mechanisms themselves, `.release(...)` of a mechanism is called at the door alone, or by a task it runs."""
-    outside = {m: tree for m, tree in TREES.items() if not m.startswith("dpframe.mechanisms")}
-    found = [(m, owner) for m, tree in outside.items() for owner, _ in calls(tree, "release")]
-    assert [one for one in found if one[1] != "run"] == [*DOOR, ("dpframe.audit._replay", "_hear")]
+    """Apart from mechanisms themselves, `.release(...)` of a mechanism is called in the noise that a session hands out."""
+    found = [one for one in callers("release") if not one[0].startswith("dpframe.mechanisms")]
+    assert sorted(found) == sorted([(SESSION, "_noisy"), *OWN_NOISE])
+    used = [n for n in ast.walk(TREES[SESSION]) if isinstance(n, ast.Name) and n.id == "_noisy"]
+    assert [n.id for n in ast.walk(function(TREES[SESSION], "_noise")) if n in used] == ["_noisy"] * len(used)
+    assert callers("_noise") == [(SESSION, "_run_question"), ("dpframe.audit._replay", "_noise")]
 
 
-def test_a_task_is_run_at_the_door_only():
-    assert [(m, owner) for m, tree in TREES.items() for owner, _ in calls(tree, "run")] == DOORS
+def test_every_question_is_a_frozen_value_that_is_run_alike():
+    """No kind is told from another where they are asked: each has its own plan, forms and `run` of the same arguments."""
+    kinds = [
+        k for k in kinds_below(Question) if k.__module__.startswith("dpframe.") and not inspect.isabstract(k)
+    ]
+    assert {k.__name__ for k in kinds} >= {"Query", "KeySearch", "Finding", "Randomize", "Output", "Descent"}
+    for kind in kinds:
+        assert kind.__dataclass_params__.frozen
+        for name in ("plan", "forms", "run"):
+            assert list(inspect.signature(getattr(kind, name)).parameters) == list(
+                inspect.signature(getattr(Question, name)).parameters
+            )
+    for module in (SESSION, "dpframe.audit._replay", "dpframe._plans.planner", "dpframe._ledger.former"):
+        told_apart = [ast.unparse(n.args[1]) for n in named_calls(TREES[module], "isinstance")]
+        assert not {"Question", "Query"} & set(told_apart)
 
 
 READERS = (
@@ -280,7 +413,14 @@ def readings(tree):
 
 
 @pytest.mark.parametrize(
-    "module", ["_session.derived", "_frame.lineage", "_frame.merging", "_frame.adopting", "_session.opening"]
+    "module",
+    [
+        "_session.derived",
+        "_frame.verbs.lineage",
+        "_frame.verbs.merging",
+        "_frame.verbs.adopting",
+        "_session.opening",
+    ],
 )
 def test_rows_are_read_behind_the_door_also_where_they_are_made(module):
     """What reads cells is handed to `sealed`, or called by such a function alone; `Source` is what they read from."""
@@ -419,3 +559,27 @@ def test_message_is_the_same_for_all_cells(wrong):
         texts.append(chain)
     assert texts[0] == texts[1] == texts[2]
     assert not any(cell in text for text in texts[0] for cell in ("Sesame", "987654"))
+
+
+# Accountants say what they need, and nobody else knows their names --------------------------------------------
+
+
+def comparisons_with_accountants(tree):
+    """Comparisons with the name of an accountant written out, alone or in a list; also as the pattern of a match."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Compare | ast.MatchValue):
+            texts = {n.value for n in ast.walk(node) if isinstance(n, ast.Constant)}
+            if texts & set(dpframe.accounting.ACCOUNTANTS):
+                yield ast.unparse(node)
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_nothing_compares_the_name_of_an_accountant(name):
+    assert not list(comparisons_with_accountants(TREES[name]))
+
+
+def test_check_of_accountants_sees_a_comparison():
+    tree = ast.parse(
+        "a = rule == 'pld'\nb = rule in ('x', 'tight')\nmatch rule:\n case 'pure': pass\nc = f('pld')"
+    )
+    assert len(list(comparisons_with_accountants(tree))) == 3

@@ -18,22 +18,19 @@ from dpframe._refusals import own_errors
 def interval_of(plan: Plan, raw: tuple[Any, ...], cell: int, level: float) -> tuple[Any, Any]:
     """Of one output of a release, one pair a group."""
     one = plan.cells[cell]
+    aggregate = AGGREGATES[one.aggregate]
     each = levels_shown(plan, raw, level)
     if each is None:
-        return AGGREGATES[one.aggregate].interval(measured(plan, raw, one), level)
+        return aggregate.interval(measured(plan, raw, one), level)
     low, high = np.empty(len(each)), np.empty(len(each))
     for at_level in np.unique(each):
         at = each == at_level
         some = tuple(part[:, at] for part in raw)
-        aggregate = AGGREGATES[one.aggregate]
         low[at], high[at] = aggregate.interval(measured(plan, some, one), float(at_level))
-        if one.aggregate in ("size", "count", "people"):
+        if aggregate.least_shown is not None:
             # What is shown is the larger noise, so above it counts are no rarer than without a threshold.
             high[at] = aggregate.interval(measured(plan, some, one), level)[1]
-    # Nobody's key is never shown.
-    return np.maximum(
-        low, 0.0 if one.aggregate == "count" else 1.0
-    ) if one.whole and one.aggregate != "sum" else low, high
+    return low if aggregate.least_shown is None else np.maximum(low, aggregate.least_shown), high
 
 
 def levels_shown(plan: Plan, raw: tuple[Any, ...], level: float) -> NDArray[np.float64] | None:

@@ -1,7 +1,7 @@
 """From the texts of keys that were found to keys: whatever was found, there is an index of it, and never an error.
 
 *Formal guarantee.* Post-processing of released texts. The debit is made by then, so a text that is a key's must be one that
-can be read: `engines._keys.text_of` writes no other.
+can be read: `_cells.texts.text_of` writes no other.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from dpframe._cells.texts import key_of
 from dpframe._expr import Expr
 from dpframe._groups.combinations import Tuples
 from dpframe._groups.keys import Keys
-from dpframe.engines._keys import key_of
 
 Columns = list[tuple[Expr, Hashable]]
 

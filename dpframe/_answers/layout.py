@@ -1,19 +1,22 @@
-"""Where each released number stands in its answer: tables of outputs, pivots with their margins, proportions.
+"""Layouts: where each released number stands in its answer, from one column to pivots with margins and proportions.
 
-All of it is arithmetic on noisy integers that have left the door, so it is post-processing and free.
-The intervals of sums over groups and of proportions are derived in docs/guarantees/shapes.md.
+A layout turns the noisy integers of a release into the columns of its answer, and into the ends of their intervals. All of
+that is arithmetic on integers that have left the door, so it is post-processing and free. The intervals of sums over groups
+and of proportions are derived in docs/guarantees/shapes.md.
 """
 
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dpframe._answers.estimate import interval_of, levels_shown
 from dpframe._plans.aggregates import AGGREGATES
 from dpframe._plans.measured import Measured, fieller
 from dpframe._plans.plan import Plan, measured
@@ -46,11 +49,77 @@ class Summed:
         return self.noise.reach(level, terms * self.terms)
 
 
+class Layout(ABC):
+    """The place of each number in an answer; ``shape`` and `to_json` are what a receipt says of it."""
+
+    shape: ClassVar[str] = "table"
+    computed: ClassVar[bool] = False  # whether numbers may be made of several outputs or groups
+    by_level: ClassVar[bool] = False  # whether the innermost level of the index is that of quantiles
+
+    @abstractmethod
+    def values(self, plan: Plan, raw: Sequence[Any]) -> list[NDArray[Any]]:
+        """The columns of the answer, as Python integers where noise is wider than 63 bits."""
+
+    @abstractmethod
+    def interval(self, plan: Plan, raw: Sequence[Any], level: float) -> list[Ends]:
+        """The ends of the intervals of each column."""
+
+    def to_json(self) -> dict[str, Any]:
+        """What tells a layout from others of its shape."""
+        return {}
+
+
+class Columns(Layout):
+    """A column for each output, a row for each group."""
+
+    def values(self, plan: Plan, raw: Sequence[Any]) -> list[NDArray[Any]]:
+        return [numbers(plan, raw, i) for i in range(len(plan.cells))]
+
+    def interval(self, plan: Plan, raw: Sequence[Any], level: float) -> list[Ends]:
+        return [interval_of(plan, tuple(raw), i, level) for i in range(len(plan.cells))]
+
+
+class Column(Columns):
+    """The one output, a row for each group."""
+
+    shape = "series"
+
+
+class Across(Columns):
+    """A row for each output of a question without groups."""
+
+    shape = "across"
+
+    def values(self, plan: Plan, raw: Sequence[Any]) -> list[NDArray[Any]]:
+        return [np.array([column[0] for column in super().values(plan, raw)])]
+
+    def interval(self, plan: Plan, raw: Sequence[Any], level: float) -> list[Ends]:
+        pairs = super().interval(plan, raw, level)
+        low, high = (np.array([pair[side][0] for pair in pairs]) for side in (0, 1))
+        return [(low, high)]
+
+
+class Levels(Columns):
+    """A row for each output within each group: quantiles of one column."""
+
+    shape = "levels"
+    by_level = True
+
+    def values(self, plan: Plan, raw: Sequence[Any]) -> list[NDArray[Any]]:
+        return [np.stack(super().values(plan, raw), axis=1).ravel()]
+
+    def interval(self, plan: Plan, raw: Sequence[Any], level: float) -> list[Ends]:
+        pairs = super().interval(plan, raw, level)
+        low, high = (np.stack([pair[side] for pair in pairs], axis=1).ravel() for side in (0, 1))
+        return [(low, high)]
+
+
 @dataclass(frozen=True, slots=True)
-class Grid:
+class Grid(Layout):
     """A table of outputs without groups: which output stands in each row and column; -1 where none was asked."""
 
     cells: tuple[tuple[int, ...], ...]
+    computed: ClassVar[bool] = True
 
     def values(self, plan: Plan, raw: Sequence[Any]) -> list[NDArray[Any]]:
         """The columns: whole numbers where all are whole, as pandas has it."""
@@ -78,10 +147,11 @@ class Grid:
 
 
 @dataclass(frozen=True, slots=True)
-class Correlations:
+class Correlations(Layout):
     """Covariances and variances of one release, as correlations; ``cells`` says where each stands."""
 
     cells: tuple[tuple[int, ...], ...]
+    computed: ClassVar[bool] = True
 
     def values(self, plan: Plan, raw: Sequence[Any]) -> list[NDArray[Any]]:
         """The columns: within -1 and 1, and NaN where a noisy variance is zero."""
@@ -111,7 +181,7 @@ class Correlations:
 
 
 @dataclass(frozen=True, slots=True)
-class Pivot:
+class Pivot(Layout):
     """Groups as rows and columns of a table, for each output; sums over rows, columns and all beside them.
 
     A margin is made of the sums of the released integers, as if its groups had been one, so counts and sums add
@@ -124,6 +194,7 @@ class Pivot:
     below: bool = False  # whether there is a row of totals
     beside: bool = False  # whether there is a column of them
     normalize: str | None = None
+    computed: ClassVar[bool] = True
 
     def _blocks(self, raw: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
         """The vectors of all cells of the table, rows first, and how many groups each is the sum of."""
@@ -183,7 +254,12 @@ class Pivot:
         return found
 
     def interval(self, plan: Plan, raw: Sequence[Any], level: float) -> list[Ends]:
-        """The ends of each column."""
+        """The ends of each column; where a threshold showed the groups, of each at the level at which it covers."""
+        each = levels_shown(plan, tuple(raw), level)
+        if each is not None and self.normalize is None:
+            return [interval_of(plan, tuple(raw), i, level) for i in range(len(plan.cells))]
+        if each is not None:
+            level = float(each.min(initial=level))  # a total has the noise of all
         found = []
         for cell in plan.cells:
             noise = _noise(plan, cell.part)
@@ -224,16 +300,26 @@ def _outer(variances: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.asarray(np.outer(deviations, deviations))
 
 
-Layout = Grid | Correlations | Pivot
+_SHAPES: dict[str, Layout] = {layout.shape: layout for layout in (Columns(), Column(), Across(), Levels())}
 
 
-def layout_from(data: dict[str, Any]) -> Layout:
-    """The layout of a receipt."""
+def layout_from(receipt: dict[str, Any]) -> Layout:
+    """The layout of a receipt; a KeyError or TypeError of what is none."""
+    if "layout" not in receipt:
+        return _SHAPES[receipt["shape"]]
+    data = receipt["layout"]
     if "cells" in data:
         return Grid(tuple(map(tuple, data["cells"])))
     if "correlations" in data:
         return Correlations(tuple(map(tuple, data["correlations"])))
     return Pivot(*data["pivot"])
+
+
+def numbers(plan: Plan, raw: Sequence[Any], cell: int) -> NDArray[Any]:
+    """The answers of one output, an entry a group, as int64 or float64 by the plan alone."""
+    one = plan.cells[cell]
+    found = AGGREGATES[one.aggregate].value(measured(plan, raw, one))
+    return found if found.dtype == object else found.astype(np.int64 if one.whole else np.float64)
 
 
 def _noise(plan: Plan, part: int) -> Noise:

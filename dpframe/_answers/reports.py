@@ -15,59 +15,14 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from dpframe._answers.receipt import REPORTS, reading
 from dpframe._cells.codec import index_of
 from dpframe._errors import BadType, BadValue
 from dpframe._plans.plan import Cost, Plan
 from dpframe._refusals import own_errors
 from dpframe.mechanisms.response import Response
 
-ATTR = "dpframe_reports"
 Codes = NDArray[Any]
-
-
-def width_of(k: int) -> int:
-    """Bits of a report as it is kept: 1, 2, 4, 8 or 16."""
-    return next(bits for bits in (1, 2, 4, 8, 16) if k <= 2**bits)
-
-
-def packed(codes: Codes, k: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Reports in as few 64-bit words as they need, and how many there are: ten million yes and no are 1.25 MB."""
-    bits = width_of(k)
-    if bits == 16:
-        cells = codes.astype("<u2").view(np.uint8)
-    elif bits == 8:
-        cells = codes.astype(np.uint8)
-    elif bits == 1:
-        cells = np.packbits(codes.astype(np.bool_), bitorder="little")
-    else:
-        per = 8 // bits
-        filled = np.zeros(-(-len(codes) // per) * per, dtype=np.uint8)
-        filled[: len(codes)] = codes
-        shifts = np.arange(per, dtype=np.uint8) * np.uint8(bits)
-        cells = np.bitwise_or.reduce(filled.reshape(-1, per) << shifts, axis=1)
-    words = np.zeros(-(-len(cells) // 8) * 8 or 8, dtype=np.uint8)
-    words[: len(cells)] = cells
-    return words.view("<i8").astype(np.int64).reshape(1, -1), np.array([[len(codes)]], dtype=np.int64)
-
-
-def words_of(size: int, k: int) -> int:
-    """How many 64-bit words so many reports need: at least one."""
-    return max(1, -(-size * width_of(k) // 64))
-
-
-def unpacked(raw: Sequence[Any], k: int) -> Codes:
-    words, size = raw
-    n, bits = int(size[0, 0]), width_of(k)
-    cells = np.ascontiguousarray(words[0], dtype="<i8").view(np.uint8)
-    if bits == 16:
-        return cells.view("<u2")[:n]
-    if bits == 8:
-        return cells[:n]
-    if bits == 1:
-        return np.unpackbits(cells, count=n, bitorder="little")
-    shifts = np.arange(8 // bits, dtype=np.uint8) * np.uint8(bits)
-    found: Codes = ((cells[:, None] >> shifts) & np.uint8(2**bits - 1)).reshape(-1)[:n]
-    return found
 
 
 @dataclass(frozen=True)
@@ -110,29 +65,19 @@ def series_of(
     if index is None:
         index = pd.RangeIndex(len(codes))
     reports: pd.Series[Any] = pd.Series(pd.Categorical.from_codes(codes, dtype=dtype), index=index, name=name)
-    told = None if plan is None else plan.to_json()
-    reports.attrs[ATTR] = json.dumps(
-        {"version": 1, "kind": kind.to_json(), "plan": told}, separators=(",", ":")
-    )
+    receipt = {"version": 1, "kind": kind.to_json(), "plan": None if plan is None else plan.to_json()}
+    reports.attrs[REPORTS] = json.dumps(receipt, separators=(",", ":"))
     return reports
-
-
-def receipt_of(series: Any) -> str | None:
-    text = series.attrs.get(ATTR)
-    return text if isinstance(text, str) else None
 
 
 class Reports:
     """``reports.dp`` of what `PrivateFrame.randomize` returned, or of a part of it."""
 
     def __init__(self, series: pd.Series[Any], text: str):
-        try:
-            receipt = json.loads(text)
+        with reading(text, "these reports") as receipt:
             self._kind = Kind.from_json(receipt["kind"])
             plan = receipt["plan"]
             self._plan = None if plan is None else Plan.from_json(plan)
-        except (ValueError, KeyError, TypeError):
-            raise BadValue("the receipt of these reports is not one that dpframe wrote.") from None
         dtype = series.dtype
         wanted = self._kind.response.k - (self._kind.null is not None)
         if not isinstance(dtype, pd.CategoricalDtype) or len(dtype.categories) != wanted:

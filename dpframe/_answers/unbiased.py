@@ -17,13 +17,13 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from dpframe import _drawing, _validate
+from dpframe._answers.receipt import ESTIMATE, reading
 from dpframe._answers.reports import Kind
 from dpframe._errors import BadType, BadValue
 from dpframe._plans.plan import Plan
 from dpframe._refusals import own_errors
 from dpframe.mechanisms.response import Response, worst_spread
 
-ATTR = "dpframe_estimate"
 Table = NDArray[np.int64]
 Floats = NDArray[np.float64]
 Ends = tuple[Floats, Floats]
@@ -198,7 +198,7 @@ def table(computed: Computed, index: pd.Index[Any], plan: Plan | None = None) ->
     answer = pd.DataFrame(computed.values(), index=index)
     told = None if plan is None else plan.to_json()
     receipt = {"seal": _seal(answer), "plan": told, **computed.to_json()}
-    answer.attrs[ATTR] = json.dumps(receipt, separators=(",", ":"))
+    answer.attrs[ESTIMATE] = json.dumps(receipt, separators=(",", ":"))
     return answer
 
 
@@ -216,13 +216,10 @@ class Estimated:
     """``estimate(reports).dp``: the interval of each number."""
 
     def __init__(self, answer: pd.DataFrame, text: str):
-        try:
-            receipt = json.loads(text)
+        with reading(text, "this estimate") as receipt:
             seal, self._computed = receipt["seal"], Computed.from_json(receipt)
-            told = receipt.get("plan")
-            self._plan = None if told is None else Plan.from_json(told)
-        except (ValueError, KeyError, TypeError):
-            raise BadValue("the receipt of this estimate is not one that dpframe wrote.") from None
+            plan = receipt.get("plan")
+            self._plan = None if plan is None else Plan.from_json(plan)
         if seal != _seal(answer):
             raise BadValue(
                 "the values or the labels of this estimate have changed, so its receipt no longer describes it. Ask the "
@@ -279,11 +276,6 @@ class Estimated:
 
     def __repr__(self) -> str:
         return f"an estimate from {int(self._computed.counts.sum())} reports; .interval(), .plot()"
-
-
-def receipt_of(answer: Any) -> str | None:
-    text = answer.attrs.get(ATTR)
-    return text if isinstance(text, str) else None
 
 
 own_errors(Estimated, object)

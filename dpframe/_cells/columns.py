@@ -28,7 +28,8 @@ from dpframe._expr import Kind
 Array = np.ndarray[Any, np.dtype[Any]]
 Bools = np.ndarray[Any, np.dtype[np.bool_]]
 
-_NAT = np.iinfo(np.int64).min
+NAT = np.iinfo(np.int64).min  # the ticks of a time that is null
+LAST = np.iinfo(np.int64).max  # and of the last one
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -166,10 +167,10 @@ def _time(cells: Any, arrow: Any) -> Vector:
             days, null = _filled(arrow.cast(pa.int32()), 0)
             moments = days.astype(np.int64) * 86_400
             if null is not None:
-                moments[null] = _NAT
+                moments[null] = NAT
             return Vector("time", moments.view("M8[s]"))
         unit = "ms" if pa.types.is_date64(arrow.type) else arrow.type.unit
-        ticks, _ = _filled(arrow.cast(pa.int64()), _NAT)
+        ticks, _ = _filled(arrow.cast(pa.int64()), NAT)
         return Vector("time", ticks.view(f"M8[{unit}]"))
     if getattr(cells, "tz", None) is not None:
         cells = cells.tz_convert(None)
@@ -267,6 +268,24 @@ def narrow(codes: Array, count: int) -> Array:
         if count < np.iinfo(dtype).max:
             return codes.astype(dtype, copy=False)
     return codes.astype(np.int64, copy=False)
+
+
+def as_floats(v: Vector) -> Array:
+    """The cells as doubles, with NaN for null."""
+    values = v.values.astype(np.float64, copy=v.null is not None)
+    if v.null is not None:
+        values[v.null] = np.nan
+    return values
+
+
+def look_up(table: Array, codes: Array) -> Array:
+    """A table with one entry per category, and a last one for null, which is what code -1 finds."""
+    return table.take(codes, mode="wrap")
+
+
+def fits(value: Any, dtype: Any) -> bool:
+    """Can the integer dtype hold it? Types and constants decide, so every row gets the same answer."""
+    return value is None or (isinstance(value, int) and np.iinfo(dtype).min <= value <= np.iinfo(dtype).max)
 
 
 # ---- cells of object columns ------------------------------------------------------------------------------

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Hashable, Iterable
 from html import escape
-from inspect import signature
 from typing import Any, NoReturn
 
 import pandas as pd
@@ -13,18 +11,18 @@ import pandas as pd
 from dpframe._answers import answer as _release
 from dpframe._answers import reports as _reports
 from dpframe._answers import unbiased as _unbiased
+from dpframe._answers.receipt import ANSWER, ESTIMATE, REPORTS, receipt_of
 from dpframe._errors import BadType, BadValue, DPError, LineageError, NoSession
 from dpframe._expr import DATE_NAMES, DATES, TEXT, Expr
 from dpframe._frame import rewrite as _rewrite
 from dpframe._frame.column import PrivateColumn
 from dpframe._frame.frame import PrivateFrame
 from dpframe._frame.groupby import PrivateGroupBy
-from dpframe._groups.unit import Neighbors
-from dpframe._ledger.accountant import Accountant
 from dpframe._refusals import ADVICE, own_errors
-from dpframe._session import opening as _opening
 from dpframe._session import registry as _registry
 from dpframe._session import session as _session
+from dpframe._session.opening import open_session, opened, with_words_of
+from dpframe._session.terms import Words
 
 
 class Unopened:
@@ -33,82 +31,9 @@ class Unopened:
     def __init__(self, frame: pd.DataFrame):
         self._frame = frame
 
-    def open(
-        self,
-        epsilon: float | None = None,
-        delta: float | None = None,
-        *,
-        unit: Any = None,
-        max_rows: int | None = None,
-        max_groups: int | None = None,
-        neighbors: Neighbors = "add-remove",
-        bounds: Mapping[Any, tuple[float, float]] | None = None,
-        keys: Mapping[Any, Any] | None = None,
-        queries: int = 20,
-        accountant: str | Accountant | None = None,
-        reserve: float | None = None,
-        ledger: str | os.PathLike[str] | None = None,
-        population: str | None = None,
-        version: str | None = None,
-        n: int | None = None,
-        because: str | None = None,
-        **others: Any,
-    ) -> PrivateFrame:
-        """Open the budgeted session of this frame; the same words again return the session that is there.
-
-        Opened again, a word that is left out stays as it is. The budget and ``unit`` never change; new bounds and keys,
-        column by column, limits, ``queries`` and ``n`` are taken: ``df.dp.open(bounds={"cost": (0, 500)})``.
-
-        Formal guarantee: everything released through the session is together (epsilon, delta)-differentially
-        private in one row, or in all rows of one person where ``unit`` names them, under the neighbouring relation, given
-        that what you declare here is public.
-
-        Without a ledger file the budget lives in this process and ends with it.
-
-        Parameters
-        ----------
-        epsilon, delta
-            The whole budget. With ``delta=0`` the guarantee is pure.
-        unit, max_rows, max_groups
-            The column, or columns, that name a person who may have many rows, and for how many rows (of a group) and groups
-            one person may count. A question may have limits of its own. Without ``unit`` a row is a person.
-        neighbors
-            ``"add-remove"``: a neighbour has one row more or less. ``"replace-one"``: it differs in one row, and
-            the number of rows is public.
-        bounds
-            Public facts: ``{"age": (0, 110)}``. Values outside are clipped. Never take them from the data. Of a time column
-            the first and the last moment, ``("2024-01-01", "2024-12-31")``: rows outside are in no period of `resample`.
-        keys
-            Public facts: ``{"state": ["CA", "NY"]}``, the groups that may appear, in the order of the answers; of several
-            columns together ``{("state", "sex"): [("CA", "F"), ("NY", "M")]}``.
-        queries
-            A question without a price takes one such share of the budget.
-        accountant, reserve
-            The rule that adds losses and its part of delta (see `dpframe.Accountant`); or an Accountant that other frames
-            share, which brings the budget along.
-        ledger, population
-            A file that keeps the ledger, and the name of these people in it: the same words in another process, or tomorrow,
-            go on with the same budget. Answers on record are free.
-        version
-            The name of this state of the data. What was answered for another version is not repeated for this one.
-        n
-            Public: how many people there are. ``within=`` uses it, and a delta that is too large for it is warned of.
-        because
-            Declares why a second budget on the same rows is right; written in the ledger.
-
-        Examples
-        --------
-        >>> df = pd.DataFrame({"age": [30, 41, 55], "state": ["CA", "NY", "CA"]})
-        >>> p = df.dp.open(1, bounds={"age": (0, 110)}, keys={"state": ["CA", "NY"]})
-        >>> p.budget.remaining
-        1.0
-        """
-        terms = {
-            name: value
-            for name, value in locals().items()
-            if name not in ("self", "epsilon", "delta", "others")
-        }
-        return PrivateFrame._of(_opening.open_session(self._frame, epsilon, delta, **terms, **others))
+    @with_words_of(open_session)
+    def open(self, words: Words) -> PrivateFrame:
+        return PrivateFrame._of(open_session(self._frame, **words))
 
     def __getattr__(self, name: str) -> NoReturn:
         if name.startswith("_"):
@@ -125,13 +50,6 @@ class Unopened:
 
     def __repr__(self) -> str:
         return "no dpframe session: open one with df.dp.open(epsilon=..., bounds={...}, keys={...})"
-
-
-# Words that nobody knows are taken only to be refused with the nearest one.
-_opens: Any = Unopened.open
-_words = signature(_opens)
-_opens.__signature__ = _words.replace(parameters=[p for n, p in _words.parameters.items() if n != "others"])
-del _opens, _words
 
 
 class Unanswerable:
@@ -156,9 +74,10 @@ class Elsewhere(Unanswerable):
         super().__init__(reason)
         self._frame = frame
 
-    def open(self, epsilon: float | None = None, delta: float | None = None, **terms: Any) -> PrivateFrame:
+    @with_words_of(open_session)
+    def open(self, words: Words) -> PrivateFrame:
         """As ``open`` of a new frame; with the ledger and the population that the frame names."""
-        return PrivateFrame._of(_opening.open_session(self._frame, epsilon, delta, **terms))
+        return PrivateFrame._of(open_session(self._frame, **words))
 
 
 def of_frame(
@@ -166,10 +85,10 @@ def of_frame(
 ) -> PrivateFrame | Unopened | _release.Answer | _unbiased.Estimated | Unanswerable:
     """What ``df.dp`` is: a session's frame, a receipt, or the door to open a session."""
     try:
-        estimated = _unbiased.receipt_of(frame)
+        estimated = receipt_of(frame, ESTIMATE)
         if estimated is not None:
             return _unbiased.Estimated(frame, estimated)
-        receipt = _release.receipt_of(frame)
+        receipt = receipt_of(frame, ANSWER)
         if receipt is not None:
             return _release.Answer(frame, receipt)
         session = _registry.find(frame.attrs)
@@ -202,10 +121,10 @@ def of_series(series: pd.Series[Any]) -> PrivateColumn | _release.Answer | _repo
 
 
 def _column_or_answer(series: pd.Series[Any]) -> PrivateColumn | _release.Answer | _reports.Reports:
-    reported = _reports.receipt_of(series)
+    reported = receipt_of(series, REPORTS)
     if reported is not None:
         return _reports.Reports(series, reported)
-    receipt = _release.receipt_of(series)
+    receipt = receipt_of(series, ANSWER)
     if receipt is not None:
         return _release.Answer(series, receipt)
     session = _registry.find(series.attrs)
@@ -232,10 +151,12 @@ class _Derived(PrivateFrame):
     def _reason(self) -> str:
         return _edited_message() if self._session.root() is self._frame else _derived_message(self._session)
 
-    def open(self, epsilon: float | None = None, delta: float | None = None, **terms: Any) -> PrivateFrame:
-        if terms.get("because") is None:
+    @with_words_of(open_session)
+    def open(self, words: Words) -> PrivateFrame:
+        """A second budget for the rows that pandas made: it needs ``because=``."""
+        if words.get("because") is None:
             raise LineageError(self._reason)
-        return PrivateFrame._of(_opening.open_session(self._frame, epsilon, delta, **terms))
+        return PrivateFrame._of(opened(self._frame, words))
 
     def _usable(self) -> NoReturn:
         raise LineageError(self._reason)

@@ -17,24 +17,25 @@ from dpframe import _expr, _validate
 from dpframe._errors import BadType, LineageError, NotOffered, Refused, did_you_mean, unknown_column
 from dpframe._expr import Column, Expr
 from dpframe._expr._parse import parse
-from dpframe._frame.adopting import Adopting
 from dpframe._frame.column import PrivateColumn, as_expr, predicate_of
-from dpframe._frame.fitting import Fitting
-from dpframe._frame.order import Orders
 from dpframe._frame.randomize import Randomized
 from dpframe._frame.rewrite import callers_frame
-from dpframe._frame.selections import Selections
-from dpframe._frame.shapes import Shapes
-from dpframe._frame.steps import Steps
 from dpframe._frame.suggestions import Suggestions
-from dpframe._frame.unlisted import Unlisted
+from dpframe._frame.verbs.adopting import Adopting
+from dpframe._frame.verbs.fitting import Fitting
+from dpframe._frame.verbs.order import Orders
+from dpframe._frame.verbs.selections import Selections
+from dpframe._frame.verbs.shapes import Shapes
+from dpframe._frame.verbs.steps import Steps
+from dpframe._frame.verbs.unlisted import Unlisted
 from dpframe._groups.keys import Word, describe
 from dpframe._ledger.accountant import Accountant
 from dpframe._refusals import ADVICE, Unprinted, own_errors, refuse
 from dpframe._session.batch import Batch, Rowwise
 from dpframe._session.derived import not_replayed
-from dpframe._session.opening import open_session
+from dpframe._session.opening import open_session, opened, with_words_of
 from dpframe._session.session import Session
+from dpframe._session.terms import Words
 from dpframe.accounting._meter import Budget
 
 
@@ -88,7 +89,8 @@ class PrivateFrame(
 
     # The session ----------------------------------------------------------------------------------------------
 
-    def open(self, epsilon: float | None = None, delta: float | None = None, **terms: Any) -> PrivateFrame:
+    @with_words_of(open_session)
+    def open(self, words: Words) -> PrivateFrame:
         """The session is open: another budget is refused, since it would undo this one. Words left out stay as they are.
 
         New bounds and keys, column by column, limits of a person, ``queries`` and ``n`` are taken and put on record. See
@@ -101,7 +103,7 @@ class PrivateFrame(
             raise LineageError(
                 "the frame that was opened is gone; this session goes on with its own copy of it."
             )
-        return PrivateFrame._of(open_session(root, epsilon, delta, **terms))
+        return PrivateFrame._of(opened(root, words))
 
     @property
     def _whose(self) -> str:

@@ -12,14 +12,16 @@ from dpframe import _validate
 from dpframe._answers import answer as _release
 from dpframe._answers.layout import Pivot
 from dpframe._errors import BadType, BadValue, NotOffered
-from dpframe._frame import agg_spec as _specs
-from dpframe._frame.agg_spec import Spec, split_words
-from dpframe._frame.order import GroupOrders
-from dpframe._groups.keys import By, Output, Query, combined_index
-from dpframe._plans.aggregates import DESCRIBED, NAMED, ORDERS
+from dpframe._frame.verbs import agg_spec as _specs
+from dpframe._frame.verbs.agg_spec import Spec, split_words
+from dpframe._frame.verbs.order import GroupOrders
+from dpframe._groups.keys import By, combined_index
+from dpframe._plans.aggregates import DESCRIBED, ORDERS, named_in_agg
+from dpframe._plans.output import Output
 from dpframe._plans.price import Payment, checked, spell_out
+from dpframe._questions.query import Query
+from dpframe._questions.question import Release
 from dpframe._refusals import ADVICE, own_errors
-from dpframe._session.session import Release
 
 if TYPE_CHECKING:
     from dpframe._frame.frame import PrivateFrame
@@ -249,7 +251,7 @@ class PrivateGroupBy(GroupOrders):
         raise NotOffered(
             ADVICE.get(
                 name,
-                f"groups have no private {name!r}. They have {', '.join((*NAMED, *ORDERS))}, quantile and agg.",
+                f"groups have no private {name!r}. They have {', '.join((*named_in_agg(), *ORDERS))}, quantile and agg.",
             )
         )
 

@@ -1,12 +1,10 @@
-"""Local privacy: the verb `randomize`, and its task. Each row's report is made of that row alone."""
+"""Local privacy: the verb `randomize`. Each row's report is made of that row alone."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Hashable, Mapping
-from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, ClassVar, Unpack, cast
+from typing import TYPE_CHECKING, Any, Unpack, cast
 
 import numpy as np
 import pandas as pd
@@ -17,119 +15,19 @@ from dpframe._answers import reports as _reports
 from dpframe._answers.reports import Kind
 from dpframe._errors import BadType, BadValue, Refused
 from dpframe._expr import Column, Expr
-from dpframe._groups.keys import KeyBy, Keys, Word, describe
-from dpframe._groups.question import Task
-from dpframe._groups.unit import Unit
-from dpframe._plans.forms import Form
-from dpframe._plans.plan import Part, Plan
+from dpframe._groups.keys import Keys, Word, describe
 from dpframe._plans.price import Payment, checked, spell_out
+from dpframe._questions import entries as _rows
+from dpframe._questions.question import Question
+from dpframe._questions.reports import BITS, Randomize, unpacked
 from dpframe._statistics.base import Grid
 from dpframe._validate import Bounds
-from dpframe.accounting._base import Price
-from dpframe.accounting.loss import PureDP
-from dpframe.engines import _rows
-from dpframe.mechanisms._base import pure
-from dpframe.mechanisms.response import MOST, POINTS, Response, points_for, rounded, worst_spread
+from dpframe.mechanisms.response import MOST, POINTS, Response, points_for, rounded
 
 if TYPE_CHECKING:
     from dpframe._frame.frame import PrivateFrame
-    from dpframe._session.session import Release, Session
-
-BITS = 31  # of the grid on which a number is exact before it is rounded at random
-
-
-@dataclass(frozen=True)
-class Randomize(Task):
-    """A report for each row, or as many for each person as one may have rows."""
-
-    expr: Expr
-    keys: Keys | None
-    other: str | None  # the repr of the label for all values that are not listed
-    bounds: Bounds | None
-    where: Expr | None = None
-    verb: ClassVar[str] = "randomize"
-
-    def to_json(self) -> object:
-        return {
-            "randomize": self.expr.to_json(),
-            "keys": None if self.keys is None else self.keys.to_json(),
-            "token": None if self.keys is None else self.keys.token,
-            "other": self.other,
-            "bounds": None if self.bounds is None else [repr(b) for b in self.bounds],
-        }
-
-    def __str__(self) -> str:
-        if self.bounds is not None:
-            return f"randomize({self.expr}, bounds=({self.bounds.lower:g}, {self.bounds.upper:g}))"
-        return f"randomize({self.expr} over {self.values} values)"
-
-    @property
-    def values(self) -> int:
-        """Of a report, for categories."""
-        return 0 if self.keys is None else len(self.keys) + (self.other is not None)
-
-    def response(self, each: Fraction) -> Response:
-        """The mechanism at a price of ``each`` for one report."""
-        if each < _validate.MIN_EPSILON:
-            raise BadValue(
-                "a report would have an epsilon below 2**-50. Use a larger epsilon=, or a smaller max_rows=."
-            )
-        return Response(each, points_for(each) if self.keys is None else self.values)
-
-    def plan(self, unit: Unit, price: Price, public_rows: int | None, declared: tuple[Word, ...]) -> Plan:
-        if not unit.replaces:
-            raise Refused(
-                "a report for each row shows how many rows there are, and in this session that is private "
-                "(neighbors='add-remove'). If the number of people is public, say so when you open the session: "
-                "open(..., neighbors='replace-one')."
-            )
-        if price.mechanism != "auto":
-            raise BadValue("randomize has its own mechanism (randomized response): leave mechanism= out.")
-        epsilon = pure(price)
-        rows = unit.reach(None)[0]
-        one = self.response(epsilon / rows)
-        part = Part("a report a row", one, 1, 1, 1.0)
-        if self.bounds is None:
-            others = "the other value" if one.k == 2 else f"one of the {one.k - 1} other values"
-            why = f"true with probability {one.truth:.4g}, else {others}"
-            # The interval covers what values nobody listed add, so it is that of a share of reports: widest near a half.
-            share = min(0.5, one.truth)
-            deviation = math.sqrt(share * (1 - share)) / one.kept
-        else:
-            why = (
-                f"rounded to {one.k} points without bias, then a uniform one with probability {one.lies:.4g}"
-            )
-            deviation = math.sqrt(worst_spread(one)) * (self.bounds.upper - self.bounds.lower)
-        if unit.people:
-            why += f"; each person has {rows} reports of epsilon {float(one.epsilon):.4g}"
-        what = "a frequency" if self.bounds is None else "the mean"
-        told = f"at most ± {1.96 * deviation:.4g} / sqrt(n) in {what} of n reports"
-        if public_rows:
-            told = f"at most ± {1.96 * deviation / math.sqrt(public_rows):.4g} in {what} of all {public_rows} reports"
-        words = tuple(map(str, declared))
-        return Plan(str(self), unit.neighbors, PureDP(epsilon), Fraction(0), (part,), (), 1, why, words, told)
-
-    def forms(self, plan: Plan, unit: Unit, size: int | None) -> tuple[Form, ...]:
-        assert size is not None  # the plan has refused sessions where it is private
-        response: Any = plan.parts[0].noise
-        reports = size * unit.reach(None)[0]
-        return Form((1, _reports.words_of(reports, response.k)), "i"), Form((1, 1), "i", reports)
-
-    def run(self, engine: Any, plan: Plan, unit: Unit) -> tuple[NDArray[Any], ...]:
-        response: Any = plan.parts[0].noise
-        if self.keys is not None:
-            entries, blank = _rows.places(engine, KeyBy(self.expr, self.keys)), 0
-            if self.other is not None:
-                entries = np.where(entries == 0, response.k, entries.astype(np.int64))
-                blank = response.k
-        else:
-            assert self.bounds is not None
-            grid, blank = Grid.for_width(self.bounds, BITS), -1
-            entries = _rows.steps(engine, self.expr, grid)
-        if unit.people:
-            entries = _rows.of_people(engine, unit.people, unit.reach(None)[0], entries, blank)
-        width = None if self.keys is not None else grid.width
-        return _reports.packed(response.release(entries, width), response.k)
+    from dpframe._questions.question import Release
+    from dpframe._session.session import Session
 
 
 class Randomized:
@@ -141,7 +39,9 @@ class Randomized:
 
     if TYPE_CHECKING:
 
-        def _ask(self, query: Task, finish: Callable[[Release], Any], payment: Mapping[str, Any]) -> Any: ...
+        def _ask(
+            self, query: Question, finish: Callable[[Release], Any], payment: Mapping[str, Any]
+        ) -> Any: ...
         def _named(self, column: Any) -> tuple[Expr, Hashable]: ...
         def _keys(self, expr: Expr, name: Hashable, given: Any, verb: str) -> Keys: ...
         def _bounds(self, expr: Expr, name: Hashable, given: Any) -> Bounds: ...
@@ -223,7 +123,7 @@ class Randomized:
             response: Any = release.plan.parts[0].noise
             null = None if task.keys is None else task.keys.null
             kind = Kind(response, null, task.bounds, bool(unit.people))
-            codes = _reports.unpacked(release.raw, kind.response.k)
+            codes = unpacked(release.raw, kind.response.k)
             shown = kind.points() if labels is None else labels
             view = None if index is None else index.view()
             return _reports.series_of(codes, kind, shown, release.plan, view, name)

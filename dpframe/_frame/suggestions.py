@@ -14,11 +14,14 @@ import pandas as pd
 from dpframe import _validate
 from dpframe._errors import BadType, BadValue
 from dpframe._expr import Expr
-from dpframe._groups.keys import KeyBy, Output, Query
+from dpframe._groups.keys import KeyBy
 from dpframe._groups.unit import LIMIT
+from dpframe._plans.output import Output
 from dpframe._plans.plan import Cost, Plan
 from dpframe._plans.price import Payment, checked, spell_out
-from dpframe._session.session import Release, Session
+from dpframe._questions.query import Query
+from dpframe._questions.question import Release
+from dpframe._session.session import Session
 from dpframe._statistics.base import LARGEST_POWER, LEAST_POWER, MAGNITUDES, Integers
 from dpframe.mechanisms._base import Noise
 

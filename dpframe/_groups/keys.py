@@ -1,4 +1,4 @@
-"""What is asked, and about whom: frozen, hashable, printable as JSON, and without a single row of data."""
+"""Keys, and groupings by them: frozen, hashable, printable as JSON, and without a single row of data."""
 
 from __future__ import annotations
 
@@ -8,18 +8,16 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from decimal import Decimal
-from fractions import Fraction
 from functools import lru_cache
 from typing import Any, Final, NamedTuple, Protocol
 
 import numpy as np
 import pandas as pd
 
-from dpframe._cells.codec import form_of, index_of
-from dpframe._encoding import SHOWN
+from dpframe._cells.codec import Finder, finder, form_of, index_of
 from dpframe._errors import BadType, BadValue, MissingKeys
 from dpframe._expr import DatePart, Expr
-from dpframe._validate import MAX_LISTED, Bounds, flag, length
+from dpframe._validate import MAX_LISTED, flag, length
 
 GROUP_CEILING = 2**26  # more groups than this would not fit in memory
 EVERY: Final[Any] = type("Every", (), {"__repr__": lambda self: "every column"})()  # a verb that names none
@@ -51,6 +49,10 @@ class Keys:
     def named(self, name: Hashable) -> Keys:
         """The same keys for a column that was renamed."""
         return self if self.index.name == name else Keys(self.index.rename(name), self.null)
+
+    def finder(self) -> Finder:
+        """From cells to 1 + the place of the key they equal, or 0."""
+        return finder((None if i == self.null else k, i + 1) for i, k in enumerate(self.index.tolist()))
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Keys) and self.token == other.token and len(self) == len(other)
@@ -311,100 +313,16 @@ def combined_index(by: Sequence[By]) -> pd.Index[Any] | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Output:
-    """One number a group: an aggregate of an expression, with the public bounds it is clipped to.
+class Subset:
+    """Which rows a question is about, and in which groups: all that an engine has to know of one."""
 
-    Of a selection: a candidate, or all of them; ``rounds`` is how many are chosen, and ``moves`` what its owner says
-    that one row moves a utility.
-    """
-
-    name: Hashable
-    aggregate: str
-    expr: Expr | None = None
-    bounds: Bounds | None = None
-    ddof: int = 1
-    rounds: int = 1
-    moves: float | None = None
-    other: Expr | None = None  # the second column of a covariance
-    other_bounds: Bounds | None = None
-    level: Fraction | None = None  # of a quantile
-    resolution: float | None = None  # of a quantile: how far apart its possible answers may be
-    said: str = field(default="", compare=False, metadata=SHOWN)  # of a utility: how it was written
-
-    @property
-    def clipped(self) -> tuple[tuple[Expr, Bounds], ...]:
-        """The expressions it reads between bounds."""
-        both = (self.expr, self.bounds), (self.other, self.other_bounds)
-        return tuple((expr, pair) for expr, pair in both if expr is not None and pair is not None)
-
-    def to_json(self) -> object:
-        record: dict[str, Any] = {}
-        if self.other is not None and self.other_bounds is not None:
-            record = {"other": self.other.to_json(), "other_bounds": [repr(b) for b in self.other_bounds]}
-        record |= {
-            "name": str(self.name),
-            "aggregate": self.aggregate,
-            "expr": self.expr.to_json() if self.expr else None,
-            "ddof": self.ddof,
-            "bounds": [repr(b) for b in self.bounds] if self.bounds else None,
-        }
-        # Only where they say something: ledgers know other questions by the record as it always was.
-        if self.rounds != 1:
-            record["rounds"] = self.rounds
-        if self.moves is not None:
-            record["moves"] = repr(self.moves)
-        if self.level is not None:
-            record |= {"level": str(self.level), "resolution": repr(self.resolution)}
-        return record
-
-    def __str__(self) -> str:
-        if self.other is not None:
-            columns = [f"{e}, bounds=({b.lower:g}, {b.upper:g})" for e, b in self.clipped]
-            return f"{self.aggregate}({'; '.join(columns)})"
-        inner = str(self.expr) if self.expr is not None else ""
-        clip = f", bounds=({self.bounds.lower:g}, {self.bounds.upper:g})" if self.bounds else ""
-        if self.level is not None:
-            inner += f", {float(self.level):.6g}"
-        verb = "quantile" if self.aggregate == "tree" else self.aggregate
-        rounds = f"{self.rounds}" if self.rounds != 1 else ""
-        return f"{verb}({inner}{clip}{rounds})"
-
-
-@dataclass(frozen=True, slots=True)
-class Query:
-    """A question: some outputs, of the rows where a condition holds, in groups."""
-
-    outputs: tuple[Output, ...]
     where: Expr | None = None
     by: tuple[By, ...] = ()
 
     @property
     def groups(self) -> int:
+        """The number of groups, of which no grouping has one."""
         return math.prod(len(b.index) for b in self.by)
-
-    @property
-    def verb(self) -> str:
-        """What an error calls it."""
-        return ", ".join(dict.fromkeys(out.aggregate for out in self.outputs))
-
-    def to_json(self) -> object:
-        return {
-            "outputs": [o.to_json() for o in self.outputs],
-            "where": self.where.to_json() if self.where is not None else None,
-            "by": [b.to_json() for b in self.by],
-        }
-
-    def __str__(self) -> str:
-        first = self.outputs[0] if self.outputs else None
-        if first is not None and first.said:
-            text = f"choose 1 of {len(self.outputs)} by {first.said[:300]}"
-            if first.bounds is not None:
-                text += f", bounds=({first.bounds.lower:g}, {first.bounds.upper:g})"
-        else:
-            text = ", ".join(map(str, self.outputs[:6])) + (", ..." if len(self.outputs) > 6 else "")
-        if self.by:
-            text += f" by {', '.join(map(str, self.by))}"
-        return text + (f" where {self.where}" if self.where is not None else "")
 
 
 def need_keys(name: Hashable, verb: str) -> MissingKeys:

@@ -1,1 +1,45 @@
-"""What was declared, spent and answered, for ever: accountants, their records, and where these are kept."""
+"""Ledgers: what was declared and spent, and the stores that keep it; this is the one place where a store is opened."""
+
+from __future__ import annotations
+
+import os
+
+from dpframe._errors import BadValue
+from dpframe._ledger.sqlite import FileStore
+from dpframe._ledger.store import UNSERVED, Kind, MemoryStore, Store, scheme_of
+
+# From the scheme of a URL to the stores that serve it; a path has none.
+STORES: dict[str, Kind] = {
+    "": FileStore,
+    "memory": MemoryStore,
+}
+_stores: dict[str, Store] = {}  # by place
+
+
+def open_store(ledger: str | os.PathLike[str] | None) -> Store:
+    """The one store that this process has of a ledger, whoever was first; for None a new one in memory."""
+    if ledger is None:
+        return MemoryStore()
+    text: str = os.fspath(ledger) if isinstance(ledger, os.PathLike) else ledger
+    kind = STORES.get(scheme_of(text)) if isinstance(text, str) else FileStore  # which says what it wants
+    if kind is None:
+        raise BadValue(UNSERVED)
+    place = kind.place_of(text)
+    return _stores.get(place) or _stores.setdefault(place, kind(text))
+
+
+def place_of(ledger: str | None) -> str | None:
+    """Where a ledger outlives the process; None for memory. What names none keeps its text, to be refused when it is opened."""
+    kind = None if ledger is None else STORES.get(scheme_of(ledger))
+    if ledger is None or (kind is not None and not kind.durable):
+        return None
+    try:
+        return ledger if kind is None else kind.place_of(ledger)
+    except BadValue:
+        return ledger
+
+
+def exists(ledger: str) -> bool:
+    """Whether there is such a ledger already."""
+    kind = STORES.get(scheme_of(ledger))
+    return kind is not None and kind.exists(ledger)

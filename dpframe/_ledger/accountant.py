@@ -14,20 +14,32 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from fractions import Fraction
 from typing import Any, NoReturn
+from uuid import uuid4
 
 import pandas as pd
 
-from dpframe._errors import BadType, BudgetExceeded, DPError, LedgerError, SessionError, caution
+from dpframe._errors import BadType, BadValue, BudgetExceeded, DPError, LedgerError, SessionError, caution
 from dpframe._groups.unit import Unit
-from dpframe._ledger.packed import receipt_text, unpack
-from dpframe._ledger.records import Declared, Label, Names, Table, charge_for, charge_of, found, taken
-from dpframe._ledger.sketch import alike, same_table
-from dpframe._ledger.store import Entry, MemoryStore, Store, open_store
+from dpframe._ledger import open_store
+from dpframe._ledger.records import (
+    Declared,
+    Label,
+    Names,
+    Table,
+    alike,
+    charge_for,
+    charge_of,
+    found,
+    receipt_text,
+    same_table,
+    taken,
+    unpack,
+)
+from dpframe._ledger.store import Entry, Store
 from dpframe._plans.plan import Plan
-from dpframe.accounting import make_filter
-from dpframe.accounting._base import Charge, Limits
+from dpframe.accounting import open_filter
+from dpframe.accounting._filter import Charge, Limits
 from dpframe.accounting._meter import Budget
-from dpframe.accounting._terms import limits_of, named_population, rule_for
 
 DEBITS = ["when", "question", "mechanism", "scale", "epsilon", "delta", "used", "declared", "name"]
 
@@ -72,14 +84,14 @@ class Accountant:
         ledger: str | os.PathLike[str] | None = None,
         population: str | None = None,
     ):
-        self._limits = limits_of(epsilon, delta, accountant, reserve)
-        name = rule_for(self._limits.delta) if accountant is None else accountant
-        self._filter = make_filter(name, self._limits)
+        self._filter = open_filter(epsilon, delta, accountant, reserve)
+        self._limits = self._filter.limits
         self._population = named_population(population, ledger)
-        self._file = None if ledger is None else os.fspath(ledger)
+        given = None if ledger is None else os.fspath(ledger)
+        self._store: Store = open_store("memory:" if given is None and population is not None else given)
+        self._file = given if self._store.durable else None
         # Once and for all: in another directory the same word would be another file.
-        self.place = None if self._file is None else os.path.realpath(self._file)
-        self._store: Store = _memory if ledger is None and population is not None else open_store(ledger)
+        self.place = self._store.place if self._store.durable else None
         self._lock = threading.RLock()
         self._process = os.getpid()
         self._last = 0
@@ -455,9 +467,6 @@ class Accountant:
         return self.budget._repr_html_()
 
 
-_memory = MemoryStore()  # the named populations of a process that have no file
-
-
 def _among(hashes: list[str] | None, sketches: Iterable[list[str]]) -> bool:
     return hashes is not None and any(alike(hashes, seen) for seen in sketches)
 
@@ -473,3 +482,19 @@ def _json(entry: Entry) -> Any:
 
 def _short(number: str) -> str:
     return f"{float(Fraction(number)):g}"
+
+
+def named_population(population: object, ledger: object) -> str:
+    if population is None:
+        if ledger is not None:
+            check_population(population)
+        return f"unnamed-{uuid4().hex}"
+    return check_population(population)
+
+
+def check_population(population: object) -> str:
+    if not isinstance(population, str) or not population.strip():
+        raise BadType("population= must be a name such as 'patients-2026', and a ledger file needs one.")
+    if population != population.encode("utf-8", "ignore").decode():
+        raise BadValue("population= must be valid Unicode.")
+    return population

@@ -7,23 +7,19 @@ it could, there is none (None), and the question is a new one.
 
 from __future__ import annotations
 
-import datetime
 import hashlib
 import json
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from decimal import Decimal
 from typing import Any
-
-import pandas as pd
 
 from dpframe._encoding import plain
 from dpframe._expr import Expr
-from dpframe._groups.keys import Query, describe
-from dpframe._groups.question import Task
+from dpframe._groups.keys import describe
 from dpframe._groups.unit import Unit
 from dpframe._ledger.records import Label
-from dpframe._ledger.sketch import sketch_of
-from dpframe.accounting._base import Price
+from dpframe._questions.query import Query
+from dpframe._questions.question import Question
+from dpframe.accounting._filter import Price
 
 
 def trusted(names: Iterable[Hashable], version: str | None) -> bool:
@@ -70,27 +66,8 @@ def cut(value: Any) -> bool:
     return describe(value) != repr(value)
 
 
-_CELLS = {str, int, float, bool, type(None), datetime.date, datetime.datetime, Decimal, pd.Timestamp}
-
-
-def sketch(frame: pd.DataFrame, secret: bytes) -> list[str] | None:
-    """Of rows as ledgers of the first format have it: with times as pandas prints a column of them. None where that is not made
-    any more, since cells with code of their own would be printed, or since it fails."""
-    columns: dict[int, Any] = {}
-    for i in range(frame.shape[1]):
-        column = frame.iloc[:, i]
-        if column.dtype == object and not set(map(type, column)) <= _CELLS:
-            return None
-        try:
-            number = column.dtype.kind in "iufb"
-            columns[i] = column.astype("float64", errors="ignore") if number else column.astype(str)
-        except Exception:
-            return None
-    return sketch_of(pd.DataFrame(columns), secret)
-
-
 def label(
-    query: Query | Task,
+    query: Query | Question,
     unit: Unit,
     rows: int | None,
     price: Price,

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import json
-import os
 from fractions import Fraction
 from typing import Any
 
 import pandas as pd
 
 from dpframe._errors import LedgerError
+from dpframe._ledger import exists, open_store
 from dpframe._ledger.accountant import Accountant
-from dpframe._ledger.store import open_store
 
 
 def populations(path: str) -> list[Accountant]:
     """The budgets of a file that is there, in the order in which they were opened."""
-    if not os.path.lexists(path):
+    if not exists(path):
         raise LedgerError(f"there is no ledger file {path!r}.")
     store = open_store(path)
     found = []

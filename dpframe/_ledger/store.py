@@ -1,33 +1,20 @@
-"""The store behind the privacy ledger: entries of text per population, added and never changed.
+"""The seam between accountants and what keeps their entries: the contract of a store, and the one in memory.
 
 Formal guarantee. An entry appended in a `transaction` that ended without an error is read by every later `entries`
 of its population, in all threads and processes that use the store: at once, after the death of the process, and
 after a power failure if the disk keeps what it acknowledged. Transactions happen one after the other, wholly or
 not at all. Where that cannot be established there is a `LedgerError`, never a shorter list.
-
-What a file cannot tell: whoever may write it can write another history with another chain, and an older copy
-restored while no process looks is a valid ledger. The chain is against accidents and careless hands.
-
-SQLite's locks end when their process closes any handle of the file, so nobody should read or copy it in a process that uses it.
 """
 
 from __future__ import annotations
 
-import ctypes
-import hashlib
-import json
 import os
 import re
-import sqlite3
-import stat
-import tempfile
 import threading
-import time
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, closing, contextmanager, suppress
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
 from datetime import UTC, datetime
-from pathlib import Path
-from typing import Any, Final, NamedTuple, NoReturn, Protocol
+from typing import Final, NamedTuple, NoReturn, Protocol
 
 from dpframe._errors import BadType, BadValue, LedgerError, SessionError
 from dpframe.mechanisms import _sampling
@@ -43,31 +30,94 @@ class Entry(NamedTuple):
 
 
 class Store(Protocol):
-    """What the accountant needs; a store on a database server is one more class with these methods.
+    """Entries of text by population, added and never changed: what an accountant needs of whatever keeps its ledger.
 
-    `transaction` is exclusive among threads, kernels and processes, durable when it exits, and undone if it raises.
-    Inside it alone entries are appended; there `entries` (ids above ``after``, in order) shows them too. `populations`
-    are in the order of their first entries. `secret` is 32 random bytes, made with the store as a key for hashes.
+    A new one subclasses the tests in ``tests/store/conformance.py``, is one file below ``dpframe/_ledger``, and a line in the
+    table ``STORES`` there, by the scheme of its URLs. `docs/develop/add-a-store.md` builds one.
+
+    *What privacy rests on.*
+
+    - `transaction` is exclusive among all who use the store: threads, kernels, processes, machines. What was appended is on
+      record when it ends without an error, and undone where the block raises. Where nobody can say which of the two
+      happened, as when a server does not answer, it raises; an entry that turns out to be on record will be read and counted.
+    - An entry is never changed and never lost, and ids grow in the order of transactions. A store that cannot give all the
+      entries, or that finds them changed, cut off, rolled back, or of a format it does not know, raises `LedgerError`: less
+      than was spent would be a budget spent twice.
+    - Texts come back as they were, whatever they hold. No error shows more than the place, which holds no password.
+    - A copy of a store in memory is none: pickles and copies are refused, and a forked child does not write as its parent.
+
+    >>> store: Store = MemoryStore()
+    >>> with store.transaction():
+    ...     entry = store.append("patients", "debit", "{}")
+    >>> entry.id, [e.body for e in store.entries("patients")], store.entries("patients", after=entry.id)
+    (1, ['{}'], [])
+    >>> store.populations(), store.durable, store.place, len(store.secret)
+    (['patients'], False, 'memory:', 32)
     """
 
-    def transaction(self) -> AbstractContextManager[None]: ...
-    def append(self, population: str, kind: str, body: str) -> Entry: ...
-    def entries(self, population: str, after: int = 0) -> list[Entry]: ...
-    def populations(self) -> list[str]: ...
+    def transaction(self) -> AbstractContextManager[None]:
+        """A block in which nobody else appends. One inside another, in the same thread, is refused."""
+
+    def append(self, population: str, kind: str, body: str) -> Entry:
+        """The entry, which counts when the transaction has ended. Outside of one it is refused."""
+
+    def entries(self, population: str, after: int = 0) -> list[Entry]:
+        """The entries of a population whose ids are above ``after``, in order; in a transaction also those appended in it."""
+
+    def populations(self) -> list[str]:
+        """The names of all populations, in the order of their first entries."""
+
     @property
-    def busy(self) -> bool: ...  # a transaction is open, whose entries may yet be undone
+    def busy(self) -> bool:
+        """Whether a transaction is open here, whose entries may yet be undone."""
+
     @property
-    def secret(self) -> bytes: ...
+    def secret(self) -> bytes:
+        """32 random bytes, drawn when the store was made and the same ever after: the key of its hashes."""
+
     @property
-    def label(self) -> str: ...
+    def place(self) -> str:
+        """The one name of this store, by which any process opens it again. Frames carry it in their attrs."""
+
+    @property
+    def durable(self) -> bool:
+        """Whether it outlives the process, so that answers and sketches are kept in it too."""
 
 
-class _Once:
+class Kind(Protocol):
+    """A class of stores, as the table ``STORES`` has it: called with what the user gave as ``ledger=``, it opens one."""
+
+    def __call__(self, ledger: str, /) -> Store: ...
+
+    @property
+    def durable(self) -> bool: ...
+
+    def place_of(self, ledger: str, /) -> str:
+        """The place of a store that is not opened for it. Refused where the text names none."""
+
+    def exists(self, ledger: str, /) -> bool:
+        """Whether there is one already: opening makes those that are not there."""
+
+
+UNSERVED: Final = "a ledger behind a URL is not in this version. Give the path of a file."
+
+
+def scheme_of(ledger: str) -> str:
+    """The scheme of a URL; "" for a path. Two letters at least, or a Windows drive would be one."""
+    # One slash, since Path() makes two into one.
+    found = re.match(r"([A-Za-z][\w+.-]+):/|(file):|(memory):\Z", ledger)
+    return "" if found is None else next(filter(None, found.groups())).lower()
+
+
+class Once:
+    """What cannot be pickled or copied."""
+
     def __reduce__(self) -> NoReturn:
         raise BadType("a ledger cannot be pickled or copied: its budget exists once. Open its file again.")
 
 
-def _entry(number: int, population: str, kind: str, body: str) -> Entry:
+def entry_of(number: int, population: str, kind: str, body: str) -> Entry:
+    """An entry of this moment; refused where a text is none, or one that UTF-8 cannot hold."""
     for text in (population, kind, body):
         if not isinstance(text, str):
             raise BadType(f"an entry of a ledger is made of strings, not of {type(text).__name__}.")
@@ -80,17 +130,30 @@ NESTED: Final = "a transaction of this ledger is open in this thread already. Fi
 OUTSIDE: Final = "an entry is appended inside `with store.transaction():` only. Nothing was recorded."
 
 
-class MemoryStore(_Once):
+class MemoryStore(Once):
     """A list that ends with the process; a forked child, which would hold a copy, may not use it."""
 
-    label = "memory"
+    durable = False
+    place = "memory:"
 
-    def __init__(self) -> None:
+    def __init__(self, ledger: str = place) -> None:
         self.secret = _sampling.random_bytes(32)
         self._entries: list[tuple[str, Entry]] = []
         self._lock = threading.RLock()
         self._process = os.getpid()
         self.busy = False
+
+    @staticmethod
+    def place_of(ledger: str) -> str:
+        """Always the same: a process has one memory that is shared by its name."""
+        if ledger != MemoryStore.place:
+            raise BadValue(UNSERVED)
+        return MemoryStore.place
+
+    @staticmethod
+    def exists(ledger: str) -> bool:
+        """Always: it comes with the process."""
+        return True
 
     @contextmanager
     def _alone(self) -> Iterator[None]:
@@ -118,7 +181,7 @@ class MemoryStore(_Once):
         with self._alone():
             if not self.busy:
                 raise LedgerError(OUTSIDE)
-            entry = _entry(len(self._entries) + 1, population, kind, body)
+            entry = entry_of(len(self._entries) + 1, population, kind, body)
             self._entries.append((population, entry))
             return entry
 
@@ -129,302 +192,3 @@ class MemoryStore(_Once):
     def populations(self) -> list[str]:
         with self._alone():
             return list(dict.fromkeys(owner for owner, _ in self._entries))
-
-
-# In a file ----------------------------------------------------------------------------------------------------
-
-APPLICATION: Final = 0x64704C67  # "dpLg"
-VERSION: Final = 1
-PATIENCE = 60.0  # seconds to wait for other processes and threads, of milliseconds each
-NEVER: Final = "BEGIN SELECT RAISE(ABORT, 'a ledger is only added to'); END"
-# A file must have this text, letter by letter. `head` says where the entries end, so that losing the last ones
-# is seen. REPLACE runs no DELETE trigger, hence the conditions before INSERT.
-SCHEMA: Final = (
-    'CREATE TABLE entries (id INTEGER PRIMARY KEY, "when" TEXT NOT NULL, population TEXT NOT NULL, '
-    "kind TEXT NOT NULL, body TEXT NOT NULL, digest BLOB NOT NULL)",
-    "CREATE TABLE head (one INTEGER PRIMARY KEY CHECK (one = 1), secret BLOB NOT NULL, "
-    "last INTEGER NOT NULL, digest BLOB NOT NULL)",
-    f"CREATE TRIGGER a BEFORE INSERT ON entries WHEN NEW.id IS NOT (SELECT last + 1 FROM head) {NEVER}",
-    "CREATE TRIGGER b AFTER INSERT ON entries BEGIN UPDATE head SET last = NEW.id, digest = NEW.digest; END",
-    f"CREATE TRIGGER c BEFORE UPDATE ON entries {NEVER}",
-    f"CREATE TRIGGER d BEFORE DELETE ON entries {NEVER}",
-    "CREATE TRIGGER e BEFORE UPDATE ON head WHEN NEW.one IS NOT 1 OR NEW.secret IS NOT OLD.secret OR NEW.last "
-    f"IS NOT OLD.last + 1 OR NEW.digest IS NOT (SELECT digest FROM entries WHERE id = NEW.last) {NEVER}",
-    f"CREATE TRIGGER f BEFORE DELETE ON head {NEVER}",
-)
-# EXTRA: the end of the journal is durable too, or a power failure could bring it back and undo the commit.
-# Without mmap a file that is cut short is an error and not a SIGBUS.
-SAFELY: Final = ("synchronous = EXTRA", "fullfsync = ON", "cell_size_check = ON", "mmap_size = 0")
-RESTORE: Final = "Restore the newest copy, or open no session on these people until you know what was spent"
-ADVICE: Final = {
-    sqlite3.SQLITE_BUSY: "another process holds it for too long. Find out which one, then ask again",
-    sqlite3.SQLITE_READONLY: "it or its directory is read-only. Give this user the right to write both",
-    sqlite3.SQLITE_FULL: "the disk is full. Make room, then ask again",
-    sqlite3.SQLITE_CANTOPEN: "it or a journal beside it cannot be opened. Check path and rights",
-    sqlite3.SQLITE_CORRUPT: f"it is damaged. {RESTORE}",
-}
-
-Seen = tuple[int, bytes]  # how far a chain was verified: the last id, and the digest of everything up to it
-UNSEEN: Final[Seen] = (-1, b"")
-_encode = json.JSONEncoder(default=list).encode  # one to one on texts; a blob where text belongs is no text
-
-
-def _follow(seen: Seen, when: str, population: str, kind: str, body: str) -> Seen:
-    """The chain with one more entry."""
-    line = _encode((seen[0] + 1, when, population, kind, body))
-    return seen[0] + 1, hashlib.sha256(seen[1] + line.encode()).digest()
-
-
-# SQLite keeps the file locks of a process in memory, and a child would inherit them as its own. So one lock is
-# held around all that SQLite does, in any thread, and fork() takes it too.
-_lock = threading.RLock()
-_open: dict[str, sqlite3.Connection] = {}  # by file; they belong to the thread that holds the lock
-_stores: dict[str, FileStore] = {}
-_orphaned = False
-_fork = threading.local()
-
-
-def _before_fork() -> None:
-    _fork.alone = False  # in case of an interrupt
-    _fork.alone = _lock.acquire(timeout=PATIENCE)
-
-
-def _after_in_parent() -> None:
-    if _fork.alone:
-        _lock.release()
-
-
-def _after_in_child() -> None:
-    global _lock, _orphaned
-    # True if fork() came inside a transaction of its own thread, or could not wait for another thread's.
-    _orphaned = _orphaned or bool(_open) or not _fork.alone
-    for connection in _open.values():
-        # Closing it here would undo the parent's transaction in the file, so it must never be collected.
-        ctypes.pythonapi.Py_IncRef(ctypes.py_object(connection))
-    _open.clear()
-    _lock = threading.RLock()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(before=_before_fork, after_in_parent=_after_in_parent, after_in_child=_after_in_child)
-
-
-class FileStore(_Once):
-    """One SQLite file, shared by the threads, kernels and processes of one machine.
-
-    A connection lives for one transaction or one reading, and first verifies what was added since this object
-    last looked, or all of it: the digests must form one chain that ends where the file's head says.
-    """
-
-    def __init__(self, path: str | os.PathLike[str]):
-        self.label, self._path = _local(path)
-        self.secret = b""
-        self._seen = self._next = UNSEEN  # verified and durable; with what the open transaction appended
-        self.busy = self._failed = False
-        if not os.path.lexists(self._path):
-            self._guard(self._create)
-        self._read("SELECT 1")
-        if not (os.access(self._path, os.W_OK) and os.access(os.path.dirname(self._path), os.W_OK)):
-            raise self._error(ADVICE[sqlite3.SQLITE_READONLY])
-
-    @contextmanager
-    def transaction(self) -> Iterator[None]:
-        with self._locked("BEGIN EXCLUSIVE") as connection:
-            self.busy, self._failed, self._next = True, False, self._seen
-            try:
-                yield
-                self._guard(lambda: self._commit(connection))
-            finally:
-                self.busy = False  # closing the connection undoes what was not committed
-
-    def append(self, population: str, kind: str, body: str) -> Entry:
-        with _lock:
-            connection = _open.get(self._path)  # in a forked child there is none
-            if connection is None or not self.busy or self._failed:
-                raise LedgerError(OUTSIDE)
-            entry = _entry(self._next[0] + 1, population, kind, body)
-            after = _follow(self._next, entry.when, population, kind, body)
-            row = (entry.id, entry.when, population, kind, body, after[1])
-            self._failed = True
-            self._guard(lambda: connection.execute("INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?)", row))
-            self._failed, self._next = False, after
-            return entry
-
-    def entries(self, population: str, after: int = 0) -> list[Entry]:
-        # There is no index: a damaged one would miss entries that the chain has.
-        sql = 'SELECT id, "when", kind, body FROM entries WHERE id > ? AND population = ? ORDER BY id'
-        return [Entry(*row) for row in self._read(sql, after, population)]
-
-    def populations(self) -> list[str]:
-        return [name for (name,) in self._read("SELECT population FROM entries GROUP BY 1 ORDER BY min(id)")]
-
-    def _read(self, sql: str, *values: object) -> list[Any]:
-        with self._locked("BEGIN") as connection:
-            return list(self._guard(lambda: connection.execute(sql, values).fetchall()))
-
-    @contextmanager
-    def _locked(self, begin: str) -> Iterator[sqlite3.Connection]:
-        """A verified connection in an SQLite transaction: this thread's open one for reading, or a new one."""
-        deadline = time.monotonic() + PATIENCE
-        while True:
-            lock = _lock  # after a fork the name means another one
-            if _orphaned:
-                raise self._error("this process was forked inside a transaction of a ledger. Fork outside")
-            if not lock.acquire(timeout=max(0.0, deadline - time.monotonic())):
-                raise self._error("another thread holds it for too long. Ask again later")
-            try:
-                if self._path in _open:
-                    if begin != "BEGIN" or not self.busy:
-                        raise LedgerError(NESTED)
-                    return (yield _open[self._path])
-                try:
-                    if self._guard(lambda: self._attempt(begin, deadline)):
-                        return (yield _open[self._path])
-                finally:
-                    if self._path in _open:  # in a forked child it is gone
-                        _close(_open.pop(self._path))
-            finally:
-                lock.release()
-            time.sleep(0.001 + time.perf_counter_ns() % 4096 * 1e-6)  # uneven: nobody is always late
-
-    def _attempt(self, begin: str, deadline: float) -> bool:
-        """Open a connection, or say False if another process is at work and there is time left."""
-        self._file = os.stat(self._path)
-        if not stat.S_ISREG(self._file.st_mode):
-            raise self._error("it is a directory or no regular file. Give the path of a file on a local disk")
-        if self._file.st_size < 512:  # SQLite would take it for a new file
-            raise self._error(f"the file is empty, so whatever it held was cut off. {RESTORE}")
-        uri = f"{Path(self._path).as_uri()}?mode=rw"  # creates nothing
-        connection = sqlite3.connect(uri, uri=True, timeout=0.05, isolation_level=None)
-        try:
-            for pragma in SAFELY:
-                connection.execute(f"PRAGMA {pragma}").fetchall()
-            connection.execute(begin)
-            self._check_kind(connection)
-            self._verify(connection)
-        except BaseException as error:
-            _close(connection)
-            if _code(error) == sqlite3.SQLITE_BUSY and time.monotonic() < deadline:
-                return False
-            raise
-        _open[self._path] = connection
-        return True
-
-    def _commit(self, connection: sqlite3.Connection) -> None:
-        if _open.get(self._path) is not connection or self._failed or not connection.in_transaction:
-            raise self._error("an entry was not written, or this is a forked child. All of it was undone")
-        connection.execute("COMMIT")
-        # A file that was unlinked or replaced takes writes as willingly, but nobody will read them.
-        if not os.path.samestat(self._file, os.stat(self._path)):
-            raise self._error(f"it was replaced while it was written. {RESTORE}")
-        self._seen = self._next
-
-    def _error(self, what: str) -> LedgerError:
-        return LedgerError(f"the ledger {self.label!r} cannot be used: {what}. Nothing was answered.")
-
-    def _guard(self, work: Callable[[], Any]) -> Any:
-        """What SQLite and the system have against it becomes a LedgerError."""
-        try:
-            return work()
-        except (sqlite3.Error, UnicodeError, MemoryError) as error:  # it is damage that decodes to these two
-            raise self._error(ADVICE.get(_code(error), f"SQLite says {error}. {RESTORE}")) from error
-        except OSError as error:
-            raise self._error(f"the system says {error.strerror}. Check the path. {RESTORE}") from error
-
-    def _check_kind(self, connection: sqlite3.Connection) -> None:
-        """Is it a ledger of this version, with its triggers and nothing else?"""
-        names = ("application_id", "user_version", "page_size", "page_count", "journal_mode", "synchronous")
-        kind, version, size, count, *modes = (connection.execute(f"PRAGMA {n}").fetchone()[0] for n in names)
-        if kind != APPLICATION:
-            raise self._error("it is an SQLite file of another program. Check the path")
-        if version != VERSION:
-            raise self._error(f"it has format {version}, this dpframe knows {VERSION}. Use a newer dpframe")
-        if modes != ["delete", 3]:
-            raise self._error("its journal mode was changed. Set it back with PRAGMA journal_mode = DELETE")
-        if os.stat(self._path).st_size != size * count:
-            raise self._error(f"it was cut off. {RESTORE}")
-        if {sql for (sql,) in connection.execute("SELECT sql FROM sqlite_master").fetchall()} != {*SCHEMA}:
-            raise self._error(f"its tables or triggers were changed by another program. {RESTORE}")
-
-    def _verify(self, connection: sqlite3.Connection) -> None:
-        """From the last entry that was seen to the head, every digest must follow from the one before."""
-        damaged = self._error(f"some of its entries were changed or lost. {RESTORE}")
-        heads = connection.execute("SELECT CAST(secret AS BLOB), last, digest FROM head").fetchall()
-        if len(heads) != 1:
-            raise damaged
-        (secret, *head), seen, start = heads[0], self._seen, self._seen[0] + 1
-        if seen == UNSEEN:  # the first look: pages too
-            if connection.execute("PRAGMA quick_check(1)").fetchall() != [("ok",)]:
-                raise self._error(ADVICE[sqlite3.SQLITE_CORRUPT])
-            seen, start = (0, secret), -(2**63)
-        else:
-            known = connection.execute("SELECT digest FROM entries WHERE id = ?", (seen[0],)).fetchall()
-            if secret != self.secret or known != [(seen[1],)] * (seen[0] > 0):
-                raise self._error(f"it was rolled back or replaced while it was in use. {RESTORE}")
-        with closing(connection.execute("SELECT * FROM entries WHERE id >= ? ORDER BY id", (start,))) as rows:
-            for number, *fields, digest in rows:
-                seen = _follow(seen, *fields)
-                if seen != (number, digest):
-                    raise damaged
-        if seen != tuple(head):
-            raise damaged
-        self.secret, self._seen = secret, seen
-
-    def _create(self) -> None:
-        """A whole ledger appears under its name at once, or none; of two processes, the second finds the first's."""
-        folder, name = os.path.split(self._path)
-        if not os.path.isdir(folder):
-            raise self._error(f"there is no directory {folder!r}. Make it first")
-        for rest in (f"{name}-journal", f"{name}-wal"):
-            if os.path.lexists(os.path.join(folder, rest)):  # SQLite would apply it to the new file
-                raise self._error(f"the file is gone, but its {rest!r} is still there. {RESTORE}")
-        handle, draft = tempfile.mkstemp(prefix=".ledger-", suffix=".new", dir=folder)  # for its owner alone
-        os.close(handle)
-        try:
-            key = _sampling.random_bytes(32).hex()
-            kind = f"application_id = {APPLICATION}", f"user_version = {VERSION}"
-            pragmas = [f"PRAGMA {pragma}" for pragma in (*SAFELY, *kind)]
-            head = f"INSERT INTO head VALUES (1, x'{key}', 0, x'{key}')"  # the chain starts from the secret
-            with _lock, closing(sqlite3.connect(draft, isolation_level=None)) as connection:
-                for sql in (*pragmas, "BEGIN", *SCHEMA, head, "COMMIT"):
-                    connection.execute(sql)
-            with suppress(FileExistsError):
-                os.link(draft, self._path)
-        finally:
-            os.unlink(draft)
-        if os.name == "posix":
-            directory = os.open(folder, os.O_RDONLY)
-            os.fsync(directory)
-            os.close(directory)
-
-
-def _close(connection: sqlite3.Connection) -> None:
-    """Undo what was not committed, now: a traceback that somebody keeps would keep the file locked."""
-    with suppress(sqlite3.Error):
-        connection.rollback()
-    connection.close()
-
-
-def _code(error: BaseException) -> int:
-    return getattr(error, "sqlite_errorcode", 0) & 0xFF  # without the details of an extended code
-
-
-def _local(path: object) -> tuple[str, str]:
-    """The path of a local file as it was given, and its one real name."""
-    text = os.fspath(path) if isinstance(path, str | os.PathLike) else path
-    if not isinstance(text, str):
-        raise BadType(f"a ledger is given by the path of a file, not by {type(path).__name__}.")
-    if not text or "\0" in text or text == ":memory:":
-        raise BadValue(f"{text!r} names no file. Give a path such as 'study.ledger', or None for memory.")
-    # Two letters at least, or a Windows drive would be a scheme; one slash, since Path() makes two into one.
-    if re.match(r"[A-Za-z][\w+.-]+:/|file:", text):
-        raise BadValue("a ledger behind a URL is not in this version. Give the path of a file.")
-    return text, os.path.normcase(os.path.realpath(text))
-
-
-def open_store(path: str | os.PathLike[str] | None) -> Store:
-    """A new store in memory for None, and for a file the one store that this process has of it, whoever was first."""
-    if path is None:
-        return MemoryStore()
-    key = _local(path)[1]
-    return _stores.get(key) or _stores.setdefault(key, FileStore(path))

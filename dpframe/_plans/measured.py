@@ -1,11 +1,10 @@
-"""What every aggregate is: a reading of noisy integers, with its interval and the error to expect."""
+"""Noisy sums of one output, as an aggregate reads them: values, the covariance of their noise, ratios."""
 
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -89,31 +88,3 @@ def fieller(
         low, high = (b - root) / a, (b + root) / a
     certain = (a > 0) & (n > 0) & np.isfinite(low) & np.isfinite(high)
     return np.where(certain, low, -np.inf), np.where(certain, high, np.inf)
-
-
-class Aggregate(ABC):
-    """An entry: what it needs, and its finish."""
-
-    degree: ClassVar[int] = 0  # the highest moment it is made of
-    bounded: ClassVar[bool] = False  # whether it needs public bounds
-    selects: ClassVar[bool] = False  # whether the whole release is one choice
-    picks: ClassVar[bool] = False  # whether it is chosen among points instead of measured
-    promise: ClassVar[str] = (
-        ""  # where the error is not one of the answer itself: what holds with probability 0.95
-    )
-
-    @abstractmethod
-    def value(self, m: Measured) -> NDArray[Any]:
-        """One answer a group."""
-
-    @abstractmethod
-    def interval(self, m: Measured, level: float) -> Interval:
-        """Where the answer without noise lies with probability ``level``."""
-
-    @abstractmethod
-    def error(self, m: Measured, level: float, n: float | None) -> float | None:
-        """Half the width of the interval to expect; None where it depends on an unknown number of values."""
-
-    def ranks(self, m: Measured) -> float:
-        """Of an entry with a promise and noise: the number in it."""
-        raise AssertionError("only an error in ranks is known in advance")

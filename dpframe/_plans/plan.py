@@ -13,9 +13,11 @@ from typing import Any, NamedTuple
 
 from dpframe import _validate
 from dpframe._errors import NotOffered
-from dpframe._plans.aggregates import AGGREGATES, Selection
+from dpframe._plans.aggregates import AGGREGATES
 from dpframe._plans.measured import Cell, Measured
-from dpframe.accounting._base import Charge
+from dpframe._plans.sums import Selection
+from dpframe._statistics.base import Statistic
+from dpframe.accounting._filter import Charge
 from dpframe.accounting.loss import Loss, loss_from_json
 from dpframe.mechanisms._base import mechanism_from
 
@@ -71,9 +73,14 @@ class Plan:
     groups: int
     why: str
     declared: tuple[str, ...] = field(default=(), compare=False)
-    told: str = ""  # of a task: the error to expect, in words
+    told: str = ""  # where there are no cells: the error to expect, in words
     budget: str = field(default="", compare=False)  # what it would take, as `explain` sees it
     n: float | None = field(default=None, compare=False)  # how many values `explain` was told to assume
+    # What is measured, part by part, for the question that runs; neither written nor pickled.
+    statistics: tuple[Statistic, ...] = field(default=(), compare=False, repr=False)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "statistics"}
 
     @cached_property
     def cost(self) -> Cost:
@@ -124,7 +131,9 @@ class Plan:
         for cell in self.cells:
             one = AGGREGATES[cell.aggregate]
             found[cell.name] = None if one.selects else one.error(measured(self, None, cell), level, n)
-        return found if len(found) > 1 else next(iter(found.values()), None)  # of a task there are none
+        return (
+            found if len(found) > 1 else next(iter(found.values()), None)
+        )  # of some questions there are none
 
     def level_each(self, level: float) -> float:
         """The level of each interval if all of them, over groups and outputs, shall hold together with this level.

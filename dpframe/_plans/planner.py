@@ -4,49 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any
 
 from dpframe._errors import BadValue, BudgetError
-from dpframe._groups.keys import Query, Word
-from dpframe._groups.question import Task
+from dpframe._groups.keys import Word
 from dpframe._groups.unit import Unit
 from dpframe._plans.aggregates import AGGREGATES
 from dpframe._plans.arrange import arrange, cells_of
 from dpframe._plans.measured import Cell
+from dpframe._plans.output import Outputs
 from dpframe._plans.plan import Part, Plan
 from dpframe._statistics.base import Sensitivity, Statistic
-from dpframe.accounting._base import Price
+from dpframe.accounting._filter import Price
 from dpframe.accounting.loss import Loss, PureDP
 from dpframe.mechanisms._base import AUTO, MECHANISMS, NO_EPSILON, Noise, Offer, pure
 from dpframe.mechanisms.noise import Laplace
 from dpframe.mechanisms.selection import Exponential, NoisyMax, NoisyTop, ranges_cost_less
 
 
-class Planned(NamedTuple):
-    plan: Plan
-    statistics: tuple[Statistic, ...]  # of a task none: it runs itself
-
-
-@lru_cache(maxsize=512)
 def make_plan(
-    query: Query | Task,
-    unit: Unit,
-    price: Price,
-    public_rows: int | None = None,
-    declared: tuple[Word, ...] = (),
-) -> Planned:
-    """The plan of a question at a price: pure, and the only place where a price becomes a scale."""
-    made = _made(query, unit, price, public_rows, declared)
-    told = _told_part(made.plan.loss, price)
-    return made._replace(plan=replace(made.plan, why=made.plan.why + told)) if told else made
-
-
-def _made(
-    query: Query | Task, unit: Unit, price: Price, public_rows: int | None, declared: tuple[Word, ...]
-) -> Planned:
-    if isinstance(query, Task):
-        return Planned(query.plan(unit, price, public_rows, declared), ())
+    query: Outputs, unit: Unit, price: Price, public_rows: int | None, declared: tuple[Word, ...]
+) -> Plan:
+    """The plan of outputs at a price: pure, and the only place where their price becomes a scale."""
     arranged = arrange(query, unit, public_rows)
     statistics = [s for s, _ in arranged]
     grouped = bool(query.by)
@@ -88,7 +67,7 @@ def _made(
         found = cells_of([query.outputs[i] for i in serves], part, statistic)
         for i, cell in zip(serves, found, strict=False):
             cells[i] = cell
-    plan = Plan(
+    return Plan(
         str(query),
         unit.neighbors,
         bought.loss,
@@ -98,8 +77,14 @@ def _made(
         candidates,
         why + _told(statistics, unit, grouped),
         tuple(map(str, declared)),
+        statistics=tuple(statistics),
     )
-    return Planned(plan, tuple(statistics))
+
+
+def noted(plan: Plan, price: Price) -> Plan:
+    """The plan, which says why where a question gets less than the epsilon that was asked for."""
+    note = _told_part(plan.loss, price)
+    return replace(plan, why=plan.why + note) if note else plan
 
 
 def _told_part(loss: Loss, price: Price) -> str:

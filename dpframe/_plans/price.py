@@ -15,7 +15,7 @@ from dpframe import _validate
 from dpframe._errors import BadType, BadValue, BudgetError, did_you_mean
 from dpframe._plans.plan import Plan
 from dpframe._refusals import PANDAS_WORDS
-from dpframe.accounting._base import Charge, Filter, Price
+from dpframe.accounting._filter import Charge, Filter, Price
 from dpframe.accounting._meter import Budget
 from dpframe.mechanisms._base import AUTO, MECHANISMS, Mechanism, names
 from dpframe.mechanisms.noise import Gaussian

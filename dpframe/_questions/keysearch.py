@@ -16,23 +16,27 @@ from dpframe._encoding import SHOWN
 from dpframe._errors import BadValue, BudgetError
 from dpframe._expr import Expr
 from dpframe._groups.combinations import Sought
-from dpframe._groups.keys import Output, Query, Word
-from dpframe._groups.question import Task
+from dpframe._groups.keys import Word
 from dpframe._groups.unit import LIMIT, Unit
 from dpframe._plans import planner as _pricing
 from dpframe._plans.aggregates import AGGREGATES
 from dpframe._plans.arrange import arrange, cells_of
 from dpframe._plans.forms import Form, of_part
 from dpframe._plans.measured import Cell
+from dpframe._plans.output import Output
 from dpframe._plans.plan import Part, Plan
+from dpframe._questions.query import Query
+from dpframe._questions.question import Array, Noise, Question
 from dpframe._statistics.base import Integers, Persons, Primitive, Reduced, Rows, Sensitivity, Statistic
 from dpframe._statistics.counts import PersonCount
-from dpframe.accounting._base import Price
+from dpframe.accounting._filter import Price
 from dpframe.mechanisms._base import AUTO, MECHANISMS, Offer
-from dpframe.mechanisms.threshold import THRESHOLDS, Threshold, beside
+from dpframe.mechanisms.threshold import (
+    THRESHOLDS,
+    Threshold,
+    beside,
+)
 
-# What can be measured in the release that finds its keys: sums over rows, of which people's parts are bounded alike.
-MEASURED = frozenset(("size", "count", "people", "sum", "mean", "var", "std"))
 _NO_DELTA = (
     "finding keys that nobody listed takes some delta, and this session has none left for it: list keys=[...], or open it with "
     "delta > 0."
@@ -46,14 +50,7 @@ def as_text(texts: Sequence[tuple[str, ...]]) -> NDArray[Any]:
     return found
 
 
-def _tell(noises: Sequence[Any], texts: Sequence[tuple[str, ...]]) -> None:
-    """A replay, which listens, is told whose integers will come."""
-    for noise in noises:
-        if hasattr(noise, "of_keys"):
-            noise.of_keys(texts)
-
-
-class Seeking(Task):
+class Seeking(Question):
     """A question that finds keys, with the chance that one shows which one person alone has.
 
     ``failure`` is that chance; ``alone`` the same where the noise is not Gaussian, so that the plain sum of epsilons may pay.
@@ -159,11 +156,10 @@ class KeySearch(Seeking):
     def forms(self, plan: Plan, unit: Unit, size: int | None) -> tuple[Form, ...]:
         return (Form((None,), "U"),)  # how many keys are found is the answer
 
-    def run(self, engine: Any, plan: Plan, unit: Unit) -> tuple[NDArray[Any], ...]:
-        texts, sums = engine.occurring(self.exprs, self.where, unit)
-        noise: Any = plan.parts[0].noise
-        _tell([noise], texts)
-        shown = noise.shows(noise.release(sums[Persons()][None, :]))
+    def run(self, data: Any, plan: Plan, unit: Unit, noise: Noise) -> tuple[Array, ...]:
+        texts, sums = data.occurring(self.exprs, self.where, unit)
+        threshold: Any = plan.parts[0].noise
+        shown = threshold.shows(noise(0, sums[Persons()][None, :], keys=texts))
         return (as_text([texts[i] for i in np.flatnonzero(shown).tolist()]),)
 
 
@@ -333,14 +329,13 @@ class Finding(Seeking):
             found.append(form._replace(kind="O") if wide else form)
         return tuple(found)
 
-    def run(self, engine: Any, plan: Plan, unit: Unit) -> tuple[NDArray[Any], ...]:
+    def run(self, data: Any, plan: Plan, unit: Unit, noise: Noise) -> tuple[Array, ...]:
         arranged, place = self._arranged(unit)
         primitives = {p for s, _ in arranged for p in s.primitives}
-        texts, reduced = engine.occurring(self.exprs, self.where, unit, primitives)
-        noises: list[Any] = [part.noise for part in plan.parts]
-        _tell(noises, texts)
-        noisy = [noise.release(s.integers(reduced)) for noise, (s, _) in zip(noises, arranged, strict=True)]
-        shown = np.flatnonzero(noises[place].shows(noisy[place]))
+        texts, reduced = data.occurring(self.exprs, self.where, unit, primitives)
+        noisy = [noise(i, s.integers(reduced), keys=texts) for i, (s, _) in enumerate(arranged)]
+        threshold: Any = plan.parts[place].noise
+        shown = np.flatnonzero(threshold.shows(noisy[place]))
         return (as_text([texts[i] for i in shown.tolist()]), *(one[:, shown] for one in noisy))
 
 
@@ -364,6 +359,4 @@ def _takes(statistic: Statistic, noise: Any) -> str:
 
 def measured_at_once(outputs: Sequence[Output]) -> bool:
     """Whether one release can find the groups and answer."""
-    return bool(outputs) and all(
-        out.aggregate in MEASURED and not AGGREGATES[out.aggregate].picks for out in outputs
-    )
+    return bool(outputs) and all(AGGREGATES[out.aggregate].found_at_once for out in outputs)

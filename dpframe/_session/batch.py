@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
 from dataclasses import replace
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -12,8 +11,8 @@ import numpy as np
 
 from dpframe._errors import Refused, SessionError
 from dpframe._ledger.records import Label
-from dpframe._session.session import Asked, Release
-from dpframe.accounting._base import Price
+from dpframe._session.session import Asked
+from dpframe.accounting._filter import Price
 from dpframe.accounting._meter import Budget
 
 if TYPE_CHECKING:
@@ -48,7 +47,7 @@ class Batch:
 
     def __init__(self, frame: PrivateFrame):
         self._frame = frame
-        self._questions: list[tuple[Asked, Callable[[Release], Any], Planned]] = []
+        self._questions: list[tuple[Asked, Planned]] = []
         self._ended = False
         self._ahead: tuple[Any, Budget] | None = (
             None  # the state it follows, and the budget after what is priced
@@ -64,7 +63,7 @@ class Batch:
         if self._ahead is None or self._ahead[0] != now.state:
             self._ahead, self._owed, self._priced = (now.state, now), set(), 0
         charges = []
-        for place, (asked, _, _) in enumerate(self._questions[self._priced :], self._priced):
+        for place, (asked, _) in enumerate(self._questions[self._priced :], self._priced):
             label, charge = session.owed(asked, place)
             if charge is not None and label not in self._owed:
                 charges.append(charge)
@@ -73,14 +72,14 @@ class Batch:
         self._ahead = now.state, self._ahead[1]._following(charges)
         return self._ahead[1]
 
-    def add(self, asked: Asked, finish: Callable[[Release], Any]) -> Planned:
+    def add(self, asked: Asked) -> Planned:
         if self._ended:
             raise SessionError("this batch has ended: what it asked is answered, and no more can be added.")
         # The same words in one batch are one question, whatever its price would be after what came between.
-        words = asked.query, asked.unit, asked.paid, len(self._questions) if asked.fresh else None
+        words = asked.question, asked.unit, asked.paid, len(self._questions) if asked.fresh else None
         asked = replace(asked, price=self._prices.setdefault(words, asked.price))
-        place = Planned(str(asked.query))
-        self._questions.append((asked, finish, place))
+        place = Planned(str(asked.question))
+        self._questions.append((asked, place))
         return place
 
     def __repr__(self) -> str:
@@ -101,9 +100,9 @@ class Batch:
         if kind is not None or not self._questions:
             return
         with np.errstate(all="ignore"):
-            releases = self._frame._session.ask([asked for asked, _, _ in self._questions], batch=True)
-            for (_, finish, place), release in zip(self._questions, releases, strict=True):
-                place._answers.append(finish(release))
+            releases = self._frame._session.ask([asked for asked, _ in self._questions], batch=True)
+            for (asked, place), release in zip(self._questions, releases, strict=True):
+                place._answers.append(asked.question.answer(release))
 
 
 class Rowwise(Batch):

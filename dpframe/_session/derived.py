@@ -24,12 +24,11 @@ from dpframe._groups.periods import Span
 from dpframe._groups.unit import LIMIT, Unit, limits_for
 from dpframe._ledger import former as _former
 from dpframe._ledger.records import Label
-from dpframe._session import opening as _opening
 from dpframe._session.door import DEBUGGED, debugging, sealed
-from dpframe._session.session import Asked, Session, Terms
+from dpframe._session.session import Asked, Session
+from dpframe._session.terms import Terms, declarations, leaves_of, record_of
 from dpframe._validate import Bounds
-from dpframe.engines._derive import Places, Rows, array_of, frame_of, people_labels
-from dpframe.engines.pandas import PandasEngine
+from dpframe.engines.rows import Places, Rows, array_of, frame_of, people_labels
 from dpframe.mechanisms import _sampling
 
 
@@ -91,7 +90,7 @@ class Derived(Session):
         self._base = parent.base
         (self.token, self.former_token), self._most, self._held = token, most, made.held
         self.whole, self.everyone = whole, everyone
-        self.leaves = _opening._leaves(frame_of([a[:0] for a in made.arrays], made.names))
+        self.leaves = leaves_of(frame_of([a[:0] for a in made.arrays], made.names))
         people: list[Column] = []
         hidden: list[Any] = []
         for one in made.people:
@@ -161,7 +160,8 @@ class Derived(Session):
                 return
             self.closed, self._held = True, None
             self.snapshot = self.snapshot.iloc[:0]
-            self._engine = PandasEngine(self.snapshot)
+            self._engine.close()
+            del self._engine
 
 
 def not_replayed(session: Session) -> None:
@@ -265,10 +265,10 @@ def made_of(frame: pd.DataFrame) -> Made:
 
 def declare_anew(made: Made, bounds: object, keys: object, where: str) -> list[tuple[str, str, str]]:
     """Bounds and keys of new columns, as words of the owner."""
-    leaves = _opening._leaves(frame_of([a[:0] for a in made.arrays], made.names))
-    numbers, times, listed = _opening._words(leaves, bounds, keys)
+    leaves = leaves_of(frame_of([a[:0] for a in made.arrays], made.names))
+    numbers, times, listed = declarations(leaves, bounds, keys)
     made.bounds, made.times, made.keys = dict(numbers), dict(times), dict(listed)
-    return _opening.words_of(made.names, numbers, times, listed, where)
+    return record_of(made.names, numbers, times, listed, where)
 
 
 def hash_of(frame: pd.DataFrame) -> str:

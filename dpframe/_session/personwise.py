@@ -24,9 +24,9 @@ from numpy.typing import NDArray
 from dpframe._cells.columns import objects, prepare
 from dpframe._errors import BadType, BadValue, DPError, Refused
 from dpframe._expr import Column
-from dpframe.engines._derive import Places, rows_of
-from dpframe.engines._people import People, people_of
-from dpframe.engines._prints import hashes_of
+from dpframe.engines.fingerprints import hashes_of
+from dpframe.engines.people import People, people_of
+from dpframe.engines.rows import Places, rows_of
 from dpframe.mechanisms import _sampling
 
 HALVES = 4  # random ones; beside them nobody, two people and a few more against the others, and everybody in another order

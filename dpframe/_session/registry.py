@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Hashable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
 from dpframe._errors import NoSession
+from dpframe._ledger import place_of
 from dpframe._session import identity as _identity
 
 if TYPE_CHECKING:
@@ -62,7 +62,3 @@ def elsewhere(attrs: Mapping[Hashable, Any]) -> tuple[str, str] | None:
 def positions(frame: pd.DataFrame, session: Session) -> list[int] | None:
     """Which root column each column of the frame provably is; None where one is not."""
     return _identity.root_positions(frame, session.snapshot)
-
-
-def place_of(file: str | None) -> str | None:
-    return None if file is None else os.path.realpath(file)

@@ -10,6 +10,7 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import partial
 from typing import Any, NoReturn
 from uuid import uuid4
 
@@ -21,72 +22,36 @@ from dpframe._encoding import digest, encode
 from dpframe._errors import BadType, BadValue, SessionError
 from dpframe._expr import Column, Expr
 from dpframe._groups.combinations import Tuples
-from dpframe._groups.keys import Keys, Output, Query, Word
+from dpframe._groups.keys import Keys, Word
 from dpframe._groups.periods import Span
-from dpframe._groups.question import Task
 from dpframe._groups.unit import Unit, limits_for
 from dpframe._ledger import former as _former
 from dpframe._ledger.accountant import Accountant
 from dpframe._ledger.records import Label, Names, found, keys_of
 from dpframe._plans.aggregates import AGGREGATES
-from dpframe._plans.forms import check, of_part
+from dpframe._plans.forms import check
+from dpframe._plans.output import Output
 from dpframe._plans.plan import Plan
-from dpframe._plans.planner import Planned, make_plan
+from dpframe._plans.planner import noted
 from dpframe._plans.price import Payment, price_of, worded
+from dpframe._questions.query import Query
+from dpframe._questions.question import Array, Noise, Question, Release
 from dpframe._session import identity as _identity
 from dpframe._session.door import DEBUGGED, debugging, sealed
 from dpframe._session.registry import closed, sessions
-from dpframe._validate import Bounds
-from dpframe.accounting._base import Charge, Limits, Price
+from dpframe._session.terms import Terms
+from dpframe._statistics.engine import Engine
+from dpframe.accounting._filter import Charge, Price
 from dpframe.accounting._meter import Budget
-from dpframe.engines.pandas import PandasEngine
+from dpframe.engines import engine_for
 from dpframe.mechanisms import _sampling
-
-
-@dataclass(frozen=True, slots=True)
-class Terms:
-    """What a session was opened with: the same words again find the same session."""
-
-    account: AccountTerms
-    unit: Unit
-    queries: int
-    bounds: tuple[tuple[int, Bounds], ...]
-    times: tuple[tuple[int, Span], ...]
-    keys: tuple[tuple[int | tuple[int, ...], Keys | Tuples], ...]
-    people: int | None
-    version: str | None
-    because: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class AccountTerms:
-    """Which budget: one of its own, by its words, or one that is shared. A file is the same by any of its names."""
-
-    limits: Limits
-    rule: str
-    population: str | None = None
-    place: str | None = None
-    shared: Accountant | None = None
-    file: str | None = field(default=None, compare=False)
-
-    def open(self) -> Accountant:
-        if self.shared is not None:
-            return self.shared
-        e, d, reserve = self.limits
-        return Accountant(e, d, self.rule, reserve=reserve, ledger=self.file, population=self.population)
-
-    def names(self, accountant: Accountant) -> bool:
-        """Whether this is the budget that an accountant keeps."""
-        if self.shared is not None:
-            return self.shared == accountant
-        return self.population == accountant.population and self.place == accountant.place
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
     """A question with its price, the words it relies on, and the name of its answer."""
 
-    query: Query | Task
+    question: Question
     price: Price
     words: tuple[Word, ...]
     unit: Unit
@@ -96,14 +61,6 @@ class Asked:
     fresh: bool = False
     # What another epsilon would buy it, to say which one fits.
     at: Callable[[Fraction], Price] | None = field(default=None, compare=False, repr=False)
-
-
-@dataclass(frozen=True, slots=True)
-class Release:
-    """A plan and its noisy integers: all that ever leaves the door."""
-
-    plan: Plan
-    raw: tuple[Any, ...]
 
 
 class Session:
@@ -142,8 +99,8 @@ class Session:
         self.marks = _identity.marks(snapshot)
         # The same object means the same rows, also when the session is closed.
         self.index = snapshot.index
-        self.rows = len(snapshot)
-        self._engine = PandasEngine(snapshot, self.base._key())
+        self._engine = engine_for(snapshot, self.base._key())
+        self.rows = len(self._engine)
         # Bounds and keys that were released: nobody's word.
         self.released_bounds: set[tuple[Expr, tuple[float, float]]] = set()
         self.found: dict[bytes, Keys | Tuples] = {}
@@ -207,7 +164,7 @@ class Session:
 
     def price(
         self,
-        query: Query | Task,
+        question: Question,
         payment: Payment,
         part: Fraction = Fraction(1),
         budget: Budget | None = None,
@@ -217,26 +174,26 @@ class Session:
         ``budget``: as it will be when this is charged, if questions of a batch come before.
         """
         unit, budget = self.limited(payment), self.budget if budget is None else budget
-        rows, people = self._public_rows(query), None if unit.people else self.terms.people
+        rows, people = self._public_rows(question), None if unit.people else self.terms.people
 
         def plan_for(price: Price) -> Plan:
-            return make_plan.__wrapped__(query, unit, price, rows).plan
+            return question.plan(unit, price, rows, ())
 
         if payment.get("within") is None:
             return price_of(budget, payment, None, plan_for, part)
         # How many people there are says nothing of how many a condition or a group leaves.
-        known = rows if rows is not None else people if query.where is None and not query.by else None
+        known = rows if rows is not None else people if question.where is None and not question.by else None
         # Never remembered: it depends on limits, n, and what is left of the budget, and takes a few hundredths of a second.
         return price_of(budget, payment, known, plan_for)
 
     def owed(self, one: Asked, place: int) -> tuple[Label, Charge | None]:
         """What a question of a batch will be charged; None where it was answered before."""
         label = self._label(one, place)
-        return label, None if self._recall(label, one) is not None else self._planned(one).plan.charge
+        return label, None if self._recall(label, one) is not None else self._planned(one).charge
 
     def plan(self, asked: Asked) -> Plan:
         """What `explain` shows: the plan, and what it would take of the budget."""
-        plan = self._planned(asked).plan
+        plan = self._planned(asked)
         if self._recall(self._label(asked, 0), asked) is not None:
             return replace(plan, budget="takes nothing: it was answered before, and that answer is free")
         return replace(plan, budget=f"{worded(asked.paid)}: {self.budget.preview(plan.charge)}")
@@ -247,38 +204,41 @@ class Session:
         budget = self.budget
         if self.closed or budget.fraction >= 1:
             return 0
-        query = Query((Output("rows", "size"),), None)
-        return budget.times(self._planned(Asked(query, self.price(query, {}), (), self.unit)).plan.charge)
+        count = Query((Output("rows", "size"),))
+        return budget.times(self._planned(Asked(count, self.price(count, {}), (), self.unit)).charge)
 
     def answered(self, asked: Asked) -> bool:
         """Whether this was asked before, so that it is free."""
         return self._recall(self._label(asked, 0), asked) is not None
 
-    def _planned(self, asked: Asked) -> Planned:
-        query = asked.query
-        words = self._declared(query, asked.words)
-        return make_plan(query, asked.unit, asked.price, self._public_rows(query), words)
+    def _planned(self, one: Asked, words: tuple[Word, ...] | None = None) -> Plan:
+        """The plan, which is made once; ``words`` are what it declares, where that is known."""
+        words = self._declared(one) if words is None else words
+        plan = one.question.plan(one.unit, one.price, self._public_rows(one.question), words)
+        return noted(plan, one.price)
 
-    def _public_rows(self, query: Query | Task) -> int | None:
+    def _public_rows(self, question: Question) -> int | None:
         """The number of rows where it is public: under replace-one, of the whole root only, a row a person."""
-        whole = self.whole and query.where is None and not query.by and not self.unit.people
-        return self.rows if self.unit.replaces and whole else None
+        if not self.unit.replaces or not self.whole or self.unit.people:
+            return None
+        return self.rows if question.where is None and not question.by else None
 
-    def _declared(self, query: Query | Task, names: tuple[Word, ...]) -> tuple[Word, ...]:
+    def _declared(self, one: Asked) -> tuple[Word, ...]:
         """The facts this question takes for public, beyond those that the session was opened with."""
-        words = list(names)
-        for out in query.outputs:
+        question, words = one.question, list(one.words)
+        for out in question.outputs:
             if AGGREGATES[out.aggregate].selects:
                 continue  # the verb has said so once for all candidates
             for expr, pair in out.clipped:
                 if pair != expr.bounds(self.bounds) and (expr, tuple(pair)) not in self.released_bounds:
                     words.append(Word("bounds", f"{expr}: ({pair.lower:g}, {pair.upper:g})", str(out)))
-        opened = {keys.token for keys in (*(keys for _, keys in self.terms.keys), *self.found.values())}
-        words += [by.word for by in query.by if by.word is not None and by.token not in opened]
+        if question.by:
+            opened = {keys.token for keys in (*(keys for _, keys in self.terms.keys), *self.found.values())}
+            words += [by.word for by in question.by if by.token not in opened and by.word is not None]
         return tuple(words)
 
     def ask(self, questions: Sequence[Asked], batch: bool = False) -> list[Release]:
-        """The one door: plan, debit, read, add noise. In this order, and nothing else reads the data.
+        """The releases of questions: label, recall, plan, debit, and the door. In this order, and nothing else reads the data.
 
         Several questions are one debit: all of them or none. Formal guarantee: the sequence of all releases of an accountant
         is (epsilon, delta)-differentially private for its budget, however the questions were chosen
@@ -289,78 +249,76 @@ class Session:
             labels = [self._label(one, i) for i, one in enumerate(questions)]
             asked = dict(zip(labels, questions, strict=True))
             _check_names(labels)
-            known = {label: self._recall(label, one) for label, one in asked.items()}
-            new = {label: one for label, one in asked.items() if known[label] is None}
-            if new and not batch and threading.get_ident() in self.base.planning:
-                raise SessionError(
-                    "inside its own plan_ahead() block a frame would answer and charge this at once, beside the batch. Ask it of "
-                    "the batch, with p.plan_ahead() as batch: answer = batch.count(), or before or after the block."
-                )
-            if new and not batch and self.accountant.batches:
-                raise SessionError(
-                    "accountant='pld' guards one batch that is declared in advance: with p.plan_ahead() as batch: ..."
-                )
-            released = self._release(new) if new else {}
-            return [known[label] or released[label] for label in labels]
+            known = {
+                label: release
+                for label, one in asked.items()
+                if (release := self._recall(label, one)) is not None
+            }
+            new = {label: one for label, one in asked.items() if label not in known}
+            if new:
+                self._check_place(batch)
+                words = {label: self._declared(one) for label, one in new.items()}
+                plans = {label: self._planned(one, words[label]) for label, one in new.items()}
+                self._debit(new, list(plans.values()), [word for some in words.values() for word in some])
+            # Which of several questions failed would be one answer more, so the error names them all.
+            verb = ", ".join(dict.fromkeys(one.question.verb for one in new.values()))
+            for label, one in new.items():
+                # ------------------------------------------------------------------ the door: from here data is read
+                raw = sealed(verb, self._read, one, plans[label])
+                # ------------------------------------------------------------------ and closes: only noisy integers leave
+                known[label] = release = Release(plans[label], raw)
+                self._keep(label, release)
+                self.accountant.record(label, *release)
+            return [known[label] for label in labels]
 
-    def _release(self, new: dict[Label, Asked]) -> dict[Label, Release]:
-        made = {label: self._planned(one) for label, one in new.items()}
-        words = [word for one in new.values() for word in self._declared(one.query, one.words)]
+    def _check_place(self, batch: bool) -> None:
+        """Raise where a new question may not be asked by itself."""
+        if not batch and threading.get_ident() in self.base.planning:
+            raise SessionError(
+                "inside its own plan_ahead() block a frame would answer and charge this at once, beside the batch. Ask it of "
+                "the batch, with p.plan_ahead() as batch: answer = batch.count(), or before or after the block."
+            )
+        if not batch and self.accountant.batches:
+            raise SessionError(
+                "accountant='pld' guards one batch that is declared in advance: with p.plan_ahead() as batch: ..."
+            )
+
+    def _debit(self, new: dict[Label, Asked], plans: list[Plan], words: list[Word]) -> None:
+        """The one charge of new questions, in the ledger before any data is read; nothing gives it back."""
         if debugging():
             self.accountant.declare([DEBUGGED])
         alone = next(iter(new.values())) if len(new) == 1 else None
-        self.accountant.debit(
-            [planned.plan for planned in made.values()], words, self._names_of(new), self._charge_at(alone)
-        )
-        # Which of several questions failed would be one answer more, so the error names them all.
-        verb = ", ".join(dict.fromkeys(one.query.verb for one in new.values()))
-        released = {}
-        for label, planned in made.items():
-            # ---------------------------------------------------------------------- the door: from here data is read
-            raw = sealed(verb, self._answer, new[label], planned)
-            # ---------------------------------------------------------------------- and closes: only noisy integers leave
-            released[label] = Release(planned.plan, raw)
-            self._keep(label, released[label])
-            self.accountant.record(label, planned.plan, raw)
-        return released
+        self.accountant.debit(plans, words, self._names_of(new), self._charge_at(alone))
 
-    def _answer(self, one: Asked, planned: Planned) -> tuple[Any, ...]:
-        """Behind the door: what the question declares, and nothing that looks otherwise."""
-        query, (plan, statistics) = one.query, planned
-        if isinstance(query, Task):
-            forms = query.forms(plan, one.unit, self._public_size(one.unit))
-        else:
-            groups = query.groups if query.by else 1
-            forms = tuple(of_part(part, s, groups) for part, s in zip(plan.parts, statistics, strict=True))
-        raw = self.base._read(self._engine, one, planned)
+    def _read(self, one: Asked, plan: Plan) -> tuple[Any, ...]:
+        """What leaves, behind the door: arrays as the question has declared them, and nothing that looks otherwise."""
+        forms = one.question.forms(plan, one.unit, self._public_size(one.unit))
+        raw = self.base._run_question(one.question, self._engine, plan, one.unit)
         check(forms, raw)
         return raw
 
+    def _run_question(self, question: Question, engine: Engine, plan: Plan, unit: Unit) -> tuple[Any, ...]:
+        """The one place where a question meets the data: all that it can do with it is to add noise."""
+        return question.run(engine, plan, unit, self._noise(plan, unit))
+
+    def _noise(self, plan: Plan, unit: Unit) -> Noise:
+        """The right to add noise by the mechanisms of a plan."""
+        return partial(_noisy, plan)
+
     def _public_size(self, unit: Unit) -> int | None:
-        """How many people there are, where that is public: counted one by one, and not by how the engine numbers them."""
+        """How many people there are, where that is public."""
         if not unit.replaces:
             return None
         if not unit.people:
             return self.rows
-        codes = self._engine._whose(unit.people).codes
-        return len(np.unique(codes[codes >= 0]))
-
-    def _read(self, engine: PandasEngine, one: Asked, planned: Planned) -> tuple[Any, ...]:
-        """Exact integers, and noise on them."""
-        query, (plan, statistics) = one.query, planned
-        if isinstance(query, Task):
-            return query.run(engine, plan, one.unit)
-        reduced = engine.reduce(query, {p for s in statistics for p in s.primitives}, one.unit)
-        return tuple(
-            part.noise.release(s.integers(reduced)) for part, s in zip(plan.parts, statistics, strict=True)
-        )
+        return self._engine.people(unit)
 
     def _charge_at(self, one: Asked | None) -> Callable[[Fraction], Charge] | None:
         """The charge of one question at other epsilons."""
         if one is None or one.at is None:
             return None
         at = one.at
-        return lambda epsilon: self._planned(replace(one, price=at(epsilon))).plan.charge
+        return lambda epsilon: self._planned(replace(one, price=at(epsilon))).charge
 
     @staticmethod
     def _names_of(new: dict[Label, Asked]) -> str | None:
@@ -369,7 +327,7 @@ class Session:
 
     def _label(self, one: Asked, place: int) -> Label:
         """Who asks what: the population, the columns, the declared version; never the data."""
-        whole = encode((one.query, one.unit, self._public_rows(one.query), self.schema))
+        whole = encode((one.question, one.unit, self._public_rows(one.question), self.schema))
         question = digest(whole)
         key, paid = digest(question, one.price.amounts), digest(question, one.typed, self.terms.queries)
         return Label(question, key, paid, one.name, self.terms.version, place if one.fresh else None, whole)
@@ -378,9 +336,9 @@ class Session:
         """The same as ledgers of the first format have it, where that can be told from other questions."""
         if self.former is None:
             return None
-        rows, version, queries = self._public_rows(one.query), self.terms.version, self.terms.queries
+        rows, version, queries = self._public_rows(one.question), self.terms.version, self.terms.queries
         return _former.label(
-            one.query, one.unit, rows, one.price, one.paid, queries, self.former, one.name, version
+            one.question, one.unit, rows, one.price, one.paid, queries, self.former, one.name, version
         )
 
     def _recall(self, label: Label, one: Asked) -> Release | None:
@@ -439,10 +397,20 @@ class Session:
             if sessions.pop(self.name, None) is not None:
                 closed.append(self)
             self.snapshot = self.snapshot.iloc[:0]
-            self._engine = PandasEngine(self.snapshot)
+            self._engine.close()
+            del self._engine
             self._answers.clear()
             for one in list(self.derived):
                 one.close()
+
+
+def _noisy(
+    plan: Plan, part: int, integers: Array, *, keys: Sequence[Any] | None = None, width: int | None = None
+) -> Array:
+    """Exact integers of a part of a plan, with the noise of its mechanism."""
+    mechanism: Any = plan.parts[part].noise
+    noisy: Array = mechanism.release(integers, *(() if width is None else (width,)))
+    return noisy
 
 
 def _check_names(labels: Sequence[Label]) -> None:

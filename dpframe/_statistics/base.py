@@ -16,6 +16,7 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Any, ClassVar, Literal, NamedTuple
 
+import numpy as np
 from numpy.typing import NDArray
 
 from dpframe._expr import Expr
@@ -83,6 +84,17 @@ def on_grid(bound: float, exponent: int) -> int:
     return round(Fraction(bound) * Fraction(2) ** exponent)
 
 
+def to_grid(values: NDArray[Any], a: NDArray[np.float64], grid: Grid) -> None:
+    """Into ``a``: clip, scale by a power of two, round, and count from the lower bound. NaN stays NaN."""
+    lower, upper = grid.bounds
+    np.clip(values, lower, upper, out=a)
+    if grid.exponent:
+        a *= 2.0**grid.exponent
+    np.rint(a, out=a)
+    if grid.low:
+        a -= float(grid.low)
+
+
 def _largest(bounds: Bounds) -> Fraction:
     return max(abs(Fraction(bounds.lower)), abs(Fraction(bounds.upper))) or Fraction(1)
 
@@ -94,22 +106,28 @@ def _exponent(extent: Fraction, bits: int) -> int:
 
 
 # Dataclasses and no named tuples: of those the rows and the people of a group would be equal, and be one.
+# `additive`: the sums of two parts of a table, of whole people where columns name them, add up to those of both.
 
 
 @dataclass(frozen=True, slots=True)
 class Rows:
     """Primitive: the rows of each group."""
 
+    additive: ClassVar[bool] = True
+
 
 @dataclass(frozen=True, slots=True)
 class Persons:
     """Primitive: the people who have rows in each group."""
+
+    additive: ClassVar[bool] = True
 
 
 @dataclass(frozen=True, slots=True)
 class Trues:
     """Primitive: the rows where a condition holds."""
 
+    additive: ClassVar[bool] = True
     expr: Expr
 
 
@@ -117,6 +135,7 @@ class Trues:
 class Powers:
     """Primitive: the sums of a**0 .. a**degree over non-null values, a = grid integer minus the lower one."""
 
+    additive: ClassVar[bool] = True
     expr: Expr
     grid: Grid | None  # None: only counts are wanted
     degree: int
@@ -126,6 +145,7 @@ class Powers:
 class Products:
     """Primitive: over rows where neither value is null, how many, and the sums of ``a``, of ``b`` and of ``a * b``."""
 
+    additive: ClassVar[bool] = True
     expr: Expr
     grid: Grid
     other: Expr
@@ -136,6 +156,7 @@ class Products:
 class Leaves:
     """Primitive: how many non-null values lie on each point of a grid, from the lower bound to the upper."""
 
+    additive: ClassVar[bool] = True
     expr: Expr
     grid: Grid
 
@@ -148,6 +169,7 @@ class Leaves:
 class Distincts:
     """Primitive: how many distinct non-null values each group has."""
 
+    additive: ClassVar[bool] = False  # two parts may have a value in common
     expr: Expr
 
 
@@ -156,6 +178,7 @@ class Bids:
     """Primitive: the rows of each bin, of the question's one grouping. The bins are one group: people may be in all of
     them, and count for their limit of rows in all of them together."""
 
+    additive: ClassVar[bool] = True
     expr: Expr
 
 
@@ -166,6 +189,7 @@ class Spread:
     One column: those with 1, with 2, with 3 or 4, and so on by powers of two; the last has all that have more.
     """
 
+    additive: ClassVar[bool] = True
     of: Literal["rows", "groups"]
     bins: int
 
@@ -174,6 +198,7 @@ class Spread:
 class Magnitudes:
     """Primitive: people by the sign and the power of two of one of their values; without people, rows by their value's."""
 
+    additive: ClassVar[bool] = True
     expr: Expr
 
 

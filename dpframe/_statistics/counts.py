@@ -1,4 +1,4 @@
-"""Statistics that count: rows, people, values, and answers to questions."""
+"""Statistics that count: rows, people, values, distinct values, and answers to questions."""
 
 from __future__ import annotations
 
@@ -7,10 +7,12 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
+from dpframe._errors import BadValue
 from dpframe._expr import Expr
 from dpframe._groups.unit import Unit
 from dpframe._statistics.base import (
     MAGNITUDES,
+    Distincts,
     Integers,
     Magnitudes,
     Persons,
@@ -204,3 +206,52 @@ class PeopleAround(_Once):
     @property
     def description(self) -> str:
         return f"people by the magnitude of {self.expr}"
+
+
+@dataclass(frozen=True, slots=True)
+class DistinctCount(Statistic):
+    """Distinct non-null values in each group, of which a person names at most ``max_groups``, in all groups together.
+
+    It is no sum over people, so its sensitivity has a proof of its own (docs/guarantees/statistics.md).
+    """
+
+    expr: Expr
+
+    @property
+    def primitives(self) -> tuple[Primitive, ...]:
+        return (Distincts(self.expr),)
+
+    def integers(self, reduced: Reduced) -> Integers:
+        return reduced[Distincts(self.expr)][None, :]
+
+    def sensitivity(self, unit: Unit, grouped: bool) -> Sensitivity:
+        return _moved(1, unit, grouped)
+
+    def of_person(self, unit: Unit, groups: int | None) -> Sensitivity:
+        if not unit.people:
+            return self.sensitivity(unit, groups is not None)
+        if unit.groups is None:
+            raise BadValue(
+                "a person may have many values here, and max_groups= is not known: the most distinct values (over all "
+                "groups) that one may add. Give it at the question or once at open(...). It is your choice, not a fact of "
+                "the data."
+            )
+        return _moved(unit.groups, unit, groups is not None)
+
+    def told(self, unit: Unit, grouped: bool) -> str:
+        where = " over all groups" if grouped else ""
+        return f"; a person adds at most {unit.groups} values{where}" if unit.people else ""
+
+    def functionals(self) -> dict[str, tuple[float, ...]]:
+        return {"size": (1.0,)}
+
+    @property
+    def description(self) -> str:
+        return f"distinct values of {self.expr}"
+
+
+def _moved(most: int, unit: Unit, grouped: bool) -> Sensitivity:
+    # Without groups both people of a pair raise the same count, so that what they add does not add up.
+    if unit.replaces and grouped:
+        return Sensitivity(2 * most, 2 * most**2)
+    return Sensitivity(most, most**2)

@@ -15,10 +15,11 @@ from typing import Any
 import numpy as np
 
 from dpframe import _validate
-from dpframe._errors import BadType
-from dpframe.accounting._base import Filter, Limits
-from dpframe.accounting.advanced import Advanced, AdvancedSquared
-from dpframe.accounting.gdp import Gdp, Tight
+from dpframe._errors import BadType, BadValue
+from dpframe.accounting._additive import Gdp, Rdp, Zcdp
+from dpframe.accounting._filter import Filter, Limits
+from dpframe.accounting._sums import Advanced, AdvancedSquared, Pure
+from dpframe.accounting._tight import Tight
 from dpframe.accounting.loss import (
     ApproxDP,
     DiscreteGaussian,
@@ -32,10 +33,7 @@ from dpframe.accounting.loss import (
     PureDP,
     from_json,
 )
-from dpframe.accounting.planned import Planned
-from dpframe.accounting.pure import Pure
-from dpframe.accounting.rdp import Rdp
-from dpframe.accounting.zcdp import Zcdp
+from dpframe.accounting.pld import Planned
 
 __all__ = [
     "ACCOUNTANTS",
@@ -58,13 +56,41 @@ def __dir__() -> list[str]:
     return list(__all__)  # completion shows the public names alone
 
 
+# Every rule, by the name that users write. A new one is a file and a place in this line.
 ACCOUNTANTS: dict[str, type[Filter]] = {
-    one.name: one for one in (Pure, Advanced, AdvancedSquared, Zcdp, Rdp, Gdp, Tight, Planned)
+    rule.name: rule for rule in (Pure, Advanced, AdvancedSquared, Zcdp, Rdp, Gdp, Tight, Planned)
 }
 
 
 def make_filter(name: str, limits: Limits) -> Filter:
     return ACCOUNTANTS[name](limits)
+
+
+def named_rule(name: object, delta: Fraction) -> type[Filter]:
+    """The rule of this name; where nobody names one, that which serves a budget with this delta best."""
+    if name is None:
+        return Tight if delta else Pure
+    return ACCOUNTANTS[_validate.choice(name, "accountant", ACCOUNTANTS)]
+
+
+def open_filter(epsilon: object, delta: object, accountant: object, reserve: object) -> Filter:
+    """The filter of the words that a budget is opened with."""
+    e, d = _validate.epsilon(epsilon), _validate.delta(delta)
+    kind = named_rule(accountant, d)
+    if not d and kind.needs_delta:
+        raise BadValue(f"accountant={kind.name!r} converts its losses with delta, so it needs delta > 0.")
+    kept = d * kind.reserve_share if reserve is None else _validate.delta(reserve, "reserve")
+    if kept and kept >= d:
+        raise BadValue(f"reserve must be below delta={delta}: the rest of delta converts losses.")
+    limits = Limits(e, d, kept)
+    if d and limits.conversion < _validate.MIN_DELTA:
+        raise BadValue("reserve leaves less than 2**-900 of delta to convert losses. Use a smaller one.")
+    rule = kind(limits)
+    if not rule.share(1, rule.start()).epsilon:
+        raise BadValue(
+            f"epsilon={epsilon} with delta={delta} is too small for accountant={kind.name!r}: nothing would fit."
+        )
+    return rule
 
 
 def as_events(events: Iterable[Any]) -> Events:

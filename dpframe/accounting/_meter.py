@@ -17,8 +17,8 @@ import pandas as pd
 
 from dpframe import _drawing, _validate
 from dpframe._errors import BadValue, BudgetError
-from dpframe.accounting import ACCOUNTANTS, make_filter
-from dpframe.accounting._base import Charge, Filter
+from dpframe.accounting import ACCOUNTANTS
+from dpframe.accounting._filter import Charge, Filter
 from dpframe.accounting.loss import Events, PureDP
 
 
@@ -177,7 +177,7 @@ class Budget:
         rows = []
         for name in names:
             found = ACCOUNTANTS[name].report(listed, limits.delta) if listed else 0.0
-            rows.append((found, found / self.epsilon, name != "pld" or self.rule.batches))
+            rows.append((found, found / self.epsilon, self.rule.batches or not ACCOUNTANTS[name].batches))
         index = pd.Index(names, name="accountant")
         return pd.DataFrame(rows, columns=["epsilon", "used", "guards"], index=index)
 
@@ -233,7 +233,7 @@ class Budget:
 
     def _text(self) -> str:
         sum_so_far = self.spent
-        if self.accountant in ("pure",):
+        if self.rule.plain:
             text = f"{sum_so_far:.4g} of epsilon {self.epsilon:.4g} spent, {self.remaining:.4g} left"
             return text + (f"; delta {self.spent_delta:.3g} of {self.delta:.3g}" if self.delta else "")
         text = f"{100 * self.fraction:.3g} % of epsilon {self.epsilon:.4g}, delta {self.delta:.3g} spent"
@@ -262,48 +262,13 @@ class Budget:
         )
 
     def _shortfall(self, charge: Charge) -> str:
-        if self.state is None:
-            return "nothing is left of it."
-        alone = self.rule.after(self.rule.start(), charge)
-        if self.accountant == "pld" and self.state:
-            return "its one batch of plans was made, and another would depend on the first one's answers."
-        limits, own = self.rule.limits, charge.epsilon
-        spent = self.rule.pure_spent(self.state)
-        if (
-            spent is not None
-            and own is not None
-            and own > limits.epsilon - spent
-            and self.accountant == "pure"
-        ):
-            left = limits.epsilon - spent
-            return _line("epsilon", _short(own), _short(spent), _short(left), _short(own - left))
-        asked, left = self._delta(charge)
-        if asked > left:
-            lost = self.rule.delta_spent(self.state)
-            return _line("delta", _short(asked), _short(lost), _short(left), _short(asked - left))
-        if alone is None:
-            return "it costs more than the whole of it."
-        need, gone = float(self.rule.spent(alone)), self.fraction
-        if need + gone <= 1:
-            return (
-                f"{100 * gone:.4g} % of it is used, and what is left takes smaller releases only: this one alone "
-                "is too large to be counted together with many small ones, and the plain sum of epsilons has no room for it any "
-                "more."
-            )
-        parts = [f"{100 * x:.4g} %" for x in (need, gone, 1 - gone, max(need + gone - 1, 0.0))]
-        return _line("of the budget", *parts)
-
-    def _delta(self, charge: Charge) -> tuple[Fraction, Fraction]:
-        """How much of delta a debit asks for, and how much there is."""
-        pairs = self.rule.pairs and charge.epsilon is None  # Gaussian noise, which is stated with a delta
-        left = self.rule.delta_room(self.state) - self.rule.delta_spent(self.state)
-        return charge.failures + (charge.delta if pairs else 0), left
+        return "nothing is left of it." if self.state is None else self.rule.refusal(self.state, charge)
 
     def _advice(self, charge: Charge, at: Callable[[Fraction], Charge] | None) -> str:
         if len(charge.losses) > 1:
             return ""  # of a batch no one epsilon would help
         if self.state is not None:
-            asked, left = self._delta(charge)
+            asked, left = self.rule.delta_asked(self.state, charge)
             if asked > left:
                 return f" A delta= of {_below(left, 6)} would fit." if left > 0 else " No delta is left."
         admits = self._admits(self._pure_at if at is None else at)
@@ -317,18 +282,16 @@ class Budget:
     def _others(self, charge: Charge) -> str:
         if not self.rule.limits.delta:
             return ""
-        names = [name for name in ACCOUNTANTS if name not in (self.accountant, "pld")]
-        allowing = [repr(name) for name in names if self._under(name, charge)]
-        told = f" An accountant that would have allowed it: {', '.join(allowing)}." if allowing else ""
-        if not self.rule.batches and not self.charges and self._under("pld", charge):
-            told += " As a batch declared in advance, accountant='pld' would have allowed it."
-        return (
-            told
-            + " What accountants count: 'How to choose an accountant' (docs/how-to/choose-an-accountant.md)."
-        )
+        others = [kind for kind in ACCOUNTANTS.values() if kind is not type(self.rule)]
+        allowing = [repr(kind.name) for kind in others if not kind.batches and self._under(kind, charge)]
+        text = f" An accountant that would have allowed it: {', '.join(allowing)}." if allowing else ""
+        for kind in others if not self.rule.batches and not self.charges else ():
+            if kind.batches and self._under(kind, charge):
+                text += f" As a batch declared in advance, accountant={kind.name!r} would have allowed it."
+        return f"{text} What accountants count: 'How to choose an accountant' (docs/how-to/choose-an-accountant.md)."
 
-    def _under(self, name: str, charge: Charge) -> bool:
-        rule = make_filter(name, self.rule.limits)
+    def _under(self, kind: type[Filter], charge: Charge) -> bool:
+        rule = kind(self.rule.limits)
         state = rule.start()
         for one in merged([*self.charges, charge]):
             state = rule.after(state, one)
@@ -337,19 +300,11 @@ class Budget:
         return True
 
 
-def _line(what: str, requested: str, spent: str, remaining: str, over: str) -> str:
-    return f"{what} requested {requested}, spent {spent}, remaining {remaining}, short by {over}."
-
-
 def _below(number: Fraction, digits: int) -> str:
     """So many digits of it, rounded down."""
     with localcontext(prec=digits, rounding=ROUND_DOWN):
         found = Decimal(number.numerator) / Decimal(number.denominator)
     return f"{found.normalize():f}"
-
-
-def _short(number: Fraction) -> str:
-    return f"{float(number):.6g}"
 
 
 def runs(charges: Any) -> Events:

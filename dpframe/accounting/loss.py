@@ -8,7 +8,8 @@ from typing import Any
 
 from dpframe import _validate
 from dpframe._errors import BadType, BadValue
-from dpframe.accounting._loss import (
+from dpframe.accounting._gaussian_losses import DiscreteGaussian, FailingGaussian, Gaussian, PoissonGaussian
+from dpframe.accounting._pure_losses import (
     ApproxDP,
     Curve,
     DiscreteLaplace,
@@ -18,7 +19,6 @@ from dpframe.accounting._loss import (
     Loss,
     PureDP,
 )
-from dpframe.accounting._normal import DiscreteGaussian, FailingGaussian, Gaussian, PoissonGaussian
 
 __all__ = [
     "KINDS",

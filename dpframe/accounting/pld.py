@@ -7,18 +7,22 @@ stopping this number is NOT sound: a list that grew with the answers needs a fil
 Why. Write H(t) = sup_S P(S) - e**t Q(S). If H <= H' for every t then E H(t - L) <= E H'(t - L) for the loss L of
 any other pair, so factors may be replaced one by one by larger ones (Zhu, Dong and Wang 2022).
 
-1. Each pair is replaced by a discrete loss distribution on a common grid whose curve lies above its own (`_pld_atoms`).
+1. Each pair is replaced by a discrete loss distribution on a common grid whose curve lies above its own (`_pld_bounds`).
 2. These are convolved by FFT after an exponential tilt to the saddle point of delta, which makes errors relative to the
    tail asked for. What lies below the window is bounded by Chernoff on the atoms themselves, else the window is moved;
    aliases from above only add mass. What lies above the window is bounded by Chernoff and counts as infinite loss.
    The rounding of the FFT is bounded as in theorem 24.2 of Higham 2002 and added to each cell.
    A few rare losses with a tail too heavy for any tilt are counted as infinite before, within _SPARE of delta.
-3. Exponential mechanisms leave the choice of the pair to an adversary (`_pld_ranges`). The other events are put first,
+3. Exponential mechanisms leave the choice of the pair to an adversary (`_pld_bounds.adversary`). The other events are put first,
    when the adversary has all of their losses to go by: delta(t) = E V(t - L).
 4. From the same atoms Renyi's bound is free: delta <= E e**(a L - a t) a**a / (1 + a)**(1 + a) for every a > 0
    (Balle, Barthe, Gaboardi, Hsu and Sato 2020; proposition 12 of Canonne, Kamath and Steinke 2020).
 
 All of these and the pure sum hold for a fixed list, so the least is reported.
+
+As an accountant it guards one batch of plans that was declared in advance: a fixed list, however its parts are then used, so the
+product of its pairs dominates it (docs/guarantees/accounting.md). A second batch would depend on the first one's answers: it is
+refused.
 """
 
 from __future__ import annotations
@@ -26,14 +30,27 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from fractions import Fraction
-from typing import NamedTuple
+from functools import cached_property
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dpframe.accounting._pld_atoms import ULP, Atoms, curve_of, cut, moment, on_grid, sketch
-from dpframe.accounting._pld_ranges import Value, adversary
-from dpframe.accounting.loss import Curve, Loss
+from dpframe.accounting._additive import Gdp
+from dpframe.accounting._filter import Charge, Filter, Price
+from dpframe.accounting._pld_bounds import (
+    ULP,
+    Atoms,
+    Value,
+    adversary,
+    curve_of,
+    cut,
+    moment,
+    on_grid,
+    sketch,
+)
+from dpframe.accounting._tight import Either, Tight
+from dpframe.accounting.loss import Curve, Events, Loss
 
 Floats = NDArray[np.float64]
 
@@ -415,3 +432,80 @@ def _sides(counts: dict[Loss, int], cells: int) -> list[_Side]:
             plans.append(_Plan(fixed, tuple(sorted(ranges)), cells))
         found.append(_Side(plans))
     return found
+
+
+# The accountant -------------------------------------------------------------------------------------------------------
+
+_USED = Fraction(1, 2**1074)
+# Of delta, for outright failures: the curve of the batch takes them from what converts.
+_FAILURES = Fraction(1, 10)
+
+
+class Planned(Filter):
+    """Admits one batch, if its composed curve keeps the budget. The state is the epsilon of the batch, or 0 before it.
+
+    Prices are those of `Tight` after what is in the batch already: what that filter admits is a fixed list here, and keeps the
+    budget, so what it promises is promised here.
+    """
+
+    name: ClassVar[str] = "pld"
+    reserve_share: ClassVar[Fraction] = Fraction(0)  # the curve of the batch has its failures in it
+    batches: ClassVar[bool] = True
+
+    @cached_property
+    def _tight(self) -> Tight:
+        limits = self.limits
+        return Tight(limits._replace(reserve=limits.reserve + _FAILURES * limits.conversion))
+
+    def start(self) -> Fraction:
+        return Fraction(0)
+
+    def after(self, state: Fraction, charge: Charge) -> Fraction | None:
+        if state:
+            return None
+        found, most = self.report(charge.losses, self.limits.delta), self.limits.epsilon
+        if found > most and self._tight.after(self._tight.start(), charge) is None:
+            return None
+        # Never 0: a batch whose epsilon is 0 at this delta has used the delta, and a second one would use it again.
+        return max(Fraction(found) if found <= most else most, _USED)
+
+    def ahead(self, state: Any, charges: Sequence[Charge]) -> Any:
+        return self._tight.ahead(self._priced(state), charges)
+
+    def _priced(self, state: Any) -> Either:
+        return state if isinstance(state, Either) else self._tight.start()
+
+    def spent(self, state: Fraction) -> Fraction:
+        return Fraction(1) if state else Fraction(0)
+
+    def share(self, queries: int | Fraction, state: Any) -> Price:
+        return self._tight.share(queries, self._priced(state))
+
+    def worth(self, epsilon: Fraction, state: Any) -> Price:
+        return self._tight.worth(epsilon, self._priced(state))
+
+    def gaussian(self, amount: Fraction, queries: int, state: Any) -> Price | None:
+        return self._tight.gaussian(amount, queries, self._priced(state))
+
+    def stated(self, epsilon: Fraction, delta: Fraction, state: Any) -> Price:
+        return self._tight.stated(epsilon, delta, self._priced(state))
+
+    @staticmethod
+    def report(events: Events, delta: Fraction) -> float:
+        # Both hold for a fixed list. The closed form has no grid, so that default shares fill the budget.
+        return min(epsilon(events, float(delta) * (1 - 1e-12)), Gdp.report(events, delta))
+
+    def failure_for(self, epsilon: Fraction, state: Any, pure: bool = False) -> Fraction:
+        return self._tight.failure_for(epsilon, self._priced(state))
+
+    def times(self, state: Fraction, charge: Charge) -> int:
+        """In one batch, at least: by closed forms, since to compose thousands takes seconds."""
+        return 0 if state else self._tight.times(self._tight.start(), charge)
+
+    def delta_spent(self, state: Fraction) -> Fraction:
+        return Fraction(0)
+
+    def refusal(self, state: Fraction, charge: Charge) -> str:
+        if state:
+            return "its one batch of plans was made, and another would depend on the first one's answers."
+        return super().refusal(state, charge)

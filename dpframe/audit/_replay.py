@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from datetime import date, time, timedelta
 from decimal import Decimal
 from fractions import Fraction
@@ -24,20 +24,18 @@ from numpy.typing import NDArray
 
 from dpframe._errors import BadType, BadValue, Refused, SessionError
 from dpframe._frame.frame import PrivateFrame
-from dpframe._groups.question import Task
 from dpframe._groups.unit import Unit
 from dpframe._plans.forms import with_noise
-from dpframe._plans.plan import Part, Plan
-from dpframe._plans.planner import Planned
+from dpframe._plans.plan import Plan
+from dpframe._questions.question import Array, Noise, Question
 from dpframe._session.door import sealed
-from dpframe._session.opening import open_session
+from dpframe._session.opening import open_session, said
 from dpframe._session.registry import ATTR, sessions
-from dpframe._session.session import Asked, Session
-from dpframe.engines._prints import hashes_of
-from dpframe.engines.pandas import PandasEngine
+from dpframe._session.session import Session
+from dpframe._statistics.engine import Engine
+from dpframe.engines.fingerprints import hashes_of
 from dpframe.mechanisms import _sampling
 from dpframe.mechanisms._base import loss_of
-from dpframe.mechanisms.response import Response
 
 _PLAIN = (
     int,
@@ -65,8 +63,8 @@ class _Heard(NamedTuple):
     """One call of a mechanism: which part of the plan, what it was given, and what it put out."""
 
     part: int
-    integers: NDArray[Any]
-    output: NDArray[Any]
+    integers: Array
+    output: Array
     keys: tuple[Any, ...] | None = None  # of keys that were found: whose integers they are
     reports: bool = False  # entries of rows in their order, or
     each: int | None = None  # so many of each person, and people in no order
@@ -81,7 +79,7 @@ class _Asked:
 
 
 class Recorder(Session):
-    """The machinery of a session, copied for the owner of a raw frame: plan, debit, read; but then remember, and tell noise."""
+    """A session for the owner of a raw frame, which hands questions another noise: it remembers, and answers noise alone."""
 
     listens = True
 
@@ -106,73 +104,53 @@ class Recorder(Session):
         ]
         return (np.frombuffer(b"".join(names), dtype="<u8") >> np.uint64(1)).astype(np.int64)
 
-    def _read(self, engine: PandasEngine, one: Asked, planned: Planned) -> tuple[Any, ...]:
-        """What a session does behind its door, where `Session` adds noise to integers: here they are heard, and kept from it."""
-        query, (plan, statistics) = one.query, planned
-        asked = _Asked(plan, [])
-        self.heard.append(asked)
-        if not isinstance(query, Task):
-            reduced = engine.reduce(query, {p for s in statistics for p in s.primitives}, one.unit)
-            return tuple(self._hear(asked, i, s.integers(reduced)) for i, s in enumerate(statistics))
-        raw = query.run(engine, self._listening(plan, asked, one.unit), one.unit)
-        if {call.part for call in asked.calls} != set(range(len(plan.parts))):
-            # The door tells nothing of it, and what was made of data is not answered: `_run` says so.
-            self.unheard.append(str(query))
-            raise AssertionError(f"replay cannot listen to {query}")
+    def _run_question(self, question: Question, engine: Engine, plan: Plan, unit: Unit) -> tuple[Any, ...]:
+        """As in every session, but a question that leaves noise out which is in its plan is not answered: `_run` says so."""
+        raw = super()._run_question(question, engine, plan, unit)
+        if {call.part for call in self.heard[-1].calls} != set(range(len(plan.parts))):
+            self.unheard.append(str(question))
+            raise AssertionError(f"replay cannot listen to {question}")
         return raw
 
-    def _hear_reports(
-        self, asked: _Asked, part: int, unit: Unit, entries: NDArray[Any], width: int | None = None
-    ) -> NDArray[Any]:
-        """Remember what reports are made of: of each person so many entries, and people in an order drawn at random."""
-        output = self._hear(asked, part, entries, width)
-        each = unit.reach(None)[0] if unit.people else None
-        asked.calls[-1] = asked.calls[-1]._replace(reports=True, each=each)
-        return output
+    def _noise(self, plan: Plan, unit: Unit) -> Noise:
+        """Noise alone: the integers that it is to be added to are kept from the answer, and compared."""
+        place = len(self.heard)
+        first = self._tape[place] if place < len(self._tape) and self._tape[place].plan == plan else None
+        self.heard.append(_Asked(plan, []))
+        return _Ear(self.heard[place], super()._noise(plan, unit), first, unit)
 
-    def _hear(self, asked: _Asked, part: int, integers: NDArray[Any], *more: Any) -> NDArray[Any]:
-        """Remember what a mechanism is given, and answer what it answered in the first run, or what it makes of zeros."""
-        place, call = len(self.heard) - 1, len(asked.calls)
-        known = self._tape[place].calls[call : call + 1] if place < len(self._tape) else []
-        same = known and self._tape[place].plan == asked.plan and known[0].integers.shape == integers.shape
-        noise = asked.plan.parts[part].noise
-        output = known[0].output if same else noise.release(np.zeros_like(integers), *more)
-        asked.calls.append(_Heard(part, integers.copy(), output))
+
+@dataclass(frozen=True)
+class _Ear:
+    """A `Noise` that remembers what it is given, and answers what was answered in the first run, or what comes of zeros."""
+
+    asked: _Asked
+    noise: Noise
+    first: _Asked | None
+    unit: Unit
+
+    def __call__(
+        self, part: int, integers: Array, *, keys: Sequence[Any] | None = None, width: int | None = None
+    ) -> Array:
+        heard = _Heard(part, integers.copy(), integers)
+        if keys is not None:  # whose integers a threshold is given; which keys there are is the frame's
+            output = self._hidden(part, integers)
+            self.asked.calls.append(heard._replace(output=output, keys=tuple(keys)))
+            return output
+        call = len(self.asked.calls)
+        known = [] if self.first is None else self.first.calls[call : call + 1]
+        same = known and known[0].integers.shape == integers.shape
+        output = known[0].output if same else self.noise(part, np.zeros_like(integers), width=width)
+        if self.asked.plan.parts[part].noise.by_row:
+            each = self.unit.reach(None)[0] if self.unit.people else None
+            heard = heard._replace(reports=True, each=each)
+        self.asked.calls.append(heard._replace(output=output))
         return output.copy()
 
-    def _hear_keys(
-        self, asked: _Asked, part: int, integers: NDArray[Any], keys: Sequence[Any]
-    ) -> NDArray[Any]:
-        """Remember whose integers a threshold is given, and show none of the keys: which there are is the frame's."""
-        # Far below any threshold, however many are added, and of the kind that the noise makes.
-        wide = integers.dtype == object or with_noise(asked.plan.parts[part].noise).kind == "O"
-        hidden = np.full(integers.shape, -(2**400) if wide else -(2**56), dtype=object if wide else np.int64)
-        asked.calls.append(_Heard(part, integers.copy(), hidden, tuple(keys)))
-        return hidden
-
-    def _listening(self, plan: Plan, asked: _Asked, unit: Unit) -> Plan:
-        """The plan with mechanisms that listen, for a task, which calls them itself."""
-        parts = (self._ear(part, i, asked, unit) for i, part in enumerate(plan.parts))
-        return replace(plan, parts=tuple(parts))
-
-    def _ear(self, part: Part, i: int, asked: _Asked, unit: Unit) -> Part:
-        kind: Any = type(part.noise)
-        noise: Any = part.noise
-        if kind is Response:
-            reports = self._hear_reports
-            listens = {"release": lambda _, entries, width=None: reports(asked, i, unit, entries, width)}
-            ear = type(kind.__name__, (kind,), listens)
-            return replace(part, noise=ear(noise.epsilon, noise.k))
-        told: list[Any] = []
-
-        def release(_: Any, integers: NDArray[Any]) -> NDArray[Any]:
-            return (
-                self._hear_keys(asked, i, integers, list(told[0])) if told else self._hear(asked, i, integers)
-            )
-
-        heard = {"release": release, "of_keys": lambda _, texts: told.append(texts)}
-        ear = type(kind.__name__, (kind,), heard)
-        return replace(part, noise=ear(**{f.name: getattr(part.noise, f.name) for f in fields(part.noise)}))
+    def _hidden(self, part: int, integers: Array) -> Array:
+        """Counts that show none of the keys: far below any threshold, and of the kind that the noise makes."""
+        wide = integers.dtype == object or with_noise(self.asked.plan.parts[part].noise).kind == "O"
+        return np.full(integers.shape, -(2**400) if wide else -(2**56), dtype=object if wide else np.int64)
 
 
 # Comparing ----------------------------------------------------------------------------------------------------------------
@@ -291,7 +269,7 @@ def _model(side: Any, terms: dict[str, Any]) -> Session:
         raise BadType(f"frame and neighbour must be DataFrames, not {type(side).__name__}.")
     if ATTR in side.attrs:
         raise SessionError("this frame has a session. Replay questions on frames that are made up.")
-    session = open_session(side.copy(), **terms)
+    session = open_session(side.copy(), **said((), terms))
     sessions.pop(session.name)
     return session
 
@@ -386,7 +364,7 @@ def _shape_heard(call: _Heard) -> tuple[Any, ...]:
     return call.part, call.integers.shape if call.keys is None else (*call.integers.shape[:-1], "keys")
 
 
-def _moved(one: _Heard, two: _Heard) -> NDArray[Any]:
+def _moved(one: _Heard, two: _Heard) -> Array:
     """The difference of the integers of two calls; a key that only one has counts for nothing in the other."""
     x, y = one.integers.astype(object), two.integers.astype(object)
     if one.each is not None:

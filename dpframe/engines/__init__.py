@@ -1,0 +1,25 @@
+"""Engines: exact sums over data. They know nothing of prices, noise or ledgers; this is the one place where one is made."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pandas as pd
+
+from dpframe._errors import BadType
+from dpframe._statistics.engine import Engine
+from dpframe.engines.pandas import PandasEngine
+
+# From the type of a table to what makes its engine, given the table and the key that decides whose groups count.
+ENGINES: dict[type, Callable[[Any, bytes], Engine]] = {
+    pd.DataFrame: PandasEngine,
+}
+
+
+def engine_for(table: object, key: bytes) -> Engine:
+    """The engine that reads a table, by the table's type or the nearest of those it inherits from."""
+    for kind in type(table).__mro__:
+        if kind in ENGINES:
+            return ENGINES[kind](table, key)
+    raise BadType(f"no engine reads a {type(table).__name__}.")

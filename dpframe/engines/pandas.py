@@ -7,9 +7,9 @@ stays within 2**53 and is exact in any order; across blocks they are added as in
 
 from __future__ import annotations
 
+import math
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from dpframe._cells.columns import Vector, prepare
 from dpframe._expr import Column, Expr
 from dpframe._groups.combinations import RestBy, TupleBy
-from dpframe._groups.keys import By, KeyBy, Query
+from dpframe._groups.keys import By, KeyBy
 from dpframe._groups.unit import Unit
 from dpframe._statistics.base import (
     MAGNITUDES,
@@ -36,25 +36,42 @@ from dpframe._statistics.base import (
     Rows,
     Spread,
     Trues,
+    to_grid,
 )
-from dpframe.engines._buckets import arrow_buckets
-from dpframe.engines._distinct import distinct_counts
-from dpframe.engines._evaluate import evaluate, predicate
-from dpframe.engines._groups import finder_of, rest_buckets, tuple_buckets
-from dpframe.engines._keys import Occurring, Texts, coded, together
-from dpframe.engines._people import Bound, Pairs, People, pairs_of, people_of, within_groups
-from dpframe.engines._representatives import at_points, by_size, magnitude
-from dpframe.engines._sums import add_magnitudes, add_products, shape_of, steps_of, tally, to_grid
+from dpframe._statistics.engine import PEOPLE, PEOPLE_AND_ROWS, RowSlice, Scope, Sketches, Texts
+from dpframe.engines.expressions import evaluate, predicate
+from dpframe.engines.fingerprints import sketches
+from dpframe.engines.groups import arrow_buckets, finder_of, rest_buckets, tuple_buckets
+from dpframe.engines.keys import Occurring, coded, together
+from dpframe.engines.limits import Bound, at_points, by_size, distinct_counts, within_groups
+from dpframe.engines.people import Pairs, People, pairs_of, people_of
+from dpframe.engines.sums import (
+    add_magnitudes,
+    add_products,
+    magnitude,
+    shape_of,
+    steps_of,
+    tally,
+)
 
 ROWS = Unit()
-_PEOPLE: set[Primitive] = {Persons()}
-_ROWS: set[Primitive] = {Persons(), Rows()}
 _BLOCK = 2**16
 _LARGEST_BLOCK = 2**21
 
 # The rows that are asked about, their pairs of people and groups, and which of these stay.
 Paired = tuple[NDArray[np.bool_], Pairs, NDArray[np.bool_] | None]
 Buckets = NDArray[Any]  # 0: no group; g + 1: group g
+
+
+class _Scope(NamedTuple):
+    """Rows and groups that the engine asks itself about."""
+
+    where: Expr | None
+    by: tuple[By, ...]
+
+    @property
+    def groups(self) -> int:
+        return math.prod(len(by.index) for by in self.by)
 
 
 class _Block(NamedTuple):
@@ -79,6 +96,9 @@ class PandasEngine:
         self._buckets: OrderedDict[By, Buckets] = OrderedDict()
         self._room = int(frame.memory_usage(index=True, deep=False).sum()) + 2**16
 
+    def __len__(self) -> int:
+        return len(self._frame)
+
     def column(self, leaf: Column) -> Vector:
         """A root column as numpy arrays, normalised once."""
         vector = self._columns.get(leaf.position)
@@ -89,12 +109,12 @@ class PandasEngine:
 
     @np.errstate(all="ignore")  # no warning may tell of a value, whatever the caller has set
     def reduce(
-        self, query: Query, primitives: set[Primitive], unit: Unit = ROWS
+        self, query: Scope, primitives: set[Primitive], unit: Unit = ROWS
     ) -> dict[Primitive, Integers]:
         """The primitive sums of each group, as int64; what one person adds to them is within the limits of the unit."""
         return self._reduced(query, primitives, unit)
 
-    def _reduced(self, query: Query, primitives: set[Primitive], unit: Unit) -> dict[Primitive, Integers]:
+    def _reduced(self, query: Scope, primitives: set[Primitive], unit: Unit) -> dict[Primitive, Integers]:
         found: dict[Primitive, Integers] = {
             p: self._distinct(p.expr, query, unit) for p in primitives if isinstance(p, Distincts)
         }
@@ -103,7 +123,7 @@ class PandasEngine:
             found |= self._reduce_people(query, sums, unit) if unit.people else self._sums(query, sums)
         return found
 
-    def _sums(self, query: Query, primitives: set[Primitive]) -> dict[Primitive, Integers]:
+    def _sums(self, query: Scope, primitives: set[Primitive]) -> dict[Primitive, Integers]:
         groups = query.groups
         totals: dict[Primitive, Integers] = {}
         for p in primitives:
@@ -140,7 +160,7 @@ class PandasEngine:
         return totals
 
     def _reduce_people(
-        self, query: Query, primitives: set[Primitive], unit: Unit
+        self, query: Scope, primitives: set[Primitive], unit: Unit
     ) -> dict[Primitive, Integers]:
         memo: dict[Any, Any] = {}
         # Some statistics need no limits; the plan has asked for every limit that is needed.
@@ -179,13 +199,13 @@ class PandasEngine:
         return found
 
     def _one_group_of_people(
-        self, p: Bids | Magnitudes, query: Query, unit: Unit, limit: int, memo: dict[Any, Any]
+        self, p: Bids | Magnitudes, query: Scope, unit: Unit, limit: int, memo: dict[Any, Any]
     ) -> Integers:
         """Values in bins that are no groups: a person counts for so many in all of them together, or for one."""
-        asked, pairs, _ = self._paired(replace(query, by=()), unit, 1, memo)
+        asked, pairs, _ = self._paired(_Scope(query.where, ()), unit, 1, memo)
         hashes = self._whose(unit.people).hashes
         at = np.empty(len(self._frame), dtype=np.int64)
-        for rows in self._slices():
+        for rows in self._pieces():
             vector = evaluate(p.expr, self.column, rows, memo)
             if isinstance(p, Magnitudes):
                 at[rows] = magnitude(vector.values, vector.nulls())
@@ -205,7 +225,7 @@ class PandasEngine:
         by: Sequence[Expr],
         where: Expr | None,
         unit: Unit,
-        primitives: set[Primitive] = _PEOPLE,
+        primitives: frozenset[Primitive] | set[Primitive] = PEOPLE,
     ) -> tuple[Texts, dict[Primitive, Integers]]:
         """The combinations of values that count for somebody, as texts, and their primitive sums, as `reduce` has them.
 
@@ -213,20 +233,47 @@ class PandasEngine:
         """
         memo: dict[Any, Any] = {}
         columns = [coded(evaluate(e, self.column, slice(0, len(self._frame)), memo)) for e in by]
-        if len(columns) == 1 and where is None and not unit.people and primitives <= _ROWS:
+        if len(columns) == 1 and where is None and not unit.people and primitives <= PEOPLE_AND_ROWS:
             texts: Texts = [(text,) for text in columns[0].texts.tolist()]
-            sums: dict[Primitive, Integers] = dict.fromkeys(_ROWS, columns[0].counts())
+            sums: dict[Primitive, Integers] = dict.fromkeys(PEOPLE_AND_ROWS, columns[0].counts())
         else:
             codes, texts, hashes = together(columns)
             found = Occurring(tuple(by), codes + 1, hashes)
-            sums = self._reduced(Query((), where, (found,)), primitives | {Persons()}, unit)
+            sums = self._reduced(_Scope(where, (found,)), {*primitives, Persons()}, unit)
         # A value that is in the frame and counts for nobody is no key: one person may bring any number of those.
         some = np.flatnonzero(sums[Persons()])
         if len(some) == len(texts):
             return texts, sums
         return [texts[i] for i in some.tolist()], {p: one[..., some] for p, one in sums.items()}
 
-    def _paired(self, query: Query, unit: Unit, most: int, memo: dict[Any, Any]) -> Paired:
+    def slices(self, exprs: Sequence[Expr], where: Expr | None, unit: Unit) -> Iterator[RowSlice]:
+        """All rows, slice by slice; what is made of whole dictionaries is made once."""
+        memo: dict[Any, Any] = {}
+        people = self._whose(unit.people).codes if unit.people else None
+        for rows in self._pieces():
+            mask = None if where is None else predicate(where, self.column, rows, memo)
+            vectors = [evaluate(e, self.column, rows, memo) for e in exprs]
+            yield RowSlice(vectors, mask, None if people is None else people[rows], len(self))
+
+    def people(self, unit: Unit) -> int:
+        """The number of people who have a row: counted one by one, and not by how they are numbered."""
+        codes = self._whose(unit.people).codes
+        return len(np.unique(codes[codes >= 0]))
+
+    def sketches(self, unit: Unit, secret: bytes) -> Sketches:
+        """What a ledger knows these people and this table again by."""
+        return sketches(self._frame, [c.position for c in unit.people], secret)
+
+    def close(self) -> None:
+        """Lets go of the frame, and of all that was made of it."""
+        self._frame = self._frame.iloc[:0]
+        self._last = None
+        for kept in (self._people, self._columns, self._buckets):
+            kept.clear()
+
+    # Rows and people ----------------------------------------------------------------------------------------
+
+    def _paired(self, query: Scope, unit: Unit, most: int, memo: dict[Any, Any]) -> Paired:
         """The rows that are asked about, their pairs, and which of these stay; kept for the next question without a filter."""
         known = (unit.people, query.by, most)
         if query.where is None and self._last is not None and self._last[0] == known:
@@ -250,7 +297,7 @@ class PandasEngine:
             self._last = known, paired
         return paired
 
-    def _distinct(self, expr: Expr, query: Query, unit: Unit) -> Integers:
+    def _distinct(self, expr: Expr, query: Scope, unit: Unit) -> Integers:
         memo: dict[Any, Any] = {}
         everything = slice(0, len(self._frame))  # one dictionary for all rows
         values = evaluate(expr, self.column, everything, memo)
@@ -262,7 +309,7 @@ class PandasEngine:
     def _values(self, expr: Expr, grid: Grid | None, memo: dict[Any, Any]) -> NDArray[np.float64]:
         """A value for each row of the frame, on its grid from the lower bound; NaN for null, and 0 where no grid is given."""
         values = np.empty(len(self._frame))
-        for rows in self._slices():
+        for rows in self._pieces():
             vector = evaluate(expr, self.column, rows, memo)
             null = vector.nulls()
             if grid is None:
@@ -276,7 +323,7 @@ class PandasEngine:
 
     def _holds(self, condition: Expr, memo: dict[Any, Any]) -> NDArray[np.bool_]:
         true = np.empty(len(self._frame), dtype=bool)
-        for rows in self._slices():
+        for rows in self._pieces():
             true[rows] = predicate(condition, self.column, rows, memo)
         return true
 
@@ -286,14 +333,14 @@ class PandasEngine:
             self._people = {places: people_of([self.column(c) for c in columns], self._key)}
         return self._people[places]
 
-    def _slices(self) -> Iterator[slice]:
+    def _pieces(self) -> Iterator[slice]:
         n = len(self._frame)
         return (slice(start, min(start + _BLOCK, n)) for start in range(0, n, _BLOCK))
 
     def _block_rows(self, cells: int) -> int:
         return min(_LARGEST_BLOCK, max(_BLOCK, 4 * cells))
 
-    def _blocks(self, query: Query, groups: int, step: int, memo: dict[Any, Any]) -> Iterator[_Block]:
+    def _blocks(self, query: Scope, groups: int, step: int, memo: dict[Any, Any]) -> Iterator[_Block]:
         n = len(self._frame)
         buckets = self._grouping(query.by)
         for start in range(0, n, step):
@@ -432,7 +479,7 @@ class PandasEngine:
             return np.asarray(strings.is_null())
         memo: dict[Any, Any] = {}
         null = np.zeros(len(self._frame), dtype=bool)
-        for rows in self._slices():
+        for rows in self._pieces():
             some = evaluate(expr, self.column, rows, memo).nulls()
             null[rows] = False if some is None else some
         return null

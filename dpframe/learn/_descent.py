@@ -18,15 +18,16 @@ from dpframe._groups.unit import Unit
 from dpframe._plans import planner as _pricing
 from dpframe._plans.forms import Form
 from dpframe._plans.plan import Part, Plan
+from dpframe._questions.question import Array, Noise
 from dpframe._statistics.base import Sensitivity
 from dpframe.accounting import loss as losses
-from dpframe.accounting._base import Price
+from dpframe.accounting._additive import Rdp
+from dpframe.accounting._filter import Price
 from dpframe.accounting.loss import ApproxDP, DiscreteGaussian, PoissonGaussian
-from dpframe.accounting.rdp import Rdp
 from dpframe.learn._design import UNIT, Floats, Rows, shrunk
 from dpframe.learn._fits import Fit, _pure, l1_of
 from dpframe.learn._progress import progress
-from dpframe.mechanisms._vector import coins, noisy
+from dpframe.mechanisms._drawn import coins
 from dpframe.mechanisms.noise import Gaussian
 
 CLIP = 2**20  # steps of a person's gradient, at most
@@ -157,25 +158,27 @@ class Descent(Fit):
         )
 
     @np.errstate(all="ignore")
-    def run(self, engine: Any, plan: Plan, unit: Unit) -> tuple[NDArray[Any], ...]:
+    def run(self, data: Any, plan: Plan, unit: Unit, noise: Noise) -> tuple[Array, ...]:
         gradients, first = plan.parts
         assert isinstance(gradients.noise, Gaussian)
         assert isinstance(first.noise, Gaussian)
-        # `audit.replay` listens to a plan's mechanisms, and cannot judge those whose people are drawn by coins.
-        noise = gradients.noise if self.rate == EVERYBODY else Gaussian(gradients.noise.variance)
-        rows = self.design.read(engine, unit)
+        rows = self.design.read(data, unit)
         weights = rows.weights(self.limit(unit))
         each = self._sizes(rows, weights, unit)
-        told = noisy(first.noise, each.sum(axis=0)[:, None])[:, 0].astype(np.float64) * first.step
-        sizes = Sizes(float(told[0]), float(told[1]), first.noise.scale * first.step)
+        people_and_lengths = noise(1, each.sum(axis=0)[:, None])[:, 0].astype(np.float64) * first.step
+        sizes = Sizes(
+            float(people_and_lengths[0]), float(people_and_lengths[1]), first.noise.scale * first.step
+        )
         step = self.clipping(sizes, unit) / CLIP
-        path = Path(self.parameters, self.stride(sizes, noise.scale * step, step * CLIP, unit))
+        path = Path(self.parameters, self.stride(sizes, gradients.noise.scale * step, step * CLIP, unit))
         x, y, people = rows.x / UNIT, rows.y / UNIT, len(each)
         with progress(self.steps, "gradient steps") as bar:
             for _ in range(self.steps):
                 drawn = None if self.rate == EVERYBODY else coins(self.rate, people)
-                total = self._summed(Rows(x, y, rows.people), weights, path.here, step, drawn)
-                gradient = noisy(noise, total[:, None])[:, 0].astype(np.float64) * step
+                total = self._summed(Rows(x, y, rows.people), weights, path.here, step, drawn)[:, None]
+                # Of people who are drawn by coins no sums can be compared, so an audit is not handed them.
+                told = noise(0, total) if drawn is None else gradients.noise.release(total)
+                gradient = told[:, 0].astype(np.float64) * step
                 path.go(gradient * (EVERYBODY / self.rate) + (self.l2 or 0.0) * path.here)
                 bar.step()
         return (np.rint(np.clip(path.w / _STEP, -(2.0**62), 2.0**62)).astype(np.int64)[:, None],)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,9 +19,8 @@ from dpframe._cells.columns import Vector
 from dpframe._expr import Expr
 from dpframe._groups.keys import Keys
 from dpframe._groups.unit import Unit
+from dpframe._statistics.engine import Engine
 from dpframe._validate import Bounds
-from dpframe.engines._buckets import key_buckets
-from dpframe.engines._slices import row_slices
 
 Floats = NDArray[np.float64]
 UNIT = 2**15  # steps from 0 to 1
@@ -77,7 +76,7 @@ class Target:
         if self.classes is None:
             assert self.bounds is not None
             return on_grid(vector, self.bounds)
-        place = key_buckets(self.classes)(vector).astype(np.int64)
+        place = self.classes.finder()(vector).astype(np.int64)
         return np.array([np.nan, -UNIT, UNIT])[place]
 
     def to_json(self) -> object:
@@ -137,13 +136,13 @@ class Design:
         """The largest norm of a scaled row with its intercept, rounded up."""
         return math.sqrt(self.squared) / UNIT * (1 + 1e-12)
 
-    def read(self, engine: Any, unit: Unit) -> Rows:
+    def read(self, engine: Engine, unit: Unit) -> Rows:
         """The rows that count. Called behind the door."""
         exprs = [e for e, _ in self.features] + [self.target.expr]
         x, y = np.empty((0, self.parameters)), np.empty(0)
         owners: list[NDArray[np.int64]] = []
         done = 0
-        for piece in row_slices(engine, exprs, self.where, unit):
+        for piece in engine.slices(exprs, self.where, unit):
             if not done and not len(x):
                 x, y = np.empty((piece.total, self.parameters)), np.empty(piece.total)
             goal = self.target.values(piece.vectors[-1])

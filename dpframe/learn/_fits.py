@@ -9,22 +9,20 @@ from fractions import Fraction
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpframe._errors import BudgetError
 from dpframe._expr import Expr
 from dpframe._groups.keys import Keys, Word, describe
-from dpframe._groups.question import Task
 from dpframe._groups.unit import Unit
 from dpframe._plans import planner as _pricing
 from dpframe._plans.forms import Form, with_noise
 from dpframe._plans.plan import Part, Plan
+from dpframe._questions.question import Array, Noise, Question
 from dpframe._statistics.base import Sensitivity
-from dpframe.accounting._base import Price
+from dpframe.accounting._filter import Price
 from dpframe.accounting.loss import DiscreteGaussian
 from dpframe.learn._design import UNIT, Design, Floats, Rows, Scaling
 from dpframe.learn._solve import Loss, Problem, minimise
-from dpframe.mechanisms._vector import noisy
 
 UP = 1 + 1e-9  # covers the roundings of each public number below, a thousand times over
 GAMMA = 2.0**-20  # the gradient that is left, in units of what one person can change
@@ -32,7 +30,7 @@ SPREAD = 0.0625  # of a scaled coefficient under output noise, over the curvatur
 
 
 @dataclass(frozen=True)
-class Fit(Task):
+class Fit(Question):
     """A model to be fitted: the rows, the loss, the regulariser; kinds add their method."""
 
     design: Design
@@ -193,12 +191,12 @@ class Output(Fit):
         return self.planned(unit, price, (part,), loss, why, told, declared)
 
     @np.errstate(all="ignore")  # no warning may tell of a value
-    def run(self, engine: Any, plan: Plan, unit: Unit) -> tuple[NDArray[Any], ...]:
+    def run(self, data: Any, plan: Plan, unit: Unit, noise: Noise) -> tuple[Array, ...]:
         part, l2 = plan.parts[0], self.regulariser(plan, unit)
-        rows = self.design.read(engine, unit)
+        rows = self.design.read(data, unit)
         problem = self.problem(rows, unit, l2, np.zeros(self.parameters))
         w = minimise(problem, self.lipschitz(unit) * GAMMA)
-        return (noisy(part.noise, np.rint(w / part.step).astype(np.int64)[:, None]),)
+        return (noise(0, np.rint(w / part.step).astype(np.int64)[:, None]),)
 
     def coefficients(self, plan: Plan, raw: Any) -> Floats:
         return np.asarray(raw[0][:, 0], dtype=np.float64) * plan.parts[0].step

@@ -19,8 +19,8 @@ from dpframe._frame.frame import PrivateFrame
 from dpframe._groups.keys import Word, describe, keys_for
 from dpframe._plans.plan import Cost, Plan
 from dpframe._plans.price import checked, delta_of
+from dpframe._questions.question import Release
 from dpframe._refusals import own_errors
-from dpframe._session.session import Release
 from dpframe._validate import Bounds
 from dpframe.learn import _checks
 from dpframe.learn._descent import EVERYBODY, Descent
@@ -29,7 +29,7 @@ from dpframe.learn._fits import Fit, Output
 from dpframe.learn._objective import Objective
 from dpframe.learn._solve import LOGISTIC, Loss
 from dpframe.learn._statistics import SQUARES, Statistics
-from dpframe.mechanisms._vector import rate_of
+from dpframe.mechanisms._drawn import rate_of
 
 MOST_FEATURES = 2**12
 MOST_STEPS = 2**16

@@ -8,7 +8,6 @@ from fractions import Fraction
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import special
 
 from dpframe._encoding import SHOWN
@@ -16,13 +15,13 @@ from dpframe._errors import BudgetError
 from dpframe._groups.keys import Word
 from dpframe._groups.unit import Unit
 from dpframe._plans.plan import Part, Plan
+from dpframe._questions.question import Array, Noise
 from dpframe.accounting import _gaussian
-from dpframe.accounting._base import Price
+from dpframe.accounting._filter import Price
 from dpframe.accounting.loss import ApproxDP
 from dpframe.learn._design import Floats
 from dpframe.learn._fits import GAMMA, UP, Fit, _pure, l1_of, power_below
 from dpframe.learn._solve import minimise
-from dpframe.mechanisms._vector import noisy
 from dpframe.mechanisms.noise import Gaussian, Laplace
 
 OUTPUT = Fraction(1, 32)  # of epsilon, for what the solver leaves
@@ -116,20 +115,18 @@ class Objective(Fit):
         return length / (2 * math.sqrt(found.l2)) * UP, math.sqrt(found.l2) / 2 * UP
 
     @np.errstate(all="ignore")
-    def run(self, engine: Any, plan: Plan, unit: Unit) -> tuple[NDArray[Any], ...]:
+    def run(self, data: Any, plan: Plan, unit: Unit, noise: Noise) -> tuple[Array, ...]:
         first, after = plan.parts
         assert isinstance(plan.loss, ApproxDP)
         found = self.numbers(unit, plan.loss.epsilon)
         zero = np.zeros((self.parameters, 1), dtype=np.int64)
         assert isinstance(first.noise, Gaussian)
-        # Not by the plan's own mechanism: `audit.replay` compares what mechanisms are given, and this one is given zeros.
-        linear = (
-            noisy(Gaussian(first.noise.variance), zero)[:, 0].astype(np.float64) * first.step
-        )  # whole numbers below 2**53
-        rows = self.design.read(engine, unit)
+        # Not by the noise that is handed in: an audit compares what that is given, and this is always given zeros.
+        linear = first.noise.release(zero)[:, 0].astype(np.float64) * first.step  # whole numbers below 2**53
+        rows = self.design.read(data, unit)
         problem = self.problem(rows, unit, found.l2, linear)
         w = minimise(problem, found.solved)
-        return (noisy(after.noise, np.rint(w / after.step).astype(np.int64)[:, None]),)
+        return (noise(1, np.rint(w / after.step).astype(np.int64)[:, None]),)
 
     def regulariser(self, plan: Plan, unit: Unit) -> float:
         assert isinstance(plan.loss, ApproxDP)

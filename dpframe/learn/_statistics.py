@@ -8,20 +8,19 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpframe._expr import Expr
 from dpframe._groups.keys import Word
 from dpframe._groups.unit import Unit
 from dpframe._plans.forms import Form, with_noise
 from dpframe._plans.plan import Part, Plan
+from dpframe._questions.question import Array, Noise
 from dpframe._statistics.base import Sensitivity
 from dpframe._validate import Bounds
-from dpframe.accounting._base import Price
+from dpframe.accounting._filter import Price
 from dpframe.learn._design import UNIT, Floats, Rows, Scaling
 from dpframe.learn._fits import Fit, listed, measured
 from dpframe.learn._solve import Loss
-from dpframe.mechanisms._vector import noisy
 
 SQUARES = Loss("squares", 1.0, 1.0)  # what is minimised afterwards
 _BLOCK = 2**16  # rows whose products below 2**30 add up exactly in doubles
@@ -71,8 +70,8 @@ class Statistics(Fit):
         return self.planned(unit, price, (part,), loss, why, told, declared)
 
     @np.errstate(all="ignore")
-    def run(self, engine: Any, plan: Plan, unit: Unit) -> tuple[NDArray[Any], ...]:
-        rows = self.design.read(engine, unit)
+    def run(self, data: Any, plan: Plan, unit: Unit, noise: Noise) -> tuple[Array, ...]:
+        rows = self.design.read(data, unit)
         z = bounded(rows, self.limit(unit))
         p = self.parameters
         total = np.zeros((p, p + 1), dtype=np.int64)
@@ -80,7 +79,7 @@ class Statistics(Fit):
             some = z[start : start + _BLOCK]
             total += (some[:, :p].T @ some).astype(np.int64)
         upper = np.concatenate([total[:, :p][np.triu_indices(p)], total[:, p]])
-        return (noisy(plan.parts[0].noise, upper[:, None]),)
+        return (noise(0, upper[:, None]),)
 
     def forms(self, plan: Plan, unit: Unit, size: int | None) -> tuple[Form, ...]:
         p = self.parameters

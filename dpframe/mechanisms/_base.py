@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpframe._errors import BudgetError
-from dpframe.accounting._base import Price
+from dpframe.accounting._filter import Price
 from dpframe.accounting.loss import Loss, PureDP
 
 Floats = NDArray[np.float64]
@@ -90,6 +90,7 @@ class Mechanism(ABC):
     named: ClassVar[bool] = False  # whether mechanism="name" may ask for it
     measures: ClassVar[bool] = False  # whether integers leave with noise
     chooses: ClassVar[bool] = False  # whether places of large scores leave, and nothing else
+    by_row: ClassVar[bool] = False  # whether it is given rows, of which each leaves as a report of its own
     automatic: ClassVar[bool] = False  # whether a question that names no mechanism may get its noise
     needs_delta: ClassVar[bool] = False  # whether only a price with a delta buys it
     wastes_delta: ClassVar[bool] = False  # whether a delta beside epsilon buys nothing more

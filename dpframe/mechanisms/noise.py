@@ -13,8 +13,8 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from dpframe.accounting._base import Price
-from dpframe.accounting._discrete import shift_mu
+from dpframe.accounting._filter import Price
+from dpframe.accounting._gaussian import shift_mu
 from dpframe.accounting.loss import DiscreteGaussian, Loss, PureDP
 from dpframe.mechanisms import _sampling
 from dpframe.mechanisms._base import L2, Noise, Norm, Offer, PureNoise, pure, register
@@ -95,7 +95,7 @@ class Gaussian(Noise):
 
     Formal guarantee: integers that one person moves by at most L in L2 are released with
     rho = L**2 / (2 variance) zero-concentrated differential privacy (Canonne, Kamath and Steinke 2020, theorem 14), and with
-    Gaussian differential privacy of mu = L times `accounting._discrete.shift_mu` (docs/guarantees/discrete-gaussian.md).
+    Gaussian differential privacy of mu = L times `accounting._gaussian.shift_mu` (docs/guarantees/discrete-gaussian.md).
     """
 
     name: ClassVar[str] = "gaussian"

@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpframe.accounting import loss as losses
-from dpframe.accounting._base import Price
-from dpframe.accounting.gdp import largest
+from dpframe.accounting._additive import root_below
+from dpframe.accounting._filter import Price
+from dpframe.accounting._tight import largest
 from dpframe.accounting.loss import Loss
-from dpframe.accounting.zcdp import root_below
 from dpframe.mechanisms import _sampling
 from dpframe.mechanisms._base import Choice, Offer, Shape, pure, register
 

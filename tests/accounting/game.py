@@ -38,7 +38,7 @@ from tests.internals import Charge, Limits
 F = Fraction
 NOTHING, NEXT_TO_NOTHING = F(0), F(1, 10**12)
 GIVEN_AWAY = math.inf
-ADAPTIVE = [name for name in ACCOUNTANTS if name != "pld"]
+ADAPTIVE = [name for name, kind in ACCOUNTANTS.items() if not kind.batches]
 ROUNDING = 1 + 1e-9  # of the evaluation here, whose sums have terms of one sign
 
 # Mechanisms --------------------------------------------------------------------------------------------------------

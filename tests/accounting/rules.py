@@ -23,7 +23,7 @@ from tests.internals import Charge, Filter, Limits
 
 F = Fraction
 MILLIONTH, HALF = F(1, 10**6), F(1, 2)
-ADAPTIVE = [name for name in ACCOUNTANTS if name != "pld"]
+ADAPTIVE = [name for name, kind in ACCOUNTANTS.items() if not kind.batches]
 LINEAR = ["pure", "zcdp", "rdp", "gdp"]  # exact sums of fractions
 SUMS = [*LINEAR, "advanced", "advanced-squared"]
 
@@ -75,4 +75,4 @@ BUDGETS = {
 
 def limits_for(name: str, budget: str, reserve: Fraction = HALF) -> Limits:
     e, d = BUDGETS[budget]
-    return Limits(e, d, F(0) if name in ("pure", "pld") else d * reserve)
+    return Limits(e, d, d * reserve if ACCOUNTANTS[name].reserve_share else F(0))

@@ -122,7 +122,7 @@ def test_moved_by_k_it_is_below_the_curve_of_k_mu(sigma, k):
     assert dominates(mu, sigma**2, k, reach(sigma, 8))
 
 
-@pytest.mark.slow
+@pytest.mark.slow(but=12)
 @pytest.mark.parametrize("sigma", [*SIGMAS, Fraction(7), Fraction(1, 5)], ids=float)
 @pytest.mark.parametrize("k", range(1, 6))
 def test_moved_by_k_it_is_below_the_curve_of_k_mu_far_into_the_tails(sigma, k):

@@ -158,6 +158,7 @@ def test_old_ledgers_fold_as_before(steps: list[tuple[str, float, float]]) -> No
         assert new.mu_squared is None or new.room == SPLIT.reserve
 
 
+@pytest.mark.slow
 def test_many_small_failures_of_pure_releases_never_exceed_delta() -> None:
     rule = make_filter("tight", Limits(F(1), MILLIONTH, 7 * F(1, 10**9)))
     count = admitted(rule, leak(F(1, 10**9), F(1, 10**6)))

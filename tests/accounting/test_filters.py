@@ -24,7 +24,6 @@ from tests.accounting.rules import (
     SUMS,
     WHOLE,
     F,
-    charges,
     fold,
     ledgers,
     one,
@@ -60,43 +59,7 @@ def test_equal_shares_fill_the_limit_and_no_more_than_one_besides(name: str, que
     assert rule.after(state, one(loss)) is None
 
 
-# The shape of a filter ---------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("name", ADAPTIVE)
-@given(ledger=ledgers, wasted=charges)
-@settings(deadline=None, max_examples=15)
-def test_a_refusal_changes_nothing(name: str, ledger: list[Charge], wasted: Charge) -> None:
-    rule = make_filter(name, SPLIT)
-    state = fold(rule, ledger)
-    if state is None:
-        return
-    before, spent = tuple(state), rule.spent(state)
-    hypothetical = rule.after(state, wasted)
-    assert (tuple(state), rule.spent(state)) == (before, spent)
-    assert rule.after(state, wasted) == hypothetical
-    assert 0 <= spent <= 1
-    if hypothetical is not None:
-        assert rule.delta_spent(hypothetical) >= rule.delta_spent(state)
-        if name != "tight":  # there the lesser of two sides is shown, one of which may die
-            assert rule.spent(hypothetical) >= spent
-
-
-@pytest.mark.parametrize("name", ADAPTIVE)
-@given(ledger=ledgers)
-@settings(deadline=None, max_examples=15)
-def test_what_was_refused_once_would_be_refused_later(name: str, ledger: list[Charge]) -> None:
-    """Prefix-closed: with more spent, no charge that had no room gets room."""
-    rule = make_filter(name, SPLIT)
-    state, refused = rule.start(), []
-    for charge in ledger:
-        after = rule.after(state, charge)
-        if after is None:
-            refused.append(charge)
-        else:
-            state = after
-    for charge in refused:
-        assert rule.after(state, charge) is None
+# What single rules keep; what all keep is in `contract` ------------------------------------------------------------
 
 
 def test_a_side_that_was_exceeded_is_never_revived() -> None:

@@ -393,7 +393,7 @@ def test_powers_of_a_transform():
         assert pld._power(base.copy(), k) == pytest.approx(base**k, abs=1e-14)
 
 
-@pytest.mark.slow
+@pytest.mark.scaled
 def test_speed():
     kinds = [Laplace(F(k, 1000)) for k in range(1, 11)] + [Gaussian(100 + k) for k in range(10)]
     started = time.process_time()

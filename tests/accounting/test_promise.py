@@ -23,7 +23,7 @@ from dpframe.accounting import (
 )
 from dpframe.accounting.loss import FailingGaussian
 from tests.accounting.rules import ADAPTIVE, F, admitted, one
-from tests.internals import Charge, Filter, Limits, Price, halved, largest
+from tests.internals import Charge, Filter, Limits, Price, largest
 from tests.internals import Gaussian as GaussianNoise
 from tests.internals import choice as selection
 
@@ -124,7 +124,7 @@ sizes = st.lists(st.tuples(st.integers(1, 1000), st.sampled_from(EVERY)), min_si
 
 
 def limits(name: str, epsilon: Fraction, delta: Fraction, reserve: Fraction | None = None) -> Limits:
-    return Limits(epsilon, delta, halved(name, delta) if reserve is None else reserve)
+    return Limits(epsilon, delta, ACCOUNTANTS[name].reserve_share * delta if reserve is None else reserve)
 
 
 @pytest.mark.parametrize("name", ADAPTIVE)
@@ -213,6 +213,7 @@ def test_small_questions_fit_as_often_as_before() -> None:
     assert fitting(make_filter("tight", Limits(F(3), F(1, 10**6), F(1, 2 * 10**6))), F("0.1"), "count") == 39
 
 
+@pytest.mark.slow
 @given(
     epsilon=st.sampled_from([F(1, 2), F(1), F(3), F(8)]),
     each=st.fractions(F(1, 100), F(1)),

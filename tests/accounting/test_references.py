@@ -31,10 +31,9 @@ def test_no_accountant_reports_less_than_the_truth(case: dict[str, Any], name: s
         assert found <= float(case["epsilon_tight"]) * (1 + 1e-3)
 
 
-@pytest.mark.slow
-def test_nor_does_tight(request: pytest.FixtureRequest) -> None:
+@pytest.mark.scaled
+def test_nor_does_tight(full: bool) -> None:
     """A residue of Laplace noise or of a choice takes milliseconds, and a report has hundreds: fewer unless -m slow."""
-    full = request.config.getoption("markexpr") == "slow"
     slow_kinds = {"laplace", "exponential"}
     tried = 0
     for case in CASES:

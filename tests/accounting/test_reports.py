@@ -70,7 +70,7 @@ def test_tight_admits_whenever_squared_mus_do(ledger: list[Charge]) -> None:
             break
         sums, state = after, tight.after(state, charge)
         assert state is not None
-        assert gdp.limit - sums.mu_squared <= state.mu_squared
+        assert gdp.limit - sums.total <= state.mu_squared
 
 
 @pytest.mark.parametrize("name", ADAPTIVE)

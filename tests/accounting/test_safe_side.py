@@ -86,6 +86,7 @@ def test_what_zcdp_converts_to_is_rounded_up_by_more_than_its_own_error(rho, del
     assert math.exp(least) * (1 + 5e-10) <= zcdp_delta(rho, epsilon) <= math.exp(least) * (1 + 1e-6)
 
 
+@pytest.mark.slow(but=1)
 @pytest.mark.parametrize("kind", ["laplace", "exponential"])
 @pytest.mark.parametrize("epsilon", [0.01, 0.05, 0.1])
 def test_no_more_remains_by_the_ladder_than_by_the_cost_at_mu_itself(kind, epsilon):

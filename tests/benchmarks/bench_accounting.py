@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 import dpframe  # registers .dp
-from dpframe._ledger.store import FileStore
+from dpframe._ledger.sqlite import FileStore
 from dpframe.accounting import (
     DiscreteGaussian,
     Exponential,
@@ -25,8 +25,8 @@ from dpframe.accounting import (
     epsilon,
     make_filter,
 )
-from dpframe.accounting._base import Charge, Limits
-from dpframe.accounting._discrete import shift_mu
+from dpframe.accounting._filter import Charge, Limits
+from dpframe.accounting._gaussian import shift_mu
 
 TINY = {
     "pure": lambda i: PureDP(Fraction(1, 1000) + Fraction(i, 10**7)),

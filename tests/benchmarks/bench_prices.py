@@ -14,8 +14,8 @@ from fractions import Fraction
 from typing import NamedTuple
 
 from dpframe.accounting import DiscreteGaussian, Exponential, Loss, PureDP, make_filter
-from dpframe.accounting._base import Charge, Filter, Limits, Price
-from dpframe.accounting.gdp import largest
+from dpframe.accounting._filter import Charge, Filter, Limits, Price
+from dpframe.accounting._tight import largest
 
 THRESHOLDS = (0.0, 0.5, 0.8, 0.9, 0.95, 1.0, 1.1, 1.25)
 LAPLACE, GAUSSIAN = math.log(20), 1.96

@@ -14,8 +14,7 @@ import numpy as np
 from dpframe._expr import Column
 from dpframe._groups.unit import Unit
 from dpframe._statistics.base import Grid
-from dpframe._statistics.ranks import Ranks
-from dpframe._statistics.tree import Tree, distribution, read_off
+from dpframe._statistics.order import Ranks, Tree, distribution, read_off
 from dpframe._validate import Bounds
 from dpframe.mechanisms.noise import Laplace
 from dpframe.mechanisms.selection import NoisyMax

@@ -39,8 +39,7 @@ RELATIONS = ["add-remove", "replace-one"]
 
 
 @pytest.fixture
-def examples(request):
-    full = request.config.getoption("markexpr") == "slow"
+def examples(full):
     return settings(max_examples=200 if full else 6, deadline=None, database=None)
 
 
@@ -53,7 +52,7 @@ def by_definition(layout: Layout, rows: list[Any]) -> list[int]:
     return [len(values) for values in found]
 
 
-@pytest.mark.slow
+@pytest.mark.scaled
 @pytest.mark.parametrize("storage", STORAGES)
 def test_rows_are_counted_and_move_as_claimed(storage, examples):
     @examples

@@ -11,7 +11,7 @@ import pytest
 
 from dpframe.accounting import DiscreteGaussian
 from dpframe.audit import replay
-from tests.internals import Finding, Roomy, make_plan
+from tests.internals import Finding, Roomy
 from tests.internals import engines_pandas_module as engine
 from tests.internals import engines_people_module as people
 
@@ -34,13 +34,6 @@ ASKS: dict[str, Any] = {
     ),
     "filtered": lambda p, **w: p.query("x > 1").groupby("g")["x"].sum(epsilon=0.5, **w),
 }
-
-
-@pytest.fixture(autouse=True)
-def plans_anew():
-    make_plan.cache_clear()
-    yield
-    make_plan.cache_clear()
 
 
 def run(ask: Any, one: pd.DataFrame = ONE, two: pd.DataFrame = TWO, **words: Any) -> Any:

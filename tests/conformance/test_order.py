@@ -33,8 +33,7 @@ SOME = ["int8", "float64", "Int64", "boolean", "double[pyarrow]", "Sparse[0]"]
 
 
 @pytest.fixture
-def examples(request):
-    full = request.config.getoption("markexpr") == "slow"
+def examples(full):
     return settings(
         max_examples=300 if full else 25,
         deadline=None,

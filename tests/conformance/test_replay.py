@@ -27,14 +27,13 @@ from tests.internals import (
     Price,
     PrivateGroupBy,
     Query,
+    Question,
     Releases,
     Selections,
     Session,
     Shapes,
     Statistic,
     Summaries,
-    Task,
-    make_plan,
 )
 from tests.internals import counts_module as _counts
 from tests.internals import engines_pandas_module as engine_module
@@ -71,14 +70,6 @@ NOT_REACHED = (
     *("groupby quantile", "groupby min", "groupby max"),
 )  # by any of the few pairs here
 SAME = {"groupby", "resample", "aggregate", "corr"}  # no release, or another by another name
-
-
-@pytest.fixture(autouse=True)
-def plans_anew():
-    """No plan that a broken twin made is left to the tests after it, nor the other way."""
-    make_plan.cache_clear()
-    yield
-    make_plan.cache_clear()
 
 
 def verbs(*classes: type) -> set[str]:
@@ -320,7 +311,7 @@ def test_a_function_that_looks_at_the_frame_is_found():
 
 
 @dataclass(frozen=True)
-class Listed(Task):
+class Listed(Question):
     """The number of rows, as a task; twins give as many numbers as rows, or draw their noise by themselves."""
 
     kind: str
@@ -339,10 +330,11 @@ class Listed(Task):
     def forms(self, plan: Plan, unit: Any, size: int | None) -> tuple[Form, ...]:
         return (Form((None,), "i"),)
 
-    def run(self, engine: Any, plan: Plan, unit: Any) -> tuple[Any, ...]:
-        counted = engine.reduce(Query(()), {Rows()}, unit)[Rows()]
-        noise = plan.parts[0].noise if self.kind != "deaf" else Laplace(F(1))
-        return (noise.release(np.zeros(counted[0], dtype=np.int64) if self.kind == "shape" else counted),)
+    def run(self, data: Any, plan: Plan, unit: Any, noise: Any) -> tuple[Any, ...]:
+        counted = data.reduce(Query(()), {Rows()}, unit)[Rows()]
+        if self.kind == "deaf":
+            return (plan.parts[0].noise.release(counted),)
+        return (noise(0, np.zeros(counted[0], dtype=np.int64) if self.kind == "shape" else counted),)
 
 
 def listed(kind: str) -> Callable[[Any], Any]:

@@ -22,7 +22,7 @@ from dpframe.learn import LinearRegression, LogisticRegression
 from tests import internals
 from tests.fuzz.cells import KINDS, Kind
 from tests.fuzz.programs import is_null
-from tests.internals import Form, Laplace, Part, Sensitivity, Session, Task, make_plan
+from tests.internals import Form, Laplace, Part, Question, Sensitivity, Session
 
 PUBLIC = pd.DataFrame({"k": [0, 1, 2, 2], "w": [0.0, 1.0, 2.0, 3.0]})
 TASKS: dict[str, Callable[..., Any]] = {
@@ -72,14 +72,6 @@ CELLS = [
 ]
 
 
-@pytest.fixture(autouse=True)
-def plans_anew():
-    """No plan that a broken twin made is left to the tests after it, nor the other way."""
-    make_plan.cache_clear()
-    yield
-    make_plan.cache_clear()
-
-
 def rows_of(people: list[tuple[int, list[int]]], ids: Kind, cells: Kind) -> pd.DataFrame:
     """For each person the place of the id, and of each row the place of its cell."""
     who = [ids.cells[i] for i, places in people for _ in places]
@@ -121,6 +113,7 @@ def tasks(replaces: bool) -> list[str]:
     return [n for n in TASKS if replaces or n not in REPORTS]
 
 
+@pytest.mark.slow(but=24)
 @pytest.mark.parametrize("ids", IDS, ids=lambda k: k.name)
 @pytest.mark.parametrize("relation", ["add-remove", "replace-one"])
 def test_whatever_names_a_person(ids, relation):
@@ -202,7 +195,6 @@ def test_half_of_a_sensitivity_is_found(name, monkeypatch):
     monkeypatch.setattr(
         internals.Statistic, "of_person", lambda *a, own=internals.Statistic.of_person: half(own(*a))
     )
-    make_plan.cache_clear()
     assert "is declared" in problems(name, **joins)
 
 
@@ -238,7 +230,7 @@ def test_reports_of_more_than_one_person_are_found(monkeypatch):
 
 
 @dataclass(frozen=True)
-class Odd(Task):
+class Odd(Question):
     """A count, as a task; twins look at cells: for how much they release, and whether they raise."""
 
     kind: str
@@ -257,12 +249,12 @@ class Odd(Task):
     def forms(self, plan: Plan, unit: Any, size: int | None) -> tuple[Form, ...]:
         return (Form((None,), "i"),)
 
-    def run(self, engine: Any, plan: Plan, unit: Any) -> tuple[Any, ...]:
-        wild = bool(engine._frame["g"].isna().any())
+    def run(self, data: Any, plan: Plan, unit: Any, noise: Any) -> tuple[Any, ...]:
+        wild = bool(data._frame["g"].isna().any())
         if self.kind == "raises" and wild:
             raise ValueError("a cell")
         size = 2 if self.kind == "shape" and wild else 1
-        return (plan.parts[0].noise.release(np.zeros(size, dtype=np.int64)),)
+        return (noise(0, np.zeros(size, dtype=np.int64)),)
 
 
 def odd(kind: str, pair: Any) -> Replay:

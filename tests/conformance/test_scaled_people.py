@@ -10,13 +10,14 @@ import pandas as pd
 import pytest
 
 from tests.internals import engines_people_module as _people
+from tests.internals import pairs_of
 
 EXACT = 900.0
 
 
 def bound(rows: int, limit: int) -> _people.Bound:
     """One person with so many rows, in one group."""
-    pairs = _people.pairs_of(np.zeros(rows, dtype=np.int64), None, 1, 1)
+    pairs = pairs_of(np.zeros(rows, dtype=np.int64), None, 1, 1)
     return _people.Bound(pairs, None, limit, 1)
 
 

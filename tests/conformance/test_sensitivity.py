@@ -38,9 +38,8 @@ from tests.internals import engines_pandas_module as engine_module
 
 
 @pytest.fixture
-def examples(request):
+def examples(full):
     """A decorator for hypothesis: a smaller share unless pytest was called with ``-m slow``."""
-    full = request.config.getoption("markexpr") == "slow"
     return settings(
         max_examples=300 if full else 8,
         deadline=None,
@@ -52,7 +51,7 @@ def examples(request):
 # What one person can do ----------------------------------------------------------------------------------------
 
 
-@pytest.mark.slow
+@pytest.mark.scaled
 @pytest.mark.parametrize("relation", UNITS)
 @pytest.mark.parametrize("storage", STORAGES)
 def test_one_person_moves_the_integers_by_at_most_the_claim(storage, relation, examples):
@@ -76,7 +75,7 @@ def test_one_person_moves_the_integers_by_at_most_the_claim(storage, relation, e
     check()
 
 
-@pytest.mark.slow
+@pytest.mark.scaled
 @pytest.mark.parametrize("storage", STORAGES)
 def test_the_integers_are_the_definition_in_exact_arithmetic(storage, examples):
     """Clip, scale by a power of two, round half to even, add: whatever the dtype, and without wrapping around."""
@@ -95,7 +94,7 @@ def test_the_integers_are_the_definition_in_exact_arithmetic(storage, examples):
     check()
 
 
-@pytest.mark.slow
+@pytest.mark.scaled
 @pytest.mark.parametrize("storage", STORAGES)
 def test_neither_order_nor_blocks_change_a_bit(storage, examples, monkeypatch):
     @examples
@@ -139,6 +138,7 @@ def neighbours(frames: list[Any], unit: Unit) -> list[tuple[Any, Any]]:
     return list(itertools.combinations(alone, 2)) if unit.replaces else [(empty, one) for one in alone]
 
 
+@pytest.mark.slow(but=24)
 @pytest.mark.parametrize("levels", [0, 1], ids=["ungrouped", "grouped"])
 @pytest.mark.parametrize("relation", UNITS)
 @pytest.mark.parametrize("storage", STORAGES)

@@ -151,7 +151,9 @@ def test_classes_are_those_that_were_listed_and_other_labels_do_not_count():
     odd = pd.concat([frame, pd.DataFrame({"x": [0.0] * 4000, "label": ["maybe"] * 4000})], ignore_index=True)
     for some in (frame, odd):
         p = some.dp.open(100, bounds={"x": (0, 1)})
-        model = p.fit(LogisticRegression("output", epsilon=90, classes=["no", "yes"]), X=["x"], y="label")
+        model = p.fit(
+            LogisticRegression("output", epsilon=90, l2=4, classes=["no", "yes"]), X=["x"], y="label"
+        )
         assert list(model.classes_) == ["no", "yes"]
         assert list(model.predict([[0], [1]])) == ["no", "yes"]
         assert model.predict_proba([[1]]).sum() == pytest.approx(1)

@@ -49,9 +49,6 @@ from tests.internals import accounting_gaussian_module as _gaussian
 from tests.internals import accounting_pld_module as pld
 from tests.internals import design_Rows as Rows
 from tests.internals import fits_Output as Output
-from tests.internals import learn_descent_module as _descent
-from tests.internals import learn_fits_module as _fits
-from tests.internals import learn_statistics_module as _statistics
 from tests.learn.data import BOUNDS, FEATURES, Losses, opened, people
 
 HUBER = Loss("huber", 0.5, 1.0)
@@ -244,21 +241,18 @@ def fits(norm=None):
     }
 
 
-def unnoised(fit, rows, unit, monkeypatch):
+def unnoised(fit, rows, unit):
     """The parts of the plan with the integers to which noise is added."""
     seen = []
 
-    def record(noise, integers):
-        seen.append((noise.variance if hasattr(noise, "variance") else noise, integers.copy()))
+    def record(part, integers):
+        seen.append((plan.parts[part], integers.copy()))
         return integers
 
-    for module in (_fits, _statistics, _descent):
-        monkeypatch.setattr(module, "noisy", record)
     frame = pd.DataFrame(rows, columns=["a", "b", "t", "who"])
     plan = fit.plan(unit, PRICE, None, ())
-    fit.run(PandasEngine(frame), plan, unit)
-    noises = [part.noise.variance if hasattr(part.noise, "variance") else part.noise for part in plan.parts]
-    return [(plan.parts[noises.index(noise)], integers) for noise, integers in seen]
+    fit.run(PandasEngine(frame), plan, unit, record)
+    return seen
 
 
 def units():
@@ -278,7 +272,7 @@ def test_no_pair_of_neighbours_is_further_apart_than_the_plan_says(name, norm, m
         pairs = [([], m) for m in mine] if neighbors == "add-remove" else itertools.combinations(mine, 2)
         largest = 0.0
         for one, two in list(pairs)[:40]:
-            runs = [unnoised(fit, base + some, unit, monkeypatch) for some in (one, two)]
+            runs = [unnoised(fit, base + some, unit) for some in (one, two)]
             for (part, first), (_, second) in zip(*runs, strict=True):
                 apart = [abs(int(v)) for v in (first - second)[:, 0]]
                 assert sum(apart) <= part.l1

@@ -1,4 +1,4 @@
-"""A path for a ledger, and whether the races and kills run in full."""
+"""A path for a ledger."""
 
 from __future__ import annotations
 
@@ -8,9 +8,3 @@ import pytest
 @pytest.fixture
 def path(tmp_path):
     return str(tmp_path / "budget.db")
-
-
-@pytest.fixture
-def full(request):
-    """Everything with ``-m slow``; a smaller share otherwise."""
-    return request.config.getoption("markexpr") == "slow"

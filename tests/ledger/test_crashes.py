@@ -158,7 +158,7 @@ def spend(path, tell, rounds=10**6):
         os.write(tell, np.int64(answer).tobytes())
 
 
-@pytest.mark.slow
+@pytest.mark.scaled
 def test_processes_that_are_killed_at_any_time_never_answer_more_than_they_paid(path, full):
     """Kills from outside, one process after the other, until the budget is gone or patience is."""
     draw, answers, kills = random.Random(7), 0, 0

@@ -78,7 +78,7 @@ def check_books(path, answers):
 
 
 @posix
-@pytest.mark.slow
+@pytest.mark.slow(but=1)
 @pytest.mark.parametrize("verb", ["count", "sum"])
 def test_processes_and_threads_spend_a_pure_budget_exactly(path, full, verb):
     fit = 1100 if full else {"count": 100, "sum": 20}[verb]
@@ -106,7 +106,7 @@ def alone(verb, price, **terms):
 
 
 @posix
-@pytest.mark.slow
+@pytest.mark.slow(but=1)
 @pytest.mark.parametrize("accountant", ["tight", "zcdp", "rdp", "gdp", "advanced"])
 def test_processes_and_threads_are_admitted_what_one_alone_would_be(path, full, accountant):
     price = 0.02 if full or accountant == "tight" else 0.06

@@ -273,7 +273,7 @@ def notebook(path, frame, terms):
     return seen, p.ledger.drop(columns="when").to_json(), p.declarations.drop(columns="when").to_json()
 
 
-@pytest.mark.slow
+@pytest.mark.slow(but=1)
 @pytest.mark.parametrize("terms", [{}, {"delta": 1e-6}], ids=["pure", "tight"])
 def test_sequence_of_debits_is_the_same_for_all_data(tmp_path, full, terms):
     def work(name):

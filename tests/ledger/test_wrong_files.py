@@ -11,7 +11,7 @@ import pytest
 
 from dpframe import Accountant, BadType, LedgerError
 from tests.internals import PandasEngine
-from tests.internals import store_module as _store
+from tests.internals import stores_module as _stores
 from tests.ledger.people import begun, opened, people, posix, python, sql
 
 
@@ -79,7 +79,7 @@ def elsewhere_raises(work):
     """As if the process was new: without the store that knows the file."""
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_store, "_stores", {})
+        patch.setattr(_stores, "_stores", {})
         work()
 
 

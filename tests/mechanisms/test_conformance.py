@@ -47,7 +47,6 @@ class Example:
     place: Callable[[np.ndarray], int]  # of what left, in the law
     pairs: tuple[tuple[list[int], list[int]], ...]
     failure: Callable[[int], float] = lambda distance: 0.0  # how often it may tell everything
-    flat: bool = False  # rows, and no vectors
 
 
 def additive(weights: Callable[[np.ndarray], np.ndarray], **more: Any) -> Any:
@@ -152,7 +151,7 @@ EXAMPLES = [
         NoisyTop(F(1, 3), 2), lambda s: peeled(s, 1 / 3), lambda released: 4 * int(released[0]) + int(released[1]), SCORES
     ),
     *(
-        Example(one, reported(one), lambda released: int(released[0]), (([1], [2]), ([2], [1])), flat=True)
+        Example(one, reported(one), lambda released: int(released[0]), (([1], [2]), ([2], [1])))
         for one in (Response(F(1), 2), Response(F(1, 2), 5))
     ),
 ]  # fmt: skip
@@ -190,9 +189,9 @@ def test_a_record_is_read_back(example):
 @every
 def test_its_law_is_the_one_it_is_judged_by(example):
     start = np.array(example.pairs[0][0])
-    given = start if example.flat else start[None, :]
+    given = start if example.mechanism.by_row else start[None, :]
     released = (example.mechanism.release(given) for _ in range(4000))
-    drawn = np.array([example.place(one if example.flat else one[0]) for one in released])
+    drawn = np.array([example.place(one if example.mechanism.by_row else one[0]) for one in released])
     law = example.law(start)
     often = np.flatnonzero(law * len(drawn) >= 10)
     seen = np.array([(drawn == place).sum() for place in often])
@@ -242,7 +241,7 @@ def test_neighbours_are_no_further_apart_than_its_loss(example):
 @every
 def test_what_leaves_has_the_form_that_it_says(example):
     one = example.mechanism
-    for shape in ((7,),) if example.flat else ((1, 7), (2, 5)) if one.measures else ((1, 7),):
+    for shape in ((7,),) if example.mechanism.by_row else ((1, 7), (2, 5)) if one.measures else ((1, 7),):
         integers = np.arange(1, 1 + math.prod(shape)).reshape(shape) % 3 + 1
         said, kind = one.form(shape)
         released = one.release(np.minimum(integers, getattr(one, "k", 3)))

@@ -110,12 +110,11 @@ def shares(response, place, n):
     return counts, expected * n
 
 
-@pytest.mark.slow
+@pytest.mark.scaled
 @pytest.mark.parametrize("place", [0, 1, 2])
 @pytest.mark.parametrize("k", [2, 3, 8, 257])
 @pytest.mark.parametrize("epsilon", [F(1, 10), F(1), F(3)])
-def test_reports_have_their_law(request, replay, epsilon, k, place):
-    full = request.config.getoption("markexpr") == "slow"
+def test_reports_have_their_law(full, replay, epsilon, k, place):
     if not full:
         replay()
     counts, expected = shares(Response(epsilon, k), place, 2_000_000 if full else 100_000)

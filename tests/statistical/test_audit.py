@@ -56,11 +56,11 @@ def test_clopper_pearson_is_that_of_scipy_stats_and_on_the_safe_side():
                 assert k == n or stats.binom.cdf(k, n, high) <= risk
 
 
-@pytest.mark.slow
-def test_a_bound_is_wrong_no_more_often_than_it_says(request, monkeypatch):
+@pytest.mark.scaled
+def test_a_bound_is_wrong_no_more_often_than_it_says(full, monkeypatch):
     """At confidence 0.8, so that failures could be seen. Twin: the bound of the very draws that chose the event."""
     monkeypatch.setattr(_events, "_CHOOSING", 0.2)  # what a careless audit would go by
-    games = 700 if request.config.getoption("markexpr") == "slow" else 250
+    games = 700 if full else 250
     wrong = tempted = 0
     for _ in range(games):
         one, two = (Laplace(F(1)).release(np.full((200, 3), c)) for c in (0, 0))
@@ -183,9 +183,7 @@ def test_a_release_may_open_a_session_and_loses_no_more_than_it_costs(ask):
 def test_a_session_with_too_little_noise_is_caught(monkeypatch):
     price = Laplace.for_price
     monkeypatch.setattr(Laplace, "for_price", staticmethod(lambda s, e: price(s, 4 * e)))
-    dpframe._plans.planner.make_plan.cache_clear()
     found = epsilon_lower_bound(lambda df: df.dp.open(1).count(epsilon=1), ONE, TWO, n=400, level=1 - 1e-6)
-    dpframe._plans.planner.make_plan.cache_clear()
     assert found.epsilon > 1
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tests.internals import DistinctCount, make_plan
+from tests.internals import DistinctCount
 from tests.internals import engines_distinct_module as _distinct
 from tests.statistical import test_privacy_audit as audit
 
@@ -28,9 +28,6 @@ def people(monkeypatch):
         return data.dp.open(1000, neighbors=neighbors, keys={"g": ["a", "b", "c"]}, unit="id", max_groups=3)
 
     monkeypatch.setattr(audit, "opened", opened)
-    make_plan.cache_clear()
-    yield
-    make_plan.cache_clear()
 
 
 class People(audit.Pair):
@@ -57,10 +54,10 @@ def seen(name: str, n: int) -> float:
     return max(losses)
 
 
-@pytest.mark.slow
+@pytest.mark.scaled
 @pytest.mark.parametrize("name", RELEASES)
-def test_a_person_costs_no_more_than_the_price(name, request):
-    n = 200_000 if request.config.getoption("markexpr") == "slow" else 20_000
+def test_a_person_costs_no_more_than_the_price(name, full):
+    n = 200_000 if full else 20_000
     assert 0.5 * EPSILON <= seen(name, n) <= EPSILON
 
 

@@ -91,11 +91,11 @@ def excess(
 
 
 @pytest.fixture
-def size(request):
-    return 200_000 if request.config.getoption("markexpr") == "slow" else 20_000
+def size(full):
+    return 200_000 if full else 20_000
 
 
-@pytest.mark.slow
+@pytest.mark.slow(but=12)
 @pytest.mark.parametrize("price", [PURE, GAUSSIAN], ids=["pure", "gaussian"])
 @pytest.mark.parametrize(("kind", "rows"), [("size", 1), ("size", 3), ("mean", 1), ("mean", 3)])
 @pytest.mark.parametrize("relation", ["add-remove", "replace-one"])
@@ -104,7 +104,7 @@ def test_counts_show_no_more_than_they_cost(pair, relation, kind, rows, price, s
     assert excess(pair, size, kind, relation, price, rows) <= 0
 
 
-@pytest.mark.slow
+@pytest.mark.scaled
 @pytest.mark.parametrize(("kind", "rows"), [("size", 1), ("size", 3), ("mean", 3)])
 def test_the_audit_sees_most_of_the_failure(kind, rows, size):
     assert excess("own keys", size, kind, rows=rows) >= -0.6 * FAILURE
@@ -119,18 +119,18 @@ def lower(one: Any) -> Any:
     return replace(one, bars=tuple(Bar(bar.components, bar.least - 4) for bar in one.bars))
 
 
-@pytest.mark.slow
+@pytest.mark.scaled
 def test_a_bar_for_less_than_a_persons_rows_is_caught(size):
     assert excess("own keys", size, change=of_noise(lower)) > 0
 
 
-@pytest.mark.slow
+@pytest.mark.scaled
 def test_counts_with_half_the_noise_are_caught(size):
     change = of_noise(lambda one: replace(one, rate=4 * one.rate))
     assert excess("shared keys", size, change=change) > 0
 
 
-@pytest.mark.slow
+@pytest.mark.scaled
 def test_exact_counts_of_keys_that_noisy_ones_show_are_caught(size):
     """The threshold alone is private, and yet what is shown must have the noise that passed it."""
 
@@ -148,14 +148,14 @@ def test_exact_counts_of_keys_that_noisy_ones_show_are_caught(size):
     assert excess("shared keys", size, change=of_noise(Exact)) > 0
 
 
-@pytest.mark.slow
+@pytest.mark.scaled
 def test_rows_beyond_the_limit_are_caught(size, monkeypatch):
     people = internals.engines_people_module
     monkeypatch.setattr(people.Bound, "rows", lambda self: self._grouped(self._rows))
     assert excess("own keys", size, rows=1) > 0
 
 
-@pytest.mark.slow
+@pytest.mark.scaled
 def test_more_keys_than_promised_are_caught(size, monkeypatch):
     monkeypatch.setattr(internals.engines_pandas_module, "within_groups", lambda *_: None)
     assert excess("own keys", size) > 0

@@ -213,14 +213,14 @@ def width_ratio(one: Found, level: float = 0.95) -> float | None:
 
 
 @pytest.fixture
-def draws(request):
+def draws(full):
     """Releases a case: a smaller share unless pytest was called with ``-m slow``."""
-    return 20_000 if request.config.getoption("markexpr") == "slow" else 1_200
+    return 20_000 if full else 1_200
 
 
 @pytest.fixture
-def shapes(request):
-    return SHAPES if request.config.getoption("markexpr") == "slow" else ["skewed", "at the ends"]
+def shapes(full):
+    return SHAPES if full else ["skewed", "at the ends"]
 
 
 MECHANISMS = ["laplace", "gaussian"]
@@ -235,7 +235,7 @@ def price_of(mechanism: str, epsilon: F) -> Price:
 # Coverage ------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.slow
+@pytest.mark.slow(but=6)
 @pytest.mark.parametrize("relation", UNITS)
 @pytest.mark.parametrize("mechanism", MECHANISMS)
 @pytest.mark.parametrize("name", QUESTIONS)
@@ -253,7 +253,7 @@ def test_grouped_intervals_cover_the_noise(name, mechanism, relation, draws, sha
     assert not missed
 
 
-@pytest.mark.slow
+@pytest.mark.slow(but=8)
 @pytest.mark.parametrize("relation", UNITS)
 @pytest.mark.parametrize("mechanism", MECHANISMS)
 @pytest.mark.parametrize("name", QUESTIONS)
@@ -311,7 +311,7 @@ def test_a_variance_of_few_values_has_the_divisor_of_pandas(ddof):
     assert float(p.std("x", ddof=ddof, epsilon=400)) == pytest.approx(x.std(ddof=ddof), rel=0.05)
 
 
-@pytest.mark.slow
+@pytest.mark.slow(but=10)
 @pytest.mark.parametrize("relation", UNITS)
 @pytest.mark.parametrize("mechanism", MECHANISMS)
 @pytest.mark.parametrize("name", QUESTIONS)

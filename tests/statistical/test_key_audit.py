@@ -81,18 +81,18 @@ def excess(
 
 
 @pytest.fixture
-def size(request):
-    return 200_000 if request.config.getoption("markexpr") == "slow" else 20_000
+def size(full):
+    return 200_000 if full else 20_000
 
 
-@pytest.mark.slow
+@pytest.mark.scaled
 @pytest.mark.parametrize("relation", ["add-remove", "replace-one"])
 @pytest.mark.parametrize("pair", PAIRS)
 def test_keys_show_no_more_than_they_cost(pair, relation, size):
     assert excess(pair, size, relation) <= FAILURE
 
 
-@pytest.mark.slow
+@pytest.mark.scaled
 def test_the_audit_sees_most_of_the_failure(size):
     assert excess("own keys", size) >= 0.5 * FAILURE
 
@@ -101,24 +101,24 @@ def lower(one: Any) -> Any:
     return TruncatedThreshold(one.rate, one.cut - 1)
 
 
-@pytest.mark.slow
+@pytest.mark.scaled
 def test_a_threshold_off_by_one_is_caught(size):
     assert excess("own keys", size, change=lower) > FAILURE
 
 
-@pytest.mark.slow
+@pytest.mark.scaled
 def test_half_the_noise_is_caught(size):
     assert (
         excess("own keys", size, change=lambda one: TruncatedThreshold(4 * one.rate, one.cut - 4)) > FAILURE
     )
 
 
-@pytest.mark.slow
+@pytest.mark.scaled
 def test_rows_taken_for_people_are_caught(size):
     assert excess("own keys", size, rows=True) > FAILURE
 
 
-@pytest.mark.slow
+@pytest.mark.scaled
 def test_more_keys_than_promised_are_caught(size, monkeypatch):
     monkeypatch.setattr(internals.engines_pandas_module, "within_groups", lambda *_: None)
     assert excess("own keys", size) > FAILURE

@@ -23,10 +23,11 @@ from tests.internals import (
     PandasEngine,
     Path,
     Price,
+    Question,
     Statistics,
     Target,
-    Task,
     Unit,
+    noise_of,
 )
 from tests.internals import fits_Output as Output
 from tests.internals import learn_descent_module as _descent
@@ -49,13 +50,13 @@ def design() -> Design:
     return Design(None, ((leaves["x"], pair),), Target(leaves["t"], pair, None), None)
 
 
-def draws(fit: Task, unit: Unit, price: Price, frame: pd.DataFrame, n: int) -> np.ndarray:
+def draws(fit: Question, unit: Unit, price: Price, frame: pd.DataFrame, n: int) -> np.ndarray:
     plan, engine = fit.plan(unit, price, None, ()), PandasEngine(frame)
-    return np.array([fit.run(engine, plan, unit)[0][:, 0] for _ in range(n)])
+    return np.array([fit.run(engine, plan, unit, noise_of(plan))[0][:, 0] for _ in range(n)])
 
 
 def seen(
-    fit: Task,
+    fit: Question,
     unit: Unit,
     one: pd.DataFrame,
     two: pd.DataFrame,

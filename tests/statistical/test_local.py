@@ -120,9 +120,9 @@ def test_a_person_whose_rows_all_count_is_caught():
 
 
 @pytest.fixture(scope="module")
-def times(request):
+def times(full):
     """Repetitions: a smaller share unless pytest was called with ``-m slow``."""
-    return 20_000 if request.config.getoption("markexpr") == "slow" else 1_500
+    return 20_000 if full else 1_500
 
 
 def tables(response, places, times):
@@ -142,7 +142,7 @@ ROWS = {
 }
 
 
-@pytest.mark.slow
+@pytest.mark.scaled
 @pytest.mark.parametrize("name", ROWS)
 def test_frequencies_have_no_bias_and_intervals_hold(name, times):
     epsilon, places = ROWS[name]
@@ -160,7 +160,7 @@ def test_frequencies_have_no_bias_and_intervals_hold(name, times):
     assert (covered > 0.9 - 4 * np.sqrt(0.09 / times)).all()
 
 
-@pytest.mark.slow
+@pytest.mark.scaled
 @pytest.mark.parametrize("epsilon", [F(1), F(3)])
 @pytest.mark.parametrize("n", [20, 400])
 def test_means_have_no_bias_and_intervals_hold(epsilon, n, times):
@@ -177,7 +177,7 @@ def test_means_have_no_bias_and_intervals_hold(epsilon, n, times):
     assert ((low <= truth) & (truth <= high)).mean() > 0.9 - 4 * np.sqrt(0.09 / times)
 
 
-@pytest.mark.slow
+@pytest.mark.scaled
 def test_pairs_of_reports_have_no_bias_and_intervals_hold(times):
     one, two = Response(F(2), 2), Response(F(3), 3)
     first, second = np.array([1] * 150 + [2] * 150), np.array(([1] * 50 + [2] * 60 + [3] * 40) * 2)

@@ -82,12 +82,12 @@ def fit(x, cdf, scale):
 
 
 @pytest.fixture
-def draws(request):
+def draws(full):
     """Draws per test: a smaller share unless pytest was called with ``-m slow``."""
-    return FULL if request.config.getoption("markexpr") == "slow" else SMALL
+    return FULL if full else SMALL
 
 
-@pytest.mark.slow
+@pytest.mark.scaled
 @pytest.mark.parametrize(("law", "scale"), CASES)
 def test_draws_follow_the_law(law, scale, draws):
     draw, cdf, _ = law

@@ -36,9 +36,9 @@ UNITS = {"add-remove": Unit("add-remove"), "replace-one": Unit("replace-one")}
 
 
 @pytest.fixture
-def share(request):
+def share(full):
     """How many draws, in units of a short run."""
-    return 5 if request.config.getoption("markexpr") == "slow" else 1
+    return 5 if full else 1
 
 
 def scores(statistic: Ranks, counts: list[int]) -> Any:

@@ -11,6 +11,7 @@ import pytest
 from dpframe.utilities import distance, revenue
 from tests import internals
 from tests.internals import (
+    ENGINES,
     Laplace,
     PandasEngine,
     Revenue,
@@ -18,10 +19,8 @@ from tests.internals import (
     Statistic,
     Suggestions,
     at_points,
-    make_plan,
 )
 from tests.internals import engines_people_module as _people
-from tests.internals import session_module as _session
 from tests.statistical import test_privacy_audit as audit
 
 EPSILON = audit.EPSILON
@@ -69,10 +68,8 @@ def people(monkeypatch):
 
     monkeypatch.setattr(audit, "opened", opened)
     # The guarantee holds for each key of the hashes. Two keys would show two samples of other people's values.
-    monkeypatch.setattr(_session, "PandasEngine", lambda frame, key=b"": PandasEngine(frame, b"12345678"))
-    make_plan.cache_clear()
-    yield
-    make_plan.cache_clear()
+    monkeypatch.setitem(ENGINES, pd.DataFrame, lambda frame, key: PandasEngine(frame, b"12345678"))
+    return None
 
 
 class People(audit.Pair):
@@ -96,10 +93,9 @@ def seen(name: str, pair: audit.Pair, n: int) -> float:
     return audit.loss_bound(one, two, 0.0, audit.likelihood_of(*given))
 
 
-@pytest.mark.slow
+@pytest.mark.slow(but=5)
 @pytest.mark.parametrize("name", RELEASES)
-def test_a_person_costs_no_more_than_the_price(name, request):
-    full = request.config.getoption("markexpr") == "slow"
+def test_a_person_costs_no_more_than_the_price(name, full):
     n = (100_000 if full else 10_000) if name in CHOICES else (200_000 if full else 20_000)
     assert max(seen(name, pair, n) for pair in PAIRS.values()) <= EPSILON
 
@@ -128,7 +124,6 @@ def test_the_sensitivity_of_one_row_is_caught_in_a_choice(name, monkeypatch):
     monkeypatch.setattr(
         Statistic, "of_person", lambda self, unit, groups: self.sensitivity(unit, groups is not None)
     )
-    make_plan.cache_clear()
     assert seen(name, PAIRS["joins"], 8_000) > EPSILON
 
 

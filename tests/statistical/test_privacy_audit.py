@@ -33,7 +33,6 @@ from tests.internals import (
     Selections,
     Shapes,
     Summaries,
-    make_plan,
     mu_for,
     session_module,
 )
@@ -191,14 +190,6 @@ def opened(data: pd.DataFrame, neighbors: str) -> Any:
 # Drawing -------------------------------------------------------------------------------------------------------
 
 
-@pytest.fixture(autouse=True)
-def plans_anew():
-    """No plan that a broken twin made is left to the tests after it, nor the other way."""
-    make_plan.cache_clear()
-    yield
-    make_plan.cache_clear()
-
-
 def given_to_noise(ask: Ask, data: pd.DataFrame, neighbors: str, words: dict[str, Any]) -> list[Given]:
     """The verb once, through the public door, with the mechanisms listening.
 
@@ -271,9 +262,8 @@ class Sizes(NamedTuple):
 
 
 @pytest.fixture
-def sizes(request):
+def sizes(full):
     """A smaller share unless pytest was called with ``-m slow``."""
-    full = request.config.getoption("markexpr") == "slow"
     return Sizes(200_000, 600_000, 100_000, 3_000) if full else Sizes(20_000, 30_000, 10_000, 80)
 
 
@@ -290,7 +280,7 @@ def audited(
 # Sound releases ------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.slow
+@pytest.mark.slow(but=10)
 @pytest.mark.parametrize("relation", ["add-remove", "replace-one"])
 @pytest.mark.parametrize("name", MEASURED)
 def test_laplace_releases_lose_what_they_cost(name, relation, sizes):
@@ -305,7 +295,7 @@ def test_laplace_releases_lose_what_they_cost(name, relation, sizes):
     assert seen >= most * EPSILON
 
 
-@pytest.mark.slow
+@pytest.mark.slow(but=12)
 @pytest.mark.parametrize("pair", ["joins b", "low becomes high"])
 @pytest.mark.parametrize("name", MEASURED)
 def test_gaussian_releases_lose_no_more_than_they_cost(name, pair, sizes):
@@ -314,14 +304,14 @@ def test_gaussian_releases_lose_no_more_than_they_cost(name, pair, sizes):
     assert divergence_bound(one, two, score) <= RHO
 
 
-@pytest.mark.slow
+@pytest.mark.scaled
 @pytest.mark.parametrize("name", ["count", "counts", "sum", "mean", "groupby size", "groupby mean"])
 def test_the_audit_sees_most_of_what_gaussian_releases_lose(name, sizes):
     _, one, two, score = audited(name, JOINS, max(sizes.gaussian, 300_000), GAUSSIAN, DELTA)
     assert 0.6 * RHO <= divergence_bound(one, two, score) <= RHO  # 0.74 to 0.82 in eighteen runs
 
 
-@pytest.mark.slow
+@pytest.mark.scaled
 @pytest.mark.parametrize("pair", CHOICES)
 def test_choices_lose_what_they_cost(pair, sizes):
     seen = audited("argmax", CHOICES[pair], sizes.choices, {})[0]
@@ -330,7 +320,7 @@ def test_choices_lose_what_they_cost(pair, sizes):
         assert seen >= (0.7 if sizes.choices >= 100_000 else 0.5) * EPSILON
 
 
-@pytest.mark.slow
+@pytest.mark.slow(but=8)
 @pytest.mark.parametrize("words", [{"mechanism": "laplace"}, GAUSSIAN], ids=["laplace", "gaussian"])
 @pytest.mark.parametrize("name", RELEASES)
 def test_answers_end_to_end_lose_no_more_than_they_cost(name, words, sizes):
@@ -340,7 +330,7 @@ def test_answers_end_to_end_lose_no_more_than_they_cost(name, words, sizes):
         assert loss_bound(one, two, words.get("delta", 0.0)) <= EPSILON
 
 
-@pytest.mark.slow
+@pytest.mark.slow(but=1)
 @pytest.mark.parametrize("name", ["count", "sum", "groupby size", "argmax"])
 def test_answers_end_to_end_are_seen_to_depend_on_a_person(name, sizes):
     """The power of the test above, with the few answers it draws."""

@@ -68,11 +68,11 @@ def coverage(
 
 
 @pytest.fixture
-def draws(request):
-    return 60_000 if request.config.getoption("markexpr") == "slow" else 20_000
+def draws(full):
+    return 60_000 if full else 20_000
 
 
-@pytest.mark.slow
+@pytest.mark.slow(but=28)
 @pytest.mark.parametrize("level", [0.5, 0.95])
 @pytest.mark.parametrize("n", [1, 2, 6, 14, 20, 30, 80])
 @pytest.mark.parametrize("rows", [1, 3])
@@ -85,7 +85,7 @@ def test_intervals_cover_where_the_group_is_shown(kind, price, rows, n, level, d
     assert found >= level - 4 * math.sqrt(level * (1 - level) / shown)
 
 
-@pytest.mark.slow
+@pytest.mark.scaled
 @pytest.mark.parametrize("price", PRICES)
 def test_most_groups_that_are_shown_have_narrow_intervals(price, draws):
     """Far above the threshold the interval is hardly wider than that of the noise."""
@@ -97,7 +97,7 @@ def test_most_groups_that_are_shown_have_narrow_intervals(price, draws):
     assert found <= of_noise + 0.01
 
 
-@pytest.mark.slow
+@pytest.mark.scaled
 @pytest.mark.parametrize("price", PRICES)
 @pytest.mark.parametrize("kind", ["size", "sum"])
 def test_the_bare_interval_of_the_noise_would_not_cover(price, kind, draws):

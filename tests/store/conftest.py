@@ -1,4 +1,4 @@
-"""A path, a store of either kind, and whether the heavy tests run in full."""
+"""A path, and a store of either kind."""
 
 from __future__ import annotations
 
@@ -15,9 +15,3 @@ def path(tmp_path):
 @pytest.fixture(params=["memory", "file"])
 def store(request, path):
     return MemoryStore() if request.param == "memory" else FileStore(path)
-
-
-@pytest.fixture
-def full(request):
-    """Everything with ``-m slow``; a smaller share otherwise."""
-    return request.config.getoption("markexpr") == "slow"

@@ -31,9 +31,11 @@ def bodies(store, population="people"):
 PRELUDE = """
 import os, sys, threading, time
 sys.path.insert(0, sys.argv[2])
-import dpframe._ledger.store as module
+import dpframe._ledger.sqlite as module
 from dpframe._errors import LedgerError, SessionError
-from dpframe._ledger.store import FileStore, MemoryStore, open_store
+from dpframe._ledger import open_store
+from dpframe._ledger.sqlite import FileStore
+from dpframe._ledger.store import MemoryStore
 path = sys.argv[1]
 """
 

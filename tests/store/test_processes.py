@@ -23,7 +23,7 @@ threads = [threading.Thread(target=work, args=[f"{os.getpid()}.{i}"]) for i in r
 """
 
 
-@pytest.mark.slow
+@pytest.mark.scaled
 def test_processes_take_turns(path, full):
     processes, threads, appends = (8, 8, 40) if full else (4, 4, 10)
     for process in [start(RACE, path, threads, appends) for _ in range(processes)]:

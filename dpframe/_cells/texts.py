@@ -1,0 +1,142 @@
+"""Keys that nobody listed, as text: what a cell is written as, and read back from.
+
+*Formal guarantee.* The text of a cell is a function of that cell and the dtype. Equal values have one text, so that a key is
+released in one form, whichever of the equal cells came first.
+"""
+
+from __future__ import annotations
+
+from decimal import Context, Decimal
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from dpframe._cells.columns import UNMATCHED
+
+_LARGEST = 2**1000  # of a number that may be a key
+
+
+def texts_of(cells: list[Any]) -> list[str | None]:
+    """The text of each cell, and None of what cannot be a key."""
+    if all(type(c) is str for c in cells):
+        try:
+            "".join(cells).encode()
+        except UnicodeEncodeError:
+            return [text_of(c) for c in cells]
+        return [f"s{c}" for c in cells]
+    return [text_of(c) for c in cells]
+
+
+def text_of(cell: Any) -> str | None:
+    """What `key_of` reads back as an equal key; None of what cannot be a key. Never an error."""
+    if cell is None or cell is UNMATCHED:
+        return None
+    if isinstance(cell, str):
+        try:
+            cell.encode()
+        except UnicodeEncodeError:
+            return None  # no key may be half of a character
+        return f"s{cell}"
+    if isinstance(cell, bool):
+        return f"b{int(cell)}"
+    if isinstance(cell, int | float | Decimal):
+        return _number(cell)
+    if isinstance(cell, pd.Timestamp):
+        return _moment(cell)
+    if isinstance(cell, pd.Interval):
+        return _interval(cell)
+    return None
+
+
+def _moment(cell: Any) -> str | None:
+    """A time of a year with four digits, in a zone whose distance from UTC has no seconds: no other can be read back."""
+    if not 1 <= cell.year <= 9999:
+        return None
+    text = cell.isoformat()
+    try:
+        same = bool(pd.Timestamp(text) == cell)
+    except (ValueError, OverflowError):
+        return None
+    return f"m{text}" if same else None
+
+
+def _interval(cell: Any) -> str | None:
+    """Between doubles: whole numbers that are none, and times, have no text."""
+    ends = []
+    for end in (cell.left, cell.right):
+        if (
+            not isinstance(end, int | float)
+            or isinstance(end, bool)
+            or abs(end) > _LARGEST
+            or float(end) != end
+        ):
+            return None
+        ends.append(float(end) + 0.0)  # -0.0 is 0.0
+    return f"i{cell.closed} {ends[0]!r} {ends[1]!r}"
+
+
+def _number(cell: Any) -> str | None:
+    if isinstance(
+        cell, Decimal
+    ):  # whose own arithmetic raises where its exponents end, and takes long before that
+        digits, exponent = cell.as_tuple()[1:]
+        if (
+            not isinstance(exponent, int)
+            or not -1200 < exponent <= cell.adjusted() < 400
+            or len(digits) > 1200
+        ):
+            return "n0" if cell.is_finite() and not cell else None
+    if cell != cell or not abs(cell) < _LARGEST:
+        return None
+    if type(cell) is int:
+        return f"n{cell}"
+    exact = Fraction(cell)
+    if exact.denominator == 1:
+        return f"n{exact.numerator}"
+    if Fraction(float(cell)) == exact:
+        return f"n{float(cell)!r}"
+    return f"d{cell.normalize(Context(prec=len(cell.as_tuple().digits)))}"  # without zeros at the end
+
+
+def key_of(text: str, tz: Any = None) -> Any:
+    """The key that a text stands for; times are in this zone."""
+    kind, rest = text[0], text[1:]
+    if kind == "s":
+        return rest
+    if kind == "b":
+        return rest == "1"
+    if kind == "n":
+        if rest.lstrip("-").isdigit():
+            return int(rest)
+        return float(rest)
+    if kind == "d":
+        return Decimal(rest)
+    if kind == "t":
+        tick, unit = rest.split()
+        stamp = pd.Timestamp(np.datetime64(int(tick), unit))  # type: ignore[call-overload]  # a unit of the column
+        return stamp if tz is None else stamp.tz_localize("UTC").tz_convert(tz)
+    if kind == "m":
+        return pd.Timestamp(rest)
+    closed, left, right = rest.split()
+    return pd.Interval(float(left), float(right), closed)  # type: ignore[arg-type]  # as it was written
+
+
+def times(uniques: NDArray[Any]) -> list[str | None]:
+    """The texts of times: ticks with their unit. None outside of the years 1 to 9999, and within two days of where the ticks
+    of the unit end: in some zone such a time cannot be read back."""
+    unit = np.datetime_data(uniques.dtype)[0]
+    day = int(np.timedelta64(1, "D") / np.timedelta64(1, unit))  # type: ignore[call-overload]  # a unit of the column
+    first, last = -719_161 * day, 2_932_895 * day  # 0001-01-02 and 9999-12-30
+    ends = 2**63 - 2 * day
+    return [
+        f"t{tick} {unit}" if max(first, -ends) <= tick <= min(last, ends) else None
+        for tick in uniques.astype(np.int64).tolist()
+    ]
+
+
+def order_of(text: str) -> tuple[str, Any, str]:
+    """What texts are sorted by: numbers by their value, all else by its text."""
+    return ("n", Fraction(text[1:]), text) if text[0] in "nd" else (text[0], 0, text)

@@ -1,0 +1,256 @@
+"""Rows that pandas made: by a function that is checked, or by declaration."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from dpframe._errors import BadType, BadValue, LineageError, NoSession, Refused, SessionError
+from dpframe._expr import Column, Expr
+from dpframe._frame.verbs.lineage import Lineage
+from dpframe._frame.verbs.merging import Merging, is_private
+from dpframe._groups.keys import Word, describe
+from dpframe._groups.unit import limits_for
+from dpframe._session import identity as _identity
+from dpframe._session import personwise as _personwise
+from dpframe._session.derived import (
+    Derived,
+    Source,
+    declare_anew,
+    fresh_token,
+    made_of,
+    not_replayed,
+    unit_for,
+)
+from dpframe._session.door import sealed
+from dpframe._session.registry import ATTR, find, sessions
+from dpframe._session.session import Session
+from dpframe.engines.people import people_of
+from dpframe.engines.rows import frame_of, people_labels, rows_of
+
+if TYPE_CHECKING:
+    from dpframe._frame.frame import PrivateFrame
+
+
+class Adopting(Merging):
+    """What takes rows that dpframe has not made."""
+
+    def pipe(
+        self,
+        func: Any,
+        *args: Any,
+        bounds: Mapping[Any, tuple[float, float]] | None = None,
+        keys: Mapping[Any, Any] | None = None,
+        max_rows: int | None = None,
+        max_groups: int | None = None,
+        **kwargs: Any,
+    ) -> PrivateFrame:
+        """What a function of yours makes of the rows, if it works person by person: ``func(frame, *args, **kwargs)``.
+
+        Formal guarantee: as for `explode`, *given that the rows it makes of some people do not depend on the
+        others*. That is checked on random halves of the people, on nobody, and on another order of rows, which is a
+        lint and no proof; it is written in the ledger as such. What is refused tells the owner something about the
+        data: keep it to yourself.
+
+        The function gets a pandas frame of some people, several times, and returns one with the columns that
+        ``unit=`` named (or with them as index). In a session without ``unit=`` the index names the person of each
+        row, and must be kept; a person may then have several rows, so that limits are needed: ``max_rows=1,
+        max_groups=1`` if there is one. Bounds and keys are declared anew. Each call is a frame of its own: nothing
+        that was answered before is repeated for it.
+
+        >>> visits = pd.DataFrame({"id": [1, 1, 2], "cost": [10.0, 30.0, 6.0]})
+        >>> p = visits.dp.open(1000, unit="id", max_rows=1, max_groups=1)
+        >>> total = p.pipe(lambda d: d.groupby("id").agg(total=("cost", "sum")), bounds={"total": (0, 100)})
+        >>> round(total.mean("total", epsilon=900), 0)
+        23.0
+        """
+        not_replayed(self._session)
+        source = self._source("pipe")
+        call, name = _called(func, args, kwargs)
+        limits_for(max_rows, max_groups)
+        own = self._session.base
+        seen = _personwise.sees_private(func, [*args, *kwargs.values()], lambda value: is_private(value, own))
+        if seen is not None:
+            raise Refused(
+                f"{name} uses a private frame from outside ({seen}), which holds all people whichever it is given. Use the frame "
+                "that it gets."
+            )
+        unit = self._session.unit
+        hidden = not own.unit.people  # a row of the frame that was opened is a person
+        visible = [] if hidden else _unit_names(self._columns, unit.people)
+        frame, codes = sealed("pipe", _of_people, source, hidden)
+        result = _personwise.Check(call, name, frame, visible, codes, self._session.name).result()
+        made = made_of(result)
+        words = declare_anew(made, bounds, keys, "pipe")
+        if hidden:
+            made.people = [("rows", np.asarray(result.index.to_numpy(), dtype=np.int64))]
+        else:
+            made.people = _places_of_unit(made.names, visible)
+        token = fresh_token()
+        session = Derived(
+            source.session,
+            made,
+            unit_for(source.session, None, max_rows, max_groups),
+            token,
+            most=None,
+        )
+        told = f"{name}: person by person on {_personwise.SPLITS} splits of the people, which is no proof ({token.steps[:8]})"
+        return self._derive(session, Word("pipe", told, "pipe"), words)
+
+    def adopt(
+        self,
+        other: pd.DataFrame,
+        *,
+        because: str | None = None,
+        bounds: Mapping[Any, tuple[float, float]] | None = None,
+        keys: Mapping[Any, Any] | None = None,
+        max_rows: int | None = None,
+        max_groups: int | None = None,
+    ) -> PrivateFrame:
+        """Another frame of the same people, whose rows you declare to have been made person by person.
+
+        Formal guarantee: as for `explode`, *given that your declaration is true*: that no row of ``other`` depends
+        on more than one person of the frame that was opened, the one that its unit columns (or, without ``unit=``,
+        its index label) name. ``because`` says why, and is written in the ledger. Nothing is checked but names,
+        dtypes and, without ``unit=``, that its labels are those of the frame that was opened.
+
+        Bounds and keys are declared anew. Each call is a frame of its own: nothing that was answered before is
+        repeated for it.
+
+        >>> visits = pd.DataFrame({"id": [1, 1, 2], "cost": [10.0, 30.0, 6.0]})
+        >>> p = visits.dp.open(1000, unit="id", max_rows=1, max_groups=1)
+        >>> worst = visits.groupby("id", as_index=False)["cost"].max()
+        >>> q = p.adopt(worst, because="the dearest visit of each patient", bounds={"cost": (0, 100)})
+        >>> round(q.mean("cost", epsilon=900), 0)
+        18.0
+        """
+        not_replayed(self._session)
+        self._usable()
+        if self._batch is not None:
+            raise SessionError(
+                "a batch asks one frame: adopt first, and then with p.plan_ahead() as batch: ..."
+            )
+        base = self._session.base
+        base.check_alive()
+        if not (isinstance(because, str) and because.strip()):
+            raise BadType(
+                "adopt needs because='...', a sentence that says why each row of this frame is one person's own work: it is "
+                "written in the ledger as your declaration."
+            )
+        if not isinstance(other, pd.DataFrame):
+            raise BadType(f"adopt takes a DataFrame, not {type(other).__name__}.")
+        limits_for(max_rows, max_groups)
+        _check_unowned(other, base)
+        unit = base.unit
+        frame = _personwise.normal(other, [leaf.name for leaf in unit.people])
+        made = made_of(frame)
+        if unit.people:
+            for leaf in unit.people:
+                if leaf.name not in made.names:
+                    raise BadValue(_personwise.dropped(leaf.name))
+                place = made.names.index(leaf.name)
+                kind = Column.of(place, leaf.name, made.arrays[place].dtype).kind
+                if kind != leaf.kind and {kind, leaf.kind} != {"text", "label"}:
+                    raise BadType(
+                        f"the unit column {leaf.name!r} is of kind {leaf.kind}, and here of kind {kind}."
+                    )
+            made.people = _places_of_unit(made.names, [leaf.name for leaf in unit.people])
+        else:
+            made.people = [("rows", _labels_of(frame, base))]
+        words = declare_anew(made, bounds, keys, "adopt")
+        token = fresh_token()
+        session = Derived(base, made, unit_for(base, None, max_rows, max_groups), token, most=None)
+        other.attrs[ATTR] = base.name  # these are the same people: no second budget is opened on them
+        return self._derive(
+            session,
+            Word("adopt", f"{because} (columns {describe(made.names)}, {token.steps[:8]})", "adopt"),
+            words,
+        )
+
+
+def _of_people(source: Source, hidden: bool) -> tuple[pd.DataFrame, NDArray[np.int64]]:
+    """Behind the door: the rows of people, and whose each is, from 0 on; with ``hidden`` the index says it too, at random."""
+    arrays = [source.array(e) for e in source.columns.values()]
+    if hidden:
+        codes = source.people()[0][1]
+        frame = frame_of(arrays, list(source.columns), pd.Index(codes))
+    else:
+        leaves = source.session.unit.people
+        frame = frame_of(arrays, list(source.columns))
+        codes = people_of([source.rows.column(leaf) for leaf in leaves], b"").codes[source.places]
+        frame, codes = rows_of(frame, np.flatnonzero(codes >= 0)), codes[codes >= 0]
+    return frame, np.asarray(pd.factorize(codes)[0], dtype=np.int64)  # without gaps
+
+
+def _called(
+    func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[Callable[[pd.DataFrame], Any], str]:
+    if isinstance(func, tuple) and len(func) == 2 and callable(func[0]) and isinstance(func[1], str):
+        inner, word = func
+        if word in kwargs:
+            raise BadValue(f"{word!r} is both the argument for the frame and a keyword.")
+        return lambda frame: inner(*args, **{**kwargs, word: frame}), _personwise.name_of(inner)
+    if not callable(func) or isinstance(func, Lineage):
+        raise BadType(f"pipe takes a function of a DataFrame, not {type(func).__name__}.")
+    return lambda frame: func(frame, *args, **kwargs), _personwise.name_of(func)
+
+
+def _unit_names(columns: Mapping[Hashable, Expr], people: Sequence[Column]) -> list[Hashable]:
+    """Under which names the columns that name a person are among those of a tracked frame."""
+    found = []
+    for leaf in people:
+        name = next((n for n, e in columns.items() if e == leaf), None)
+        if not any(e == leaf for e in columns.values()):
+            raise BadValue(_personwise.dropped(leaf.name))
+        found.append(name)
+    return found
+
+
+def _places_of_unit(names: Sequence[Hashable], unit: Sequence[Hashable]) -> list[int | tuple[Hashable, Any]]:
+    for name in unit:
+        if name not in names:
+            raise BadValue(_personwise.dropped(name))
+    return [list(names).index(name) for name in unit]
+
+
+def _check_unowned(other: pd.DataFrame, base: Session) -> None:
+    """A frame with a session of its own is asked there."""
+    owner: Session | None = None
+    try:
+        owner = find(other.attrs)
+        known = True
+    except NoSession:
+        known = other.attrs.get(ATTR) == base.name
+    marks = _identity.marks(other)
+    shared = [
+        s for s in sessions.values() if s is not base and s.accountant != base.accountant and marks & s.marks
+    ]
+    if not known or (owner is not None and owner is not base) or shared:
+        raise LineageError(
+            "this frame has a session of its own, or is made of one that has: ask it there. Sessions of the same people share a "
+            "budget by open(accountant=...)."
+        )
+
+
+def _labels_of(frame: pd.DataFrame, base: Session) -> Any:
+    """A random name for the person of each row, by the index labels of the frame that was opened."""
+    index, places, failed = base.snapshot.index, None, False
+    if not index.is_unique:
+        raise LineageError(
+            "without unit= the index says whose row each is, and that of the frame that was opened has a label twice. Open with "
+            "unit=, the column that names a person."
+        )
+    try:
+        places = index.get_indexer(frame.index)
+    except Exception:
+        failed = True
+    if failed or places is None or bool((places < 0).any()):
+        raise LineageError(
+            "without unit= the index says whose row each is, and this frame has labels that the one that was opened has "
+            "not. Keep the index, or open with unit=, the column that names a person."
+        )
+    return people_labels(len(index)).take(places)

@@ -1,0 +1,282 @@
+"""The verbs that make several rows of one: explode and melt. What they return is a tracked frame under the same budget.
+
+`Merging` has merge, and `Adopting` pipe and adopt.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+import pandas as pd
+
+from dpframe import _validate
+from dpframe._cells.columns import objects, prepare
+from dpframe._errors import BadType, BadValue, SessionError
+from dpframe._expr import Column, Expr
+from dpframe._groups.keys import Word, describe, keys_for
+from dpframe._groups.unit import limits_for
+from dpframe._session.derived import Derived, Made, Source, Token, unit_for
+from dpframe._session.door import sealed
+from dpframe._session.session import Session
+from dpframe._validate import Bounds
+from dpframe.engines.rows import Rows, exploded, joined, numbers
+
+if TYPE_CHECKING:
+    from dpframe._frame.frame import PrivateFrame
+    from dpframe._session.batch import Batch
+
+
+class Lineage:
+    """What makes a frame of other rows."""
+
+    _session: Session
+    _columns: dict[Hashable, Expr]
+    _where: Expr | None
+    _declared: tuple[Word, ...]
+    _explaining: bool
+    _batch: Batch | None
+
+    if TYPE_CHECKING:
+
+        def _usable(self) -> None: ...
+        def _expr_of(self, name: Any) -> Expr: ...
+
+    def _source(self, verb: str) -> Source:
+        self._usable()
+        if self._batch is not None:
+            raise SessionError(
+                "a batch asks one frame: derive it first, p = p.explode(...), and then with p.plan_ahead() as batch: ..."
+            )
+        return Source(self._session, self._columns, self._where, verb)
+
+    def _derive(
+        self, session: Derived, word: Word, more: Sequence[tuple[str, str, str]] = ()
+    ) -> PrivateFrame:
+        session.accountant.declare([(word.what, word.value, word.where), *more])
+        own = cast("PrivateFrame", self)
+        return own._of(session)._with(declared=(*self._declared, word), explaining=self._explaining)
+
+    def _multiplied(
+        self, source: Source, made: Made, most: int | None, limits: tuple[object, object], token: Token
+    ) -> Derived:
+        unit = unit_for(source.session, most, *limits)
+        return Derived(source.session, made, unit, token, everyone=source.everyone, most=most)
+
+    def explode(
+        self,
+        column: Any,
+        ignore_index: bool = False,
+        *,
+        dtype: str | None = None,
+        max_rows: int | None = None,
+        max_groups: int | None = None,
+    ) -> PrivateFrame:
+        """A row for each element of the lists in a column, as ``DataFrame.explode``; the other columns are repeated.
+
+        Formal guarantee: the rows of one person stay theirs, so that a question costs what it costs anywhere else
+        (docs/guarantees/derived.md). Where a row was a person, one has many rows now: ``max_rows`` (of a group) and
+        ``max_groups`` say for how many one may count, here or at each question.
+
+        Lists, tuples, sets and one-dimensional arrays have elements; an empty one and a null make one row with a
+        null, any other cell one row. The new column has no bounds or keys. ``dtype`` "float" or "str" makes it one
+        of numbers or texts, with a null for elements that are none; without it a column of objects can be grouped
+        by, but not summed. (``.str`` methods take lists for nulls, ``.str.len()`` too.)
+
+        >>> df = pd.DataFrame({"age": [30, 41], "codes": [["flu", "cough"], ["flu"]]})
+        >>> p = df.dp.open(1000, keys={"age": [30, 41]})
+        >>> codes = p.explode("codes", max_rows=2, max_groups=2)
+        >>> codes.groupby("codes", keys=["flu", "cough"]).size(epsilon=300).to_dict()
+        {'flu': 2, 'cough': 1}
+        """
+        source = self._source("explode")
+        name = _validate.column_name(column, self._columns)
+        expr = self._columns[name]
+        if not isinstance(expr, Column):
+            raise BadType(f"explode needs a column as it was opened, and {name!r} is an expression.")
+        if dtype is not None and not (isinstance(dtype, str) and dtype in ("float", "str")):
+            raise BadValue("dtype= of explode is 'float' or 'str'; leave it out for objects.")
+        listed = _has_lists(self._session.snapshot.dtypes.iloc[expr.position])
+        if not listed:
+            raise BadType(f"column {name!r} is of kind {expr.kind}: only a column of lists can be exploded.")
+        if dtype is not None and isinstance(self._session.snapshot.dtypes.iloc[expr.position], pd.ArrowDtype):
+            raise BadType("lists of Arrow have elements of one type already: leave dtype= out.")
+        if expr in self._session.unit.people:
+            raise BadValue(f"{name!r} names a person and cannot be exploded.")
+        _validate.flag(ignore_index, "ignore_index")
+        limits_for(max_rows, max_groups)
+        made = sealed("explode", _exploded, source, name, dtype)
+        token = source.token("explode", (name, dtype), (repr(name), dtype))
+        session = self._multiplied(source, made, None, (max_rows, max_groups), token)
+        return self._derive(session, Word("rows", f"explode({name!r})", "steps"))
+
+    def melt(
+        self,
+        id_vars: Any = None,
+        value_vars: Any = None,
+        var_name: Hashable = None,
+        value_name: Hashable = "value",
+        ignore_index: bool = True,
+        *,
+        max_rows: int | None = None,
+        max_groups: int | None = None,
+    ) -> PrivateFrame:
+        """Columns under each other: a row for each of ``value_vars``, as ``DataFrame.melt``.
+
+        Formal guarantee: as for `explode`. Where a row was a person, one has exactly as many rows now as there are
+        ``value_vars``, and these are the limits unless you name others.
+
+        The columns must be of one kind. The bounds of the values are the hull of theirs, where all are declared,
+        and the names of the columns are the keys of ``var_name``.
+
+        >>> df = pd.DataFrame({"before": [30.0, 40.0], "after": [31.0, 41.0]})
+        >>> p = df.dp.open(1000, bounds={"before": (0, 100), "after": (0, 100)})
+        >>> p.melt().groupby("variable")["value"].mean(epsilon=900).round(0).to_dict()
+        {'before': 35.0, 'after': 36.0}
+        """
+        source = self._source("melt")
+        ids = names_of(id_vars, self._columns) if id_vars is not None else []
+        rest = [n for n in self._columns if n not in ids]
+        values = rest if value_vars is None else names_of(value_vars, self._columns)
+        var_name = "variable" if var_name is None else _validate.hashable(var_name, "var_name")
+        _validate.hashable(value_name, "value_name")
+        wanted = [*ids, var_name, value_name]
+        if not values:
+            raise BadValue("melt needs at least one column in value_vars.")
+        if len(set(wanted)) < len(wanted):
+            raise BadValue("melt would give two columns the same name: choose var_name= and value_name=.")
+        _validate.flag(ignore_index, "ignore_index")
+        limits_for(max_rows, max_groups)
+        exprs = [self._columns[n] for n in values]
+        _check_alike(source, values, exprs)
+        made = sealed("melt", _melted, source, ids, values, var_name, value_name)
+        variable, place, count = len(ids), len(ids) + 1, len(values)
+        leaf = Column.of(variable, var_name, made.arrays[variable].dtype)
+        if all(type(n) in (str, int) for n in values):
+            made.keys[variable] = keys_for(values, leaf, var_name)
+        known = [e.bounds(self._session.bounds) for e in exprs]
+        pairs = [k for k in known if k is not None]
+        if exprs[0].kind in ("number", "bool") and len(pairs) == count:
+            made.bounds[place] = Bounds(min(k[0] for k in pairs), max(k[1] for k in pairs))
+        most = self._session.most
+        most = None if most is None else most * count
+        words: tuple[Any, ...] = ids, values, var_name, value_name
+        token = source.token("melt", words, list(map(repr, words)))
+        session = self._multiplied(source, made, most, (max_rows, max_groups), token)
+        return self._derive(session, Word("rows", f"melt of {describe(values)}", "steps"))
+
+
+def _has_lists(dtype: Any) -> bool:
+    if isinstance(dtype, pd.ArrowDtype):
+        return hasattr(dtype.pyarrow_dtype, "value_type") and "list" in str(dtype.pyarrow_dtype)
+    return isinstance(dtype, np.dtype) and dtype.kind == "O"
+
+
+def names_of(given: Any, known: Mapping[Hashable, Expr]) -> list[Hashable]:
+    listed = list(given) if isinstance(given, list | tuple | pd.Index) else [given]
+    return _validate.column_names(listed, known)
+
+
+def _objects(values: Sequence[Any]) -> Any:
+    found = np.empty(len(values), dtype=object)
+    found[:] = list(values)
+    return found
+
+
+def _insert(made: Made, place: int, name: Hashable, array: Any) -> None:
+    """A column at its old place, and the others after it moved."""
+
+    def moved(i: int) -> int:
+        return i + (i >= place)
+
+    made.names.insert(place, name)
+    made.arrays.insert(place, array)
+    made.bounds = {moved(i): b for i, b in made.bounds.items()}
+    made.times = {moved(i): t for i, t in made.times.items()}
+    made.keys = {moved(i): k for i, k in made.keys.items()}
+    made.people = [moved(p) if isinstance(p, int) else p for p in made.people]
+
+
+def _without_order(made: Made, ids: Sequence[Hashable]) -> Made:
+    """The id columns in the order in which they were named."""
+    order = [made.names.index(n) for n in ids]
+    to = {old: new for new, old in enumerate(order)}
+    return Made(
+        [made.names[i] for i in order],
+        [made.arrays[i] for i in order],
+        {to[i]: b for i, b in made.bounds.items()},
+        {to[i]: t for i, t in made.times.items()},
+        {to[i]: k for i, k in made.keys.items()},
+        [to[p] if isinstance(p, int) else p for p in made.people],
+    )
+
+
+def _exploded(source: Source, name: Hashable, dtype: str | None) -> Made:
+    """Behind the door: the rows of explode."""
+    rows = exploded(source.array(source.columns[name]), dtype)
+    made = source.copied(rows.source, skip=[name])
+    _insert(made, list(source.columns).index(name), name, rows.array)
+    return made
+
+
+def _melted(
+    source: Source,
+    ids: Sequence[Hashable],
+    values: Sequence[Hashable],
+    var_name: Hashable,
+    value_name: Hashable,
+) -> Made:
+    """Behind the door: the rows of melt."""
+    array, size, count = (
+        _under(source, [source.columns[n] for n in values]),
+        len(source.places),
+        len(values),
+    )
+    kept = source.copied(np.tile(np.arange(size), count), skip=[n for n in source.columns if n not in ids])
+    made = _without_order(kept, ids)
+    labels: Any = _objects(values)
+    labels = pd.array(labels, dtype="str") if all(type(n) is str for n in values) else labels
+    made.add(var_name, labels.take(np.repeat(np.arange(count), size)))
+    made.add(value_name, array)
+    return made
+
+
+def _kinds(exprs: Sequence[Expr]) -> set[str]:
+    kinds: set[str] = {
+        "number" if e.kind == "bool" and len({x.kind for x in exprs}) > 1 else e.kind for e in exprs
+    }
+    return {"label"} if kinds == {"text", "label"} else kinds
+
+
+def _check_alike(source: Source, names: Sequence[Hashable], exprs: Sequence[Expr]) -> None:
+    """What melt can put under each other, by dtypes alone: those of the columns without their rows."""
+    kinds = _kinds(exprs)
+    if len(kinds) > 1 or kinds == {"other"}:
+        raise BadType(f"melt needs columns of one kind, and {describe(list(names))} are of {sorted(kinds)}.")
+    if kinds == {"time"} and len(set(sealed("melt", _dtypes, source, exprs))) > 1:
+        raise BadType("melt needs times of one dtype: the same resolution and the same zone.")
+
+
+def _dtypes(source: Source, exprs: Sequence[Expr]) -> list[Any]:
+    empty = Rows(source.session.snapshot.iloc[:0])
+    return [empty.array(e).dtype for e in exprs]
+
+
+def _under(source: Source, exprs: Sequence[Expr]) -> Any:
+    """Columns of one kind under each other, in a dtype that theirs decide."""
+    arrays = [source.array(e) for e in exprs]
+    if all(a.dtype == arrays[0].dtype for a in arrays):
+        return joined(arrays)
+    if _kinds(exprs) <= {"number", "bool"}:
+        return np.concatenate([n.take(source.places) for n in numbers(source.rows, exprs)])
+    return joined([_cells(a, e) for a, e in zip(arrays, exprs, strict=True)])
+
+
+def _cells(array: Any, expr: Expr) -> Any:
+    """The cells as objects. Those of texts as the engine reads them: some may be bytes that are no text."""
+    if not isinstance(array.dtype, pd.ArrowDtype | pd.StringDtype):
+        return objects(array)
+    vector = prepare(pd.Series(array, copy=False), expr.kind)
+    assert vector.categories is not None
+    return objects([*vector.categories, None]).take(vector.values)

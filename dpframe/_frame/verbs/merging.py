@@ -1,0 +1,240 @@
+"""Merging with a public table: the columns that a key of a row looks up."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from dpframe import _validate
+from dpframe._errors import BadType, BadValue, Refused
+from dpframe._expr import Column, Expr
+from dpframe._frame.verbs.lineage import Lineage, names_of
+from dpframe._groups.keys import Word, describe, keys_for
+from dpframe._groups.unit import limits_for
+from dpframe._ledger import former as _former
+from dpframe._session import identity as _identity
+from dpframe._session.derived import Derived, Made, Source, hash_of, no_limits, unit_for
+from dpframe._session.door import sealed
+from dpframe._session.registry import ATTR, sessions
+from dpframe._session.session import Session
+from dpframe._validate import Bounds
+from dpframe.engines.rows import Places, Table, array_of, taken, with_room_for_nulls
+
+if TYPE_CHECKING:
+    from dpframe._frame.frame import PrivateFrame
+
+_KEYS = 2**12  # so many values of a public column are keys without being listed
+
+
+class Merging(Lineage):
+    """What adds the columns of a public table."""
+
+    def merge(
+        self,
+        right: pd.DataFrame,
+        how: str = "inner",
+        on: Any = None,
+        left_on: Any = None,
+        right_on: Any = None,
+        left_index: bool = False,
+        right_index: bool = False,
+        sort: bool = False,
+        suffixes: tuple[str | None, str | None] = ("_x", "_y"),
+        copy: object = None,
+        indicator: object = False,
+        validate: object = None,
+        *,
+        max_rows: int | None = None,
+        max_groups: int | None = None,
+        because: str | None = None,
+    ) -> PrivateFrame:
+        """With the columns of a public table, matched by key columns, as ``DataFrame.merge``; ``how`` is "inner" or "left".
+
+        Formal guarantee: as for `explode`, given that the table is public, which is your declaration: its columns,
+        its number of rows and a hash of it are kept. A table whose keys are all different leaves a row one person's
+        only one.
+
+        A null key matches nothing (pandas matches NaN with NaN). With ``how="left"`` numbers and bools of the table
+        become nullable (``Int64``, ``boolean``) whether or not somebody has no match. Its columns come with their
+        bounds and keys: they are public.
+
+        A table by the column that ``unit=`` names has a row for each of some people, and is almost always private: it needs
+        ``because=``, your sentence why it is public, which is kept beside it.
+
+        >>> regions = pd.DataFrame({"state": ["CA", "NY"], "coast": ["west", "east"]})
+        >>> df = pd.DataFrame({"state": ["CA", "NY", "CA", "TX"]})
+        >>> p = df.dp.open(1000)
+        >>> p.merge(regions, on="state").groupby("coast").size(epsilon=300).to_dict()
+        {'west': 2, 'east': 1}
+        """
+        source = self._source("merge")
+        if left_index is not False or right_index is not False:
+            raise Refused(
+                "merge goes by columns: write right=table.reset_index() and on= or left_on=, right_on=."
+            )
+        if validate is not None:
+            raise Refused(
+                "validate= would tell whether people's keys are unique. The table's own you can check yourself."
+            )
+        if indicator is not False:
+            raise Refused(
+                "indicator= is not needed: with how='left' the rows without a match have nulls, p['column'].isna()."
+            )
+        if not isinstance(how, str) or how not in ("inner", "left"):
+            raise Refused(
+                f"how={how!r} would make rows that belong to nobody, and tell who is not there. Use 'inner' or 'left'."
+            )
+        table = _public(right, self._session)
+        keys = _key_names(self._columns, table, on, left_on, right_on)
+        reason = _reason(keys, self._columns, self._session, because)
+        listed: list[Hashable] = list(table.columns)
+        names, theirs = _merged_names(list(self._columns), listed, keys, suffixes)
+        limits_for(max_rows, max_groups)
+        lookup = Table(table, [r for _, r in keys], {n: self._columns[n] for n, _ in keys})
+        single = lookup.most <= 1
+        if single and not self._session.unit.people:
+            no_limits(max_rows, max_groups)
+        hidden = bool(self._session.unit.people) or not single
+        made, right_rows = sealed("merge", _matched, source, lookup, names, how == "left", hidden)
+        for name, new in theirs.items():
+            array = array_of(table, listed.index(name))
+            room = with_room_for_nulls(array) if how == "left" else array
+            _describe_public(made, made.add(new, sealed("merge", taken, room, right_rows)), new, array)
+        on_record = (
+            f"columns {describe(list(table.columns))}, {len(table)} rows, hash {hash_of(table)}{reason}"
+        )
+        former = how, describe(keys), repr(names), repr(theirs), hash_of(table)
+        words = how, keys, list(names.items()), list(theirs.items()), table
+        token = source.token("merge", words, None if _former.cut(keys) else former)
+        most = None if self._session.most is None else self._session.most * max(lookup.most, 1)
+        unit = unit_for(source.session, most, max_rows, max_groups) if hidden else self._session.unit
+        whole = self._session.whole and source.all and how == "left" and single
+        everyone = source.everyone and how == "left"
+        session = Derived(source.session, made, unit, token, whole=whole, everyone=everyone, most=most)
+        return self._derive(
+            session, Word("public table", on_record, f"merge on {describe([n for n, _ in keys])}")
+        )
+
+
+def _matched(
+    source: Source, lookup: Table, names: Mapping[Hashable, Hashable], left: bool, hidden: bool
+) -> tuple[Made, Places]:
+    """Behind the door: the columns of the private side under their new names, and the row of the table that each row has."""
+    rows = lookup.match(source.rows, source.places, left)
+    made = source.copied(rows.left, hidden=hidden)
+    made.names = [names[n] for n in made.names]
+    made.keys = {i: k.named(made.names[i]) for i, k in made.keys.items()}
+    return made, rows.right
+
+
+def _public(right: Any, session: Session) -> pd.DataFrame:
+    """A table of which nothing says that it is private."""
+    if hasattr(right, "_session") or hasattr(right, "_frame"):
+        raise Refused(
+            "the right side of merge is a public table. Two private frames cannot be merged: rows would be two people's."
+        )
+    if not isinstance(right, pd.DataFrame):
+        raise BadType(f"merge takes a public DataFrame, not {type(right).__name__}.")
+    if not right.columns.is_unique or right.columns.nlevels > 1:
+        raise BadValue("the columns of the public table must have one name each, and no two the same.")
+    if is_private(right, session):
+        raise Refused(
+            "this table belongs to a private session, so it is not public. Merge before opening, where each row of the "
+            "result is one person's, or adopt(other, because='...')."
+        )
+    return right
+
+
+def _reason(
+    keys: list[tuple[Hashable, Hashable]], columns: Mapping[Hashable, Expr], session: Session, because: Any
+) -> str:
+    """Why the table is public, for the record; a table by people needs a reason."""
+    if because is not None and not (isinstance(because, str) and because.strip()):
+        raise BadType("because= must be a sentence: it is written in the ledger as your declaration.")
+    people = set(session.unit.people)
+    by = [name for name, _ in keys if people & set(columns[name].columns())]
+    if by and because is None:
+        raise BadValue(
+            f"{by[0]!r} names a person, and a table by people is almost always private: each of its rows is somebody's. If "
+            "it is public, say why: merge(..., because='...'), which is kept as your declaration. If it is not, merge before "
+            "opening, or adopt(other, because='...')."
+        )
+    return "" if because is None else f"; {because.strip()}"
+
+
+def is_private(value: Any, session: Session) -> bool:
+    """Whether it is a frame or column of a session, or shares its data with one."""
+    if isinstance(value, Lineage):
+        return True
+    if not isinstance(value, pd.DataFrame | pd.Series):
+        return False
+    if value.attrs.get(ATTR) is not None:
+        return True
+    frame = value.to_frame() if isinstance(value, pd.Series) else value
+    own = _identity.marks(frame)
+    return any(own & s.marks for root in [*sessions.values(), session] for s in [root, *root.derived])
+
+
+def _key_names(
+    columns: Mapping[Hashable, Expr], table: pd.DataFrame, on: Any, left_on: Any, right_on: Any
+) -> list[tuple[Hashable, Hashable]]:
+    known: list[Hashable] = list(table.columns)
+    if on is None and left_on is None and right_on is None:
+        on = [n for n in columns if n in known]
+        if not on:
+            raise BadValue(
+                "the frame and the table have no column in common: give on=, or left_on= and right_on=."
+            )
+    if on is not None:
+        if left_on is not None or right_on is not None:
+            raise BadValue("give on=, or left_on= and right_on=, not both.")
+        left_on = right_on = on
+    if left_on is None or right_on is None:
+        raise BadValue("left_on= and right_on= belong together.")
+    lefts = names_of(left_on, columns)
+    listed = list(right_on) if isinstance(right_on, list | tuple | pd.Index) else [right_on]
+    rights = _validate.column_names(listed, known)
+    if len(lefts) != len(rights) or not lefts:
+        raise BadValue("left_on= and right_on= must name as many columns.")
+    return list(zip(lefts, rights, strict=True))
+
+
+def _merged_names(
+    ours: list[Hashable], theirs: list[Hashable], keys: list[tuple[Hashable, Hashable]], suffixes: Any
+) -> tuple[dict[Hashable, Hashable], dict[Hashable, Hashable]]:
+    """New names by old ones, on both sides; a key that has one name stands once."""
+    if not isinstance(suffixes, tuple | list) or len(suffixes) != 2:
+        raise BadType("suffixes= must be a pair of texts.")
+    once = {one for one, other in keys if one == other}
+    rest = [n for n in theirs if n not in once]
+    both = {n for n in rest if n in ours}
+    if both and not any(suffixes):
+        raise BadValue(f"columns {describe(sorted(map(str, both)))} are on both sides: give suffixes=.")
+
+    def named(name: Hashable, suffix: Any) -> Hashable:
+        return f"{name}{suffix or ''}" if name in both else name
+
+    left, right = {n: named(n, suffixes[0]) for n in ours}, {n: named(n, suffixes[1]) for n in rest}
+    found = [*left.values(), *right.values()]
+    if len(set(found)) < len(found):
+        raise BadValue("merge would give two columns the same name: choose suffixes=.")
+    return left, right
+
+
+def _describe_public(made: Made, place: int, name: Hashable, array: Any) -> None:
+    """The bounds or the keys of a public column."""
+    column = pd.Series(array, dtype=array.dtype).dropna()
+    leaf = Column.of(place, name, array.dtype)
+    if leaf.kind == "number" and len(column):
+        lower, upper = float(column.min()), float(column.max())
+        if (
+            np.isfinite(lower)
+            and np.isfinite(upper)
+            and (lower == upper or upper - lower > _validate.MIN_WIDTH)
+        ):
+            made.bounds[place] = Bounds(lower, upper)
+    elif leaf.kind == "text" and 0 < len(values := list(column.astype(object).unique())) <= _KEYS:
+        made.keys[place] = keys_for(values, leaf, name)

@@ -1,0 +1,325 @@
+"""The verbs that choose: only the choice leaves, never a score, and any number of candidates costs the same."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, Final, Unpack, cast
+
+import numpy as np
+import pandas as pd
+
+from dpframe import _expr, _validate
+from dpframe._answers import answer as _release
+from dpframe._errors import BadType, BadValue, MissingBounds
+from dpframe._expr import Expr
+from dpframe._frame.column import PrivateColumn, predicate_of
+from dpframe._frame.rewrite import callers_frame
+from dpframe._groups.keys import By, KeyBy, Keys, Word, describe
+from dpframe._plans.output import Output
+from dpframe._plans.plan import Plan
+from dpframe._plans.price import Payment, checked, spell_out
+from dpframe._questions.query import Query
+from dpframe._questions.question import Release
+from dpframe._session.session import Session
+from dpframe._validate import Bounds
+from dpframe.utilities import Scored, Utility
+
+if TYPE_CHECKING:
+    from dpframe._frame.frame import PrivateFrame
+
+CANDIDATES: Final = 2**14  # with expressions of their own: each is a pass over the rows
+PLACEHOLDER: Final = "candidate"
+_ONE_ROW: Final = (
+    "return an expression for one row; its sum over rows is the utility: lambda d, c: -(d['x'] - c).abs()."
+)
+
+
+class Selections:
+    """What can be chosen from a tracked frame."""
+
+    _session: Session
+    _where: Expr | None
+    _declared: tuple[Word, ...]
+
+    if TYPE_CHECKING:
+
+        def _ask(self, query: Query, finish: Callable[[Release], Any], payment: Mapping[str, Any]) -> Any: ...
+        def _named(self, column: Any) -> tuple[Expr, Hashable]: ...
+        def _listed_or_found(
+            self, expr: Expr, name: Hashable, given: Any, verb: str, payment: Mapping[str, Any]
+        ) -> tuple[PrivateFrame, Keys] | Plan: ...
+        def _parsed(self, text: str, caller: Any) -> tuple[Expr, PrivateFrame]: ...
+        def _resolve(self, value: Any) -> Expr: ...
+        def _with(self, **changes: Any) -> PrivateFrame: ...
+
+    def argmax(self, column: Any, *, keys: Any = None, **payment: Unpack[Payment]) -> Any:
+        """The value that most rows have, of the listed ones; or which of several conditions holds for most rows.
+
+        A list of boolean columns, or conditions by name as `counts` takes them, may overlap: one row may say yes to many.
+        Only the choice leaves, so any number of candidates costs the same and the noise does not grow with them.
+
+        Formal guarantee: epsilon-DP for its price by report-noisy-max with one-sided geometric noise
+        (docs/guarantees/noisy-max.md): a row moves every count by at most 1, and all of them one way unless rows are
+        replaced. With one candidate the answer is that one, and is charged all the same.
+
+        >>> df = pd.DataFrame({"diagnosis": ["flu", "asthma", "flu"], "fever": [True, False, True]})
+        >>> p = df.dp.open(1000)
+        >>> p.argmax("diagnosis", keys=["asthma", "flu", "gout"], epsilon=80)
+        'flu'
+        >>> p.argmax({"fever": "fever", "no flu": "diagnosis != 'flu'"}, epsilon=80)
+        'fever'
+        """
+        checked(payment)
+        if isinstance(column, list | Mapping):
+            if keys is not None:
+                raise BadValue(
+                    "keys= lists the values of one column; of several conditions each is a candidate."
+                )
+            return self._most(column, callers_frame(), payment)
+        listed = self._listed(column, keys, "argmax", payment)
+        if isinstance(listed, Plan):
+            return listed
+        frame, by = listed
+        query = Query((Output("argmax", "argmax"),), self._where, (by,))
+        return frame._ask(query, lambda release: _chosen(release, by)[0], payment)
+
+    def top(self, column: Any, k: int, *, keys: Any = None, **payment: Unpack[Payment]) -> list[Any]:
+        """The k most common of the listed values, the first before the second and so on, as a list without counts.
+
+        Formal guarantee: epsilon-DP for its price, by k rounds of report-noisy-max at epsilon/k, each among the values
+        that are left (docs/guarantees/noisy-max.md). The order is as private as the choice.
+
+        >>> df = pd.DataFrame({"state": ["CA", "NY", "CA", "CA", "NY", "WA"]})
+        >>> p = df.dp.open(1000)
+        >>> p.top("state", 2, keys=["WA", "NY", "CA"], epsilon=200)
+        ['CA', 'NY']
+        """
+        checked(payment)
+        rounds = _validate.positive_int(k, "k")  # before a search for keys that nobody listed is paid
+        listed = self._listed(column, keys, "top", payment)
+        if isinstance(listed, Plan):
+            return cast("list[Any]", listed)
+        frame, by = listed
+        if rounds > len(by.keys):
+            raise BadValue(f"k={rounds} is more than the {len(by.keys)} values that are listed.")
+        query = Query((Output("top", "top", rounds=rounds),), self._where, (by,))
+        return cast("list[Any]", frame._ask(query, lambda release: _chosen(release, by), payment))
+
+    def choose(
+        self,
+        candidates: Any,
+        utility: Any,
+        sensitivity: float | None = None,
+        *,
+        bounds: Any = None,
+        because: str | None = None,
+        **payment: Unpack[Payment],
+    ) -> Any:
+        """One of some public candidates, with a chance that grows with its utility: the exponential mechanism.
+
+        The utility is a named one, ``dpframe.utilities.revenue("bid")``, whose sensitivity is proven; or an expression for
+        one row, whose sum over the rows is the utility: a string in which ``@candidate`` stands for the candidate, a
+        function of the frame and the candidate, or a dict by candidate. Each row's value is clipped to ``bounds``, unless
+        bounds follow from declared ones; a null counts for nothing. ``sensitivity=`` is your own word that a row moves no
+        utility by more than that: it needs ``because=``, and the ledger keeps both.
+
+        Formal guarantee: epsilon-DP for its price, by the exponential mechanism where a session has delta, else by noisy
+        max, which is never worse at the same epsilon (docs/guarantees/exponential.md). With declared ``sensitivity=`` the
+        guarantee rests on that word. The plan states by how much the choice may fall short of the best.
+
+        >>> df = pd.DataFrame({"arrives": [7, 8, 8, 9, 12]})
+        >>> p = df.dp.open(1000)
+        >>> p.choose(range(6, 13), "(arrives - @candidate).abs() <= 1", epsilon=400)
+        8
+        """
+        checked(payment)
+        listed = _candidates(candidates)
+        words: tuple[Word, ...] = ()
+        if isinstance(utility, Utility):
+            if sensitivity is not None or bounds is not None or because is not None:
+                raise BadValue(
+                    "a named utility has its own sensitivity: leave sensitivity=, bounds= and because= out."
+                )
+            scored = utility.scored(cast("PrivateFrame", self), listed)
+        else:
+            _few(listed)
+            scored, words = self._own_utility(
+                listed, utility, _moves(sensitivity, because), bounds, callers_frame()
+            )
+            if because is not None:
+                words = (*words, Word("sensitivity", f"{sensitivity:g}: {because.strip()}", "choose"))
+        if not scored.by:  # of bins the session says so itself
+            _few(listed)
+            words = (*words, Word("candidates", describe(listed), "choose"))
+        query = Query(scored.outputs, self._where, scored.by)
+
+        def finish(release: Release) -> Any:
+            return listed[scored.order[int(_release.values(release, 0)[0])]]
+
+        return self._with(declared=self._declared + words)._ask(query, finish, payment)
+
+    # How they are put together --------------------------------------------------------------------------------
+
+    def _listed(
+        self, column: Any, keys: Any, verb: str, payment: Mapping[str, Any]
+    ) -> tuple[PrivateFrame, KeyBy] | Plan:
+        expr, name = self._named(column)
+        found = self._listed_or_found(expr, name, keys, verb, payment)
+        return found if isinstance(found, Plan) else (found[0], KeyBy(expr, found[1]))
+
+    def _most(self, questions: Any, caller: Any, payment: Mapping[str, Any]) -> Any:
+        if not questions:
+            raise BadValue("argmax needs at least one condition to choose among.")
+        frame = cast("PrivateFrame", self)
+        if isinstance(questions, Mapping):
+            exprs = {}
+            for name, question in questions.items():
+                if isinstance(question, str):
+                    exprs[name], frame = frame._parsed(question, caller)
+                else:
+                    exprs[name] = frame._resolve(question)
+        else:
+            named = [(label, expr) for expr, label in map(self._named, questions)]
+            exprs = dict(named)
+            if len(exprs) < len(named):
+                raise BadValue("argmax among columns needs each of them once.")
+        names = list(exprs)
+        outputs = tuple(Output(name, "argmax", predicate_of(expr)) for name, expr in exprs.items())
+        query = Query(outputs, self._where)
+        return frame._ask(query, lambda release: names[int(_release.values(release, 0)[0])], payment)
+
+    def _own_utility(
+        self, candidates: Sequence[Any], utility: Any, moves: float | None, bounds: Any, caller: Any
+    ) -> tuple[Scored, tuple[Word, ...]]:
+        """An output a candidate, all clipped to the same bounds."""
+        exprs, words = self._expressions(candidates, utility, caller)
+        if len(exprs) > 1 and len(set(exprs)) == 1:
+            raise BadValue(
+                f"this utility says the same of every candidate. Write @{PLACEHOLDER} where the candidate stands."
+            )
+        pair = self._hull(exprs, bounds, moves)
+        if bounds is not None:
+            words = (*words, Word("bounds", f"the utility: ({pair.lower:g}, {pair.upper:g})", "choose"))
+        if any(e.nullable for e in exprs):
+            exprs = [_filled(e, pair) for e in exprs]
+            pair = Bounds(min(pair.lower, 0.0), max(pair.upper, 0.0))
+        said = utility if isinstance(utility, str) else f"{exprs[0]}" + (", ..." if len(exprs) > 1 else "")
+        outputs = tuple(
+            Output(candidate, "choose", expr, pair, moves=moves, said=said)
+            for candidate, expr in zip(candidates, exprs, strict=True)
+        )
+        return Scored(outputs, (), tuple(range(len(candidates)))), words
+
+    def _expressions(
+        self, candidates: Sequence[Any], utility: Any, caller: Any
+    ) -> tuple[list[Expr], tuple[Word, ...]]:
+        if isinstance(utility, Mapping):
+            if len(utility) != len(candidates) or any(c not in utility for c in candidates):
+                raise BadValue(
+                    "a utility by candidate needs an expression for each candidate, and no others."
+                )
+            given = [utility[c] for c in candidates]
+        elif callable(utility) and not hasattr(utility, "_expr"):
+            frame = cast("PrivateFrame", self)._rowwise(_ONE_ROW)
+            given = [_row_wise(utility(frame, c)) for c in candidates]
+        else:
+            given = [utility] * len(candidates)
+        exprs: list[Expr] = []
+        words: dict[Word, None] = {}
+        for candidate, one in zip(candidates, given, strict=True):
+            if isinstance(one, str):
+                scope = SimpleNamespace(
+                    f_locals={**caller.f_locals, PLACEHOLDER: candidate}, f_globals=caller.f_globals
+                )
+                expr, frame = self._parsed(one, scope)
+                own = frame._declared[len(self._declared) :]
+                words |= {w: None for w in own if not w.value.startswith(f"{PLACEHOLDER} = ")}
+            else:
+                expr = self._resolve(one)
+            if expr.kind not in ("number", "bool"):
+                raise BadType(f"the utility of {candidate!r} is of kind {expr.kind}: it must be a number.")
+            exprs.append(expr)
+        return exprs, tuple(words)
+
+    def _hull(self, exprs: Sequence[Expr], given: Any, moves: float | None) -> Bounds:
+        if given is not None:
+            return _validate.bounds(given, "the utility")
+        known = [e.bounds(self._session.bounds) for e in exprs]
+        pairs = [_validate.bounds(pair, "the utility") for pair in known if pair is not None]
+        if len(pairs) == len(exprs):
+            return Bounds(min(p.lower for p in pairs), max(p.upper for p in pairs))
+        if moves is not None:
+            return Bounds(-moves, moves)
+        raise MissingBounds(
+            "this utility needs public bounds, which none of the declared ones imply: bounds=(lower, upper), the least and "
+            "the most that one row may add to the utility of a candidate."
+        )
+
+
+def _row_wise(value: Any) -> Any:
+    if isinstance(value, PrivateColumn | str) or hasattr(value, "_eval_expression"):
+        return value
+    raise BadType(f"the utility's function returned a {type(value).__name__}: {_ONE_ROW}")
+
+
+def _filled(expr: Expr, pair: Bounds) -> Expr:
+    """A null counts for nothing."""
+    return _expr.fill(expr, False) if expr.kind == "bool" else _expr.fill(_expr.clip(expr, *pair), 0)
+
+
+def _moves(sensitivity: Any, because: Any) -> float | None:
+    if (sensitivity is None) != (because is None):
+        raise BadValue(
+            "sensitivity= is your own word that one row moves no utility by more: give it together with "
+            "because='why that is so', which the ledger keeps. Without it bounds=(lower, upper) are enforced by clipping."
+        )
+    if sensitivity is None:
+        return None
+    if not isinstance(because, str) or not because.strip():
+        raise BadType("because= must be a sentence: why one row moves no utility by more than sensitivity=.")
+    moves = _validate.real(sensitivity, "sensitivity")
+    if moves <= 0:
+        raise BadValue(f"sensitivity must be positive, not {sensitivity}.")
+    return moves
+
+
+def _candidates(given: Any) -> list[Any]:
+    """The public list as it was typed; what could be people's data is refused."""
+    if isinstance(given, pd.Series | pd.DataFrame | set | frozenset | str | bytes) or not isinstance(
+        given, list | tuple | range | np.ndarray | pd.Index | Mapping
+    ):
+        raise BadType(
+            f"candidates must be a public, ordered list, not a {type(given).__name__}. Write them out, or list(...) them."
+        )
+    _validate.length(given, "candidates")
+    found = [c.item() if isinstance(c, np.generic) and c.dtype.kind in "biufU" else c for c in given]
+    if not found:
+        raise BadValue("candidates are empty: nothing would be chosen.")
+    try:
+        distinct = len(set(found))
+    except TypeError:
+        raise BadType("candidates must be hashable.") from None
+    if distinct < len(found):
+        raise BadValue("candidates are not distinct (1, 1.0 and True are equal).")
+    return found
+
+
+def _few(candidates: Sequence[Any]) -> None:
+    if len(candidates) > CANDIDATES:
+        raise BadValue(
+            f"{len(candidates)} candidates are more than {CANDIDATES}: each is a pass over the rows."
+        )
+
+
+def _chosen(release: Release, by: By) -> list[Any]:
+    """The keys at the chosen places, each of its own type."""
+    keys = cast(KeyBy, by).keys
+    chosen = []
+    for place in _release.values(release, 0):
+        key = keys.index[int(place)]
+        chosen.append(None if place == keys.null else key.item() if isinstance(key, np.generic) else key)
+    return chosen
+
+
+spell_out(Selections)

@@ -1,0 +1,86 @@
+"""Order statistics: quantiles that are chosen, and those read off a noisy distribution."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpframe._plans.aggregates import Aggregate, Vector, aggregation
+from dpframe._plans.arrange import OfRanks, OfTree
+from dpframe._plans.measured import Cell, Floats, Interval, Measured
+from dpframe._plans.output import Output
+from dpframe._statistics.base import Statistic
+from dpframe._statistics.order import Ranks, deviations, enclose, estimated, level_sizes, read_off
+
+
+@aggregation("quantile")
+class Quantile(Aggregate):
+    """The points that were chosen, in the order of their levels: sorted, which is post-processing."""
+
+    needs_bounds = True
+    picks = True
+    promise = "at most {r:.4g} values too many lie below the answer, and above it"
+
+    def vector_of(self, out: Output) -> Vector:
+        return OfRanks(*out.clipped[0], out.resolution)
+
+    def constants(self, out: Output, statistic: Statistic) -> dict[str, float]:
+        assert isinstance(statistic, Ranks)
+        assert out.level is not None
+        return {**statistic.constants(), "place": float(statistic.levels.index(out.level))}
+
+    def value(self, m: Measured) -> NDArray[Any]:
+        assert m.raw is not None
+        return _points(m.cell, np.sort(m.raw, axis=0)[int(m.cell.constants["place"])])
+
+    def interval(self, m: Measured, level: float) -> Interval:
+        assert m.raw is not None
+        nothing = np.full(m.raw.shape[-1], np.nan)  # chosen, not measured
+        return nothing, nothing
+
+    def error(self, m: Measured, level: float, n: float | None) -> float | None:
+        return None
+
+
+@aggregation("tree")
+class TreeQuantile(Aggregate):
+    """Read off an estimate of the whole distribution, which is monotone, so that levels come back in order."""
+
+    needs_bounds = True
+    promise = "within ± {r:.4g} ranks"
+
+    def vector_of(self, out: Output) -> Vector:
+        return OfTree(*out.clipped[0], out.resolution)
+
+    def constants(self, out: Output, statistic: Statistic) -> dict[str, float]:
+        assert out.level is not None
+        return {**statistic.constants(), "level": float(out.level)}
+
+    def value(self, m: Measured) -> NDArray[Any]:
+        assert m.raw is not None
+        c = m.cell.constants
+        return _points(m.cell, read_off(estimated(m.raw, int(c["points"])), c["level"]))
+
+    def interval(self, m: Measured, level: float) -> Interval:
+        assert m.raw is not None
+        c = m.cell.constants
+        cumulative = estimated(m.raw, int(c["points"]))
+        low, high = enclose(cumulative, c["level"], m.noise.reach(level, len(m.raw)) * m.noise.deviation)
+        return _points(m.cell, low), _points(m.cell, high)
+
+    def error(self, m: Measured, level: float, n: float | None) -> float | None:
+        return None  # in values; in ranks it is known
+
+    def ranks(self, m: Measured) -> float:
+        c = m.cell.constants
+        worst = deviations(int(c["points"]), c["level"]).max()
+        return float(worst) * m.noise.reach(0.95, sum(level_sizes(int(c["points"])))) * m.noise.deviation
+
+
+def _points(cell: Cell, places: NDArray[Any]) -> Floats:
+    """Points of a grid in data units."""
+    with np.errstate(over="ignore"):
+        found = np.ldexp(cell.constants["low"] + places.astype(float), -int(cell.constants["exponent"]))
+    return np.asarray(np.clip(found, cell.lower, cell.upper) + 0.0)

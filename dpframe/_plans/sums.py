@@ -1,0 +1,264 @@
+"""Counts, sums and means, and the choices among scores."""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpframe._plans.aggregates import AGGREGATES, Aggregate, Setting, Vector, aggregation
+from dpframe._plans.arrange import (
+    OfBins,
+    OfColumn,
+    OfDistincts,
+    OfGroupNumbers,
+    OfMagnitudes,
+    OfPeople,
+    OfPrices,
+    OfQuestions,
+    OfRowNumbers,
+    OfRows,
+    OfScores,
+    are_whole,
+)
+from dpframe._plans.measured import Cell, Floats, Interval, Measured, fieller
+from dpframe._plans.output import Output
+from dpframe._statistics.base import MAGNITUDE_BITS, VALUE_BITS, Grid, Statistic
+from dpframe._statistics.moments import Centred, Total
+
+
+class _Linear(Aggregate):
+    """A weighted sum of the released integers."""
+
+    @abstractmethod
+    def combination(self, cell: Cell) -> dict[str, float]: ...
+
+    def value(self, m: Measured) -> NDArray[Any]:
+        values = m.values(self.combination(m.cell))
+        if m.cell.whole and values.dtype.kind == "f":
+            return np.asarray(np.rint(values).astype(np.int64))
+        return values
+
+    def interval(self, m: Measured, level: float) -> Interval:
+        half = m.half_width(self.combination(m.cell), level)
+        values = m.values(self.combination(m.cell))
+        with np.errstate(over="ignore"):
+            low, high = values - half, values + half
+        if not m.cell.whole:
+            return low, high
+        # The answer without noise is whole, so the interval may end at whole numbers.
+        return np.ceil(low.astype(float) - 1e-6), np.floor(high.astype(float) + 1e-6)
+
+    def error(self, m: Measured, level: float, n: float | None) -> float | None:
+        return m.half_width(self.combination(m.cell), level)
+
+
+class _Counted(_Linear):
+    """A number of rows, values or people."""
+
+    def whole(self, out: Output) -> bool:
+        return True
+
+    def functionals(self, out: Output, statistic: Statistic, place: int) -> dict[str, tuple[float, ...]]:
+        known = statistic.functionals()
+        if getattr(statistic, "expr", out.expr) == out.expr:
+            return known
+        # Rows read off another column's vector: its own count would leave out that column's nulls.
+        return {"size": known.get("size", known["n"])}
+
+    def combination(self, cell: Cell) -> dict[str, float]:
+        return {"size" if "size" in cell.functionals else "n": 1.0}
+
+
+@aggregation("size")
+class Size(_Counted):
+    named_in_agg = True
+    found_at_once = True
+    least_shown = 1.0  # nobody's key is never shown
+
+    def vector_of(self, out: Output) -> Vector:
+        return OfRows()
+
+
+@aggregation("people")
+class People(Size):
+    named_in_agg = False
+
+    def vector_of(self, out: Output) -> Vector:
+        return OfPeople()
+
+
+@dataclass(frozen=True, slots=True)
+class PeopleInBins(_Counted):
+    """People, each in one bin."""
+
+    bins: type[OfBins]
+
+    def vector_of(self, out: Output) -> Vector:
+        return self.bins(out)
+
+
+AGGREGATES["people by rows"] = PeopleInBins(OfRowNumbers)
+AGGREGATES["people by groups"] = PeopleInBins(OfGroupNumbers)
+AGGREGATES["people by magnitude"] = PeopleInBins(OfMagnitudes)
+
+
+@aggregation("count")
+class Count(_Counted):
+    named_in_agg = True
+    found_at_once = True
+    least_shown = 0.0
+
+    def vector_of(self, out: Output) -> Vector:
+        return OfRows() if out.expr is None else OfColumn(out.expr)
+
+    def combination(self, cell: Cell) -> dict[str, float]:
+        return {"n" if "n" in cell.functionals else "size": 1.0}
+
+
+@aggregation("nunique")
+class Distinct(_Counted):
+    named_in_agg = True
+
+    def vector_of(self, out: Output) -> Vector:
+        return OfRows() if out.expr is None else OfDistincts(out.expr)
+
+
+@aggregation("true")
+class Question(_Counted):
+    """The rows that answer yes to one of several questions."""
+
+    def vector_of(self, out: Output) -> Vector:
+        return OfQuestions()
+
+    def functionals(self, out: Output, statistic: Statistic, place: int) -> dict[str, tuple[float, ...]]:
+        return {f"true{place}": statistic.functionals()[f"true{place}"]}
+
+    def combination(self, cell: Cell) -> dict[str, float]:
+        return {next(iter(cell.functionals)): 1.0}
+
+
+@aggregation("sum")
+class Sum(_Linear):
+    degree = 1
+    needs_bounds = True
+    named_in_agg = True
+    found_at_once = True
+
+    def vector_of(self, out: Output) -> Vector:
+        return OfColumn(*out.clipped[0])
+
+    def alone(self, out: Output, setting: Setting) -> Statistic:
+        expr, bounds = out.clipped[0]
+        always = setting.public_rows is not None and not expr.nullable
+        return Total(expr, Grid.for_magnitude(bounds, MAGNITUDE_BITS, are_whole(expr, bounds)), always)
+
+    def whole(self, out: Output) -> bool:
+        return are_whole(*out.clipped[0])
+
+    def combination(self, cell: Cell) -> dict[str, float]:
+        if "total" in cell.functionals:
+            return {"total": 1.0}
+        return {"n": cell.lower, "t1": cell.upper - cell.lower}
+
+
+N, T1 = {"n": 1.0}, {"t1": 1.0}
+
+
+def _stretch(cell: Cell, t: Floats) -> Floats:
+    """From the scale where the bounds are 0 and 1 to data units, without overflow and within the bounds."""
+    return np.clip(cell.lower * (1 - t) + cell.upper * t, cell.lower, cell.upper)
+
+
+@aggregation("mean")
+class Mean(Aggregate):
+    degree = 1
+    needs_bounds = True
+    named_in_agg = True
+    found_at_once = True
+
+    def vector_of(self, out: Output) -> Vector:
+        return OfColumn(*out.clipped[0])
+
+    def alone(self, out: Output, setting: Setting) -> Statistic | None:
+        expr, bounds = out.clipped[0]
+        if not setting.unit.replaces or setting.query.by:
+            return None
+        public = None if expr.nullable else setting.public_rows
+        return Centred(expr, Grid.for_width(bounds, VALUE_BITS), public)
+
+    def value(self, m: Measured) -> NDArray[Any]:
+        n, t1 = m.values(N).astype(float), m.values(T1).astype(float)
+        return _stretch(m.cell, ratio(t1, n, empty=0.5))
+
+    def interval(self, m: Measured, level: float) -> Interval:
+        low, high = self.unit_interval(m, level)
+        bottom = _stretch(m.cell, low)
+        return bottom, np.maximum(bottom, _stretch(m.cell, high))  # bounds may be a few doubles apart
+
+    def unit_interval(self, m: Measured, level: float) -> tuple[Floats, Floats]:
+        n, t1 = m.values(N).astype(float), m.values(T1).astype(float)
+        moments = m.covariance(T1, T1), m.covariance(T1, N), m.covariance(N, N)
+        return within(*fieller(t1, n, *moments, m.reach(level)), limit=1.0)
+
+    def error(self, m: Measured, level: float, n: float | None) -> float | None:
+        if n is None and "n" in m.cell.constants:
+            n = m.cell.constants["n"]
+        if n is None:
+            return None
+        width = m.cell.upper - m.cell.lower
+        worst = max(m.covariance(c, c) for c in ({"t1": 1.0, "n": -t} for t in (0.0, 0.5, 1.0)))
+        return min(width, width * m.reach(level) * math.sqrt(worst) / max(n, 1e-300))
+
+
+def ratio(top: Floats, n: Floats, empty: float) -> Floats:
+    """top / n within [0, 1]; ``empty`` where the noisy count leaves nothing to divide by."""
+    positive = n > 0
+    return np.clip(np.where(positive, top / np.where(positive, n, 1.0), empty), 0.0, 1.0)
+
+
+def within(low: Floats, high: Floats, limit: float) -> tuple[Floats, Floats]:
+    """The part of the interval that is possible; all that is possible where they do not meet."""
+    missed = (low > limit) | (high < 0)
+    low, high = np.where(missed, 0.0, low), np.where(missed, limit, high)
+    return np.clip(low, 0.0, limit), np.clip(high, 0.0, limit)
+
+
+@dataclass(frozen=True, slots=True)
+class Selection(Aggregate):
+    """The place of the largest score, or the places of several: a choice, which has no interval."""
+
+    subject: str  # what the scores are
+    vector: Vector
+    ranged: bool = False  # whether the exponential mechanism may choose
+
+    selects = True
+
+    def vector_of(self, out: Output) -> Vector:
+        return self.vector
+
+    def functionals(self, out: Output, statistic: Statistic, place: int) -> dict[str, tuple[float, ...]]:
+        return {}
+
+    def whole(self, out: Output) -> bool:
+        return True
+
+    def value(self, m: Measured) -> NDArray[Any]:
+        assert m.raw is not None
+        choice: NDArray[Any] = m.raw[0]
+        return choice
+
+    def interval(self, m: Measured, level: float) -> Interval:
+        raise AssertionError("a selection has no interval: its verbs return bare candidates")
+
+    def error(self, m: Measured, level: float, n: float | None) -> float | None:
+        return None
+
+
+AGGREGATES["argmax"] = AGGREGATES["top"] = Selection("count", OfScores())
+AGGREGATES["choose"] = Selection("utility", OfScores(), ranged=True)
+AGGREGATES["revenue"] = Selection("revenue", OfPrices(), ranged=True)

@@ -1,0 +1,71 @@
+"""What each row says by itself, for reports of rows: a place among public values, or steps of a public grid.
+
+*Formal guarantee.* Without people, an entry is a function of its own row, at the row's place. With people, each of them has
+the same number of entries, made of that person's own rows, wherever these stand (docs/guarantees/randomized-response.md).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpframe._expr import Column, Expr
+from dpframe._groups.keys import KeyBy
+from dpframe._groups.unit import Unit
+from dpframe._statistics.base import Grid, to_grid
+from dpframe._statistics.engine import Engine
+from dpframe.mechanisms import _sampling
+
+Entries = NDArray[Any]
+
+
+@np.errstate(all="ignore")  # no warning may tell of a value
+def places(engine: Engine, by: KeyBy) -> Entries:
+    """1 + the place of a row's value among the keys, or 0."""
+    find = by.keys.finder()
+    found = [find(piece.vectors[0]) for piece in engine.slices((by.expr,), None, Unit())]
+    return np.concatenate([np.empty(0, dtype=np.min_scalar_type(len(by.keys))), *found])
+
+
+@np.errstate(all="ignore")
+def steps(engine: Engine, expr: Expr, grid: Grid) -> NDArray[np.int64]:
+    """Steps of the grid above its lower end; -1 for a null."""
+    found = [np.empty(0, dtype=np.int64)]
+    for piece in engine.slices((expr,), None, Unit()):
+        vector = piece.vectors[0]
+        null, values = vector.nulls(), np.empty(len(vector))
+        np.copyto(values, vector.values, casting="unsafe")
+        if null is not None:
+            values[null] = np.nan
+        found.append(steps_of(values, grid))
+    return np.concatenate(found)
+
+
+def steps_of(values: NDArray[np.float64], grid: Grid) -> NDArray[np.int64]:
+    """Steps of the grid above its lower end; -1 for NaN."""
+    scaled = np.empty(len(values))
+    to_grid(values, scaled, grid)
+    scaled[np.isnan(scaled)] = -1.0
+    return scaled.astype(np.int64)
+
+
+@np.errstate(all="ignore")
+def of_people(
+    engine: Engine, columns: tuple[Column, ...], limit: int, entries: Entries, blank: int
+) -> Entries:
+    """The first ``limit`` rows of each person, filled up with blanks; people in an order drawn for this once.
+
+    So many for each person who has a row: under replace-one their number is public, and nothing else decides the length.
+    """
+    whose = [piece.people for piece in engine.slices((), None, Unit(people=columns))]
+    codes = np.concatenate([np.empty(0, dtype=np.int64), *(one for one in whose if one is not None)])
+    order = np.argsort(codes, kind="stable")
+    order = order[np.count_nonzero(codes < 0) :]
+    _, first, person = np.unique(codes[order], return_index=True, return_inverse=True)
+    size, nth = len(first), np.arange(len(order)) - first[person]
+    some = nth < limit
+    table = np.full((size, limit), blank, dtype=entries.dtype)
+    table[person[some], nth[some]] = entries[order[some]]
+    return np.ravel(table[_sampling.permutation(size)])

@@ -1,0 +1,109 @@
+"""What can be asked: a frozen value that plans from public facts, reads behind the door, and says what its answer looks like.
+
+Measures, choices, searches for keys, reports of rows and models all go the same way: a plan with a price, a debit, and only then
+the data (docs/guarantees/session.md).
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, Protocol
+
+from numpy.typing import NDArray
+
+from dpframe._encoding import SHOWN
+from dpframe._expr import Expr
+from dpframe._groups.keys import By, Word
+from dpframe._groups.unit import Unit
+from dpframe._plans.forms import Form
+from dpframe._plans.output import Output
+from dpframe._plans.plan import Plan
+from dpframe.accounting._filter import Price
+
+Array = NDArray[Any]
+
+
+class Release(NamedTuple):
+    """A plan and its noisy integers: all that ever leaves the door."""
+
+    plan: Plan
+    raw: tuple[Any, ...]
+
+
+class Noise(Protocol):
+    """The right to add noise, which a question is handed at the door: exact integers of a part of its plan in, and out what may
+    leave. In a session the plan's mechanism answers; an audit, which hands in another, learns what the mechanism would be given.
+
+    Of integers about keys that nobody listed the ``keys`` are named, a column each; of steps of a grid its ``width``.
+    """
+
+    def __call__(
+        self, part: int, integers: Array, *, keys: Sequence[Any] | None = None, width: int | None = None
+    ) -> Array: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Question(ABC):
+    """A question. Kinds are frozen dataclasses: equal questions are equal, hash alike, and are free when asked again.
+
+    ``finish`` makes an answer of a release. It is no part of what is asked, and knows the release alone.
+    """
+
+    finish: Callable[[Release], Any] | None = field(
+        default=None, kw_only=True, compare=False, repr=False, metadata=SHOWN
+    )
+
+    @property
+    def outputs(self) -> tuple[Output, ...]:
+        """The numbers a group that are asked for; none where the answer is no such number."""
+        return ()
+
+    @property
+    def where(self) -> Expr | None:
+        """The condition on rows; None where all count."""
+        return None
+
+    @property
+    def by(self) -> tuple[By, ...]:
+        """The public groupings."""
+        return ()
+
+    @property
+    def groups(self) -> int:
+        """The number of public groups, of which no grouping has one."""
+        return 1
+
+    @property
+    def verb(self) -> str:
+        """The name by which an error calls it."""
+        return "a question"
+
+    @abstractmethod
+    def to_json(self) -> object:
+        """All that makes it the question that it is; no data."""
+
+    @abstractmethod
+    def __str__(self) -> str:
+        """The question as a plan shows it."""
+
+    @abstractmethod
+    def plan(self, unit: Unit, price: Price, public_rows: int | None, declared: tuple[Word, ...]) -> Plan:
+        """Everything that is known before the data is read: which noise, at which cost, and what error to expect."""
+
+    @abstractmethod
+    def forms(self, plan: Plan, unit: Unit, size: int | None) -> tuple[Form, ...]:
+        """The arrays that `run` returns, from public facts alone, of which ``size`` is one: the number of people, where it is
+        public."""
+
+    @abstractmethod
+    def run(self, data: Any, plan: Plan, unit: Unit, noise: Noise) -> tuple[Array, ...]:
+        """What may leave, as arrays of whole numbers or of text: of ``data``, an engine, and only through ``noise``.
+
+        Called at the door alone.
+        """
+
+    def answer(self, release: Release) -> Any:
+        """The answer that the verb returns."""
+        return release if self.finish is None else self.finish(release)

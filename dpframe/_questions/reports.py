@@ -1,0 +1,174 @@
+"""Reports of rows, each made of its own row alone: the question, and how its answer is packed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpframe import _validate
+from dpframe._errors import BadValue, Refused
+from dpframe._expr import Expr
+from dpframe._groups.keys import KeyBy, Keys, Word
+from dpframe._groups.unit import Unit
+from dpframe._plans.forms import Form
+from dpframe._plans.plan import Part, Plan
+from dpframe._questions import entries as _rows
+from dpframe._questions.question import Array, Noise, Question
+from dpframe._statistics.base import Grid
+from dpframe._validate import Bounds
+from dpframe.accounting._filter import Price
+from dpframe.accounting.loss import PureDP
+from dpframe.mechanisms._base import pure
+from dpframe.mechanisms.response import Response, points_for, worst_spread
+
+Codes = NDArray[Any]
+BITS = 31  # of the grid on which a number is exact before it is rounded at random
+
+
+@dataclass(frozen=True)
+class Randomize(Question):
+    """A report for each row, or as many for each person as one may have rows."""
+
+    expr: Expr
+    keys: Keys | None
+    other: str | None  # the repr of the label for all values that are not listed
+    bounds: Bounds | None
+    where: Expr | None = None
+    verb: ClassVar[str] = "randomize"
+
+    def to_json(self) -> object:
+        return {
+            "randomize": self.expr.to_json(),
+            "keys": None if self.keys is None else self.keys.to_json(),
+            "token": None if self.keys is None else self.keys.token,
+            "other": self.other,
+            "bounds": None if self.bounds is None else [repr(b) for b in self.bounds],
+        }
+
+    def __str__(self) -> str:
+        if self.bounds is not None:
+            return f"randomize({self.expr}, bounds=({self.bounds.lower:g}, {self.bounds.upper:g}))"
+        return f"randomize({self.expr} over {self.values} values)"
+
+    @property
+    def values(self) -> int:
+        """Of a report, for categories."""
+        return 0 if self.keys is None else len(self.keys) + (self.other is not None)
+
+    def response(self, each: Fraction) -> Response:
+        """The mechanism at a price of ``each`` for one report."""
+        if each < _validate.MIN_EPSILON:
+            raise BadValue(
+                "a report would have an epsilon below 2**-50. Use a larger epsilon=, or a smaller max_rows=."
+            )
+        return Response(each, points_for(each) if self.keys is None else self.values)
+
+    def plan(self, unit: Unit, price: Price, public_rows: int | None, declared: tuple[Word, ...]) -> Plan:
+        if not unit.replaces:
+            raise Refused(
+                "a report for each row shows how many rows there are, and in this session that is private "
+                "(neighbors='add-remove'). If the number of people is public, say so when you open the session: "
+                "open(..., neighbors='replace-one')."
+            )
+        if price.mechanism != "auto":
+            raise BadValue("randomize has its own mechanism (randomized response): leave mechanism= out.")
+        epsilon = pure(price)
+        rows = unit.reach(None)[0]
+        one = self.response(epsilon / rows)
+        response: Any = one  # of values, and adds to none
+        part = Part("a report a row", response, 1, 1, 1.0)
+        if self.bounds is None:
+            others = "the other value" if one.k == 2 else f"one of the {one.k - 1} other values"
+            why = f"true with probability {one.truth:.4g}, else {others}"
+            # The interval covers what values nobody listed add, so it is that of a share of reports: widest near a half.
+            share = min(0.5, one.truth)
+            deviation = math.sqrt(share * (1 - share)) / one.kept
+        else:
+            why = (
+                f"rounded to {one.k} points without bias, then a uniform one with probability {one.lies:.4g}"
+            )
+            deviation = math.sqrt(worst_spread(one)) * (self.bounds.upper - self.bounds.lower)
+        if unit.people:
+            why += f"; each person has {rows} reports of epsilon {float(one.epsilon):.4g}"
+        what = "a frequency" if self.bounds is None else "the mean"
+        told = f"at most ± {1.96 * deviation:.4g} / sqrt(n) in {what} of n reports"
+        if public_rows:
+            told = f"at most ± {1.96 * deviation / math.sqrt(public_rows):.4g} in {what} of all {public_rows} reports"
+        words = tuple(map(str, declared))
+        return Plan(str(self), unit.neighbors, PureDP(epsilon), Fraction(0), (part,), (), 1, why, words, told)
+
+    def forms(self, plan: Plan, unit: Unit, size: int | None) -> tuple[Form, ...]:
+        assert size is not None  # the plan has refused sessions where it is private
+        response: Any = plan.parts[0].noise
+        reports = size * unit.reach(None)[0]
+        return Form((1, words_of(reports, response.k)), "i"), Form((1, 1), "i", reports)
+
+    def run(self, data: Any, plan: Plan, unit: Unit, noise: Noise) -> tuple[Array, ...]:
+        response: Any = plan.parts[0].noise
+        if self.keys is not None:
+            entries, blank = _rows.places(data, KeyBy(self.expr, self.keys)), 0
+            if self.other is not None:
+                entries = np.where(entries == 0, response.k, entries.astype(np.int64))
+                blank = response.k
+        else:
+            assert self.bounds is not None
+            grid, blank = Grid.for_width(self.bounds, BITS), -1
+            entries = _rows.steps(data, self.expr, grid)
+        if unit.people:
+            entries = _rows.of_people(data, unit.people, unit.reach(None)[0], entries, blank)
+        width = None if self.keys is not None else grid.width
+        return packed(noise(0, entries, width=width), response.k)
+
+
+# Packing ----------------------------------------------------------------------------------------------------------------
+
+
+def width_of(k: int) -> int:
+    """Bits of a report as it is kept: 1, 2, 4, 8 or 16."""
+    return next(bits for bits in (1, 2, 4, 8, 16) if k <= 2**bits)
+
+
+def packed(codes: Codes, k: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Reports in as few 64-bit words as they need, and how many there are: ten million yes and no are 1.25 MB."""
+    bits = width_of(k)
+    if bits == 16:
+        cells = codes.astype("<u2").view(np.uint8)
+    elif bits == 8:
+        cells = codes.astype(np.uint8)
+    elif bits == 1:
+        cells = np.packbits(codes.astype(np.bool_), bitorder="little")
+    else:
+        per = 8 // bits
+        filled = np.zeros(-(-len(codes) // per) * per, dtype=np.uint8)
+        filled[: len(codes)] = codes
+        shifts = np.arange(per, dtype=np.uint8) * np.uint8(bits)
+        cells = np.bitwise_or.reduce(filled.reshape(-1, per) << shifts, axis=1)
+    words = np.zeros(-(-len(cells) // 8) * 8 or 8, dtype=np.uint8)
+    words[: len(cells)] = cells
+    return words.view("<i8").astype(np.int64).reshape(1, -1), np.array([[len(codes)]], dtype=np.int64)
+
+
+def words_of(size: int, k: int) -> int:
+    """How many 64-bit words so many reports need: at least one."""
+    return max(1, -(-size * width_of(k) // 64))
+
+
+def unpacked(raw: Sequence[Any], k: int) -> Codes:
+    words, size = raw
+    n, bits = int(size[0, 0]), width_of(k)
+    cells = np.ascontiguousarray(words[0], dtype="<i8").view(np.uint8)
+    if bits == 16:
+        return cells.view("<u2")[:n]
+    if bits == 8:
+        return cells[:n]
+    if bits == 1:
+        return np.unpackbits(cells, count=n, bitorder="little")
+    shifts = np.arange(8 // bits, dtype=np.uint8) * np.uint8(bits)
+    found: Codes = ((cells[:, None] >> shifts) & np.uint8(2**bits - 1)).reshape(-1)[:n]
+    return found

@@ -1,0 +1,302 @@
+"""Order statistics: points of a public grid by their ranks, and a distribution as a tree of counts.
+
+Of ranks the best point is chosen (docs/guarantees/quantiles.md). Every node of a tree counts the values below it, so each
+count is measured several times: by itself, by its children, and by what its parent leaves. Weighted least squares puts these
+together (Hay et al. 2010; Honaker 2015), as post-processing.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpframe._errors import BadValue
+from dpframe._expr import Expr
+from dpframe._groups.unit import Unit
+from dpframe._statistics.base import Grid, Integers, Leaves, Primitive, Reduced, Sensitivity, Statistic
+from dpframe._validate import Bounds
+
+Floats = NDArray[np.float64]
+LEAF_BITS = 12  # a grid has fewer steps than 2**12, unless a resolution says otherwise
+LEAF_CEILING = 2**24  # points times groups times quantiles: what fits in memory a few times over
+_FINEST_LEVEL = 2**30  # scores over ROW_CEILING rows stay below 2**62
+BRANCHES = 16  # of 2 to 64 the least error of a distribution function at 2**6 to 2**14 points
+
+
+def leaf_grid(expr: Expr, bounds: Bounds, resolution: float | None) -> Grid:
+    """The points a quantile may be: whole numbers where they are few enough, else steps of a power of two."""
+    if resolution is not None:
+        return Grid(bounds, min(max(1 - math.frexp(resolution)[1], -960), 960))
+    if bounds.lower == bounds.upper:
+        return Grid(bounds, 0)
+    grid = Grid.for_width(bounds, LEAF_BITS)
+    whole = expr.integral or expr.kind == "bool"
+    return Grid(bounds, min(grid.exponent, 0)) if whole else grid
+
+
+@dataclass(frozen=True, slots=True)
+class Ranks(Statistic):
+    """The score of each grid point v for each level q: minus the number of ranks by which v misses the quantile.
+
+    With B values below v, C at v and A above it, n = B + C + A, a point is a q-quantile exactly if B <= q n and
+    A <= (1 - q) n. Its score is ``-max(0, B - q n, A - (1 - q) n)``, in steps of one over a common denominator of the
+    levels. The vector is not linear, and never gets noise of its own: the largest score is chosen. The claim is
+    therefore about *differences* of scores, summed over the levels, which is what `NoisyMax` asks for.
+
+    Add-remove: a row moves each score by at most max(q, 1 - q) either way, so a difference by 2 max(q, 1 - q).
+    Replace-one: each score by at most 1, a difference by 2; over groups a row may leave one and enter another, which
+    moves the differences of both, together by 4 max(q, 1 - q).
+    """
+
+    expr: Expr
+    grid: Grid
+    levels: tuple[Fraction, ...]
+
+    @staticmethod
+    def of(
+        expr: Expr, bounds: Bounds, resolution: float | None, levels: Iterable[Fraction], groups: int
+    ) -> Ranks:
+        found = Ranks(expr, leaf_grid(expr, bounds, resolution), tuple(sorted(set(levels))))
+        cells = found.points * groups * len(found.levels)
+        if cells > LEAF_CEILING:
+            raise BadValue(
+                f"quantiles of {expr} would look at {cells} numbers: {found.points} points between the bounds, "
+                f"{groups} groups, {len(found.levels)} levels. At most {LEAF_CEILING} fit: give a coarser resolution=."
+            )
+        return found
+
+    @property
+    def points(self) -> int:
+        return Leaves(self.expr, self.grid).points
+
+    @property
+    def over(self) -> int:
+        """The denominator of the levels; those finer than 2**-30 are rounded to it."""
+        common = math.lcm(*(q.denominator for q in self.levels))
+        return common if common <= _FINEST_LEVEL else _FINEST_LEVEL
+
+    @property
+    def parts(self) -> tuple[int, ...]:
+        return tuple(round(q * self.over) for q in self.levels)
+
+    @property
+    def primitives(self) -> tuple[Primitive, ...]:
+        return (Leaves(self.expr, self.grid),)
+
+    def shape(self, groups: int) -> tuple[int, ...]:
+        return len(self.levels), self.points, groups
+
+    def integers(self, reduced: Reduced) -> Integers:
+        """A score for each level, point and group."""
+        at = reduced[self.primitives[0]]
+        up_to = np.cumsum(at, axis=0)
+        below, above = up_to - at, up_to[-1:] - up_to
+        scores = np.empty((len(self.levels), *at.shape), dtype=np.int64)
+        for one, share in zip(scores, self.parts, strict=True):
+            rest = self.over - share
+            # B - q n and A - (1 - q) n, times the denominator: whole numbers below 2**62.
+            np.maximum(rest * below - share * (up_to[-1:] - below), share * above - rest * up_to, out=one)
+            np.maximum(one, 0, out=one)
+            np.negative(one, out=one)
+        return scores
+
+    def sensitivity(self, unit: Unit, grouped: bool) -> Sensitivity:
+        larger = [max(share, self.over - share) for share in self.parts]
+        moves = [2 * m for m in larger]
+        if unit.replaces:
+            moves = [4 * m for m in larger] if grouped else [2 * self.over] * len(larger)
+        return Sensitivity(sum(moves), sum(m * m for m in moves))
+
+    def functionals(self) -> dict[str, tuple[float, ...]]:
+        return {}
+
+    def constants(self) -> dict[str, float]:
+        return {
+            "low": float(self.grid.low),
+            "exponent": float(self.grid.exponent),
+            "points": float(self.points),
+        }
+
+    @property
+    def description(self) -> str:
+        many = f" of {len(self.levels)} levels" if len(self.levels) > 1 else ""
+        return f"ranks{many} at {self.points} points, {self.grid.step:g} apart, of {self.expr}"
+
+    @property
+    def step(self) -> float:
+        return 1.0 / self.over
+
+
+@lru_cache(maxsize=256)
+def level_sizes(points: int) -> tuple[int, ...]:
+    """How many nodes each level has: the points first, then a node for every 16 below, while there are more than 16.
+
+    There is no root: what the number of all values would tell beside the nodes below it is worth less than its noise.
+    """
+    sizes = [points]
+    while sizes[-1] > BRANCHES:
+        sizes.append(-(-sizes[-1] // BRANCHES))
+    return tuple(sizes)
+
+
+def _starts(size: int) -> NDArray[np.intp]:
+    return np.arange(0, size, BRANCHES)
+
+
+@dataclass(frozen=True, slots=True)
+class Tree(Statistic):
+    """Counts of non-null values below every node of a tree over the points of a grid.
+
+    A row adds 1 to one node of each of h levels, so add-remove moves the vector by h in L1 and sqrt(h) in L2, and
+    replace-one by 2 h and sqrt(2 h). A grid of one point has one count, which a row replaced moves by 1 without groups.
+    """
+
+    expr: Expr
+    grid: Grid
+
+    @staticmethod
+    def of(expr: Expr, bounds: Bounds, resolution: float | None, groups: int) -> Tree:
+        found = Tree(expr, leaf_grid(expr, bounds, resolution))
+        if found.points * groups > LEAF_CEILING:
+            raise BadValue(
+                f"a distribution of {expr} at {found.points} points in {groups} groups is more than {LEAF_CEILING} "
+                "numbers: give a coarser resolution=."
+            )
+        return found
+
+    @property
+    def points(self) -> int:
+        return Leaves(self.expr, self.grid).points
+
+    @property
+    def primitives(self) -> tuple[Primitive, ...]:
+        return (Leaves(self.expr, self.grid),)
+
+    def shape(self, groups: int) -> tuple[int, ...]:
+        return sum(level_sizes(self.points)), groups
+
+    def integers(self, reduced: Reduced) -> Integers:
+        levels = [reduced[self.primitives[0]]]
+        for _ in level_sizes(self.points)[1:]:
+            levels.append(np.add.reduceat(levels[-1], _starts(len(levels[-1])), axis=0))
+        return np.concatenate(levels)
+
+    def sensitivity(self, unit: Unit, grouped: bool) -> Sensitivity:
+        h = len(level_sizes(self.points))
+        moved = 2 if unit.replaces and (grouped or self.points > 1) else 1
+        return Sensitivity(moved * h, moved * h)
+
+    def functionals(self) -> dict[str, tuple[float, ...]]:
+        return {}
+
+    def constants(self) -> dict[str, float]:
+        return {
+            "low": float(self.grid.low),
+            "exponent": float(self.grid.exponent),
+            "points": float(self.points),
+        }
+
+    @property
+    def description(self) -> str:
+        h = len(level_sizes(self.points))
+        levels = f"{h} levels" if h > 1 else "one level"
+        return f"values of {self.expr} at {self.points} points, {self.grid.step:g} apart, on {levels}"
+
+
+# Post-processing ------------------------------------------------------------------------------------------------
+
+
+@lru_cache(maxsize=32)
+def _variances(points: int) -> list[tuple[Floats, Floats]]:
+    """By level: the variance of each node estimated from below and by itself, and the sum of it over its children.
+
+    In units of the variance of one count. At the points themselves the second is not used.
+    """
+    own = np.ones(points)
+    found = [(own, own)]
+    for size in level_sizes(points)[:-1]:
+        below = np.add.reduceat(found[-1][0], _starts(size))
+        found.append((below / (1 + below), below))
+    return found
+
+
+def distribution(raw: NDArray[Any], points: int) -> Floats:
+    """How many values lie up to each point, by least squares: a column a group, the last row the number of values."""
+    sizes, variances = level_sizes(points), _variances(points)
+    noisy = np.split(raw.astype(float), np.cumsum(sizes)[:-1])
+    upward = [noisy[0]]
+    sums = []
+    for level in range(1, len(sizes)):
+        below = np.add.reduceat(upward[-1], _starts(sizes[level - 1]), axis=0)
+        spread = variances[level][1][:, None]
+        sums.append(below)
+        upward.append((spread * noisy[level] + below) / (1 + spread))
+    best = upward[-1]
+    for level in range(len(sizes) - 2, -1, -1):
+        parent = np.arange(sizes[level]) // BRANCHES
+        share = variances[level][0] / variances[level + 1][1][parent]
+        best = upward[level] + share[:, None] * (best - sums[level])[parent]
+    return np.cumsum(best, axis=0)
+
+
+def deviations(points: int, q: float) -> Floats:
+    """The standard deviation of the noise in (values up to each point) - q (all values), for counts of deviation 1.
+
+    What is left of a point within a node is ``share * node + rest``, and least squares leaves the rest uncorrelated with the
+    node. Both are carried from the points to all values.
+    """
+    sizes, variances = level_sizes(points), _variances(points)
+    place = np.arange(points)
+    share, rest = np.ones(points), np.zeros(points)
+    for level in range(1, len(sizes)):
+        own, below = variances[level - 1][0], variances[level][1]
+        before = np.concatenate([[0.0], np.cumsum(own)[:-1]])
+        left = before[place] - before[place // BRANCHES * BRANCHES]
+        first, second = left + share * own[place], left + share**2 * own[place]
+        place = place // BRANCHES
+        rest = rest + np.maximum(second - first**2 / below[place], 0)
+        share = first / below[place]
+    top = variances[-1][0]
+    before = np.concatenate([[0.0], np.cumsum(top)[:-1]])[place]
+    first, second, everything = before + share * top[place], before + share**2 * top[place], top.sum()
+    rest = rest + np.maximum(second - first**2 / everything, 0)
+    return np.asarray(np.sqrt((first / everything - q) ** 2 * everything + rest))
+
+
+def read_off(cumulative: Floats, q: float) -> NDArray[np.intp]:
+    """The first point at which a monotone version of the distribution function reaches a share q of all values."""
+    rising = np.maximum.accumulate(cumulative, axis=0)
+    falling = np.minimum.accumulate(cumulative[::-1], axis=0)[::-1]
+    reached = (rising + falling) / 2 >= q * np.maximum(cumulative[-1:], 0)
+    return np.asarray(np.where(reached.any(axis=0), reached.argmax(axis=0), len(cumulative) - 1))
+
+
+def enclose(cumulative: Floats, q: float, reach: float) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """The outermost points that could be the quantile, if no single estimate is off by more than ``reach`` deviations."""
+    slack = reach * deviations(len(cumulative), q)[:, None]
+    excess = cumulative - q * cumulative[-1:]
+    before = np.concatenate([np.full((1, excess.shape[1]), -np.inf), (excess - slack)[:-1]])
+    possible = (excess + slack >= 0) & (before <= 0)
+    chosen, places = read_off(cumulative, q), np.arange(len(cumulative))[:, None]
+    low = np.where(possible, places, len(cumulative)).min(axis=0)
+    high = np.where(possible, places, -1).max(axis=0)
+    return np.minimum(low, chosen), np.maximum(high, chosen)
+
+
+_last: list[tuple[Any, Floats | None]] = [(None, None)]
+
+
+def estimated(raw: NDArray[Any], points: int) -> Floats:
+    """The same, once for all quantiles that are read off one release."""
+    known, found = _last[0]
+    if known is not raw or found is None:
+        found = distribution(raw, points)
+        _last[0] = (raw, found)
+    return found

@@ -1,0 +1,311 @@
+"""Rules that add one exact number a release: rho of zCDP, a Renyi divergence at one order, mu squared of Gaussian privacy.
+
+*Zero-concentrated privacy* (Bun and Steinke 2016; as a filter Whitehouse et al. 2023).
+
+*Renyi privacy* (Mironov 2017, proposition 1). A filter at ONE order, fixed before the first question (Feldman and Zrnic 2021;
+Lecuyer 2021). Taking the best order anew at every step is not a filter: docs/guarantees/accounting.md has the counterexample. A
+report may take the best order, since its list was fixed in advance.
+
+*Gaussian privacy* (Dong, Roth and Su 2022; as a filter Smith and Thakurta 2022).
+"""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from fractions import Fraction
+from functools import cached_property, lru_cache
+from typing import ClassVar, Final, NamedTuple
+
+import numpy as np
+
+from dpframe.accounting import _gaussian
+from dpframe.accounting._filter import Charge, Filter, Price, Stake, failures, stated_gaussian, summed
+from dpframe.accounting.loss import Events, Floats, Loss, PureDP
+
+# Covers the rounding of the few dozen double operations of a conversion a thousand times over.
+_SLACK = 1e-9
+_UP = 1 + 1e-12
+ORDERS: Final[Floats] = 1 + np.geomspace(0.02, 1e6, 512)
+
+
+class State(NamedTuple):
+    total: Fraction
+    failures: Fraction
+
+
+class Additive(Filter):
+    """A rule whose sum of costs is kept below a limit; what fails outright is added up beside it."""
+
+    @property
+    @abstractmethod
+    def limit(self) -> Fraction:
+        """The largest sum that keeps the budget, rounded down."""
+
+    @abstractmethod
+    def cost(self, loss: Loss) -> Fraction | None:
+        """What one release adds; None if it has no such number."""
+
+    def start(self) -> State:
+        return State(Fraction(0), Fraction(0))
+
+    def after(self, state: State, charge: Charge) -> State | None:
+        cost = summed(charge.losses, self.cost)
+        if cost is None:
+            return None
+        new = State(state.total + cost, state.failures + charge.failures)
+        return new if new.total <= self.limit and new.failures <= self.limits.reserve else None
+
+    def spent(self, state: State) -> Fraction:
+        return state.total / self.limit
+
+
+# Zero-concentrated and Renyi privacy ----------------------------------------------------------------------------------
+
+
+def zcdp_delta(rho: float, epsilon: float) -> float:
+    """The least delta that proposition 12 of Canonne, Kamath and Steinke (2020) gives for rho-zCDP.
+
+    The minimum over orders a > 1 of exp((a - 1)(a rho - epsilon) + a log1p(-1/a)) / (a - 1); any order is valid,
+    so an inexact search only makes the answer safer.
+    """
+
+    def exponent(log_excess: float) -> float:
+        x = math.exp(log_excess)  # a - 1
+        return x * ((1 + x) * rho - epsilon) - (1 + x) * math.log1p(1 / x) - math.log(x)
+
+    low, high = -30.0, 40.0
+    for _ in range(70):
+        third = (high - low) / 3
+        if exponent(low + third) < exponent(high - third):
+            high -= third
+        else:
+            low += third
+    return math.exp(min(0.0, exponent((low + high) / 2))) * (1 + _SLACK)
+
+
+@lru_cache(maxsize=1024)
+def zcdp_rho(epsilon: Fraction, delta: Fraction) -> Fraction:
+    """The largest rho (rounded down) such that rho-zCDP implies (epsilon, delta)-DP.
+
+    >>> round(float(zcdp_rho(Fraction(1), Fraction(1, 10**6))), 6)
+    0.024356
+    """
+    e, d = float(epsilon) * (1 - _SLACK), float(delta) * (1 - _SLACK)
+    low, high = 1e-40, e + 1.0  # at every order rho-zCDP has an epsilon of at least rho
+    for _ in range(80):
+        middle = math.sqrt(low * high)
+        low, high = (middle, high) if zcdp_delta(middle, e) <= d else (low, middle)
+    return Fraction(low * (1 - 2 * _SLACK))
+
+
+def zcdp_epsilon(rho: float, delta: float) -> float:
+    """The least epsilon, rounded up, that the same proposition gives.
+
+    >>> round(zcdp_epsilon(0.02435, 1e-6), 3)
+    1.0
+    """
+    if rho <= 0:
+        return 0.0
+    if delta <= 0:
+        return math.inf
+    low, high = (
+        0.0,
+        rho + 2 * math.sqrt(rho * math.log(1 / delta)) + 1e-300,
+    )  # proposition 1.3 of Bun and Steinke
+    for _ in range(100):
+        middle = (low + high) / 2
+        low, high = (low, middle) if zcdp_delta(rho, middle) <= delta * (1 - _SLACK) else (middle, high)
+    return high * (1 + _SLACK)
+
+
+def root_below(square: Fraction) -> Fraction:
+    """A rational just below the square root."""
+    return Fraction(math.sqrt(square) * (1 - 1e-12))
+
+
+class _Concentrated(Additive):
+    """A rule that buys Gaussian noise by its rho."""
+
+    @property
+    def rho_limit(self) -> Fraction:
+        """The sum of rho that fills the budget, if everything has one."""
+        return self.limit
+
+    def share(self, queries: int | Fraction, state: State) -> Price:
+        rho = self.rho_limit / queries
+        return Price(root_below(2 * rho), None, rho, self.limits.conversion)
+
+    def gaussian(self, amount: Fraction, queries: int, state: State) -> Price | None:
+        return Price(None, None, amount, self.limits.conversion)
+
+    def stated(self, epsilon: Fraction, delta: Fraction, state: State) -> Price:
+        part = self.part(epsilon)
+        asked, most = zcdp_rho(epsilon, delta), part * self.rho_limit
+        rho = min(asked, most)
+        stake = Stake(epsilon, part, scaled=asked > most)
+        return Price(min(epsilon, root_below(2 * rho)), None, rho, delta, stake=stake)
+
+
+class Zcdp(_Concentrated):
+    """The sum of rho against the largest that the budget allows."""
+
+    name: ClassVar[str] = "zcdp"
+
+    @cached_property
+    def limit(self) -> Fraction:
+        return zcdp_rho(self.limits.epsilon, self.limits.conversion)
+
+    def cost(self, loss: Loss) -> Fraction | None:
+        return loss.rho
+
+    def worth(self, epsilon: Fraction, state: State) -> Price:
+        part = self.part(epsilon)
+        own, most = epsilon**2 / 2, part * self.limit
+        rho, pure = (own, epsilon) if own <= most else (most, root_below(2 * most))
+        return Price(pure, None, rho, self.limits.conversion, stake=Stake(epsilon, part, scaled=own > most))
+
+    @staticmethod
+    def report(events: Events, delta: Fraction) -> float:
+        rho, left = summed(events, lambda loss: loss.rho), delta - failures(events)
+        if rho is None or left <= 0:
+            return math.inf
+        return zcdp_epsilon(float(rho) * (1 + _SLACK), float(left) * (1 - _SLACK))
+
+
+def conversion(orders: Floats, delta: float) -> Floats:
+    """What to add to a divergence to get epsilon: log(1 - 1/a) - (log delta + log a) / (a - 1).
+
+    Canonne, Kamath and Steinke (2020), proposition 12; Balle et al. (2020).
+    """
+    added: Floats = np.log1p(-1 / orders) - (math.log(delta) + np.log(orders)) / (orders - 1)
+    return added + np.abs(added) * 1e-12
+
+
+def divergences(losses: Events) -> Floats:
+    """The Renyi divergences of the whole list at `ORDERS`, rounded up."""
+    total = np.zeros(len(ORDERS))
+    for loss, n in losses:
+        total = (total + n * loss.renyi(ORDERS)) * _UP
+    return total
+
+
+class Rdp(_Concentrated):
+    """The sum of divergences at one order: that at which the limit over the order is largest, so that the largest number of small
+    releases fits."""
+
+    name: ClassVar[str] = "rdp"
+
+    @cached_property
+    def _fixed(self) -> tuple[float, Fraction]:
+        delta = float(self.limits.conversion) * (1 - 1e-12)
+        room = float(self.limits.epsilon) * (1 - 1e-12) - conversion(ORDERS, delta)
+        best = int(np.argmax(room / ORDERS))
+        return float(ORDERS[best]), Fraction(max(float(room[best]), 0.0))
+
+    @property
+    def order(self) -> float:
+        return self._fixed[0]
+
+    @property
+    def limit(self) -> Fraction:
+        return self._fixed[1]
+
+    @property
+    def rho_limit(self) -> Fraction:
+        return self.limit / Fraction(self.order)
+
+    def cost(self, loss: Loss) -> Fraction | None:
+        # What is linear in the order is added exactly, so that equal shares fill the limit.
+        linear = loss.rho * Fraction(self.order) if loss.rho is not None else None
+        curve = float(loss.renyi(np.array([self.order]))[0])
+        if linear is None:
+            return Fraction(curve) if math.isfinite(curve) else None
+        return min(linear, Fraction(curve))
+
+    def _within(self, most: Fraction) -> Fraction:
+        """The largest epsilon that costs no more, rounded down."""
+        low, high = root_below(2 * most / Fraction(self.order)), self.limits.epsilon
+        for _ in range(50):
+            e = Fraction(float(low + high) / 2)
+            if not low < e < high:
+                break
+            low, high = (e, high) if self._pure_cost(e) <= most else (low, e)
+        return low
+
+    def _pure_cost(self, epsilon: Fraction) -> Fraction:
+        cost = self.cost(PureDP(epsilon))
+        assert cost is not None  # what is pure has a rho
+        return cost
+
+    def worth(self, epsilon: Fraction, state: State) -> Price:
+        part = self.part(epsilon)
+        own, most = self._pure_cost(epsilon), part * self.limit
+        pure = epsilon if own <= most else min(epsilon, self._within(most))
+        rho = min(own * (1 - Fraction(1, 10**11)), most) / Fraction(self.order)
+        return Price(pure, None, rho, self.limits.conversion, stake=Stake(epsilon, part, scaled=own > most))
+
+    @staticmethod
+    def report(events: Events, delta: Fraction) -> float:
+        left = delta - failures(events)
+        if left <= 0:
+            return math.inf
+        found = divergences(events) + conversion(ORDERS, float(left) * (1 - 1e-12))
+        return max(0.0, float(np.min(found)) * _UP)
+
+
+# Gaussian privacy -----------------------------------------------------------------------------------------------------
+
+
+def mu_squared_sum(losses: Events) -> Fraction | None:
+    """The sum of mu squared; None if a release has none."""
+    return summed(losses, lambda loss: loss.mu_squared)
+
+
+def mu_share(mu_squared: Fraction, delta: Fraction) -> Price:
+    """A price of so much of mu squared, to a Gaussian or to a pure mechanism that it dominates."""
+    return Price(_gaussian.pure_for_mu(mu_squared), mu_squared, None, delta)
+
+
+class Gdp(Additive):
+    """The sum of mu squared against the mu of the budget."""
+
+    name: ClassVar[str] = "gdp"
+
+    @cached_property
+    def limit(self) -> Fraction:
+        e, d = float(self.limits.epsilon) * (1 - 1e-12), float(self.limits.conversion) * (1 - 1e-12)
+        return Fraction(_gaussian.mu_for(e, d)) ** 2
+
+    def cost(self, loss: Loss) -> Fraction | None:
+        return loss.mu_squared
+
+    def share(self, queries: int | Fraction, state: State) -> Price:
+        return mu_share(self.limit / queries, self.limits.conversion)
+
+    def worth(self, epsilon: Fraction, state: State) -> Price:
+        part = self.part(epsilon)
+        whole, most = PureDP(epsilon).mu_squared, part * self.limit
+        own = None if whole is None else Fraction(_gaussian.pure_mu(float(epsilon)) * (1 - 1e-12)) ** 2
+        pure = epsilon if whole is not None and whole <= most else min(epsilon, _gaussian.pure_for_mu(most))
+        mu_squared, scaled = (most, True) if own is None or own > most else (own, False)
+        return Price(pure, mu_squared, None, self.limits.conversion, stake=Stake(epsilon, part, scaled))
+
+    def gaussian(self, amount: Fraction, queries: int, state: State) -> Price | None:
+        return Price(None, amount, None, self.limits.conversion)
+
+    def stated(self, epsilon: Fraction, delta: Fraction, state: State) -> Price:
+        part = self.part(epsilon)
+        own, most = stated_gaussian(epsilon, delta).mu_squared, part * self.limit
+        if own is None:
+            return Price(min(epsilon, _gaussian.pure_for_mu(most)), stake=Stake(epsilon, part))
+        price = mu_share(min(own, most), delta)
+        assert price.epsilon is not None
+        return price._replace(epsilon=min(epsilon, price.epsilon), stake=Stake(epsilon, part, own > most))
+
+    @staticmethod
+    def report(events: Events, delta: Fraction) -> float:
+        total, left = mu_squared_sum(events), delta - failures(events)
+        if total is None or left <= 0:
+            return math.inf
+        return _gaussian.epsilon_for(math.sqrt(total) * _UP, float(left) * (1 - 1e-12))

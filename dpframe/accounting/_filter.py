@@ -1,0 +1,274 @@
+"""What an accountant is: a rule that adds losses and says when to stop, a pure function of the ledger.
+
+As a *filter* it guards a session whose questions depend on earlier answers: `Filter.after` folds one debit into a state or
+says that it no longer fits. As a *report* it gives the epsilon of a list that was fixed in advance. What may guard is a matter
+of theorems (docs/guarantees/accounting.md), so the two are not derived from each other.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from typing import Any, ClassVar, NamedTuple
+
+from dpframe.accounting import _gaussian
+from dpframe.accounting.loss import Events, Loss
+
+
+class Limits(NamedTuple):
+    """A budget. ``reserve`` is the part of delta for outright failures; the rest converts. Fixed at opening."""
+
+    epsilon: Fraction
+    delta: Fraction = Fraction(0)
+    reserve: Fraction = Fraction(0)
+
+    @property
+    def conversion(self) -> Fraction:
+        return self.delta - self.reserve
+
+
+class Charge(NamedTuple):
+    """A debit as the accountants see it. ``delta``: at which a Gaussian is stated where (epsilon, delta) pairs add up."""
+
+    losses: Events
+    delta: Fraction = Fraction(0)
+
+    @property
+    def failures(self) -> Fraction:
+        return failures(self.losses)
+
+    @property
+    def epsilon(self) -> Fraction | None:
+        """The pure sum of its own; None if there is none."""
+        return pure_sum(self.losses)
+
+
+def failures(events: Events) -> Fraction:
+    """The sum of the probabilities of failing outright."""
+    return sum((loss.failure * n for loss, n in events), Fraction(0))
+
+
+def summed(events: Events, cost: Callable[[Loss], Fraction | None]) -> Fraction | None:
+    """The sum of the costs of all uses; None if a loss has none."""
+    total = Fraction(0)
+    for loss, n in events:
+        own = cost(loss)
+        if own is None:
+            return None
+        total += own * n
+    return total
+
+
+def pure_sum(events: Events) -> Fraction | None:
+    """The sum of pure epsilons (but for failures); None if one has none."""
+    return summed(events, lambda loss: loss.epsilon)
+
+
+class Stake(NamedTuple):
+    """What was asked for with a price: an epsilon, and which part of the budget that is."""
+
+    epsilon: Fraction
+    part: Fraction
+    scaled: bool = False  # Gaussian noise gets less than what a pure mechanism of this epsilon would cost
+    left: Fraction | None = None  # of mu squared, where a residue is kept
+    cost: Fraction | None = None  # what a pure release may take of it; None where the plain sum pays
+    waits: bool = False  # there will be Gaussian noise again when more of the plain sum is spent
+
+
+class Price(NamedTuple):
+    """What a question may cost: ``epsilon`` to a pure mechanism, or mu squared or rho to a Gaussian; None where neither.
+
+    ``delta`` is where a Gaussian is stated as an (epsilon, delta) guarantee.
+    """
+
+    epsilon: Fraction | None
+    mu_squared: Fraction | None = None
+    rho: Fraction | None = None
+    delta: Fraction = Fraction(0)
+    mechanism: str = "auto"
+    stake: Stake | None = None
+
+    @property
+    def amounts(self) -> tuple[object, ...]:
+        """What it buys, without what it was asked for."""
+        return self[:5]
+
+
+def stated_gaussian(epsilon: Fraction, delta: Fraction) -> Price:
+    """The Gaussian of an (epsilon, delta) guarantee, just inside it so that the guarantee recomputed fits too."""
+    mu = Fraction(_gaussian.mu_for(float(epsilon) * (1 - 1e-11), float(delta) * (1 - 1e-11)))
+    return Price(epsilon, mu**2 or None, None, delta)
+
+
+_MOST = 2**40
+
+
+def most_that(fits: Callable[[int], bool]) -> int:
+    """The largest number that fits, up to 2**40."""
+    low, high = 0, 1
+    while high <= _MOST and fits(high):
+        low, high = high, 2 * high
+    if high > _MOST:
+        return _MOST
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if fits(middle) else (low, middle)
+    return low
+
+
+def repeated(charge: Charge, times: int) -> Charge:
+    return Charge(tuple((loss, n * times) for loss, n in charge.losses), charge.delta * times)
+
+
+class Filter(ABC):
+    """A rule with its budget. States are values: a refused debit leaves the old one as it was.
+
+    What a rule needs and guards is said here, and asked of it everywhere: no other room compares its name.
+    """
+
+    name: ClassVar[str]
+    needs_delta: ClassVar[bool] = True  # converts its losses with delta, so that no budget has epsilon alone
+    reserve_share: ClassVar[Fraction] = Fraction(1, 2)  # of delta, for failures, where nobody names a reserve
+    batches: ClassVar[bool] = False  # guards one list that was fixed in advance, and nothing else
+    pairs: ClassVar[bool] = False  # adds (epsilon, delta) pairs, so that a Gaussian must be stated as one
+    plain: ClassVar[bool] = False  # its plain sum of epsilons is all that it keeps: what is left is a number
+
+    def __init__(self, limits: Limits):
+        self.limits = limits
+
+    @abstractmethod
+    def start(self) -> Any:
+        """The state of an empty ledger."""
+
+    @abstractmethod
+    def after(self, state: Any, charge: Charge) -> Any:
+        """The state after a debit; None if the debit does not fit."""
+
+    @abstractmethod
+    def spent(self, state: Any) -> Fraction:
+        """The fraction of the budget that is gone, in this rule's own currency."""
+
+    @abstractmethod
+    def share(self, queries: int | Fraction, state: Any) -> Price:
+        """The price of one of so many equal questions: the part 1/queries of the budget, whatever it buys."""
+
+    @abstractmethod
+    def worth(self, epsilon: Fraction, state: Any) -> Price:
+        """What a pure mechanism of this epsilon costs, and what else may be had for as much, but never more than the part
+        ``self.part(epsilon)`` of the budget.
+
+        Formal guarantee: questions whose epsilons (or epsilon/queries, of a share) add up to at most that of the budget all
+        fit, in any order and whatever mechanisms their prices buy (docs/guarantees/accounting.md#what-a-price-promises).
+        """
+
+    @abstractmethod
+    def stated(self, epsilon: Fraction, delta: Fraction, state: Any) -> Price:
+        """The price of a Gaussian with this (epsilon, delta) guarantee, and what pure mechanism costs no more; never more than
+        `worth` may take."""
+
+    @abstractmethod
+    def gaussian(self, amount: Fraction, queries: int, state: Any) -> Price | None:
+        """A price for Gaussians that grows with ``amount``; None if this budget has none, or not now."""
+
+    def gaussian_stated(self, epsilon: Fraction, state: Any) -> Price:
+        """A Gaussian for an epsilon that buys none by itself: stated at the delta of the conversion."""
+        return self.stated(epsilon, self.limits.conversion, state)
+
+    def part(self, epsilon: Fraction) -> Fraction:
+        """The part of the budget that a question of this epsilon may take."""
+        return epsilon / self.limits.epsilon
+
+    def warning(self, before: Any, after: Any) -> str | None:
+        """What the owner should know before a debit is made."""
+        return None
+
+    @staticmethod
+    @abstractmethod
+    def report(events: Events, delta: Fraction) -> float:
+        """An epsilon, rounded up, of a list fixed in advance at this delta; inf if there is none."""
+
+    def ahead(self, state: Any, charges: Sequence[Charge]) -> Any:
+        """The state by which to price what comes after debits that nobody has made yet."""
+        for charge in charges:
+            after = self.after(state, charge)
+            state = state if after is None else after
+        return state
+
+    def times(self, state: Any, charge: Charge) -> int:
+        """How many equal debits fit, one after the other."""
+        return most_that(lambda n: self.after(state, repeated(charge, n)) is not None)
+
+    def emptied(self, state: Any) -> Any:
+        """The state of an empty ledger in which whatever was exceeded stays so."""
+        return self.start()
+
+    @property
+    def delta_limit(self) -> Fraction:
+        """What outright failures, and deltas that add up, may come to in any case."""
+        return self.limits.reserve
+
+    def delta_room(self, state: Any) -> Fraction:
+        """What they may come to now, those that were debited among them."""
+        return self.delta_limit
+
+    def failure_for(self, epsilon: Fraction, state: Any, pure: bool = False) -> Fraction:
+        """The outright failure that a question of this price may have: its part of what failures may come to, and no more than is
+        left of that; 0 where none is.
+
+        Formal guarantee: with it, as without, questions whose epsilons add up to at most that of the budget all fit.
+        ``pure`` says that the release has no Gaussian noise: a budget that such a release leaves to a plain sum may have
+        more for its failures.
+        """
+        return self._failure_of(epsilon, self.delta_limit, state)
+
+    def _failure_of(self, epsilon: Fraction, room: Fraction, state: Any) -> Fraction:
+        left = room if state is None else max(room - self.delta_spent(state), Fraction(0))
+        return min(self.part(epsilon) * room, left)
+
+    def failure_share(self, queries: int) -> Fraction:
+        """The outright failure of which so many questions always fit; 0 where none does."""
+        return self.failure_for(self.limits.epsilon / queries, None)
+
+    def delta_spent(self, state: Any) -> Fraction:
+        """What they have come to."""
+        found: Fraction = state.failures
+        return found
+
+    def pure_spent(self, state: Any) -> Fraction | None:
+        """The pure sum so far, where the rule keeps one: a claim that is valid at any time."""
+        return None
+
+    def delta_asked(self, state: Any, charge: Charge) -> tuple[Fraction, Fraction]:
+        """How much of delta a debit asks for, and how much there is."""
+        pairs = self.pairs and charge.epsilon is None  # Gaussian noise, which is stated with a delta
+        left = self.delta_room(state) - self.delta_spent(state)
+        return charge.failures + (charge.delta if pairs else 0), left
+
+    def refusal(self, state: Any, charge: Charge) -> str:
+        """Why a debit does not fit: requested, spent, remaining and the difference, in this rule's own currency."""
+        asked, left = self.delta_asked(state, charge)
+        if asked > left:
+            return shortage("delta", *map(short, (asked, self.delta_spent(state), left, asked - left)))
+        alone = self.after(self.start(), charge)
+        if alone is None:
+            return "it costs more than the whole of it."
+        need, gone = float(self.spent(alone)), float(self.spent(state))
+        if need + gone <= 1:
+            return (
+                f"{100 * gone:.4g} % of it is used, and what is left takes smaller releases only: this one alone "
+                "is too large to be counted together with many small ones, and the plain sum of epsilons has no room for it any "
+                "more."
+            )
+        parts = [f"{100 * x:.4g} %" for x in (need, gone, 1 - gone, max(need + gone - 1, 0.0))]
+        return shortage("of the budget", *parts)
+
+
+def shortage(what: str, requested: str, spent: str, remaining: str, over: str) -> str:
+    """The line of a refusal that has numbers."""
+    return f"{what} requested {requested}, spent {spent}, remaining {remaining}, short by {over}."
+
+
+def short(number: Fraction) -> str:
+    """Six digits of it."""
+    return f"{float(number):.6g}"

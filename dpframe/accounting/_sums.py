@@ -1,0 +1,243 @@
+"""Rules that add epsilons: the plain sum, and the two forms of advanced composition.
+
+Basic composition: epsilons add, deltas add (Dwork and Lei 2009; as a filter Rogers et al. 2016, lemma 3.5).
+
+Advanced composition with the constants of the lecture notes (Dwork, Rothblum and Vadhan 2010): k epsilon-private releases are
+together (epsilon sqrt(2 k ln(1/delta')) + k epsilon (e**epsilon - 1), delta')-private; the simpler form has k epsilon**2 in
+place of the second term, for epsilon < 1. For (epsilon, delta) releases k delta is added to delta'. As filters both hold when
+epsilons differ and depend on earlier answers: with sums over the releases they lie above
+sqrt(2 ln(1/delta') sum e**2) + sum e**2 / 2, which Whitehouse et al. (2023, theorem 2) prove to be one.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from fractions import Fraction
+from functools import cached_property
+from typing import ClassVar, NamedTuple
+
+from dpframe.accounting._filter import (
+    Charge,
+    Filter,
+    Price,
+    Stake,
+    failures,
+    short,
+    shortage,
+    stated_gaussian,
+    summed,
+)
+from dpframe.accounting.loss import Events
+
+_UP = 1 + 1e-12
+
+
+class Sums(NamedTuple):
+    epsilon: Fraction
+    delta: Fraction
+
+
+def stated_sums(losses: Events, delta: Fraction) -> Sums | None:
+    """Each use as an (epsilon, delta) guarantee, added up; ``delta`` is divided among those that need one."""
+    needing = sum(n for loss, n in losses if loss.epsilon is None)
+    each = delta / needing if needing else Fraction(0)
+    total = summed(losses, lambda loss: loss.epsilon if loss.epsilon is not None else loss.epsilon_at(each))
+    return None if total is None else Sums(total, failures(losses) + (delta if needing else 0))
+
+
+class Pure(Filter):
+    """Exact sums, so that ten debits of 0.1 fill 1. The only rule for delta = 0."""
+
+    name: ClassVar[str] = "pure"
+    needs_delta: ClassVar[bool] = False
+    reserve_share: ClassVar[Fraction] = Fraction(0)  # failures are deltas, which add up
+    pairs: ClassVar[bool] = True
+    plain: ClassVar[bool] = True
+
+    def start(self) -> Sums:
+        return Sums(Fraction(0), Fraction(0))
+
+    def after(self, state: Sums, charge: Charge) -> Sums | None:
+        own = stated_sums(charge.losses, charge.delta)
+        if own is None:
+            return None
+        total = Sums(state.epsilon + own.epsilon, state.delta + own.delta)
+        return total if total.epsilon <= self.limits.epsilon and total.delta <= self.limits.delta else None
+
+    def spent(self, state: Sums) -> Fraction:
+        return state.epsilon / self.limits.epsilon
+
+    def share(self, queries: int | Fraction, state: Sums) -> Price:
+        e, d = self.limits.epsilon / queries, self.limits.delta / queries
+        return stated_gaussian(e, d) if d else Price(e)
+
+    def worth(self, epsilon: Fraction, state: Sums) -> Price:
+        return Price(epsilon)
+
+    def gaussian(self, amount: Fraction, queries: int, state: Sums) -> Price | None:
+        return stated_gaussian(amount, self.limits.delta / queries) if self.limits.delta else None
+
+    def gaussian_stated(self, epsilon: Fraction, state: Sums) -> Price:
+        return stated_gaussian(epsilon, min(self.part(epsilon), Fraction(1)) * self.limits.delta)
+
+    def stated(self, epsilon: Fraction, delta: Fraction, state: Sums) -> Price:
+        return stated_gaussian(epsilon, delta)
+
+    @staticmethod
+    def report(events: Events, delta: Fraction) -> float:
+        left = delta - failures(events)
+        sums = stated_sums(events, left) if left >= 0 else None
+        return math.inf if sums is None else float(sums.epsilon)
+
+    def pure_spent(self, state: Sums) -> Fraction | None:
+        return state.epsilon
+
+    @property
+    def delta_limit(self) -> Fraction:
+        return self.limits.delta
+
+    def delta_spent(self, state: Sums) -> Fraction:
+        return state.delta
+
+    def refusal(self, state: Sums, charge: Charge) -> str:
+        asked, left = charge.epsilon, self.limits.epsilon - state.epsilon
+        if asked is not None and asked > left:
+            return shortage("epsilon", *map(short, (asked, state.epsilon, left, asked - left)))
+        return super().refusal(state, charge)
+
+
+# Advanced composition --------------------------------------------------------------------------------------------------
+
+
+class Squares(NamedTuple):
+    squares: float
+    drift: float
+    failures: Fraction
+
+
+class _Advanced(Filter):
+    @staticmethod
+    @abstractmethod
+    def drift(epsilon: float) -> float:
+        """The term per release that grows with k; inf where the theorem does not speak."""
+
+    def start(self) -> Squares:
+        return Squares(0.0, 0.0, Fraction(0))
+
+    @classmethod
+    def _sums(cls, losses: Events, delta: Fraction) -> Squares | None:
+        needing = sum(n for loss, n in losses if loss.epsilon is None)
+        squares = drift = 0.0
+        for loss, n in losses:
+            own = loss.epsilon if loss.epsilon is not None else loss.epsilon_at(delta / needing)
+            if own is None or own > 700:
+                return None
+            e = float(own) * _UP
+            squares, drift = (squares + n * e * e) * _UP, (drift + n * cls.drift(e)) * _UP
+        return Squares(squares, drift, failures(losses) + (delta if needing else 0))
+
+    @staticmethod
+    def _total(sums: Squares, delta: float) -> float:
+        return (math.sqrt(2 * math.log(1 / delta) * sums.squares) + sums.drift) * _UP
+
+    def after(self, state: Squares, charge: Charge) -> Squares | None:
+        own = self._sums(charge.losses, charge.delta)
+        if own is None:
+            return None
+        total = Squares(
+            (state.squares + own.squares) * _UP,
+            (state.drift + own.drift) * _UP,
+            state.failures + own.failures,
+        )
+        fits = total.failures <= self.limits.reserve and self._epsilon(total) <= self.limits.epsilon
+        return total if fits else None
+
+    def _epsilon(self, sums: Squares) -> Fraction:
+        found = self._total(sums, float(self.limits.conversion) * (1 - 1e-12))
+        return Fraction(found) if math.isfinite(found) else 2 * self.limits.epsilon
+
+    def spent(self, state: Squares) -> Fraction:
+        """Of the squares: what grows evenly from release to release."""
+        most = self.each(1.0)
+        return min(Fraction(1), Fraction(state.squares / (most * most)))
+
+    def each(self, queries: float) -> float:
+        """The epsilon of which so many fit if all are alike, by bisection, rounded down."""
+        low, high = 0.0, float(self.limits.epsilon)
+        for _ in range(100):
+            e = (low + high) / 2
+            sums = Squares(queries * e * e * (1 + 1e-9), queries * self.drift(e) * (1 + 1e-9), Fraction(0))
+            low, high = (e, high) if self._epsilon(sums) <= self.limits.epsilon else (low, e)
+        return low * (1 - 1e-9)
+
+    @cached_property
+    def _squares(self) -> float:
+        """An s such that the budget is kept while the sum of squares and that of the drift are both at most s."""
+        low, high = 0.0, float(self.limits.epsilon) ** 2
+        for _ in range(100):
+            s = (low + high) / 2
+            sums = Squares(s * (1 + 1e-9), s * (1 + 1e-9), Fraction(0))
+            low, high = (s, high) if self._epsilon(sums) <= self.limits.epsilon else (low, s)
+        return low * (1 - 1e-9)
+
+    def _within(self, part: Fraction) -> Fraction:
+        """The largest epsilon whose drift, and so whose square, takes this part of both sums, rounded down."""
+        most = float(part) * self._squares
+        low, high = 0.0, math.sqrt(most)
+        for _ in range(100):
+            e = (low + high) / 2
+            low, high = (e, high) if self.drift(e) <= most else (low, e)
+        return Fraction(low * (1 - 1e-9))
+
+    def share(self, queries: int | Fraction, state: Squares) -> Price:
+        e = self._within(1 / Fraction(queries))
+        return stated_gaussian(e, self.limits.reserve / queries) if self.limits.reserve else Price(e)
+
+    def worth(self, epsilon: Fraction, state: Squares) -> Price:
+        part = self.part(epsilon)
+        within = min(epsilon, self._within(part)) if part <= 1 else epsilon
+        return Price(within, stake=Stake(epsilon, part))
+
+    def gaussian(self, amount: Fraction, queries: int, state: Squares) -> Price | None:
+        return stated_gaussian(amount, self.limits.reserve / queries) if self.limits.reserve else None
+
+    def gaussian_stated(self, epsilon: Fraction, state: Squares) -> Price:
+        return self.stated(epsilon, min(self.part(epsilon), Fraction(1)) * self.limits.reserve, state)
+
+    def stated(self, epsilon: Fraction, delta: Fraction, state: Squares) -> Price:
+        part = self.part(epsilon)
+        within = min(epsilon, self._within(part)) if part <= 1 else epsilon
+        return stated_gaussian(within, delta)._replace(stake=Stake(epsilon, part, scaled=within < epsilon))
+
+    @classmethod
+    def report(cls, events: Events, delta: Fraction) -> float:
+        left = delta - failures(events)
+        if left <= 0:
+            return math.inf
+        needing = any(loss.epsilon is None for loss, _ in events)
+        sums = cls._sums(events, left / 2 if needing else Fraction(0))
+        if sums is None:
+            return math.inf
+        return cls._total(sums, float(left / 2 if needing else left) * (1 - 1e-12))
+
+
+class Advanced(_Advanced):
+    """With k epsilon (e**epsilon - 1), for every epsilon."""
+
+    name: ClassVar[str] = "advanced"
+    pairs: ClassVar[bool] = True
+
+    @staticmethod
+    def drift(epsilon: float) -> float:
+        return epsilon * math.expm1(epsilon)
+
+
+class AdvancedSquared(_Advanced):
+    """With k epsilon**2, for epsilon < 1."""
+
+    name: ClassVar[str] = "advanced-squared"
+
+    @staticmethod
+    def drift(epsilon: float) -> float:
+        return epsilon * epsilon if epsilon < 1 else math.inf

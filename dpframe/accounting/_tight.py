@@ -1,0 +1,353 @@
+"""The default rule, `Tight`: the pure sum OR the residue of a Gaussian budget (docs/guarantees/residue.md)."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from functools import cached_property, lru_cache
+from typing import ClassVar, NamedTuple, cast
+
+from dpframe.accounting import _gaussian
+from dpframe.accounting._additive import Gdp, mu_squared_sum
+from dpframe.accounting._filter import (
+    Charge,
+    Filter,
+    Price,
+    Stake,
+    failures,
+    most_that,
+    pure_sum,
+    repeated,
+    stated_gaussian,
+)
+from dpframe.accounting.loss import Events, Exponential, Loss, PureDP
+
+_UP = 1 + 1e-12
+_LARGE = Fraction(1, 5)  # a part of the budget that is worth a warning
+
+
+class Either(NamedTuple):
+    """The two sides of `Tight`. A side that was exceeded is None from then on: it may not be revived."""
+
+    epsilon: Fraction | None
+    mu_squared: Fraction | None  # that is left
+    failures: Fraction
+    room: Fraction  # what failures may come to
+
+
+class Tight(Filter):
+    """The pure sum OR the GDP residue, whichever still holds; no part of delta is divided between them.
+
+    The residue is the mu that is left: a debit D takes it from mu to the largest mu' with D and G(mu') together dominated
+    by G(mu). Both are debited always. Outright failures come from the reserve, for both sides at once. A debit whose failures
+    exceed that ends the residue, and a residue that ends leaves to the failures of the plain sum what it could still have
+    spent of delta: all of it at the first debit (docs/guarantees/accounting.md#failures-beside-the-plain-sum).
+    """
+
+    name: ClassVar[str] = "tight"
+    needs_delta: ClassVar[bool] = False  # without one it is the plain sum
+
+    @cached_property
+    def limit(self) -> Fraction:
+        return Gdp(self.limits).limit
+
+    def start(self) -> Either:
+        limits = self.limits
+        return Either(Fraction(0), self.limit if limits.conversion else None, Fraction(0), limits.reserve)
+
+    def after(self, state: Either, charge: Charge) -> Either | None:
+        lost, room = state.failures + charge.failures, state.room
+        left = state.mu_squared if lost <= self.limits.reserve else None
+        left = None if left is None else residue_after_all(left, charge.losses)
+        if left is None and state.mu_squared is not None:
+            room = self._room_without(state)
+        own = charge.epsilon
+        epsilon = state.epsilon + own if own is not None and state.epsilon is not None else None
+        if epsilon is not None and (epsilon > self.limits.epsilon or lost > room):
+            epsilon = None
+        return None if epsilon is None and left is None else Either(epsilon, left, lost, room)
+
+    def _room_without(self, state: Either) -> Fraction:
+        """What failures may come to if the residue ends with the next debit: the reserve, and the least that G(mu) allows at
+        epsilon after losses whose sum is known to lie within plus or minus the plain sum."""
+        if state == self.start():
+            return self.limits.delta
+        if state.epsilon is None or state.mu_squared is None:
+            return state.room
+        mu = math.sqrt(state.mu_squared) * (1 - 1e-12)
+        beyond = float(self.limits.epsilon + state.epsilon) * _UP
+        return self.limits.reserve + Fraction(_gaussian.delta_at(mu, beyond) * (1 - 1e-7))
+
+    def delta_room(self, state: Either) -> Fraction:
+        return state.room
+
+    def failure_for(self, epsilon: Fraction, state: Either | None, pure: bool = False) -> Fraction:
+        room = self.limits.reserve
+        if state is not None and state.mu_squared is None:
+            room = state.room
+        elif state is not None and pure and self._sums(epsilon, state):
+            # The plain sum will be all that pays, if the residue cannot take this.
+            ends = residue_after(cast("Fraction", state.mu_squared), PureDP(epsilon), 1) is None
+            room = self._room_without(state) if ends else room
+        return self._failure_of(epsilon, room, state)
+
+    def emptied(self, state: Either) -> Either:
+        whole = None if state.mu_squared is None else self.limit
+        return Either(None if state.epsilon is None else Fraction(0), whole, Fraction(0), state.room)
+
+    def spent(self, state: Either) -> Fraction:
+        used = []
+        if state.epsilon is not None:
+            used.append(state.epsilon / self.limits.epsilon)
+        if state.mu_squared is not None:
+            used.append(1 - state.mu_squared / self.limit)
+        return min(used)
+
+    def times(self, state: Either, charge: Charge) -> int:
+        own, each = charge.epsilon, charge.failures
+        counts = []
+        if own is not None and state.epsilon is not None:
+            count = int((self.limits.epsilon - state.epsilon) / own) if own else 2**40
+            then = self.after(state, charge)  # the first may leave more room to the others
+            room = state.room if then is None else then.room
+            counts.append(min(count, int((room - state.failures) / each)) if each else count)
+        if state.mu_squared is not None:
+            left = state.mu_squared
+            count = residue_times(left, charge)
+            counts.append(min(count, int((self.limits.reserve - state.failures) / each)) if each else count)
+        first = 1 if not any(counts) and self.after(state, charge) is not None else 0
+        return max([*counts, first])
+
+    # Prices. A side is on promise while it has spent at most the part of the budget that was asked for, and one side always is
+    # (docs/guarantees/accounting.md#what-a-price-promises).
+
+    def _sums(self, epsilon: Fraction, state: Either) -> bool:
+        """Whether the plain sum has room for this."""
+        return state.epsilon is not None and state.epsilon + epsilon <= self.limits.epsilon
+
+    def _offer(
+        self,
+        asked: Fraction,
+        state: Either,
+        most: Fraction | None,
+        wanted: Fraction | None,
+        pure: Fraction | None,
+    ) -> Price:
+        """A price for what was asked: at most ``wanted`` for a Gaussian, at most ``pure`` for a pure release."""
+        part, left = self.part(asked), state.mu_squared
+        own = asked if pure is None else pure
+        if left is None:
+            return Price(own, stake=Stake(asked, part))
+        share = part * self.limit
+        mu_squared = share if wanted is None else min(wanted, share)
+        if state.epsilon is not None:  # which a Gaussian ends: so the residue must be on promise after it
+            promised = (state.epsilon + asked) / self.limits.epsilon * self.limit
+            mu_squared = min(mu_squared, promised - (self.limit - left))
+        scaled = wanted is None or mu_squared < wanted
+        stake = Stake(asked, part, scaled, left, waits=mu_squared <= 0)
+        if not self._sums(own, state):
+            stake = stake._replace(cost=share)
+            own = largest("pure", left, share, most if pure is None else pure) or own
+        gaussian = mu_squared if mu_squared > 0 else None
+        return Price(own, gaussian, None, self.limits.conversion, stake=stake)
+
+    def share(self, queries: int | Fraction, state: Either) -> Price:
+        """As of epsilon/queries. Where Gaussian noise is the better buy, a pure release keeps to its part of the residue too, so
+        that shares which nothing but Gaussian noise can answer find it on promise."""
+        epsilon, left = self.limits.epsilon / queries, state.mu_squared
+        if left is None:
+            return self._offer(epsilon, state, None, None, None)
+        part = self.limit / Fraction(queries)
+        plain = math.log(20) * math.sqrt(part) < _gaussian.quantile(0.975) * float(
+            epsilon
+        )  # of 95 % intervals
+        if plain or not self._sums(epsilon, state):
+            return self._offer(epsilon, state, None, None, None)
+        price = self._offer(epsilon, state, None, None, largest("pure", left, part, epsilon))
+        assert price.stake is not None
+        return price._replace(stake=price.stake._replace(cost=part))
+
+    def worth(self, epsilon: Fraction, state: Either) -> Price:
+        """A Gaussian for what a pure release takes of the residue at the start (later it takes more), up to its part."""
+        return self._offer(epsilon, state, epsilon, self._first(epsilon), None)
+
+    def _first(self, epsilon: Fraction) -> Fraction | None:
+        left = residue_after(self.limit, PureDP(epsilon), 1)
+        return None if left is None else self.limit - left
+
+    def gaussian(self, amount: Fraction, queries: int, state: Either) -> Price | None:
+        left = state.mu_squared
+        if left is None:
+            return None
+        if state.epsilon is not None and 1 - left / self.limit > self.part(state.epsilon):
+            return None  # the residue has to be on promise where nothing else is
+        return Price(None, amount, None, self.limits.conversion)
+
+    def warning(self, before: Either, after: Either) -> str | None:
+        """Of one question that takes a fifth of the budget or more and is not the last, or that fails too often."""
+        if before.mu_squared is None or after.mu_squared is not None:
+            return None
+        assert before.epsilon is not None  # else nothing would have paid
+        assert after.epsilon is not None
+        often = after.failures > self.limits.reserve
+        large = self.part(after.epsilon - before.epsilon) >= _LARGE and after.epsilon < self.limits.epsilon
+        if not often and not large:
+            return None
+        why = (
+            "this question may fail more often than the reserve allows, so it is"
+            if often
+            else "this question is too large to be counted together with many small ones, which is what accountant='tight' is "
+            "good at, so it is"
+        )
+        return (
+            f"{why} paid from the plain sum of epsilons. From here on that sum is all that guards the budget: no Gaussian noise, "
+            "and k questions cost k times one. Smaller questions avoid this, and for a few large ones there is "
+            "accountant='pure': see 'How to choose an accountant' (docs/how-to/choose-an-accountant.md)."
+        )
+
+    def stated(self, epsilon: Fraction, delta: Fraction, state: Either) -> Price:
+        own = stated_gaussian(epsilon, delta).mu_squared
+        if own is None:
+            return self._offer(epsilon, state, epsilon, Fraction(0), None)
+        price = self._offer(epsilon, state, epsilon, own, min(epsilon, _gaussian.pure_for_mu(own)))
+        if price.mu_squared is None:  # nothing to compare with
+            return self._offer(epsilon, state, epsilon, own, None)
+        return price._replace(delta=delta)
+
+    @staticmethod
+    def report(events: Events, delta: Fraction) -> float:
+        """The epsilon of the least budget whose filter admits the list in this order."""
+        left, pure = delta - failures(events), pure_sum(events)
+        sum_of_pure = math.inf if pure is None or left < 0 else float(pure)
+        return min(sum_of_pure, _residue_epsilon(events, left) if left > 0 else math.inf)
+
+    def pure_spent(self, state: Either) -> Fraction | None:
+        return state.epsilon
+
+
+def _residue_epsilon(events: Events, delta: Fraction) -> float:
+    above = mu_squared_sum(events)  # enough in any case: mu is additive
+    if above is None:
+        return math.inf
+    below = above / 2  # the residue of a pure release is at least 2 / pi of its mu squared
+    for _ in range(14):  # to 1e-4 of what lies between, upwards
+        middle = (above + below) / 2
+        fits = residue_after_all(middle, events) is not None
+        above, below = (middle, below) if fits else (above, middle)
+    return _gaussian.epsilon_for(math.sqrt(above) * _UP, float(delta) * (1 - 1e-12))
+
+
+def residue_after(mu_squared: Fraction, loss: Loss, count: int) -> Fraction | None:
+    """What is left of mu squared after so many uses; None if they do not fit."""
+    left: Fraction | None = mu_squared
+    while left is not None and count:
+        steps, cost = 1, None
+        if count > 8:
+            # A cost that holds at some mu holds at every larger one: many steps for one price.
+            level = math.sqrt(left) * 2 ** (-1 / 64)
+            after = loss.residue(level)
+            if after is not None:
+                cost = Fraction(level) ** 2 - Fraction(after) ** 2
+                room = left - Fraction(level) ** 2
+                steps = min(count, int(room / cost) + 1) if cost else count
+        if steps > 1 and cost is not None:
+            left, count = left - steps * cost, count - steps
+            continue
+        left, count = _one_after(left, loss), count - 1
+    return left
+
+
+def residue_after_all(mu_squared: Fraction, events: Events) -> Fraction | None:
+    """What is left of mu squared after a list of releases, in this order; None if they do not fit."""
+    left: Fraction | None = mu_squared
+    for loss, n in events:
+        left = None if left is None else residue_after(left, loss, n)
+    return left
+
+
+def _one_after(mu_squared: Fraction, loss: Loss) -> Fraction | None:
+    found = loss.residue(math.sqrt(mu_squared) * (1 - 1e-15))
+    options = [] if found is None else [Fraction(found) ** 2]
+    # Gaussian parameters subtract exactly, which the default shares rely on.
+    if loss.mu_squared is not None and loss.mu_squared <= mu_squared:
+        options.append(mu_squared - loss.mu_squared)
+    return max(options, default=None)
+
+
+# Of each kind of release: its loss, how often `largest` tries, how close it gets, and the epsilon where mu is 1, at most.
+_KINDS = {"pure": (PureDP, 40, 1e-9, 2), "ranged": (Exponential, 8, 1e-3, 4)}
+
+
+@lru_cache(maxsize=1024)
+def largest(kind: str, left: Fraction, cost: Fraction, most: Fraction | None) -> Fraction | None:
+    """The largest epsilon, nearly, up to ``most``, of which one release takes at most ``cost`` of what is left of mu squared;
+    None if none does, or if not so much is left.
+
+    >>> round(float(largest("pure", Fraction(1), Fraction(1, 100), None)), 3)
+    0.1
+    >>> largest("pure", Fraction(1), Fraction(1, 100), Fraction(1, 20))
+    Fraction(1, 20)
+    """
+    make, rounds, close, first = _KINDS[kind]
+
+    def taken(epsilon: Fraction) -> float:
+        after = residue_after(left, make(epsilon), 1)
+        return math.inf if after is None else float(left - after) / float(cost) * _UP
+
+    if most is not None and taken(most) <= 1:
+        return most
+    if cost > left:
+        return None
+    low, high = Fraction(0), Fraction(first * math.sqrt(cost))
+    under, over, at = 0.0, math.inf, high / 2
+    if most is None or high < most:
+        while (under := taken(high)) <= 1:
+            low, high = high, 2 * high
+        under, over = (taken(low) if low else 0.0), under
+        at = (low + high) / 2
+    else:
+        high, at = most, min(at, most / 2)
+    for _ in range(rounds):
+        if not low < at < high:
+            break
+        own = taken(at)
+        if own <= 1:
+            low, under = at, own
+        else:
+            high, over = at, own
+        if high - low <= close * high:
+            break
+        # A cost is nearly a square, which grows a little faster: between two known ones it is nearly a power.
+        power = math.log(over / under) / math.log(high / low) if low and math.isfinite(over) else 2.0
+        guess = float(low) * under ** (-1 / power) if low else 0.0
+        near = Fraction(guess * (1 - close / 3 if guess * (1 + close) > high or own > 1 else 1 + close / 3))
+        at = near if low < near < high else Fraction(float(low + high) / 2)
+    return low or None
+
+
+def residue_times(mu_squared: Fraction, charge: Charge) -> int:
+    """How many equal debits the residue takes; of choices, whose costs take long to find, a number that it takes at least."""
+    if not any(loss.bounded_range for loss, _ in charge.losses):
+        return most_that(lambda n: residue_after_all(mu_squared, repeated(charge, n).losses) is not None)
+    count, left, costs = 0, mu_squared, cast("dict[int, Fraction | None]", {})
+
+    def between(high: int, low: int) -> None:
+        """A cost at one mu is one at every larger mu: those of the twelfths in between are of use where they are much less."""
+        for part in (high, low):
+            if part not in costs:
+                after = residue_after_all(mu_squared * Fraction(part, 12), charge.losses)
+                costs[part] = None if after is None else mu_squared * Fraction(part, 12) - after
+        above, below = costs[high], costs[low]
+        if above is not None and high - low > 1 and (below is None or below > above * Fraction(11, 10)):
+            between(high, (high + low) // 2)
+            between((high + low) // 2, low)
+
+    between(11, 1)
+    for part, cost in sorted(costs.items(), reverse=True):
+        room = left - mu_squared * Fraction(part, 12)
+        if cost and room >= 0:
+            fits = int(room / cost) + 1
+            count, left = count + fits, left - fits * cost
+    while count < 3 and (after := residue_after_all(left, charge.losses)) is not None:
+        count, left = count + 1, after
+    return count

@@ -1,0 +1,379 @@
+"""Row-wise expressions on numpy: one slice of rows at a time, each row by itself.
+
+*Formal guarantee.* The value of a row depends on that row's cells only, and no cell makes this raise or warn:
+evaluating some of the rows gives some of the values.
+
+The rule for nulls: a comparison with a null is False, except that ``!=`` is True; ``isin`` finds a null only
+where one is listed; ``not`` negates that two-valued answer; a null condition is False; arithmetic with a null is
+null, and so is a NaN that arithmetic makes. Arithmetic is in float64, so integers never wrap around and overflow
+is infinite. Integers and timestamps are compared with constants exactly. Text and labels are looked at once per
+category.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Mapping
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from dpframe import _expr as ex
+from dpframe._cells.codec import TICKS, as_double, finder, form_of, in_utc, ticks_of, unit_of
+from dpframe._cells.columns import (
+    LAST,
+    NAT,
+    UNMATCHED,
+    Array,
+    Bools,
+    Vector,
+    as_floats,
+    fits,
+    look_up,
+    narrow,
+    objects,
+    plain,
+)
+from dpframe.engines.texts import as_text, cut, date_part, map_dict, str_part
+
+ColumnOf = Callable[[ex.Column], Vector]
+# What an expression makes of the categories of its operands, kept while those stay the same.
+Memo = dict[tuple[ex.Expr, str], tuple[tuple[Array, ...], Any]]
+# How each kind of node is evaluated.
+Nodes = Mapping[type[ex.Expr], Callable[["Block", Any], Vector]]
+
+_ARITHMETIC: dict[str, Callable[[Any, Any], Any]] = {
+    "+": np.add,
+    "-": np.subtract,
+    "*": np.multiply,
+    "/": np.divide,
+    "//": np.floor_divide,
+    "%": np.mod,
+    "**": np.power,
+}
+_COMPARE: dict[str, Callable[[Any, Any], Any]] = {
+    "==": operator.eq,
+    "!=": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
+
+
+def evaluate(expr: ex.Expr, column: ColumnOf, rows: slice, memo: Memo | None = None) -> Vector:
+    """The expression's value in each of the rows. A `memo` kept by the caller saves work between slices."""
+    with np.errstate(all="ignore"):
+        return Block(expr, column, rows, memo, _NODES).vector(expr)
+
+
+def predicate(expr: ex.Expr, column: ColumnOf, rows: slice, memo: Memo | None = None) -> Bools:
+    """In which of the rows is the condition true? Null is not true."""
+    with np.errstate(all="ignore"):
+        return Block(expr, column, rows, memo, _NODES).truth(expr)
+
+
+class Block:
+    """One evaluation: the rows, and what has been found for them already."""
+
+    def __init__(self, expr: ex.Expr, column: ColumnOf, rows: slice, memo: Memo | None, nodes: Nodes):
+        leaf = next(iter(expr.columns()), None)
+        whole = len(column(leaf)) if leaf is not None else max(rows.stop or 0, 0)
+        self.n = len(range(*rows.indices(whole)))
+        self._column, self._rows = column, rows
+        self._nodes = nodes
+        self._memo: Memo = {} if memo is None else memo
+        self._seen: dict[int, Vector] = {}
+
+    def vector(self, e: ex.Expr) -> Vector:
+        found = self._seen.get(id(e))
+        if found is None:
+            found = self._seen[id(e)] = self._nodes[type(e)](self, e)
+        return found
+
+    def leaf(self, e: ex.Column) -> Vector:
+        return self._column(e).rows(self._rows)
+
+    def truth(self, e: ex.Expr) -> Bools:
+        """May share memory with the column, so it is only to be read."""
+        v = self.vector(e)
+        return v.values if v.null is None else v.values & ~v.null
+
+    def floats(self, e: ex.Expr) -> Any:
+        """float64 with NaN for null; a constant stays a scalar."""
+        return np.float64(e.value) if isinstance(e, ex.Constant) else as_floats(self.vector(e))
+
+    def per_category(self, e: ex.Expr, make: Callable[..., Any], *operands: Vector, part: str = "") -> Any:
+        """`make` of the operands' categories, remembered for as long as they are the same arrays."""
+        categories = tuple(v.categories for v in operands if v.categories is not None)
+        kept = self._memo.get((e, part))
+        if kept is None or not all(a is b for a, b in zip(kept[0], categories, strict=True)):
+            kept = self._memo[e, part] = (categories, make(*categories))
+        return kept[1]
+
+
+def bools(values: Any) -> Vector:
+    return Vector("bool", values)
+
+
+# ---- values that compare exactly --------------------------------------------------------------------------
+
+
+def exact(v: Vector) -> Array:
+    """Timestamps as ticks and bools as 0 and 1, so that three kinds compare as integers."""
+    if v.kind == "time":
+        return v.values.view(np.int64)
+    return v.values.view(np.int8) if v.values.dtype == bool else v.values
+
+
+def in_units(c: ex.Constant, v: Vector) -> Any:
+    """The constant as a number on the scale of `exact`."""
+    if not isinstance(c.value, pd.Timestamp):
+        return c.value
+    ticks, unit = ticks_of(c.value)
+    return Fraction(ticks * TICKS[unit_of(v.values)], TICKS[unit])
+
+
+# ---- leaves -----------------------------------------------------------------------------------------------
+
+
+def _column(b: Block, e: ex.Column) -> Vector:
+    return b.leaf(e)
+
+
+def _constant(b: Block, e: ex.Constant) -> Vector:
+    if e.kind in ("text", "label"):
+        return Vector(e.kind, np.zeros(b.n, dtype=np.int8), None, objects([plain(e.value)]))
+    value: Any = e.value
+    if e.kind == "time":
+        value = in_utc(value).asm8
+    elif e.kind == "number" and not (isinstance(value, int) and -(2**63) <= value < 2**63):
+        value = float(value)
+    return Vector(e.kind, np.full(b.n, value))
+
+
+# ---- arithmetic -------------------------------------------------------------------------------------------
+
+
+def _arithmetic(b: Block, e: ex.Arithmetic) -> Vector:
+    x, y = b.floats(e.left), b.floats(e.right)
+    found = np.asarray(_ARITHMETIC[e.op](x, y))
+    if e.op == "**":  # numpy holds 1**NaN and NaN**0 for 1
+        found = np.where(np.isnan(x) | np.isnan(y), np.nan, found)
+    return Vector("number", np.full(b.n, found) if found.ndim == 0 else found)
+
+
+def _unary(b: Block, e: ex.Unary) -> Vector:
+    x = as_floats(b.vector(e.x))
+    return Vector("number", np.negative(x) if e.op == "-" else np.abs(x))
+
+
+def _round(b: Block, e: ex.Round) -> Vector:
+    return Vector("number", np.round(as_floats(b.vector(e.x)), e.digits))
+
+
+def _clip(b: Block, e: ex.Clip) -> Vector:
+    v = b.vector(e.x)
+    ends = [None if c is None else c.value for c in (e.lower, e.upper)]
+    if v.values.dtype.kind in "iu" and all(fits(c, v.values.dtype) for c in ends):
+        return Vector("number", np.clip(v.values, *ends), v.null)
+    low, high = (None if c is None else np.float64(c) for c in ends)
+    return Vector("number", np.clip(as_floats(v), low, high))
+
+
+def _fill(b: Block, e: ex.Fill) -> Vector:
+    v, value = b.vector(e.x), e.value.value
+    if v.categories is not None:
+        last = len(v.categories)
+        categories = b.per_category(e, lambda cats: objects([*cats, plain(value)]), v)
+        return Vector(
+            v.kind,
+            np.where(v.values < 0, last, narrow(v.values.astype(np.int64), last + 1)),
+            None,
+            categories,
+        )
+    if v.kind == "time":
+        ticks = int(in_units(e.value, v) // 1)  # a finer constant is cut to the resolution of the column
+        filled = np.where(np.isnat(v.values), min(max(ticks, NAT + 1), LAST), v.values.view(np.int64))
+        return Vector("time", filled.view(v.values.dtype))
+    if v.kind == "bool" or (v.values.dtype.kind in "iu" and fits(value, v.values.dtype)):
+        return v if v.null is None else Vector(v.kind, np.where(v.null, v.values.dtype.type(value), v.values))
+    x = as_floats(v)
+    return Vector("number", np.where(np.isnan(x), np.float64(value), x))
+
+
+def _cast(b: Block, e: ex.Cast) -> Vector:
+    v = b.vector(e.x)
+    if e.to == "str":
+        return as_text(b, e, v)
+    if e.to == "bool":
+        return Vector("bool", v.values != 0, v.nulls())
+    if e.to == "int" and v.values.dtype == bool:
+        return Vector("number", v.values.view(np.int8), v.null)
+    x = as_floats(v)
+    if e.to == "int":
+        x = np.trunc(x)
+        x[np.isinf(x)] = np.nan
+    return Vector("number", x)
+
+
+# ---- comparisons ------------------------------------------------------------------------------------------
+
+
+def comparison(b: Block, e: ex.Compare) -> Vector:
+    left = b.vector(e.left)
+    if isinstance(e.right, ex.Constant):
+        one = _text_with_constant if left.categories is not None else _number_with_constant
+        return bools(one(b, e, left, e.right))
+    right = b.vector(e.right)
+    if left.categories is not None:
+        return bools(_text_with_text(b, e, left, right))
+    compare = _compare_times if left.kind == "time" else _compare_numbers
+    found = compare(e.op, left.values, right.values)
+    for v in (left, right):
+        found = _null_is(found, v, e.op == "!=")
+    return bools(found)
+
+
+def _null_is(found: Array, v: Vector, value: bool) -> Array:
+    """NaN already compares like a null; masks and NaT do not."""
+    null = np.isnat(v.values) if v.kind == "time" else v.null
+    if null is not None:
+        found[null] = value
+    return found
+
+
+def _number_with_constant(b: Block, e: ex.Compare, v: Vector, c: ex.Constant) -> Array:
+    values, wanted = exact(v), in_units(c, v)
+    compare = _compare_integers if values.dtype.kind in "iu" else _compare_doubles
+    return _null_is(compare(e.op, values, wanted), v, e.op == "!=")
+
+
+def _compare_doubles(op: str, values: Array, wanted: Any) -> Array:
+    """Exact, also where the constant is a whole number that no double is: it lies between two of them."""
+    compare = _COMPARE[op]
+    if as_double(wanted) is None:
+        if op in ("==", "!="):
+            return np.full(len(values), op == "!=")
+        above = float(wanted) > wanted
+        compare = operator.lt if op in ("<", "<=") else operator.ge
+        if not above:
+            compare = operator.le if op in ("<", "<=") else operator.gt
+    return np.asarray(compare(values, np.float64(wanted)))
+
+
+def _compare_integers(op: str, values: Array, wanted: Any) -> Array:
+    """Exact, also where the constant is no integer or lies beyond the dtype."""
+    compare, info = _COMPARE[op], np.iinfo(values.dtype)
+    if isinstance(wanted, float) and np.isinf(wanted):
+        return np.full(len(values), compare(0.0, wanted))
+    floor = int(wanted // 1)
+    if floor != wanted:
+        if op in ("==", "!="):
+            return np.full(len(values), op == "!=")
+        compare = operator.le if op in ("<", "<=") else operator.gt
+    if not info.min <= floor <= info.max:
+        return np.full(len(values), compare(0, floor))
+    return np.asarray(compare(values, values.dtype.type(floor)))
+
+
+def _compare_numbers(op: str, left: Array, right: Array) -> Array:
+    return np.asarray(_COMPARE[op](left, right))
+
+
+def _compare_times(op: str, left: Array, right: Array) -> Array:
+    """Exact across resolutions, without the overflow of converting the coarser one."""
+    a, b = left.view(np.int64), right.view(np.int64)
+    ratio = TICKS[unit_of(right)] // TICKS[unit_of(left)]
+    if ratio < 1:
+        return _compare_times({"<": ">", ">": "<", "<=": ">=", ">=": "<="}.get(op, op), right, left)
+    whole, rest = np.divmod(b, ratio)
+    order = np.sign(np.where(a == whole, -rest, np.where(a < whole, -1, 1)))
+    return np.asarray(_COMPARE[op](order, 0))
+
+
+def _text_with_constant(b: Block, e: ex.Compare, v: Vector, c: ex.Constant) -> Array:
+    compare, wanted, op = _COMPARE[e.op], plain(c.value), e.op
+
+    def make(categories: Array) -> Array:
+        if op in ("==", "!="):
+            hits = [form_of(x) == form_of(wanted) for x in categories]
+            return np.array([h is (op == "==") for h in hits] + [op == "!="], dtype=bool)
+        return np.array([type(x) is str and compare(x, wanted) for x in categories] + [False], dtype=bool)
+
+    table: Array = b.per_category(e, make, v)
+    odd = np.flatnonzero(table != table[-1])  # comparing with one code is faster than a table
+    if len(odd) <= 1:
+        if len(odd) == 0:
+            return np.full(b.n, bool(table[-1]))
+        code = int(odd[0])  # a numpy integer would widen every code first
+        return np.asarray((v.values != code) if table[-1] else (v.values == code))
+    return look_up(table, v.values)
+
+
+def _text_with_text(b: Block, e: ex.Compare, left: Vector, right: Vector) -> Array:
+    ordered = e.op not in ("==", "!=")
+
+    def make(a: Array, c: Array) -> list[Array]:
+        words: list[Any]
+        if ordered:
+            words = sorted({x for x in (*a, *c) if type(x) is str})
+        else:
+            words = [*dict.fromkeys(form_of(x) for x in (*a, *c) if x is not UNMATCHED)]
+        place = {x: i for i, x in enumerate(words)}
+        return [np.array([*(place.get(form_of(x), -1) for x in side), -1]) for side in (a, c)]
+
+    tables = b.per_category(e, make, left, right)
+    x, y = look_up(tables[0], left.values), look_up(tables[1], right.values)
+    known = (x >= 0) & (y >= 0)
+    found = _COMPARE[e.op](x, y)
+    return np.asarray(found | ~known if e.op == "!=" else found & known)
+
+
+# ---- conditions -------------------------------------------------------------------------------------------
+
+
+def both(b: Block, e: ex.And) -> Vector:
+    return bools(b.truth(e.left) & b.truth(e.right))
+
+
+def either(b: Block, e: ex.Or) -> Vector:
+    return bools(b.truth(e.left) | b.truth(e.right))
+
+
+def negation(b: Block, e: ex.Not) -> Vector:
+    return bools(~b.truth(e.x))
+
+
+def is_null(b: Block, e: ex.IsNull) -> Vector:
+    null = b.vector(e.x).nulls()
+    return bools(np.zeros(b.n, dtype=bool) if null is None else null)
+
+
+def is_in(b: Block, e: ex.IsIn) -> Vector:
+    find = b.per_category(e, lambda: finder((c.value, 1) for c in e.values))
+    return bools(find(b.vector(e.x)).view(bool))
+
+
+_NODES: Nodes = {
+    ex.Column: _column,
+    ex.Constant: _constant,
+    ex.Compare: comparison,
+    ex.And: both,
+    ex.Or: either,
+    ex.Not: negation,
+    ex.IsNull: is_null,
+    ex.IsIn: is_in,
+    ex.Arithmetic: _arithmetic,
+    ex.Unary: _unary,
+    ex.Round: _round,
+    ex.Clip: _clip,
+    ex.Fill: _fill,
+    ex.Cast: _cast,
+    ex.StrPart: str_part,
+    ex.Cut: cut,
+    ex.MapDict: map_dict,
+    ex.DatePart: date_part,
+}

@@ -1,0 +1,402 @@
+"""Hashes of cells, for what is checked on the owner's side: whether a function works person by person, whether two frames hold
+the same people; and the sketches that a ledger knows people and tables again by.
+
+*Formal guarantee.* The hash of a cell is a function of that cell and its dtype. Equal cells hash alike, and nulls of all kinds.
+No cell makes this raise, and no code that belongs to a cell runs: what is in an object is read where its exact type is
+one of Python's, numpy's or pandas' own. Other objects are told from those, and not from each other.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from datetime import date, datetime, time, timedelta
+from decimal import Decimal
+from importlib import import_module
+from typing import Any
+from uuid import UUID
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from dpframe._cells.columns import UNMATCHED, Vector, objects, plain, prepare
+from dpframe._expr import kind_of
+from dpframe._statistics.engine import Sketches
+from dpframe.engines.people import coded, text_of_scalar
+from dpframe.engines.rows import rows_of
+
+Hashes = NDArray[np.uint64]
+_NULL = np.uint64(2**64 - 1)
+_ODD, _STEP = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xD6E8FEB86659FD93)
+_NODES = 100_000  # that are read of one cell
+
+
+@np.errstate(all="ignore")
+def hashes_of(column: pd.Series[Any]) -> Hashes:
+    """A hash for each cell."""
+    kind = kind_of(column.dtype)
+    if kind == "other":
+        return _others(column.array)
+    vector = prepare(column, kind)
+    if kind == "text":
+        assert vector.categories is not None
+        texts = objects(str(c).encode("utf-8", "surrogatepass") for c in vector.categories)
+        return np.append(pd.util.hash_array(texts, categorize=False), _NULL)[vector.values]
+    codes, _, hashes = coded(vector)
+    found = np.append(hashes, _NULL)[codes]
+    for i, text in unmatched(column, vector):
+        found[i] = int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "little")
+    return found
+
+
+def unmatched(column: pd.Series[Any], vector: Vector) -> Iterator[tuple[int, bytes]]:
+    """Where a cell is no plain scalar, and what is written of it."""
+    if vector.categories is None or not any(c is UNMATCHED for c in vector.categories):
+        return
+    unknown = np.array([c is UNMATCHED for c in vector.categories] + [False])
+    places = np.flatnonzero(unknown.take(vector.values, mode="wrap"))
+    if isinstance(column.array, pd.Categorical):
+        known = [written(c) for c in np.asarray(column.array.categories, dtype=object)]
+        yield from ((int(i), known[vector.values[i]]) for i in places)
+    else:
+        cells = np.asarray(column.array, dtype=object)
+        yield from ((int(i), written(cells[i])) for i in places)
+
+
+def _others(array: Any) -> Hashes:
+    """Of dtypes that nothing but nulls is asked of: by their memory."""
+    if isinstance(array.dtype, pd.ArrowDtype):
+        arrow = array.__arrow_array__()
+        chunks = [_arrow(chunk) for chunk in (arrow.chunks if hasattr(arrow, "chunks") else [arrow])]
+        return np.concatenate([np.zeros(0, dtype=np.uint64), *chunks])
+    if isinstance(array, pd.arrays.IntervalArray):
+        ends = [hashes_of(pd.Series(side, dtype=side.dtype)) for side in (array.left, array.right)]
+        return _mixed(ends[0] * _ODD + ends[1])
+    inner = getattr(array, "_ndarray", None)
+    values = inner if isinstance(inner, np.ndarray) else np.zeros(len(array), dtype=np.int8)
+    if values.dtype.kind in "mM" or values.dtype == np.int64:
+        return _hashed(values.astype(values.dtype.newbyteorder("=")).view(np.int64))
+    if values.dtype.kind == "c":
+        parts = values.astype(np.complex128)
+        found = _mixed(_hashed(parts.real + 0.0) * _ODD + _hashed(parts.imag + 0.0))
+        found[np.isnan(parts)] = _NULL
+        return found
+    return np.zeros(len(values), dtype=np.uint64)
+
+
+def _hashed(values: NDArray[Any]) -> Hashes:
+    return _mixed(np.ascontiguousarray(values).view(np.uint64) + _STEP)
+
+
+def _mixed(hashes: Hashes) -> Hashes:
+    mixed = (hashes ^ (hashes >> np.uint64(29))) * _ODD
+    return mixed ^ (mixed >> np.uint64(32))
+
+
+# ---- Arrow ------------------------------------------------------------------------------------------------
+
+
+def _arrow(array: Any) -> Hashes:
+    """A hash for each slot, by buffers and children: Arrow makes no Python object of every cell that it holds."""
+    types: Any = import_module("pyarrow.types")
+    if hasattr(array, "storage"):
+        array = array.storage
+    null: NDArray[np.bool_] = array.is_null().to_numpy(zero_copy_only=False)
+    read = next((read for names, read in _READ if any(getattr(types, n)(array.type) for n in names)), _blank)
+    found = read(array)
+    found[null] = _NULL
+    return found
+
+
+def _blank(array: Any) -> Hashes:
+    return np.zeros(len(array), dtype=np.uint64)
+
+
+def _dictionary(array: Any) -> Hashes:
+    codes = array.indices.fill_null(0).to_numpy(zero_copy_only=False).astype(np.intp)
+    hashes = _arrow(array.dictionary)
+    return hashes[codes] if len(hashes) else _blank(array)
+
+
+def _bytes(array: Any) -> Hashes:
+    pa: Any = import_module("pyarrow")
+    encoded = array.cast(pa.large_binary()).dictionary_encode()
+    codes = encoded.indices.fill_null(0).to_numpy(zero_copy_only=False).astype(np.intp)
+    known = pd.util.hash_array(objects(encoded.dictionary.to_pylist()), categorize=False)
+    return known[codes] if len(known) else _blank(array)
+
+
+def _lists(array: Any) -> Hashes:
+    pc: Any = import_module("pyarrow.compute")
+    owner = pc.list_parent_indices(array).to_numpy(zero_copy_only=False)
+    return _in_order(owner, _arrow(pc.list_flatten(array)), len(array))
+
+
+def _maps(array: Any) -> Hashes:
+    offsets = array.offsets.to_numpy().astype(np.intp)
+    counts = np.diff(offsets)
+    inside = np.arange(counts.sum()) + np.repeat(offsets[:-1] - (np.cumsum(counts) - counts), counts)
+    pairs = _mixed(_arrow(array.keys) * _ODD + _arrow(array.items))
+    return _in_order(np.repeat(np.arange(len(array)), counts), pairs[inside], len(array))
+
+
+def _in_order(owner: NDArray[Any], items: Hashes, size: int) -> Hashes:
+    """Of each owner its items, in their order."""
+    counts = np.bincount(owner, minlength=size)
+    nth = np.arange(len(owner)) - np.repeat(np.cumsum(counts) - counts, counts)
+    found = counts.astype(np.uint64)
+    np.add.at(found, owner, _mixed(items + (nth + 1).astype(np.uint64) * _STEP))
+    return _mixed(found)
+
+
+def _structs(array: Any) -> Hashes:
+    found = _blank(array)
+    for field in array.flatten():
+        found = _mixed(found * _ODD + _arrow(field))
+    return found
+
+
+def _fixed(array: Any) -> Hashes:
+    """Values of a fixed width, as they lie in memory."""
+    width, data = array.type.bit_width // 8, array.buffers()[1]
+    if data is None or not width:
+        return _blank(array)
+    raw = np.frombuffer(data, dtype=np.uint8)[array.offset * width : (array.offset + len(array)) * width]
+    words = np.zeros((len(array), -(-width // 8) * 8), dtype=np.uint8)
+    words[:, :width] = raw.reshape(len(array), width)
+    found = _blank(array)
+    for word in words.view(np.uint64).T:
+        found = _mixed(found * _ODD + word + _STEP)
+    return found
+
+
+def _floats(array: Any) -> Hashes:
+    values = array.to_numpy(zero_copy_only=False).astype(np.float64) + 0.0
+    found = _hashed(values)
+    found[np.isnan(values)] = _NULL
+    return found
+
+
+def _truths(array: Any) -> Hashes:
+    return _hashed(array.fill_null(False).to_numpy(zero_copy_only=False).astype(np.int64))
+
+
+_READ: list[tuple[tuple[str, ...], Callable[[Any], Hashes]]] = [
+    (("is_dictionary",), _dictionary),
+    (("is_string", "is_large_string", "is_string_view", "is_binary", "is_large_binary"), _bytes),
+    (("is_binary_view", "is_fixed_size_binary"), _bytes),
+    (("is_map",), _maps),
+    (("is_list", "is_large_list", "is_fixed_size_list"), _lists),
+    (("is_struct",), _structs),
+    (("is_boolean",), _truths),
+    (("is_floating",), _floats),
+    (("is_integer", "is_temporal", "is_decimal", "is_interval"), _fixed),
+]
+
+
+# ---- objects ----------------------------------------------------------------------------------------------
+
+
+def written(cell: Any) -> bytes:
+    """A text of any cell, equal for equal cells of one type; of objects whose code is not known it is one and the same."""
+    return b"".join(_parts(cell, [_NODES], 0))
+
+
+def _parts(cell: Any, left: list[int], depth: int) -> Iterable[bytes]:
+    left[0] -= 1
+    if left[0] < 0 or depth > 50:
+        yield b"..."
+        return
+    value = plain(cell)
+    if value is None:
+        yield b"null;"
+        return
+    if value is not UNMATCHED:
+        yield _sized(text_of_scalar(value).encode("utf-8", "surrogatepass"))
+        return
+    read = _TEXTS.get(id(type(cell)))
+    if read is not None:
+        yield _sized(read(cell))
+        return
+    kind, parts = _inside(cell)
+    yield kind
+    if kind in (b"set", b"dict"):  # whose order is nobody's
+        yield from sorted(b"".join(p for one in part for p in _parts(one, left, depth + 1)) for part in parts)
+    else:
+        for part in parts:
+            yield from _parts(part, left, depth + 1)
+    yield b";"
+
+
+def _inside(cell: Any) -> tuple[bytes, Any]:
+    """What a container holds, by its exact type."""
+    kind = id(type(cell))
+    if kind in (id(list), id(tuple)):
+        return b"list", cell
+    if kind in (id(set), id(frozenset)):
+        return b"set", ((one,) for one in cell)
+    if kind == id(dict):
+        return b"dict", cell.items()
+    if kind == id(np.ndarray) and not cell.dtype.hasobject:
+        return b"array", (cell.dtype.str, cell.shape, np.ascontiguousarray(cell).tobytes())
+    if kind == id(np.ndarray) and cell.dtype == object:
+        return b"array", (cell.shape, cell.ravel().tolist())
+    if kind == id(pd.Interval):
+        return b"interval", (cell.left, cell.right, cell.closed)
+    return b"?", ()
+
+
+def _sized(text: bytes) -> bytes:
+    return b"%d:%s" % (len(text), text)
+
+
+def _of_int(cell: int) -> bytes:
+    return cell.to_bytes(cell.bit_length() // 8 + 1, "little", signed=True)
+
+
+def _of_ticks(cell: Any) -> bytes:
+    ticks = cell.asm8 if type(cell) is pd.Timedelta else cell
+    return f"{ticks.dtype.str} {ticks.astype(np.int64)}".encode()
+
+
+_TEXTS: dict[int, Callable[[Any], bytes]] = {
+    id(bytes): bytes,
+    id(bytearray): bytes,
+    id(np.bytes_): bytes,
+    id(int): _of_int,
+    id(complex): lambda c: repr(c).encode(),
+    id(np.complex64): lambda c: repr(complex(c)).encode(),
+    id(np.complex128): lambda c: repr(complex(c)).encode(),
+    id(np.timedelta64): _of_ticks,
+    id(pd.Timedelta): _of_ticks,
+    id(timedelta): lambda c: f"{c.days} {c.seconds} {c.microseconds}".encode(),
+    id(time): lambda c: c.replace(tzinfo=None).isoformat().encode(),
+    id(UUID): lambda c: c.bytes,
+    id(pd.Period): lambda c: f"{c.ordinal} {c.freqstr}".encode(),
+    id(range): lambda c: repr(c).encode(),
+}
+
+
+# ---- sketches ---------------------------------------------------------------------------------------------
+#
+# The 256 smallest of the keyed hashes of all rows (Broder 1997): of two frames they tell, about, how large a part of the rows
+# they share. They are made on the owner's side, stay in the ledger, and are no dictionary of people without its key.
+
+SIZE = 256
+ENOUGH = 16  # fewer different rows identify nobody
+DIFFERENT = 0.9  # of the rows of a table that is known by a sketch
+
+
+@np.errstate(all="ignore")
+def sketches(frame: pd.DataFrame, unit: Sequence[int], secret: bytes) -> Sketches:
+    """Of a frame whose people are named by the columns at some places; without any, a row is a person.
+
+    What a table is known by are its rows; of more people than a sketch has, those of the people in it.
+    """
+    if not unit:
+        cells = _plain(frame)
+        return Sketches(sketch_of(cells, secret), known_by(_keyed(cells, secret), secret))
+    people = _hashes(frame.iloc[:, list(unit)], secret)
+    some = np.isin(people, _smallest(people, secret))
+    return Sketches(
+        _sketch(people, secret), known_by(_hashes(rows_of(frame, np.flatnonzero(some)), secret), secret)
+    )
+
+
+def known_by(rows: NDArray[Any], secret: bytes) -> list[str]:
+    """By what a table is known again, whatever the order of its rows: their sketch, or a keyed digest of all of them.
+
+    A sketch knows rows and not how often they are there. So it stands for a table only if nearly all rows differ: then there
+    are many more that could be, and two tables have few in common by chance.
+    """
+    if len(np.unique(rows)) >= max(ENOUGH, DIFFERENT * len(rows)):
+        return _sketch(rows, secret)
+    return [hashlib.blake2b(np.sort(rows).tobytes(), key=secret, digest_size=16).hexdigest()]
+
+
+def sketch_of(frame: pd.DataFrame, secret: bytes) -> list[str]:
+    """Of a frame whose cells pandas hashes as they are; empty where too few rows are different."""
+    rows = _keyed(frame, secret)
+    return [] if len(np.unique(rows)) < len(rows) // 4 else _sketch(rows, secret)
+
+
+def _sketch(rows: NDArray[Any], secret: bytes) -> list[str]:
+    """Whatever their order; empty where too few are different."""
+    smallest = _smallest(rows, secret)
+    if len(smallest) < ENOUGH:
+        return []
+    digests = (hashlib.blake2b(row.tobytes(), key=secret, digest_size=8) for row in smallest)
+    return sorted(d.hexdigest() for d in digests)
+
+
+def _smallest(rows: NDArray[Any], secret: bytes) -> NDArray[Any]:
+    """The first of the different hashes, in an order that is keyed here: numbers are hashed without the key by pandas."""
+    rows = np.unique(rows)
+    salt = np.uint64(
+        int.from_bytes(hashlib.blake2b(secret, digest_size=8, person=b"order").digest(), "little") | 1
+    )
+    mixed = (rows ^ (rows >> np.uint64(31))) * salt
+    mixed ^= mixed >> np.uint64(29)
+    return rows[np.argsort(mixed, kind="stable")[:SIZE]]
+
+
+def _hashes(frame: pd.DataFrame, secret: bytes) -> NDArray[Any]:
+    """A keyed hash of each row."""
+    return _keyed(_plain(frame), secret)
+
+
+def _keyed(frame: pd.DataFrame, secret: bytes) -> NDArray[Any]:
+    if not len(frame) or not frame.shape[1]:
+        return np.zeros(0, dtype=np.uint64)
+    key = hashlib.blake2b(secret, digest_size=8).hexdigest()
+    found: NDArray[Any] = pd.util.hash_pandas_object(frame, index=False, hash_key=key).to_numpy()
+    return found
+
+
+def _plain(frame: pd.DataFrame) -> pd.DataFrame:
+    """The cells as pandas can hash them, alike for alike values; column names do not matter. No code of a cell runs."""
+    return pd.DataFrame({i: _cells(frame.iloc[:, i]) for i in range(frame.shape[1])})
+
+
+def _cells(column: pd.Series[Any]) -> Any:
+    kind = kind_of(column.dtype)
+    if kind in ("time", "other"):
+        return hashes_of(column)
+    vector = prepare(column, kind)
+    if vector.categories is None:
+        null, values = vector.nulls(), vector.values.astype(np.float64) + 0.0
+        if null is not None:
+            values[null] = np.nan
+        return values
+    texts = objects([*map(_text, vector.categories), None]).take(vector.values, mode="wrap")
+    for i, text in unmatched(column, vector):
+        texts[i] = text.hex()
+    return pd.array(texts, dtype="str")
+
+
+def _text(value: Any) -> str:
+    if type(value) is str:
+        return value.encode("utf-8", "backslashreplace").decode()  # half a character has no bytes
+    return str(value) if type(value) in (bool, int, float) else text_of_scalar(value)
+
+
+_CELLS = {str, int, float, bool, type(None), date, datetime, Decimal, pd.Timestamp}
+
+
+def former_sketch(frame: pd.DataFrame, secret: bytes) -> list[str] | None:
+    """The sketch of rows as ledgers of the first format have it: with times as pandas prints a column of them.
+
+    None where that is not made any more, since cells with code of their own would be printed, or since it fails.
+    """
+    columns: dict[int, Any] = {}
+    for i in range(frame.shape[1]):
+        column = frame.iloc[:, i]
+        if column.dtype == object and not set(map(type, column)) <= _CELLS:
+            return None
+        try:
+            number = column.dtype.kind in "iufb"
+            columns[i] = column.astype("float64", errors="ignore") if number else column.astype(str)
+        except Exception:
+            return None
+    return sketch_of(pd.DataFrame(columns), secret)

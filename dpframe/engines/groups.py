@@ -1,0 +1,231 @@
+"""Which group a row belongs to: a function of its own cells and of the public list of groups.
+
+Keys and bins go by one column; listed combinations, the rest of a list, and periods are made of more than one of these.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpframe._cells.codec import Buckets, Finder, looked_up, unit_of
+from dpframe._cells.columns import Vector
+from dpframe._expr import Expr
+from dpframe._groups.combinations import Tuples
+from dpframe._groups.keys import BinBy, By, KeyBy, Keys
+from dpframe._groups.periods import TICKS, Periods, TimeBy
+
+_BINS = 2**20  # whole numbers within a range of this size are looked up directly
+_PART = 2**18  # rows at a time
+_TABLE = 2**22  # codes within a range of this size are looked up directly
+_LEAST, _MOST = np.iinfo(np.int64).min + 1, np.iinfo(np.int64).max  # the least of all is no time
+
+
+# Keys and bins ---------------------------------------------------------------------------------------
+
+
+def arrow_buckets(keys: Keys, strings: Any) -> Buckets:
+    """What `Keys.finder` says of a whole Arrow array of strings: each is looked up among the keys, pieces side by side.
+
+    Looking keys up takes two thirds of the time of numbering all values first, and Arrow lets go of Python's lock.
+    """
+    pa: Any = import_module("pyarrow")
+    pc: Any = import_module("pyarrow.compute")
+    proper = [k for i, k in enumerate(keys.index) if i != keys.null]
+    places = np.array([i + 1 for i in range(len(keys)) if i != keys.null] + [0])
+    null = 0 if keys.null is None else keys.null + 1
+    wanted = pa.array(proper, type=strings.type)
+    found = np.empty(len(strings), dtype=np.min_scalar_type(len(keys)))
+    table = places.astype(found.dtype)
+
+    def match(start: int) -> None:
+        piece = strings.slice(start, _PART)
+        at = pc.fill_null(pc.index_in(piece, value_set=wanted), len(proper))
+        np.take(table, _numpy(at), out=found[start : start + len(piece)], mode="clip")
+        if null and piece.null_count:
+            found[start : start + len(piece)][_numpy(piece.is_null())] = null
+
+    if len(strings) <= _PART:
+        match(0)
+        return found
+    with ThreadPoolExecutor(os.cpu_count()) as threads:
+        list(threads.map(match, range(0, len(strings), _PART)))
+    return found
+
+
+def _numpy(chunks: Any) -> NDArray[Any]:
+    return np.asarray(
+        chunks.to_numpy() if hasattr(chunks, "chunks") else chunks.to_numpy(zero_copy_only=False)
+    )
+
+
+def bin_buckets(edges: tuple[float, ...]) -> Finder:
+    """From numbers to 1 + the bin they fall in: left-closed, the last one closed; 0 outside and for nulls."""
+    breaks = np.asarray(edges, dtype=np.float64)
+    table = _bin_table(breaks)
+    regular = _is_regular(breaks)
+
+    def buckets(vector: Vector) -> Buckets:
+        values = vector.values.view(np.int8) if vector.values.dtype == bool else vector.values
+        if values.dtype.kind in "iu" and table is not None:
+            found = looked_up(values, int(np.ceil(breaks[0])), table)
+        else:
+            found = _numbers_in_bins(values.astype(np.float64, copy=False), breaks, regular)
+        missing = vector.null
+        return found if missing is None else np.where(missing, 0, found)
+
+    return buckets
+
+
+def _bin_table(breaks: NDArray[np.float64]) -> Buckets | None:
+    """Bins by whole number, where there are not too many between the edges."""
+    low, high = breaks[0], breaks[-1]
+    if (
+        not (np.isfinite(low) and np.isfinite(high))
+        or max(abs(low), abs(high)) > 2**52
+        or high - low >= _BINS
+    ):
+        return None
+    numbers = np.arange(np.ceil(low), np.floor(high) + 1)
+    table = np.zeros(len(numbers) + 2, dtype=np.min_scalar_type(len(breaks)))
+    table[1:-1] = _numbers_in_bins(numbers, breaks, False)
+    return table
+
+
+def _is_regular(breaks: NDArray[np.float64]) -> bool:
+    widths = np.diff(breaks)
+    width = (breaks[-1] - breaks[0]) / len(widths)
+    return bool(np.isfinite(width) and width > 0 and np.abs(widths - width).max() <= width * 1e-6)
+
+
+def _numbers_in_bins(values: NDArray[np.float64], breaks: NDArray[np.float64], regular: bool) -> Buckets:
+    bins = len(breaks) - 1
+    found: Buckets
+    if regular:
+        found = _by_division(values, breaks)
+    else:
+        found = np.asarray(np.searchsorted(breaks, values, side="right"))  # NaN sorts after everything
+        found[found > bins] = 0
+    found[values == breaks[-1]] = bins
+    return found
+
+
+def _by_division(values: NDArray[np.float64], breaks: NDArray[np.float64]) -> Buckets:
+    """Evenly spaced edges: a guess by division, then corrected against the edges themselves."""
+    bins = len(breaks) - 1
+    with np.errstate(invalid="ignore", over="ignore"):
+        position = values - breaks[0]
+        position *= bins / (breaks[-1] - breaks[0])
+        np.floor(position, out=position)
+        np.clip(position, -1.0, bins, out=position)
+        np.nan_to_num(position, copy=False, nan=-1.0)
+    guess = position.astype(np.intp)
+    guess += 1
+    padded = np.concatenate([[-np.inf], breaks, [np.inf, np.inf]])
+    guess -= values < padded[guess]
+    guess += values >= padded[guess + 1]
+    guess[guess > bins] = 0
+    return np.asarray(guess)
+
+
+# Combinations, the rest, periods -----------------------------------------------------------------------
+
+
+def finder_of(by: By) -> tuple[Expr, Finder]:
+    """Of a grouping that one column decides: its expression, and the way from values to buckets."""
+    if isinstance(by, KeyBy):
+        return by.expr, by.keys.finder()
+    if isinstance(by, TimeBy):
+        return by.expr, time_buckets(by.periods)
+    assert isinstance(by, BinBy)
+    return by.expr, bin_buckets(by.edges)
+
+
+def tuple_buckets(levels: Sequence[Buckets], tuples: Tuples) -> Buckets:
+    """From the buckets of each column to 1 + the place of their combination, or 0.
+
+    Columns are folded one by one into codes of the listed beginnings of combinations, so no table is larger than the
+    list, and no code larger than the list times the keys of one column: below 2**53.
+    """
+    listed = tuples.places[:, 0] + 1
+    steps: list[tuple[int, NDArray[np.int64], NDArray[Any] | None]] = []
+    for column in range(1, len(levels)):
+        size = len(tuples.keys[column]) + 1
+        known, codes = np.unique(listed * size + tuples.places[:, column] + 1, return_inverse=True)
+        steps.append((size, known, _table(known)))
+        listed = codes.astype(np.int64) + 1
+    places = np.zeros(len(tuples) + 1, dtype=np.min_scalar_type(len(tuples)))
+    places[listed] = np.arange(1, len(tuples) + 1)
+    found = np.empty(len(levels[0]), dtype=places.dtype)
+    for start in range(0, len(found), _PART):
+        rows = slice(start, start + _PART)
+        code = levels[0][rows].astype(np.int64)
+        for level, (size, known, table) in zip(levels[1:], steps, strict=True):
+            code = _looked_up(code * size + level[rows], known, table)
+        found[rows] = places[code]
+    return found
+
+
+def _table(known: NDArray[np.int64]) -> NDArray[Any] | None:
+    """1 + the place of each known code by the code itself, with a 0 at the end; None where it would be large."""
+    if int(known[-1]) >= _TABLE:
+        return None
+    table = np.zeros(int(known[-1]) + 2, dtype=np.int64)
+    table[known] = np.arange(1, len(known) + 1)
+    return table
+
+
+def _looked_up(
+    code: NDArray[np.int64], known: NDArray[np.int64], table: NDArray[Any] | None
+) -> NDArray[np.int64]:
+    if table is not None:
+        return np.take(table, code, mode="clip")
+    at = np.minimum(np.searchsorted(known, code), len(known) - 1)
+    return np.where(known[at] == code, at + 1, 0)
+
+
+def rest_buckets(listed: Buckets, null: NDArray[np.bool_], groups: int) -> Buckets:
+    """The same buckets, and the last one for rows that are in none and not null."""
+    found = listed.astype(np.min_scalar_type(groups))
+    found[(listed == 0) & ~null] = groups
+    return found
+
+
+def time_buckets(periods: Periods) -> Finder:
+    """From times to 1 + the period they fall in, or 0: by whole ticks of the column, exactly."""
+    ready: dict[str, tuple[int, NDArray[np.int64], int, int]] = {}
+
+    def prepared(unit: str) -> tuple[int, NDArray[np.int64], int, int]:
+        per_second, given = TICKS[unit], TICKS[periods.unit]
+        # left: t >= e is t >= ceil(e). right: t > e is t > floor(e).
+        up = periods.side == "left"
+        edges, passed = periods.edges, 0
+        if per_second != given:
+            exact = [int(e) * per_second for e in edges]
+            whole = [-(-e // given) if up else e // given for e in exact]
+            passed = sum(e < _LEAST for e in whole)
+            edges = np.array([e for e in whole if _LEAST <= e <= _MOST], dtype=np.int64)
+        (low, low_unit), (high, high_unit) = periods.lower, periods.upper
+        first = -(-low * per_second // TICKS[low_unit])
+        last = high * per_second // TICKS[high_unit]
+        return passed, edges, first, last
+
+    def buckets(vector: Vector) -> Buckets:
+        unit = unit_of(vector.values)
+        if unit not in ready:
+            ready[unit] = prepared(unit)
+        passed, edges, first, last = ready[unit]
+        if first > _MOST or last < _LEAST:
+            return np.zeros(len(vector), dtype=np.int64)
+        ticks = vector.values.view(np.int64)
+        found = np.searchsorted(edges, ticks, side="right" if periods.side == "left" else "left") + passed
+        outside = (ticks < max(first, _LEAST)) | (ticks > min(last, _MOST)) | (found >= len(periods.edges))
+        return np.where(outside, 0, found)
+
+    return buckets

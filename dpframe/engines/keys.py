@@ -1,0 +1,111 @@
+"""Keys that nobody listed: the values of a column as text, numbered in the order of that text's value.
+
+*Formal guarantee.* The text of a cell is a function of that cell and the dtype. Equal values have one text, so that a key is
+released in one form, whichever of the equal cells came first. The order of two keys' numbers is that of the keys, whatever
+else is in the frame.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from dpframe._cells.columns import Vector
+from dpframe._cells.texts import order_of, text_of, texts_of, times
+from dpframe._expr import Expr
+from dpframe._statistics.engine import Texts
+
+Codes = NDArray[np.int64]
+
+
+class Coded(NamedTuple):
+    """Of each row a place in a table that has the number of its key, or -1 there; of each key its text, and a hash of it."""
+
+    places: NDArray[Any]
+    table: Codes
+    texts: NDArray[Any]
+    hashes: NDArray[np.uint64]
+
+    @property
+    def codes(self) -> Codes:
+        """The number of each row's key; -1 where it has none."""
+        return np.take(self.table, self.places, mode="wrap")
+
+    def counts(self) -> NDArray[np.int64]:
+        """How many rows have each key, without a number for every row."""
+        of_place = np.bincount(self.places + 1, minlength=len(self.table))[1:]  # place -1 is a null
+        counts = np.zeros(len(self.texts), dtype=np.int64)
+        proper = self.table[:-1] >= 0
+        np.add.at(counts, self.table[:-1][proper], of_place[proper])
+        return counts
+
+
+def coded(vector: Vector) -> Coded:
+    """A null, and a cell that cannot be a key, has none."""
+    if vector.categories is not None:
+        texts = texts_of(vector.categories.tolist())
+        proper = {t for t in texts if t is not None}
+        ordered = sorted(proper, key=order_of) if vector.kind == "label" else sorted(proper)
+        places = {t: i for i, t in enumerate(ordered)}
+        return _numbered(vector.values, [-1 if t is None else places[t] for t in texts], ordered)
+    values, null = vector.values, vector.nulls()
+    if values.dtype.kind == "f":
+        values = values.astype(np.float64) + 0.0  # -0.0 is 0.0
+    if null is None:
+        codes, uniques = pd.factorize(values)
+    else:
+        codes = np.full(len(values), -1, dtype=np.int64)
+        codes[~null], uniques = pd.factorize(values[~null])
+    order = np.argsort(uniques, kind="stable")
+    written = times(uniques[order]) if vector.kind == "time" else map(text_of, uniques[order].tolist())
+    named = [(place, text) for place, text in zip(order, written, strict=True) if text is not None]
+    table = np.full(len(uniques), -1, dtype=np.int64)
+    table[[place for place, _ in named]] = np.arange(len(named))
+    return _numbered(codes, table, [text for _, text in named])
+
+
+def _numbered(codes: NDArray[Any], places: Any, texts: list[str]) -> Coded:
+    table = np.append(np.asarray(places, dtype=np.int64), -1)
+    found = np.array(texts, dtype=object)
+    return Coded(codes, table, found, pd.util.hash_array(found, categorize=False))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Occurring:
+    """Group by the values that occur, before anybody knows which: the bucket of each row, and a hash of each value."""
+
+    exprs: tuple[Expr, ...]
+    buckets: Codes
+    hashes: NDArray[np.uint64]
+    token: ClassVar[str] = ""
+    word: ClassVar[None] = None
+
+    @property
+    def index(self) -> pd.Index[Any]:
+        """The places of the values: only their number is of use."""
+        return pd.RangeIndex(len(self.hashes))
+
+    def to_json(self) -> object:
+        raise AssertionError("what occurs is no part of a question")
+
+
+def together(columns: list[Coded]) -> tuple[Codes, Texts, NDArray[np.uint64]]:
+    """The combinations that occur: numbered in the order of their parts, each with its texts and a hash."""
+    codes, hashes = columns[0].codes, columns[0].hashes
+    places: list[Codes] = [np.arange(len(columns[0].texts))]
+    for one in columns[1:]:
+        size = max(1, len(one.texts))
+        wide = np.where((codes < 0) | (one.codes < 0), -1, codes * size + one.codes)
+        uniques, found = np.unique(wide, return_inverse=True)
+        first = int(len(uniques) > 0 and uniques[0] < 0)
+        codes, uniques = found - first, uniques[first:]
+        outer, inner = uniques // size, uniques % size
+        with np.errstate(over="ignore"):
+            hashes = hashes[outer] * np.uint64(0x9E3779B97F4A7C15) + one.hashes[inner]
+        places = [*(p[outer] for p in places), inner]
+    texts = list(zip(*(c.texts[p].tolist() for c, p in zip(columns, places, strict=True)), strict=True))
+    return codes, texts, hashes

@@ -1,0 +1,336 @@
+"""What each person adds: totals per (person, group), bounded by a function of that person's own rows.
+
+*Formal guarantee.* With limits of R rows and G groups, one person's rows change the sums of each group by what R rows
+could, and those of at most G groups, whatever the frame: totals of more than R rows in a group are scaled to R rows and
+rounded, and of more than G groups those with the smallest keyed hashes stay. Nothing here looks at another person's
+rows, or at the place of a row in the frame (docs/guarantees/people.md).
+
+Where no total can be scaled, some of a person's own values stand for all of them: for quantiles, bids and magnitudes. Of each
+person and group at most R values count. Which ones is a function of the multiset of that person's values in that group: in
+their order the middle of each of R equal parts, or all where there are at most R. A middle between two values is one or the
+other by the person's keyed hash. Where magnitudes are looked for, one value counts, at the rank that the hash draws.
+
+Of distinct values a person may name so many and no more: those (group, value) pairs with the smallest keyed hashes. Values go
+by their hashes and never by the number they get in the frame, which other people's rows decide; where two hashes are equal at
+the limit, neither is named.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from dpframe._cells.codec import Buckets
+from dpframe._cells.columns import Vector
+from dpframe._statistics.base import Integers
+from dpframe.engines.people import Codes, Pairs, People, _mixed, coded
+
+Places = NDArray[np.int64]
+GROUP_BITS = 32  # more than there may be groups
+_ROOM = 2**22  # cells of a table of people by groups
+_PART = 2**19  # pairs that are added up at once
+_EXACT_ROWS = 2**21  # so many values below 2**32 add up exactly in doubles
+
+
+# The groups of a person ------------------------------------------------------------------------------------
+
+
+def within_groups(
+    pairs: Pairs,
+    hashes: NDArray[np.uint64],
+    limit: int,
+    key: bytes,
+    labels: NDArray[np.uint64] | None = None,
+) -> NDArray[np.bool_] | None:
+    """Which pairs stay when a person may be in so many groups; None if all do. Pairs of one person stand together.
+
+    Groups that nobody listed are numbered by what other people have, so their hashes come as ``labels``; in their numbers
+    only the order counts, which is that of the values themselves.
+    """
+    counts = np.bincount(pairs.person)
+    many = counts[pairs.person] > limit
+    if not many.any():
+        return None
+    if pairs.table:
+        return _smallest_of_table(
+            pairs, _ranks(pairs.person, pairs.group, hashes, key, labels), len(hashes), limit
+        )
+    chosen = np.flatnonzero(many)
+    person = pairs.person[chosen]
+    rank = _ranks(person, pairs.group[chosen], hashes, key, labels)
+    starts = np.flatnonzero(np.r_[True, person[1:] != person[:-1]])
+    lengths = np.diff(np.r_[starts, len(person)])
+    keep = np.ones(len(many), dtype=bool)
+    width = int(lengths.max())
+    step = max(1, _ROOM // width)
+    for first in range(0, len(starts), step):
+        some = lengths[first : first + step]
+        begin, end = int(starts[first]), int(starts[first] + some.sum())
+        row = np.repeat(np.arange(len(some)), some)
+        column = np.arange(end - begin) - np.repeat(starts[first : first + step] - begin, some)
+        table = np.full((len(some), width), np.iinfo(np.uint64).max)
+        table[row, column] = rank[begin:end]
+        last = np.partition(table, limit - 1, axis=1)[:, limit - 1]
+        keep[chosen[begin:end]] = rank[begin:end] <= last[row]
+    return keep
+
+
+def _ranks(
+    person: NDArray[Any],
+    group: NDArray[Any],
+    hashes: NDArray[np.uint64],
+    key: bytes,
+    labels: NDArray[np.uint64] | None,
+) -> NDArray[np.uint64]:
+    """The keyed hashes by which a person's groups are chosen. The low bits are the group itself: no two of a person's are
+    equal, so exactly so many are among the smallest."""
+    group = group.astype(np.uint64)
+    with np.errstate(over="ignore"):
+        own = group * np.uint64(0x9E3779B97F4A7C15) if labels is None else labels[group]
+        seed = hashes[person] + own
+    low = np.uint64(2**GROUP_BITS - 1)
+    rank: NDArray[np.uint64] = (_mixed(_mixed(seed, key), key) & ~low) | group
+    return rank
+
+
+def _smallest_of_table(pairs: Pairs, rank: NDArray[np.uint64], people: int, limit: int) -> NDArray[np.bool_]:
+    """The same where pairs stand in a table: its rows need not be put together first."""
+    groups = pairs.size // people
+    keep = np.empty(len(rank), dtype=bool)
+    step = max(1, _ROOM // groups)
+    for first in range(0, people, step):
+        begin, end = np.searchsorted(pairs.person, [first, first + step])
+        table = np.full((min(step, people - first), groups), np.iinfo(np.uint64).max)
+        own = pairs.person[begin:end] - first
+        table[own, pairs.group[begin:end]] = rank[begin:end]
+        last = np.partition(table, limit - 1, axis=1)[:, limit - 1]
+        keep[begin:end] = rank[begin:end] <= last[own]
+    return keep
+
+
+# Totals ----------------------------------------------------------------------------------------------------
+
+
+class Bound:
+    """The pairs that count, and what each may add to the sums of its group."""
+
+    def __init__(self, pairs: Pairs, kept: NDArray[np.bool_] | None, limit: int, groups: int):
+        self._pairs, self._kept, self._limit, self._groups = pairs, kept, limit, groups
+        self._rows = pairs.rows.astype(np.int64, copy=False)
+
+    def rows(self) -> Integers:
+        return self._grouped(np.minimum(self._rows, self._limit))
+
+    def people(self) -> Integers:
+        return self._grouped(np.ones(len(self._rows), dtype=np.int64))
+
+    def count(self, true: NDArray[np.bool_]) -> Integers:
+        """The rows where a condition holds."""
+        return self._grouped(self._scaled(self._counted(true)))
+
+    def powers(self, values: NDArray[np.float64], degree: int, width: int) -> Integers:
+        """Sums of a**0 .. a**degree of values 0 <= a <= width; NaN is no value.
+
+        Rounding may leave the moments just outside of what any values have, where a person would reach further than
+        their rows; they are moved back: 0 <= s1 <= W s0, and 2 W s1 - W**2 s0 <= s2 <= W s1.
+        """
+        valid = values == values
+        some = None if valid.all() else valid
+        count = self._scaled(self._counted(valid) if some is not None else self._rows)
+        moments = [count]
+        if degree >= 1:
+            a = values if some is None else values[valid]
+            first = np.clip(self._scaled(self._summed(a, some)), 0, width * count)
+            moments.append(first)
+        if degree == 2:
+            least = np.maximum(0, 2 * width * first - width * width * count)
+            moments.append(np.clip(self._scaled(self._summed(a * a, some)), least, width * first))
+        return np.stack([self._grouped(m) for m in moments])
+
+    def products(self, a: NDArray[np.float64], b: NDArray[np.float64], width: int, other: int) -> Integers:
+        """How many rows have both values, and the sums of a, b and a * b, 0 <= a <= V and 0 <= b <= W.
+
+        Moved back, as powers are, to what any values have: 0 <= s <= V n, 0 <= t <= W n, and
+        max(0, W s + V t - V W n) <= st <= min(W s, V t).
+        """
+        valid = (a == a) & (b == b)
+        count = self._scaled(self._counted(valid))
+        a, b = a[valid], b[valid]
+        first = np.clip(self._scaled(self._summed(a, valid)), 0, width * count)
+        second = np.clip(self._scaled(self._summed(b, valid)), 0, other * count)
+        least = np.maximum(0, other * first + width * second - width * other * count)
+        most = np.minimum(other * first, width * second)
+        mixed = np.clip(self._scaled(self._summed(a * b, valid)), least, most)
+        return np.stack([self._grouped(m) for m in (count, first, second, mixed)])
+
+    def _counted(self, true: NDArray[np.bool_]) -> NDArray[np.int64]:
+        found: NDArray[np.int64] = np.bincount(self._pairs.of_row[true], minlength=self._pairs.size)[
+            self._pairs.at
+        ]
+        return found
+
+    def _summed(self, weights: NDArray[np.float64], valid: NDArray[np.bool_] | None) -> NDArray[np.int64]:
+        """Exact sums per pair of whole numbers below 2**32."""
+        pairs = self._pairs
+        of_row = pairs.of_row if valid is None else pairs.of_row[valid]
+        if len(of_row) <= _EXACT_ROWS or int(self._rows.max(initial=0)) <= _EXACT_ROWS:
+            sums: NDArray[np.int64] = np.bincount(of_row, weights=weights, minlength=pairs.size)[
+                pairs.at
+            ].astype(np.int64)
+            return sums
+        high = np.floor(weights / 2**16)
+        halves = (high, weights - high * 2**16)
+        top, rest = (
+            np.bincount(of_row, weights=w, minlength=pairs.size)[pairs.at].astype(np.int64) for w in halves
+        )
+        found: NDArray[np.int64] = top * 2**16 + rest
+        return found
+
+    def _scaled(self, totals: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Totals of more rows than the limit as if there were so many: times limit / rows, to the nearest integer."""
+        over = self._rows > self._limit
+        if not over.any():
+            return totals
+        found = totals.copy()
+        t, k = totals[over], self._rows[over]
+        whole, rest = t // k, t % k  # each product below stays within 63 bits
+        found[over] = whole * self._limit + (rest * self._limit + k // 2) // k
+        return found
+
+    def _grouped(self, totals: NDArray[np.int64]) -> Integers:
+        """Sums over people, per group."""
+        group = self._pairs.group
+        if self._kept is not None:
+            totals, group = totals[self._kept], group[self._kept]
+        found = np.zeros(self._groups, dtype=np.int64)
+        for start in range(0, len(totals), _PART):
+            part, where = totals[start : start + _PART], group[start : start + _PART]
+            if int(part.max()) < 2**53 // _PART:
+                found += np.bincount(where, weights=part, minlength=self._groups).astype(np.int64)
+                continue
+            high = part >> 31  # both halves are below 2**32, so that their sums are exact in doubles
+            for half, shift in ((high, 31), (part - (high << 31), 0)):
+                sums = np.bincount(where, weights=half, minlength=self._groups)
+                found += sums.astype(np.int64) << shift
+        return found
+
+
+# Single values ---------------------------------------------------------------------------------------------
+
+
+def at_points(
+    pairs: Pairs,
+    kept: NDArray[np.bool_] | None,
+    hashes: NDArray[np.uint64],
+    limit: int,
+    groups: int,
+    at: Places,
+    points: int,
+    drawn: bool = False,
+) -> Integers:
+    """How many of the values that count lie at each of so many points, by group. ``at`` is below 0 for no value.
+
+    ``drawn``: of each person and group one value counts, and not the middle one but one that their hash draws.
+    """
+    some = at >= 0
+    if kept is not None:
+        stays = np.zeros(pairs.size, dtype=bool)
+        stays[pairs.at] = kept
+        some &= stays[pairs.of_row]
+    pair, at = pairs.of_row[some], at[some]
+    counts = np.bincount(pair, minlength=pairs.size)
+    many = counts > limit
+    if many.any():
+        over = many[pair]
+        chosen = np.flatnonzero(many)
+        # Pair and point in one number, which sorts faster than two: fewer than 2**30 pairs have two values or more.
+        wide = (np.cumsum(many) - 1)[pair[over]] * points + at[over]
+        wide.sort()
+        coins = np.zeros(pairs.size, dtype=np.int64)
+        coins[pairs.at] = (hashes[pairs.person] >> np.uint64(40)).astype(np.int64) + pairs.group
+        k, coin = counts[chosen], coins[chosen]
+        picked = wide[np.cumsum(k) - k + coin % k if drawn else _middles(k, limit, coin)]
+        pair = np.concatenate([pair[~over], chosen[picked // points]])
+        at = np.concatenate([at[~over], picked % points])
+    if groups > 1:
+        group = np.zeros(pairs.size, dtype=np.int64)
+        group[pairs.at] = pairs.group
+        at = at * groups + group[pair]
+    return np.bincount(at, minlength=points * groups).reshape(points, groups)
+
+
+def _middles(counts: Places, limit: int, coins: Places) -> Places:
+    """Where the values that count stand among all of them in order: the middle of each of `limit` equal parts.
+
+    A middle that falls between two values is the upper one and the lower one by turns, and a coin says which is first: the
+    upper one always would shift every quantile.
+    """
+    starts = np.cumsum(counts) - counts
+    turns = np.arange(limit)
+    ranks, rest = np.divmod((2 * turns + 1) * counts[:, None], 2 * limit)
+    ranks -= (rest == 0) & ((turns + coins[:, None]) % 2 == 1)
+    return np.asarray((starts[:, None] + ranks).ravel())
+
+
+def by_size(pairs: Pairs, of: str, bins: int) -> Integers:
+    """People by the rows of their largest pair or by the number of their pairs, which stand together."""
+    starts = np.flatnonzero(np.r_[True, pairs.person[1:] != pairs.person[:-1]])[: len(pairs.person)]
+    if of == "groups":
+        sizes = np.diff(np.r_[starts, len(pairs.person)])
+    else:
+        sizes = np.maximum.reduceat(pairs.rows, starts) if len(starts) else pairs.rows
+    places = np.searchsorted(2 ** np.arange(bins - 1), sizes)  # whatever is more goes into the last
+    return np.bincount(places, minlength=bins)[:, None]
+
+
+# Distinct values -------------------------------------------------------------------------------------------
+
+
+def distinct_counts(
+    values: Vector,
+    asked: NDArray[np.bool_] | None,
+    buckets: Buckets | None,
+    groups: int,
+    people: People | None,
+    limit: int,
+    key: bytes,
+) -> Integers:
+    """By group, of the rows that are asked about and have a value."""
+    codes, size, hashes = coded(values)
+    asked = codes >= 0 if asked is None else asked & (codes >= 0)
+    if buckets is not None:
+        asked &= buckets > 0
+    if people is not None:
+        asked &= people.codes >= 0
+    wide = codes[asked]
+    if buckets is not None:  # fewer than 2**26 groups and 2**31 values
+        wide += (buckets[asked].astype(np.int64) - 1) * size
+    own, pairs = pd.factorize(wide)
+    if people is not None:
+        both = pd.unique(people.codes[asked] * np.int64(max(1, len(pairs))) + own)
+        person, own = both // max(1, len(pairs)), both % max(1, len(pairs))
+        group, value = pairs[own] // max(1, size), pairs[own] % max(1, size)
+        with np.errstate(over="ignore"):
+            seed = people.hashes[person] + hashes[value] * np.uint64(0xD6E8FEB86659FD93)
+            seed += group.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+        kept = smallest(person, _mixed(_mixed(seed, key), key), limit)
+        pairs = pd.unique(pairs[own[kept]])
+    return np.bincount(pairs // max(1, size), minlength=groups)
+
+
+def smallest(person: Codes, rank: NDArray[np.uint64], limit: int) -> NDArray[np.bool_]:
+    """Which entries are below the (limit + 1)-th smallest of their person: at most ``limit``, fewer if hashes are equal."""
+    kept = np.ones(len(person), dtype=bool)
+    many = np.bincount(person)[person] > limit if len(person) else kept
+    chosen = np.flatnonzero(many)
+    if not len(chosen):
+        return kept
+    order = chosen[np.lexsort((rank[chosen], person[chosen]))]
+    first = np.flatnonzero(np.r_[True, person[order][1:] != person[order][:-1]])
+    lengths = np.diff(np.r_[first, len(order)])
+    bar = np.repeat(rank[order][first + limit], lengths)
+    kept[order] = rank[order] < bar
+    return kept

@@ -1,0 +1,338 @@
+"""Rows made of other rows: columns as arrays, rows that are kept, multiplied or matched with a public table.
+
+This is the owner's preparation of a frame, on the owner's side of the door: nothing here is shown to anybody, and
+nothing raises because of a cell. What a derived row holds depends on the one row that it comes from and on public
+tables alone (docs/guarantees/derived.md), and the dtype of a derived column on dtypes alone.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Hashable, Mapping, Sequence
+from importlib import import_module
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from dpframe._cells.codec import Finder, finder_of_forms, forms_of
+from dpframe._cells.columns import Vector, objects, plain, prepare
+from dpframe._errors import BadType
+from dpframe._expr import Column, Expr
+from dpframe.engines.expressions import evaluate, predicate
+from dpframe.mechanisms import _sampling
+
+Places = NDArray[np.intp]
+NOTHING: Any = None  # in a column of objects
+_LISTS = set(map(id, (list, tuple, set, frozenset)))
+_TEXTUAL = ("text", "label")
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+class Rows:
+    """A snapshot read by expressions, each column normalised once."""
+
+    def __init__(self, frame: pd.DataFrame):
+        self._frame = frame
+        self._vectors: dict[int, Vector] = {}
+
+    def __len__(self) -> int:
+        return len(self._frame)
+
+    def column(self, leaf: Column) -> Vector:
+        if leaf.position not in self._vectors:
+            self._vectors[leaf.position] = prepare(self._frame.iloc[:, leaf.position], leaf.kind)
+        return self._vectors[leaf.position]
+
+    def vector(self, expr: Expr) -> Vector:
+        return evaluate(expr, self.column, slice(0, len(self)))
+
+    def kept(self, where: Expr | None) -> Places:
+        """The places of the rows where a condition holds."""
+        if where is None:
+            return np.arange(len(self))
+        with np.errstate(all="ignore"):
+            return np.flatnonzero(predicate(where, self.column, slice(0, len(self))))
+
+    def array(self, expr: Expr) -> Any:
+        """The cells of a root column as they are; of an expression in a dtype that its dtypes decide."""
+        if isinstance(expr, Column):
+            return array_of(self._frame, expr.position)
+        v = self.vector(expr)
+        if v.categories is not None:
+            return _of_categories(v)
+        if v.kind == "time":
+            times = pd.DatetimeIndex(v.values)
+            return times.array if expr.tz is None else times.tz_localize("UTC").tz_convert(expr.tz).array
+        if v.kind == "other":
+            return objects([NOTHING] * len(v))
+        if v.values.dtype.kind == "f":
+            values = v.values.astype(np.float64)
+            if v.null is not None:
+                values[v.null] = np.nan
+            return values
+        if not expr.nullable and v.null is None:
+            return np.array(v.values)
+        null = np.zeros(len(v), dtype=bool) if v.null is None else np.array(v.null)
+        masked: Any = pd.arrays.BooleanArray if v.kind == "bool" else pd.arrays.IntegerArray
+        return masked(np.array(v.values), null)
+
+
+def array_of(frame: pd.DataFrame, position: int) -> Any:
+    """The cells as they are, in a dtype of which rows can be taken: Arrow has views, of which it takes none."""
+    series = frame.iloc[:, position]
+    if not isinstance(series.dtype, pd.ArrowDtype):
+        return series.to_numpy() if isinstance(series.dtype, np.dtype) else series.array
+    array: Any = series.array
+    own = series.dtype.pyarrow_dtype
+    kept = _without_views(own)
+    return array if kept == own else type(array)(array.__arrow_array__().cast(kept))
+
+
+def rows_of(frame: pd.DataFrame, places: Places) -> pd.DataFrame:
+    """Some rows in the dtypes of all; pandas itself takes none of numbers in a foreign byte order."""
+    arrays = [array_of(frame, i).take(places) for i in range(frame.shape[1])]
+    return frame_of(arrays, list(frame.columns), frame.index.take(places))
+
+
+def _without_views(dtype: Any) -> Any:
+    pa: Any = import_module("pyarrow")
+    for view, plain_type in (("string_view", pa.large_string), ("binary_view", pa.large_binary)):
+        if str(dtype) == view:
+            return plain_type()
+    lists = ((pa.types.is_list, pa.list_), (pa.types.is_large_list, pa.large_list))
+    for known, make in lists:
+        if known(dtype):
+            return make(dtype.value_field.with_type(_without_views(dtype.value_type)))
+    if pa.types.is_struct(dtype):
+        return pa.struct(
+            [dtype.field(i).with_type(_without_views(dtype.field(i).type)) for i in range(dtype.num_fields)]
+        )
+    return dtype
+
+
+def _of_categories(v: Vector) -> Any:
+    assert v.categories is not None
+    text = v.kind == "text"
+    known = [_text(c) if text else c for c in v.categories]
+    cells = objects([*known, NOTHING]).take(v.values, mode="wrap")  # the code of a null is -1
+    return pd.array(cells, dtype="str") if text else cells
+
+
+def _text(cell: Any) -> Any:
+    """A text, or nothing: also for half a surrogate pair, which a column of texts cannot hold, and would say so."""
+    if type(cell) is not str:
+        return NOTHING
+    return cell if cell.isascii() or not _SURROGATE.search(cell) else NOTHING
+
+
+def frame_of(
+    arrays: Sequence[Any], names: Sequence[Hashable] | None = None, index: Any = None
+) -> pd.DataFrame:
+    """A frame of the arrays in the dtypes they have: pandas' constructor would look at cells."""
+    columns = {i: pd.Series(a, dtype=a.dtype, index=index, copy=False) for i, a in enumerate(arrays)}
+    frame = pd.DataFrame(columns, index=index, copy=False)
+    if names is not None:
+        frame.columns = pd.Index(list(names), tupleize_cols=False)
+    return frame
+
+
+def people_labels(size: int) -> NDArray[np.int64]:
+    """A random name for each of so many rows, all different.
+
+    All such lists of names are equally likely, so that without one row the others' are as likely as they were: the
+    number of a row in the frame would change with the rows before it.
+    """
+    while True:
+        words = np.frombuffer(_sampling.random_bytes(8 * size), dtype="<u8")
+        names = (words >> np.uint64(1)).astype(np.int64)
+        ranked = np.sort(names)
+        if not (ranked[1:] == ranked[:-1]).any():
+            return names
+
+
+# Explode and melt -----------------------------------------------------------------------------------------------
+
+
+class Multiplied(NamedTuple):
+    """From which row each new one comes, and the new column."""
+
+    source: Places
+    array: Any
+
+
+def exploded(array: Any, dtype: str | None) -> Multiplied:
+    """A row for each element of a list; empty lists and nulls have one row with a null, other cells one row."""
+    if isinstance(array.dtype, pd.ArrowDtype):
+        return _exploded_arrow(array)
+    cells = list(array)
+    counts, found = np.empty(len(cells), dtype=np.intp), []
+    for i, cell in enumerate(cells):
+        items = _items(cell)
+        counts[i] = len(items)
+        found += items
+    source = np.repeat(np.arange(len(cells)), counts)
+    if dtype == "float":
+        return Multiplied(source, np.array([_number(c) for c in found], dtype=np.float64))
+    if dtype == "str":
+        texts = objects(map(_text, found))
+        return Multiplied(source, pd.array(texts, dtype="str"))
+    return Multiplied(source, objects(found))
+
+
+def _exploded_arrow(array: Any) -> Multiplied:
+    """By Arrow's own lists, whose elements are of one type."""
+    pa: Any = import_module("pyarrow")
+    pc: Any = import_module("pyarrow.compute")
+    lists = array.__arrow_array__().combine_chunks()
+    lengths = pc.fill_null(pc.list_value_length(lists), 0).to_numpy(zero_copy_only=False).astype(np.intp)
+    counts = np.maximum(lengths, 1)
+    source = np.repeat(np.arange(len(lengths)), counts)
+    inside = np.repeat(lengths > 0, counts)
+    places = np.where(inside, np.cumsum(inside) - 1, 0)
+    cells = pc.list_flatten(lists).take(pa.array(places, mask=~inside))
+    return Multiplied(source, pd.array(cells, dtype=pd.ArrowDtype(lists.type.value_type)))
+
+
+def _items(cell: Any) -> list[Any]:
+    """By exact type: the code of a class of somebody else's is not run."""
+    if id(type(cell)) in _LISTS or (type(cell) is np.ndarray and cell.ndim == 1):
+        return list(cell) or [NOTHING]
+    return [cell]
+
+
+def _number(cell: Any) -> float:
+    value = plain(cell)
+    if type(value) not in (int, float, bool):
+        return np.nan
+    try:
+        return float(value)
+    except OverflowError:
+        return np.inf if value > 0 else -np.inf
+
+
+def joined(arrays: Sequence[Any]) -> Any:
+    """Columns of one kind under each other."""
+    first = arrays[0]
+    if all(a.dtype == first.dtype for a in arrays) and not isinstance(first, np.ndarray):
+        return type(first)._concat_same_type(list(arrays))
+    if all(isinstance(a, np.ndarray) and a.dtype == first.dtype for a in arrays):
+        return np.concatenate(arrays)
+    return objects(cell for a in arrays for cell in a)
+
+
+@np.errstate(all="ignore")
+def numbers(rows: Rows, exprs: Sequence[Expr]) -> list[Any]:
+    """Numbers of several dtypes as doubles."""
+    found = []
+    for expr in exprs:
+        v = rows.vector(expr)
+        values = np.array(v.values, dtype=np.float64)
+        if v.null is not None:
+            values[v.null] = np.nan
+        found.append(values)
+    return found
+
+
+# Merge ----------------------------------------------------------------------------------------------------------
+
+
+class Matched(NamedTuple):
+    """For each row of the result the row on the left, and on the right, where -1 is none."""
+
+    left: Places
+    right: Places
+
+
+class Table:
+    """A public table by its key columns: how often a key may match is public too."""
+
+    def __init__(self, frame: pd.DataFrame, names: Sequence[Hashable], lefts: Mapping[Hashable, Expr]):
+        self._levels: list[
+            tuple[Finder, int, Expr]
+        ] = []  # where a cell is found, among how many, and in which column
+        self._steps: list[NDArray[np.int64]] = []
+        rows = Rows(frame)
+        listed: list[Hashable] = list(frame.columns)
+        codes = np.zeros(len(frame), dtype=np.int64)
+        for name, (left_name, left) in zip(names, lefts.items(), strict=True):
+            place = listed.index(name)
+            leaf = Column.of(place, name, frame.dtypes.iloc[place])
+            _check_kinds(left_name, left, name, leaf)
+            vector = rows.vector(leaf)
+            forms = {form: i for i, form in enumerate(forms_of(vector), start=1)}
+            find = finder_of_forms(forms)
+            self._levels.append((find, len(forms), left))
+            wide = _wide(codes, find(vector), len(forms))
+            known = np.unique(wide[wide >= 0])
+            self._steps.append(known)
+            codes = _among(wide, known)
+        kept = np.flatnonzero(codes >= 0)
+        self._order = kept[np.argsort(codes[kept], kind="stable")]
+        size = len(self._steps[-1])
+        self._counts = np.bincount(codes[kept], minlength=size)
+        self._starts = np.cumsum(self._counts) - self._counts
+        self.most = int(self._counts.max(initial=0))
+
+    def match(self, rows: Rows, kept: Places, keep_all: bool) -> Matched:
+        """The rows on the left with those on the right that have their keys; a null has none."""
+        codes = np.zeros(len(rows), dtype=np.int64)
+        for (find, size, expr), known in zip(self._levels, self._steps, strict=True):
+            codes = _among(_wide(codes, find(rows.vector(expr)), size), known)
+        codes = codes[kept]
+        found = codes >= 0
+        counts = np.zeros(len(codes), dtype=np.intp)
+        counts[found] = self._counts[codes[found]]
+        repeats = np.maximum(counts, 1) if keep_all else counts
+        left = np.repeat(np.arange(len(codes)), repeats)
+        offset = np.arange(len(left)) - np.repeat(np.cumsum(repeats) - repeats, repeats)
+        right = np.full(len(left), -1, dtype=np.intp)
+        some = found[left]
+        right[some] = self._order[self._starts[codes[left[some]]] + offset[some]]
+        return Matched(left, right)
+
+
+def _check_kinds(left_name: Hashable, left: Expr, name: Hashable, right: Column) -> None:
+    alike = left.kind == right.kind or (left.kind in _TEXTUAL and right.kind in _TEXTUAL)
+    if left.kind == "other" or not alike:
+        raise BadType(
+            f"merge: {left_name!r} is of kind {left.kind}, and {name!r} of the public table of kind {right.kind}. Give the "
+            "table the dtype of the column."
+        )
+    if (left.tz is None) != (right.tz is None):
+        raise BadType(
+            f"merge: {left_name!r} and {name!r} of the public table must both have a time zone, or neither."
+        )
+
+
+def _wide(codes: NDArray[np.int64], buckets: NDArray[Any], size: int) -> NDArray[np.int64]:
+    places = buckets.astype(np.int64) - 1
+    return np.where((codes < 0) | (places < 0), -1, codes * size + places)
+
+
+def _among(wide: NDArray[np.int64], known: NDArray[np.int64]) -> NDArray[np.int64]:
+    if not len(known):
+        return np.full(len(wide), -1)
+    places = np.minimum(np.searchsorted(known, wide), len(known) - 1)
+    return np.where((wide >= 0) & (known[places] == wide), places, -1)
+
+
+def with_room_for_nulls(array: Any) -> Any:
+    """In a dtype that has nulls, whether or not one is needed: whether somebody has no match is not public."""
+    if isinstance(array.dtype, pd.SparseDtype):
+        array = np.asarray(array)
+    if isinstance(array, np.ndarray):
+        if array.dtype.kind in "iub":
+            return pd.array(array)
+        return array if array.dtype.kind in "fMmO" else objects(array)
+    kept = (pd.StringDtype, pd.CategoricalDtype, pd.DatetimeTZDtype, pd.ArrowDtype)
+    masked = isinstance(array, pd.arrays.IntegerArray | pd.arrays.FloatingArray | pd.arrays.BooleanArray)
+    return array if masked or isinstance(array.dtype, kept) else objects(array)
+
+
+def taken(array: Any, places: Places) -> Any:
+    """The cells at some places, null where the place is -1."""
+    if isinstance(array, np.ndarray) and not array.dtype.isnative:
+        array = array.astype(array.dtype.newbyteorder("="))
+    return pd.api.extensions.take(array, places, allow_fill=True)
