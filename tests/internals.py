@@ -9,6 +9,7 @@ from dpframe import _drawing as drawing_module
 from dpframe import _encoding as encoding_module
 from dpframe import _expr as expr_module
 from dpframe import _ledger as stores_module
+from dpframe import mechanisms
 from dpframe._answers import unbiased as unbiased_module
 from dpframe._answers.answer import Answer
 from dpframe._answers.estimate import FloatEstimate, IntEstimate, interval_of
@@ -159,7 +160,8 @@ from dpframe.mechanisms import _sampling as mechanisms_sampling_module
 from dpframe.mechanisms import selection as choices_module
 from dpframe.mechanisms._base import MECHANISMS, loss_of, mechanism_from, register
 from dpframe.mechanisms._base import names as mechanism_names
-from dpframe.mechanisms._drawn import coins, rate_of
+from dpframe.mechanisms._coins import rate_of
+from dpframe.mechanisms._coins import thrown as coins
 from dpframe.mechanisms._exp_log import exp_interval
 from dpframe.mechanisms.noise import Gaussian, Laplace
 from dpframe.mechanisms.response import Response, points_for, rounded, spread, worst_spread
@@ -401,6 +403,7 @@ __all__ = [
     "measured",
     "mechanism_from",
     "mechanism_names",
+    "mechanisms",
     "mechanisms_coins_module",
     "mechanisms_exp_log_module",
     "mechanisms_sampling_module",
