@@ -43,7 +43,7 @@ def run(page: Path) -> int:
             result = doctest.DocTestRunner(optionflags=FLAGS).run(test, out=report.append, clear_globs=False)
             assert result.failed == 0, "".join(report)
         else:
-            exec(compile("\n" * line + source, str(page), "exec"), names)
+            exec(compile("\n" * line + source, str(page), "exec", dont_inherit=True), names)
     return len(found)
 
 
