@@ -23,6 +23,8 @@ from dpframe.mechanisms.gaussian import Gaussian
 from dpframe.mechanisms.laplace import Laplace
 from dpframe.mechanisms.threshold import GaussianThreshold
 
+_as_text = json.JSONEncoder(separators=(",", ":")).encode
+
 
 class Cost(NamedTuple):
     """What a release guarantees by itself: it is (epsilon, delta)-private."""
@@ -280,7 +282,7 @@ class Plan:
 
     @cached_property
     def text(self) -> str:
-        return json.dumps(self.to_json(), separators=(",", ":"))
+        return _as_text(self.to_json())
 
     def to_json(self) -> dict[str, Any]:
         """All of it as JSON: what a receipt holds."""
