@@ -21,7 +21,7 @@ from dpframe.accounting._base import Price
 class Query(Question):
     """A question: some outputs, of the rows where a condition holds, in groups."""
 
-    outputs: tuple[Output, ...] = field()  # no default, as the base has
+    outputs: tuple[Output, ...] = field()  # said here, so that the base's property is no default
     where: Expr | None = None
     by: tuple[By, ...] = ()
 

@@ -227,7 +227,7 @@ class Session:
     def owed(self, one: Asked, place: int) -> tuple[Label, Charge | None]:
         """What a question of a batch will be charged; None where it was answered before."""
         label = self._label(one, place)
-        return label, None if self._recall(label, one) is not None else self._planned(one).charge
+        return label, None if self._recall(label, one) is not None else self._planned(one, ()).charge
 
     def plan(self, asked: Asked) -> Plan:
         """What `explain` shows: the plan, and what it would take of the budget."""
@@ -243,14 +243,14 @@ class Session:
         if self.closed or budget.fraction >= 1:
             return 0
         count = Query((Output("rows", "size"),))
-        return budget.times(self._planned(Asked(count, self.price(count, {}), (), self.unit)).charge)
+        return budget.times(self._planned(Asked(count, self.price(count, {}), (), self.unit), ()).charge)
 
     def answered(self, asked: Asked) -> bool:
         """Whether this was asked before, so that it is free."""
         return self._recall(self._label(asked, 0), asked) is not None
 
     def _planned(self, one: Asked, words: tuple[Word, ...] | None = None) -> Plan:
-        """The plan, which is made once; ``words`` are what it declares, where that is known."""
+        """The plan; ``words`` are what it declares, where that is known or nobody will read it."""
         words = self._declared(one) if words is None else words
         plan = one.question.plan(one.unit, one.price, self._public_rows(one.question), words)
         return noted(plan, one.price)
@@ -338,7 +338,7 @@ class Session:
     def _run_question(
         self, question: Question, engine: PandasEngine, plan: Plan, unit: Unit
     ) -> tuple[Any, ...]:
-        """The one place where a question meets the data: all that it can do with it is to add noise."""
+        """What a question makes of the data with the noise that it is handed: the one place where they meet."""
         return question.run(engine, plan, unit, self._noise(plan, unit))
 
     def _noise(self, plan: Plan, unit: Unit) -> Noise:
@@ -359,7 +359,7 @@ class Session:
         if one is None or one.at is None:
             return None
         at = one.at
-        return lambda epsilon: self._planned(replace(one, price=at(epsilon))).charge
+        return lambda epsilon: self._planned(replace(one, price=at(epsilon)), ()).charge
 
     @staticmethod
     def _names_of(new: dict[Label, Asked]) -> str | None:
