@@ -46,7 +46,7 @@ def encode(value: Any) -> bytes:
         tag, body = one(value)
         return _head(len(tag), len(body)) + tag + body
     if (kind.__module__ + ".").startswith(_OWN):
-        own = _own_kind(kind)
+        own = _own_parts(kind)
         if own is not None:
             tag, parts = own
             return _framed(tag, parts(value))
@@ -90,10 +90,10 @@ def tag_of(kind: Any) -> str:
 
 
 @cache
-def _own_kind(kind: Any) -> tuple[bytes, Callable[[Any], bytes]] | None:
-    """Of a class of dpframe that stands in questions its tag, and what makes bytes of its parts."""
-    tag = tag_of(kind).encode()
-    if is_dataclass(kind):
+def _own_parts(kind: Any) -> tuple[bytes, Callable[[Any], bytes]] | None:
+    """The tag of a class of dpframe that stands in questions, and the function that makes bytes of a value's parts."""
+    tag, frozen = tag_of(kind).encode(), is_dataclass(kind)
+    if frozen:
         known = encoded_fields(kind)
         names, defaults = [name for name, *_ in known], [rest for _, *rest in known]
         return b"D" + tag, lambda value: _record([getattr(value, name) for name in names], defaults)
@@ -115,6 +115,7 @@ def _default(one: Field[Any]) -> bytes | None:
 
 
 def _record(values: Iterable[Any], defaults: Any) -> bytes:
+    """The fields that are not at their default, each with its name."""
     parts = []
     for one, (label, default, same) in zip(values, defaults, strict=True):
         if one is not same:

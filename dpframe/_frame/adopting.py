@@ -23,7 +23,6 @@ from dpframe._session.derived import (
     declare_anew,
     fresh_token,
     made_of,
-    not_replayed,
     unit_for,
 )
 from dpframe._session.door import sealed
@@ -68,7 +67,7 @@ class Adopting(Merging):
         >>> round(total.mean("total", epsilon=900), 0)
         23.0
         """
-        not_replayed(self._session)
+        self._session.base.check_followed()
         source = self._source("pipe")
         call, name = _called(func, args, kwargs)
         limits_for(max_rows, max_groups)
@@ -128,7 +127,7 @@ class Adopting(Merging):
         >>> round(q.mean("cost", epsilon=900), 0)
         18.0
         """
-        not_replayed(self._session)
+        self._session.base.check_followed()
         self._usable()
         if self._batch is not None:
             raise SessionError(

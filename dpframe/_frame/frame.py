@@ -32,7 +32,6 @@ from dpframe._groups.keys import Word, describe
 from dpframe._ledger.accountant import Accountant
 from dpframe._refusals import ADVICE, Unprinted, own_errors, refuse
 from dpframe._session.batch import Batch, Rowwise
-from dpframe._session.derived import not_replayed
 from dpframe._session.opening import open_session
 from dpframe._session.session import Session
 from dpframe.accounting._meter import Budget
@@ -95,7 +94,7 @@ class PrivateFrame(
         ``df.dp.open`` of a frame without a session for the parameters. Without a ledger file
         the budget ends with the process.
         """
-        not_replayed(self._session)
+        self._session.base.check_followed()
         root = self._session.root()
         if root is None:
             raise LineageError(

@@ -42,6 +42,7 @@ from dpframe._session.registry import closed, sessions
 from dpframe._validate import Bounds
 from dpframe.accounting._base import Charge, Limits, Price
 from dpframe.accounting._meter import Budget
+from dpframe.engines._derive import Places, people_labels
 from dpframe.engines.pandas import PandasEngine
 from dpframe.mechanisms import _sampling
 
@@ -106,9 +107,6 @@ class Session:
 
     whole = True  # every row of the frame that was opened, once
     everyone = True  # all people of that frame, and the order of their own rows is their own
-    listens = False  # a replay, which tells noise alone
-    # What names the rows of a derived frame where a row is a person, in a replay: elsewhere it is drawn.
-    names_of_rows: Callable[[pd.DataFrame], NDArray[np.int64]] | None = None
     # Of a derived session: what was done to get there, and as ledgers of the first format have it.
     token = ""
     former_token: str | None = ""
@@ -344,6 +342,13 @@ class Session:
     def _noise(self, plan: Plan, unit: Unit) -> Noise:
         """The right to add noise by the mechanisms of a plan."""
         return partial(_noisy, plan)
+
+    def check_followed(self) -> None:
+        """Raises where an audit follows the session and cannot see what comes next: code that is given rows, or other frames."""
+
+    def names_of_rows(self, frame: pd.DataFrame, places: Places) -> NDArray[np.int64]:
+        """Names of the people of some rows of a frame in which a row is a person: drawn anew each time."""
+        return people_labels(len(places))
 
     def _public_size(self, unit: Unit) -> int | None:
         """How many people there are, where that is public: counted one by one, and not by how the engine numbers them."""
