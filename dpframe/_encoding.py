@@ -70,11 +70,6 @@ def plain(value: Any) -> bool:
     return type(value) in _PLAIN or (isinstance(value, np.generic) and value.dtype.kind in "biufU")
 
 
-def joined(*codes: bytes) -> bytes:
-    """The encoding of a tuple whose parts are encoded, and not all of them texts."""
-    return _framed(b"t", b"L" + b"".join(codes))
-
-
 def _framed(tag: bytes, body: bytes) -> bytes:
     return _head(len(tag), len(body)) + tag + body
 
@@ -282,7 +277,7 @@ _BY_TYPE: dict[type, Callable[[Any], tuple[bytes, bytes]]] = {
     set: lambda v: (b"Z", b"".join(sorted(map(encode, v)))),
     range: lambda v: (b"r", encode((v.start, v.stop, v.step))),
     slice: lambda v: (b"x", encode((v.start, v.stop, v.step))),
-    Fraction: lambda v: (b"q", joined(encode(v.numerator), encode(v.denominator))),
+    Fraction: lambda v: (b"q", encode((v.numerator, v.denominator))),
     Decimal: _decimal,
     datetime.date: lambda v: (b"date", encode((v.year, v.month, v.day))),
     datetime.datetime: _moment,
