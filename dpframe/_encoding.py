@@ -16,9 +16,9 @@ from dataclasses import MISSING, Field, fields, is_dataclass
 from decimal import Decimal
 from enum import Enum
 from fractions import Fraction
-from functools import cache
+from functools import cache, lru_cache
 from itertools import takewhile
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -28,25 +28,34 @@ from dpframe.mechanisms import _sampling
 SHOWN = {"shown": True}  # of a field that is no part of what was asked: field(metadata=SHOWN)
 _OWN = "dpframe."
 _head = struct.Struct(">BQ").pack
+_SHORT = 200  # texts below this length are names, which are encoded once
 _PLAIN = (type(None), bool, int, float, str, pd.Timestamp, datetime.date)
 
 
 def encode(value: Any) -> bytes:
     """The value as bytes."""
     kind: Any = type(value)
+    if kind is str and len(value) < _SHORT:
+        return _text(value)
+    if value is None:
+        return _NONE
+    if kind is tuple:
+        return _framed(b"t", _items(value))
     one = _BY_TYPE.get(kind)
     if one is not None:
         tag, body = one(value)
         return _head(len(tag), len(body)) + tag + body
     if (kind.__module__ + ".").startswith(_OWN):
-        frozen = is_dataclass(kind)
-        if frozen:
-            return _framed(b"D" + tag_of(kind).encode(), _record(value))
-        if issubclass(kind, tuple) and hasattr(kind, "_fields"):
-            return _framed(b"N" + tag_of(kind).encode(), b"".join(map(encode, value)))
-        if hasattr(kind, "ENCODED"):
-            return _framed(b"K" + tag_of(kind).encode(), _listed(value))
+        own = _own_parts(kind)
+        if own is not None:
+            tag, parts = own
+            return _framed(tag, parts(value))
     return _framed(*_other(value))
+
+
+@lru_cache(maxsize=4096)  # names of columns, aggregates and kinds, over and over
+def _text(text: str) -> bytes:
+    return _framed(b"s", text.encode("utf-8", "surrogatepass"))
 
 
 def digest(*values: Any) -> str:
@@ -65,11 +74,27 @@ def _framed(tag: bytes, body: bytes) -> bytes:
     return _head(len(tag), len(body)) + tag + body
 
 
+_NONE = _framed(b"0", b"")
+
+
 @cache
 def tag_of(kind: Any) -> str:
     """The name of a class of dpframe, with the public module that has it: what is private may be moved."""
     public = takewhile(lambda part: not part.startswith("_"), kind.__module__.split(".")[1:])
     return ".".join([*public, kind.__qualname__])
+
+
+@cache
+def _own_parts(kind: Any) -> tuple[bytes, Callable[[Any], bytes]] | None:
+    """The tag of a class of dpframe that stands in questions, and the function that makes bytes of a value's parts."""
+    tag, frozen = tag_of(kind).encode(), is_dataclass(kind)
+    if frozen:
+        known = encoded_fields(kind)
+        names, defaults = [name for name, *_ in known], [rest for _, *rest in known]
+        return b"D" + tag, lambda value: _record([getattr(value, name) for name in names], defaults)
+    if issubclass(kind, tuple) and hasattr(kind, "_fields"):
+        return b"N" + tag, lambda value: b"".join(map(encode, value))
+    return (b"K" + tag, _listed) if hasattr(kind, "ENCODED") else None
 
 
 @cache
@@ -84,10 +109,10 @@ def _default(one: Field[Any]) -> bytes | None:
     return None if one.default is MISSING else encode(one.default)
 
 
-def _record(value: Any) -> bytes:
-    parts, kind = [], cast(Any, type(value))
-    for name, label, default, same in encoded_fields(kind):
-        one = getattr(value, name)
+def _record(values: Iterable[Any], defaults: Any) -> bytes:
+    """The fields that are not at their default, each with its name."""
+    parts = []
+    for one, (label, default, same) in zip(values, defaults, strict=True):
         if one is not same:
             part = encode(one)
             if part != default:
@@ -108,8 +133,10 @@ def _listed(value: Any) -> bytes:
 
 
 def _items(values: Iterable[Any]) -> bytes:
-    listed = list(values)
-    if listed and all(type(v) is str for v in listed):  # at once, since lists of keys are long
+    listed = values if type(values) is tuple else list(values)
+    if (
+        listed and type(listed[0]) is str and all(type(v) is str for v in listed)
+    ):  # at once, since lists of keys are long
         texts = [v.encode("utf-8", "surrogatepass") for v in listed]
         return b"T" + np.array([len(texts), *map(len, texts)], dtype=">i8").tobytes() + b"".join(texts)
     return b"L" + b"".join(map(encode, listed))
@@ -238,14 +265,12 @@ def _whole(number: int) -> tuple[bytes, bytes]:
 
 
 _BY_TYPE: dict[type, Callable[[Any], tuple[bytes, bytes]]] = {
-    type(None): lambda v: (b"0", b""),
     bool: lambda v: (b"b", b"1" if v else b"0"),
+    str: lambda v: (b"s", v.encode("utf-8", "surrogatepass")),
     int: _whole,
     float: lambda v: (b"f", struct.pack(">d", v)),
     complex: lambda v: (b"c", struct.pack(">dd", v.real, v.imag)),
-    str: lambda v: (b"s", v.encode("utf-8", "surrogatepass")),
     bytes: lambda v: (b"y", v),
-    tuple: lambda v: (b"t", _items(v)),
     list: lambda v: (b"l", _items(v)),
     dict: lambda v: (b"d", _items(part for pair in v.items() for part in pair)),
     frozenset: lambda v: (b"z", b"".join(sorted(map(encode, v)))),

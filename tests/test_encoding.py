@@ -32,6 +32,7 @@ from tests.internals import (
     Expr,
     Keys,
     Periods,
+    Query,
     Question,
     Session,
     Tuples,
@@ -39,6 +40,7 @@ from tests.internals import (
     encode,
     encoded_fields,
     encoding_module,
+    query_Output,
     tag_of,
 )
 
@@ -476,3 +478,13 @@ def test_columns_that_print_alike_are_two():
             p.groupby(name, keys=[1.0, 5.0]).size(epsilon=1)
             p.melt(value_vars=[name]).count(epsilon=1)
     assert len(p.ledger) == 6
+
+
+def test_what_makes_an_answer_is_no_part_of_its_question():
+    plain, one, two = (Query((query_Output("rows", "size"),), finish=f) for f in (None, list, len))
+    assert plain == one == two
+    assert len({plain, one, two}) == 1
+    assert encode(plain) == encode(one) == encode(two)
+    assert repr(one) == repr(plain)
+    assert plain.answer((1, 2)) == (1, 2)
+    assert (one.answer((1, 2)), two.answer((1, 2))) == ([1, 2], 2)

@@ -313,7 +313,14 @@ def test_replays_hand_in_noise_and_have_no_door():
     assert calls(tree, "release") == calls(tree, "reduce") == []
     (recorder,) = (n for n in ast.walk(tree) if isinstance(n, ast.ClassDef) and n.name == "Recorder")
     own = {n.name for n in recorder.body if isinstance(n, ast.FunctionDef)}
-    assert own & set(vars(Session)) == {"__init__", "_key", "_noise", "_run_question", "names_of_rows"}
+    assert own & set(vars(Session)) == {
+        "__init__",
+        "_key",
+        "_noise",
+        "_run_question",
+        "check_followed",
+        "names_of_rows",
+    }
     assert [ast.unparse(node) for _, node in calls(tree, "_run_question")] == [
         "super()._run_question(question, engine, plan, unit)"
     ]

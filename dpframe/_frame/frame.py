@@ -31,7 +31,6 @@ from dpframe._ledger.accountant import Accountant
 from dpframe._plans.price import Payment, checked
 from dpframe._refusals import ADVICE, own_errors, refuse
 from dpframe._session.batch import Batch
-from dpframe._session.derived import not_replayed
 from dpframe._session.opening import open_session, opened, with_words_of
 from dpframe._session.session import Session
 from dpframe._session.terms import Words
@@ -62,7 +61,7 @@ class PrivateFrame(Tracked):
         ``df.dp.open`` of a frame without a session for the parameters. Without a ledger file
         the budget ends with the process.
         """
-        not_replayed(self._session)
+        self._session.base.check_followed()
         root = self._session.root()
         if root is None:
             raise LineageError(

@@ -79,8 +79,12 @@ def taken(name: str) -> BadValue:
 
 
 def charge_for(plans: Sequence[Plan]) -> Charge:
-    losses: Events = tuple(event for plan in plans for event in plan.charge.losses)
-    return Charge(losses, sum((plan.charge.delta for plan in plans), Fraction(0)))
+    """The charge of plans that are one debit."""
+    charges = [plan.charge for plan in plans]
+    if len(charges) == 1:
+        return charges[0]
+    losses: Events = tuple(event for charge in charges for event in charge.losses)
+    return Charge(losses, sum((charge.delta for charge in charges), Fraction(0)))
 
 
 def charge_of(body: dict[str, Any]) -> Charge:

@@ -21,6 +21,8 @@ from dpframe.accounting._filter import Charge
 from dpframe.accounting.loss import Loss, loss_from_json
 from dpframe.mechanisms._base import mechanism_from
 
+_as_text = json.JSONEncoder(separators=(",", ":")).encode
+
 
 class Cost(NamedTuple):
     """What a release guarantees by itself: it is (epsilon, delta)-private."""
@@ -262,7 +264,7 @@ class Plan:
 
     @cached_property
     def text(self) -> str:
-        return json.dumps(self.to_json(), separators=(",", ":"))
+        return _as_text(self.to_json())
 
     def to_json(self) -> dict[str, Any]:
         """All of it as JSON: what a receipt holds."""

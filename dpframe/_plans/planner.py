@@ -16,7 +16,7 @@ from dpframe._plans.output import Outputs
 from dpframe._plans.plan import Part, Plan
 from dpframe._statistics.base import Sensitivity, Statistic
 from dpframe.accounting._filter import Price
-from dpframe.accounting.loss import Loss, PureDP
+from dpframe.accounting.loss import PureDP
 from dpframe.mechanisms._base import AUTO, MECHANISMS, NO_EPSILON, Noise, Offer, pure
 from dpframe.mechanisms.noise import Laplace
 from dpframe.mechanisms.selection import Exponential, NoisyMax, NoisyTop, ranges_cost_less
@@ -82,25 +82,18 @@ def make_plan(
 
 
 def noted(plan: Plan, price: Price) -> Plan:
-    """The plan, which says why where a question gets less than the epsilon that was asked for."""
-    note = _told_part(plan.loss, price)
-    return replace(plan, why=plan.why + note) if note else plan
-
-
-def _told_part(loss: Loss, price: Price) -> str:
-    """Where a question gets less than the epsilon that was asked for: how much, and why."""
-    stake = price.stake
-    if stake is None:
-        return ""
+    """The plan, which says how much and why where a question gets less than the epsilon that was asked for."""
+    stake, loss = price.stake, plan.loss
+    if stake is None or (not stake.scaled if loss.epsilon is None else loss.epsilon >= stake.epsilon):
+        return plan
     part = f"the part {float(stake.part):.3g} of the budget"
     if loss.epsilon is None:
-        return f"; noise for {part}" if stake.scaled else ""
-    if loss.epsilon >= stake.epsilon:
-        return ""
+        return replace(plan, why=f"{plan.why}; noise for {part}")
     gone = (
         "" if stake.cost is None else "; after Gaussian noise there is no plain sum that could pay it whole"
     )
-    return f"; epsilon {float(loss.epsilon):.4g} of the {float(stake.epsilon):.4g} asked for, which takes {part}{gone}"
+    note = f"epsilon {float(loss.epsilon):.4g} of the {float(stake.epsilon):.4g} asked for, which takes {part}{gone}"
+    return replace(plan, why=f"{plan.why}; {note}")
 
 
 def _told(statistics: Sequence[Statistic], unit: Unit, grouped: bool) -> str:

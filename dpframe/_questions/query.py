@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from dpframe._expr import Expr
-from dpframe._groups.keys import By, Subset, Word
+from dpframe._groups.keys import By, Word
 from dpframe._groups.unit import Unit
 from dpframe._plans.forms import Form, of_part
 from dpframe._plans.output import Output
@@ -21,7 +21,7 @@ from dpframe.accounting._filter import Price
 class Query(Question):
     """A question: some outputs, of the rows where a condition holds, in groups."""
 
-    outputs: tuple[Output, ...] = field()  # no default, as the base has
+    outputs: tuple[Output, ...] = field()  # said here, so that the base's property is no default
     where: Expr | None = None
     by: tuple[By, ...] = ()
 
@@ -63,5 +63,5 @@ class Query(Question):
 
     def run(self, data: Any, plan: Plan, unit: Unit, noise: Noise) -> tuple[Array, ...]:
         wanted = {p for s in plan.statistics for p in s.primitives}
-        reduced = data.reduce(Subset(self.where, self.by), wanted, unit)
+        reduced = data.reduce(self, wanted, unit)
         return tuple(noise(i, s.integers(reduced)) for i, s in enumerate(plan.statistics))

@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 
 from dpframe._encoding import digest
-from dpframe._errors import BadValue, Refused, SessionError
+from dpframe._errors import BadValue, SessionError
 from dpframe._expr import Column, Cut, Expr
 from dpframe._groups.keys import ROW_CEILING, Keys, keys_for
 from dpframe._groups.periods import Span
@@ -28,7 +28,7 @@ from dpframe._session.door import DEBUGGED, debugging, sealed
 from dpframe._session.session import Asked, Session
 from dpframe._session.terms import Terms, declarations, leaves_of, record_of
 from dpframe._validate import Bounds
-from dpframe.engines.rows import Places, Rows, array_of, frame_of, people_labels
+from dpframe.engines.rows import Places, Rows, array_of, frame_of
 from dpframe.mechanisms import _sampling
 
 
@@ -164,15 +164,6 @@ class Derived(Session):
             del self._engine
 
 
-def not_replayed(session: Session) -> None:
-    """What is given the rows, or another frame, would learn more from a replay than noise."""
-    if session.base.listens:
-        raise Refused(
-            "replay follows query, explode, melt, merge and their like, and no function that is given the rows nor a frame that "
-            "is not its own: replay what is asked of that frame itself."
-        )
-
-
 # From the tracked frame to its rows ---------------------------------------------------------------------------------
 
 
@@ -202,11 +193,7 @@ class Source:
         unit = self.session.unit
         if unit.people:
             return [(leaf.name, self.array(leaf)) for leaf in unit.people]
-        named = self.session.base.names_of_rows
-        labels = (
-            people_labels(len(self.places)) if named is None else named(self.session.snapshot)[self.places]
-        )
-        return [("rows", labels)]
+        return [("rows", self.session.base.names_of_rows(self.session.snapshot, self.places))]
 
     def copied(self, source: Places | None, skip: Sequence[Hashable] = (), hidden: bool = True) -> Made:
         """All columns but some, each row as often as `source` says, with bounds and keys; and the people of the rows."""

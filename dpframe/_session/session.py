@@ -44,6 +44,7 @@ from dpframe._statistics.engine import Engine
 from dpframe.accounting._filter import Charge, Price
 from dpframe.accounting._meter import Budget
 from dpframe.engines import engine_for
+from dpframe.engines.rows import Places, people_labels
 from dpframe.mechanisms import _sampling
 
 
@@ -68,9 +69,6 @@ class Session:
 
     whole = True  # every row of the frame that was opened, once
     everyone = True  # all people of that frame, and the order of their own rows is their own
-    listens = False  # a replay, which tells noise alone
-    # What names the rows of a derived frame where a row is a person, in a replay: elsewhere it is drawn.
-    names_of_rows: Callable[[pd.DataFrame], NDArray[np.int64]] | None = None
     # Of a derived session: what was done to get there, and as ledgers of the first format have it.
     token = ""
     former_token: str | None = ""
@@ -199,7 +197,7 @@ class Session:
     def owed(self, one: Asked, place: int) -> tuple[Label, Charge | None]:
         """What a question of a batch will be charged; None where it was answered before."""
         label = self._label(one, place)
-        return label, None if self._recall(label, one) is not None else self._planned(one).charge
+        return label, None if self._recall(label, one) is not None else self._planned(one, ()).charge
 
     def plan(self, asked: Asked) -> Plan:
         """What `explain` shows: the plan, and what it would take of the budget."""
@@ -215,14 +213,14 @@ class Session:
         if self.closed or budget.fraction >= 1:
             return 0
         count = Query((Output("rows", "size"),))
-        return budget.times(self._planned(Asked(count, self.price(count, {}), (), self.unit)).charge)
+        return budget.times(self._planned(Asked(count, self.price(count, {}), (), self.unit), ()).charge)
 
     def answered(self, asked: Asked) -> bool:
         """Whether this was asked before, so that it is free."""
         return self._recall(self._label(asked, 0), asked) is not None
 
     def _planned(self, one: Asked, words: tuple[Word, ...] | None = None) -> Plan:
-        """The plan, which is made once; ``words`` are what it declares, where that is known."""
+        """The plan; ``words`` are what it declares, where that is known or nobody will read it."""
         words = self._declared(one) if words is None else words
         plan = one.question.plan(one.unit, one.price, self._public_rows(one.question), words)
         return noted(plan, one.price)
@@ -308,12 +306,19 @@ class Session:
         return raw
 
     def _run_question(self, question: Question, engine: Engine, plan: Plan, unit: Unit) -> tuple[Any, ...]:
-        """The one place where a question meets the data: all that it can do with it is to add noise."""
+        """What a question makes of the data with the noise that it is handed: the one place where they meet."""
         return question.run(engine, plan, unit, self._noise(plan, unit))
 
     def _noise(self, plan: Plan, unit: Unit) -> Noise:
         """The right to add noise by the mechanisms of a plan."""
         return partial(_noisy, plan)
+
+    def check_followed(self) -> None:
+        """Raises where an audit follows the session and cannot see what comes next: code that is given rows, or other frames."""
+
+    def names_of_rows(self, frame: pd.DataFrame, places: Places) -> NDArray[np.int64]:
+        """Names of the people of some rows of a frame in which a row is a person: drawn anew each time."""
+        return people_labels(len(places))
 
     def _public_size(self, unit: Unit) -> int | None:
         """How many people there are, where that is public."""
@@ -328,7 +333,7 @@ class Session:
         if one is None or one.at is None:
             return None
         at = one.at
-        return lambda epsilon: self._planned(replace(one, price=at(epsilon))).charge
+        return lambda epsilon: self._planned(replace(one, price=at(epsilon)), ()).charge
 
     @staticmethod
     def _names_of(new: dict[Label, Asked]) -> str | None:

@@ -20,7 +20,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from dpframe._errors import BadType, BadValue, Refused, SessionError
 from dpframe._frame.frame import PrivateFrame
@@ -34,6 +33,7 @@ from dpframe._session.registry import ATTR, sessions
 from dpframe._session.session import Session
 from dpframe._statistics.engine import Engine
 from dpframe.engines.fingerprints import hashes_of
+from dpframe.engines.rows import Places
 from dpframe.mechanisms import _sampling
 from dpframe.mechanisms._base import loss_of
 
@@ -81,8 +81,6 @@ class _Asked:
 class Recorder(Session):
     """A session for the owner of a raw frame, which hands questions another noise: it remembers, and answers noise alone."""
 
-    listens = True
-
     def __init__(self, model: Session, frame: pd.DataFrame, key: bytes, tape: list[_Asked]):
         self._drawn = key
         super().__init__(frame, model.terms, model.leaves)
@@ -94,7 +92,14 @@ class Recorder(Session):
         """Whose groups count is decided by a keyed hash: the same one in both runs, and in the frames that are derived."""
         return self._drawn
 
-    def names_of_rows(self, frame: pd.DataFrame) -> NDArray[np.int64]:
+    def check_followed(self) -> None:
+        """What is given the rows, or another frame, would learn more from a replay than noise."""
+        raise Refused(
+            "replay follows query, explode, melt, merge and their like, and no function that is given the rows nor a frame that "
+            "is not its own: replay what is asked of that frame itself."
+        )
+
+    def names_of_rows(self, frame: pd.DataFrame, places: Places) -> Array:
         """The same name for the same row in both runs, wherever it stands; of equal rows each has its own."""
         hashes = pd.Series(_hashes(frame), dtype="uint64")
         twins = hashes.groupby(hashes).cumcount().to_numpy()
@@ -102,7 +107,7 @@ class Recorder(Session):
             hashlib.blake2b(f"{row} {i}".encode(), key=self._drawn, digest_size=8).digest()
             for row, i in zip(hashes.tolist(), twins.tolist(), strict=True)
         ]
-        return (np.frombuffer(b"".join(names), dtype="<u8") >> np.uint64(1)).astype(np.int64)
+        return (np.frombuffer(b"".join(names), dtype="<u8") >> np.uint64(1)).astype(np.int64)[places]
 
     def _run_question(self, question: Question, engine: Engine, plan: Plan, unit: Unit) -> tuple[Any, ...]:
         """As in every session, but a question that leaves noise out which is in its plan is not answered: `_run` says so."""

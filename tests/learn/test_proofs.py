@@ -264,7 +264,7 @@ def units():
 
 @pytest.mark.parametrize("name", ["statistics", "output", "logistic", "descent"])
 @pytest.mark.parametrize("norm", [None, 0.5])
-def test_no_pair_of_neighbours_is_further_apart_than_the_plan_says(name, norm, monkeypatch):
+def test_no_pair_of_neighbours_is_further_apart_than_the_plan_says(name, norm):
     for unit, rows, neighbors in units():
         fit = fits(norm)[name]
         base = [(*row, 10 + i) for i, row in enumerate(BASE)]

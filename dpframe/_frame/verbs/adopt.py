@@ -24,7 +24,6 @@ from dpframe._session.derived import (
     declare_anew,
     fresh_token,
     made_of,
-    not_replayed,
     unit_for,
 )
 from dpframe._session.door import sealed
@@ -63,7 +62,7 @@ def pipe(
     >>> round(total.mean("total", epsilon=900), 0)
     23.0
     """
-    not_replayed(self._session)
+    self._session.base.check_followed()
     source = source_of(self, "pipe")
     call, name = _called(func, args, kwargs)
     limits_for(max_rows, max_groups)
@@ -124,7 +123,7 @@ def adopt(
     >>> round(q.mean("cost", epsilon=900), 0)
     18.0
     """
-    not_replayed(self._session)
+    self._session.base.check_followed()
     if self._mode.answers_later:
         raise SessionError("a batch asks one frame: adopt first, and then with p.plan_ahead() as batch: ...")
     base = self._session.base
