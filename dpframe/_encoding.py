@@ -139,7 +139,7 @@ def _index(index: pd.Index[Any]) -> tuple[bytes, bytes]:
 
 
 def _frame(frame: pd.DataFrame) -> tuple[bytes, bytes]:
-    """Names, dtypes and cells, without the index."""
+    """A frame by its names, dtypes and cells, without the index."""
     columns = [frame.iloc[:, i].array for i in range(frame.shape[1])]
     cells = [c.to_numpy() if isinstance(c.dtype, np.dtype) else c for c in columns]
     return b"frame", b"".join(
@@ -148,7 +148,7 @@ def _frame(frame: pd.DataFrame) -> tuple[bytes, bytes]:
 
 
 def _dtype(dtype: Any) -> tuple[bytes, bytes]:
-    """By name. The categories of a categorical are not public unless they are declared, so they are not in it."""
+    """A dtype by its name. The categories of a categorical are not public unless they are declared, so they are not in it."""
     if isinstance(dtype, np.dtype):
         return b"dtype", encode(dtype.str)
     if isinstance(dtype, pd.IntervalDtype):
@@ -182,7 +182,7 @@ _BASES: tuple[tuple[type, Callable[[Any], Any]], ...] = (
 
 
 def _other(value: Any) -> tuple[bytes, bytes]:
-    """What has no tag of its own: by its class, or by itself."""
+    """A value that has no tag of its own, by its class or by itself."""
     kind = type(value)
     if isinstance(value, np.generic):
         return b"scalar", encode(

@@ -83,9 +83,9 @@ for _name in (
     "last",
 ):
     ADVICE[_name] = f".{_name}() is refused: {_ROWS}"
-for _name in ("prod", "sem", "skew", "kurt", "any", "all"):
+for _name in ("prod", "kurt", "any", "all"):
     ADVICE[_name] = (
-        f"{_name} has no price rule. Those that have one: count, sum, mean, var, std, median, quantile, min, max, "
+        f"{_name} has no price rule. Those that have one: count, sum, mean, var, std, sem, skew, median, quantile, min, max, "
         "histogram, value_counts, argmax, and groupby(...).agg(...)."
     )
 
@@ -120,7 +120,7 @@ PANDAS_WORDS: dict[str, tuple[tuple[Any, ...], str]] = {
 
 
 def neutral(word: str, value: object) -> bool:
-    """Whether a word of pandas' own has a value that changes nothing here."""
+    """Whether an argument of pandas' own has a value that changes nothing here."""
     return word in PANDAS_WORDS and any(_same(value, one) for one in PANDAS_WORDS[word][0])
 
 
@@ -129,7 +129,7 @@ def _same(one: object, two: object) -> bool:
 
 
 def own_errors(kind: type, like: type) -> None:
-    """Have the verbs of a class say in dpframe's words what does not fit their arguments, where Python would name classes.
+    """Makes the verbs of a class say in plain words which argument does not fit, where Python would name classes.
 
     In pandas a word at its default is the same as no word. So it is here, also where a verb has no such word: it is
     left out. ``like`` is the class of pandas that has these defaults.
@@ -156,7 +156,7 @@ def _as_method(shown: Signature, kind: type) -> Signature:
 
 
 def defaults_of(verb: object) -> dict[str, Any]:
-    """The words of a method of pandas, with what they are when left out."""
+    """The arguments of a method of pandas, with their defaults."""
     if not callable(verb):
         return {}
     return {
@@ -199,7 +199,7 @@ def misfit(
     defaults: Mapping[str, Any],
     skip: int = 1,
 ) -> dict[str, Any] | DPError:
-    """The words without those of pandas that change nothing; where there are none, what does not fit."""
+    """The arguments without those of pandas that change nothing; if none are left out, an error that names the misfit."""
     name = verb.__name__
     own = [p for p in list(signature(verb).parameters.values())[skip:] if p.kind is not Parameter.VAR_KEYWORD]
     known = {p.name for p in own if p.kind not in (Parameter.POSITIONAL_ONLY, Parameter.VAR_POSITIONAL)}

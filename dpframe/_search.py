@@ -17,11 +17,6 @@ Number = TypeVar("Number", int, float, Fraction)
 _DOUBLES = 2200  # more halvings than there are between the largest double and the digits of the least
 
 
-def halfway(low: Any, high: Any) -> Any:
-    """The mean of two floats, or of two fractions."""
-    return (low + high) / 2
-
-
 def whole_halfway(low: int, high: int) -> int:
     """The mean of two whole numbers, rounded down."""
     return (low + high) // 2
@@ -37,23 +32,19 @@ def ratio_halfway(low: float, high: float) -> float:
     return math.sqrt(low * high)
 
 
-def _never(low: Any, high: Any) -> bool:
-    return False
-
-
 def last_where(
     holds: Callable[[Number], bool],
     low: Number,
     high: Number,
     *,
     rounds: int = _DOUBLES,
-    middle: Callable[[Number, Number], Number] = halfway,
-    close: Callable[[Number, Number], bool] = _never,
+    middle: Callable[[Number, Number], Number] | None = None,
+    close: Callable[[Number, Number], bool] | None = None,
 ) -> Number:
     """The last point of [low, high) where a statement holds that holds at ``low`` and fails at ``high``.
 
-    It ends after so many ``rounds`` (fractions need a number), when the ends are ``close``, or when no number lies between
-    them, so that the next one fails.
+    The search ends after so many ``rounds`` (fractions need a number of them), when the ends are ``close``, or when no number
+    lies between them, so that the next one fails. Without ``middle`` it tries the mean.
 
     >>> last_where(lambda x: x * x <= 2, 0.0, 2.0)
     1.414213562373095
@@ -61,8 +52,8 @@ def last_where(
     7
     """
     for _ in range(rounds):
-        at = middle(low, high)
-        if not low < at <= high or close(low, high):
+        at: Any = (low + high) / 2 if middle is None else middle(low, high)
+        if not low < at <= high or (close is not None and close(low, high)):
             break
         if holds(at):
             low = at
@@ -79,8 +70,8 @@ def first_where(
     high: Number,
     *,
     rounds: int = _DOUBLES,
-    middle: Callable[[Number, Number], Number] = halfway,
-    close: Callable[[Number, Number], bool] = _never,
+    middle: Callable[[Number, Number], Number] | None = None,
+    close: Callable[[Number, Number], bool] | None = None,
 ) -> Number:
     """The first point of (low, high] from which on a statement holds that fails at ``low`` and holds at ``high``.
 
@@ -88,8 +79,8 @@ def first_where(
     1.4142135623730951
     """
     for _ in range(rounds):
-        at = middle(low, high)
-        if not low <= at < high or close(low, high):
+        at: Any = (low + high) / 2 if middle is None else middle(low, high)
+        if not low <= at < high or (close is not None and close(low, high)):
             break
         if holds(at):
             high = at

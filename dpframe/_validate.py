@@ -95,7 +95,7 @@ def level(value: object) -> float:
 
 
 def flag(value: object, name: str) -> bool:
-    """True or False, and nothing that merely counts as such."""
+    """Checks for True or False, and nothing that merely counts as such."""
     if not isinstance(value, bool | np.bool_):
         raise BadType(f"{name}= must be True or False, not {type(value).__name__}.")
     return bool(value)
@@ -136,7 +136,7 @@ def bounds(value: object, what: str) -> Bounds:
 
 
 def length(values: object, what: str, most: int = MAX_LISTED) -> int:
-    """How many public values are listed, before any of them is made; without end or beyond ``most`` they are refused."""
+    """The number of values in a public list, before any of them is made; one without end or beyond ``most`` is refused."""
     try:
         found = len(values)  # type: ignore[arg-type]  # what has none is refused
     except TypeError:
@@ -178,12 +178,12 @@ def even_edges(pair: Bounds, number: int, what: str) -> tuple[float, ...]:
 
 
 def among(value: object, options: tuple[int | str, ...]) -> bool:
-    """Whether a word is one of some whole numbers and texts, whatever was given."""
+    """Whether an argument is one of some whole numbers and texts, of whatever type it is."""
     return isinstance(value, int | str) and not isinstance(value, bool) and value in options
 
 
 def hashable(value: object, name: str) -> Hashable:
-    """What can be the name of a column."""
+    """Checks that a name can be that of a column."""
     try:
         hash(value)
     except TypeError:

@@ -185,7 +185,7 @@ class Participation:
 
 
 def participation(release: Callable[[pd.DataFrame], Any], frame: pd.DataFrame, person: Any) -> Participation:
-    """Run a release on the frame, and on the frame without one row (by its label).
+    """Runs a release on the frame, and on the frame without one row (by its label).
 
     If both teach the same about the person, the release did not use the person's row to teach it: the harm, if there is one,
     comes of the truth about people like them. Nothing that is useful can prevent that, and differential privacy does not promise

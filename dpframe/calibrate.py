@@ -1,4 +1,4 @@
-"""From the guarantee or the accuracy wanted to noise, price and number of people. No data, no session, no cost.
+"""A calculator: from the guarantee or the accuracy wanted to noise, price and number of people. No data, no session, no cost.
 
 *Which noise:* `gaussian_sigma`, `laplace_scale`; backwards `gaussian_epsilon`, `gaussian_delta`.
 *Which epsilon, how far off:* `laplace_epsilon`, `laplace_within`, `gaussian_within`, `exponential_within`.
@@ -152,7 +152,7 @@ def _curve(mu: float, t: float) -> float:
 def queries(
     epsilon: Real, each: Loss, *, delta: Real = 0, accountant: str | None = None, reserve: Real | None = None
 ) -> int:
-    """How many releases of one kind a budget allows, one after the other: `dpframe.accounting` has the kinds.
+    """The number of releases of one kind that a budget allows, one after the other: `dpframe.accounting` has the kinds.
 
     By the rule of ``accountant`` and with the ``reserve`` (the part of delta kept for outright failures) that a session would
     have where none is named. ``"pld"`` counts a batch that is declared in advance.
@@ -292,7 +292,7 @@ def mean_n(
         raise BadValue(f"mechanism {mechanism!r} needs a positive delta, such as delta=1e-6.")
 
     def needed(share: float) -> float:
-        """Where the noise has this share of the failures: the n of c/n + h/sqrt(n) = alpha."""
+        """The people needed where the noise has this share of the failures: the n of c/n + h/sqrt(n) = alpha."""
         c = min(scale * reach(k, share * beta) for scale, reach in noises)
         h = math.sqrt(math.log(2 * k / ((1 - share) * beta)) / 2) if sampled else 0.0
         return ((h + math.sqrt(h * h + 4 * a * c)) / (2 * a)) ** 2

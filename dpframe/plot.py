@@ -1,17 +1,21 @@
-"""Pictures of what epsilon means: which chances it allows, and two outputs that can hardly be told apart.
+"""Pictures: of what epsilon means, of answers, and of budgets. Only public numbers and released ones are drawn.
 
-Answers draw themselves (``answer.dp.plot()``), and so does a budget (``df.dp.budget.plot()``). These pictures need no data.
+The functions for users show which chances epsilon allows, and two outputs that can hardly be told apart; they need no data.
+Answers draw themselves (``answer.dp.plot()``), and so does a budget (``df.dp.budget.plot()``): as bars with error bars, bins to
+scale, or lines with bands.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from importlib import import_module
+from typing import Any, cast
 
 import numpy as np
+import pandas as pd
 
-from dpframe import _drawing, _validate
-from dpframe._errors import BadValue
+from dpframe import _validate
+from dpframe._errors import BadType, BadValue
 
 __all__ = [
     "allowed",
@@ -36,7 +40,7 @@ def region(
     >>> region([0.5, 2]).get_xlabel()
     'chance of an event with the person'
     """
-    _drawing.needs_matplotlib()
+    needs_matplotlib()
     given = [epsilons] if isinstance(epsilons, int | float) else list(epsilons)
     values = sorted({_validate.real(e, "epsilons") for e in given}, reverse=True)
     gap = _validate.real(delta, "delta")
@@ -44,7 +48,7 @@ def region(
         raise BadValue("epsilons must be one or several numbers that are not negative.")
     if not 0 <= gap <= 1:
         raise BadValue(f"delta must lie between 0 and 1, not {gap:g}.")
-    found = _drawing.new_axes() if ax is None else ax
+    found = new_axes() if ax is None else ax
     from matplotlib import colormaps
 
     shades = colormaps["Blues"](np.linspace(0.12, 0.85, len(values)))
@@ -90,7 +94,7 @@ def laplace(epsilon: float, answers: tuple[float, float] = (0, 1), ax: Any = Non
     >>> len(laplace(1).get_lines())
     2
     """
-    _drawing.needs_matplotlib()
+    needs_matplotlib()
     e = float(_validate.epsilon(epsilon))
     first, second = (_validate.real(x, "answers") for x in answers)
     if first == second:
@@ -98,9 +102,306 @@ def laplace(epsilon: float, answers: tuple[float, float] = (0, 1), ax: Any = Non
     scale = abs(first - second) / e
     x = np.linspace(min(first, second) - 4 * scale, max(first, second) + 4 * scale, 1001)
     x = np.sort(np.append(x, [first, second]))  # the peaks are sharp
-    found = _drawing.new_axes() if ax is None else ax
+    found = new_axes() if ax is None else ax
     for centre, label, style in ((first, "without the person", "--"), (second, "with the person", "-")):
         found.plot(x, np.exp(-abs(x - centre) / scale) / (2 * scale), style, label=label)
     found.set(xlabel="answer", ylabel="density", title=f"Laplace noise, epsilon {e:g}", ylim=0)
     found.legend(fontsize="small")
+    return found
+
+
+# How answers and budgets are drawn ------------------------------------------------------------------------------------
+
+KINDS = ("bar", "barh", "hist", "line")
+INK = "#444444"
+REACH = 3.0  # so many times the spread of the values, or a usual band, and what is wider leaves the picture
+CUT = 3.0  # so many budgets, and a longer bar is cut
+
+
+def needs_matplotlib() -> None:
+    """The one place that says what to install; pandas would name its backend instead."""
+    try:
+        import_module("matplotlib")
+    except ImportError:
+        raise BadValue("plot() needs matplotlib: pip install 'dpframe[plot]'.") from None
+
+
+def new_axes(size: Any = None) -> Any:
+    """New axes in a figure of pyplot's, so that a notebook shows them and no older picture is drawn over."""
+    import matplotlib.pyplot as plt
+
+    return plt.subplots(figsize=size, layout="constrained")[1]  # which leaves room for long labels
+
+
+def checked_axes(ax: Any) -> Any:
+    if isinstance(ax, str | int | float) or not (ax is None or hasattr(ax, "plot")):
+        raise BadType(f"ax= takes matplotlib axes, not {type(ax).__name__}.")
+    return ax
+
+
+def meter(costs: pd.Series[Any], budget: float, ax: Any) -> Any:
+    """A picture of what accountants report, beside the budget. A bar beyond a few budgets is cut and marked."""
+    needs_matplotlib()
+    found = new_axes() if checked_axes(ax) is None else ax
+    values = costs.to_numpy(dtype=np.float64)
+    most = CUT * budget if budget > 0 else max([1.0, *values[np.isfinite(values)]])
+    found.barh([str(name) for name in costs.index], np.minimum(values, most), color="#3b6ea5")
+    for i, value in enumerate(values):
+        if value > most:
+            told = f"{value:.3g} \u2192" if np.isfinite(value) else "no bound \u2192"
+            found.text(most, i, f"{told} ", ha="right", va="center", color="white", fontsize="small")
+    found.axvline(budget, color="#b5432a", linestyle="--", label="budget")
+    found.set(
+        xlabel="epsilon of the list so far",
+        ylabel="",
+        xlim=(0, 1.05 * max(budget, *np.minimum(values, most))),
+    )
+    found.set_title("had the list been fixed in advance", fontsize="medium")
+    found.invert_yaxis()
+    found.legend()
+    return found
+
+
+def picture(
+    answer: pd.Series[Any] | pd.DataFrame,
+    ends: pd.DataFrame | None,
+    *,
+    kind: str | None,
+    ax: Any,
+    levels: bool,
+    keys: int,
+    title: str | None,
+    options: dict[str, Any],
+    apart: bool = False,
+) -> Any:
+    """Draw an answer with the ends of its intervals, and return the axes.
+
+    ``levels`` says that its rows are quantiles, ``keys`` how many columns are group labels, and ``title`` what it is called if
+    its own name does not say. ``apart`` says that its columns are of different kinds: each has axes of its own then, unless
+    ``subplots=`` or ``ax=`` say otherwise.
+    """
+    needs_matplotlib()
+    chosen = _kind(answer, kind, levels)
+    values, low, high = _columns(answer, ends, levels, keys)
+    if "x" in options:
+        raise BadType("x= is refused here: the rows of an answer are its labels, or its times.")
+    if "y" in options:
+        values, low, high = _only(options.pop("y"), answer, values, low, high)
+        apart = apart and values.shape[1] > 1
+    panels = _validate.flag(options.pop("subplots", apart and ax is None), "subplots")
+    if panels:
+        return _panels(values, low, high, chosen, ax, levels, options)
+    named = isinstance(answer, pd.Series)
+    label = title if named else str(values.columns[0]) if values.shape[1] == 1 else None
+    return _one(values, low, high, chosen, checked_axes(ax), levels, label, options)
+
+
+def _only(
+    chosen: Any, answer: pd.Series[Any] | pd.DataFrame, values: pd.DataFrame, low: Any, high: Any
+) -> tuple[pd.DataFrame, Any, Any]:
+    """The columns of a table that y= names."""
+    if isinstance(answer, pd.Series):
+        raise BadType("y= chooses columns of a table, and this answer is a Series: it is drawn whole.")
+    wanted = chosen if isinstance(chosen, list) else [chosen]
+    known = list(values.columns)
+    if not wanted or any(one not in known for one in wanted):
+        raise BadValue(f"y= must be one of the columns of the answer, or a list of them: {known}.")
+    places = [known.index(one) for one in wanted]
+    ends = [side if side is None else side[:, places] for side in (low, high)]
+    return values.iloc[:, places], ends[0], ends[1]
+
+
+def _panels(
+    values: pd.DataFrame, low: Any, high: Any, kind: str, ax: Any, levels: bool, options: dict[str, Any]
+) -> Any:
+    """Axes for each column, as pandas' own subplots=True: an array of them."""
+    n = values.shape[1]
+    if ax is None:
+        import matplotlib.pyplot as plt
+
+        lying = kind == "barh"
+        size = options.pop("figsize", None) or ((3.2 * n + 1, 4.8) if lying else (6.4, 2.0 * n + 1))
+        shape = (1, n) if lying else (n, 1)
+        places = plt.subplots(
+            *shape, figsize=size, layout="constrained", squeeze=False, sharex=not lying, sharey=lying
+        )[1].ravel()
+    else:
+        places = np.array(ax, dtype=object).ravel()
+        if len(places) != n or not all(hasattr(one, "plot") for one in places):
+            raise BadValue(f"with subplots=True ax= takes {n} axes, one for each column.")
+    for i, place in enumerate(places):
+        ends = [side if side is None else side[:, [i]] for side in (low, high)]
+        name = values.columns[i]
+        label = ", ".join(map(str, name)) if isinstance(name, tuple) else str(name)
+        _one(values.iloc[:, [i]], ends[0], ends[1], kind, place, levels, label, dict(options))
+    return places
+
+
+def _one(
+    values: pd.DataFrame,
+    low: Any,
+    high: Any,
+    kind: str,
+    ax: Any,
+    levels: bool,
+    label: str | None,
+    options: dict[str, Any],
+) -> Any:
+    if ax is None:
+        ax = new_axes(options.pop("figsize", None))
+    if kind == "hist":
+        widths = np.asarray(cast("Any", values.index).length, dtype=np.float64)
+        if label and not np.allclose(widths, widths[0]):
+            label = f"{label} in each bin (widths differ)"
+        found = _bins(values.iloc[:, 0], low, high, ax, options)
+    elif kind == "line":
+        options = {"xlabel": "quantile", **options} if levels else options
+        found = _lines(values, low, high, ax, options)
+    else:
+        found = _bars(values, low, high, kind, ax, options)
+        if kind == "barh" and not found.yaxis_inverted():
+            found.invert_yaxis()  # the first row on top, as it is printed
+    if label and kind == "barh" and "xlabel" not in options:
+        found.set_xlabel(label)
+    elif label and kind != "barh" and "ylabel" not in options:
+        found.set_ylabel(label)
+    if low is not None and not {"xlim", "ylim"} & set(options):
+        _clip(values.to_numpy(), low, high, found, kind)
+    return found
+
+
+def _clip(values: Any, low: Any, high: Any, ax: Any, kind: str) -> None:
+    """Ends the view at a few times the spread of the values, so that a few wide bands do not set the scale."""
+    known = np.isfinite(values)
+    sure = np.isfinite(low) & np.isfinite(high)
+    if not known.any() or not sure.any():
+        return
+    least, most = values[known].min(), values[known].max()
+    if kind != "line":
+        least, most = min(least, 0.0), max(most, 0.0)
+    reach = max(REACH * (most - least), 2 * float(np.median((high - low)[sure])))
+    lying = kind == "barh"
+    scale = ax.get_xscale() if lying else ax.get_yscale()
+    if scale != "linear":
+        return
+    bottom, top = ax.get_xlim() if lying else ax.get_ylim()
+    ends = max(bottom, least - reach), min(top, most + reach)
+    if ends != (bottom, top):
+        (ax.set_xlim if lying else ax.set_ylim)(*ends)
+
+
+def _kind(answer: pd.Series[Any] | pd.DataFrame, kind: str | None, levels: bool) -> str:
+    bins = isinstance(answer, pd.Series) and _finite_bins(answer.index)
+    if kind is None:
+        single = isinstance(answer, pd.Series) or not isinstance(answer.index, pd.MultiIndex)
+        return "hist" if bins else "line" if levels or (single and _time_levels(answer.index)) else "bar"
+    kind = _validate.choice(kind, "kind", KINDS)
+    if kind == "hist" and not bins:
+        raise BadValue(
+            "kind='hist' draws the bins of a histogram to scale, and these rows are no finite bins: use 'bar'."
+        )
+    return kind
+
+
+def _finite_bins(index: pd.Index[Any]) -> bool:
+    if not isinstance(index, pd.IntervalIndex) or not pd.api.types.is_numeric_dtype(index.left.dtype):
+        return False
+    return bool(np.isfinite(index.left).all() and np.isfinite(index.right).all())
+
+
+def _columns(
+    answer: pd.Series[Any] | pd.DataFrame, ends: pd.DataFrame | None, levels: bool, keys: int
+) -> tuple[pd.DataFrame, Any, Any]:
+    """Values and ends as tables of one shape: a row a tick, a column a colour."""
+    tables: list[pd.DataFrame] = []
+    if isinstance(answer, pd.Series):
+        tables.append(answer.to_frame(answer.name if answer.name is not None else ""))
+        if ends is not None:
+            tables += [ends[["lower"]], ends[["upper"]]]
+        if isinstance(answer.index, pd.MultiIndex):
+            tables = [_beside(table, levels) for table in tables]
+    else:
+        tables.append(answer.set_index(list(answer.columns[:keys])) if keys else answer)
+        if ends is not None:
+            tables += [ends.iloc[:, 0::2], ends.iloc[:, 1::2]]
+    low, high = (
+        (table.to_numpy(dtype=np.float64) for table in tables[1:]) if ends is not None else (None, None)
+    )
+    return tables[0].astype(np.float64), low, high
+
+
+def _beside(table: pd.DataFrame, levels: bool) -> pd.DataFrame:
+    """One column by several keys: quantiles or times as rows and the other keys as colours; else the last key as colours."""
+    index = cast("pd.MultiIndex", table.index)
+    places = list(range(index.nlevels))
+    stay = places[-1:] if levels else _time_levels(index)[:1] or places[:-1]
+    moved = [i for i in places if i not in stay]
+    wide = table.iloc[:, 0].unstack(moved if len(moved) > 1 else moved[0])
+    rows, columns = (index.droplevel([i for i in places if i not in kept]).unique() for kept in (stay, moved))
+    return wide.reindex(index=rows, columns=columns)  # unstack sorts, and keys have an order of their own
+
+
+def _time_levels(index: pd.Index[Any]) -> list[int]:
+    """The keys that are times, and belong on the axis."""
+    times = pd.DatetimeIndex | pd.PeriodIndex | pd.TimedeltaIndex
+    every = index.levels if isinstance(index, pd.MultiIndex) else [index]
+    return [i for i, one in enumerate(every) if isinstance(one, times)]
+
+
+def _bars(values: pd.DataFrame, low: Any, high: Any, kind: str, ax: Any, options: dict[str, Any]) -> Any:
+    given = {"legend": values.shape[1] > 1, "width": 0.7, **options}
+    if low is not None:
+        bars = np.stack([values.to_numpy() - low, high - values.to_numpy()])  # below and above
+        bars = np.where(np.isfinite(bars), np.maximum(bars, 0), np.nan)  # no bar where there is no end
+        given = {"yerr" if kind == "bar" else "xerr": bars.transpose(2, 0, 1), **given}
+        wide = 2 if values.size > 24 else 4
+        given = {"error_kw": {"ecolor": INK, "elinewidth": 1.2, "capsize": wide}, **given}
+    drawn = values if values.shape[1] > 1 else values.iloc[:, 0]
+    found = drawn.plot(kind=cast(Any, kind), ax=ax, **given)
+    (found.axhline if kind == "bar" else found.axvline)(0, color=INK, linewidth=0.8)
+    return found
+
+
+def _bins(values: pd.Series[Any], low: Any, high: Any, ax: Any, options: dict[str, Any]) -> Any:
+    index = cast("pd.IntervalIndex[Any]", values.index)
+    left, right = (np.asarray(side, dtype=np.float64) for side in (index.left, index.right))
+    words = {k: options.pop(k) for k in ("title", "xlabel", "ylabel", "xlim", "ylim") if k in options}
+    legend, grid, rotation = (
+        options.pop(k, None) for k in ("legend", "grid", "rot")
+    )  # of pandas, not of bars
+    logs = {axis: options.pop(f"log{axis}", False) or options.get("loglog", False) for axis in ("x", "y")}
+    options.pop("loglog", None)
+    given = {"edgecolor": "white", "linewidth": 0.8, **options}
+    ax.bar(left, values.to_numpy(), right - left, align="edge", **given)
+    if low is not None:
+        bars = np.maximum(np.stack([values.to_numpy() - low[:, 0], high[:, 0] - values.to_numpy()]), 0)
+        size = 2 if len(values) > 24 else 3
+        ax.errorbar(
+            (left + right) / 2, values, yerr=bars, fmt="none", ecolor=INK, elinewidth=1.2, capsize=size
+        )
+    ax.axhline(0, color=INK, linewidth=0.8)
+    ax.set(**{f"{axis}scale": "log" for axis, wanted in logs.items() if wanted})
+    ax.set(**{"xlabel": "" if index.name is None else str(index.name), **words})
+    if rotation is not None:
+        ax.tick_params(axis="x", rotation=rotation)
+    if grid is not None:
+        ax.grid(grid)
+    if legend:
+        ax.legend()
+    return ax
+
+
+def _lines(values: pd.DataFrame, low: Any, high: Any, ax: Any, options: dict[str, Any]) -> Any:
+    given = {"legend": values.shape[1] > 1, "marker": "." if len(values) <= 40 else None, **options}
+    drawn = values if values.shape[1] > 1 else values.iloc[:, 0]
+    lines_before = list(ax.get_lines())
+    found = drawn.plot.line(ax=ax, **given)
+    if low is None:
+        return found
+    fresh = [line for line in found.get_lines() if line not in lines_before]
+    for i, line in enumerate(fresh[: values.shape[1]]):
+        # pandas gives dates places of its own, which the line knows.
+        found.fill_between(
+            line.get_xdata(orig=False), low[:, i], high[:, i], color=line.get_color(), alpha=0.2, linewidth=0
+        )
     return found

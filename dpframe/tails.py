@@ -120,7 +120,7 @@ def azuma_tail(reach: Real, effects: Sequence[Real]) -> float:
 
 
 def _any(one: float, answers: int) -> float:
-    """How often any of several independent numbers fails, if each fails this often."""
+    """The probability that any of several independent numbers fails, if each fails this often."""
     k = _number(answers, "answers")
     return min(1.0, -math.expm1(k * math.log1p(-one)) if one < 1 else 1.0)
 
@@ -133,7 +133,7 @@ def _distance(value: object, name: str) -> float:
 
 
 def _positive(value: object, name: str) -> float:
-    """Within a range in which products and quotients of a few such numbers are normal doubles."""
+    """A positive number, in a range in which products and quotients of a few such numbers are normal doubles."""
     x = _validate.real(value, name)
     if x <= 0:
         raise BadValue(f"{name} must be positive, not {value}.")
@@ -150,10 +150,10 @@ def _number(value: object, name: str) -> int:
 
 
 def _beta(level: object) -> float:
-    """How often it may fail: 1 - level, and below 1 also where that rounds to 1."""
+    """The probability of failure, 1 - level, and below 1 also where that rounds to 1."""
     return min(1 - _validate.level(level), 1 - 2.0**-53)
 
 
 def _each(answers: int, beta: float) -> float:
-    """How often each of several independent numbers may fail, if any of them may this often."""
+    """The probability with which each of several independent numbers may fail, if any of them may this often."""
     return -math.expm1(math.log1p(-beta) / answers)

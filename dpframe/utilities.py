@@ -46,7 +46,7 @@ class Utility(ABC):
 
     @abstractmethod
     def scored(self, frame: Columns, candidates: Sequence[Any]) -> Scored:
-        """The question that it makes of a frame and public candidates."""
+        """The question that this utility makes of a frame and public candidates."""
 
 
 @dataclass(frozen=True)

@@ -5,11 +5,12 @@ from __future__ import annotations
 from functools import partial
 from typing import Any, NamedTuple
 
-from dpframe import _drawing as drawing_module
 from dpframe import _encoding as encoding_module
 from dpframe import _expr as expr_module
 from dpframe import _ledger as stores_module
 from dpframe import _search as search_module
+from dpframe import plot as drawing_module
+from dpframe import mechanisms
 from dpframe._answers import unbiased as unbiased_module
 from dpframe._answers.answer import Answer
 from dpframe._answers.estimate import FloatEstimate, IntEstimate, interval_of
@@ -86,6 +87,7 @@ from dpframe._statistics.base import (
     Spread,
     Statistic,
     Trues,
+    power_bits,
 )
 from dpframe._statistics.base import Rows as stats_Rows
 from dpframe._statistics.counts import DistinctCount, PeopleAround, PeopleBy, Questions, RowCount, ValueCount
@@ -156,7 +158,10 @@ from dpframe.mechanisms import _coins as mechanisms_coins_module
 from dpframe.mechanisms import _exp_log as mechanisms_exp_log_module
 from dpframe.mechanisms import _sampling as mechanisms_sampling_module
 from dpframe.mechanisms import selection as choices_module
-from dpframe.mechanisms._drawn import coins, rate_of
+from dpframe.mechanisms._base import MECHANISMS, loss_of, mechanism_from, register
+from dpframe.mechanisms._base import names as mechanism_names
+from dpframe.mechanisms._coins import rate_of
+from dpframe.mechanisms._coins import thrown as coins
 from dpframe.mechanisms._exp_log import exp_interval
 from dpframe.mechanisms.noise import Gaussian, Laplace
 from dpframe.mechanisms.response import Response, points_for, rounded, spread, worst_spread
@@ -211,6 +216,7 @@ __all__ = [
     "MAGNITUDES",
     "MAGNITUDE_BITS",
     "MAX_LENGTH",
+    "MECHANISMS",
     "NAMED",
     "PEOPLE",
     "ROW_CEILING",
@@ -391,8 +397,12 @@ __all__ = [
     "levels",
     "limit_of",
     "lineage_module",
+    "loss_of",
     "make_plan",
     "measured",
+    "mechanism_from",
+    "mechanism_names",
+    "mechanisms",
     "mechanisms_coins_module",
     "mechanisms_exp_log_module",
     "mechanisms_sampling_module",
@@ -412,6 +422,7 @@ __all__ = [
     "place_of",
     "plain",
     "points_for",
+    "power_bits",
     "predicate",
     "prepare",
     "progress",
@@ -420,6 +431,7 @@ __all__ = [
     "query_Output",
     "rate_of",
     "read_off",
+    "register",
     "registry_sessions",
     "ridge",
     "rounded",

@@ -43,7 +43,7 @@ def run(page: Path) -> int:
             result = doctest.DocTestRunner(optionflags=FLAGS).run(test, out=report.append, clear_globs=False)
             assert result.failed == 0, "".join(report)
         else:
-            exec(compile("\n" * line + source, str(page), "exec"), names)
+            exec(compile("\n" * line + source, str(page), "exec", dont_inherit=True), names)
     return len(found)
 
 
@@ -74,6 +74,31 @@ def test_links_lead_to_pages_and_headings_that_exist(page: Path) -> None:
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
 def test_no_page_names_a_path_of_somebodys_machine(page: Path) -> None:
     assert not re.search(r"/(home|tmp|work|Users|root)/", page.read_text(encoding="utf-8"))
+
+
+FILES = [
+    f"/{path.relative_to(ROOT)}" for folder in ("dpframe", "tests") for path in (ROOT / folder).rglob("*.py")
+]
+NAMED = re.compile(r"`([\w/.-]+\.py)[`:]")
+
+
+def gone(text: str) -> list[str]:
+    """The files of the project that a text names, by the end of their path, and that are not there."""
+    return [name for name in NAMED.findall(text) if not any(file.endswith(f"/{name}") for file in FILES)]
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if not page.name.startswith("add-")], ids=name_of)
+def test_files_that_a_page_names_exist(page: Path) -> None:
+    """But for the pages that add something, which name files of their own."""
+    assert not gone(page.read_text(encoding="utf-8"))
+
+
+def test_a_file_that_is_gone_is_noticed() -> None:
+    assert gone("`plot.py`, `tests/test_docs.py::test_x` and `dpframe/_session/session.py`") == []
+    assert gone("The code is `_lineage.py`; see `tests/test_none.py::test_x`.") == [
+        "_lineage.py",
+        "tests/test_none.py",
+    ]
 
 
 def test_every_page_can_be_reached_from_the_readme() -> None:

@@ -12,9 +12,10 @@ from typing import Any, cast
 import numpy as np
 import pandas as pd
 
-from dpframe import _drawing, _validate
-from dpframe._answers.estimate import Estimate, FloatEstimate, IntEstimate
-from dpframe._answers.layout import Across, Column, Columns, Layout, Levels, Pivot, layout_from, numbers
+from dpframe import _validate
+from dpframe import plot as _plot
+from dpframe._answers.estimate import Estimate, FloatEstimate, IntEstimate, numbers
+from dpframe._answers.layout import Across, Column, Columns, Layout, Levels, Pivot, layout_from
 from dpframe._answers.receipt import ANSWER, reading, receipt, seal, seal_of
 from dpframe._errors import BadValue
 from dpframe._ledger.records import unpack
@@ -30,7 +31,7 @@ def values(release: Release, cell: int) -> Any:
 
 def scalar(release: Release, cell: int = 0) -> Estimate:
     """The answer to a question without groups."""
-    value = values(release, cell)[0]
+    value = numbers(release.plan, release.raw, cell)[0]
     if release.plan.cells[cell].whole:
         return IntEstimate(int(value), release.plan, release.raw)
     return FloatEstimate(float(value), release.plan, release.raw)
@@ -219,7 +220,7 @@ class Answer:
             raise BadValue("this answer has no columns to draw.")
         level = _validate.level(level)
         name = self._answer.name if isinstance(self._answer, pd.Series) else None
-        return _drawing.picture(
+        return _plot.picture(
             self._answer,
             None if all_choices(self._cells) else self.interval(level, at_once),
             kind=kind,
@@ -236,7 +237,7 @@ class Answer:
 
 
 def _title(cell: Any) -> str:
-    """What an answer without a name counts."""
+    """The title of an answer without a name."""
     return "rows" if cell.aggregate == "size" and cell.name == "size" else str(cell.name)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any, NoReturn, cast
 
 import numpy as np
@@ -13,6 +14,13 @@ from dpframe._errors import BadType
 from dpframe._plans.aggregates import AGGREGATES
 from dpframe._plans.plan import Cost, Plan, measured, refuse_choices
 from dpframe._refusals import own_errors
+
+
+def numbers(plan: Plan, raw: Sequence[Any], cell: int) -> NDArray[Any]:
+    """The answers of one output, an entry a group, as int64 or float64 by the plan alone."""
+    one = plan.cells[cell]
+    answers = AGGREGATES[one.aggregate].value(measured(plan, raw, one))
+    return answers if answers.dtype == object else answers.astype(np.int64 if one.whole else np.float64)
 
 
 def interval_of(plan: Plan, raw: tuple[Any, ...], cell: int, level: float) -> tuple[Any, Any]:

@@ -1,4 +1,4 @@
-"""From the texts of keys that were found to keys: whatever was found, there is an index of it, and never an error.
+"""Keys that were found, from their texts: whatever was found, there is an index of it and never an error.
 
 *Formal guarantee.* Post-processing of released texts. The debit is made by then, so a text that is a key's must be one that
 can be read: `_cells.texts.text_of` writes no other.

@@ -16,7 +16,7 @@ from typing import Any, ClassVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from dpframe._answers.estimate import interval_of, levels_shown
+from dpframe._answers.estimate import interval_of, levels_shown, numbers
 from dpframe._plans.aggregates import AGGREGATES
 from dpframe._plans.measured import Measured, fieller
 from dpframe._plans.plan import Plan, measured
@@ -45,7 +45,7 @@ class Summed:
         return min(each, together)
 
     def reach(self, level: float, terms: int) -> float:
-        """As of one noise, of so many times the terms."""
+        """The bound of a single noise, for so many times the terms."""
         return self.noise.reach(level, terms * self.terms)
 
 
@@ -148,7 +148,7 @@ class Grid(Layout):
 
 @dataclass(frozen=True, slots=True)
 class Correlations(Layout):
-    """Covariances and variances of one release, as correlations; ``cells`` says where each stands."""
+    """A table of correlations, from the covariances and variances of one release; ``cells`` says where each stands."""
 
     cells: tuple[tuple[int, ...], ...]
     computed: ClassVar[bool] = True
@@ -163,7 +163,7 @@ class Correlations(Layout):
         return list(found)
 
     def interval(self, plan: Plan, raw: Sequence[Any], level: float) -> list[Ends]:
-        """From the intervals of the covariance and of both variances, each at a third of the risk."""
+        """The ends of each correlation, from the intervals of its covariance and both variances at a third of the risk each."""
         ends = Grid(self.cells).interval(plan, raw, 1 - (1 - level) / 3)
         low, high = (np.array([e[side] for e in ends]) for side in (0, 1))
         small, large = _outer(np.diag(np.maximum(low, 0))), _outer(np.diag(high))
@@ -221,7 +221,7 @@ class Pivot(Layout):
         return [np.ascontiguousarray(column) for column in flat.reshape(-1, self._width).T]
 
     def _totals(self, counts: NDArray[Any]) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-        """What each cell is divided by, and how many groups that is the sum of."""
+        """The total that each cell is divided by, and the number of groups in that sum."""
         body = counts.reshape(-1, self._width)[: self.rows, : self.columns].astype(float)
         shape = counts.reshape(-1, self._width).shape
         if self.normalize == "all":
@@ -313,13 +313,6 @@ def layout_from(receipt: dict[str, Any]) -> Layout:
     if "correlations" in data:
         return Correlations(tuple(map(tuple, data["correlations"])))
     return Pivot(*data["pivot"])
-
-
-def numbers(plan: Plan, raw: Sequence[Any], cell: int) -> NDArray[Any]:
-    """The answers of one output, an entry a group, as int64 or float64 by the plan alone."""
-    one = plan.cells[cell]
-    found = AGGREGATES[one.aggregate].value(measured(plan, raw, one))
-    return found if found.dtype == object else found.astype(np.int64 if one.whole else np.float64)
 
 
 def _noise(plan: Plan, part: int) -> Noise:

@@ -1,4 +1,4 @@
-"""From reports to estimates: unbiased, with intervals that hold for the coins. All of it is post-processing.
+"""Estimates from reports: unbiased, with intervals that hold for the coins. All of it is post-processing.
 
 Everything follows from a table of counts, of reports by group. The estimators and their intervals are derived in
 ``docs/guarantees/randomized-response.md``.
@@ -16,7 +16,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from dpframe import _drawing, _validate
+from dpframe import _validate
+from dpframe import plot as _plot
 from dpframe._answers.receipt import ESTIMATE, reading
 from dpframe._answers.reports import Kind
 from dpframe._errors import BadType, BadValue
@@ -32,13 +33,13 @@ _LIES = 50  # so many of them are expected, too
 
 
 def weights(response: Response) -> Floats:
-    """Row a is what a report says of value a: its mean is 1 if a is the true value, else 0, and 1/k of no listed one."""
+    """The weights of reports, a row a value: of mean 1 in the row of the true value, 0 in others, 1/k if it is not listed."""
     found: Floats = (np.eye(response.k) - response.lies / response.k) / response.kept
     return found
 
 
 def frequencies(response: Response, counts: Table) -> Floats:
-    """Of each group (row): the share of reports of a value, without bias; NaN of no reports."""
+    """The share of each value within each group (row), without bias; NaN where there are no reports."""
     n = counts.sum(axis=1, keepdims=True)
     share = np.divide(counts, n, out=np.full(counts.shape, np.nan), where=n > 0)
     found: Floats = (share - response.lies / response.k) / response.kept
@@ -61,7 +62,7 @@ def frequency_ends(response: Response, counts: Table, level: float) -> Ends:
 
 
 def means(response: Response, counts: Table) -> Floats:
-    """Of each group: where the mean lies between the bounds, from 0 to 1, without bias."""
+    """The mean of each group as a share of the way between the bounds, without bias; NaN where there are no reports."""
     points = np.arange(response.k) / (response.k - 1)
     n = counts.sum(axis=1)
     share = np.divide(counts @ points, n, out=np.full(len(n), np.nan), where=n > 0)
@@ -70,7 +71,7 @@ def means(response: Response, counts: Table) -> Floats:
 
 
 def mean_ends(response: Response, counts: Table, level: float) -> Ends:
-    """Of two points as of a frequency; of more the normal law with the variance seen, or Hoeffding's for few reports."""
+    """The interval of each mean: of two points that of a frequency, of more by the normal law, of few reports by Hoeffding."""
     if response.k == 2:
         low, high = frequency_ends(response, counts, level)
         return low[:, 1], high[:, 1]
@@ -90,7 +91,7 @@ def mean_ends(response: Response, counts: Table, level: float) -> Ends:
 
 
 def bernstein(variance: float, span: float, n: Any, level: float) -> Any:
-    """How far the mean of n independent numbers may be off, each of at most this variance and within such a span of its mean.
+    """Bernstein's bound on the error of the mean of n independent numbers with at most this variance and such a span.
 
     For few lies, of which there may be none to be seen: then the variance that is seen says nothing, and no normal law holds.
     """
@@ -106,7 +107,7 @@ def joint(one: Response, two: Response, counts: Table) -> Floats:
 
 
 def joint_ends(one: Response, two: Response, counts: Table, level: float) -> Ends:
-    """By the normal law, with the variance that is seen in what each pair of reports says."""
+    """The interval of each joint share, by the normal law with the variance seen in the products of weights."""
     n = max(int(counts.sum()), 1)
     first, second = weights(one), weights(two)
     mean = joint(one, two, counts)
@@ -147,7 +148,7 @@ class Computed:
 
     @property
     def _n(self) -> Floats:
-        """Of each row of the answer, how many reports its share is of."""
+        """The number of reports behind each row of the answer."""
         if self.by is not None:
             return np.full(self.counts.size, float(self.counts.sum()))
         n = self.counts.sum(axis=1)
@@ -263,7 +264,7 @@ class Estimated:
         """
         known = list(self._answer.columns)
         name = known[0] if y is None else _validate.choice(y, "y", known)
-        return _drawing.picture(
+        return _plot.picture(
             self._answer[name],
             cast("pd.DataFrame", self.interval(level)[name]),
             kind=kind,

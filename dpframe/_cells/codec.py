@@ -50,7 +50,7 @@ _INT64 = np.iinfo(np.int64)
 
 
 def form_of(value: Any) -> Hashable:
-    """Equal for values that are equal, by the table above; of a plain scalar that is not null."""
+    """The form of a plain scalar that is not null: two scalars have one form if they are equal, by the table above."""
     if type(value) is bool:
         return bool, value
     if type(value) is pd.Timestamp:
@@ -65,7 +65,7 @@ def _moment(ticks: int, unit: str, zoned: bool) -> Hashable:
 
 @np.errstate(all="ignore")
 def forms_of(vector: Vector) -> list[Hashable]:
-    """Of the different cells of a column, without nulls and what equals nothing."""
+    """The forms of a column's different cells, without nulls and what equals nothing."""
     if vector.categories is not None:
         known = (form_of(c) for c in vector.categories.tolist() if c is not None and c is not UNMATCHED)
         return list(dict.fromkeys(known))
@@ -95,7 +95,7 @@ def in_utc(moment: pd.Timestamp) -> pd.Timestamp:
 
 
 def finder(listed: Iterable[tuple[Any, int]]) -> Finder:
-    """From cells to the places, 1 or more, of the listed values that they equal; 0 for others. None stands for null.
+    """A function from cells to the positions, from 1 on, of the listed values that they equal; 0 for others. None is null.
 
     Of equal values the first counts.
     """
@@ -109,7 +109,7 @@ def finder(listed: Iterable[tuple[Any, int]]) -> Finder:
 
 
 def finder_of_forms(table: dict[Hashable, int], null: int = 0) -> Finder:
-    """The same, by what `form_of` says of the values."""
+    """`finder`, for values that are given by their forms."""
     dtype = np.min_scalar_type(max([null, *table.values()]))
     by_dictionary: dict[int, tuple[Any, Buckets]] = {}  # held, so that the id of one stays its own
     by_dtype: dict[Any, Callable[[Array], Buckets]] = {}
@@ -146,7 +146,7 @@ def finder_of_forms(table: dict[Hashable, int], null: int = 0) -> Finder:
 
 
 def _plain_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
-    """What cells are compared as: bools and ticks as whole numbers, all floats as doubles."""
+    """The dtype in which cells are compared: bools and ticks as whole numbers, all floats as doubles."""
     if dtype.kind == "f":
         return np.dtype(np.float64)
     kinds: dict[str, np.dtype[Any]] = {"b": np.dtype(np.uint8), "M": np.dtype(np.int64)}
@@ -191,7 +191,7 @@ def as_double(number: int | float) -> float | None:
 def _search(
     known: dict[int | float, int], dtype: np.dtype[Any], places: np.dtype[Any]
 ) -> Callable[[Array], Buckets]:
-    """By a table, by comparison with each, or by bisection: exact all three, since the values are of the dtype of the cells."""
+    """A search by a table, by comparison with each value, or by bisection: all exact, since values and cells have one dtype."""
     ranked = sorted(known.items())
     wanted = np.array([v for v, _ in ranked], dtype=dtype)
     found_at = np.array([p for _, p in ranked], dtype=places)

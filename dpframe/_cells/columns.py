@@ -34,7 +34,7 @@ LAST = np.iinfo(np.int64).max  # and of the last one
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Vector:
-    """Cells of one kind.
+    """The cells of a column as plain arrays, all of one kind.
 
     `values` holds numbers or bools in their native dtype, datetime64 for times (UTC for zoned ones), and
     codes into `categories` for text and labels. Nulls are the rows of `null`, and NaN, NaT and code -1.
@@ -100,7 +100,7 @@ def prepare(series: pd.Series[Any], kind: Kind) -> Vector:
 
 
 def _sparse(cells: Any, kind: Kind) -> Vector:
-    """Dense, in the dtype that the sparse one names: numpy's own conversion turns to doubles where it finds a gap."""
+    """The dense array of the dtype that a sparse one names: numpy's own conversion turns to doubles where it finds a gap."""
     fill, places, n = cells.fill_value, cells.sp_index.indices, len(cells)
     gap = bool(pd.isna(fill))
     values = np.zeros(n, dtype=cells.dtype.subtype) if gap else np.full(n, fill, dtype=cells.dtype.subtype)
@@ -147,7 +147,7 @@ def _unmasked(cells: Any, blank: Any) -> tuple[Array, Bools | None]:
 
 
 def _native(values: Array) -> Array:
-    """Native byte order, and no float wider than a double."""
+    """The array in native byte order, with no float wider than a double."""
     if values.dtype.kind == "f" and values.dtype.itemsize > 8:
         with np.errstate(all="ignore"):
             return values.astype(np.float64)
@@ -251,7 +251,7 @@ def _one_by_one(values: Array) -> tuple[Array, Array]:
 
 
 def _categorical(cells: Any, kind: Kind) -> Vector:
-    """The codes are there already; two categories may become the same plain value, which harms nobody."""
+    """The cells of a categorical by its own codes. Two categories may become the same plain value, which harms nobody."""
     codes: Array = np.asarray(cells.codes)
     return Vector(kind, codes, None, objects(map(plain, np.asarray(cells.categories, dtype=object))))
 

@@ -47,12 +47,12 @@ class Expr:
 
     @property
     def nullable(self) -> bool:
-        """Can the value be null, as far as dtypes and constants tell?"""
+        """Whether the value can be null, as far as dtypes and constants tell."""
         return False
 
     @property
     def integral(self) -> bool:
-        """Is every finite value provably an integer?"""
+        """Whether every finite value is provably an integer."""
         return self.kind == "bool"
 
     @property
@@ -78,7 +78,7 @@ class Expr:
 
     @property
     def finite(self) -> bool:
-        """Provably neither infinite nor NaN, whatever the columns hold."""
+        """Whether the value is provably neither infinite nor NaN, whatever the columns hold."""
         return not self.nullable and self.interval(lambda c: INTEGERS if c.integral else None) is not None
 
     def to_json(self) -> Any:

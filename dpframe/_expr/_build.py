@@ -1,10 +1,10 @@
-"""How expressions are made: constants are normalised, kinds are checked, and what cannot be meant is refused."""
+"""Constructors of expressions: they normalise constants, check kinds, and refuse what cannot be meant."""
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import date
 from itertools import pairwise
 from typing import Any, Literal
@@ -47,7 +47,7 @@ _FLIP = {"==": "==", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 
 def constant(value: object, *, null: bool = False) -> Constant:
-    """A public scalar, normalised: numpy scalars to Python's, dates to Timestamps, every null to None."""
+    """Normalises a public scalar: numpy scalars to Python's, dates to Timestamps, every null to None."""
     if isinstance(value, Constant):
         value = value.value
     if isinstance(value, np.generic) and not isinstance(value, np.datetime64 | np.timedelta64):
@@ -95,7 +95,7 @@ def listed(values: object, what: str = "isin") -> list[Any]:
 
 
 def _moment(c: Constant, x: Expr) -> Constant:
-    """A constant as it compares with the time expression `x`: dates may be given as strings."""
+    """The constant that is compared with the time expression `x`: dates may be given as strings."""
     value = c.value
     if isinstance(value, str):
         try:
@@ -119,7 +119,7 @@ def _describe(x: Expr) -> str:
 
 
 def _match(x: Expr, value: object, *, null: bool = False) -> Constant:
-    """A constant that a cell of `x` could be equal to."""
+    """The constant, checked to be one that a cell of `x` could equal."""
     c = constant(value, null=null)
     if c.value is None or x.kind == "label":
         return c
@@ -183,11 +183,11 @@ def absolute(x: Expr) -> Expr:
     return Unary(x, "abs")
 
 
-def round_to(x: Expr, digits: object = 0) -> Expr:
+def round_to(x: Expr, decimals: object = 0) -> Expr:
     _numeric(x, "round")
-    n = constant(digits).value
+    n = constant(decimals).value
     if type(n) is not int or not -300 <= n <= 300:
-        raise BadValue(f"round needs a whole number of digits, such as 2, not {digits!r}.")
+        raise BadValue(f"round needs a whole number of digits, such as 2, not {decimals!r}.")
     return x if x.integral and n >= 0 else Round(x, n)
 
 
@@ -241,10 +241,10 @@ def is_in(x: Expr, values: object) -> Expr:
     return IsIn(x, tuple(found[tag] for tag in sorted(found)))
 
 
-def between(x: Expr, lower: object, upper: object, inclusive: str = "both") -> Expr:
+def between(x: Expr, left: object, right: object, inclusive: str = "both") -> Expr:
     if inclusive not in ("both", "neither", "left", "right"):
         raise BadValue(f"inclusive must be 'both', 'neither', 'left' or 'right', not {inclusive!r}.")
-    low, high = (v if isinstance(v, Expr) else constant(v) for v in (lower, upper))
+    low, high = (v if isinstance(v, Expr) else constant(v) for v in (left, right))
     above = ">=" if inclusive in ("both", "left") else ">"
     below = "<=" if inclusive in ("both", "right") else "<"
     return And(compare(above, x, low), compare(below, x, high))
@@ -388,3 +388,18 @@ def date_part(x: Expr, part: str) -> Expr:
     if name not in DATES:
         raise BadValue(f".dt.{part} is not offered. Use one of {', '.join(sorted(DATES))}.")
     return DatePart(x, name)
+
+
+# What a string expression may call on a value: pandas' names, and constructors whose parameters are named as pandas' are.
+METHODS: dict[str, Callable[..., Expr]] = {
+    "isin": is_in,
+    "between": between,
+    "isna": is_null,
+    "isnull": is_null,
+    "notna": not_null,
+    "notnull": not_null,
+    "fillna": fill,
+    "clip": clip,
+    "abs": absolute,
+    "round": round_to,
+}

@@ -29,7 +29,7 @@ _NUMPY: dict[str, Kind] = {
 
 
 def kind_of(dtype: Any) -> Kind:
-    """What can be done with a column, from its dtype alone."""
+    """The kind of a column, by its dtype alone."""
     if isinstance(dtype, np.dtype):
         return _NUMPY.get(dtype.kind, "other")
     if isinstance(dtype, pd.SparseDtype):
@@ -50,7 +50,7 @@ def kind_of(dtype: Any) -> Kind:
 
 
 def _kind_of_zoned(zone: str | None) -> Kind:
-    """Zones without a name (a dateutil file) cannot be written down, so their columns have null tests only."""
+    """The kind of times with a zone. One without a name (a dateutil file) cannot be written down: null tests only."""
     try:
         pd.Timestamp(0, tz=zone)
     except (ValueError, KeyError, TypeError, OSError):
@@ -75,7 +75,7 @@ def _kind_of_arrow(dtype: Any) -> Kind:
 
 
 def is_whole(dtype: Any) -> bool:
-    """Does a number dtype hold integers only?"""
+    """Whether a number dtype holds integers only."""
     if isinstance(dtype, pd.SparseDtype):
         return is_whole(np.dtype(dtype.subtype)) and not pd.isna(dtype.fill_value)
     if isinstance(dtype, pd.ArrowDtype):

@@ -129,7 +129,7 @@ class Compare(Expr):
 
 @dataclass(frozen=True, slots=True)
 class And(Expr):
-    """Both are true; null counts as False."""
+    """True where both operands are; null counts as False."""
 
     left: Expr
     right: Expr
@@ -140,7 +140,7 @@ class And(Expr):
 
 @dataclass(frozen=True, slots=True)
 class Or(Expr):
-    """At least one is true; null counts as False."""
+    """True where at least one operand is; null counts as False."""
 
     left: Expr
     right: Expr
@@ -161,7 +161,7 @@ class Not(Expr):
 
 @dataclass(frozen=True, slots=True)
 class IsIn(Expr):
-    """Equal to one of the values; a null cell only if a null is listed."""
+    """True where the operand equals one of the values; of a null cell only if a null is listed."""
 
     x: Expr
     values: tuple[Constant, ...]
@@ -172,7 +172,7 @@ class IsIn(Expr):
 
 @dataclass(frozen=True, slots=True)
 class IsNull(Expr):
-    """None, NaN, NA, NaT and Arrow's null are one thing."""
+    """True where the operand is null: None, NaN, NA, NaT and Arrow's null are one thing."""
 
     x: Expr
 
@@ -182,7 +182,7 @@ class IsNull(Expr):
 
 @dataclass(frozen=True, slots=True)
 class Fill(_Same):
-    """Null cells become the constant."""
+    """The operand, with the constant in place of nulls."""
 
     value: Constant
 
@@ -208,7 +208,7 @@ class Fill(_Same):
 
 @dataclass(frozen=True, slots=True)
 class Clip(_Same):
-    """Values are moved into [lower, upper]; null stays null (other clips turn NaN into a bound)."""
+    """The operand moved into [lower, upper]; null stays null (other clips turn NaN into a bound)."""
 
     lower: Constant | None
     upper: Constant | None

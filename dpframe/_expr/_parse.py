@@ -19,7 +19,7 @@ from typing import Any, NoReturn
 
 from dpframe import _expr as ex
 from dpframe._errors import BadExpression, DPError, unknown_column
-from dpframe._expr import Expr
+from dpframe._expr._base import Expr
 
 MAX_LENGTH = 10_000
 
@@ -33,7 +33,7 @@ class Parsed:
 
 
 def parse(text: str, columns: Mapping[Hashable, Expr], names: Callable[[str], object]) -> Parsed:
-    """Read one expression over `columns`; `names` finds the value of an ``@name``."""
+    """Reads one expression over `columns`; `names` finds the value of an ``@name``."""
     if not isinstance(text, str):
         raise BadExpression(f"an expression is a string such as 'age > 30', not {type(text).__name__}.")
     if len(text) > MAX_LENGTH:
@@ -78,56 +78,11 @@ _COMPARE: dict[type[ast.cmpop], str] = {
 }
 
 
-# The parameters carry pandas' names, so that keywords work as there.
-def _isin(x: Expr, values: Any) -> Expr:
-    return ex.is_in(x, values)
-
-
-def _between(x: Expr, left: Any, right: Any, inclusive: Any = "both") -> Expr:
-    return ex.between(x, left, right, inclusive)
-
-
-def _fillna(x: Expr, value: Any) -> Expr:
-    return ex.fill(x, value)
-
-
-def _clip(x: Expr, lower: Any = None, upper: Any = None) -> Expr:
-    return ex.clip(x, lower, upper)
-
-
-def _round(x: Expr, decimals: Any = 0) -> Expr:
-    return ex.round_to(x, decimals)
-
-
-def _isna(x: Expr) -> Expr:
-    return ex.is_null(x)
-
-
-def _notna(x: Expr) -> Expr:
-    return ex.not_null(x)
-
-
-def _abs(x: Expr) -> Expr:
-    return ex.absolute(x)
-
-
-_METHODS: dict[str, Callable[..., Expr]] = {
-    "isin": _isin,
-    "between": _between,
-    "isna": _isna,
-    "isnull": _isna,
-    "notna": _notna,
-    "notnull": _notna,
-    "fillna": _fillna,
-    "clip": _clip,
-    "abs": _abs,
-    "round": _round,
-}
 _DATE_CALLS = ("normalize", "day_name", "month_name")
 
 
 class _Reader:
-    """From Python's tree to ours; a method per kind of node that the language has."""
+    """A translator from Python's tree to expressions, with a method for each kind of node in the language."""
 
     def __init__(self, text: str, columns: Mapping[Hashable, Expr], names: Callable[[str], object]):
         self.used: dict[str, object] = {}
@@ -261,7 +216,7 @@ class _Reader:
             if name not in _DATE_CALLS or node.args or node.keywords:
                 self._refuse(node, f"of .dt only {', '.join(_DATE_CALLS)} are called, and without arguments.")
             return ex.date_part(self.read(owner.value), name)
-        method = _METHODS.get(name)
+        method = ex.METHODS.get(name)
         if method is None:
             self._refuse_member(node, name)
         x = self.read(owner)
@@ -302,7 +257,7 @@ class _Reader:
             )
         self._refuse(
             node,
-            f".{name} is not part of the row-wise language. It has {', '.join(f'.{m}()' for m in _METHODS)}, "
+            f".{name} is not part of the row-wise language. It has {', '.join(f'.{m}()' for m in ex.METHODS)}, "
             ".str.* and .dt.*.",
         )
 
@@ -344,7 +299,7 @@ class _Reader:
 
 
 def _fold(parts: list[Expr], join: Callable[[Expr, Expr], Expr]) -> Expr:
-    """In halves: a hundred clauses are seven levels deep, not a hundred."""
+    """Joins clauses in halves, so that a hundred of them are seven levels deep and not a hundred."""
     if len(parts) == 1:
         return parts[0]
     middle = len(parts) // 2

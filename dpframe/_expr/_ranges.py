@@ -1,4 +1,4 @@
-"""Interval arithmetic: where the results of float64 arithmetic lie, from where its operands lie.
+"""Interval arithmetic: bounds on the results of float64 arithmetic, from bounds on its operands.
 
 An interval holds every finite value that numpy gives: its ends are exact, or moved outwards past every rounding.
 """
@@ -14,7 +14,7 @@ _Pair = tuple[float, float]
 
 
 def outward(low: Fraction, high: Fraction, *, ulps: int = 0) -> Interval:
-    """The doubles around an exact interval: exact ends stay as they are, others move outwards."""
+    """The smallest interval of doubles around an exact one: ends that are doubles stay, others move outwards."""
     try:
         a, b = float(low), float(high)
     except OverflowError:

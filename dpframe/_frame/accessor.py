@@ -13,7 +13,7 @@ from dpframe._answers import reports as _reports
 from dpframe._answers import unbiased as _unbiased
 from dpframe._answers.receipt import ANSWER, ESTIMATE, REPORTS, receipt_of
 from dpframe._errors import BadType, BadValue, DPError, LineageError, NoSession
-from dpframe._expr import DATE_NAMES, DATES, TEXT
+from dpframe._expr._parts import DATE_NAMES, DATES, TEXT
 from dpframe._frame import rewrite as _rewrite
 from dpframe._frame.column import PrivateColumn
 from dpframe._frame.frame import PrivateFrame

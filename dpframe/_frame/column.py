@@ -249,6 +249,8 @@ class PrivateColumn(Taken):
     mean = of_column(Measures.mean, "See `PrivateFrame.mean`.")
     var = of_column(Measures.var, "See `PrivateFrame.var`.")
     std = of_column(Measures.std, "See `PrivateFrame.std`.")
+    sem = of_column(Measures.sem, "See `PrivateFrame.sem`.")
+    skew = of_column(Measures.skew, "See `PrivateFrame.skew`.")
     quantile = of_column(Measures.quantile, "See `PrivateFrame.quantile`.")
     median = of_column(Measures.median, "See `PrivateFrame.median`.")
     min = of_column(Measures.min, "See `PrivateFrame.min`: the 1 % quantile.")

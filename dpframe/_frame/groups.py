@@ -186,6 +186,8 @@ class PrivateGroupBy(Measures):
     )
     var = of_groups(Measures.var, "Variances of clipped values; see `PrivateFrame.var`.")
     std = of_groups(Measures.std, "Standard deviations of clipped values; see `PrivateFrame.std`.")
+    sem = of_groups(Measures.sem, "Standard errors of the means of clipped values; see `PrivateFrame.sem`.")
+    skew = of_groups(Measures.skew, "Skewness of clipped values; see `PrivateFrame.skew`.")
     agg = of_groups(
         Measures.agg,
         """Several aggregates in one release with one price: ``agg(n=("age", "size"), m=("age", "mean"))``.

@@ -22,6 +22,7 @@ from dpframe._groups.keys import By, Keys, Word, describe, keys_for, need_keys
 from dpframe._groups.periods import Span
 from dpframe._groups.unit import Unit
 from dpframe._plans.aggregates import AGGREGATES, CHOSEN, ORDERS
+from dpframe._plans.arrange import powers, too_wide
 from dpframe._plans.output import Output
 from dpframe._refusals import Unprinted
 from dpframe._validate import Bounds
@@ -191,8 +192,9 @@ class Selection:
         expr, label = self.named(column)
         one = AGGREGATES[aggregate]
         pair = self.bounds(expr, label, bounds) if one.needs_bounds else None
-        if one.degree == 2 and pair and pair.upper - pair.lower > 2.0**500:
-            raise BadValue(f"bounds of {label!r} are too wide for a {aggregate}: squares must be doubles.")
+        if pair and too_wide(pair, one.degree):
+            what = powers(one.degree)
+            raise BadValue(f"bounds of {label!r} are too wide for a {aggregate}: {what} must be doubles.")
         if isinstance(ddof, bool) or not isinstance(ddof, int | np.integer) or ddof not in (0, 1):
             raise BadValue("ddof must be 0 or 1.")
         return Output(label if name is None else name, aggregate, expr, pair, ddof if one.takes_ddof else 1)

@@ -16,7 +16,15 @@ from dpframe._groups.unit import LIMIT, Unit
 from dpframe._plans.aggregates import AGGREGATES, Setting, Vector
 from dpframe._plans.measured import Cell
 from dpframe._plans.output import Output, Outputs
-from dpframe._statistics.base import MAGNITUDE_BITS, SQUARE_BITS, VALUE_BITS, Grid, Statistic, on_grid
+from dpframe._statistics.base import (
+    MAGNITUDE_BITS,
+    SQUARE_BITS,
+    VALUE_BITS,
+    Grid,
+    Statistic,
+    on_grid,
+    power_bits,
+)
 from dpframe._statistics.counts import (
     DistinctCount,
     PeopleAround,
@@ -71,6 +79,16 @@ def are_whole(expr: Expr, bounds: Bounds) -> bool:
     """Whether sums are whole numbers by dtype and bounds alone, and few enough bits to be answered as such."""
     small = max(abs(bounds.lower), abs(bounds.upper)) < 2**MAGNITUDE_BITS
     return expr.integral and small and bounds.lower.is_integer() and bounds.upper.is_integer()
+
+
+def too_wide(bounds: Bounds, degree: int) -> bool:
+    """Whether powers of values between these bounds may be no doubles."""
+    return degree > 1 and bounds.upper - bounds.lower > 2.0 ** (1000 // degree)
+
+
+def powers(degree: int) -> str:
+    """The name of the powers of this degree."""
+    return {2: "squares", 3: "cubes"}.get(degree, f"powers of degree {degree}")
 
 
 # What outputs share ------------------------------------------------------------------------------------------------
@@ -135,12 +153,11 @@ class OfColumn(Vector):
             if alone is not None:
                 return alone
         degree = max(kind.degree for kind in kinds.values())
-        if degree == 2 and self.bounds.upper - self.bounds.lower > 2.0**500:
+        if too_wide(self.bounds, degree):
             raise BadValue(
-                f"the bounds of {self.expr} are too wide for squares to be doubles. Rescale the column."
+                f"the bounds of {self.expr} are too wide for {powers(degree)} to be doubles. Rescale the column."
             )
-        grid = Grid.for_width(self.bounds, SQUARE_BITS if degree == 2 else VALUE_BITS)
-        return Simplex(self.expr, grid, degree, nulls)
+        return Simplex(self.expr, Grid.for_width(self.bounds, power_bits(degree)), degree, nulls)
 
 
 @dataclass(frozen=True, slots=True)
@@ -263,7 +280,7 @@ class OfPair(Vector):
     def statistic(self, outputs: Sequence[Output], setting: Setting) -> Statistic:
         (one, bounds), (two, other) = self.out.clipped
         for expr, pair in self.out.clipped:
-            if pair.upper - pair.lower > 2.0**500:
+            if too_wide(pair, 2):
                 raise BadValue(
                     f"the bounds of {expr} are too wide for products to be doubles. Rescale the column."
                 )

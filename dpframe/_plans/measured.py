@@ -74,7 +74,7 @@ class Measured:
 
 
 def fieller(
-    top: Floats, n: Floats, v_top: float | Floats, cov: float | Floats, v_n: float, reach: float
+    top: Floats, n: Floats, v_top: float | Floats, cov: float | Floats, v_n: float | Floats, reach: float
 ) -> tuple[Floats, Floats]:
     """All r with (top - r n)**2 <= reach**2 (v_top - 2 r cov + r**2 v_n); everything where n may be zero.
 

@@ -1,8 +1,11 @@
-"""Variances, deviations and covariances."""
+"""Variances, deviations, standard errors, skewness and covariances."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
+from functools import cached_property
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -12,9 +15,52 @@ from dpframe._plans.aggregates import Aggregate, Vector, aggregation
 from dpframe._plans.arrange import OfColumn, OfPair
 from dpframe._plans.measured import Floats, Interval, Measured, fieller
 from dpframe._plans.output import Output
-from dpframe._plans.sums import T1, Mean, N, ratio, within
+from dpframe._plans.sums import Mean, N, ratio, within
 
-T2 = {"t2": 1.0}
+STEPS = np.linspace(0, 1, 33)  # the means, from end to end of their interval, about which moments are taken
+PAIRS = tuple(product(STEPS[::4], repeat=2))  # the same of two numbers at once
+LARGEST_CUBE = 1 / (
+    6 * math.sqrt(3)
+)  # of the third moments about their mean that values between 0 and 1 have
+
+
+class Sums:
+    """Weighted sums of some noisy ones, where the weights differ by group: their values, and the covariance of their noise."""
+
+    def __init__(self, m: Measured, *names: str):
+        self._m, self._names = m, names
+        self._covariances = {(a, b): m.covariance({a: 1.0}, {b: 1.0}) for a in names for b in names}
+
+    @cached_property
+    def values(self) -> dict[str, Floats]:
+        """The noisy sums themselves, once they are released."""
+        return {name: self._m.values({name: 1.0}).astype(float) for name in self._names}
+
+    def covariance(self, one: Mapping[str, Any], other: Mapping[str, Any]) -> Floats:
+        """The covariance of the noise in two weighted sums."""
+        known = self._covariances
+        return np.asarray(sum(u * v * known[a, b] for a, u in one.items() for b, v in other.items()))
+
+    def with_count(self, weights: Mapping[str, Floats]) -> tuple[Floats, Floats, Floats]:
+        """The variance of a weighted sum, its covariance with the count, and the variance of the count."""
+        pairs = (weights, weights), (weights, N), (N, N)
+        variance, shared, of_count = (self.covariance(*pair) for pair in pairs)
+        return variance, shared, of_count
+
+    def ratio(
+        self, top: Mapping[str, Any], bottom: Mapping[str, Any], less: Floats | float, reach: float
+    ) -> tuple[Floats, Floats]:
+        """The Fieller set of one weighted sum over another, of which the latter is ``less`` a public number."""
+        one, other = (sum(w * self.values[name] for name, w in each.items()) for each in (top, bottom))
+        pairs = (top, top), (top, bottom), (bottom, bottom)
+        variance, shared, below = (self.covariance(*pair) for pair in pairs)
+        return fieller(np.asarray(one), np.asarray(other) - less, variance, shared, below, reach)
+
+
+def sizes(m: Measured, level: float, least: float) -> tuple[Floats, Floats]:
+    """The ends of the interval of the number of values, which is taken to be ``least`` at least."""
+    n, spare = m.values(N).astype(float), m.half_width(N, level)
+    return np.maximum(n - spare, least), np.maximum(n + spare, least)
 
 
 @aggregation("var")
@@ -34,7 +80,7 @@ class Var(Aggregate):
         return self._unit_value(m) * (m.cell.upper - m.cell.lower) ** 2
 
     def _unit_value(self, m: Measured) -> Floats:
-        n, t1, t2 = (m.values(c).astype(float) for c in (N, T1, T2))
+        n, t1, t2 = (m.values({name: 1.0}).astype(float) for name in ("n", "t1", "t2"))
         population: Floats = np.clip(ratio(t2, n, empty=1 / 3) - ratio(t1, n, empty=0.5) ** 2, 0.0, 0.25)
         n = np.maximum(n, 2.0)
         unbiased: Floats = population * n / (n - m.cell.ddof)
@@ -46,31 +92,26 @@ class Var(Aggregate):
         return low * width**2, high * width**2
 
     def unit_interval(self, m: Measured, level: float) -> tuple[Floats, Floats]:
-        # A twentieth of the risk each on the mean and on the count, the rest on the squares about the mean.
-        risk = 1 - level
-        n, t1, t2 = (m.values(c).astype(float) for c in (N, T1, T2))
-        mean_low, mean_high = Mean().unit_interval(m, 1 - risk / 20)
-        reach = m.reach(1 - risk * 0.9)
-        low, high = np.full(n.shape, np.inf), np.full(n.shape, -np.inf)
-        for share in np.linspace(0, 1, 33):
-            mean = mean_low + share * (mean_high - mean_low)
-            about = t2 - 2 * mean * t1 + mean**2 * n
-            v_top, cov, v_n = self._moments(m, mean)
-            some_low, some_high = fieller(about, n, v_top, cov, v_n, reach)
-            low, high = np.minimum(low, some_low), np.maximum(high, some_high)
-        low, high = within(low, high, limit=0.25)
-        spare = m.half_width(N, 1 - risk / 20)
-        fewest, most = np.maximum(n - spare, 2.0), np.maximum(n + spare, 2.0)
+        low, high, fewest, most = self.pieces(m, 1 - level)
         ddof = m.cell.ddof
         return low * most / (most - ddof), high * fewest / (fewest - ddof)
 
-    def _moments(self, m: Measured, mean: Floats) -> tuple[Floats, Floats, float]:
-        """Variance of the noise in the squares about ``mean``, its covariance with the count, the count's."""
-        s = {(i, j): m.covariance(a, b) for i, a in enumerate((N, T1, T2)) for j, b in enumerate((N, T1, T2))}
-        w = (mean**2, -2 * mean, np.ones_like(mean))
-        v_top = sum(w[i] * w[j] * s[i, j] for i in range(3) for j in range(3))
-        cov = sum(w[i] * s[i, 0] for i in range(3))
-        return np.asarray(v_top), np.asarray(cov), s[0, 0]
+    @staticmethod
+    def pieces(m: Measured, risk: float) -> tuple[Floats, Floats, Floats, Floats]:
+        """The ends of the population variance, and of the number of values: all hold together, but for the risk."""
+        # A twentieth of the risk each on the mean and on the count, the rest on the squares about the mean.
+        n, t1, t2 = (m.values({name: 1.0}).astype(float) for name in ("n", "t1", "t2"))
+        mean_low, mean_high = Mean().unit_interval(m, 1 - risk / 20)
+        sums = Sums(m, "n", "t1", "t2")
+        reach = m.reach(1 - risk * 0.9)
+        low, high = np.full(n.shape, np.inf), np.full(n.shape, -np.inf)
+        for share in STEPS:
+            mean = mean_low + share * (mean_high - mean_low)
+            about = t2 - 2 * mean * t1 + mean**2 * n
+            noise = sums.with_count(_squares(mean))
+            some_low, some_high = fieller(about, n, *noise, reach)
+            low, high = np.minimum(low, some_low), np.maximum(high, some_high)
+        return *within(low, high, limit=0.25), *sizes(m, 1 - risk / 20, least=2.0)
 
     def error(self, m: Measured, level: float, n: float | None) -> float | None:
         if n is None:
@@ -93,6 +134,94 @@ class Std(Var):
 
     def error(self, m: Measured, level: float, n: float | None) -> float | None:
         return None  # near a deviation of zero the error of a root is not proportional to 1/n
+
+
+@aggregation("sem")
+class Sem(Std):
+    """The standard error of the mean: the deviation over the root of the number of values."""
+
+    def value(self, m: Measured) -> NDArray[Any]:
+        n = np.maximum(m.values(N).astype(float), 2.0)
+        return np.asarray(super().value(m) / np.sqrt(n))
+
+    def unit_interval(self, m: Measured, level: float) -> tuple[Floats, Floats]:
+        # Its square q is the sum of squares over n (n - ddof), which near a number of values n is told by the count as
+        # (2 n - ddof) N - n**2: of the right value at n, and of the right slope, so that it hardly matters which n is taken.
+        risk, ddof = 1 - level, m.cell.ddof
+        mean_low, mean_high = Mean().unit_interval(m, 1 - risk / 20)
+        fewest, most = sizes(m, 1 - risk / 20, least=2.0)
+        sums, reach = Sums(m, "n", "t1", "t2"), m.reach(1 - risk * 0.9)
+        low, high = np.full(fewest.shape, np.inf), np.full(fewest.shape, -np.inf)
+        for i, j in PAIRS:
+            mean, n = mean_low + i * (mean_high - mean_low), fewest + j * (most - fewest)
+            some = sums.ratio(_squares(mean), {"n": 2 * n - ddof}, n * n, reach)
+            low, high = np.minimum(low, some[0]), np.maximum(high, some[1])
+        return within(low, high, limit=0.25 / (fewest - ddof))
+
+
+@aggregation("skew")
+class Skew(Aggregate):
+    """E[(t - m)**3] / E[(t - m)**2]**1.5 about the mean m, times sqrt(n (n - 1)) / (n - 2), as pandas has it."""
+
+    degree = 3
+    needs_bounds = True
+    named_in_agg = True
+    found_at_once = True
+
+    def vector_of(self, out: Output) -> Vector:
+        return OfColumn(*out.clipped[0])
+
+    def value(self, m: Measured) -> NDArray[Any]:
+        n, t1, t2, t3 = (m.values({name: 1.0}).astype(float) for name in ("n", "t1", "t2", "t3"))
+        first, second, third = ratio(t1, n, empty=1 / 2), ratio(t2, n, empty=1 / 3), ratio(t3, n, empty=1 / 4)
+        cubes = np.clip(third - 3 * first * second + 2 * first**3, -LARGEST_CUBE, LARGEST_CUBE)
+        spread = np.clip(second - first**2, 0.0, 0.25) ** 1.5
+        return _unbiased(
+            np.where(spread > 0, cubes / np.where(spread > 0, spread, 1.0), 0.0), np.maximum(n, 3.0)
+        )
+
+    def interval(self, m: Measured, level: float) -> Interval:
+        # A twentieth of the risk on the mean, a tenth on the variance and the count, the rest on the cubes about the mean.
+        risk = 1 - level
+        mean_low, mean_high = Mean().unit_interval(m, 1 - risk / 20)
+        var_low, var_high, fewest, most = Var.pieces(m, risk / 10)
+        sums, reach = Sums(m, "n", "t1", "t2", "t3"), m.reach(1 - risk * 0.85)
+        low, high = np.full(fewest.shape, np.inf), np.full(fewest.shape, -np.inf)
+        for i, j in PAIRS:
+            mean, var = mean_low + i * (mean_high - mean_low), var_low + j * (var_high - var_low)
+            some = sums.ratio(_cubes(mean, var), _spread(mean, np.sqrt(var)), 0.0, reach)
+            low, high = np.minimum(low, some[0]), np.maximum(high, some[1])
+        ends = np.maximum(fewest, 3.0), np.maximum(most, 3.0)
+        lows, highs = ([_unbiased(one, n) for n in ends] for one in (low, high))
+        return np.minimum(*lows), np.maximum(*highs)
+
+    def error(self, m: Measured, level: float, n: float | None) -> float | None:
+        return None  # it depends on how far apart the values are
+
+
+def _squares(mean: Floats) -> dict[str, Floats]:
+    """The weights of the squares about the mean."""
+    return {"n": mean**2, "t1": -2 * mean, "t2": np.ones_like(mean)}
+
+
+def _cubes(mean: Floats, var: Floats) -> dict[str, Floats]:
+    """The weights of the cubes about the mean, less a sum that is zero there and has their slope in the mean."""
+    return {
+        "t3": np.ones_like(mean),
+        "t2": -3 * mean,
+        "t1": 3 * mean**2 - 3 * var,
+        "n": 3 * var * mean - mean**3,
+    }
+
+
+def _spread(mean: Floats, std: Floats) -> dict[str, Floats]:
+    """The weights of n times the deviation to the power 3, as the squares tell it so that it has no slope in the deviation."""
+    return {"t2": 1.5 * std, "t1": -3 * std * mean, "n": 1.5 * std * mean**2 - 0.5 * std**3}
+
+
+def _unbiased(skewness: Floats, n: Floats) -> Floats:
+    """The skewness as pandas corrects it for n values, which have none beyond sqrt(n) then."""
+    return np.clip(skewness * np.sqrt(n * (n - 1)) / (n - 2), -np.sqrt(n), np.sqrt(n))
 
 
 @aggregation("cov")
@@ -121,35 +250,27 @@ class Cov(Aggregate):
         risk = 1 - level
         n, t, s, ts = (m.values({name: 1.0}).astype(float) for name in ("n", "t1", "s1", "st"))
         mean_low, mean_high = Mean().unit_interval(m, 1 - risk / 20)
+        sums = Sums(m, "st", "s1", "t1", "n")
         low, high = np.full(n.shape, np.inf), np.full(n.shape, -np.inf)
-        for share in np.linspace(0, 1, 33):
+        for share in STEPS:
             mean = mean_low + share * (mean_high - mean_low)
             about = ts - mean * s - t / 2 + mean * n / 2
-            some = fieller(about, n, *self._moments(m, mean), m.reach(1 - risk * 0.9))
+            some = fieller(about, n, *sums.with_count(_products(mean)), m.reach(1 - risk * 0.9))
             low, high = np.minimum(low, some[0]), np.maximum(high, some[1])
         low, high = np.clip(low, -0.25, 0.25), np.clip(high, -0.25, 0.25)
-        spare = m.half_width(N, 1 - risk / 20)
-        sizes = np.maximum(n - spare, 2.0), np.maximum(n + spare, 2.0)
-        factors = [size / (size - m.cell.ddof) for size in sizes]
+        factors = [size / (size - m.cell.ddof) for size in sizes(m, 1 - risk / 20, least=2.0)]
         low, high = np.minimum(*(low * f for f in factors)), np.maximum(*(high * f for f in factors))
         return low * m.cell.upper, high * m.cell.upper
-
-    def _moments(self, m: Measured, mean: Floats) -> tuple[Floats, Floats, float]:
-        """Variance of the noise in the products about the means, its covariance with the count, the count's."""
-        names: tuple[dict[str, float], ...] = {"st": 1.0}, {"s1": 1.0}, T1, N
-        weights = np.ones_like(mean), -mean, np.full_like(mean, -0.5), mean / 2
-        variance = sum(
-            u * v * m.covariance(a, b)
-            for u, a in zip(weights, names, strict=True)
-            for v, b in zip(weights, names, strict=True)
-        )
-        shared = sum(u * m.covariance(a, N) for u, a in zip(weights, names, strict=True))
-        return np.asarray(variance), np.asarray(shared), m.covariance(N, N)
 
     def error(self, m: Measured, level: float, n: float | None) -> float | None:
         if n is None:
             return None
         corners = np.array([0.0, 0.5, 1.0])
-        variance, shared, of_n = self._moments(m, corners)
+        variance, shared, of_n = Sums(m, "st", "s1", "t1", "n").with_count(_products(corners))
         worst = max(float(np.max(variance - 2 * r * shared + r * r * of_n)) for r in (-0.25, 0.0, 0.25))
         return min(m.cell.upper / 2, m.cell.upper * m.reach(level) * math.sqrt(worst) / max(n, 1e-300))
+
+
+def _products(mean: Floats) -> dict[str, Floats]:
+    """The weights of the products about the mean of one column and the middle of the other."""
+    return {"st": np.ones_like(mean), "s1": -mean, "t1": np.full_like(mean, -0.5), "n": mean / 2}

@@ -124,7 +124,7 @@ def noise_for(sensitivities: Sequence[Sensitivity], price: Price) -> Offer:
         if found is None:
             raise BudgetError(asked.refusal(price))
         return found._replace(why=f"{asked.title()}, as asked")
-    kinds: list[Any] = [kind for kind in MECHANISMS.values() if issubclass(kind, Noise) and kind.automatic]
+    kinds: list[Any] = [kind for kind in MECHANISMS.values() if kind.automatic]
     offers: list[tuple[type[Noise], Offer]] = [
         (kind, offer) for kind in kinds if (offer := kind.offer(distances, price)) is not None
     ]

@@ -221,7 +221,7 @@ def ratio(top: Floats, n: Floats, empty: float) -> Floats:
     return np.clip(np.where(positive, top / np.where(positive, n, 1.0), empty), 0.0, 1.0)
 
 
-def within(low: Floats, high: Floats, limit: float) -> tuple[Floats, Floats]:
+def within(low: Floats, high: Floats, limit: float | Floats) -> tuple[Floats, Floats]:
     """The part of the interval that is possible; all that is possible where they do not meet."""
     missed = (low > limit) | (high < 0)
     low, high = np.where(missed, 0.0, low), np.where(missed, limit, high)

@@ -35,6 +35,7 @@ from dpframe.mechanisms.threshold import (
     THRESHOLDS,
     Threshold,
     beside,
+    check_finds_keys,
 )
 
 _NO_DELTA = (
@@ -114,6 +115,8 @@ class KeySearch(Seeking):
             raise BadValue(
                 f'mechanism="{price.mechanism}" makes choices: keys are found by thresholds, so leave it out.'
             )
+        if asked is not None:
+            check_finds_keys(asked)
         keys = unit.limited(1, None).reach(LIMIT)[1]
         sensitivity = PersonCount().of_person(unit, LIMIT)
         found = self._options(keys, sensitivity, price)

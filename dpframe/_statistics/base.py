@@ -1,7 +1,7 @@
 """The integers an engine may compute, each with its sensitivity and the way back to data units.
 
 A statistic maps a frame to a vector of integers per group, made of *primitive* sums over the rows of a group: rows, people,
-non-null values, ``a``, ``a * a`` and ``a * b``, where ``a`` and ``b`` are clipped values on their grids, counted from the lower
+non-null values, powers of ``a``, and ``a * b``, where ``a`` and ``b`` are clipped values on their grids, counted from the lower
 bound; distinct values; and, for order statistics, how many values lie on each point of a grid. Proofs of the sensitivities:
 docs/guarantees/statistics.md, quantiles.md, and people.md for those of a person with many rows.
 """
@@ -207,10 +207,17 @@ Primitive = Rows | Persons | Trues | Powers | Products | Leaves | Bids | Distinc
 # (points, groups) for leaves, (bins, 1) for people by a number
 Reduced = Mapping[Primitive, Integers]
 
-# The bits of a grid: sums over ROW_CEILING rows of values, or of squares, stay below 2**62.
+# The bits of a grid: sums over ROW_CEILING rows of values, or of their powers, stay within 2**62.
 VALUE_BITS = 31  # of the width of the bounds
 MAGNITUDE_BITS = 30  # of a value itself, which may have either sign
-SQUARE_BITS = 15  # of the width, where squares are summed
+
+
+def power_bits(degree: int) -> int:
+    """The bits of the width where powers up to this degree are summed: the highest has no more than a value."""
+    return VALUE_BITS // max(degree, 1)
+
+
+SQUARE_BITS = power_bits(2)
 # Magnitudes: zero is what lies within 2**LEAST_POWER of it, and the largest powers have all that is beyond them.
 LEAST_POWER, LARGEST_POWER = -20, 40
 MAGNITUDES = 2 * (LARGEST_POWER - LEAST_POWER) + 1
@@ -259,8 +266,8 @@ class Statistic(ABC):
 
     @abstractmethod
     def functionals(self) -> dict[str, tuple[float, ...]]:
-        """Linear maps from the components to ``size`` (rows), ``n`` (non-null values), ``t1`` and ``t2`` (their
-        first and second moment sums on the scale where the bounds are 0 and 1) and ``total`` (data units)."""
+        """Linear maps from the components to ``size`` (rows), ``n`` (non-null values), ``t1``, ``t2`` and so on (the
+        sums of their powers on the scale where the bounds are 0 and 1) and ``total`` (data units)."""
 
     def constants(self) -> dict[str, float]:
         """What is added to a functional from public knowledge."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -69,9 +71,9 @@ class Total(Statistic):
 class Simplex(Statistic):
     """The moments of a column as Bernstein sums, which share one row's worth of sensitivity between them.
 
-    With a and b the steps above the lower and below the upper bound, a + b = W, a row adds (a, b) for
-    degree 1 and (b*b, 2*a*b, a*a) for degree 2: non-negative numbers that sum to W**degree. A null adds the
-    same mass to a component of its own where rows are counted too. So add-remove moves the vector by
+    With a and b the steps above the lower and below the upper bound, a + b = W, a row adds the terms of (b + a)**degree:
+    (b, a) for degree 1, (b*b, 2*a*b, a*a) for degree 2, and so on, non-negative numbers that sum to W**degree. A null adds
+    the same mass to a component of its own where rows are counted too. So add-remove moves the vector by
     exactly W**degree in L1 and at most that in L2, and replace-one by at most twice and sqrt(2) times as much.
     """
 
@@ -93,13 +95,15 @@ class Simplex(Statistic):
         return self.degree + 1 + self.nulls, groups
 
     def integers(self, reduced: Reduced) -> Integers:
-        w = self.grid.width
-        p = reduced[Powers(self.expr, self.grid, self.degree)]
-        parts = [w * p[0] - p[1], p[1]]
-        if self.degree == 2:
-            parts = [w * w * p[0] - 2 * w * p[1] + p[2], 2 * (w * p[1] - p[2]), p[2]]
+        powers = reduced[Powers(self.expr, self.grid, self.degree)]
+        terms, level = [], list(powers)  # the sums of a**k * b**r, of one r for all k
+        while level:
+            terms.append(level[-1])
+            # As b = W - a; no product is above the mass of all rows, so no step overflows.
+            level = [self.grid.width * one - more for one, more in pairwise(level)]
+        parts = [math.comb(self.degree, k) * one for k, one in enumerate(reversed(terms))]
         if self.nulls:
-            parts.append(self._mass * (reduced[Rows()] - p[0]))
+            parts.append(self._mass * (reduced[Rows()] - powers[0]))
         return np.stack(parts)
 
     def sensitivity(self, unit: Unit, grouped: bool) -> Sensitivity:
@@ -107,10 +111,11 @@ class Simplex(Statistic):
         return Sensitivity(2 * m, 2 * m * m) if unit.replaces else Sensitivity(m, m * m)
 
     def functionals(self) -> dict[str, tuple[float, ...]]:
-        one = 1.0 / self._mass
-        rows: dict[str, tuple[float, ...]] = {"n": (one, one), "t1": (0.0, one)}
-        if self.degree == 2:
-            rows = {"n": (one, one, one), "t1": (0.0, one / 2, one), "t2": (0.0, 0.0, one)}
+        one, d = 1.0 / self._mass, self.degree
+        rows: dict[str, tuple[float, ...]] = {"n": (one,) * (d + 1)}
+        for j in range(1, d + 1):
+            # a**j * W**(d - j) is a combination of the terms: comb(k, j) / comb(d, j) of the k-th.
+            rows[f"t{j}"] = tuple(one * (math.comb(k, j) / math.comb(d, j)) for k in range(d + 1))
         if not self.nulls:
             return rows
         padded = {name: (*c, 0.0) for name, c in rows.items()}
@@ -118,7 +123,7 @@ class Simplex(Statistic):
 
     @property
     def description(self) -> str:
-        parts = {1: "distances to both bounds", 2: "Bernstein moments"}[self.degree]
+        parts = "distances to both bounds" if self.degree == 1 else "Bernstein moments"
         return f"{parts} of {self.expr}" + (" and its nulls" if self.nulls else "")
 
     @property

@@ -63,18 +63,19 @@ ACCOUNTANTS: dict[str, type[Filter]] = {
 
 
 def make_filter(name: str, limits: Limits) -> Filter:
+    """The empty filter of this rule and budget."""
     return ACCOUNTANTS[name](limits)
 
 
 def named_rule(name: object, delta: Fraction) -> type[Filter]:
-    """The rule of this name; where nobody names one, that which serves a budget with this delta best."""
+    """The rule of this name; without a name, the rule that serves a budget with this delta best."""
     if name is None:
         return Tight if delta else Pure
     return ACCOUNTANTS[_validate.choice(name, "accountant", ACCOUNTANTS)]
 
 
 def open_filter(epsilon: object, delta: object, accountant: object, reserve: object) -> Filter:
-    """The filter of the words that a budget is opened with."""
+    """The empty filter of a budget, from the arguments that users open it with, checked."""
     e, d = _validate.epsilon(epsilon), _validate.delta(delta)
     kind = named_rule(accountant, d)
     if not d and kind.needs_delta:
@@ -94,7 +95,7 @@ def open_filter(epsilon: object, delta: object, accountant: object, reserve: obj
 
 
 def as_events(events: Iterable[Any]) -> Events:
-    """Losses, and pairs of a loss and a count, as pairs."""
+    """Pairs of a loss and a count, from a list of losses and of such pairs."""
     if isinstance(events, Loss):
         raise BadType("events are a list: [Gaussian(sigma=30), (Laplace(0.1), 10)].")
     found = []

@@ -45,7 +45,7 @@ class Additive(Filter):
 
     @abstractmethod
     def cost(self, loss: Loss) -> Fraction | None:
-        """What one release adds; None if it has no such number."""
+        """The number that one release adds; None if it has none."""
 
     def start(self) -> State:
         return State(Fraction(0), Fraction(0))
@@ -171,7 +171,7 @@ class Zcdp(_Concentrated):
 
 
 def conversion(orders: Floats, delta: float) -> Floats:
-    """What to add to a divergence to get epsilon: log(1 - 1/a) - (log delta + log a) / (a - 1).
+    """The summand that turns divergences into epsilons: log(1 - 1/a) - (log delta + log a) / (a - 1).
 
     Canonne, Kamath and Steinke (2020), proposition 12; Balle et al. (2020).
     """

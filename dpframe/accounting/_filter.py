@@ -1,4 +1,4 @@
-"""What an accountant is: a rule that adds losses and says when to stop, a pure function of the ledger.
+"""Accountants: rules of composition, which add losses and say when to stop. Each is a pure function of the ledger.
 
 As a *filter* it guards a session whose questions depend on earlier answers: `Filter.after` folds one debit into a state or
 says that it no longer fits. As a *report* it gives the epsilon of a list that was fixed in advance. What may guard is a matter
@@ -30,7 +30,10 @@ class Limits(NamedTuple):
 
 
 class Charge(NamedTuple):
-    """A debit as the accountants see it. ``delta``: at which a Gaussian is stated where (epsilon, delta) pairs add up."""
+    """A debit as the accountants see it.
+
+    ``delta`` is where Gaussian noise is stated as an (epsilon, delta) guarantee, for the rules that add such pairs.
+    """
 
     losses: Events
     delta: Fraction = Fraction(0)
@@ -41,7 +44,7 @@ class Charge(NamedTuple):
 
     @property
     def epsilon(self) -> Fraction | None:
-        """The pure sum of its own; None if there is none."""
+        """The sum of its pure epsilons; None if a loss has none."""
         return pure_sum(self.losses)
 
 
@@ -67,7 +70,7 @@ def pure_sum(events: Events) -> Fraction | None:
 
 
 class Stake(NamedTuple):
-    """What was asked for with a price: an epsilon, and which part of the budget that is."""
+    """The request behind a price: an epsilon, and which part of the budget that is."""
 
     epsilon: Fraction
     part: Fraction
@@ -78,7 +81,7 @@ class Stake(NamedTuple):
 
 
 class Price(NamedTuple):
-    """What a question may cost: ``epsilon`` to a pure mechanism, or mu squared or rho to a Gaussian; None where neither.
+    """The most that a question may cost: ``epsilon`` for a pure mechanism, mu squared or rho for Gaussian noise; None where none.
 
     ``delta`` is where a Gaussian is stated as an (epsilon, delta) guarantee.
     """
@@ -92,12 +95,12 @@ class Price(NamedTuple):
 
     @property
     def amounts(self) -> tuple[object, ...]:
-        """What it buys, without what it was asked for."""
+        """The fields that decide how much noise is added, without the request."""
         return self[:5]
 
 
 def stated_gaussian(epsilon: Fraction, delta: Fraction) -> Price:
-    """The Gaussian of an (epsilon, delta) guarantee, just inside it so that the guarantee recomputed fits too."""
+    """The price of Gaussian noise with this guarantee, just inside it, so that the guarantee computed back from it fits too."""
     mu = Fraction(_gaussian.mu_for(float(epsilon) * (1 - 1e-11), float(delta) * (1 - 1e-11)))
     return Price(epsilon, mu**2 or None, None, delta)
 
@@ -106,7 +109,7 @@ _MOST = 2**40
 
 
 def most_that(fits: Callable[[int], bool]) -> int:
-    """The largest number that fits, up to 2**40."""
+    """The largest whole number that fits, up to 2**40."""
     low, high = 0, 1
     while high <= _MOST and fits(high):
         low, high = high, 2 * high
@@ -116,6 +119,7 @@ def most_that(fits: Callable[[int], bool]) -> int:
 
 
 def repeated(charge: Charge, times: int) -> Charge:
+    """The debit of so many equal ones."""
     return Charge(tuple((loss, n * times) for loss, n in charge.losses), charge.delta * times)
 
 
@@ -153,7 +157,7 @@ class Filter(ABC):
 
     @abstractmethod
     def worth(self, epsilon: Fraction, state: Any) -> Price:
-        """What a pure mechanism of this epsilon costs, and what else may be had for as much, but never more than the part
+        """The price of a pure mechanism of this epsilon, and of whatever else may be had for as much; never more than the part
         ``self.part(epsilon)`` of the budget.
 
         Formal guarantee: questions whose epsilons (or epsilon/queries, of a share) add up to at most that of the budget all
@@ -178,7 +182,7 @@ class Filter(ABC):
         return epsilon / self.limits.epsilon
 
     def warning(self, before: Any, after: Any) -> str | None:
-        """What the owner should know before a debit is made."""
+        """A warning to the owner before a debit is made; None if there is nothing to say."""
         return None
 
     @staticmethod
@@ -187,14 +191,14 @@ class Filter(ABC):
         """An epsilon, rounded up, of a list fixed in advance at this delta; inf if there is none."""
 
     def ahead(self, state: Any, charges: Sequence[Charge]) -> Any:
-        """The state by which to price what comes after debits that nobody has made yet."""
+        """The state that questions are priced by if these debits come first, which nobody has made yet."""
         for charge in charges:
             after = self.after(state, charge)
             state = state if after is None else after
         return state
 
     def times(self, state: Any, charge: Charge) -> int:
-        """How many equal debits fit, one after the other."""
+        """The number of equal debits that fit, one after the other."""
         return most_that(lambda n: self.after(state, repeated(charge, n)) is not None)
 
     def emptied(self, state: Any) -> Any:
@@ -203,11 +207,11 @@ class Filter(ABC):
 
     @property
     def delta_limit(self) -> Fraction:
-        """What outright failures, and deltas that add up, may come to in any case."""
+        """The largest sum of outright failures, and of deltas that add up, that always fits."""
         return self.limits.reserve
 
     def delta_room(self, state: Any) -> Fraction:
-        """What they may come to now, those that were debited among them."""
+        """The largest such sum that fits now, with all that was debited so far counted in it."""
         return self.delta_limit
 
     def failure_for(self, epsilon: Fraction, state: Any, pure: bool = False) -> Fraction:
@@ -229,22 +233,22 @@ class Filter(ABC):
         return self.failure_for(self.limits.epsilon / queries, None)
 
     def delta_spent(self, state: Any) -> Fraction:
-        """What they have come to."""
+        """The sum of outright failures, and of deltas that add up, so far."""
         found: Fraction = state.failures
         return found
 
     def pure_spent(self, state: Any) -> Fraction | None:
-        """The pure sum so far, where the rule keeps one: a claim that is valid at any time."""
+        """The plain sum of epsilons so far, a claim that is valid at any time; None if the rule keeps none."""
         return None
 
     def delta_asked(self, state: Any, charge: Charge) -> tuple[Fraction, Fraction]:
-        """How much of delta a debit asks for, and how much there is."""
+        """The part of delta that a debit asks for, and the part that is left."""
         pairs = self.pairs and charge.epsilon is None  # Gaussian noise, which is stated with a delta
         left = self.delta_room(state) - self.delta_spent(state)
         return charge.failures + (charge.delta if pairs else 0), left
 
     def refusal(self, state: Any, charge: Charge) -> str:
-        """Why a debit does not fit: requested, spent, remaining and the difference, in this rule's own currency."""
+        """A sentence why a debit does not fit: requested, spent, remaining and the difference, in this rule's own currency."""
         asked, left = self.delta_asked(state, charge)
         if asked > left:
             return shortage("delta", *map(short, (asked, self.delta_spent(state), left, asked - left)))
@@ -263,10 +267,10 @@ class Filter(ABC):
 
 
 def shortage(what: str, requested: str, spent: str, remaining: str, over: str) -> str:
-    """The line of a refusal that has numbers."""
+    """The sentence of a refusal that has numbers."""
     return f"{what} requested {requested}, spent {spent}, remaining {remaining}, short by {over}."
 
 
 def short(number: Fraction) -> str:
-    """Six digits of it."""
+    """A number as text, with six digits."""
     return f"{float(number):.6g}"

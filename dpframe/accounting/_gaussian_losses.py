@@ -21,7 +21,7 @@ _ROUNDING = 2e-15  # relative, of each term of a difference of probabilities
 
 
 class _Normal(Loss):
-    """What the Gaussian kinds share: all follows from mu (Dong, Roth and Su 2022) and rho (Bun and Steinke 2016)."""
+    """A loss of Gaussian noise: everything follows from mu (Dong, Roth and Su 2022) and rho (Bun and Steinke 2016)."""
 
     @property
     def epsilon(self) -> None:

@@ -15,7 +15,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from dpframe import _drawing, _search, _validate
+from dpframe import _search, _validate
+from dpframe import plot as _plot
 from dpframe._errors import BadValue, BudgetError
 from dpframe.accounting import ACCOUNTANTS
 from dpframe.accounting._filter import Charge, Filter
@@ -23,7 +24,7 @@ from dpframe.accounting.loss import Events, PureDP
 
 
 class Group(NamedTuple):
-    """What is promised to so many people together: they are (epsilon, delta)-indistinguishable from any others."""
+    """The promise to so many people together: they are (epsilon, delta)-indistinguishable from any others."""
 
     people: int
     epsilon: float
@@ -33,7 +34,7 @@ class Group(NamedTuple):
 
 @dataclass(frozen=True)
 class Budget:
-    """What may be spent, what was, and what is left. Exact inside; the numbers shown are rounded doubles."""
+    """A budget: what may be spent, what was spent, and what is left. Exact inside; the numbers shown are rounded doubles."""
 
     rule: Filter
     state: Any
@@ -43,7 +44,7 @@ class Budget:
 
     @property
     def charges(self) -> Sequence[Charge]:
-        """What was debited, in order."""
+        """The debits so far, in order."""
         return self._ledger[: self._debits]
 
     @property
@@ -56,12 +57,12 @@ class Budget:
 
     @property
     def accountant(self) -> str:
-        """The rule that guards it."""
+        """The name of the rule that guards the budget."""
         return self.rule.name
 
     @cached_property
     def fraction(self) -> float:
-        """How much of the budget is gone, in the accountant's own currency: 0 to 1."""
+        """The part of the budget that is gone, in the accountant's own currency: 0 to 1."""
         return 1.0 if self.state is None else float(self.rule.spent(self.state))
 
     @property
@@ -92,7 +93,7 @@ class Budget:
         return Charge(((PureDP(epsilon if bought is None else bought), 1),))
 
     def _admits(self, at: Callable[[Fraction], Charge]) -> Callable[[Fraction], bool]:
-        """Whether a question fits at an epsilon, by what it would be charged."""
+        """The function that tells whether a question fits at an epsilon, by what it would be charged."""
 
         def admits(epsilon: Fraction) -> bool:
             try:
@@ -118,16 +119,16 @@ class Budget:
         return self.rule.start() if self.state is None else self.state
 
     def _following(self, charges: Sequence[Charge]) -> Budget:
-        """By which to price what comes after debits that nobody has made yet."""
+        """The budget by which questions are priced if these debits come first, which nobody has made yet."""
         return replace(self, state=self.rule.ahead(self._now, charges)) if charges else self
 
     def times(self, charge: Charge) -> int:
-        """How many debits like this one fit, one after the other."""
+        """The number of debits like this one that fit, one after the other."""
         return 0 if self.state is None else self.rule.times(self.state, charge)
 
     @property
     def _open_to(self) -> tuple[bool, ...]:
-        """Which mechanisms it has room for."""
+        """Whether the budget has room for Gaussian noise, and whether for pure noise by the plain sum."""
         gaussian = self.rule.gaussian(Fraction(1), self.queries, self._now) is not None
         return gaussian, self.rule.pure_spent(self._now) is not None
 
@@ -138,7 +139,7 @@ class Budget:
 
     @property
     def remaining_delta(self) -> float:
-        """What is left of delta for those."""
+        """The part of delta that is left for deltas that add up, and for outright failures."""
         if self.state is None:
             return 0.0
         return float(self.rule.delta_room(self.state) - self.rule.delta_spent(self.state))
@@ -154,7 +155,7 @@ class Budget:
 
     @np.errstate(all="ignore")  # curves underflow where they say nothing, whatever the caller has set
     def report(self, accountant: str | None = None) -> pd.DataFrame:
-        """What the releases so far cost by each accountant, had their list been fixed in advance.
+        """The cost of the releases so far by each accountant, had their list been fixed in advance.
 
         ``epsilon`` is at the delta of the budget, ``used`` the part of the budget's epsilon that this is, and ``guards`` tells
         whether the accountant could also stop a session whose questions depend on earlier answers. Only the session's own does.
@@ -185,11 +186,11 @@ class Budget:
 
         Without ``ax`` it has a figure of its own. A bar beyond three budgets is cut and marked with its number.
         """
-        _drawing.needs_matplotlib()
-        return _drawing.meter(self.report(accountant)["epsilon"], self.epsilon, ax)
+        _plot.needs_matplotlib()
+        return _plot.meter(self.report(accountant)["epsilon"], self.epsilon, ax)
 
     def for_group(self, people: int) -> Group:
-        """What the whole budget promises to so many people together.
+        """The promise of the whole budget to so many people together.
 
         k epsilon, and with delta the sum of a geometric series, delta (e**(k eps) - 1) / (e**eps - 1); beside it the
         simpler bound of the lecture notes, k e**(k eps) delta. A delta of 1 or more promises nothing.
@@ -210,7 +211,7 @@ class Budget:
         return Group(k, total, min(1.0, series), min(1.0, k * math.exp(k * e * up) * d * up))
 
     def preview(self, charge: Charge) -> str:
-        """What a debit would take, before it is made: nothing is charged by asking."""
+        """A sentence about what a debit would take, before it is made: nothing is charged by asking."""
         if self.state is None:
             return "nothing is left of it"
         after = self.rule.after(self.state, charge)
@@ -252,7 +253,7 @@ class Budget:
         return f"<div>{meter}<small>{escape(self._text())}; a share is {self.share:.4g}</small></div>"
 
     def _refusal(self, charge: Charge, at: Callable[[Fraction], Charge] | None = None) -> str:
-        """Why a debit does not fit: requested, spent, remaining, difference, what would, and who would allow it."""
+        """The text of a refusal: requested, spent, remaining, difference, what would fit, and which rule would allow it."""
         what = "these questions" if len(charge.losses) > 1 else "this question"
         why = self._shortfall(charge) + self._advice(charge, at) + self._others(charge)
         return (
@@ -300,7 +301,7 @@ class Budget:
 
 
 def _below(number: Fraction, digits: int) -> str:
-    """So many digits of it, rounded down."""
+    """A number as text with so many digits, rounded down."""
     with localcontext(prec=digits, rounding=ROUND_DOWN):
         found = Decimal(number.numerator) / Decimal(number.denominator)
     return f"{found.normalize():f}"

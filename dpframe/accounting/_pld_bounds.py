@@ -1,4 +1,4 @@
-"""What numerical composition is made from: discrete loss distributions above a pair, and what an adversary gains by its choice.
+"""The parts of numerical composition: discrete loss distributions above a pair, and what an adversary gains by its choice.
 
 *Atoms.* H is convex and falling in e**t, hence below the chords through any of its points, and a sum of chords is the curve of a
 discrete loss distribution ("connect the dots": Doroshenko, Ghazi, Kamath, Kumar and Manurangsi 2022). A point may be left
@@ -169,7 +169,7 @@ def on_grid(curve: Curve, h: float, theta: float, log_scale: float, spare: float
 
 
 def cut(atoms: Atoms, spare: float) -> Atoms:
-    """The same with the highest losses made infinite, as long as no more than `spare` is lost to that."""
+    """The same atoms with the highest losses made infinite, as long as no more than `spare` is lost to that."""
     above = np.cumsum(np.exp(atoms.log_mass[::-1]))[::-1] * (1 + 1e-12)
     m = max(1, int(np.searchsorted(-above, -spare)))
     lost = float(above[m]) if m < len(above) else 0.0

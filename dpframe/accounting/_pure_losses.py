@@ -62,12 +62,12 @@ class Loss:
 
     @property
     def bounded_range(self) -> float | None:
-        """Not None: all losses lie in some interval of this length, whose place may depend on earlier answers."""
+        """The length of an interval in which all losses lie, whose place may depend on earlier answers; None if none is known."""
         return None
 
     @cached_property
     def rho(self) -> Fraction | None:
-        """Of zero-concentrated privacy."""
+        """The parameter of zero-concentrated privacy; None if there is none."""
         return None if self.epsilon is None else self.epsilon**2 / 2
 
     @cached_property
@@ -84,7 +84,7 @@ class Loss:
 
     @property
     def curves(self) -> tuple[Curve, ...]:
-        """One pair if it is symmetric, else two: a person removed, a person added."""
+        """The worst-case pairs: one if it is symmetric, else two, for a person removed and a person added."""
         if self.epsilon is None:
             return (Curve(np.ones_like, 0.0, 0.0),)
         e = float(self.epsilon)
@@ -107,7 +107,7 @@ class Loss:
         return Fraction(found) if math.isfinite(found) else None
 
     def to_json(self) -> dict[str, Any]:
-        """Its kind and its parameters; exact numbers are text."""
+        """The record of a loss: its kind and its parameters; exact numbers are text."""
         own: Any = self  # every kind is a dataclass
         return {"type": self.kind, **{f.name: _plain(getattr(self, f.name)) for f in fields(own)}}
 
@@ -151,7 +151,7 @@ def _renyi_of_response(epsilon: float, orders: Floats) -> Floats:
 
 
 def assign(loss: Loss, **values: Any) -> None:
-    """Set fields of a frozen loss while it is made."""
+    """Sets fields of a frozen loss while it is made."""
     for name, value in values.items():
         object.__setattr__(loss, name, value)
 
@@ -319,7 +319,7 @@ class Exponential(Loss):
 
     @property
     def curves(self) -> tuple[Curve, ...]:
-        """The best of all its pairs at each t: right for one release, and no pair of its own for several."""
+        """The largest curve of all its pairs at each t: right for one release, and no pair itself, so wrong for several."""
         e = float(self.epsilon)
 
         def delta(t: Floats) -> Floats:

@@ -40,7 +40,7 @@ class Sums(NamedTuple):
 
 
 def stated_sums(losses: Events, delta: Fraction) -> Sums | None:
-    """Each use as an (epsilon, delta) guarantee, added up; ``delta`` is divided among those that need one."""
+    """The sums of the (epsilon, delta) guarantees of all uses; ``delta`` is divided among the uses that need one."""
     needing = sum(n for loss, n in losses if loss.epsilon is None)
     each = delta / needing if needing else Fraction(0)
     total = summed(losses, lambda loss: loss.epsilon if loss.epsilon is not None else loss.epsilon_at(each))
@@ -48,7 +48,7 @@ def stated_sums(losses: Events, delta: Fraction) -> Sums | None:
 
 
 class Pure(Filter):
-    """Exact sums, so that ten debits of 0.1 fill 1. The only rule for delta = 0."""
+    """The plain sum of epsilons, exactly, so that ten debits of 0.1 fill 1."""
 
     name: ClassVar[str] = "pure"
     needs_delta: ClassVar[bool] = False
@@ -118,10 +118,12 @@ class Squares(NamedTuple):
 
 
 class _Advanced(Filter):
+    """A sum of squares and a drift; the two forms of the theorem differ in the drift."""
+
     @staticmethod
     @abstractmethod
     def drift(epsilon: float) -> float:
-        """The term per release that grows with k; inf where the theorem does not speak."""
+        """What one release adds to the term that grows with their number; inf where the theorem says nothing."""
 
     def start(self) -> Squares:
         return Squares(0.0, 0.0, Fraction(0))
@@ -159,12 +161,12 @@ class _Advanced(Filter):
         return Fraction(found) if math.isfinite(found) else 2 * self.limits.epsilon
 
     def spent(self, state: Squares) -> Fraction:
-        """Of the squares: what grows evenly from release to release."""
+        """The part of the sum of squares that is gone, since that grows evenly from release to release."""
         most = self.each(1.0)
         return min(Fraction(1), Fraction(state.squares / (most * most)))
 
     def each(self, queries: float) -> float:
-        """The epsilon of which so many fit if all are alike, rounded down."""
+        """The largest epsilon of which so many equal releases fit, rounded down."""
 
         def fits(e: float) -> bool:
             sums = Squares(queries * e * e * (1 + 1e-9), queries * self.drift(e) * (1 + 1e-9), Fraction(0))
@@ -174,7 +176,7 @@ class _Advanced(Filter):
 
     @cached_property
     def _squares(self) -> float:
-        """An s such that the budget is kept while the sum of squares and that of the drift are both at most s."""
+        """A number s: the budget is kept while the sum of squares and that of the drift are both at most s."""
 
         def fits(s: float) -> bool:
             return self._epsilon(Squares(s * (1 + 1e-9), s * (1 + 1e-9), Fraction(0))) <= self.limits.epsilon
@@ -220,7 +222,7 @@ class _Advanced(Filter):
 
 
 class Advanced(_Advanced):
-    """With k epsilon (e**epsilon - 1), for every epsilon."""
+    """Advanced composition with the term k epsilon (e**epsilon - 1), for every epsilon."""
 
     name: ClassVar[str] = "advanced"
     pairs: ClassVar[bool] = True
@@ -231,7 +233,7 @@ class Advanced(_Advanced):
 
 
 class AdvancedSquared(_Advanced):
-    """With k epsilon**2, for epsilon < 1."""
+    """Advanced composition with the term k epsilon**2, for epsilon < 1."""
 
     name: ClassVar[str] = "advanced-squared"
 

@@ -69,7 +69,7 @@ class Tight(Filter):
         return None if epsilon is None and left is None else Either(epsilon, left, lost, room)
 
     def _room_without(self, state: Either) -> Fraction:
-        """What failures may come to if the residue ends with the next debit: the reserve, and the least that G(mu) allows at
+        """The sum of failures that fits if the residue ends with the next debit: the reserve, and the least that G(mu) allows at
         epsilon after losses whose sum is known to lie within plus or minus the plain sum."""
         if state == self.start():
             return self.limits.delta
@@ -123,7 +123,7 @@ class Tight(Filter):
     # (docs/guarantees/accounting.md#what-a-price-promises).
 
     def _sums(self, epsilon: Fraction, state: Either) -> bool:
-        """Whether the plain sum has room for this."""
+        """Whether the plain sum has room for this epsilon."""
         return state.epsilon is not None and state.epsilon + epsilon <= self.limits.epsilon
 
     def _offer(
@@ -153,8 +153,11 @@ class Tight(Filter):
         return Price(own, gaussian, None, self.limits.conversion, stake=stake)
 
     def share(self, queries: int | Fraction, state: Either) -> Price:
-        """As of epsilon/queries. Where Gaussian noise is the better buy, a pure release keeps to its part of the residue too, so
-        that shares which nothing but Gaussian noise can answer find it on promise."""
+        """The price of epsilon/queries.
+
+        Where Gaussian noise is the better buy, a pure release keeps to its part of the residue too, so that shares which nothing
+        but Gaussian noise can answer find it on promise.
+        """
         epsilon, left = self.limits.epsilon / queries, state.mu_squared
         if left is None:
             return self._offer(epsilon, state, None, None, None)
@@ -185,7 +188,7 @@ class Tight(Filter):
         return Price(None, amount, None, self.limits.conversion)
 
     def warning(self, before: Either, after: Either) -> str | None:
-        """Of one question that takes a fifth of the budget or more and is not the last, or that fails too often."""
+        """A warning of a question that ends the residue: too large, and not the last one, or failing too often."""
         if before.mu_squared is None or after.mu_squared is not None:
             return None
         assert before.epsilon is not None  # else nothing would have paid
@@ -327,7 +330,7 @@ def largest(kind: str, left: Fraction, cost: Fraction, most: Fraction | None) ->
 
 
 def residue_times(mu_squared: Fraction, charge: Charge) -> int:
-    """How many equal debits the residue takes; of choices, whose costs take long to find, a number that it takes at least."""
+    """The number of equal debits that the residue takes; of choices, whose costs take long to find, a lower bound on it."""
     if not any(loss.bounded_range for loss, _ in charge.losses):
         return most_that(lambda n: residue_after_all(mu_squared, repeated(charge, n).losses) is not None)
     count, left, costs = 0, mu_squared, cast("dict[int, Fraction | None]", {})

@@ -1,4 +1,4 @@
-"""What a list of events fixed in advance costs together: numerical composition, rounded up at every step.
+"""The cost of a list of events that was fixed in advance: numerical composition, rounded up at every step.
 
 *Formal guarantee.* If every event of the list was fixed before the first release (the mechanisms may look at
 earlier releases, the prices may not), all releases together are (`epsilon(events, delta)`, delta)-DP. As a rule for
@@ -178,7 +178,7 @@ _NO_LOSS = _Sum(np.zeros(1), np.ones(1), 0.0)
 
 
 def _power(base: NDArray[np.complex128], count: int) -> NDArray[np.complex128]:
-    """By squaring: a relative error of at most about 4 count units, which complex `**` does not promise."""
+    """A power by squaring: a relative error of at most about 4 count units, which complex `**` does not promise."""
     found = None
     while True:
         if count & 1:
@@ -339,7 +339,7 @@ class _Plan(NamedTuple):
         return None if value is None else total._replace(value=value)
 
     def cut(self, delta: float) -> _Plan:
-        """Without the losses that are too rare to be seen at this delta."""
+        """The same plan without the losses that are too rare to be seen at this delta."""
         share = _SPARE * delta / max(len(self.kinds), 1)
         return self._replace(kinds=[k._replace(sketch=cut(k.sketch, share / k.uses)) for k in self.kinds])
 
@@ -499,7 +499,7 @@ class Planned(Filter):
         return self._tight.failure_for(epsilon, self._priced(state))
 
     def times(self, state: Fraction, charge: Charge) -> int:
-        """In one batch, at least: by closed forms, since to compose thousands takes seconds."""
+        """A number of debits that fit in one batch, by closed forms, since to compose thousands takes seconds."""
         return 0 if state else self._tight.times(self._tight.start(), charge)
 
     def delta_spent(self, state: Fraction) -> Fraction:

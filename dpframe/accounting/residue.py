@@ -113,11 +113,9 @@ def after_pure(epsilon: float, mu: float) -> float | None:
         return None if left is None else _remains(mu, (_TOP - left) * (_TOP + left) * (1 + 4 * _ULP))
     if epsilon > 700 or not _pure_fits(epsilon, mu, 0.0):
         return None
-    return _search.last_where(lambda left: _pure_fits(epsilon, mu, left), 0.0, mu, close=_same)
-
-
-def _same(low: float, high: float) -> bool:
-    return high - low <= _ULP * high
+    return _search.last_where(
+        lambda left: _pure_fits(epsilon, mu, left), 0.0, mu, close=lambda low, high: high - low <= _ULP * high
+    )
 
 
 # The other events ---------------------------------------------------------------------------------------------

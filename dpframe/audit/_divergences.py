@@ -1,4 +1,4 @@
-"""How far apart two discrete laws are: the divergences of the lecture notes on composition, computed exactly."""
+"""Distances of two discrete laws: the divergences of the lecture notes on composition, computed exactly."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def max_divergence(p: Any, q: Any) -> float:
 
 
 def approximate_max_divergence(p: Any, q: Any, delta: Any) -> float:
-    """The same beyond delta: the maximum over sets S with P[S] >= delta of ln((P[S] - delta) / Q[S]).
+    """The largest privacy loss beyond delta: the maximum over sets S with P[S] >= delta of ln((P[S] - delta) / Q[S]).
 
     *Formal guarantee.* A mechanism is (epsilon, delta)-private if and only if this is at most epsilon, both ways round, for its
     laws on every two neighbours (same definition). It may be a little below 0: of two equal laws it is ln(1 - delta).
@@ -133,7 +133,7 @@ def _probability(value: Any, name: str) -> Fraction:
 
 
 def _log(ratio: Fraction) -> float:
-    """To some last digits, also close to 1 and beyond the range of doubles."""
+    """The logarithm of a fraction to the last digits, also close to 1 and beyond the range of doubles."""
     if Fraction(1, 2) < ratio < 2:
         return math.log1p(float(ratio - 1))
     return math.log(ratio.numerator) - math.log(ratio.denominator)

@@ -47,7 +47,7 @@ class Event:
         return bool(self.hits([answer])[0])
 
     def hits(self, draws: Any) -> NDArray[np.bool_]:
-        """Which of the draws are in it."""
+        """Which of the draws are in the event."""
         assert self.score is not None
         read = (
             draws
@@ -125,7 +125,7 @@ def _scores(names: list[str], one: Any, two: Any) -> list[tuple[str, Score]]:
 
 
 def _fitted(one: Any, two: Any) -> Score:
-    """The log-likelihood ratio as if components were independent, by their histograms; differences in which the draws may
+    """The log-likelihood ratio, as if components were independent, by their histograms; differences in which the draws may
     have no part are left out."""
     tables = []
     for i in range(min(one.shape[1], _COMPONENTS)):
@@ -231,7 +231,7 @@ def find(one: Any, two: Any, shape: Shape, delta: float, score: Score | None) ->
 
 
 def prove(event: Event, one: Any, two: Any, delta: float, risk: float, both_ways: bool = False) -> Tested:
-    """What draws that had no part in choosing the event prove, except with probability ``risk``."""
+    """The loss that is proved by draws that had no part in choosing the event, except with probability ``risk``."""
     counts = [(int(event.hits(side).sum()), len(side)) for side in (one, two)]
     ways = [event.of_neighbour] if not both_ways else [False, True]
     proven = []
@@ -255,7 +255,7 @@ def loss(p: Any, n: int, q: Any, m: int, delta: float, risk: float) -> Any:
 
 
 def at_least(successes: Any, n: int, risk: float) -> Any:
-    """A probability that the true one is not below, except with probability ``risk`` (Clopper and Pearson 1934)."""
+    """A lower bound on the true probability that fails with probability ``risk`` at most (Clopper and Pearson 1934)."""
     from scipy.special import betaincinv
 
     k = np.asarray(successes)
@@ -263,7 +263,7 @@ def at_least(successes: Any, n: int, risk: float) -> Any:
 
 
 def at_most(successes: Any, n: int, risk: float) -> Any:
-    """A probability that the true one is not above, except with probability ``risk``."""
+    """An upper bound on the true probability that fails with probability ``risk`` at most."""
     from scipy.special import betainccinv
 
     k = np.asarray(successes)
@@ -272,12 +272,12 @@ def at_most(successes: Any, n: int, risk: float) -> Any:
 
 
 def scored(draws: Any, shape: Shape) -> Any:
-    """What a score of the caller's own is given: a matrix if answers are rows of the same numbers, else a list of them."""
+    """The draws as a caller's score gets them: a matrix if answers are rows of the same numbers, else a list."""
     return shape.read(draws) if shape.numbers is None or shape.regular else list(draws)
 
 
 def check_score(score: object, one: Any, two: Any) -> None:
-    """On the first answer of each side, before thousands are drawn: a score is given many answers, and numbers each."""
+    """Tries a caller's score on the first answers, before thousands are drawn: it takes many and gives each a number."""
     if not callable(score):
         raise BadType("score must be a function that takes all answers of a side and returns a number each.")
     shape = Shape.of([one, two])

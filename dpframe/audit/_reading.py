@@ -1,4 +1,4 @@
-"""How an audit reads answers: as numbers with names, aligned by label over the draws of both frames, or as labels.
+"""The reading of answers in an audit: as numbers with names, aligned by label over the draws of both frames, or as labels.
 
 Which labels an answer has, and how long it is, is a part of the answer: a group that exists in one frame only is the classic
 leak. So what varies among the draws becomes a number of its own.
@@ -24,7 +24,7 @@ THERE = " is there"  # ends the name of the number that says so
 
 
 class View(NamedTuple):
-    """What an adversary has seen: its own coin flips, and the answers so far."""
+    """The view of an adversary: its own coin flips, and the answers so far."""
 
     coins: int
     outputs: tuple[Any, ...]
@@ -40,7 +40,7 @@ ABSENT = _Absent()
 
 @dataclass(frozen=True)
 class Shape:
-    """How draws are read: as rows of so many numbers, or as labels if ``numbers`` is None.
+    """The shape of draws: rows of so many numbers, or as labels if ``numbers`` is None.
 
     ``places`` are all cells that were seen, in order; ``varying`` those that some draws lack; ``codes`` numbers the labels
     of a cell, in answers that have numbers elsewhere.
@@ -54,7 +54,7 @@ class Shape:
 
     @staticmethod
     def of(draws: Sequence[Any]) -> Shape:
-        """For draws of *both* frames, so that a label of either has its place."""
+        """The shape for draws of *both* frames, so that a label of either has its place."""
         rows = [cells(draw) for draw in draws]
         seen: Counter[Path] = Counter()
         for row in rows:
@@ -115,7 +115,7 @@ class Shape:
         return found
 
     def names(self) -> list[str]:
-        """The numbers of an answer in words: by their labels, if the answers have any."""
+        """The names of an answer's numbers: their labels, if the answers have any."""
         if self.regular and not self.places:
             return [f"answer[{i}]" for i in range(self.numbers or 0)] if self.numbers != 1 else ["answer"]
         if self.regular and len(self.places) == 1:
@@ -177,7 +177,7 @@ def _cells(draw: Any, path: Path) -> Iterator[tuple[Path, Any]]:
 
 
 def _labels(index: pd.Index[Any]) -> list[Any]:
-    """Labels, null always the same one; of labels that come twice which of them it is."""
+    """Labels as texts that differ: null is always the same one, and repeated labels are numbered."""
     found = [_plain(label) for label in index.tolist()]
     if index.is_unique:
         return found

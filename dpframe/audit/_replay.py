@@ -36,7 +36,6 @@ from dpframe._statistics.engine import Engine
 from dpframe.engines.fingerprints import hashes_of
 from dpframe.mechanisms import _sampling
 from dpframe.mechanisms._base import loss_of
-from dpframe.mechanisms.response import Response
 
 _PLAIN = (
     int,
@@ -142,7 +141,7 @@ class _Ear:
         known = [] if self.first is None else self.first.calls[call : call + 1]
         same = known and known[0].integers.shape == integers.shape
         output = known[0].output if same else self.noise(part, np.zeros_like(integers), width=width)
-        if self.asked.plan.parts[part].noise.name == Response.name:
+        if self.asked.plan.parts[part].noise.by_row:
             each = self.unit.reach(None)[0] if self.unit.people else None
             heard = heard._replace(reports=True, each=each)
         self.asked.calls.append(heard._replace(output=output))

@@ -65,6 +65,8 @@ _COMPARE: dict[str, Callable[[Any, Any], Any]] = {
 
 def evaluate(expr: ex.Expr, column: ColumnOf, rows: slice, memo: Memo | None = None) -> Vector:
     """The expression's value in each of the rows. A `memo` kept by the caller saves work between slices."""
+    if isinstance(expr, ex.Column):  # as most are: nothing is to be worked out
+        return column(expr).rows(rows)
     with np.errstate(all="ignore"):
         return Block(expr, column, rows, memo, _NODES).vector(expr)
 

@@ -17,6 +17,7 @@ the limit, neither is named.
 
 from __future__ import annotations
 
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -135,19 +136,34 @@ class Bound:
         """Sums of a**0 .. a**degree of values 0 <= a <= width; NaN is no value.
 
         Rounding may leave the moments just outside of what any values have, where a person would reach further than
-        their rows; they are moved back: 0 <= s1 <= W s0, and 2 W s1 - W**2 s0 <= s2 <= W s1.
+        their rows. Each is moved back so far that no sum of a**k * (W - a)**r is negative: 0 <= s1 <= W s0,
+        2 W s1 - W**2 s0 <= s2 <= W s1, and so on. Where no third or higher one is in reach, the person's values count
+        as if all of them were their mean (docs/guarantees/people.md).
         """
         valid = values == values
         some = None if valid.all() else valid
         count = self._scaled(self._counted(valid) if some is not None else self._rows)
         moments = [count]
-        if degree >= 1:
-            a = values if some is None else values[valid]
-            first = np.clip(self._scaled(self._summed(a, some)), 0, width * count)
-            moments.append(first)
-        if degree == 2:
-            least = np.maximum(0, 2 * width * first - width * width * count)
-            moments.append(np.clip(self._scaled(self._summed(a * a, some)), least, width * first))
+        mixed = [count]  # the sums of a**k * (W - a)**r with k + r the degree so far
+        missed = np.zeros(len(count), dtype=bool)
+        a = values if some is None else values[valid]
+        power = a
+        for _ in range(degree):
+            # The next power s decides the next mixed sums: they are `without` plus and minus s, in turn.
+            without = [np.zeros_like(count)]
+            for one in reversed(mixed):
+                without.append(width * one - without[-1])
+            least = reduce(np.maximum, [-one for one in without[::2]])
+            most = reduce(np.minimum, without[1::2])
+            s = np.clip(self._scaled(self._summed(power, some)), least, most)
+            missed |= least > most
+            mixed = [one - s if i % 2 else one + s for i, one in enumerate(without)][::-1]
+            moments.append(s)
+            power = power * a if len(moments) <= degree else a
+        if missed.any():
+            mean = moments[1][missed] // count[missed]  # there are values: of none all sums are 0
+            for k in range(1, degree + 1):
+                moments[k][missed] = count[missed] * mean**k
         return np.stack([self._grouped(m) for m in moments])
 
     def products(self, a: NDArray[np.float64], b: NDArray[np.float64], width: int, other: int) -> Integers:

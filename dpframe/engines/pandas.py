@@ -1,7 +1,7 @@
 """Exact sums over a pandas frame: primitives in, integers out. Knows nothing of prices or noise.
 
 Rows are handled in blocks that stay in the processor's cache. Within a block every number is a whole number
-below 2**31 (values) or 2**30 (squares) in a double, and a block has at most 2**21 rows, so each partial sum
+below 2**31 (values) or 2**30 (their powers) in a double, and a block has at most 2**21 rows, so each partial sum
 stays within 2**53 and is exact in any order; across blocks they are added as int64.
 """
 
@@ -412,15 +412,16 @@ class PandasEngine:
         total[0] += counts
         if buckets is None:
             total[1] += int(top)
-            if len(total) > 2:
-                total[2] += int(a @ a)
+            power = a
+            for degree in range(2, len(total)):
+                total[degree] += int(power @ a)
+                power = power * a if degree + 1 < len(total) else a
             return
-        buckets = buckets.astype(np.intp)
-        for power in range(1, len(total)):
-            if power > 1:
-                a = a * a
-            sums = np.bincount(buckets, weights=a, minlength=total.shape[1] + 1)[1:]
-            total[power] += sums.astype(np.int64)
+        buckets, power = buckets.astype(np.intp), a
+        for degree in range(1, len(total)):
+            sums = np.bincount(buckets, weights=power, minlength=total.shape[1] + 1)[1:]
+            total[degree] += sums.astype(np.int64)
+            power = power * a if degree + 1 < len(total) else a
 
     def _add_count(self, vector: Vector, block: _Block, total: Integers) -> None:
         null = vector.nulls()

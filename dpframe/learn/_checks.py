@@ -1,4 +1,4 @@
-"""What the models refuse around a fit: words of scikit-learn that mean something else here, and public data with holes.
+"""The refusals of models around a fit: arguments of scikit-learn that mean something else here, and public data with holes.
 
 What is checked here is public, so errors may depend on it.
 """
@@ -55,7 +55,7 @@ def no_attribute(model: object, name: str) -> AttributeError:
 
 
 def both(own: Mapping[str, Any], payment: Mapping[str, Any]) -> None:
-    """A price may come from the model or from fit, and not from both."""
+    """Refuses a price that comes both from the model and from fit."""
     for word in ("epsilon", "delta"):
         if own.get(word) is not None and payment.get(word) is not None:
             raise BadValue(f"{word}= is given twice, by the model and by fit: leave one of them out.")

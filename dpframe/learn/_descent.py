@@ -26,9 +26,10 @@ from dpframe.accounting._additive import Rdp
 from dpframe.accounting._filter import Price
 from dpframe.accounting.loss import ApproxDP, DiscreteGaussian, PoissonGaussian
 from dpframe.learn._design import UNIT, Floats, Rows, shrunk
-from dpframe.learn._fits import Fit, _pure, l1_of
+from dpframe.learn._fits import Fit, l1_of
 from dpframe.learn._progress import progress
-from dpframe.mechanisms._drawn import coins
+from dpframe.mechanisms._base import pure
+from dpframe.mechanisms._coins import thrown as coins
 from dpframe.mechanisms.noise import Gaussian
 
 CLIP = 2**20  # steps of a person's gradient, at most
@@ -95,7 +96,7 @@ class Descent(Fit):
         squared, first = CLIP**2 * moves, 2 * SIZES**2  # each of the two is from 0 to SIZES for any person
         loss: Any
         if sampled:
-            epsilon = _pure(price)
+            epsilon = pure(price)
             sigma = sampled_sigma(epsilon, self.delta, Fraction(self.rate, EVERYBODY), self.steps)
             noise = Gaussian.for_mu(squared, 1 / Fraction(sigma) ** 2)
             before = Gaussian.for_mu(first, 1 / first_sigma(sigma, self.rate, self.steps) ** 2)
@@ -161,8 +162,6 @@ class Descent(Fit):
     @np.errstate(all="ignore")
     def run(self, data: Any, plan: Plan, unit: Unit, noise: Noise) -> tuple[Array, ...]:
         gradients, first = plan.parts
-        assert isinstance(gradients.noise, Gaussian)
-        assert isinstance(first.noise, Gaussian)
         rows = self.design.read(data, unit)
         weights = rows.weights(self.limit(unit))
         each = self._sizes(rows, weights, unit)

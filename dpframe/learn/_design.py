@@ -39,7 +39,7 @@ class Scaling(NamedTuple):
 
 
 def on_grid(vector: Vector, bounds: Bounds) -> Floats:
-    """Whole numbers from -UNIT to UNIT; NaN for nulls. A constant by its bounds is 0."""
+    """The values as whole numbers from -UNIT to UNIT; NaN for nulls. What is constant by its bounds is 0."""
     middle, half = Scaling.of(bounds)
     with np.errstate(all="ignore"):
         found = np.clip(np.array(vector.values, dtype=np.float64), bounds.lower, bounds.upper) - middle
@@ -65,14 +65,14 @@ def shrunk(rows: Floats, limit: int) -> Floats:
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What is predicted: a number with bounds, or one of two classes."""
+    """The target of a model: a number with bounds, or one of two classes."""
 
     expr: Expr
     bounds: Bounds | None
     classes: Keys | None
 
     def values(self, vector: Vector) -> Floats:
-        """-UNIT to UNIT, NaN where the row does not count."""
+        """The target of each row, from -UNIT to UNIT; NaN where the row does not count."""
         if self.classes is None:
             assert self.bounds is not None
             return on_grid(vector, self.bounds)
@@ -92,13 +92,13 @@ class Rows(NamedTuple):
     people: NDArray[np.int64] | None
 
     def counts(self) -> NDArray[np.int64]:
-        """How many rows the person of each row has."""
+        """The number of rows that the person of each row has."""
         assert self.people is not None
         found: NDArray[np.int64] = np.bincount(self.people)[self.people]
         return found
 
     def weights(self, limit: int) -> Floats | None:
-        """At most ``limit`` for a person's rows together, exactly: limit / rows, rounded down to 2**-40."""
+        """Weights that come to at most ``limit`` for a person's rows together, exactly: limit / rows, rounded down to 2**-40."""
         if self.people is None:
             return None
         k = self.counts()
@@ -109,7 +109,7 @@ class Rows(NamedTuple):
 
 @dataclass(frozen=True)
 class Design:
-    """Which rows, which features, which target, and the largest norm of a row's features."""
+    """The choice of rows, features and target, and the largest norm of a row's features."""
 
     where: Expr | None
     features: tuple[tuple[Expr, Bounds], ...]
@@ -128,7 +128,7 @@ class Design:
 
     @property
     def squared(self) -> int:
-        """The same with the intercept."""
+        """The largest squared norm of a row with its intercept, in steps."""
         return self.features_squared + UNIT**2
 
     @cached_property

@@ -10,7 +10,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from dpframe._errors import BudgetError
 from dpframe._expr import Expr
 from dpframe._groups.keys import Keys, Word, describe
 from dpframe._groups.unit import Unit
@@ -135,12 +134,6 @@ def measured(sensitivity: Sensitivity, price: Price) -> tuple[Any, Any, str]:
     """The noise of one vector, its loss, and why."""
     found = _pricing.noise_for([sensitivity], price)
     return found.noises[0], found.loss, found.why
-
-
-def _pure(price: Price) -> Fraction:
-    if price.epsilon is None:
-        raise BudgetError("this price buys no pure mechanism: give epsilon=.")
-    return price.epsilon
 
 
 def power_below(x: float) -> float:

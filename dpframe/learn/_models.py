@@ -29,7 +29,7 @@ from dpframe.learn._fits import Fit, Output
 from dpframe.learn._objective import Objective
 from dpframe.learn._solve import LOGISTIC, Loss
 from dpframe.learn._statistics import SQUARES, Statistics
-from dpframe.mechanisms._drawn import rate_of
+from dpframe.mechanisms._coins import rate_of
 
 MOST_FEATURES = 2**12
 MOST_STEPS = 2**16

@@ -21,8 +21,9 @@ from dpframe.accounting import _gaussian
 from dpframe.accounting._filter import Price
 from dpframe.accounting.loss import ApproxDP
 from dpframe.learn._design import Floats
-from dpframe.learn._fits import GAMMA, UP, Fit, _pure, l1_of, power_below
+from dpframe.learn._fits import GAMMA, UP, Fit, l1_of, power_below
 from dpframe.learn._solve import minimise
+from dpframe.mechanisms._base import pure
 from dpframe.mechanisms.noise import Gaussian, Laplace
 
 OUTPUT = Fraction(1, 32)  # of epsilon, for what the solver leaves
@@ -88,7 +89,7 @@ class Objective(Fit):
         return Numbers(l2, sigma, step, solved, gamma, power_below(gamma / l2))
 
     def plan(self, unit: Unit, price: Price, public_rows: int | None, declared: tuple[Word, ...]) -> Plan:
-        epsilon, p = _pure(price), self.parameters
+        epsilon, p = pure(price), self.parameters
         found = self.numbers(unit, epsilon)
         moved = self.lipschitz(unit) * (2 if unit.replaces else 1)
         # Noise in the objective: on its own grid, so that its parameters are whole numbers.
@@ -121,7 +122,6 @@ class Objective(Fit):
         assert isinstance(plan.loss, ApproxDP)
         found = self.numbers(unit, plan.loss.epsilon)
         zero = np.zeros((self.parameters, 1), dtype=np.int64)
-        assert isinstance(first.noise, Gaussian)
         # Not by the noise that is handed in: an audit compares what that is given, and this is always given zeros.
         linear = first.noise.release(zero)[:, 0].astype(np.float64) * first.step  # whole numbers below 2**53
         rows = self.design.read(data, unit)

@@ -65,7 +65,7 @@ class Problem:
     linear: Floats
 
     def part(self, every: int) -> Problem:
-        """One row in so many, with as much less of the rest: its minimum and its curvature are nearly the same."""
+        """The problem on one row in so many, with as much less of the rest: its minimum and curvature are nearly the same."""
         if every == 1:
             return self
         weights = None if self.weights is None else self.weights[::every]
@@ -151,7 +151,7 @@ def newton(problem: Problem, gamma: float) -> Floats:
 
 
 def _descend(problem: Problem, shape: Problem, w: Floats, gamma: float) -> Floats:
-    """From w on; ``shape`` has the curvature, and if it is another problem's, the method ends where that misleads."""
+    """Newton's method from w on; ``shape`` has the curvature, and where that of another problem misleads, it ends."""
     z = problem.x @ w
     slopes = problem.slopes(z)
     g = problem.gradient(w, slopes)
@@ -182,7 +182,7 @@ def _descend(problem: Problem, shape: Problem, w: Floats, gamma: float) -> Float
 
 
 def _followed(problem: Problem, w: Floats, gamma: float) -> Floats:
-    """Newton's directions again, each to where F has nearly stopped falling along it: its slope there is monotone, so
+    """A descent along Newton's directions, each to where F has nearly stopped falling along it: its slope there is monotone, so
     bisection finds the place however far it is. For objectives with corners, where gradients may not get shorter on the way.
     """
     for _ in range(4 * _ROUNDS):

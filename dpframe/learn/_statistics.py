@@ -21,7 +21,6 @@ from dpframe.accounting._filter import Price
 from dpframe.learn._design import UNIT, Floats, Rows, Scaling
 from dpframe.learn._fits import Fit, listed, measured
 from dpframe.learn._solve import Loss
-from dpframe.mechanisms.noise import Gaussian, Laplace
 
 SQUARES = Loss("squares", 1.0, 1.0)  # what is minimised afterwards
 _BLOCK = 2**16  # rows whose products below 2**30 add up exactly in doubles
@@ -92,7 +91,6 @@ class Statistics(Fit):
 
     def _ridge(self, noise: Any, step: float) -> float:
         """The deviation of the noise in one direction, times the root of their number."""
-        assert isinstance(noise, Gaussian | Laplace)
         return float(noise.deviation * step * math.sqrt(self.parameters))
 
     def regulariser(self, plan: Plan, unit: Unit) -> float:

@@ -90,6 +90,7 @@ class Mechanism(ABC):
     named: ClassVar[bool] = False  # whether mechanism="name" may ask for it
     measures: ClassVar[bool] = False  # whether integers leave with noise
     chooses: ClassVar[bool] = False  # whether places of large scores leave, and nothing else
+    by_row: ClassVar[bool] = False  # whether it is given rows, of which each leaves as a report of its own
     automatic: ClassVar[bool] = False  # whether a question that names no mechanism may get its noise
     needs_delta: ClassVar[bool] = False  # whether only a price with a delta buys it
     wastes_delta: ClassVar[bool] = False  # whether a delta beside epsilon buys nothing more

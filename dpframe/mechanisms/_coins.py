@@ -21,6 +21,7 @@ Interval = Callable[[int], tuple[int, int]]  # of bits: integers that enclose 2*
 _BLOCK: Final = 2**18  # coins at a time: their temporaries stay in the processor's cache
 _MORE: Final = 64  # further digits of a doubtful coin
 _REST: Final = 2**_MORE - 1
+_RATE: Final = 16  # binary digits of a sampling rate
 
 
 def _drawn(n: int, dtype: str) -> NDArray[Any]:
@@ -86,3 +87,14 @@ def uniform(below: int, n: int) -> NDArray[Any]:
         out[done : done + len(products)] = products
         done += len(products)
     return out
+
+
+def rate_of(wanted: float) -> int:
+    """A probability in units of 2**-16: the nearest one, and no smaller than one unit."""
+    return max(1, round(wanted * (1 << _RATE)))
+
+
+def thrown(rate: int, n: int) -> Bools:
+    """`n` independent coins, each True with probability rate / 2**16, exactly: who takes part in a step."""
+    heads: Bools = _drawn(n, "<u2") < rate
+    return heads

@@ -41,6 +41,7 @@ class Response(Pure):
 
     name: ClassVar[str] = "randomized-response"
     norm: ClassVar[Norm] = REPORTS
+    by_row: ClassVar[bool] = True
     epsilon: Fraction  # of one report
     k: int
 

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from dpframe import _search
 from dpframe._errors import BadValue
 from dpframe.mechanisms import _sampling
-from dpframe.mechanisms._base import Noise, Pure, register
+from dpframe.mechanisms._base import Mechanism, Noise, Pure, register
 from dpframe.mechanisms.noise import Gaussian, Laplace, sum_quantile
 
 Floats = NDArray[np.float64]
@@ -464,10 +464,14 @@ def beside(
     noise: Noise, l1: int, own: int, components: Sequence[int], keys: int, failure: Fraction
 ) -> Threshold:
     """The noise with the least threshold that shows one person's own keys as seldom as promised."""
-    kind = THRESHOLDS.get(type(noise))
-    if kind is None:
+    check_finds_keys(type(noise))
+    return THRESHOLDS[type(noise)](noise, l1, own, components, keys, failure)
+
+
+def check_finds_keys(kind: type[Mechanism]) -> None:
+    """Refuse a kind of noise that has no threshold."""
+    if kind not in THRESHOLDS:
         known = " or ".join(repr(one.name) for one in THRESHOLDS)
         raise BadValue(
-            f"mechanism={noise.name!r} finds no keys: leave it out, give mechanism={known}, or list keys=[...]."
+            f"mechanism={kind.name!r} finds no keys: leave it out, give mechanism={known}, or list keys=[...]."
         )
-    return kind(noise, l1, own, components, keys, failure)

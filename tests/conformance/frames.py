@@ -31,6 +31,7 @@ from tests.internals import (
     Unit,
     ValueCount,
     keys_for,
+    power_bits,
 )
 from tests.internals import expr_module as _expr
 from tests.internals import query_Output as Output
@@ -182,6 +183,18 @@ def wide(bits: int) -> Any:
 
 
 VALUE, SQUARE = wide(VALUE_BITS), wide(SQUARE_BITS)
+
+
+def bernstein(degree: int, nulls: bool) -> Case:
+    """The terms of (b + a)**degree of each value, and its mass for a null."""
+
+    def row(null: bool, a: int, v: int, w: int) -> tuple[int, ...]:
+        terms = [math.comb(degree, k) * a**k * (w - a) ** (degree - k) for k in range(degree + 1)]
+        return (*([0] * len(terms) if null else terms), *[w**degree * null] * nulls)
+
+    return Case(lambda x, b, w: Simplex(x, wide(power_bits(degree))(b), degree, nulls), row)
+
+
 CASES = {
     "rows": Case(lambda x, b, w: RowCount(), lambda null, a, v, w: (1,)),
     "values": Case(lambda x, b, w: ValueCount(x), lambda null, a, v, w: (int(not null),)),
@@ -214,6 +227,9 @@ CASES = {
         lambda x, b, w: Simplex(x, SQUARE(b), 2, True),
         lambda null, a, v, w: (0, 0, 0, w * w) if null else ((w - a) ** 2, 2 * a * (w - a), a**2, 0),
     ),
+    "simplex 3": bernstein(3, False),
+    "simplex 3, nulls": bernstein(3, True),
+    "simplex 5, nulls": bernstein(5, True),
     "centred": Case(
         lambda x, b, w: Centred(x, VALUE(b)),
         lambda null, a, v, w: (0, 0) if null else (2 * a - w, w),

@@ -56,6 +56,7 @@ AGGREGATES = [
     "sum",
     "mean",
     "var",
+    "skew",
     "true",
     "people",
     "nunique",
@@ -63,6 +64,7 @@ AGGREGATES = [
     "count+sum",
     "nunique+sum",
     "people+size",
+    "skew+sem+count+size",
     "true+people+nunique+size+count",
 ]
 IDS: dict[str, Any] = {

@@ -49,6 +49,26 @@ def test_moments_of_a_person_are_those_of_some_values(rows, limit, width):
     assert worst <= width + F(1, 2)  # no further than the rounding of both takes them
 
 
+@pytest.mark.parametrize(("rows", "limit"), [(3, 1), (4, 2), (5, 2), (6, 4)])
+@pytest.mark.parametrize("width", [1, 2, 3, 40])
+@pytest.mark.parametrize("degree", [1, 2, 3, 4])
+def test_powers_of_a_person_sum_to_no_negative_product(degree, width, rows, limit):
+    """Of no product a**k * (W - a)**r is the sum negative, nulls or not, so a person reaches no further than their rows."""
+    cells = [np.nan, *sorted({0.0, 1.0, width // 2, width - 1, width})]
+    for some in itertools.combinations_with_replacement(cells, rows):
+        level = bound(rows, limit).powers(np.array(some), degree, width)[:, 0].tolist()
+        assert 0 <= level[0] <= limit
+        while level:
+            assert level[-1] >= 0, (some, level)
+            level = [width * one - more for one, more in itertools.pairwise(level)]
+
+
+def test_powers_out_of_reach_count_as_their_mean():
+    """A person's share of a count is rounded down where a third moment is then that of no values: all are their mean."""
+    of_one = bound(10, 2).powers(np.array([450.0] * 7 + [np.nan] * 3), 3, 1000)[:, 0].tolist()
+    assert of_one == [1, 630, 630**2, 630**3]
+
+
 @pytest.mark.parametrize(("rows", "limit"), [(3, 1), (4, 1), (4, 3)])
 def test_products_of_a_person_are_those_of_some_values(rows, limit):
     """0 <= s <= V n, 0 <= t <= W n and max(0, W s + V t - V W n) <= st <= min(W s, V t), nulls or not."""

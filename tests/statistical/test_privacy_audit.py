@@ -117,6 +117,7 @@ WIDE_SPEC = {
     "m": ("k", "mean"),
     "u": ("k", "nunique"),
 }
+CUBES_SPEC = {"w": ("x", "skew"), "e": ("x", "sem"), "c": ("x", "count")}
 QUESTIONS = {"high": "x > 1", "flagged": "b", "many": "k >= 3"}
 
 RELEASES: dict[str, Ask] = {
@@ -133,6 +134,10 @@ RELEASES: dict[str, Ask] = {
     "means": lambda p, **w: p[["x", "k"]].mean(**w),
     "var": lambda p, **w: p.var("x", **w),
     "std": lambda p, **w: p.std("k", **w),
+    "sem": lambda p, **w: p.sem("x", **w),
+    "skew": lambda p, **w: p.skew("x", **w),
+    "groupby sem": lambda p, **w: p.groupby("g").sem("x", **w),
+    "groupby skew": lambda p, **w: p.groupby("g")["x"].skew(**w),
     "histogram": lambda p, **w: p.histogram("x", bins=[-2, 0, 2, 4, 6], **w),
     "value_counts": lambda p, **w: p.value_counts("g", **w),
     "groupby size": lambda p, **w: p.groupby("g").size(**w),
@@ -143,6 +148,7 @@ RELEASES: dict[str, Ask] = {
     "groupby std": lambda p, **w: p.groupby("g").std("x", **w),
     "groupby agg": lambda p, **w: p.groupby("g").agg(**SPEC, **w),
     "groupby agg, squares": lambda p, **w: p.groupby("g").agg(**WIDE_SPEC, **w),
+    "groupby agg, cubes": lambda p, **w: p.groupby("g").agg(**CUBES_SPEC, **w),
     "groupby describe": lambda p, **w: p.groupby("g")[["x"]].describe(**w),
     "describe": lambda p, **w: p[["x", "k"]].describe(**w),
     "agg": lambda p, **w: p[["x", "k"]].agg(["mean", "sum"], **w),
@@ -186,7 +192,7 @@ def test_every_release_is_audited():
     text = " ".join(RELEASES)
     assert verbs == {v for v in verbs if v in text}
     assert grouped == {v for v in grouped if f"groupby {v}" in text}
-    assert set(NAMED) <= {pair[1] for pair in (SPEC | WIDE_SPEC).values()}
+    assert set(NAMED) <= {pair[1] for spec in (SPEC, WIDE_SPEC, CUBES_SPEC) for pair in spec.values()}
 
 
 def opened(data: pd.DataFrame, neighbors: str) -> Any:

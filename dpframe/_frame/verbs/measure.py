@@ -195,6 +195,47 @@ class Measures(Asking):
         return self._measure("std", column, bounds, ddof, payment)
 
     @priced
+    def sem(
+        self,
+        column: Any = EVERY,
+        bounds: Any = None,
+        *,
+        ddof: int = 1,
+        **payment: Unpack[Payment],
+    ) -> Any:
+        """The standard error of the mean of a column's clipped values; of every column if none is named.
+
+        It tells how far the mean of such a sample is from that of all whom it stands for, and nothing of the noise: that is
+        what the interval of `mean` is about.
+
+        Formal guarantee: epsilon-DP for its price; `std` over the root of the number of values, all from one release of
+        three sums that share the sensitivity of one (docs/guarantees/variance.md).
+
+        >>> df = pd.DataFrame({"age": [30, 41, 55, 78] * 25})
+        >>> p = df.dp.open(1000, bounds={"age": (0, 100)})
+        >>> round(p.sem("age", epsilon=900), 1), round(float(df["age"].sem()), 1)
+        (1.8, 1.8)
+        """
+        return self._measure("sem", column, bounds, ddof, payment)
+
+    @priced
+    def skew(self, column: Any = EVERY, bounds: Any = None, **payment: Unpack[Payment]) -> Any:
+        """The skewness of a column's clipped values, with pandas' correction; of every column if none is named.
+
+        Cubes need many values or narrow bounds: look at the interval. Where pandas has NaN, of equal values or fewer than
+        three, there is a number all the same, with a wide interval.
+
+        Formal guarantee: epsilon-DP for its price; one release of four sums that share the sensitivity of one
+        (docs/guarantees/variance.md#skewness-cubes-beside-the-squares).
+
+        >>> df = pd.DataFrame({"cost": [10, 20, 30, 90] * 250})
+        >>> p = df.dp.open(1000, bounds={"cost": (0, 100)})
+        >>> round(p.skew("cost", epsilon=900), 1), round(float(df["cost"].skew()), 1)
+        (1.0, 1.0)
+        """
+        return self._measure("skew", column, bounds, 1, payment)
+
+    @priced
     def agg(
         self,
         spec: Any = None,

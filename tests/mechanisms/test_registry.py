@@ -1,0 +1,113 @@
+"""One list of mechanisms: nobody outside it tells kinds apart, and whatever is on it can be asked, written down and read back."""
+
+from __future__ import annotations
+
+import ast
+import sys
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+import dpframe
+from tests.internals import MECHANISMS, Laplace, mechanism_from, mechanism_names, mechanisms, register
+
+PACKAGE = Path(dpframe.__file__).parent
+OUTSIDE = [path for path in sorted(PACKAGE.rglob("*.py")) if path.parent.name != "mechanisms"]
+WORDS = {name for name, kind in MECHANISMS.items() if kind.named} | set(MECHANISMS)
+
+
+def imported(tree: ast.Module) -> set[str]:
+    """The names that a module has from the room of mechanisms, but for its tools."""
+    found = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("dpframe.mechanisms"):
+            found |= {alias.asname or alias.name for alias in node.names}
+    return {name for name in found if name[0].isupper() and not name.isupper()}
+
+
+def words(node: ast.expr) -> set[object]:
+    return {one.value for one in ast.walk(node) if isinstance(one, ast.Constant)}
+
+
+def named(node: ast.expr, kinds: set[str]) -> bool:
+    """Whether it is a kind or an attribute of one, or a union or a tuple with one."""
+    while isinstance(node, ast.Attribute):
+        node = node.value
+    if isinstance(node, ast.BinOp):
+        return named(node.left, kinds) or named(node.right, kinds)
+    if isinstance(node, ast.Tuple | ast.List | ast.Set):
+        return any(named(one, kinds) for one in node.elts)
+    return isinstance(node, ast.Name) and node.id in kinds
+
+
+def told_apart(tree: ast.Module) -> set[str]:
+    """Every test of which mechanism it is: by its class, or by its name."""
+    kinds, found = imported(tree), set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and ast.unparse(node.func) in ("isinstance", "issubclass"):
+            if named(node.args[1], kinds):
+                found.add(ast.unparse(node))
+        elif isinstance(node, ast.Compare):
+            sides = [node.left, *node.comparators]
+            if any(named(side, kinds) or words(side) & WORDS for side in sides):
+                found.add(ast.unparse(node))
+        elif isinstance(node, ast.match_case) and (words(node.pattern) & WORDS):  # type: ignore[arg-type]
+            found.add(ast.unparse(node.pattern))
+    return found
+
+
+@pytest.mark.parametrize("path", OUTSIDE, ids=lambda p: str(p.relative_to(PACKAGE)))
+def test_nobody_else_tells_mechanisms_apart(path):
+    assert told_apart(ast.parse(path.read_text())) == set()
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "isinstance(noise, Laplace | Gaussian)",
+        "isinstance(noise, (Laplace, int))",
+        "type(noise) is Laplace",
+        "noise.name == 'laplace'",
+        "word in ('auto', 'gaussian')",
+        "noise.name != Laplace.name",
+    ],
+)
+def test_the_check_sees_a_ladder(line):
+    head = "from dpframe.mechanisms.noise import Gaussian, Laplace\n"
+    assert told_apart(ast.parse(head + line)) == {ast.unparse(ast.parse(line))}
+
+
+def test_two_kinds_of_one_name_are_refused():
+    with pytest.raises(ValueError, match="two mechanisms have the name 'laplace'"):
+        register(type("Other", (), {"name": "laplace"}))
+    assert MECHANISMS["laplace"] is Laplace
+
+
+def test_a_record_of_an_unknown_mechanism_is_not_read():
+    with pytest.raises(KeyError):
+        mechanism_from({"mechanism": "nobody's", "scale": "1"})
+
+
+def test_mechanism_says_what_may_be_asked_for():
+    assert mechanism_names() == ("auto", *(name for name, kind in MECHANISMS.items() if kind.named))
+    assert not any(kind.named for kind in MECHANISMS.values() if not (kind.measures or kind.chooses))
+
+
+def test_a_file_in_the_room_is_all_that_a_new_mechanism_takes(tmp_path, monkeypatch):
+    """The file of docs/develop/add-a-mechanism.md, put beside the others: then questions may name its mechanism."""
+    page = (Path(__file__).parents[2] / "docs" / "develop" / "add-a-mechanism.md").read_text(encoding="utf-8")
+    (source,) = [block.split("```")[0] for block in page.split("```python\n") if "@register" in block]
+    (tmp_path / "secant.py").write_text(source)
+    monkeypatch.setattr(mechanisms, "__path__", [*mechanisms.__path__, str(tmp_path)])
+    df = pd.DataFrame({"x": [1, 2]})
+    with pytest.raises(dpframe.BadValue, match="unknown mechanism 'secant'"):
+        df.dp.open(1).count(mechanism="secant")
+    try:
+        exec(Path(mechanisms.__file__).read_text(), vars(mechanisms))
+        plan = df.dp.open(1).count(mechanism="secant").plan
+        assert type(plan.parts[0].noise).__module__ == "dpframe.mechanisms.secant"
+        assert dpframe.Plan.from_json(plan.to_json()) == plan
+    finally:
+        MECHANISMS.pop("secant", None)
+        sys.modules.pop("dpframe.mechanisms.secant", None)
