@@ -9,8 +9,8 @@ from dpframe import _encoding as encoding_module
 from dpframe import _expr as expr_module
 from dpframe import _ledger as stores_module
 from dpframe import _search as search_module
-from dpframe import plot as drawing_module
 from dpframe import mechanisms
+from dpframe import plot as drawing_module
 from dpframe._answers import unbiased as unbiased_module
 from dpframe._answers.answer import Answer
 from dpframe._answers.estimate import FloatEstimate, IntEstimate, interval_of
