@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import wraps
-from inspect import CO_VARARGS, CO_VARKEYWORDS, Parameter, signature
+from inspect import CO_VARARGS, CO_VARKEYWORDS, Parameter, Signature, signature
 from types import FunctionType
 from typing import Any, NoReturn
 
@@ -142,7 +142,17 @@ def own_errors(kind: type, like: type) -> None:
         if ~verb.__code__.co_flags & (CO_VARARGS | CO_VARKEYWORDS):  # one that takes anything misses nothing
             made.setdefault(verb, telling(verb, defaults_of(getattr(like, name, None))))
             made[verb].__qualname__ = f"{kind.__name__}.{verb.__name__}"
+            made[verb].__signature__ = _as_method(signature(verb), kind)
             setattr(kind, name, made[verb])
+
+
+def _as_method(shown: Signature, kind: type) -> Signature:
+    """The signature of a function as that of a method of a class: one that returns what it is given returns the class."""
+    first, *others = shown.parameters.values()
+    same = first.annotation is not Parameter.empty and first.annotation == shown.return_annotation
+    returned = kind.__name__ if same else shown.return_annotation
+    unnamed = first.replace(annotation=Parameter.empty)
+    return shown.replace(parameters=[unnamed, *others], return_annotation=returned)
 
 
 def defaults_of(verb: object) -> dict[str, Any]:

@@ -50,7 +50,9 @@ def of_column(verb: Callable[Concatenate[Any, Any, P], R], doc: str) -> Callable
     own = telling(found, defaults_of(getattr(pd.Series, found.__name__, None)), _frame_and_column)
     own.__qualname__, own.__doc__ = f"PrivateColumn.{found.__name__}", doc
     parameters = list(signature(found).parameters.values())
-    own.__signature__ = signature(found).replace(parameters=[parameters[0], *parameters[2:]])
+    own.__signature__ = signature(found).replace(
+        parameters=[parameters[0].replace(annotation=Parameter.empty), *parameters[2:]]
+    )
     return cast("Callable[Concatenate[Any, P], R]", own)
 
 
