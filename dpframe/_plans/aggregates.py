@@ -56,6 +56,7 @@ class Aggregate(ABC):
     least_shown: ClassVar[float | None] = None  # the least it can be of a group that a threshold has shown
     selects: ClassVar[bool] = False  # whether the whole release is one choice
     picks: ClassVar[bool] = False  # whether it is chosen among points instead of measured
+    always_whole: ClassVar[bool] = False  # whether answers are whole numbers, whatever the data
     promise: ClassVar[str] = (
         ""  # what holds with probability 0.95, where the error is not one of the answer itself
     )
@@ -69,26 +70,12 @@ class Aggregate(ABC):
         return None
 
     def cell(self, out: Output, part: int, statistic: Statistic, place: int) -> Cell:
-        """An output as the plan knows it, the ``place``-th that the statistic serves."""
-        functionals, constants = self.functionals(out, statistic, place), self.constants(out, statistic)
-        ends, whole = self.ends(out), self.whole(out)
-        return Cell(out.name, out.aggregate, part, *ends, out.ddof, whole, functionals, constants)
-
-    def functionals(self, out: Output, statistic: Statistic, place: int) -> dict[str, tuple[float, ...]]:
-        """The linear maps of the statistic that it is made of."""
-        return statistic.functionals()
-
-    def constants(self, out: Output, statistic: Statistic) -> dict[str, float]:
-        """The public numbers that it is made of."""
-        return statistic.constants()
-
-    def ends(self, out: Output) -> tuple[float, float]:
-        """The scale of its answers: where 0 and 1 lie in data units."""
-        return out.bounds or (0.0, 1.0)
-
-    def whole(self, out: Output) -> bool:
-        """Whether answers are whole numbers, whatever the data."""
-        return False
+        """An output as the plan knows it, the ``place``-th that the statistic serves: the linear maps and public numbers that
+        it is made of, where 0 and 1 lie in data units, and whether answers are whole whatever the data."""
+        ends, maps = out.bounds or (0.0, 1.0), statistic.functionals()
+        return Cell(
+            out.name, out.aggregate, part, *ends, out.ddof, self.always_whole, maps, statistic.constants()
+        )
 
     @abstractmethod
     def value(self, m: Measured) -> NDArray[Any]:

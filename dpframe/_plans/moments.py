@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import cached_property
 from itertools import product
 from typing import Any
@@ -13,9 +14,14 @@ from numpy.typing import NDArray
 
 from dpframe._plans.aggregates import Aggregate, Vector, aggregation
 from dpframe._plans.arrange import OfColumn, OfPair
-from dpframe._plans.measured import Floats, Interval, Measured, fieller
+from dpframe._plans.measured import Floats
+from dpframe._plans.measured import Interval
+from dpframe._plans.measured import Measured
+from dpframe._plans.measured import fieller
 from dpframe._plans.output import Output
+from dpframe._plans.measured import Cell
 from dpframe._plans.sums import Mean, N, ratio, within
+from dpframe._statistics.base import Statistic
 
 STEPS = np.linspace(0, 1, 33)  # the means, from end to end of their interval, about which moments are taken
 PAIRS = tuple(product(STEPS[::4], repeat=2))  # the same of two numbers at once
@@ -235,9 +241,10 @@ class Cov(Aggregate):
     def vector_of(self, out: Output) -> Vector:
         return OfPair(out)
 
-    def ends(self, out: Output) -> tuple[float, float]:
+    def cell(self, out: Output, part: int, statistic: Statistic, place: int) -> Cell:
         (_, one), (_, other) = out.clipped
-        return 0.0, (one.upper - one.lower) * (other.upper - other.lower)
+        product = (one.upper - one.lower) * (other.upper - other.lower)
+        return replace(super().cell(out, part, statistic, place), lower=0.0, upper=product)
 
     def value(self, m: Measured) -> NDArray[Any]:
         n, t, s, ts = (m.values({name: 1.0}).astype(float) for name in ("n", "t1", "s1", "st"))

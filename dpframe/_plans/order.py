@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -26,10 +27,11 @@ class Quantile(Aggregate):
     def vector_of(self, out: Output) -> Vector:
         return OfRanks(*out.clipped[0], out.resolution)
 
-    def constants(self, out: Output, statistic: Statistic) -> dict[str, float]:
+    def cell(self, out: Output, part: int, statistic: Statistic, place: int) -> Cell:
         assert isinstance(statistic, Ranks)
         assert out.level is not None
-        return {**statistic.constants(), "place": float(statistic.levels.index(out.level))}
+        cell = super().cell(out, part, statistic, place)
+        return replace(cell, constants={**cell.constants, "place": float(statistic.levels.index(out.level))})
 
     def value(self, m: Measured) -> NDArray[Any]:
         assert m.raw is not None
@@ -54,9 +56,10 @@ class TreeQuantile(Aggregate):
     def vector_of(self, out: Output) -> Vector:
         return OfTree(*out.clipped[0], out.resolution)
 
-    def constants(self, out: Output, statistic: Statistic) -> dict[str, float]:
+    def cell(self, out: Output, part: int, statistic: Statistic, place: int) -> Cell:
         assert out.level is not None
-        return {**statistic.constants(), "level": float(out.level)}
+        cell = super().cell(out, part, statistic, place)
+        return replace(cell, constants={**cell.constants, "level": float(out.level)})
 
     def value(self, m: Measured) -> NDArray[Any]:
         assert m.raw is not None

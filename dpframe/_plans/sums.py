@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -60,15 +60,14 @@ class _Linear(Aggregate):
 class _Counted(_Linear):
     """A number of rows, values or people."""
 
-    def whole(self, out: Output) -> bool:
-        return True
+    always_whole = True
 
-    def functionals(self, out: Output, statistic: Statistic, place: int) -> dict[str, tuple[float, ...]]:
-        known = statistic.functionals()
+    def cell(self, out: Output, part: int, statistic: Statistic, place: int) -> Cell:
+        cell = super().cell(out, part, statistic, place)
         if getattr(statistic, "expr", out.expr) == out.expr:
-            return known
+            return cell
         # Rows read off another column's vector: its own count would leave out that column's nulls.
-        return {"size": known.get("size", known["n"])}
+        return replace(cell, functionals={"size": cell.functionals.get("size", cell.functionals["n"])})
 
     def combination(self, cell: Cell) -> dict[str, float]:
         return {"size" if "size" in cell.functionals else "n": 1.0}
@@ -135,8 +134,9 @@ class Question(_Counted):
     def vector_of(self, out: Output) -> Vector:
         return OfQuestions()
 
-    def functionals(self, out: Output, statistic: Statistic, place: int) -> dict[str, tuple[float, ...]]:
-        return {f"true{place}": statistic.functionals()[f"true{place}"]}
+    def cell(self, out: Output, part: int, statistic: Statistic, place: int) -> Cell:
+        cell, name = super().cell(out, part, statistic, place), f"true{place}"
+        return replace(cell, functionals={name: cell.functionals[name]})
 
     def combination(self, cell: Cell) -> dict[str, float]:
         return {next(iter(cell.functionals)): 1.0}
@@ -157,8 +157,8 @@ class Sum(_Linear):
         always = setting.public_rows is not None and not expr.nullable
         return Total(expr, Grid.for_magnitude(bounds, MAGNITUDE_BITS, are_whole(expr, bounds)), always)
 
-    def whole(self, out: Output) -> bool:
-        return are_whole(*out.clipped[0])
+    def cell(self, out: Output, part: int, statistic: Statistic, place: int) -> Cell:
+        return replace(super().cell(out, part, statistic, place), whole=are_whole(*out.clipped[0]))
 
     def combination(self, cell: Cell) -> dict[str, float]:
         if "total" in cell.functionals:
@@ -237,15 +237,14 @@ class Selection(Aggregate):
     ranged: bool = False  # whether the exponential mechanism may choose
 
     selects = True
+    always_whole = True
 
     def vector_of(self, out: Output) -> Vector:
         return self.vector
 
-    def functionals(self, out: Output, statistic: Statistic, place: int) -> dict[str, tuple[float, ...]]:
-        return {}
-
-    def whole(self, out: Output) -> bool:
-        return True
+    def cell(self, out: Output, part: int, statistic: Statistic, place: int) -> Cell:
+        # Not `super()`, which a class with slots, being made twice, does not find.
+        return replace(Aggregate.cell(self, out, part, statistic, place), functionals={})
 
     def value(self, m: Measured) -> NDArray[Any]:
         assert m.raw is not None
