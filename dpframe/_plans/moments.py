@@ -14,12 +14,8 @@ from numpy.typing import NDArray
 
 from dpframe._plans.aggregates import Aggregate, Vector, aggregation
 from dpframe._plans.arrange import OfColumn, OfPair
-from dpframe._plans.measured import Floats
-from dpframe._plans.measured import Interval
-from dpframe._plans.measured import Measured
-from dpframe._plans.measured import fieller
+from dpframe._plans.measured import Cell, Floats, Interval, Measured, fieller
 from dpframe._plans.output import Output
-from dpframe._plans.measured import Cell
 from dpframe._plans.sums import Mean, N, ratio, within
 from dpframe._statistics.base import Statistic
 
