@@ -108,7 +108,7 @@ def _could_be_filtered(frame: pd.DataFrame, session: _session.Session) -> bool:
     pandas returns such a frame from a filter that happens to keep every row. To answer it would make the
     difference between an answer and an error a matter of values, so it is refused like any filtered frame.
     """
-    return frame is not session.root() and list(frame.columns) == list(session.leaves)
+    return frame is not session.data.root() and list(frame.columns) == list(session.leaves)
 
 
 def of_series(series: pd.Series[Any]) -> PrivateColumn | _release.Answer | _reports.Reports | Unanswerable:
@@ -148,7 +148,9 @@ class _Derived(PrivateFrame):
 
     @property
     def _reason(self) -> str:
-        return _edited_message() if self._session.root() is self._frame else _derived_message(self._session)
+        return (
+            _edited_message() if self._session.data.root() is self._frame else _derived_message(self._session)
+        )
 
     @with_words_of(open_session)
     def open(self, words: Words) -> PrivateFrame:
@@ -191,7 +193,7 @@ class _NoColumns(dict[Hashable, Expr]):
 
 
 def _derived_message(session: _session.Session) -> str:
-    root, columns = session.root(), session.leaves
+    root, columns = session.data.root(), session.leaves
     offers = _rewrite.Offers(
         columns,
         frame=_offered(PrivateFrame),

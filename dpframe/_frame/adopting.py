@@ -15,12 +15,12 @@ from dpframe._frame.lineage import Lineage
 from dpframe._frame.merging import Merging, is_private
 from dpframe._groups.keys import Word, describe
 from dpframe._groups.unit import limits_for
-from dpframe._session import identity as _identity
 from dpframe._session import personwise as _personwise
+from dpframe._session.data import marks
 from dpframe._session.derived import (
-    Derived,
     Source,
     declare_anew,
+    derived,
     fresh_token,
     made_of,
     not_replayed,
@@ -91,7 +91,7 @@ class Adopting(Merging):
         else:
             made.people = _places_of_unit(made.names, visible)
         token = fresh_token()
-        session = Derived(
+        session = derived(
             source.session,
             made,
             unit_for(source.session, None, max_rows, max_groups),
@@ -163,7 +163,7 @@ class Adopting(Merging):
             made.people = [("rows", _labels_of(frame, base))]
         words = declare_anew(made, bounds, keys, "adopt")
         token = fresh_token()
-        session = Derived(base, made, unit_for(base, None, max_rows, max_groups), token, most=None)
+        session = derived(base, made, unit_for(base, None, max_rows, max_groups), token, most=None)
         other.attrs[ATTR] = base.name  # these are the same people: no second budget is opened on them
         return self._derive(
             session,
@@ -225,9 +225,11 @@ def _check_unowned(other: pd.DataFrame, base: Session) -> None:
         known = True
     except NoSession:
         known = other.attrs.get(ATTR) == base.name
-    marks = _identity.marks(other)
+    own = marks(other)
     shared = [
-        s for s in sessions.values() if s is not base and s.accountant != base.accountant and marks & s.marks
+        s
+        for s in sessions.values()
+        if s is not base and s.accountant != base.accountant and own & s.data.marks
     ]
     if not known or (owner is not None and owner is not base) or shared:
         raise LineageError(

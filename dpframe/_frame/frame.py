@@ -98,7 +98,7 @@ class PrivateFrame(
         the budget ends with the process.
         """
         not_replayed(self._session)
-        root = self._session.root()
+        root = self._session.data.root()
         if root is None:
             raise LineageError(
                 "the frame that was opened is gone; this session goes on with its own copy of it."

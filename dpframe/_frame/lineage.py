@@ -17,7 +17,7 @@ from dpframe._errors import BadType, BadValue, SessionError
 from dpframe._expr import Column, Expr
 from dpframe._groups.keys import Word, describe, keys_for
 from dpframe._groups.unit import limits_for
-from dpframe._session.derived import Derived, Made, Source, Token, unit_for
+from dpframe._session.derived import Made, Source, Token, derived, unit_for
 from dpframe._session.door import sealed
 from dpframe._session.session import Session
 from dpframe._validate import Bounds
@@ -52,7 +52,7 @@ class Lineage:
         return Source(self._session, self._columns, self._where, verb)
 
     def _derive(
-        self, session: Derived, word: Word, more: Sequence[tuple[str, str, str]] = ()
+        self, session: Session, word: Word, more: Sequence[tuple[str, str, str]] = ()
     ) -> PrivateFrame:
         session.accountant.declare([(word.what, word.value, word.where), *more])
         own = cast("PrivateFrame", self)
@@ -60,9 +60,9 @@ class Lineage:
 
     def _multiplied(
         self, source: Source, made: Made, most: int | None, limits: tuple[object, object], token: Token
-    ) -> Derived:
+    ) -> Session:
         unit = unit_for(source.session, most, *limits)
-        return Derived(source.session, made, unit, token, everyone=source.everyone, most=most)
+        return derived(source.session, made, unit, token, everyone=source.everyone, most=most)
 
     def explode(
         self,

@@ -6,7 +6,6 @@ import math
 import os
 import threading
 from collections.abc import Callable, Mapping
-from contextvars import ContextVar
 from fractions import Fraction
 from functools import wraps
 from inspect import signature
@@ -21,11 +20,11 @@ from dpframe._ledger import former as _former
 from dpframe._ledger.accountant import Accountant
 from dpframe._ledger.records import Table
 from dpframe._ledger.sketch import sketches
-from dpframe._session import identity as _identity
+from dpframe._session.data import Data
 from dpframe._session.door import sealed
-from dpframe._session.registry import ATTR, closed, find, place_of, positions, same_place, sessions
+from dpframe._session.registry import ATTR, closed, find, place_of, positions, register, same_place, sessions
 from dpframe._session.session import Session
-from dpframe._session.terms import AccountTerms, Terms, Words, leaves_of
+from dpframe._session.terms import AccountTerms, Terms, Words
 
 P = ParamSpec("P")
 S = TypeVar("S")
@@ -33,8 +32,6 @@ R = TypeVar("R")
 
 _LARGE, _NO_PROMISE = Fraction(1, 1000), Fraction(1, 10)  # a delta that is warned of, and one that is refused
 _opening = threading.RLock()
-# What an audit's call opens in its own thread, so that the audit can forget it.
-watching: ContextVar[list[Session] | None] = ContextVar("watching", default=None)
 
 
 def open_session(
@@ -183,24 +180,22 @@ def opened(frame: pd.DataFrame, words: Words) -> Session:
             same = told.differs(present.terms) is None and because == present.terms.because
             if because is None or (same and positions(frame, present) is not None):
                 return _again(present, frame, told)
-        leaves = leaves_of(frame)
-        terms = Terms.of(frame, leaves, words)
-        _refuse_second_budget(frame, because, terms.account)
-        if len(frame) > ROW_CEILING:
+        data = Data.of(frame, version)
+        terms = Terms.of(data, words)
+        if because is None:
+            _refuse_second_budget(data, terms.account)
+        if data.rows > ROW_CEILING:
             raise SessionError(
                 f"frames of more than {ROW_CEILING} rows are not supported: exact sums would not fit."
             )
         public = terms.unit.replaces and not terms.unit.people
-        _warn_of_delta(terms.account.limits.delta, len(frame) if public else terms.people, because)
-        session = Session(frame, terms, leaves)
+        _warn_of_delta(terms.account.limits.delta, data.rows if public else terms.people, because)
+        session = Session(data, terms, terms.account.open())
         _refuse_twins(session)
         _attach(session, because)
         _declare(session, because)
-        sessions[session.name] = session
+        register(session)
         frame.attrs[ATTR] = session.name
-        watched = watching.get()
-        if watched is not None:
-            watched.append(session)
         return session
 
 
@@ -212,7 +207,7 @@ def _attach(session: Session, because: object) -> None:
         return
     places = [c.position for c in unit.people]
     known = sealed("open", sketches, frame, places, account.secret)
-    table = Table(session.schema, session.terms.version, known.table)
+    table = Table(session.data.schema, session.data.version, known.table)
     people = frame.iloc[:, places] if places else frame
 
     def former() -> list[str] | None:
@@ -255,7 +250,7 @@ def _warn_of_delta(delta: Fraction, people: int | None, because: object) -> None
 
 def _again(present: Session, frame: pd.DataFrame, terms: Terms) -> Session:
     present.check_alive()
-    if _identity.root_positions(frame, present.snapshot) is None:
+    if positions(frame, present) is None:
         raise LineageError(
             "this frame belongs to the session of another frame, from which it was made or of which it is an edited "
             "version. A second budget on the same people would undo the first. Ask the frame that was opened, or "
@@ -278,18 +273,14 @@ def _again(present: Session, frame: pd.DataFrame, terms: Terms) -> Session:
     return present
 
 
-def _refuse_second_budget(frame: pd.DataFrame, because: object, account: AccountTerms) -> None:
-    if because is not None:
-        return
-    own = _identity.marks(frame)
+def _refuse_second_budget(data: Data, account: AccountTerms) -> None:
     # Marks are addresses: those of a closed session mean something only while its frame keeps them in use.
-    kept = [s for s in closed if s.root() is not None]
+    kept = [s for s in closed if s.data.root() is not None]
     made = [d for s in sessions.values() for d in s.derived]
     for other in [*sessions.values(), *kept, *made]:
-        # The very same index object means the very same rows.
         if account.names(other.accountant):
             continue  # one budget for both, whatever they share
-        if own & other.marks or (other.rows and frame.index.is_(other.index)):
+        if other.data.shares(data.marks, data.index):
             raise SessionError(
                 "this frame shares its data with a frame that has, or had, a session "
                 f"(epsilon {other.budget.epsilon:g}, {other.budget.fraction:.0%} spent). Ask that one, or declare why a "
@@ -300,8 +291,8 @@ def _refuse_second_budget(frame: pd.DataFrame, because: object, account: Account
 def _refuse_twins(session: Session) -> None:
     """Two frames with the same columns in one population would be taken for each other's answers."""
     for other in list(sessions.values()):
-        same = other.accountant == session.accountant and other.schema == session.schema
-        if same and other.root() is not None:  # of a frame that is gone this is the data read once more
+        same = other.accountant == session.accountant and other.data.schema == session.data.schema
+        if same and other.data.root() is not None:  # of a frame that is gone this is the data read once more
             raise SessionError(
                 "this budget has an open session of another frame with the same columns. If this is the same table, read "
                 "once more, go on with that session, or close() it first. If it is another state of the data, tell the two "

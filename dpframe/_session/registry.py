@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
 from dpframe._errors import NoSession
-from dpframe._session import identity as _identity
+from dpframe._session.data import root_positions
 
 if TYPE_CHECKING:
     from dpframe._session.session import Session
@@ -20,6 +22,26 @@ ATTR = "dpframe"
 # Sessions live here, because an accessor is built anew at every access and attrs are copied.
 sessions: dict[str, Session] = {}
 closed: list[Session] = []  # without their data
+_scope: ContextVar[list[Session] | None] = ContextVar("scope", default=None)
+
+
+def register(session: Session) -> None:
+    """Make a session the one that its name, in the attrs of frames, stands for."""
+    sessions[session.name] = session
+    opened = _scope.get()
+    if opened is not None:
+        opened.append(session)
+
+
+@contextmanager
+def scope() -> Iterator[list[Session]]:
+    """A block of code with the list of the sessions that this thread opens in it."""
+    opened: list[Session] = []
+    token = _scope.set(opened)
+    try:
+        yield opened
+    finally:
+        _scope.reset(token)
 
 
 def find(attrs: Mapping[Hashable, Any]) -> Session | None:
@@ -61,7 +83,7 @@ def elsewhere(attrs: Mapping[Hashable, Any]) -> tuple[str, str] | None:
 
 def positions(frame: pd.DataFrame, session: Session) -> list[int] | None:
     """Which root column each column of the frame provably is; None where one is not."""
-    return _identity.root_positions(frame, session.snapshot)
+    return root_positions(frame, session.snapshot)
 
 
 def place_of(file: str | None) -> str | None:

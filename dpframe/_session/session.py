@@ -6,7 +6,7 @@ import json
 import os
 import threading
 import weakref
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from dpframe._encoding import digest, encode
 from dpframe._errors import BadType, BadValue, SessionError
-from dpframe._expr import Column, Expr
+from dpframe._expr import Expr
 from dpframe._groups.combinations import Tuples
 from dpframe._groups.keys import Keys, Output, Query, Word
 from dpframe._groups.periods import Span
@@ -33,7 +33,7 @@ from dpframe._plans.forms import check, of_part
 from dpframe._plans.plan import Plan
 from dpframe._plans.planner import Planned, make_plan
 from dpframe._plans.price import Payment, price_of, worded
-from dpframe._session import identity as _identity
+from dpframe._session.data import Data
 from dpframe._session.door import DEBUGGED, debugging, sealed
 from dpframe._session.registry import closed, sessions
 from dpframe._session.terms import Terms
@@ -70,48 +70,41 @@ class Release:
 class Session:
     """A frame as it stood when it was opened, its terms, and its ledger."""
 
-    whole = True  # every row of the frame that was opened, once
-    everyone = True  # all people of that frame, and the order of their own rows is their own
     listens = False  # a replay, which tells noise alone
     # What names the rows of a derived frame where a row is a person, in a replay: elsewhere it is drawn.
     names_of_rows: Callable[[pd.DataFrame], NDArray[np.int64]] | None = None
-    # Of a derived session: what was done to get there, and as ledgers of the first format have it.
-    token = ""
-    former_token: str | None = ""
 
-    def __init__(self, frame: pd.DataFrame, terms: Terms, leaves: dict[Hashable, Column]):
-        self.terms = terms
-        self.leaves = leaves
-        self.accountant = terms.account.open()
-        self.name = _name_of(self.accountant)
-        columns = list(zip(frame.columns, frame.dtypes, strict=True))
-        self.schema = digest("columns", columns, terms.version)
-        self.former = _former.schema(columns, terms.version)
+    def __init__(self, data: Data, terms: Terms, accountant: Accountant):
+        self.data, self.accountant = data, accountant
+        self.leaves, self.rows = data.leaves, data.rows
         self._lock = threading.RLock()
         self._answers: dict[str, tuple[bytes, Release]] = {}
         self._names: Names = {}
-        self._asking = False
+        self._asking = self.closed = False
         self.planning: list[int] = []  # the threads that are in a plan_ahead() block of it
         self._process = os.getpid()
-        self.root = weakref.ref(frame)
-        # Shares its buffers with the user's frame; copy-on-write keeps later edits out of it.
-        self._look_at(frame.copy(deep=False))
-        self.restate(terms)
-
-    def _look_at(self, snapshot: pd.DataFrame) -> None:
-        self.snapshot = snapshot
-        self.marks = _identity.marks(snapshot)
-        # The same object means the same rows, also when the session is closed.
-        self.index = snapshot.index
-        self.rows = len(snapshot)
-        self._engine = PandasEngine(snapshot, self.base._key())
         # Bounds and keys that were released: nobody's word.
         self.released_bounds: set[tuple[Expr, tuple[float, float]]] = set()
         self.found: dict[bytes, Keys | Tuples] = {}
         # Of questions that find keys, so that a repeat has the same plan.
         self.failures: dict[Any, tuple[Fraction, Fraction]] = {}
-        self.closed = False
         self.derived: weakref.WeakSet[Session] = weakref.WeakSet()
+        base = self.base
+        if base is self:
+            self.name = _name_of(accountant)
+        else:  # one name, one lock; and labels say whose answers they are, so that the same steps taken again find them
+            self.name, self._lock = base.name, base._lock
+            self._answers, self._names = base._answers, base._names
+            base.derived.add(self)
+        self.restate(terms)
+
+    @property
+    def snapshot(self) -> pd.DataFrame:
+        return self.data.snapshot
+
+    @property
+    def _engine(self) -> PandasEngine:
+        return self.data.engine(self.base._key)
 
     def _key(self) -> bytes:
         """Of the hash that decides whose groups count, drawn for each frame."""
@@ -141,12 +134,14 @@ class Session:
 
     @property
     def base(self) -> Session:
-        """The session of the frame that was opened."""
-        return self
+        """The session of the frame that was opened, which has the budget and the door; of derived rows another one."""
+        return self if self.data.origin is None else self.data.origin.base
 
     @property
     def most(self) -> int | None:
         """The most rows that a person can have here, where the way they were made proves it."""
+        if self.data.origin is not None:
+            return self.data.origin.most
         return None if self.unit.people else 1
 
     @property
@@ -206,7 +201,7 @@ class Session:
     def default_counts(self) -> int:
         """How many counts that name no price still fit."""
         budget = self.budget
-        if self.closed or budget.fraction >= 1:
+        if self.base.closed or budget.fraction >= 1:
             return 0
         query = Query((Output("rows", "size"),), None)
         return budget.times(self._planned(Asked(query, self.price(query, {}), (), self.unit)).plan.charge)
@@ -222,7 +217,7 @@ class Session:
 
     def _public_rows(self, query: Query | Task) -> int | None:
         """The number of rows where it is public: under replace-one, of the whole root only, a row a person."""
-        whole = self.whole and query.where is None and not query.by and not self.unit.people
+        whole = self.data.whole and query.where is None and not query.by and not self.unit.people
         return self.rows if self.unit.replaces and whole else None
 
     def _declared(self, query: Query | Task, names: tuple[Word, ...]) -> tuple[Word, ...]:
@@ -330,18 +325,22 @@ class Session:
 
     def _label(self, one: Asked, place: int) -> Label:
         """Who asks what: the population, the columns, the declared version; never the data."""
-        whole = encode((one.query, one.unit, self._public_rows(one.query), self.schema))
+        whole = encode((one.query, one.unit, self._public_rows(one.query), self.data.schema))
         question = digest(whole)
         key, paid = digest(question, one.price.amounts), digest(question, one.typed, self.terms.queries)
-        return Label(question, key, paid, one.name, self.terms.version, place if one.fresh else None, whole)
+        version = self.data.version
+        if self.data.steps:  # a name of an answer belongs to the questions of these rows and of their equals
+            version = digest(version, self.data.steps)
+        return Label(question, key, paid, one.name, version, place if one.fresh else None, whole)
 
     def _former_label(self, one: Asked) -> Label | None:
         """The same as ledgers of the first format have it, where that can be told from other questions."""
-        if self.former is None:
+        data, rows, queries = self.data, self._public_rows(one.query), self.terms.queries
+        if data.former is None:
             return None
-        rows, version, queries = self._public_rows(one.query), self.terms.version, self.terms.queries
+        version = f"{data.version}|{data.former_steps}" if data.steps else data.version
         return _former.label(
-            one.query, one.unit, rows, one.price, one.paid, queries, self.former, one.name, version
+            one.query, one.unit, rows, one.price, one.paid, queries, data.former, one.name, version
         )
 
     def _recall(self, label: Label, one: Asked) -> Release | None:
@@ -374,19 +373,20 @@ class Session:
     def _alone(self) -> Iterator[None]:
         """No question within a question: the lock lets its own thread in again, from a signal handler or a
         finaliser, and between two lines of a debit that would be a second answer for one price."""
-        self.check_alive()
-        if self._asking:
+        base = self.base
+        base.check_alive()
+        if base._asking:
             raise SessionError("this session is in the middle of another question of the same thread.")
-        self._asking = True
+        base._asking = True
         try:
             yield
         finally:
-            self._asking = False
+            base._asking = False
 
     def check_alive(self) -> None:
-        if self.closed:
+        if self.base.closed:
             raise SessionError("this session was closed. A closed budget cannot be used again.")
-        if os.getpid() != self._process:
+        if os.getpid() != self.base._process:
             raise SessionError(
                 "this process is a forked copy of the one that opened the session, and a copy has no budget of "
                 "its own. Ask in the parent process."
@@ -394,16 +394,15 @@ class Session:
 
     def close(self) -> None:
         """End the session and let go of the data. What is left of its own budget is given up; a shared one, or one in a
-        file, goes on."""
+        file, goes on. There is one budget, so closing any frame of a session closes them all."""
+        base = self.base
         with self._lock:
-            self.closed = True
-            if sessions.pop(self.name, None) is not None:
-                closed.append(self)
-            self.snapshot = self.snapshot.iloc[:0]
-            self._engine = PandasEngine(self.snapshot)
-            self._answers.clear()
-            for one in list(self.derived):
-                one.close()
+            base.closed = True
+            if sessions.pop(base.name, None) is not None:
+                closed.append(base)
+            base._answers.clear()
+            for one in [base, self, *base.derived]:
+                one.data.forget()
 
 
 def _check_names(labels: Sequence[Label]) -> None:

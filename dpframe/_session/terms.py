@@ -19,6 +19,7 @@ from dpframe._groups.periods import Span, span_of
 from dpframe._groups.unit import Unit, limits_for
 from dpframe._ledger.accountant import Accountant
 from dpframe._ledger.records import Declared
+from dpframe._session.data import Data
 from dpframe._session.registry import place_of
 from dpframe._validate import Bounds
 from dpframe.accounting import ACCOUNTANTS
@@ -131,14 +132,14 @@ class Terms:
     because: str | None = None
 
     @classmethod
-    def of(cls, frame: pd.DataFrame, leaves: Mapping[Hashable, Column], words: Words) -> Terms:
-        """The terms of a new session, of a frame with these columns."""
-        account, unit = AccountTerms.of(words), unit_of(leaves, words)
+    def of(cls, data: Data, words: Words) -> Terms:
+        """The terms of a new session on these data."""
+        account, unit = AccountTerms.of(words), unit_of(data.leaves, words)
         for column in unit.people:
-            _check_tells_apart(column, frame.dtypes.iloc[column.position])
+            _check_tells_apart(column, data.dtypes[column.position])
         people, queries = _count(words, "n"), _count(words, "queries") or 20
-        declared = declarations(leaves, words.get("bounds"), words.get("keys"))
-        return cls(account, unit, queries, *declared, people, words.get("version"), words.get("because"))
+        declared = declarations(data.leaves, words.get("bounds"), words.get("keys"))
+        return cls(account, unit, queries, *declared, people, data.version, words.get("because"))
 
     def again(self, leaves: Mapping[Hashable, Column], words: Words) -> Terms:
         """These terms with the words that are said once more: one that is left out stays as it is."""
@@ -205,14 +206,6 @@ def _same_people(one: Unit, other: Unit) -> bool:
 def _merged(old: tuple[Any, ...], new: tuple[Any, ...]) -> tuple[Any, ...]:
     """Column by column: the new word where there is one."""
     return tuple(sorted({**dict(old), **dict(new)}.items(), key=_place))
-
-
-def leaves_of(frame: pd.DataFrame) -> dict[Hashable, Column]:
-    """The columns of a frame by their names, with what their dtypes tell."""
-    if not frame.columns.is_unique:
-        twice = frame.columns[frame.columns.duplicated()][0]
-        raise BadValue(f"column names must be unique: {twice!r} stands twice.")
-    return {name: Column.of(i, name, frame.dtypes.iloc[i]) for i, name in enumerate(frame.columns)}
 
 
 def unit_of(leaves: Mapping[Hashable, Column], words: Words) -> Unit:
