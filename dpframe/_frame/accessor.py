@@ -83,6 +83,8 @@ def of_frame(
     frame: pd.DataFrame,
 ) -> PrivateFrame | Unopened | _release.Answer | _unbiased.Estimated | Unanswerable:
     """What ``df.dp`` is: a session's frame, a receipt, or the door to open a session."""
+    if not frame.attrs:
+        return Unopened(frame)
     try:
         estimated = _unbiased.receipt_of(frame)
         if estimated is not None:

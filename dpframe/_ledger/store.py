@@ -26,6 +26,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from datetime import UTC, datetime
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Final, NamedTuple, NoReturn, Protocol
 
@@ -86,11 +87,14 @@ class MemoryStore(_Once):
     label = "memory"
 
     def __init__(self) -> None:
-        self.secret = _sampling.random_bytes(32)
         self._entries: list[tuple[str, Entry]] = []
         self._lock = threading.RLock()
         self._process = os.getpid()
         self.busy = False
+
+    @cached_property
+    def secret(self) -> bytes:
+        return _sampling.random_bytes(32)
 
     @contextmanager
     def _alone(self) -> Iterator[None]:

@@ -9,7 +9,7 @@ another buffer.
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -50,6 +50,7 @@ class Data:
     def __init__(
         self,
         snapshot: pd.DataFrame,
+        dtypes: list[Any],
         leaves: dict[Hashable, Column],
         version: str | None,
         root: Callable[[], pd.DataFrame | None],
@@ -57,12 +58,12 @@ class Data:
         held: pd.DataFrame | None = None,
     ):
         self.snapshot = snapshot
+        self.dtypes = dtypes
         self.leaves = leaves
         self.version = version
         self.root = root  # the frame that was opened, while it lives
         self.origin = origin
         self.held = held  # what the snapshot shares its buffers with, where that is another frame
-        self.dtypes = list(snapshot.dtypes)
         self.rows = len(snapshot)
         self.marks = marks(snapshot)
         # The same object means the same rows, also when the session is closed.
@@ -72,7 +73,10 @@ class Data:
     @classmethod
     def of(cls, frame: pd.DataFrame, version: str | None) -> Data:
         """A frame as it stands. The snapshot shares its buffers; copy-on-write keeps later edits out of it."""
-        return cls(frame.copy(deep=False), leaves_of(frame), version, weakref.ref(frame))
+        dtypes = list(frame.dtypes)
+        return cls(
+            frame.copy(deep=False), dtypes, leaves_of(frame.columns, dtypes), version, weakref.ref(frame)
+        )
 
     @property
     def whole(self) -> bool:
@@ -107,9 +111,9 @@ class Data:
             return _former.schema(columns, self.version)
         return _former.derived_schema(self.origin.base.data.former, self.origin.former, columns)
 
-    def shares(self, own: frozenset[Mark], index: pd.Index[Any]) -> bool:
-        """Whether a frame with these marks and this index has a column of these data, or the very same rows."""
-        return not own.isdisjoint(self.marks) or bool(self.rows and index.is_(self.index))
+    def shares(self, other: Data) -> bool:
+        """Whether a column of the two is the same, or the rows are the very same."""
+        return not other.marks.isdisjoint(self.marks) or bool(self.rows and other.index.is_(self.index))
 
     def engine(self, key: Callable[[], bytes]) -> PandasEngine:
         """What reads the snapshot, made when it is first read; ``key`` draws the key of its hashes."""
@@ -122,14 +126,13 @@ class Data:
         self.snapshot, self.held, self._engine = self.snapshot.iloc[:0], None, None
 
 
-def leaves_of(frame: pd.DataFrame) -> dict[Hashable, Column]:
+def leaves_of(names: pd.Index[Any], dtypes: Iterable[Any]) -> dict[Hashable, Column]:
     """The columns of a frame by their names, with what their dtypes tell."""
-    if not frame.columns.is_unique:
-        twice = frame.columns[frame.columns.duplicated()][0]
+    if not names.is_unique:
+        twice = names[names.duplicated()][0]
         raise BadValue(f"column names must be unique: {twice!r} stands twice.")
     return {
-        name: Column.of(i, name, dtype)
-        for i, (name, dtype) in enumerate(zip(frame.columns, frame.dtypes, strict=True))
+        name: Column.of(i, name, dtype) for i, (name, dtype) in enumerate(zip(names, dtypes, strict=True))
     }
 
 
@@ -176,16 +179,12 @@ def _joined(head: Mark, *arrays: np.ndarray[Any, Any]) -> Mark | None:
 
 
 def _marks(frame: pd.DataFrame) -> list[Mark | None]:
-    return [mark(_array(frame, i)) for i in range(frame.shape[1])]
-
-
-def _array(frame: pd.DataFrame, i: int) -> Any:
     # The manager hands out the array itself in half a microsecond; iloc takes fifteen to wrap the same.
-    manager = getattr(frame, "_mgr", None)
-    if manager is not None and hasattr(manager, "iget_values"):
-        return manager.iget_values(i)
-    array = frame.iloc[:, i].array
-    return getattr(array, "_ndarray", array)
+    fast = getattr(getattr(frame, "_mgr", None), "iget_values", None)
+    if fast is not None:
+        return [mark(fast(i)) for i in range(frame.shape[1])]
+    arrays = (frame.iloc[:, i].array for i in range(frame.shape[1]))
+    return [mark(getattr(array, "_ndarray", array)) for array in arrays]
 
 
 def root_positions(frame: pd.DataFrame, root: pd.DataFrame) -> list[int] | None:

@@ -49,6 +49,12 @@ class Made:
         self.arrays.append(array)
         return len(self.names) - 1
 
+    @property
+    def leaves(self) -> dict[Hashable, Column]:
+        """The columns by their names."""
+        frame = frame_of([a[:0] for a in self.arrays], self.names)
+        return leaves_of(frame.columns, frame.dtypes)
+
     def carry(self, session: Session, expr: Expr, place: int, name: Hashable) -> None:
         """What is declared of a column whose values stay what they were."""
         own = session.terms
@@ -84,7 +90,7 @@ def derived(
 ) -> Session:
     """A session on rows made from those of another one. It has no budget of its own, and no name in any frame's attrs."""
     base = parent.base
-    leaves = leaves_of(frame_of([a[:0] for a in made.arrays], made.names))
+    leaves = made.leaves
     people: list[Column] = []
     hidden: list[Any] = []
     for one in made.people:
@@ -96,7 +102,7 @@ def derived(
             hidden.append(array)
     origin = Origin(base, token.steps, token.former, most, whole, everyone)
     snapshot = frame_of([*made.arrays, *hidden])
-    data = Data(snapshot, leaves, base.data.version, base.data.root, origin, made.held)
+    data = Data(snapshot, list(snapshot.dtypes), leaves, base.data.version, base.data.root, origin, made.held)
     if data.rows > ROW_CEILING:
         raise SessionError(f"more than {ROW_CEILING} rows are not supported: exact sums would not fit.")
     terms = Terms(
@@ -213,7 +219,7 @@ def made_of(frame: pd.DataFrame) -> Made:
 
 def declare_anew(made: Made, bounds: object, keys: object, where: str) -> list[tuple[str, str, str]]:
     """Bounds and keys of new columns, as words of the owner."""
-    leaves = leaves_of(frame_of([a[:0] for a in made.arrays], made.names))
+    leaves = made.leaves
     numbers, times, listed = declarations(leaves, bounds, keys)
     made.bounds, made.times, made.keys = dict(numbers), dict(times), dict(listed)
     return record_of(made.names, numbers, times, listed, where)

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Hashable, Iterator, Mapping
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Hashable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
@@ -22,26 +20,6 @@ ATTR = "dpframe"
 # Sessions live here, because an accessor is built anew at every access and attrs are copied.
 sessions: dict[str, Session] = {}
 closed: list[Session] = []  # without their data
-_scope: ContextVar[list[Session] | None] = ContextVar("scope", default=None)
-
-
-def register(session: Session) -> None:
-    """Make a session the one that its name, in the attrs of frames, stands for."""
-    sessions[session.name] = session
-    opened = _scope.get()
-    if opened is not None:
-        opened.append(session)
-
-
-@contextmanager
-def scope() -> Iterator[list[Session]]:
-    """A block of code with the list of the sessions that this thread opens in it."""
-    opened: list[Session] = []
-    token = _scope.set(opened)
-    try:
-        yield opened
-    finally:
-        _scope.reset(token)
 
 
 def find(attrs: Mapping[Hashable, Any]) -> Session | None:

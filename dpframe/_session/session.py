@@ -89,10 +89,15 @@ class Session:
         # Of questions that find keys, so that a repeat has the same plan.
         self.failures: dict[Any, tuple[Fraction, Fraction]] = {}
         self.derived: weakref.WeakSet[Session] = weakref.WeakSet()
-        base = self.base
-        if base is self:
-            self.name = _name_of(accountant)
-        else:  # one name, one lock; and labels say whose answers they are, so that the same steps taken again find them
+        # What ``attrs`` will say: a plain string, which tells another kernel which ledger to open.
+        self.name = uuid4().hex
+        if accountant.place is not None:
+            place = {"session": self.name, "ledger": accountant.place, "population": accountant.population}
+            self.name = json.dumps(place)
+        if (
+            data.origin is not None
+        ):  # labels say whose answers they are, so that the same steps taken again find them
+            base = data.origin.base
             self.name, self._lock = base.name, base._lock
             self._answers, self._names = base._answers, base._names
             base.derived.add(self)
@@ -413,11 +418,3 @@ def _check_names(labels: Sequence[Label]) -> None:
             raise BadValue(
                 f"name={label.name!r} is given to two questions of one batch. Choose another name."
             )
-
-
-def _name_of(accountant: Accountant) -> str:
-    """What ``attrs`` will say: a plain string, which tells another kernel which ledger to open."""
-    name = uuid4().hex
-    if accountant.file is None:
-        return name
-    return json.dumps({"session": name, "ledger": accountant.place, "population": accountant.population})

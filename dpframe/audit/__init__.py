@@ -24,6 +24,7 @@ from dpframe import _validate
 from dpframe._errors import BadType, BadValue, SessionError
 from dpframe._session import registry as _registry
 from dpframe._session.data import marks
+from dpframe._session.opening import scope
 from dpframe.audit import _events
 from dpframe.audit._divergences import approximate_max_divergence, kl_divergence, max_divergence
 from dpframe.audit._events import Event
@@ -162,7 +163,7 @@ def _drawn(release: Callable[[Any], Any], side: Any) -> Any:
     # Pickled, as a copy of pandas' own shares the index: what is opened in one call would be known in the next.
     own: pd.DataFrame = pickle.loads(pickle.dumps(side, protocol=5))
     columns, rows = marks(own), own.index
-    with _registry.scope() as opened:
+    with scope() as opened:
         try:
             return release(own)
         finally:
