@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
+
+import pandas as pd
 import pytest
 
 from dpframe import BadType, BadValue, SessionError
@@ -81,3 +84,31 @@ def test_misspelt_words_are_told(df):
     df.dp.open(1)
     with pytest.raises(BadType, match=r"bound=.*Did you mean 'bounds'"):
         df.dp.open(bound={"age": (0, 1)})
+
+
+@pytest.mark.parametrize("word", ["epsilon", "delta"])
+def test_a_budget_that_was_opened_does_not_open_one_whose_words_only_equal_its_own(df, word):
+    own = {"epsilon": 1, "delta": 0}
+    wrong = {**own, word: bool(own[word])}
+    df.dp.open(**own)
+    with pytest.raises(BadType, match="not the bool"):
+        pd.DataFrame({"age": [1]}).dp.open(**wrong)
+
+
+def test_every_way_to_open_shows_the_same_words(df):
+    first = inspect.signature(df.dp.open)
+    p = df.dp.open(1)
+    derived = df[df["age"] > 30].dp
+    elsewhere = pd.DataFrame({"age": [1]})
+    elsewhere.attrs["dpframe"] = '{"session": "s", "ledger": "l", "population": "p"}'
+    for verb in (p.open, derived.open, elsewhere.dp.open):
+        assert inspect.signature(verb) == first
+        assert inspect.getdoc(verb)
+    assert list(first.parameters)[:3] == ["epsilon", "delta", "unit"]
+    for verb in (p.open, derived.open, elsewhere.dp.open):
+        with pytest.raises(BadType, match="no argument boundz"):
+            verb(boundz={})
+        with pytest.raises(BadType, match="at most 2 by position: epsilon, delta"):
+            verb(1, 0, None)
+        with pytest.raises(BadType, match="epsilon twice"):
+            verb(1, epsilon=1)

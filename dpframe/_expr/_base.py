@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from dpframe._errors import BadExpression
-from dpframe._expr._kinds import Kind, is_whole, kind_of, kind_of_value, zone_of
+from dpframe._expr._kinds import Kind, facts_of, kind_of_value, known_facts
 from dpframe._expr._ranges import Interval, outward
 
 # What is known about a column's values; None when nothing is.
@@ -106,10 +106,12 @@ class Column(Expr):
     @classmethod
     def of(cls, position: int, name: Hashable, dtype: Any) -> Column:
         """The column with everything that its dtype tells."""
-        kind = kind_of(dtype)
-        plain = isinstance(dtype, np.dtype) and dtype.kind in "biu"
-        whole = kind == "bool" or (kind == "number" and is_whole(dtype))
-        return cls(position, name, kind, nullable=not plain, integral=whole, tz=zone_of(dtype))
+        # Other dtypes may hold cells of the frame (categories), so they are not kept.
+        common = isinstance(dtype, np.dtype | pd.StringDtype)
+        return cls(position, name, *(known_facts if common else facts_of)(dtype))
+
+    def __post_init__(self) -> None:
+        """A leaf: its depth and its size are one."""
 
     def columns(self) -> frozenset[Column]:
         return frozenset({self})

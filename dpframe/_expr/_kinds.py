@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from importlib import import_module
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -89,6 +90,26 @@ def zone_of(dtype: Any) -> str | None:
         zone: Any = getattr(dtype.pyarrow_dtype, "tz", None)
         return None if zone is None else str(zone)
     return str(dtype.tz) if isinstance(dtype, pd.DatetimeTZDtype) else None
+
+
+class Facts(NamedTuple):
+    """What a dtype tells of a column."""
+
+    kind: Kind
+    nullable: bool
+    integral: bool
+    tz: str | None
+
+
+def facts_of(dtype: Any) -> Facts:
+    """What a dtype tells of a column."""
+    kind = kind_of(dtype)
+    plain = isinstance(dtype, np.dtype) and dtype.kind in "biu"
+    whole = kind == "bool" or (kind == "number" and is_whole(dtype))
+    return Facts(kind, not plain, whole, zone_of(dtype))
+
+
+known_facts = lru_cache(maxsize=256)(facts_of)
 
 
 def kind_of_value(value: object) -> Kind:

@@ -84,6 +84,8 @@ def of_frame(
     frame: pd.DataFrame,
 ) -> PrivateFrame | Unopened | _release.Answer | _unbiased.Estimated | Unanswerable:
     """What ``df.dp`` is: a session's frame, a receipt, or the door to open a session."""
+    if not frame.attrs:
+        return Unopened(frame)
     try:
         estimated = receipt_of(frame, ESTIMATE)
         if estimated is not None:
@@ -109,7 +111,7 @@ def _could_be_filtered(frame: pd.DataFrame, session: _session.Session) -> bool:
     pandas returns such a frame from a filter that happens to keep every row. To answer it would make the
     difference between an answer and an error a matter of values, so it is refused like any filtered frame.
     """
-    return frame is not session.root() and list(frame.columns) == list(session.leaves)
+    return frame is not session.data.root() and list(frame.columns) == list(session.leaves)
 
 
 def of_series(series: pd.Series[Any]) -> PrivateColumn | _release.Answer | _reports.Reports | Unanswerable:
@@ -149,7 +151,9 @@ class _Derived(PrivateFrame):
 
     @property
     def _reason(self) -> str:
-        return _edited_message() if self._session.root() is self._frame else _derived_message(self._session)
+        return (
+            _edited_message() if self._session.data.root() is self._frame else _derived_message(self._session)
+        )
 
     @with_words_of(open_session)
     def open(self, words: Words) -> PrivateFrame:
@@ -187,7 +191,7 @@ class _Nothing:
 
 
 def _derived_message(session: _session.Session) -> str:
-    root, columns = session.root(), session.leaves
+    root, columns = session.data.root(), session.leaves
     offers = _rewrite.Offers(
         columns,
         frame=_offered(PrivateFrame),

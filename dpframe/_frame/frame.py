@@ -62,7 +62,7 @@ class PrivateFrame(Tracked):
         the budget ends with the process.
         """
         self._session.base.check_followed()
-        root = self._session.root()
+        root = self._session.data.root()
         if root is None:
             raise LineageError(
                 "the frame that was opened is gone; this session goes on with its own copy of it."

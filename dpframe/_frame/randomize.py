@@ -66,7 +66,7 @@ def randomize(
     """
     checked(payment)
     expr, name = self._selection.named(column)
-    if self._selection.where is not None or not self._session.everyone:
+    if self._selection.where is not None or not self._session.data.everyone:
         raise Refused(
             "reports of chosen rows would show which rows they are. Randomize the whole column: df.dp.randomize(...). "
             "Groups can be made of what is public or randomized: dpframe.local.estimate(reports, by=...)."
@@ -97,7 +97,7 @@ def randomize(
         if unit.people:
             raise BadValue("with unit= reports come in an order of their own: leave public_index= out.")
         words += (Word("index", "the labels of the rows", "randomize"),)
-    index = self._session.index if public_index else None
+    index = self._session.data.index if public_index else None
 
     def finish(release: Release) -> pd.Series[Any]:
         response: Any = release.plan.parts[0].noise

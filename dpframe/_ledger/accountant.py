@@ -38,7 +38,7 @@ from dpframe._ledger.records import (
 from dpframe._ledger.store import Entry, Store
 from dpframe._plans.plan import Plan
 from dpframe.accounting import open_filter
-from dpframe.accounting._filter import Charge, Limits
+from dpframe.accounting._filter import Charge, Filter, Limits
 from dpframe.accounting._meter import Budget
 
 DEBITS = ["when", "question", "mechanism", "scale", "epsilon", "delta", "used", "declared", "name"]
@@ -84,8 +84,21 @@ class Accountant:
         ledger: str | os.PathLike[str] | None = None,
         population: str | None = None,
     ):
-        self._filter = open_filter(epsilon, delta, accountant, reserve)
-        self._limits = self._filter.limits
+        rule = open_filter(epsilon, delta, accountant, reserve)
+        self._begin(rule, rule.start(), population, ledger)
+
+    @classmethod
+    def _of(cls, rule: Filter, empty: Any, population: str | None, file: str | None) -> Accountant:
+        """One whose words have been checked: the rule, its state on an empty ledger, and where the ledger is."""
+        made = cls.__new__(cls)
+        made._begin(rule, empty, population, file)
+        return made
+
+    def _begin(
+        self, rule: Filter, empty: Any, population: str | None, ledger: str | os.PathLike[str] | None
+    ) -> None:
+        self._filter = rule
+        self._limits = rule.limits
         self._population = named_population(population, ledger)
         given = None if ledger is None else os.fspath(ledger)
         self._store: Store = open_store("memory:" if given is None and population is not None else given)
@@ -95,7 +108,7 @@ class Accountant:
         self._lock = threading.RLock()
         self._process = os.getpid()
         self._last = 0
-        self._state: Any = self._filter.start()
+        self._state: Any = empty
         self._charges: list[Charge] = []
         self._states: list[Any] = []  # of the filter, after each
         self._unit: dict[str, Any] | None = None  # the relation and what names a person
@@ -177,7 +190,7 @@ class Accountant:
 
     def _terms(self) -> dict[str, Any]:
         e, d, r = map(str, self._limits)
-        return {"schema": 1, "accountant": self.name, "epsilon": e, "delta": d, "reserve": r}
+        return {"schema": 1, "accountant": self._filter.name, "epsilon": e, "delta": d, "reserve": r}
 
     def _used(self, state: Any) -> float:
         return 1.0 if state is None else float(self._filter.spent(state))
@@ -273,7 +286,7 @@ class Accountant:
         of the frame as ledgers of the first format have it.
         """
         with self._writing():
-            if because is None and not _among(hashes, self._sketches):
+            if hashes and because is None and not _among(hashes, self._sketches):
                 self._refuse_others(hashes, former)
             if table is not None:
                 self._refuse_another(table, hashes, because, former)
@@ -296,7 +309,7 @@ class Accountant:
             self._sync()
 
     def _refuse_others(self, hashes: list[str], former: Callable[[], list[str] | None]) -> None:
-        for name in self._store.populations() if hashes else ():
+        for name in self._store.populations():
             entries = self._store.entries(name)
             seen = [_json(e)["hashes"] for e in entries if e.kind == "sketch"]
             if name == self._population or not seen:

@@ -14,6 +14,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from datetime import UTC, datetime
+from functools import cached_property
 from typing import Final, NamedTuple, NoReturn, Protocol
 
 from dpframe._errors import BadType, BadValue, LedgerError, SessionError
@@ -137,11 +138,14 @@ class MemoryStore(Once):
     place = "memory:"
 
     def __init__(self, ledger: str = place) -> None:
-        self.secret = _sampling.random_bytes(32)
         self._entries: list[tuple[str, Entry]] = []
         self._lock = threading.RLock()
         self._process = os.getpid()
         self.busy = False
+
+    @cached_property
+    def secret(self) -> bytes:
+        return _sampling.random_bytes(32)
 
     @staticmethod
     def place_of(ledger: str) -> str:

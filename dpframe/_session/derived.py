@@ -8,8 +8,7 @@ whose row it came from, so that what one person adds is bounded at query time as
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Hashable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
@@ -23,10 +22,10 @@ from dpframe._groups.keys import ROW_CEILING, Keys, keys_for
 from dpframe._groups.periods import Span
 from dpframe._groups.unit import LIMIT, Unit, limits_for
 from dpframe._ledger import former as _former
-from dpframe._ledger.records import Label
+from dpframe._session.data import Data, Origin, leaves_of
 from dpframe._session.door import DEBUGGED, debugging, sealed
-from dpframe._session.session import Asked, Session
-from dpframe._session.terms import Terms, declarations, leaves_of, record_of
+from dpframe._session.session import Session
+from dpframe._session.terms import Terms, declarations, record_of
 from dpframe._validate import Bounds
 from dpframe.engines.rows import Places, Rows, array_of, frame_of
 from dpframe.mechanisms import _sampling
@@ -49,6 +48,12 @@ class Made:
         self.names.append(name)
         self.arrays.append(array)
         return len(self.names) - 1
+
+    @property
+    def leaves(self) -> dict[Hashable, Column]:
+        """The columns by their names."""
+        frame = frame_of([a[:0] for a in self.arrays], self.names)
+        return leaves_of(frame.columns, frame.dtypes)
 
     def carry(self, session: Session, expr: Expr, place: int, name: Hashable) -> None:
         """What is declared of a column whose values stay what they were."""
@@ -73,95 +78,44 @@ class Token(NamedTuple):
     former: str | None
 
 
-class Derived(Session):
-    """Rows made from those of another session. It has no budget of its own, and no name in any frame's attrs."""
-
-    def __init__(
-        self,
-        parent: Session,
-        made: Made,
-        unit: Unit,
-        token: Token,
-        *,
-        whole: bool = False,
-        everyone: bool = False,
-        most: int | None,
-    ):
-        self._base = parent.base
-        (self.token, self.former_token), self._most, self._held = token, most, made.held
-        self.whole, self.everyone = whole, everyone
-        self.leaves = leaves_of(frame_of([a[:0] for a in made.arrays], made.names))
-        people: list[Column] = []
-        hidden: list[Any] = []
-        for one in made.people:
-            if isinstance(one, int):
-                people.append(self.leaves[made.names[one]])
-            else:
-                name, array = one
-                people.append(Column.of(len(made.names) + len(hidden), name, array.dtype))
-                hidden.append(array)
-        numbers, listed = (
-            tuple(sorted(made.bounds.items())),
-            tuple(sorted(made.keys.items(), key=lambda k: k[0])),
-        )
-        self.terms = Terms(
-            parent.terms.account,
-            replace(unit, people=tuple(people)),
-            parent.terms.queries,
-            numbers,
-            tuple(sorted(made.times.items())),
-            listed,
-            parent.terms.people if whole else None,
-            parent.terms.version,
-        )
-        self._lock = self._base._lock
-        self.accountant, self.name, self.root = parent.accountant, parent.name, parent.root
-        self._look_at(frame_of([*made.arrays, *hidden]))
-        self.restate(self.terms)
-        if self.rows > ROW_CEILING:
-            raise SessionError(f"more than {ROW_CEILING} rows are not supported: exact sums would not fit.")
-        columns = list(zip(made.names, self.snapshot.dtypes, strict=False))
-        self.schema = digest("derived", self._base.schema, token.steps, columns)
-        self.former = _former.derived_schema(self._base.former, token.former, columns)
-        # Labels say whose answers they are, so that the same steps taken again find them.
-        self._answers, self._names = self._base._answers, self._base._names
-        self._base.derived.add(self)
-
-    @property
-    def base(self) -> Session:
-        return self._base
-
-    @property
-    def most(self) -> int | None:
-        return self._most
-
-    def _label(self, one: Asked, place: int) -> Label:
-        """A name of an answer belongs to the questions of this frame and of its equals."""
-        label = super()._label(one, place)
-        return label._replace(version=digest(label.version, self.token))
-
-    def _former_label(self, one: Asked) -> Label | None:
-        label = super()._former_label(one)
-        return None if label is None else label._replace(version=f"{label.version}|{self.former_token}")
-
-    @contextmanager
-    def _alone(self) -> Iterator[None]:
-        with self._base._alone():
-            yield
-
-    def check_alive(self) -> None:
-        self._base.check_alive()
-
-    def close(self) -> None:
-        """One budget: closing any frame of a session closes the session, which lets go of the data here."""
-        with self._lock:
-            if not self._base.closed:
-                self._base.close()
-                return
-            self.closed, self._held = True, None
-            self.snapshot = self.snapshot.iloc[:0]
-            self._engine.close()
-            del self._engine
+def derived(
+    parent: Session,
+    made: Made,
+    unit: Unit,
+    token: Token,
+    *,
+    whole: bool = False,
+    everyone: bool = False,
+    most: int | None,
+) -> Session:
+    """A session on rows made from those of another one. It has no budget of its own, and no name in any frame's attrs."""
+    base = parent.base
+    leaves = made.leaves
+    people: list[Column] = []
+    hidden: list[Any] = []
+    for one in made.people:
+        if isinstance(one, int):
+            people.append(leaves[made.names[one]])
+        else:
+            name, array = one
+            people.append(Column.of(len(made.names) + len(hidden), name, array.dtype))
+            hidden.append(array)
+    origin = Origin(base, token.steps, token.former, most, whole, everyone)
+    snapshot = frame_of([*made.arrays, *hidden])
+    data = Data(snapshot, list(snapshot.dtypes), leaves, base.data.version, base.data.root, origin, made.held)
+    if data.rows > ROW_CEILING:
+        raise SessionError(f"more than {ROW_CEILING} rows are not supported: exact sums would not fit.")
+    terms = Terms(
+        parent.terms.account,
+        replace(unit, people=tuple(people)),
+        parent.terms.queries,
+        tuple(sorted(made.bounds.items())),
+        tuple(sorted(made.times.items())),
+        tuple(sorted(made.keys.items(), key=lambda k: k[0])),
+        parent.terms.people if whole else None,
+        parent.terms.version,
+    )
+    return Session(data, terms, parent.accountant)
 
 
 # From the tracked frame to its rows ---------------------------------------------------------------------------------
@@ -181,7 +135,7 @@ class Source:
         self.rows = Rows(session.snapshot)
         self.places = sealed(verb, self.rows.kept, where)
         self.all = where is None
-        self.everyone = session.everyone and self.all
+        self.everyone = session.data.everyone and self.all
 
     def array(self, expr: Expr) -> Any:
         """The cells of the rows that are kept."""
@@ -219,8 +173,8 @@ class Source:
     def token(self, verb: str, words: tuple[Any, ...], former: Sequence[object] | None) -> Token:
         """The steps so far, as a name that is the same when they are taken again; ``former`` are their words as ledgers of the
         first format have them, None where these were cut."""
-        steps = digest(self.session.token, list(self.columns.items()), self.where, verb, words)
-        before = self.session.former_token
+        steps = digest(self.session.data.steps, list(self.columns.items()), self.where, verb, words)
+        before = self.session.data.former_steps
         return Token(steps, _former.steps(before, self.columns, self.where, verb, former))
 
 
@@ -252,7 +206,7 @@ def made_of(frame: pd.DataFrame) -> Made:
 
 def declare_anew(made: Made, bounds: object, keys: object, where: str) -> list[tuple[str, str, str]]:
     """Bounds and keys of new columns, as words of the owner."""
-    leaves = leaves_of(frame_of([a[:0] for a in made.arrays], made.names))
+    leaves = made.leaves
     numbers, times, listed = declarations(leaves, bounds, keys)
     made.bounds, made.times, made.keys = dict(numbers), dict(times), dict(listed)
     return record_of(made.names, numbers, times, listed, where)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 import os
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from contextvars import ContextVar
 from fractions import Fraction
 from functools import wraps
@@ -20,11 +21,11 @@ from dpframe._groups.unit import Neighbors
 from dpframe._ledger import place_of
 from dpframe._ledger.accountant import Accountant
 from dpframe._ledger.records import Table
-from dpframe._session import identity as _identity
+from dpframe._session.data import Data
 from dpframe._session.door import sealed
 from dpframe._session.registry import ATTR, closed, find, positions, same_place, sessions
 from dpframe._session.session import Session
-from dpframe._session.terms import AccountTerms, Terms, Words, leaves_of
+from dpframe._session.terms import AccountTerms, Terms, Words
 from dpframe.engines.fingerprints import former_sketch
 
 P = ParamSpec("P")
@@ -33,8 +34,7 @@ R = TypeVar("R")
 
 _LARGE, _NO_PROMISE = Fraction(1, 1000), Fraction(1, 10)  # a delta that is warned of, and one that is refused
 _opening = threading.RLock()
-# What an audit's call opens in its own thread, so that the audit can forget it.
-watching: ContextVar[list[Session] | None] = ContextVar("watching", default=None)
+_scope: ContextVar[list[Session] | None] = ContextVar("scope", default=None)
 
 
 def open_session(
@@ -170,49 +170,75 @@ def with_words_of(
 
 
 def opened(frame: pd.DataFrame, words: Words) -> Session:
-    """The session of a frame: the one there is, if the words are its own, or a new one."""
+    """The session of a frame: the one there is, if the words are its own, or a new one. In this order, so that whatever is
+    refused leaves nothing behind:
+
+    1. ``because`` and ``version`` are texts, if they are said.
+    2. A session that the frame names is gone on with, by `_again`, if the budget, the unit and the rows are its own.
+    3. `Data.of` keeps a shallow copy of the frame, with what it is known by. No cell is read.
+    4. `Terms.of` checks the words, each once.
+    5. Refused is a second budget on the same rows, a frame that is too long, and a delta that promises nothing.
+    6. The accountant opens the ledger, and a `Session` is made of data, terms and accountant.
+    7. Refused is a twin: another frame of this budget with the same columns and version.
+    8. `Accountant.attach` writes limits and unit into the ledger, which refuses other terms. A file is also told by which hashes
+       the people are known again, and may know them under another name.
+    9. The owner's words go into the ledger as declarations.
+    10. The session is registered, and the frame says its name.
+    """
     because, version = words.get("because"), words.get("version")
     if because is not None and not (isinstance(because, str) and because.strip()):
         raise BadType("because= must be a sentence: it is written in the ledger as your declaration.")
     if version is not None and not (isinstance(version, str) and version.strip()):
         raise BadType("version= must be a name of this state of the data, such as '2026-11'.")
     with _opening:
-        present = _present(frame, words)
+        present = None if frame.attrs.get(ATTR) is None else _present(frame, words)
         if present is not None:
             told = present.terms.again(present.leaves, words)
             same = told.differs(present.terms) is None and because == present.terms.because
             if because is None or (same and positions(frame, present) is not None):
                 return _again(present, frame, told)
-        leaves = leaves_of(frame)
-        terms = Terms.of(frame, leaves, words)
-        _refuse_second_budget(frame, because, terms.account)
-        if len(frame) > ROW_CEILING:
+        data = Data.of(frame, version)
+        terms = Terms.of(data, words)
+        if because is None:
+            _refuse_second_budget(data, terms.account)
+        if data.rows > ROW_CEILING:
             raise SessionError(
                 f"frames of more than {ROW_CEILING} rows are not supported: exact sums would not fit."
             )
-        public = terms.unit.replaces and not terms.unit.people
-        _warn_of_delta(terms.account.limits.delta, len(frame) if public else terms.people, because)
-        session = Session(frame, terms, leaves)
-        _refuse_twins(session)
+        _warn_of_delta(data, terms)
+        session = Session(data, terms, terms.account.open())
+        if terms.account.population is not None:  # else nothing but this session can have the budget
+            _refuse_twins(session)
         _attach(session, because)
         _declare(session, because)
         sessions[session.name] = session
         frame.attrs[ATTR] = session.name
-        watched = watching.get()
-        if watched is not None:
-            watched.append(session)
+        inside = _scope.get()
+        if inside is not None:
+            inside.append(session)
         return session
+
+
+@contextmanager
+def scope() -> Iterator[list[Session]]:
+    """A block of code, with the list of the sessions that this thread opens in it."""
+    inside: list[Session] = []
+    token = _scope.set(inside)
+    try:
+        yield inside
+    finally:
+        _scope.reset(token)
 
 
 def _attach(session: Session, because: object) -> None:
     """The frame and its people to the budget; where that is in a file, with what it knows them by."""
-    account, frame, unit = session.accountant, session.snapshot, session.unit
-    if account.file is None:
+    account, frame, unit = session.accountant, session.data.snapshot, session.terms.unit
+    if session.terms.account.place is None:
         account.attach(unit, [], because)
         return
     places = [c.position for c in unit.people]
     known = sealed("open", session._engine.sketches, unit, account.secret)
-    table = Table(session.schema, session.terms.version, known.table)
+    table = Table(session.data.schema, session.data.version, known.table)
     people = frame.iloc[:, places] if places else frame
 
     def former() -> list[str] | None:
@@ -233,7 +259,12 @@ def _present(frame: pd.DataFrame, words: Words) -> Session | None:
     return find(frame.attrs)
 
 
-def _warn_of_delta(delta: Fraction, people: int | None, because: object) -> None:
+def _warn_of_delta(data: Data, terms: Terms) -> None:
+    delta, because = terms.account.limits.delta, terms.because
+    if not delta:
+        return
+    public = terms.unit.replaces and not terms.unit.people
+    people = data.rows if public else terms.people
     if delta >= _NO_PROMISE and because is None:
         raise BadValue(
             f"delta={float(delta):g} promises next to nothing: to publish the whole table with that probability would keep it. "
@@ -255,7 +286,7 @@ def _warn_of_delta(delta: Fraction, people: int | None, because: object) -> None
 
 def _again(present: Session, frame: pd.DataFrame, terms: Terms) -> Session:
     present.check_alive()
-    if _identity.root_positions(frame, present.snapshot) is None:
+    if positions(frame, present) is None:
         raise LineageError(
             "this frame belongs to the session of another frame, from which it was made or of which it is an edited "
             "version. A second budget on the same people would undo the first. Ask the frame that was opened, or "
@@ -278,18 +309,13 @@ def _again(present: Session, frame: pd.DataFrame, terms: Terms) -> Session:
     return present
 
 
-def _refuse_second_budget(frame: pd.DataFrame, because: object, account: AccountTerms) -> None:
-    if because is not None:
-        return
-    own = _identity.marks(frame)
+def _refuse_second_budget(data: Data, account: AccountTerms) -> None:
     # Marks are addresses: those of a closed session mean something only while its frame keeps them in use.
-    kept = [s for s in closed if s.root() is not None]
-    made = [d for s in sessions.values() for d in s.derived]
+    kept = [s for s in closed if s.data.root() is not None]
+    made = [d for s in sessions.values() if s.derived for d in s.derived]
     for other in [*sessions.values(), *kept, *made]:
-        # The very same index object means the very same rows.
-        if account.names(other.accountant):
-            continue  # one budget for both, whatever they share
-        if own & other.marks or (other.rows and frame.index.is_(other.index)):
+        # One budget for both may be, whatever they share.
+        if other.data.shares(data) and not account.names(other.accountant):
             raise SessionError(
                 "this frame shares its data with a frame that has, or had, a session "
                 f"(epsilon {other.budget.epsilon:g}, {other.budget.fraction:.0%} spent). Ask that one, or declare why a "
@@ -300,8 +326,8 @@ def _refuse_second_budget(frame: pd.DataFrame, because: object, account: Account
 def _refuse_twins(session: Session) -> None:
     """Two frames with the same columns in one population would be taken for each other's answers."""
     for other in list(sessions.values()):
-        same = other.accountant == session.accountant and other.schema == session.schema
-        if same and other.root() is not None:  # of a frame that is gone this is the data read once more
+        same = other.accountant == session.accountant and other.data.schema == session.data.schema
+        if same and other.data.root() is not None:  # of a frame that is gone this is the data read once more
             raise SessionError(
                 "this budget has an open session of another frame with the same columns. If this is the same table, read "
                 "once more, go on with that session, or close() it first. If it is another state of the data, tell the two "

@@ -10,7 +10,7 @@ import pandas as pd
 
 from dpframe._errors import NoSession
 from dpframe._ledger import place_of
-from dpframe._session import identity as _identity
+from dpframe._session.data import root_positions
 
 if TYPE_CHECKING:
     from dpframe._session.session import Session
@@ -61,4 +61,4 @@ def elsewhere(attrs: Mapping[Hashable, Any]) -> tuple[str, str] | None:
 
 def positions(frame: pd.DataFrame, session: Session) -> list[int] | None:
     """Which root column each column of the frame provably is; None where one is not."""
-    return _identity.root_positions(frame, session.snapshot)
+    return root_positions(frame, session.snapshot)

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from dpframe._encoding import digest, encode
 from dpframe._errors import BadType, BadValue, SessionError
-from dpframe._expr import Column, Expr
+from dpframe._expr import Expr
 from dpframe._groups.combinations import Tuples
 from dpframe._groups.keys import Keys, Word
 from dpframe._groups.periods import Span
@@ -36,14 +36,13 @@ from dpframe._plans.planner import noted
 from dpframe._plans.price import Payment, price_of, worded
 from dpframe._questions.query import Query
 from dpframe._questions.question import Array, Noise, Question, Release
-from dpframe._session import identity as _identity
+from dpframe._session.data import Data
 from dpframe._session.door import DEBUGGED, debugging, sealed
 from dpframe._session.registry import closed, sessions
 from dpframe._session.terms import Terms
 from dpframe._statistics.engine import Engine
 from dpframe.accounting._filter import Charge, Price
 from dpframe.accounting._meter import Budget
-from dpframe.engines import engine_for
 from dpframe.engines.rows import Places, people_labels
 from dpframe.mechanisms import _sampling
 
@@ -67,45 +66,42 @@ class Asked:
 class Session:
     """A frame as it stood when it was opened, its terms, and its ledger."""
 
-    whole = True  # every row of the frame that was opened, once
-    everyone = True  # all people of that frame, and the order of their own rows is their own
-    # Of a derived session: what was done to get there, and as ledgers of the first format have it.
-    token = ""
-    former_token: str | None = ""
-
-    def __init__(self, frame: pd.DataFrame, terms: Terms, leaves: dict[Hashable, Column]):
-        self.terms = terms
-        self.leaves = leaves
-        self.accountant = terms.account.open()
-        self.name = _name_of(self.accountant)
-        columns = list(zip(frame.columns, frame.dtypes, strict=True))
-        self.schema = digest("columns", columns, terms.version)
-        self.former = _former.schema(columns, terms.version)
+    def __init__(self, data: Data, terms: Terms, accountant: Accountant):
+        self.data, self.accountant = data, accountant
+        self.leaves, self.rows = data.leaves, data.rows
         self._lock = threading.RLock()
         self._answers: dict[str, tuple[bytes, Release]] = {}
         self._names: Names = {}
-        self._asking = False
+        self._asking = self.closed = False
         self.planning: list[int] = []  # the threads that are in a plan_ahead() block of it
         self._process = os.getpid()
-        self.root = weakref.ref(frame)
-        # Shares its buffers with the user's frame; copy-on-write keeps later edits out of it.
-        self._look_at(frame.copy(deep=False))
-        self.restate(terms)
-
-    def _look_at(self, snapshot: pd.DataFrame) -> None:
-        self.snapshot = snapshot
-        self.marks = _identity.marks(snapshot)
-        # The same object means the same rows, also when the session is closed.
-        self.index = snapshot.index
-        self._engine = engine_for(snapshot, self.base._key())
-        self.rows = len(self._engine)
         # Bounds and keys that were released: nobody's word.
         self.released_bounds: set[tuple[Expr, tuple[float, float]]] = set()
         self.found: dict[bytes, Keys | Tuples] = {}
         # Of questions that find keys, so that a repeat has the same plan.
         self.failures: dict[Any, tuple[Fraction, Fraction]] = {}
-        self.closed = False
         self.derived: weakref.WeakSet[Session] = weakref.WeakSet()
+        # What ``attrs`` will say: a plain string, which tells another kernel which ledger to open.
+        self.name = uuid4().hex
+        if accountant.place is not None:
+            place = {"session": self.name, "ledger": accountant.place, "population": accountant.population}
+            self.name = json.dumps(place)
+        if (
+            data.origin is not None
+        ):  # labels say whose answers they are, so that the same steps taken again find them
+            base = data.origin.base
+            self.name, self._lock = base.name, base._lock
+            self._answers, self._names = base._answers, base._names
+            base.derived.add(self)
+        self.restate(terms)
+
+    @property
+    def snapshot(self) -> pd.DataFrame:
+        return self.data.snapshot
+
+    @property
+    def _engine(self) -> Engine:
+        return self.data.engine(self.base._key)
 
     def _key(self) -> bytes:
         """Of the hash that decides whose groups count, drawn for each frame."""
@@ -135,12 +131,14 @@ class Session:
 
     @property
     def base(self) -> Session:
-        """The session of the frame that was opened."""
-        return self
+        """The session of the frame that was opened, which has the budget and the door; of derived rows another one."""
+        return self if self.data.origin is None else self.data.origin.base
 
     @property
     def most(self) -> int | None:
         """The most rows that a person can have here, where the way they were made proves it."""
+        if self.data.origin is not None:
+            return self.data.origin.most
         return None if self.unit.people else 1
 
     @property
@@ -210,7 +208,7 @@ class Session:
     def default_counts(self) -> int:
         """How many counts that name no price still fit."""
         budget = self.budget
-        if self.closed or budget.fraction >= 1:
+        if self.base.closed or budget.fraction >= 1:
             return 0
         count = Query((Output("rows", "size"),))
         return budget.times(self._planned(Asked(count, self.price(count, {}), (), self.unit), ()).charge)
@@ -227,7 +225,7 @@ class Session:
 
     def _public_rows(self, question: Question) -> int | None:
         """The number of rows where it is public: under replace-one, of the whole root only, a row a person."""
-        if not self.unit.replaces or not self.whole or self.unit.people:
+        if not self.unit.replaces or not self.data.whole or self.unit.people:
             return None
         return self.rows if question.where is None and not question.by else None
 
@@ -342,18 +340,22 @@ class Session:
 
     def _label(self, one: Asked, place: int) -> Label:
         """Who asks what: the population, the columns, the declared version; never the data."""
-        whole = encode((one.question, one.unit, self._public_rows(one.question), self.schema))
+        whole = encode((one.question, one.unit, self._public_rows(one.question), self.data.schema))
         question = digest(whole)
         key, paid = digest(question, one.price.amounts), digest(question, one.typed, self.terms.queries)
-        return Label(question, key, paid, one.name, self.terms.version, place if one.fresh else None, whole)
+        version = self.data.version
+        if self.data.steps:  # a name of an answer belongs to the questions of these rows and of their equals
+            version = digest(version, self.data.steps)
+        return Label(question, key, paid, one.name, version, place if one.fresh else None, whole)
 
     def _former_label(self, one: Asked) -> Label | None:
         """The same as ledgers of the first format have it, where that can be told from other questions."""
-        if self.former is None:
+        data, rows, queries = self.data, self._public_rows(one.question), self.terms.queries
+        if data.former is None:
             return None
-        rows, version, queries = self._public_rows(one.question), self.terms.version, self.terms.queries
+        version = f"{data.version}|{data.former_steps}" if data.steps else data.version
         return _former.label(
-            one.question, one.unit, rows, one.price, one.paid, queries, self.former, one.name, version
+            one.question, one.unit, rows, one.price, one.paid, queries, data.former, one.name, version
         )
 
     def _recall(self, label: Label, one: Asked) -> Release | None:
@@ -386,19 +388,20 @@ class Session:
     def _alone(self) -> Iterator[None]:
         """No question within a question: the lock lets its own thread in again, from a signal handler or a
         finaliser, and between two lines of a debit that would be a second answer for one price."""
-        self.check_alive()
-        if self._asking:
+        base = self.base
+        base.check_alive()
+        if base._asking:
             raise SessionError("this session is in the middle of another question of the same thread.")
-        self._asking = True
+        base._asking = True
         try:
             yield
         finally:
-            self._asking = False
+            base._asking = False
 
     def check_alive(self) -> None:
-        if self.closed:
+        if self.base.closed:
             raise SessionError("this session was closed. A closed budget cannot be used again.")
-        if os.getpid() != self._process:
+        if os.getpid() != self.base._process:
             raise SessionError(
                 "this process is a forked copy of the one that opened the session, and a copy has no budget of "
                 "its own. Ask in the parent process."
@@ -406,17 +409,15 @@ class Session:
 
     def close(self) -> None:
         """End the session and let go of the data. What is left of its own budget is given up; a shared one, or one in a
-        file, goes on."""
+        file, goes on. There is one budget, so closing any frame of a session closes them all."""
+        base = self.base
         with self._lock:
-            self.closed = True
-            if sessions.pop(self.name, None) is not None:
-                closed.append(self)
-            self.snapshot = self.snapshot.iloc[:0]
-            self._engine.close()
-            del self._engine
-            self._answers.clear()
-            for one in list(self.derived):
-                one.close()
+            base.closed = True
+            if sessions.pop(base.name, None) is not None:
+                closed.append(base)
+            base._answers.clear()
+            for one in [base, self, *base.derived]:
+                one.data.forget()
 
 
 def _noisy(
@@ -436,11 +437,3 @@ def _check_names(labels: Sequence[Label]) -> None:
             raise BadValue(
                 f"name={label.name!r} is given to two questions of one batch. Choose another name."
             )
-
-
-def _name_of(accountant: Accountant) -> str:
-    """What ``attrs`` will say: a plain string, which tells another kernel which ledger to open."""
-    name = uuid4().hex
-    if accountant.file is None:
-        return name
-    return json.dumps({"session": name, "ledger": accountant.place, "population": accountant.population})

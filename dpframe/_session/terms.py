@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from functools import lru_cache
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -20,12 +21,36 @@ from dpframe._groups.unit import Unit, limits_for
 from dpframe._ledger import place_of
 from dpframe._ledger.accountant import Accountant, check_population
 from dpframe._ledger.records import Declared
+from dpframe._session.data import Data
 from dpframe._validate import Bounds
 from dpframe.accounting import ACCOUNTANTS, open_filter
-from dpframe.accounting._filter import Limits
+from dpframe.accounting._filter import Filter, Limits
 
 Words = Mapping[str, Any]  # of `open`, as they were said; one that is None was left out
 _NO_UNIT = "max_rows= and max_groups= need unit=, the column that names a person."
+
+
+class Rule(NamedTuple):
+    """A rule that adds losses, with its limits, and its state on an empty ledger."""
+
+    rule: Filter
+    empty: Any
+
+
+def rule_of(epsilon: Any, delta: Any, accountant: Any, reserve: Any) -> Rule:
+    """The rule of a new budget, checked: that something fits it takes longer to find out than all the rest of `open`, so the
+    rules of plain words are remembered. They are pure functions of the limits."""
+    words = epsilon, delta, accountant, reserve
+    return (_known_rule if all(type(w) in _PLAIN for w in words) else _rule)(*words)
+
+
+def _rule(epsilon: Any, delta: Any, accountant: Any, reserve: Any) -> Rule:
+    rule = open_filter(epsilon, 0 if delta is None else delta, accountant, reserve)
+    return Rule(rule, rule.start())
+
+
+_known_rule = lru_cache(maxsize=64, typed=True)(_rule)  # by type too: True is no budget, and 1 is
+_PLAIN = (int, float, str, bool, type(None))
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +63,7 @@ class AccountTerms:
     place: str | None = None
     shared: Accountant | None = None
     file: str | None = field(default=None, compare=False)
+    made: Rule | None = field(default=None, compare=False)  # of a budget of one's own
 
     @classmethod
     def of(cls, words: Words) -> AccountTerms:
@@ -49,13 +75,13 @@ class AccountTerms:
             raise BadType(
                 "open needs the whole budget: open(epsilon=1), or accountant= with a dpframe.Accountant."
             )
-        delta = words.get("delta")
-        rule = open_filter(words["epsilon"], 0 if delta is None else delta, accountant, words.get("reserve"))
+        made = rule_of(words["epsilon"], words.get("delta"), accountant, words.get("reserve"))
         file = None if ledger is None else _file(ledger)
         if population is not None or ledger is not None:
             check_population(population)
         name = None if population is None else str(population)
-        return cls(rule.limits, rule.name, name, place_of(file), None, file)
+        place = None if file is None else place_of(file)
+        return cls(made.rule.limits, made.rule.name, name, place, None, file, made)
 
     @classmethod
     def _shared(cls, accountant: Accountant, words: Words) -> AccountTerms:
@@ -98,8 +124,8 @@ class AccountTerms:
         """The accountant that keeps this budget."""
         if self.shared is not None:
             return self.shared
-        e, d, reserve = self.limits
-        return Accountant(e, d, self.rule, reserve=reserve, ledger=self.file, population=self.population)
+        assert self.made is not None
+        return Accountant._of(*self.made, self.population, self.file)
 
     def names(self, accountant: Accountant) -> bool:
         """Whether this is the budget that an accountant keeps."""
@@ -129,14 +155,14 @@ class Terms:
     because: str | None = None
 
     @classmethod
-    def of(cls, frame: pd.DataFrame, leaves: Mapping[Hashable, Column], words: Words) -> Terms:
-        """The terms of a new session, of a frame with these columns."""
-        account, unit = AccountTerms.of(words), unit_of(leaves, words)
+    def of(cls, data: Data, words: Words) -> Terms:
+        """The terms of a new session on these data."""
+        account, unit = AccountTerms.of(words), unit_of(data.leaves, words)
         for column in unit.people:
-            _check_tells_apart(column, frame.dtypes.iloc[column.position])
+            _check_tells_apart(column, data.dtypes[column.position])
         people, queries = _count(words, "n"), _count(words, "queries") or 20
-        declared = declarations(leaves, words.get("bounds"), words.get("keys"))
-        return cls(account, unit, queries, *declared, people, words.get("version"), words.get("because"))
+        declared = declarations(data.leaves, words.get("bounds"), words.get("keys"))
+        return cls(account, unit, queries, *declared, people, data.version, words.get("because"))
 
     def again(self, leaves: Mapping[Hashable, Column], words: Words) -> Terms:
         """These terms with the words that are said once more: one that is left out stays as it is."""
@@ -205,24 +231,18 @@ def _merged(old: tuple[Any, ...], new: tuple[Any, ...]) -> tuple[Any, ...]:
     return tuple(sorted({**dict(old), **dict(new)}.items(), key=_place))
 
 
-def leaves_of(frame: pd.DataFrame) -> dict[Hashable, Column]:
-    """The columns of a frame by their names, with what their dtypes tell."""
-    if not frame.columns.is_unique:
-        twice = frame.columns[frame.columns.duplicated()][0]
-        raise BadValue(f"column names must be unique: {twice!r} stands twice.")
-    return {name: Column.of(i, name, frame.dtypes.iloc[i]) for i, name in enumerate(frame.columns)}
-
-
 def unit_of(leaves: Mapping[Hashable, Column], words: Words) -> Unit:
     """Who is protected, by the words unit, max_rows, max_groups and neighbors."""
     neighbors, people = words.get("neighbors"), words.get("unit")
     relation: Any = "add-remove"
     if neighbors is not None:
         relation = _validate.choice(neighbors, "neighbors", ("add-remove", "replace-one"))
-    rows, groups = limits_for(words.get("max_rows"), words.get("max_groups"))
-    if people is None:
-        if rows is not None or groups is not None:
+    rows, groups = words.get("max_rows"), words.get("max_groups")
+    if rows is not None or groups is not None:
+        rows, groups = limits_for(rows, groups)
+        if people is None:
             raise BadValue(_NO_UNIT)
+    if people is None:
         return Unit(relation)
     names = people if isinstance(people, list) else [people]
     if not names:
@@ -273,9 +293,8 @@ def declarations(leaves: Mapping[Hashable, Column], bounds: object, keys: object
     )
 
 
-def _place(word: tuple[Any, Any]) -> list[int]:
-    places: list[int] = np.atleast_1d(word[0]).tolist()
-    return places
+def _place(word: tuple[Any, Any]) -> tuple[int, ...]:
+    return word[0] if isinstance(word[0], tuple) else (word[0],)
 
 
 def _mapping(value: object, name: str) -> Mapping[Any, Any]:

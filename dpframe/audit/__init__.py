@@ -22,10 +22,9 @@ import pandas as pd
 
 from dpframe import _validate
 from dpframe._errors import BadType, BadValue, SessionError
-from dpframe._session import identity as _identity
-from dpframe._session import opening as _opening
 from dpframe._session import registry as _registry
-from dpframe._session.session import Session
+from dpframe._session.data import marks
+from dpframe._session.opening import scope
 from dpframe.audit import _events
 from dpframe.audit._divergences import approximate_max_divergence, kl_divergence, max_divergence
 from dpframe.audit._events import Event
@@ -163,18 +162,17 @@ def _drawn(release: Callable[[Any], Any], side: Any) -> Any:
         return release(side)
     # Pickled, as a copy of pandas' own shares the index: what is opened in one call would be known in the next.
     own: pd.DataFrame = pickle.loads(pickle.dumps(side, protocol=5))
-    columns, rows = _identity.marks(own), own.index
-    opened: list[Session] = []
-    token = _opening.watching.set(opened)
-    try:
-        return release(own)
-    finally:
-        _opening.watching.reset(token)
-        for session in opened:
-            # Nobody else knows this copy, so nobody can ask its session again; nor that of a frame which is gone. One
-            # on any other frame, that was there before, stays.
-            if columns & session.marks or rows.is_(session.index) or session.root() is None:
-                _registry.sessions.pop(session.name, None)
+    columns, rows = marks(own), own.index
+    with scope() as opened:
+        try:
+            return release(own)
+        finally:
+            for session in opened:
+                # Nobody else knows this copy, so nobody can ask its session again; nor that of a frame which is gone. One
+                # on any other frame, that was there before, stays.
+                data = session.data
+                if columns & data.marks or rows.is_(data.index) or data.root() is None:
+                    _registry.sessions.pop(session.name, None)
 
 
 def from_draws(

@@ -27,6 +27,7 @@ from dpframe._groups.unit import Unit
 from dpframe._plans.forms import with_noise
 from dpframe._plans.plan import Plan
 from dpframe._questions.question import Array, Noise, Question
+from dpframe._session.data import Data
 from dpframe._session.door import sealed
 from dpframe._session.opening import open_session, said
 from dpframe._session.registry import ATTR, sessions
@@ -83,7 +84,7 @@ class Recorder(Session):
 
     def __init__(self, model: Session, frame: pd.DataFrame, key: bytes, tape: list[_Asked]):
         self._drawn = key
-        super().__init__(frame, model.terms, model.leaves)
+        super().__init__(Data.of(frame, model.data.version), model.terms, model.terms.account.open())
         self._tape = tape
         self.heard: list[_Asked] = []
         self.unheard: list[str] = []
@@ -253,7 +254,7 @@ def replay(
     if terms.get("accountant") is not None and not isinstance(terms["accountant"], str):
         raise BadValue("accountant= must be a name here: a replay charges no accountant of anybody's.")
     models = [_model(side, terms) for side in (frame, neighbour)]
-    if models[0].schema != models[1].schema:
+    if models[0].data.schema != models[1].data.schema:
         raise BadValue(
             "frame and neighbour must have the same columns, of the same dtypes and in the same order."
         )

@@ -13,15 +13,15 @@ from dpframe._errors import BadType, BadValue, LineageError, NoSession, Refused,
 from dpframe._expr import Column, Expr
 from dpframe._frame.tracked import Frame, Tracked
 from dpframe._frame.verbs.merge import is_private
-from dpframe._frame.verbs.reshape import derived, source_of
+from dpframe._frame.verbs.reshape import derived_frame, source_of
 from dpframe._groups.keys import Word, describe
 from dpframe._groups.unit import limits_for
-from dpframe._session import identity as _identity
 from dpframe._session import personwise as _personwise
+from dpframe._session.data import marks
 from dpframe._session.derived import (
-    Derived,
     Source,
     declare_anew,
+    derived,
     fresh_token,
     made_of,
     unit_for,
@@ -85,7 +85,7 @@ def pipe(
     else:
         made.people = _places_of_unit(made.names, visible)
     token = fresh_token()
-    session = Derived(
+    session = derived(
         source.session,
         made,
         unit_for(source.session, None, max_rows, max_groups),
@@ -93,7 +93,7 @@ def pipe(
         most=None,
     )
     told = f"{name}: person by person on {_personwise.SPLITS} splits of the people, which is no proof ({token.steps[:8]})"
-    return derived(self, session, Word("pipe", told, "pipe"), words)
+    return derived_frame(self, session, Word("pipe", told, "pipe"), words)
 
 
 def adopt(
@@ -155,9 +155,9 @@ def adopt(
         made.people = [("rows", _labels_of(frame, base))]
     words = declare_anew(made, bounds, keys, "adopt")
     token = fresh_token()
-    session = Derived(base, made, unit_for(base, None, max_rows, max_groups), token, most=None)
+    session = derived(base, made, unit_for(base, None, max_rows, max_groups), token, most=None)
     other.attrs[ATTR] = base.name  # these are the same people: no second budget is opened on them
-    return derived(
+    return derived_frame(
         self,
         session,
         Word("adopt", f"{because} (columns {describe(made.names)}, {token.steps[:8]})", "adopt"),
@@ -218,9 +218,11 @@ def _check_unowned(other: pd.DataFrame, base: Session) -> None:
         known = True
     except NoSession:
         known = other.attrs.get(ATTR) == base.name
-    marks = _identity.marks(other)
+    own = marks(other)
     shared = [
-        s for s in sessions.values() if s is not base and s.accountant != base.accountant and marks & s.marks
+        s
+        for s in sessions.values()
+        if s is not base and s.accountant != base.accountant and own & s.data.marks
     ]
     if not known or (owner is not None and owner is not base) or shared:
         raise LineageError(

@@ -12,12 +12,12 @@ from dpframe import _validate
 from dpframe._errors import BadType, BadValue, Refused
 from dpframe._expr import Column, Expr
 from dpframe._frame.tracked import Frame, Tracked
-from dpframe._frame.verbs.reshape import derived, names_of, source_of
+from dpframe._frame.verbs.reshape import derived_frame, names_of, source_of
 from dpframe._groups.keys import Word, describe, keys_for
 from dpframe._groups.unit import limits_for
 from dpframe._ledger import former as _former
-from dpframe._session import identity as _identity
-from dpframe._session.derived import Derived, Made, Source, hash_of, no_limits, unit_for
+from dpframe._session.data import marks
+from dpframe._session.derived import Made, Source, derived, hash_of, no_limits, unit_for
 from dpframe._session.door import sealed
 from dpframe._session.registry import ATTR, sessions
 from dpframe._session.session import Session
@@ -104,10 +104,10 @@ def merge(
     token = source.token("merge", words, None if _former.cut(keys) else former)
     most = None if self._session.most is None else self._session.most * max(lookup.most, 1)
     unit = unit_for(source.session, most, max_rows, max_groups) if hidden else self._session.unit
-    whole = self._session.whole and source.all and how == "left" and single
+    whole = self._session.data.whole and source.all and how == "left" and single
     everyone = source.everyone and how == "left"
-    session = Derived(source.session, made, unit, token, whole=whole, everyone=everyone, most=most)
-    return derived(
+    session = derived(source.session, made, unit, token, whole=whole, everyone=everyone, most=most)
+    return derived_frame(
         self, session, Word("public table", on_record, f"merge on {describe([n for n, _ in keys])}")
     )
 
@@ -167,8 +167,8 @@ def is_private(value: Any, session: Session) -> bool:
     if value.attrs.get(ATTR) is not None:
         return True
     frame = value.to_frame() if isinstance(value, pd.Series) else value
-    own = _identity.marks(frame)
-    return any(own & s.marks for root in [*sessions.values(), session] for s in [root, *root.derived])
+    own = marks(frame)
+    return any(own & s.data.marks for root in [*sessions.values(), session] for s in [root, *root.derived])
 
 
 def _key_names(

@@ -19,8 +19,9 @@ from dpframe._frame.selection import Selection
 from dpframe._frame.tracked import Frame, Tracked
 from dpframe._groups.keys import Word, describe, keys_for
 from dpframe._groups.unit import limits_for
-from dpframe._session.derived import Derived, Made, Source, Token, unit_for
+from dpframe._session.derived import Made, Source, Token, derived, unit_for
 from dpframe._session.door import sealed
+from dpframe._session.session import Session
 from dpframe._validate import Bounds
 from dpframe.engines.rows import Rows, exploded, joined, numbers
 
@@ -35,7 +36,9 @@ def source_of(frame: Tracked, verb: str) -> Source:
     return Source(frame._session, selection.columns, selection.where, verb)
 
 
-def derived(frame: Frame, session: Derived, word: Word, more: Sequence[tuple[str, str, str]] = ()) -> Frame:
+def derived_frame(
+    frame: Frame, session: Session, word: Word, more: Sequence[tuple[str, str, str]] = ()
+) -> Frame:
     """What is asked about of a derived session, whose making is on record."""
     session.accountant.declare([(word.what, word.value, word.where), *more])
     words = (*frame._selection.words, word)
@@ -44,9 +47,9 @@ def derived(frame: Frame, session: Derived, word: Word, more: Sequence[tuple[str
 
 def _multiplied(
     frame: Tracked, source: Source, made: Made, most: int | None, limits: tuple[object, object], token: Token
-) -> Derived:
+) -> Session:
     unit = unit_for(source.session, most, *limits)
-    return Derived(source.session, made, unit, token, everyone=source.everyone, most=most)
+    return derived(source.session, made, unit, token, everyone=source.everyone, most=most)
 
 
 def explode(
@@ -94,7 +97,7 @@ def explode(
     made = sealed("explode", _exploded, source, name, dtype)
     token = source.token("explode", (name, dtype), (repr(name), dtype))
     session = _multiplied(self, source, made, None, (max_rows, max_groups), token)
-    return derived(self, session, Word("rows", f"explode({name!r})", "steps"))
+    return derived_frame(self, session, Word("rows", f"explode({name!r})", "steps"))
 
 
 def melt(
@@ -150,7 +153,7 @@ def melt(
     words: tuple[Any, ...] = ids, values, var_name, value_name
     token = source.token("melt", words, list(map(repr, words)))
     session = _multiplied(self, source, made, most, (max_rows, max_groups), token)
-    return derived(self, session, Word("rows", f"melt of {describe(values)}", "steps"))
+    return derived_frame(self, session, Word("rows", f"melt of {describe(values)}", "steps"))
 
 
 def _has_lists(dtype: Any) -> bool:
