@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.frame.test_selections import ASKS, frame, heard
 from tests.internals import Exponential, NoisyMax, NoisyTop
 from tests.statistical.bounds import loss_bound
-from tests.test_selections import ASKS, frame, heard
 
 DRAWS = 8_000
 LOW, HIGH = (-1.0, -3, False, False, "b"), (9.0, 3, True, True, "a")

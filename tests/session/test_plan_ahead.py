@@ -11,7 +11,7 @@ import pytest
 
 from dpframe import BudgetExceeded, LineageError, Refused, SessionError
 from tests.internals import PandasEngine
-from tests.test_prices import MIX, budgets, opened, used
+from tests.plans.test_prices import MIX, budgets, opened, used
 
 
 def test_batch_is_one_debit_and_its_answers_come_after_the_block():

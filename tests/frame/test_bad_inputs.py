@@ -24,7 +24,7 @@ import dpframe
 from dpframe.learn import LogisticRegression
 from tests.internals import Laplace, PandasEngine
 
-LIST = json.loads((Path(__file__).parent / "data" / "bad_inputs.json").read_text())
+LIST = json.loads((Path(__file__).parents[1] / "data" / "bad_inputs.json").read_text())
 CASES = {case["id"]: case for case in LIST["cases"]}
 NAMES = {m.__name__: m for m in (copy, datetime, pickle, uuid, Decimal, Fraction)} | {
     "np": np,

@@ -14,8 +14,8 @@ from dpframe import BadType, BadValue, BudgetError, MissingBounds, MissingKeys, 
 from dpframe.accounting.loss import Exponential as ExponentialLoss
 from dpframe.accounting.loss import PureDP
 from dpframe.utilities import distance, revenue
+from tests.frame.test_selections import ASKS, BASE, frame, opened
 from tests.internals import Price, choice
-from tests.test_selections import ASKS, BASE, frame, opened
 
 
 def test_with_delta_the_exponential_mechanism_chooses_and_is_counted_by_its_range():

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import dpframe  # noqa: F401  (registers .dp)
-from tests.test_prices import opened
+from tests.plans.test_prices import opened
 
 
 def test_within_follows_the_limits_that_are_told_later():
