@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 import dpframe
 from tests.internals import Bounds, KeyBy, PandasEngine, Query, Unit, arrange, keys_for
-from tests.internals import lineage_module as _lineage
 from tests.internals import query_Output as Output
+from tests.internals import session_module as _session
 
 KEY = b"12345678"
 GROUPS = ["a", "b", "c"]
@@ -64,7 +64,7 @@ def derived(
     if not unit:
         names = frame.pop("who").to_numpy()
         kept = names[(frame["k"] < 3).to_numpy()] if step == "a filter before" else names
-        monkeypatch.setattr(_lineage, "people_labels", lambda size: kept)
+        monkeypatch.setattr(_session, "people_labels", lambda size: kept)
     with_unit = {"unit": "who", **LIMITS} if unit else {}
     p = frame.dp.open(1, neighbors=relation, **with_unit)
     return STEPS[step][0](p)
