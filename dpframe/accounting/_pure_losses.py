@@ -23,6 +23,7 @@ from dpframe import _search, _validate
 from dpframe._errors import BadValue
 from dpframe.accounting import _gaussian, residue
 
+ZERO = Fraction(0)
 _RANGE = Fraction(1, 2**400), Fraction(2**400)
 Floats = NDArray[np.float64]
 Number = int | float | Decimal | Fraction  # what users write; kept as a Fraction
@@ -54,7 +55,7 @@ class Loss:
     @property
     def failure(self) -> Fraction:
         """The probability of giving everything away, which no other curve counts."""
-        return Fraction(0)
+        return ZERO
 
     def failing(self, delta: Fraction) -> Loss:
         """The loss of such a release that gives everything away with probability ``delta``, too."""
@@ -158,6 +159,8 @@ def assign(loss: Loss, **values: Any) -> None:
 
 def number(value: object, name: str) -> Fraction:
     exact = _validate.exact(value, name)
+    if exact.numerator > 0 and exact.numerator.bit_length() <= 400 and exact.denominator.bit_length() <= 400:
+        return exact  # whole numbers, which are quicker to compare, say that it is within the range
     if exact <= 0:
         raise BadValue(f"{name} must be positive, not {value}.")
     if not _RANGE[0] <= exact <= _RANGE[1]:

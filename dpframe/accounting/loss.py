@@ -10,6 +10,7 @@ from dpframe import _validate
 from dpframe._errors import BadType, BadValue
 from dpframe.accounting._gaussian_losses import DiscreteGaussian, FailingGaussian, Gaussian, PoissonGaussian
 from dpframe.accounting._pure_losses import (
+    ZERO,
     ApproxDP,
     Curve,
     DiscreteLaplace,
@@ -22,6 +23,7 @@ from dpframe.accounting._pure_losses import (
 
 __all__ = [
     "KINDS",
+    "ZERO",
     "ApproxDP",
     "Curve",
     "DiscreteGaussian",
