@@ -94,6 +94,7 @@ def _pure_fits(epsilon: float, mu: float, left: float) -> bool:
     return _overlap(epsilon, left) >= math.erfc(mu / _ROOT8) * (1 + (64 + 8 * mu * mu) * _ULP)
 
 
+@lru_cache(maxsize=1024)  # a price that was found is paid next
 def after_pure(epsilon: float, mu: float) -> float | None:
     """What remains of mu after any epsilon-private event.
 
