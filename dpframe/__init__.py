@@ -109,8 +109,8 @@ class _FormerModules:
         "dpframe.mechanisms.gaussian": "dpframe.mechanisms.noise",
         "dpframe.mechanisms.laplace": "dpframe.mechanisms.noise",
         "dpframe.mechanisms.noisy_max": "dpframe.mechanisms.selection",
-        "dpframe.accounting._loss": "dpframe.accounting._pure_losses",
-        "dpframe.accounting._normal": "dpframe.accounting._gaussian_losses",
+        "dpframe.accounting._loss": "dpframe.accounting._losses",
+        "dpframe.accounting._normal": "dpframe.accounting._losses",
     }
 
     @classmethod

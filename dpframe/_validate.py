@@ -36,6 +36,8 @@ class Bounds(NamedTuple):
 
 def exact(value: object, name: str) -> Fraction:
     """The rational number that was typed: ``0.1`` is one tenth, a float32 is its exact binary value."""
+    if type(value) is Fraction:
+        return value
     if isinstance(value, bool | np.bool_):
         raise BadType(f"{name} must be a number, not the bool {value}.")
     if isinstance(value, Fraction):  # a subclass could add up in its own way

@@ -11,7 +11,7 @@ import json
 import os
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from fractions import Fraction
 from typing import Any, NoReturn
 from uuid import uuid4
@@ -254,15 +254,14 @@ class Accountant:
 
     # Writing ----------------------------------------------------------------------------------------------------------------
 
-    @contextmanager
-    def _alone(self) -> Iterator[None]:
+    def _alone(self) -> AbstractContextManager[Any]:
+        """The lock, for a block in which no other thread has the accountant; refused in a forked copy."""
         # Before the lock: a thread that does not exist in a forked child may have held it.
         if os.getpid() != self._process:
             raise SessionError(
                 "this process is a forked copy of the one that made this budget. Open its ledger file here, or ask there."
             )
-        with self._lock:
-            yield
+        return self._lock
 
     @contextmanager
     def _writing(self) -> Iterator[None]:
@@ -381,17 +380,21 @@ class Accountant:
     def _admitted(
         self, plans: Sequence[Plan], charge: Charge, words: Iterable[Declared], name: str | None
     ) -> bool:
-        with self._writing():
+        with self._store.transaction():
+            self._sync(begun=True)  # as in `_writing`
             after = None if self._state is None else self._filter.after(self._state, charge)
             if after is None:
                 return False
             note = self._filter.warning(self._state, after)
             if note is not None:  # as an error it stops here, and nothing is charged
                 caution(note)
-            new = self._new(words)
+            new = self._new(words) if words else []
             self._append_words(new)
-            texts = ",".join(plan.text for plan in plans)
-            entry = self._append("debit", f'{{"name":{json.dumps(name)},"plans":[{texts}]}}')
+            texts, named = (
+                ",".join([plan.text for plan in plans]),
+                "null" if name is None else json.dumps(name),
+            )
+            entry = self._append("debit", f'{{"name":{named},"plans":[{texts}]}}')
         # On record: only now does it count here. If anything fails before the last line, `_sync` will read it, so that
         # it may count twice but never not at all.
         self._state = after

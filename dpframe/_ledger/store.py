@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from datetime import UTC, datetime
 from functools import cached_property
-from typing import Final, NamedTuple, NoReturn, Protocol
+from typing import Any, Final, NamedTuple, NoReturn, Protocol
 
 from dpframe._errors import BadType, BadValue, LedgerError, SessionError
 from dpframe.mechanisms import _sampling
@@ -159,13 +159,12 @@ class MemoryStore(Once):
         """Always: it comes with the process."""
         return True
 
-    @contextmanager
-    def _alone(self) -> Iterator[None]:
+    def _alone(self) -> AbstractContextManager[Any]:
+        """The lock, for a block of one thread; refused in a forked child."""
         # Before the lock: a thread that does not exist in the child may have held it.
         if os.getpid() != self._process:
             raise SessionError("a forked child has no budget of its own. Ask in the parent, or use a file.")
-        with self._lock:
-            yield
+        return self._lock
 
     @contextmanager
     def transaction(self) -> Iterator[None]:

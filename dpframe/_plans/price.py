@@ -69,8 +69,9 @@ def price_of(
 ) -> Price:
     """The price that was asked for, what the wanted accuracy needs, or a share of the budget. ``part`` of it, where a question
     is asked in several releases."""
-    mechanism = _validate.choice(payment.get("mechanism", AUTO), "mechanism", names())
-    asked = MECHANISMS.get(mechanism)
+    mechanism, asked = payment.get("mechanism", AUTO), None
+    if not (isinstance(mechanism, str) and mechanism == AUTO):
+        asked = MECHANISMS.get(_validate.choice(mechanism, "mechanism", names()))
     epsilon, delta, within = (payment.get(word) for word in ("epsilon", "delta", "within"))
     if within is None and payment.get("n") is not None:
         raise BadValue("n= is a number of values for within= and for explain, and nothing else uses it.")
@@ -89,7 +90,9 @@ def price_of(
         price = budget.rule.gaussian_stated(e, budget._now)
     # For a choice within= may have found another mechanism to be cheaper than noisy max.
     found = MECHANISMS.get(price.mechanism)
-    return price if found is not None and found.chooses else price._replace(mechanism=mechanism)
+    if price.mechanism == mechanism or (found is not None and found.chooses):
+        return price
+    return price._replace(mechanism=mechanism)
 
 
 def worded(paid: str) -> str:

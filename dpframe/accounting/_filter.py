@@ -14,7 +14,7 @@ from typing import Any, ClassVar, NamedTuple
 
 from dpframe import _search
 from dpframe.accounting import _gaussian
-from dpframe.accounting.loss import Events, Loss
+from dpframe.accounting.loss import ZERO, Events, Loss
 
 
 class Limits(NamedTuple):
@@ -50,12 +50,14 @@ class Charge(NamedTuple):
 
 def failures(events: Events) -> Fraction:
     """The sum of the probabilities of failing outright."""
-    return sum((loss.failure * n for loss, n in events), Fraction(0))
+    return sum((loss.failure * n for loss, n in events if loss.failure), ZERO)
 
 
 def summed(events: Events, cost: Callable[[Loss], Fraction | None]) -> Fraction | None:
     """The sum of the costs of all uses; None if a loss has none."""
-    total = Fraction(0)
+    if len(events) == 1 and events[0][1] == 1:  # as an ordinary debit is
+        return cost(events[0][0])
+    total = ZERO
     for loss, n in events:
         own = cost(loss)
         if own is None:

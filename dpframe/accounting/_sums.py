@@ -24,6 +24,7 @@ from dpframe.accounting._filter import (
     Price,
     Stake,
     failures,
+    pure_sum,
     short,
     shortage,
     stated_gaussian,
@@ -41,10 +42,12 @@ class Sums(NamedTuple):
 
 def stated_sums(losses: Events, delta: Fraction) -> Sums | None:
     """The sums of the (epsilon, delta) guarantees of all uses; ``delta`` is divided among the uses that need one."""
-    needing = sum(n for loss, n in losses if loss.epsilon is None)
-    each = delta / needing if needing else Fraction(0)
+    pure = pure_sum(losses)
+    if pure is not None:
+        return Sums(pure, failures(losses))
+    each = delta / sum(n for loss, n in losses if loss.epsilon is None)
     total = summed(losses, lambda loss: loss.epsilon if loss.epsilon is not None else loss.epsilon_at(each))
-    return None if total is None else Sums(total, failures(losses) + (delta if needing else 0))
+    return None if total is None else Sums(total, failures(losses) + delta)
 
 
 class Pure(Filter):

@@ -8,20 +8,25 @@ from typing import Any
 
 from dpframe import _validate
 from dpframe._errors import BadType, BadValue
-from dpframe.accounting._gaussian_losses import DiscreteGaussian, FailingGaussian, Gaussian, PoissonGaussian
-from dpframe.accounting._pure_losses import (
+from dpframe.accounting._losses import (
+    ZERO,
     ApproxDP,
     Curve,
+    DiscreteGaussian,
     DiscreteLaplace,
     Exponential,
+    FailingGaussian,
     Floats,
+    Gaussian,
     Laplace,
     Loss,
+    PoissonGaussian,
     PureDP,
 )
 
 __all__ = [
     "KINDS",
+    "ZERO",
     "ApproxDP",
     "Curve",
     "DiscreteGaussian",

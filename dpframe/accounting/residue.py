@@ -87,13 +87,37 @@ def _overlap(epsilon: float, mu: float) -> float:
     return likely * math.erfc((a + mu / 2) / math.sqrt(2)) + rare * math.erfc((mu / 2 - a) / math.sqrt(2))
 
 
-def _pure_fits(epsilon: float, mu: float, left: float) -> bool:
+def _room(epsilon: float, mu: float, left: float) -> float:
+    """How far such an event, with ``left`` after it, stays below the curve of mu at 0; negative where that is not certain."""
     # The margins are some ten times the error: a few ulp of each positive term, and 2 z**2 ulp for erfc(z), z <= mu.
     if mu < 1:
-        return _distance(epsilon, left) * (1 + 64 * _ULP) <= math.erf(mu / _ROOT8)
-    return _overlap(epsilon, left) >= math.erfc(mu / _ROOT8) * (1 + (64 + 8 * mu * mu) * _ULP)
+        return math.erf(mu / _ROOT8) - _distance(epsilon, left) * (1 + 64 * _ULP)
+    return _overlap(epsilon, left) - math.erfc(mu / _ROOT8) * (1 + (64 + 8 * mu * mu) * _ULP)
 
 
+def _closer(room: Callable[[float], float], low: float, high: float) -> tuple[float, float]:
+    """Two points close to where the room ends, with its rounding between them: at the first there is some, and at the second
+    none. Each was tried."""
+    most, here, there, last = high, room(low), room(high), 0
+    if here < 0 or there >= 0:
+        return 0.0, math.inf
+    for _ in range(24):
+        at = low + (high - low) * (here / (here - there))  # by the rule of Illinois
+        if not low < at < high or high - low <= 2.0**-44 * high:
+            break
+        own = room(at)
+        if own >= 0:
+            # Of an end that stays twice, half is taken.
+            low, here, there, last = at, own, there / 2 if last > 0 else there, 1
+        else:
+            high, there, here, last = at, own, here / 2 if last < 0 else here, -1
+    # Towards 0 the room depends on less and less of what is left.
+    margin = 2.0**-44 * most * (most / low) if low else most
+    low, high = low - margin, high + margin
+    return (low, high) if low > 0 and room(low) >= 0 and room(high) < 0 else (0.0, math.inf)
+
+
+@lru_cache(maxsize=1024)  # a price that was found is paid next
 def after_pure(epsilon: float, mu: float) -> float | None:
     """What remains of mu after any epsilon-private event.
 
@@ -111,10 +135,19 @@ def after_pure(epsilon: float, mu: float) -> float | None:
     if mu > _TOP:
         left = after_pure(epsilon, _TOP)
         return None if left is None else _remains(mu, (_TOP - left) * (_TOP + left) * (1 + 4 * _ULP))
-    if epsilon > 700 or not _pure_fits(epsilon, mu, 0.0):
+    if epsilon > 700 or _room(epsilon, mu, 0.0) < 0:
         return None
+
+    def room(left: float) -> float:
+        return _room(epsilon, mu, left)
+
+    # What is certain at one point is so at every smaller one, so that the search below tries those between two close ones alone.
+    low, high = _closer(room, math.sqrt(max(mu * mu - 2 * epsilon * epsilon, 0.0)), mu)
     return _search.last_where(
-        lambda left: _pure_fits(epsilon, mu, left), 0.0, mu, close=lambda low, high: high - low <= _ULP * high
+        lambda left: left <= low or (left < high and room(left) >= 0),
+        0.0,
+        mu,
+        close=lambda low, high: high - low <= _ULP * high,
     )
 
 
