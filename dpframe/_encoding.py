@@ -17,7 +17,7 @@ from decimal import Decimal
 from enum import Enum
 from fractions import Fraction
 from functools import cache, lru_cache
-from itertools import takewhile
+from itertools import repeat, takewhile
 from typing import Any
 
 import numpy as np
@@ -39,18 +39,10 @@ def encode(value: Any) -> bytes:
         return _text(value)
     if value is None:
         return _NONE
-    if kind is tuple:
-        return _framed(b"t", _items(value))
-    one = _BY_TYPE.get(kind)
-    if one is not None:
-        tag, body = one(value)
-        return _head(len(tag), len(body)) + tag + body
-    if (kind.__module__ + ".").startswith(_OWN):
-        own = _own_parts(kind)
-        if own is not None:
-            tag, parts = own
-            return _framed(tag, parts(value))
-    return _framed(*_other(value))
+    known = _BYTES.get(kind)
+    if known is None and (kind.__module__ + ".").startswith(_OWN):
+        known = _own_bytes(kind)
+    return _framed(*_other(value)) if known is None else known(value)
 
 
 @lru_cache(maxsize=4096)  # names of columns, aggregates and kinds, over and over
@@ -85,16 +77,14 @@ def tag_of(kind: Any) -> str:
 
 
 @cache
-def _own_parts(kind: Any) -> tuple[bytes, Callable[[Any], bytes]] | None:
-    """The tag of a class of dpframe that stands in questions, and the function that makes bytes of a value's parts."""
-    tag, frozen = tag_of(kind).encode(), is_dataclass(kind)
-    if frozen:
-        known = encoded_fields(kind)
-        names, defaults = [name for name, *_ in known], [rest for _, *rest in known]
-        return b"D" + tag, lambda value: _record([getattr(value, name) for name in names], defaults)
+def _own_bytes(kind: Any) -> Callable[[Any], bytes] | None:
+    """The function that makes bytes of a class of dpframe that stands in questions."""
+    tag = tag_of(kind).encode()
+    if is_dataclass(kind):
+        return _record(b"D" + tag, encoded_fields(kind))
     if issubclass(kind, tuple) and hasattr(kind, "_fields"):
-        return b"N" + tag, lambda value: b"".join(map(encode, value))
-    return (b"K" + tag, _listed) if hasattr(kind, "ENCODED") else None
+        return lambda value: _framed(b"N" + tag, b"".join(map(encode, value)))
+    return (lambda value: _framed(b"K" + tag, _listed(value))) if hasattr(kind, "ENCODED") else None
 
 
 @cache
@@ -109,15 +99,20 @@ def _default(one: Field[Any]) -> bytes | None:
     return None if one.default is MISSING else encode(one.default)
 
 
-def _record(values: Iterable[Any], defaults: Any) -> bytes:
-    """The fields that are not at their default, each with its name."""
-    parts = []
-    for one, (label, default, same) in zip(values, defaults, strict=True):
-        if one is not same:
-            part = encode(one)
-            if part != default:
-                parts += [label, part]
-    return b"".join(parts)
+def _record(tag: bytes, known: tuple[tuple[str, bytes, bytes | None, Any], ...]) -> Callable[[Any], bytes]:
+    """The function that makes bytes of a frozen class: of the fields that are not at their default, each with its name."""
+    names = [name for name, *_ in known]
+
+    def record(value: Any) -> bytes:
+        parts = []
+        for one, (_, label, default, same) in zip(map(getattr, repeat(value), names), known, strict=False):
+            if one is not same:
+                part = encode(one)
+                if part != default:
+                    parts += [label, part]
+        return _framed(tag, b"".join(parts))
+
+    return record
 
 
 def _listed(value: Any) -> bytes:
@@ -260,14 +255,19 @@ def _time(value: datetime.time) -> tuple[bytes, bytes]:
     )
 
 
-def _whole(number: int) -> tuple[bytes, bytes]:
-    return b"i", number.to_bytes(number.bit_length() // 8 + 1, "big", signed=True)
+@lru_cache(maxsize=4096)  # of what is exactly an int, so that no other number can be found in its place
+def _whole(number: int) -> bytes:
+    return _framed(b"i", number.to_bytes(number.bit_length() // 8 + 1, "big", signed=True))
+
+
+def _ratio(number: Fraction) -> bytes:
+    """As of the pair of its numerator and its denominator."""
+    return _framed(b"q", _framed(b"t", b"L" + _whole(number.numerator) + _whole(number.denominator)))
 
 
 _BY_TYPE: dict[type, Callable[[Any], tuple[bytes, bytes]]] = {
     bool: lambda v: (b"b", b"1" if v else b"0"),
     str: lambda v: (b"s", v.encode("utf-8", "surrogatepass")),
-    int: _whole,
     float: lambda v: (b"f", struct.pack(">d", v)),
     complex: lambda v: (b"c", struct.pack(">dd", v.real, v.imag)),
     bytes: lambda v: (b"y", v),
@@ -277,7 +277,6 @@ _BY_TYPE: dict[type, Callable[[Any], tuple[bytes, bytes]]] = {
     set: lambda v: (b"Z", b"".join(sorted(map(encode, v)))),
     range: lambda v: (b"r", encode((v.start, v.stop, v.step))),
     slice: lambda v: (b"x", encode((v.start, v.stop, v.step))),
-    Fraction: lambda v: (b"q", encode((v.numerator, v.denominator))),
     Decimal: _decimal,
     datetime.date: lambda v: (b"date", encode((v.year, v.month, v.day))),
     datetime.datetime: _moment,
@@ -293,4 +292,20 @@ _BY_TYPE: dict[type, Callable[[Any], tuple[bytes, bytes]]] = {
     type(pd.NA): lambda v: (b"null", b""),
     type(pd.NaT): lambda v: (b"no time", b""),
     pd.DataFrame: _frame,
+}
+
+
+def _tagged(parts: Callable[[Any], tuple[bytes, bytes]]) -> Callable[[Any], bytes]:
+    def tagged(value: Any) -> bytes:
+        tag, body = parts(value)
+        return _head(len(tag), len(body)) + tag + body
+
+    return tagged
+
+
+_BYTES: dict[type, Callable[[Any], bytes]] = {
+    **{kind: _tagged(parts) for kind, parts in _BY_TYPE.items()},
+    tuple: lambda v: _framed(b"t", _items(v)),
+    int: _whole,
+    Fraction: _ratio,
 }

@@ -56,8 +56,7 @@ from dpframe._plans.price import _cost as cost_of_price
 from dpframe._questions import entries as engines_rows_module
 from dpframe._questions.entries import of_people
 from dpframe._questions.keysearch import Finding, KeySearch, Roomy
-from dpframe._questions.query import Query
-from dpframe._questions.question import Question
+from dpframe._questions.question import Query, Question
 from dpframe._questions.reports import packed, unpacked
 from dpframe._search import first_where, last_where
 from dpframe._session import derived as lineage_module

@@ -301,7 +301,7 @@ def test_one_function_runs_questions_and_one_pays():
     assert callers("run") == [(SESSION, "_run_question")]
     assert callers("debit") == [(SESSION, "_debit")]
     # What hands out sums of the frame is called by questions, in their `run`.
-    assert callers("reduce") == [("dpframe._questions.query", "run")]
+    assert callers("reduce") == [("dpframe._questions.question", "run")]
     assert callers("occurring") == [("dpframe._questions.keysearch", "run")] * 2
 
 

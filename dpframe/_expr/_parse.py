@@ -15,6 +15,7 @@ import re
 import warnings
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, NoReturn
 
 from dpframe import _expr as ex
@@ -79,6 +80,17 @@ _COMPARE: dict[type[ast.cmpop], str] = {
 
 
 _DATE_CALLS = ("normalize", "day_name", "month_name")
+_SHORT = 200  # texts below this length are asked over and over, and their trees are kept
+
+
+def _tree(text: str) -> ast.expr:
+    """Python's tree of a text, which nobody changes."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # about escapes in strings
+        return ast.parse(text, mode="eval").body
+
+
+_short_tree = lru_cache(maxsize=256)(_tree)
 
 
 class _Reader:
@@ -104,9 +116,7 @@ class _Reader:
 
     def _parse(self) -> ast.expr:
         try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # about escapes in strings
-                return ast.parse(self._text, mode="eval").body
+            return (_short_tree if len(self._text) < _SHORT else _tree)(self._text)
         except (SyntaxError, ValueError, MemoryError, RecursionError):
             raise BadExpression(
                 f"{self._restore(self._text)!r} is not one expression. Write a condition such as "

@@ -19,8 +19,7 @@ from dpframe._plans.output import Output
 from dpframe._plans.plan import Plan
 from dpframe._plans.price import Payment, checked
 from dpframe._questions.keysearch import Finding, KeySearch, measured_at_once
-from dpframe._questions.query import Query
-from dpframe._questions.question import Release
+from dpframe._questions.question import Query, Release
 from dpframe._session.session import Session
 from dpframe.mechanisms.threshold import THRESHOLDS
 

@@ -23,8 +23,7 @@ from dpframe._groups.keys import By, combined_index
 from dpframe._plans.aggregates import DESCRIBED, ORDERS, named_in_agg
 from dpframe._plans.output import Output
 from dpframe._plans.price import Payment, checked
-from dpframe._questions.query import Query
-from dpframe._questions.question import Release
+from dpframe._questions.question import Query, Release
 from dpframe._refusals import ADVICE, own_errors, refuse
 from dpframe._session.session import Session
 

@@ -13,8 +13,7 @@ from dpframe._errors import BadValue, Refused
 from dpframe._frame.selection import Selection
 from dpframe._groups.keys import Word
 from dpframe._plans.price import Payment, checked, known_n
-from dpframe._questions.query import Query
-from dpframe._questions.question import Question, Release
+from dpframe._questions.question import Query, Question, Release
 from dpframe._session.batch import Batch
 from dpframe._session.session import Asked, Session
 from dpframe.accounting._filter import Price

@@ -21,8 +21,7 @@ from dpframe._groups.unit import LIMIT
 from dpframe._plans.output import Output
 from dpframe._plans.plan import Cost, Plan
 from dpframe._plans.price import Payment, checked
-from dpframe._questions.query import Query
-from dpframe._questions.question import Release
+from dpframe._questions.question import Query, Release
 from dpframe._statistics.base import LARGEST_POWER, LEAST_POWER, MAGNITUDES, Integers
 from dpframe.mechanisms._base import Noise
 

@@ -312,19 +312,6 @@ def combined_index(by: Sequence[By]) -> pd.Index[Any] | None:
     return pd.MultiIndex.from_product([b.index for b in by])
 
 
-@dataclass(frozen=True, slots=True)
-class Subset:
-    """Which rows a question is about, and in which groups: all that an engine has to know of one."""
-
-    where: Expr | None = None
-    by: tuple[By, ...] = ()
-
-    @property
-    def groups(self) -> int:
-        """The number of groups, of which no grouping has one."""
-        return math.prod(len(b.index) for b in self.by)
-
-
 def need_keys(name: Hashable, verb: str) -> MissingKeys:
     if verb in ("crosstab", "pivot_table"):
         return MissingKeys(

@@ -25,10 +25,10 @@ from dpframe._plans.forms import Form, of_part
 from dpframe._plans.measured import Cell
 from dpframe._plans.output import Output
 from dpframe._plans.plan import Part, Plan
-from dpframe._questions.query import Query
-from dpframe._questions.question import Array, Noise, Question
+from dpframe._questions.question import Array, Noise, Query, Question
 from dpframe._statistics.base import Integers, Persons, Primitive, Reduced, Rows, Sensitivity, Statistic
 from dpframe._statistics.counts import PersonCount
+from dpframe._statistics.engine import Engine
 from dpframe.accounting._filter import Price
 from dpframe.mechanisms._base import AUTO, MECHANISMS, Offer
 from dpframe.mechanisms.threshold import (
@@ -159,7 +159,7 @@ class KeySearch(Seeking):
     def forms(self, plan: Plan, unit: Unit, size: int | None) -> tuple[Form, ...]:
         return (Form((None,), "U"),)  # how many keys are found is the answer
 
-    def run(self, data: Any, plan: Plan, unit: Unit, noise: Noise) -> tuple[Array, ...]:
+    def run(self, data: Engine, plan: Plan, unit: Unit, noise: Noise) -> tuple[Array, ...]:
         texts, sums = data.occurring(self.exprs, self.where, unit)
         threshold: Any = plan.parts[0].noise
         shown = threshold.shows(noise(0, sums[Persons()][None, :], keys=texts))
@@ -332,7 +332,7 @@ class Finding(Seeking):
             found.append(form._replace(kind="O") if wide else form)
         return tuple(found)
 
-    def run(self, data: Any, plan: Plan, unit: Unit, noise: Noise) -> tuple[Array, ...]:
+    def run(self, data: Engine, plan: Plan, unit: Unit, noise: Noise) -> tuple[Array, ...]:
         arranged, place = self._arranged(unit)
         primitives = {p for s, _ in arranged for p in s.primitives}
         texts, reduced = data.occurring(self.exprs, self.where, unit, primitives)

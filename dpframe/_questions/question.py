@@ -6,6 +6,7 @@ the data (docs/guarantees/session.md).
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -17,9 +18,11 @@ from dpframe._encoding import SHOWN
 from dpframe._expr import Expr
 from dpframe._groups.keys import By, Word
 from dpframe._groups.unit import Unit
-from dpframe._plans.forms import Form
+from dpframe._plans.forms import Form, of_part
 from dpframe._plans.output import Output
 from dpframe._plans.plan import Plan
+from dpframe._plans.planner import make_plan
+from dpframe._statistics.engine import Engine, Scope
 from dpframe.accounting._filter import Price
 
 Array = NDArray[Any]
@@ -98,7 +101,7 @@ class Question(ABC):
         public."""
 
     @abstractmethod
-    def run(self, data: Any, plan: Plan, unit: Unit, noise: Noise) -> tuple[Array, ...]:
+    def run(self, data: Engine, plan: Plan, unit: Unit, noise: Noise) -> tuple[Array, ...]:
         """What may leave, as arrays of whole numbers or of text: of ``data``, an engine, and only through ``noise``.
 
         Called at the door alone.
@@ -107,3 +110,53 @@ class Question(ABC):
     def answer(self, release: Release) -> Any:
         """The answer that the verb returns."""
         return release if self.finish is None else self.finish(release)
+
+
+@dataclass(frozen=True, slots=True)
+class Query(Question):
+    """A question that sums of integers answer: some outputs, of the rows where a condition holds, in groups."""
+
+    outputs: tuple[Output, ...] = field()  # said here, so that the base's property is no default
+    where: Expr | None = None
+    by: tuple[By, ...] = ()
+
+    @property
+    def groups(self) -> int:
+        """The number of groups, of which no grouping has one."""
+        return math.prod(len(b.index) for b in self.by)
+
+    @property
+    def verb(self) -> str:
+        """What an error calls it."""
+        return ", ".join(dict.fromkeys(out.aggregate for out in self.outputs))
+
+    def to_json(self) -> object:
+        return {
+            "outputs": [o.to_json() for o in self.outputs],
+            "where": self.where.to_json() if self.where is not None else None,
+            "by": [b.to_json() for b in self.by],
+        }
+
+    def __str__(self) -> str:
+        first = self.outputs[0] if self.outputs else None
+        if first is not None and first.said:
+            text = f"choose 1 of {len(self.outputs)} by {first.said[:300]}"
+            if first.bounds is not None:
+                text += f", bounds=({first.bounds.lower:g}, {first.bounds.upper:g})"
+        else:
+            text = ", ".join(map(str, self.outputs[:6])) + (", ..." if len(self.outputs) > 6 else "")
+        if self.by:
+            text += f" by {', '.join(map(str, self.by))}"
+        return text + (f" where {self.where}" if self.where is not None else "")
+
+    def plan(self, unit: Unit, price: Price, public_rows: int | None, declared: tuple[Word, ...]) -> Plan:
+        return make_plan(self, unit, price, public_rows, declared)
+
+    def forms(self, plan: Plan, unit: Unit, size: int | None) -> tuple[Form, ...]:
+        groups = self.groups if self.by else 1
+        return tuple(of_part(part, s, groups) for part, s in zip(plan.parts, plan.statistics, strict=True))
+
+    def run(self, data: Engine, plan: Plan, unit: Unit, noise: Noise) -> tuple[Array, ...]:
+        wanted = {p for s in plan.statistics for p in s.primitives}
+        reduced = data.reduce(Scope(self.where, self.by), wanted, unit)
+        return tuple(noise(i, s.integers(reduced)) for i, s in enumerate(plan.statistics))

@@ -34,8 +34,7 @@ from dpframe._plans.output import Output
 from dpframe._plans.plan import Plan
 from dpframe._plans.planner import noted
 from dpframe._plans.price import Payment, price_of, worded
-from dpframe._questions.query import Query
-from dpframe._questions.question import Array, Noise, Question, Release
+from dpframe._questions.question import Array, Noise, Query, Question, Release
 from dpframe._session.data import Data
 from dpframe._session.door import DEBUGGED, debugging, sealed
 from dpframe._session.registry import closed, sessions

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -21,20 +23,17 @@ PEOPLE: frozenset[Primitive] = frozenset({Persons()})
 PEOPLE_AND_ROWS: frozenset[Primitive] = frozenset({Persons(), Rows()})
 
 
-class Scope(Protocol):
-    """Which rows a question is about, and which groups these are in: a `Subset` is one."""
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """The rows that a question is about, and the groups that these are in."""
 
-    @property
-    def where(self) -> Expr | None:
-        """The condition that holds in these rows; a null is no hit. None: all rows."""
-
-    @property
-    def by(self) -> tuple[By, ...]:
-        """The groupings, the last one the fastest: a group is a combination of one group of each."""
+    where: Expr | None = None  # the condition that holds in these rows; a null is no hit. None: all rows
+    by: tuple[By, ...] = ()  # the last one the fastest: a group is a combination of one group of each
 
     @property
     def groups(self) -> int:
         """How many groups that makes; one, of all the rows, where nothing groups them."""
+        return math.prod(len(by.index) for by in self.by)
 
 
 class RowSlice(NamedTuple):
@@ -79,7 +78,8 @@ class Engine(Protocol):
 
     >>> import pandas as pd
     >>> from dpframe._expr import Column
-    >>> from dpframe._groups.keys import KeyBy, Subset, keys_for
+    >>> from dpframe._groups.keys import KeyBy, keys_for
+    >>> from dpframe._statistics.engine import Scope
     >>> from dpframe.engines import engine_for
     >>> visits = pd.DataFrame({"state": ["NY", "CA", "NY"], "id": [7, 7, 8]})
     >>> state, person = (Column.of(i, name, visits.dtypes.iloc[i]) for i, name in enumerate(visits))
@@ -87,7 +87,7 @@ class Engine(Protocol):
     >>> len(engine), engine.people(Unit(people=(person,)))
     (3, 2)
     >>> groups = KeyBy(state, keys_for(["CA", "NY", "TX"], state, "state"))
-    >>> engine.reduce(Subset(None, (groups,)), {Rows()}, Unit())[Rows()].tolist()
+    >>> engine.reduce(Scope(None, (groups,)), {Rows()}, Unit())[Rows()].tolist()
     [1, 2, 0]
     >>> texts, sums = engine.occurring([state], None, Unit())
     >>> texts, sums[Persons()].tolist()

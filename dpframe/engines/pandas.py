@@ -7,7 +7,6 @@ stays within 2**53 and is exact in any order; across blocks they are added as in
 
 from __future__ import annotations
 
-import math
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from functools import cached_property
@@ -62,17 +61,6 @@ _LARGEST_BLOCK = 2**21
 # The rows that are asked about, their pairs of people and groups, and which of these stay.
 Paired = tuple[NDArray[np.bool_], Pairs, NDArray[np.bool_] | None]
 Buckets = NDArray[Any]  # 0: no group; g + 1: group g
-
-
-class _Scope(NamedTuple):
-    """Rows and groups that the engine asks itself about."""
-
-    where: Expr | None
-    by: tuple[By, ...]
-
-    @property
-    def groups(self) -> int:
-        return math.prod(len(by.index) for by in self.by)
 
 
 class _Block(NamedTuple):
@@ -207,7 +195,7 @@ class PandasEngine:
         self, p: Bids | Magnitudes, query: Scope, unit: Unit, limit: int, memo: dict[Any, Any]
     ) -> Integers:
         """Values in bins that are no groups: a person counts for so many in all of them together, or for one."""
-        asked, pairs, _ = self._paired(_Scope(query.where, ()), unit, 1, memo)
+        asked, pairs, _ = self._paired(Scope(query.where, ()), unit, 1, memo)
         hashes = self._whose(unit.people).hashes
         at = np.empty(len(self._frame), dtype=np.int64)
         for rows in self._pieces():
@@ -244,7 +232,7 @@ class PandasEngine:
         else:
             codes, texts, hashes = together(columns)
             found = Occurring(tuple(by), codes + 1, hashes)
-            sums = self._reduced(_Scope(where, (found,)), {*primitives, Persons()}, unit)
+            sums = self._reduced(Scope(where, (found,)), {*primitives, Persons()}, unit)
         # A value that is in the frame and counts for nobody is no key: one person may bring any number of those.
         some = np.flatnonzero(sums[Persons()])
         if len(some) == len(texts):

@@ -21,6 +21,7 @@ from dpframe._plans.forms import Form
 from dpframe._plans.plan import Part, Plan
 from dpframe._questions.question import Array, Noise
 from dpframe._statistics.base import Sensitivity
+from dpframe._statistics.engine import Engine
 from dpframe.accounting import loss as losses
 from dpframe.accounting._additive import Rdp
 from dpframe.accounting._filter import Price
@@ -160,7 +161,7 @@ class Descent(Fit):
         )
 
     @np.errstate(all="ignore")
-    def run(self, data: Any, plan: Plan, unit: Unit, noise: Noise) -> tuple[Array, ...]:
+    def run(self, data: Engine, plan: Plan, unit: Unit, noise: Noise) -> tuple[Array, ...]:
         gradients, first = plan.parts
         rows = self.design.read(data, unit)
         weights = rows.weights(self.limit(unit))

@@ -18,6 +18,7 @@ from dpframe._plans.forms import Form, with_noise
 from dpframe._plans.plan import Part, Plan
 from dpframe._questions.question import Array, Noise, Question
 from dpframe._statistics.base import Sensitivity
+from dpframe._statistics.engine import Engine
 from dpframe.accounting._filter import Price
 from dpframe.accounting.loss import DiscreteGaussian
 from dpframe.learn._design import UNIT, Design, Floats, Rows, Scaling
@@ -184,7 +185,7 @@ class Output(Fit):
         return self.planned(unit, price, (part,), loss, why, told, declared)
 
     @np.errstate(all="ignore")  # no warning may tell of a value
-    def run(self, data: Any, plan: Plan, unit: Unit, noise: Noise) -> tuple[Array, ...]:
+    def run(self, data: Engine, plan: Plan, unit: Unit, noise: Noise) -> tuple[Array, ...]:
         part, l2 = plan.parts[0], self.regulariser(plan, unit)
         rows = self.design.read(data, unit)
         problem = self.problem(rows, unit, l2, np.zeros(self.parameters))

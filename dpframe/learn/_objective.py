@@ -17,6 +17,7 @@ from dpframe._groups.keys import Word
 from dpframe._groups.unit import Unit
 from dpframe._plans.plan import Part, Plan
 from dpframe._questions.question import Array, Noise
+from dpframe._statistics.engine import Engine
 from dpframe.accounting import _gaussian
 from dpframe.accounting._filter import Price
 from dpframe.accounting.loss import ApproxDP
@@ -117,7 +118,7 @@ class Objective(Fit):
         return length / (2 * math.sqrt(found.l2)) * UP, math.sqrt(found.l2) / 2 * UP
 
     @np.errstate(all="ignore")
-    def run(self, data: Any, plan: Plan, unit: Unit, noise: Noise) -> tuple[Array, ...]:
+    def run(self, data: Engine, plan: Plan, unit: Unit, noise: Noise) -> tuple[Array, ...]:
         first, after = plan.parts
         assert isinstance(plan.loss, ApproxDP)
         found = self.numbers(unit, plan.loss.epsilon)

@@ -16,6 +16,7 @@ from dpframe._plans.forms import Form, with_noise
 from dpframe._plans.plan import Part, Plan
 from dpframe._questions.question import Array, Noise
 from dpframe._statistics.base import Sensitivity
+from dpframe._statistics.engine import Engine
 from dpframe._validate import Bounds
 from dpframe.accounting._filter import Price
 from dpframe.learn._design import UNIT, Floats, Rows, Scaling
@@ -70,7 +71,7 @@ class Statistics(Fit):
         return self.planned(unit, price, (part,), loss, why, told, declared)
 
     @np.errstate(all="ignore")
-    def run(self, data: Any, plan: Plan, unit: Unit, noise: Noise) -> tuple[Array, ...]:
+    def run(self, data: Engine, plan: Plan, unit: Unit, noise: Noise) -> tuple[Array, ...]:
         rows = self.design.read(data, unit)
         z = bounded(rows, self.limit(unit))
         p = self.parameters

@@ -23,8 +23,7 @@ from dpframe._groups.keys import By, KeyBy, Word, describe
 from dpframe._plans.output import Output
 from dpframe._plans.plan import Plan
 from dpframe._plans.price import Payment, checked
-from dpframe._questions.query import Query
-from dpframe._questions.question import Release
+from dpframe._questions.question import Query, Release
 from dpframe._validate import Bounds
 from dpframe.utilities import Scored, Utility
 

@@ -25,7 +25,7 @@ from dpframe._groups.keys import EVERY
 from dpframe._plans.aggregates import ORDERS
 from dpframe._plans.output import Output
 from dpframe._plans.price import Payment, checked
-from dpframe._questions.query import Query
+from dpframe._questions.question import Query
 
 
 class Measures(Asking):

@@ -22,7 +22,7 @@ from dpframe._groups.keys import EVERY, BinBy
 from dpframe._plans.aggregates import DESCRIBED
 from dpframe._plans.output import Output
 from dpframe._plans.price import Payment, checked
-from dpframe._questions.query import Query
+from dpframe._questions.question import Query
 
 
 @priced
