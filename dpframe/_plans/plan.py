@@ -13,8 +13,7 @@ from typing import Any, NamedTuple
 
 from dpframe import _validate
 from dpframe._errors import NotOffered
-from dpframe._plans.aggregates import AGGREGATES
-from dpframe._plans.measured import Cell, Measured
+from dpframe._plans.aggregates import AGGREGATES, Cell, Measured
 from dpframe._plans.sums import Selection
 from dpframe._statistics.base import Statistic
 from dpframe.accounting._filter import Charge

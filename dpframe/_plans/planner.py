@@ -1,4 +1,8 @@
-"""From a question and a price to a plan: which noise each statistic gets."""
+"""From a question and a price to a plan: which statistics it is released as, and which noise each of them gets.
+
+Each aggregate says which vector it is read off (`Aggregate.vector_of`); outputs with equal vectors share one statistic, and so
+the reach of one person.
+"""
 
 from __future__ import annotations
 
@@ -9,17 +13,50 @@ from typing import Any
 from dpframe._errors import BadValue, BudgetError
 from dpframe._groups.keys import Word
 from dpframe._groups.unit import Unit
-from dpframe._plans.aggregates import AGGREGATES
-from dpframe._plans.arrange import arrange, cells_of
-from dpframe._plans.measured import Cell
-from dpframe._plans.output import Outputs
+from dpframe._plans.aggregates import AGGREGATES, Cell, Output, Outputs, Setting, Vector
 from dpframe._plans.plan import Part, Plan
+from dpframe._plans.sums import OfColumn, OfRows
 from dpframe._statistics.base import Sensitivity, Statistic
 from dpframe.accounting._filter import Price
 from dpframe.accounting.loss import PureDP
 from dpframe.mechanisms._base import AUTO, MECHANISMS, NO_EPSILON, Noise, Offer, pure
 from dpframe.mechanisms.noise import Laplace
 from dpframe.mechanisms.selection import Exponential, NoisyMax, NoisyTop, ranges_cost_less
+
+
+def arrange(query: Outputs, unit: Unit, public_rows: int | None) -> list[tuple[Statistic, list[int]]]:
+    """The statistics of one release, and the outputs that each serves.
+
+    A column's count, sum and moments come from one vector whose sensitivity is that of a single number, and so
+    do the rows of the group where the column may be null. ``docs/guarantees/statistics.md`` shows why that
+    beats splitting the price, and when one of the other forms is better still.
+    """
+    vectors = [AGGREGATES[out.aggregate].vector_of(out) for out in query.outputs]
+    served: dict[Vector, list[int]] = {}
+    for i, vector in enumerate(vectors):
+        served.setdefault(vector.among(vectors), []).append(i)
+    ordered = sorted(served, key=lambda vector: vector.place)
+    counts_rows = OfRows() in served and isinstance(ordered[0], OfColumn)
+    if counts_rows:  # the first column has room for them
+        served[ordered[0]] += served.pop(OfRows())
+        ordered.remove(OfRows())
+    return [
+        (
+            vector.statistic(
+                [query.outputs[i] for i in served[vector]],
+                Setting(query, unit, public_rows, counts_rows and vector is ordered[0]),
+            ),
+            served[vector],
+        )
+        for vector in ordered
+    ]
+
+
+def cells_of(outputs: Sequence[Output], part: int, statistic: Statistic) -> list[Cell]:
+    """The outputs that one statistic serves, as the plan knows them; of a choice the first stands for all."""
+    kinds = [AGGREGATES[out.aggregate] for out in outputs]
+    shown = 1 if kinds[0].selects else len(kinds)
+    return [kinds[i].cell(outputs[i], part, statistic, i) for i in range(shown)]
 
 
 def make_plan(

@@ -9,12 +9,12 @@ from typing import Any
 from dpframe._expr import Expr
 from dpframe._groups.keys import By, Word
 from dpframe._groups.unit import Unit
-from dpframe._plans.forms import Form, of_part
-from dpframe._plans.output import Output
+from dpframe._plans.aggregates import Output
 from dpframe._plans.plan import Plan
 from dpframe._plans.planner import make_plan
 from dpframe._questions.question import Array, Noise, Question
 from dpframe.accounting._filter import Price
+from dpframe.mechanisms._base import Form
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ class Query(Question):
 
     def forms(self, plan: Plan, unit: Unit, size: int | None) -> tuple[Form, ...]:
         groups = self.groups if self.by else 1
-        return tuple(of_part(part, s, groups) for part, s in zip(plan.parts, plan.statistics, strict=True))
+        return tuple(p.noise.form(s.shape(groups)) for p, s in zip(plan.parts, plan.statistics, strict=True))
 
     def run(self, data: Any, plan: Plan, unit: Unit, noise: Noise) -> tuple[Array, ...]:
         wanted = {p for s in plan.statistics for p in s.primitives}

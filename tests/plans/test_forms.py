@@ -23,7 +23,6 @@ from tests.internals import (
     check,
     engines_rows_module,
     session_module,
-    with_noise,
 )
 
 STATES = ["CA", "NY", "TX"]
@@ -249,8 +248,8 @@ def test_the_kind_of_noise_follows_from_its_scale():
     for noise in (Laplace(2), Laplace(2**70), Gaussian(4), Gaussian(2**140)):
         for size in (0, 1, 50):
             drawn = noise.release(np.zeros((1, size), dtype=np.int64))
-            assert with_noise(noise, 1, size).fits(drawn)
-    assert [with_noise(n, 1).kind for n in (Laplace(2), Laplace(2**70))] == ["i", "O"]
+            assert noise.form((1, size)).fits(drawn)
+    assert [n.form((1,)).kind for n in (Laplace(2), Laplace(2**70))] == ["i", "O"]
 
 
 def test_a_form_is_exact_but_for_lengths_that_are_answers():
