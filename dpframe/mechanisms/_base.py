@@ -215,6 +215,11 @@ class Noise(Mechanism):
         """So many independent noises: 64-bit integers, or Python's where the law has wider ones."""
 
     @property
+    def wide(self) -> bool:
+        """Whether `draw` makes Python's integers: a law that may have noise beyond 63 bits says so by its parameters."""
+        return False
+
+    @property
     @abstractmethod
     def deviation(self) -> float:
         """The standard deviation, or a bound on it."""
@@ -248,7 +253,7 @@ class Noise(Mechanism):
         return noisy
 
     def form(self, shape: Shape) -> Form:
-        return Form(shape, self.draw(0).dtype.kind)
+        return Form(shape, "O" if self.wide else "i")
 
     @classmethod
     def title(cls) -> str:

@@ -49,6 +49,10 @@ class Laplace(PureNoise):
     def draw(self, size: int) -> NDArray[Any]:
         return _sampling.discrete_laplace(self.scale, size)
 
+    @property
+    def wide(self) -> bool:
+        return self.scale.numerator >= _sampling.INT64_SCALE * self.scale.denominator
+
     def epsilon_for(self, distance: int) -> Fraction:
         return distance / self.scale
 
@@ -129,6 +133,10 @@ class Gaussian(Noise):
 
     def draw(self, size: int) -> NDArray[Any]:
         return _sampling.discrete_gaussian(self.variance, size)
+
+    @property
+    def wide(self) -> bool:
+        return self.variance.numerator >= _sampling.INT64_VARIANCE * self.variance.denominator
 
     @classmethod
     def together(cls, moved: Sequence[tuple[Any, int]]) -> Loss:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -242,6 +244,18 @@ def test_lengths_that_are_answers_are_one_length():
     for shape in ((2, 2), (2, 4), (3, 3)):
         with pytest.raises(AssertionError):
             check(forms, (keys, np.zeros(shape, dtype=np.int64)))
+
+
+@pytest.mark.parametrize(("kind", "edge"), [(Laplace, 2**48), (Gaussian, 2**88)])
+def test_the_kind_that_follows_from_a_scale_is_the_one_that_is_drawn(kind, edge):
+    third = Fraction(1, 3)
+    scales = [edge * part for part in (third, 1 - third / edge, 1, 1 + third / edge, 3, edge)]
+    scales += [Fraction(edge, 2**k) for k in (1, 24, 25, 47, 48, 60)]
+    kinds = {kind(Fraction(scale)).form((1, 9)).kind for scale in scales}
+    assert kinds == {"i", "O"}
+    for scale in scales:
+        noise = kind(Fraction(scale))
+        assert {noise.draw(size).dtype.kind for size in (0, 1, 30)} == {noise.form((1, 9)).kind}
 
 
 def test_the_kind_of_noise_follows_from_its_scale():
