@@ -125,28 +125,30 @@ class Cell:
     constants: dict[str, float]
 
 
+@dataclass(frozen=True, slots=True, eq=False)
 class Measured:
     """Noisy linear sums of one output, with the covariance of their noise (the same for every group)."""
 
-    def __init__(self, cell: Cell, noise: Noise, raw: NDArray[Any] | None = None):
-        self.cell = cell
-        self.noise = noise
-        self.raw = raw
+    cell: Cell
+    noise: Noise
+    raw: NDArray[Any] | None = None  # the integers, once they are released
 
     def weights(self, combination: dict[str, float]) -> Floats:
+        """What each component counts for in a sum of some of the functionals."""
         rows = [w * np.asarray(self.cell.functionals[name]) for name, w in combination.items()]
-        weights: Floats = np.sum(rows, axis=0)
+        weights: Floats = rows[0] if len(rows) == 1 else np.sum(rows, axis=0)
         return weights
 
     def values(self, combination: dict[str, float]) -> NDArray[Any]:
+        """A sum of some of the functionals for each group: a component itself where it is just that."""
         assert self.raw is not None
-        weights = self.weights(combination)
-        constant = sum(w * self.cell.constants.get(name, 0.0) for name, w in combination.items())
+        weights, known = self.weights(combination), self.cell.constants
+        constant = sum(w * known.get(name, 0.0) for name, w in combination.items()) if known else 0.0
         if constant == 0 and np.count_nonzero(weights) == 1 and weights.max() == 1:
-            row: NDArray[Any] = self.raw[int(np.argmax(weights))]  # exact, perhaps beyond 2**53
+            row: NDArray[Any] = self.raw[int(weights.argmax())]  # exact, perhaps beyond 2**53
             return row
         with np.errstate(over="ignore"):
-            sums: Floats = np.clip(weights @ self.raw.astype(float) + constant, -_LARGEST, _LARGEST)
+            sums: Floats = (weights @ self.raw.astype(float) + constant).clip(-_LARGEST, _LARGEST)
         return sums
 
     def covariance(self, a: dict[str, float], b: dict[str, float]) -> float:
@@ -219,7 +221,10 @@ class Aggregate(ABC):
     # Whether the release that finds the groups may answer it: sums over rows, of which people's parts are bounded alike.
     found_at_once: ClassVar[bool] = False
     least_shown: ClassVar[float | None] = None  # the least it can be of a group that a threshold has shown
-    selects: ClassVar[bool] = False  # whether the whole release is one choice
+    selects: ClassVar[bool] = False  # whether the whole release is one choice:
+    subject: str = ""  # of the largest of these scores,
+    ranged: bool = False  # which the exponential mechanism may make,
+    several: bool = False  # or of several places, in rounds, one after the other
     picks: ClassVar[bool] = False  # whether it is chosen among points instead of measured
     always_whole: ClassVar[bool] = False  # whether answers are whole numbers, whatever the data
     promise: ClassVar[str] = (

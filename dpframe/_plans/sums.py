@@ -341,7 +341,7 @@ N, T1 = {"n": 1.0}, {"t1": 1.0}
 
 def _stretch(cell: Cell, t: Floats) -> Floats:
     """From the scale where the bounds are 0 and 1 to data units, without overflow and within the bounds."""
-    return np.clip(cell.lower * (1 - t) + cell.upper * t, cell.lower, cell.upper)
+    return (cell.lower * (1 - t) + cell.upper * t).clip(cell.lower, cell.upper)
 
 
 @aggregation("mean")
@@ -388,7 +388,8 @@ class Mean(Aggregate):
 def ratio(top: Floats, n: Floats, empty: float) -> Floats:
     """top / n within [0, 1]; ``empty`` where the noisy count leaves nothing to divide by."""
     positive = n > 0
-    return np.clip(np.where(positive, top / np.where(positive, n, 1.0), empty), 0.0, 1.0)
+    shares = top / n if positive.all() else np.where(positive, top / np.where(positive, n, 1.0), empty)
+    return shares.clip(0.0, 1.0)
 
 
 def within(low: Floats, high: Floats, limit: float | Floats) -> tuple[Floats, Floats]:
@@ -402,9 +403,10 @@ def within(low: Floats, high: Floats, limit: float | Floats) -> tuple[Floats, Fl
 class Selection(Aggregate):
     """The place of the largest score, or the places of several: a choice, which has no interval."""
 
-    subject: str  # what the scores are
     vector: Vector
-    ranged: bool = False  # whether the exponential mechanism may choose
+    subject: str = ""
+    ranged: bool = False
+    several: bool = False
 
     selects = True
     always_whole = True
@@ -428,6 +430,7 @@ class Selection(Aggregate):
         return None
 
 
-AGGREGATES["argmax"] = AGGREGATES["top"] = Selection("count", OfScores())
-AGGREGATES["choose"] = Selection("utility", OfScores(), ranged=True)
-AGGREGATES["revenue"] = Selection("revenue", OfPrices(), ranged=True)
+AGGREGATES["argmax"] = Selection(OfScores(), "count")
+AGGREGATES["top"] = Selection(OfScores(), "count", several=True)
+AGGREGATES["choose"] = Selection(OfScores(), "utility", ranged=True)
+AGGREGATES["revenue"] = Selection(OfPrices(), "revenue", ranged=True)
