@@ -102,7 +102,7 @@ class _FormerModules:
 
     names: ClassVar = {
         "dpframe._estimate": "dpframe._answers.estimate",
-        "dpframe._measured": "dpframe._plans.measured",
+        "dpframe._measured": "dpframe._plans.aggregates",
         "dpframe._plan": "dpframe._plans.plan",
         "dpframe._suggestions": "dpframe._frame.suggestions",
         "dpframe.mechanisms.exponential": "dpframe.mechanisms.selection",

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, Protocol
 from dpframe import _expr, _validate
 from dpframe._errors import BadType, BadValue
 from dpframe._groups.keys import BinBy, By
-from dpframe._plans.output import Output
+from dpframe._plans.aggregates import Output
 
 __all__ = ["Utility", "distance", "revenue"]
 

@@ -44,13 +44,10 @@ from dpframe._ledger.former import trusted
 from dpframe._ledger.records import alike
 from dpframe._ledger.sqlite import FileStore
 from dpframe._ledger.store import MemoryStore
-from dpframe._plans.aggregates import AGGREGATES, named_in_agg
-from dpframe._plans.arrange import arrange
-from dpframe._plans.forms import Form, check, with_noise
-from dpframe._plans.measured import Cell, Measured, fieller
-from dpframe._plans.output import Output as query_Output
+from dpframe._plans.aggregates import AGGREGATES, Cell, Measured, fieller, named_in_agg
+from dpframe._plans.aggregates import Output as query_Output
 from dpframe._plans.plan import Part, Plan, measured
-from dpframe._plans.planner import choice, noted
+from dpframe._plans.planner import arrange, choice, noted
 from dpframe._plans.price import WORDS
 from dpframe._plans.price import _cost as cost_of_price
 from dpframe._questions import entries as engines_rows_module
@@ -157,7 +154,7 @@ from dpframe.mechanisms import _coins as mechanisms_coins_module
 from dpframe.mechanisms import _exp_log as mechanisms_exp_log_module
 from dpframe.mechanisms import _sampling as mechanisms_sampling_module
 from dpframe.mechanisms import selection as choices_module
-from dpframe.mechanisms._base import MECHANISMS, loss_of, mechanism_from, register
+from dpframe.mechanisms._base import MECHANISMS, Form, check, loss_of, mechanism_from, register
 from dpframe.mechanisms._base import names as mechanism_names
 from dpframe.mechanisms._coins import rate_of
 from dpframe.mechanisms._coins import thrown as coins
@@ -457,7 +454,6 @@ __all__ = [
     "trusted",
     "unbiased_module",
     "unpacked",
-    "with_noise",
     "worst_spread",
     "zcdp_delta",
     "zcdp_epsilon",

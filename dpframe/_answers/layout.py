@@ -17,8 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpframe._answers.estimate import interval_of, levels_shown, numbers
-from dpframe._plans.aggregates import AGGREGATES
-from dpframe._plans.measured import Measured, fieller
+from dpframe._plans.aggregates import AGGREGATES, Measured, fieller
 from dpframe._plans.plan import Plan, measured
 from dpframe.mechanisms._base import Noise
 

@@ -15,7 +15,7 @@ from dpframe._frame.modes import HALF, WHOLE, Asking, Layout, priced
 from dpframe._frame.selection import Selection
 from dpframe._groups.combinations import Sought, TupleBy, Tuples
 from dpframe._groups.keys import By, KeyBy, Keys, combined_index
-from dpframe._plans.output import Output
+from dpframe._plans.aggregates import Output
 from dpframe._plans.plan import Plan
 from dpframe._plans.price import Payment, checked
 from dpframe._questions.keysearch import Finding, KeySearch, measured_at_once

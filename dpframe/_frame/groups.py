@@ -20,8 +20,7 @@ from dpframe._frame.verbs import agg_spec as _specs
 from dpframe._frame.verbs.measure import Measures
 from dpframe._groups.combinations import Sought
 from dpframe._groups.keys import By, combined_index
-from dpframe._plans.aggregates import DESCRIBED, ORDERS, named_in_agg
-from dpframe._plans.output import Output
+from dpframe._plans.aggregates import DESCRIBED, ORDERS, Output, named_in_agg
 from dpframe._plans.price import Payment, checked
 from dpframe._questions.question import Query, Release
 from dpframe._refusals import ADVICE, own_errors, refuse

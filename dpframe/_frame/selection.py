@@ -21,9 +21,7 @@ from dpframe._groups.combinations import Sought, Tuples
 from dpframe._groups.keys import By, Keys, Word, describe, keys_for, need_keys
 from dpframe._groups.periods import Span
 from dpframe._groups.unit import Unit
-from dpframe._plans.aggregates import AGGREGATES, CHOSEN, ORDERS
-from dpframe._plans.arrange import powers, too_wide
-from dpframe._plans.output import Output
+from dpframe._plans.aggregates import AGGREGATES, CHOSEN, ORDERS, Output, powers, too_wide
 from dpframe._refusals import Unprinted
 from dpframe._validate import Bounds
 

@@ -18,7 +18,7 @@ from dpframe._frame.tracked import Tracked
 from dpframe._frame.verbs.groupings import levels_for
 from dpframe._groups.keys import KeyBy
 from dpframe._groups.unit import LIMIT
-from dpframe._plans.output import Output
+from dpframe._plans.aggregates import Output
 from dpframe._plans.plan import Cost, Plan
 from dpframe._plans.price import Payment, checked
 from dpframe._questions.question import Query, Release

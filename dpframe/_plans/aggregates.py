@@ -1,23 +1,190 @@
-"""What an aggregation is: which vector of integers it is read off, how it finishes, and the interval of its noise.
+"""What is asked of each group, and what an aggregation is: which vector of integers it is read off, how it finishes, and the
+interval of its noise.
 
-Each kind enters itself in `AGGREGATES` by name, where it is defined: counts, sums and choices in `sums`, moments in `moments`,
-order statistics in `order`. Everything after the release works on noisy numbers, so it is post-processing: it may look at them
-as it likes. The intervals are derived in docs/guarantees/intervals.md.
+Each kind of aggregate enters itself in `AGGREGATES` by name, where it is defined, beside the vectors it is read off: counts, sums
+and choices in `sums`, moments in `moments`, order statistics in `order`. Everything after the release works on noisy numbers, so
+it is post-processing: it may look at them as it likes. The intervals are derived in docs/guarantees/intervals.md.
 """
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Hashable, Sequence
+from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, Protocol
 
+import numpy as np
 from numpy.typing import NDArray
 
+from dpframe._encoding import SHOWN
+from dpframe._expr import Expr
+from dpframe._groups.keys import By
 from dpframe._groups.unit import Unit
-from dpframe._plans.measured import Cell, Interval, Measured
-from dpframe._plans.output import Output, Outputs
 from dpframe._statistics.base import Statistic
+from dpframe._validate import Bounds
+from dpframe.mechanisms._base import Noise
+from dpframe.mechanisms.noise import COARSE
+
+Floats = NDArray[np.float64]
+Interval = tuple[NDArray[Any], NDArray[Any]]
+
+_LARGEST = np.finfo(float).max
+
+
+# What a question asks of each group ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """One number a group: an aggregate of an expression, with the public bounds it is clipped to.
+
+    Of a selection: a candidate, or all of them; ``rounds`` is how many are chosen, and ``moves`` what its owner says
+    that one row moves a utility.
+    """
+
+    name: Hashable
+    aggregate: str
+    expr: Expr | None = None
+    bounds: Bounds | None = None
+    ddof: int = 1
+    rounds: int = 1
+    moves: float | None = None
+    other: Expr | None = None  # the second column of a covariance
+    other_bounds: Bounds | None = None
+    level: Fraction | None = None  # of a quantile
+    resolution: float | None = None  # of a quantile: how far apart its possible answers may be
+    said: str = field(default="", compare=False, metadata=SHOWN)  # of a utility: how it was written
+
+    @property
+    def clipped(self) -> tuple[tuple[Expr, Bounds], ...]:
+        """The expressions it reads between bounds."""
+        both = (self.expr, self.bounds), (self.other, self.other_bounds)
+        return tuple((expr, pair) for expr, pair in both if expr is not None and pair is not None)
+
+    def to_json(self) -> object:
+        record: dict[str, Any] = {}
+        if self.other is not None and self.other_bounds is not None:
+            record = {"other": self.other.to_json(), "other_bounds": [repr(b) for b in self.other_bounds]}
+        record |= {
+            "name": str(self.name),
+            "aggregate": self.aggregate,
+            "expr": self.expr.to_json() if self.expr else None,
+            "ddof": self.ddof,
+            "bounds": [repr(b) for b in self.bounds] if self.bounds else None,
+        }
+        # Only where they say something: ledgers know other questions by the record as it always was.
+        if self.rounds != 1:
+            record["rounds"] = self.rounds
+        if self.moves is not None:
+            record["moves"] = repr(self.moves)
+        if self.level is not None:
+            record |= {"level": str(self.level), "resolution": repr(self.resolution)}
+        return record
+
+    def __str__(self) -> str:
+        if self.other is not None:
+            columns = [f"{e}, bounds=({b.lower:g}, {b.upper:g})" for e, b in self.clipped]
+            return f"{self.aggregate}({'; '.join(columns)})"
+        inner = str(self.expr) if self.expr is not None else ""
+        clip = f", bounds=({self.bounds.lower:g}, {self.bounds.upper:g})" if self.bounds else ""
+        if self.level is not None:
+            inner += f", {float(self.level):.6g}"
+        verb = "quantile" if self.aggregate == "tree" else self.aggregate
+        rounds = f"{self.rounds}" if self.rounds != 1 else ""
+        return f"{verb}({inner}{clip}{rounds})"
+
+
+class Outputs(Protocol):
+    """A question as the planner sees it: outputs of some rows, in groups."""
+
+    @property
+    def outputs(self) -> tuple[Output, ...]: ...
+    @property
+    def by(self) -> tuple[By, ...]: ...
+    @property
+    def groups(self) -> int: ...
+
+
+# What was released, as an aggregate reads it ---------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One output as the plan knows it: which part of the vector it reads, and how."""
+
+    name: Any
+    aggregate: str
+    part: int
+    lower: float
+    upper: float
+    ddof: int
+    whole: bool  # answers are whole numbers, whatever the data
+    functionals: dict[str, tuple[float, ...]]
+    constants: dict[str, float]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Measured:
+    """Noisy linear sums of one output, with the covariance of their noise (the same for every group)."""
+
+    cell: Cell
+    noise: Noise
+    raw: NDArray[Any] | None = None  # the integers, once they are released
+
+    def weights(self, combination: dict[str, float]) -> Floats:
+        """What each component counts for in a sum of some of the functionals."""
+        rows = [w * np.asarray(self.cell.functionals[name]) for name, w in combination.items()]
+        weights: Floats = rows[0] if len(rows) == 1 else np.sum(rows, axis=0)
+        return weights
+
+    def values(self, combination: dict[str, float]) -> NDArray[Any]:
+        """A sum of some of the functionals for each group: a component itself where it is just that."""
+        assert self.raw is not None
+        weights, known = self.weights(combination), self.cell.constants
+        constant = sum(w * known.get(name, 0.0) for name, w in combination.items()) if known else 0.0
+        if constant == 0 and np.count_nonzero(weights) == 1 and weights.max() == 1:
+            row: NDArray[Any] = self.raw[int(weights.argmax())]  # exact, perhaps beyond 2**53
+            return row
+        with np.errstate(over="ignore"):
+            sums: Floats = (weights @ self.raw.astype(float) + constant).clip(-_LARGEST, _LARGEST)
+        return sums
+
+    def covariance(self, a: dict[str, float], b: dict[str, float]) -> float:
+        return float(self.weights(a) @ self.weights(b)) * self.noise.deviation**2
+
+    @np.errstate(all="ignore")  # whatever the caller's numpy does with tiny numbers
+    def half_width(self, combination: dict[str, float], level: float) -> float:
+        weights = self.weights(combination)
+        used = np.abs(weights[weights != 0])
+        if len(used) == 1 or (len(used) and self.noise.deviation < COARSE and np.ptp(used) == 0):
+            return float(used[0] * self.noise.quantile(level, len(used)))  # exact for the integers
+        return self.noise.reach(level, max(1, len(used))) * self.noise.deviation * math.hypot(*weights)
+
+    def reach(self, level: float) -> float:
+        """Deviations within which any weighted sum of these stays with probability ``level``."""
+        return self.noise.reach(level, max(map(len, self.cell.functionals.values())))
+
+
+def fieller(
+    top: Floats, n: Floats, v_top: float | Floats, cov: float | Floats, v_n: float | Floats, reach: float
+) -> tuple[Floats, Floats]:
+    """All r with (top - r n)**2 <= reach**2 (v_top - 2 r cov + r**2 v_n); everything where n may be zero.
+
+    At the true ratio the left side is noise alone, with just the variance on the right (Fieller 1954).
+    """
+    a = n * n - reach**2 * v_n
+    b = top * n - reach**2 * cov
+    c = top * top - reach**2 * v_top
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        root = np.sqrt(np.maximum(b * b - a * c, 0))
+        low, high = (b - root) / a, (b + root) / a
+    certain = (a > 0) & (n > 0) & np.isfinite(low) & np.isfinite(high)
+    return np.where(certain, low, -np.inf), np.where(certain, high, np.inf)
+
+
+# Aggregates ------------------------------------------------------------------------------------------------------------
 
 
 class Setting(NamedTuple):
@@ -54,7 +221,10 @@ class Aggregate(ABC):
     # Whether the release that finds the groups may answer it: sums over rows, of which people's parts are bounded alike.
     found_at_once: ClassVar[bool] = False
     least_shown: ClassVar[float | None] = None  # the least it can be of a group that a threshold has shown
-    selects: ClassVar[bool] = False  # whether the whole release is one choice
+    selects: ClassVar[bool] = False  # whether the whole release is one choice:
+    subject: str = ""  # of the largest of these scores,
+    ranged: bool = False  # which the exponential mechanism may make,
+    several: bool = False  # or of several places, in rounds, one after the other
     picks: ClassVar[bool] = False  # whether it is chosen among points instead of measured
     always_whole: ClassVar[bool] = False  # whether answers are whole numbers, whatever the data
     promise: ClassVar[str] = (
@@ -116,3 +286,13 @@ DESCRIBED = ("count", "mean", "std")  # the rows of `describe`, in pandas' order
 CHOSEN = ("median",)  # those that `agg` may name too, and that leave no number but a choice
 # Order statistics by name, as levels of a quantile. A least or greatest value is one person's, so these are near them.
 ORDERS = {"median": Fraction(1, 2), "min": Fraction(1, 100), "max": Fraction(99, 100)}
+
+
+def too_wide(bounds: Bounds, degree: int) -> bool:
+    """Whether powers of values between these bounds may be no doubles."""
+    return degree > 1 and bounds.upper - bounds.lower > 2.0 ** (1000 // degree)
+
+
+def powers(degree: int) -> str:
+    """The name of the powers of this degree."""
+    return {2: "squares", 3: "cubes"}.get(degree, f"powers of degree {degree}")

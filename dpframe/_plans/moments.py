@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import product
 from typing import Any
@@ -12,12 +12,23 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpframe._plans.aggregates import Aggregate, Vector, aggregation
-from dpframe._plans.arrange import OfColumn, OfPair
-from dpframe._plans.measured import Cell, Floats, Interval, Measured, fieller
-from dpframe._plans.output import Output
-from dpframe._plans.sums import Mean, N, ratio, within
-from dpframe._statistics.base import Statistic
+from dpframe._errors import BadValue
+from dpframe._plans.aggregates import (
+    Aggregate,
+    Cell,
+    Floats,
+    Interval,
+    Measured,
+    Output,
+    Setting,
+    Vector,
+    aggregation,
+    fieller,
+    too_wide,
+)
+from dpframe._plans.sums import Mean, N, OfColumn, ratio, within
+from dpframe._statistics.base import SQUARE_BITS, Grid, Statistic
+from dpframe._statistics.moments import Pair
 
 STEPS = np.linspace(0, 1, 33)  # the means, from end to end of their interval, about which moments are taken
 PAIRS = tuple(product(STEPS[::4], repeat=2))  # the same of two numbers at once
@@ -224,6 +235,24 @@ def _spread(mean: Floats, std: Floats) -> dict[str, Floats]:
 def _unbiased(skewness: Floats, n: Floats) -> Floats:
     """The skewness as pandas corrects it for n values, which have none beyond sqrt(n) then."""
     return np.clip(skewness * np.sqrt(n * (n - 1)) / (n - 2), -np.sqrt(n), np.sqrt(n))
+
+
+@dataclass(frozen=True, slots=True)
+class OfPair(Vector):
+    """The mixed moments of two columns; each output has a pair of its own."""
+
+    place = 8
+
+    out: Output
+
+    def statistic(self, outputs: Sequence[Output], setting: Setting) -> Statistic:
+        (one, bounds), (two, other) = self.out.clipped
+        for expr, pair in self.out.clipped:
+            if too_wide(pair, 2):
+                raise BadValue(
+                    f"the bounds of {expr} are too wide for products to be doubles. Rescale the column."
+                )
+        return Pair(one, Grid.for_width(bounds, SQUARE_BITS), two, Grid.for_width(other, SQUARE_BITS))
 
 
 @aggregation("cov")

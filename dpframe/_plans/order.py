@@ -2,18 +2,59 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dpframe._plans.aggregates import Aggregate, Vector, aggregation
-from dpframe._plans.arrange import OfRanks, OfTree
-from dpframe._plans.measured import Cell, Floats, Interval, Measured
-from dpframe._plans.output import Output
+from dpframe._expr import Expr
+from dpframe._plans.aggregates import (
+    Aggregate,
+    Cell,
+    Floats,
+    Interval,
+    Measured,
+    Output,
+    Setting,
+    Vector,
+    aggregation,
+)
 from dpframe._statistics.base import Statistic
-from dpframe._statistics.order import Ranks, deviations, enclose, estimated, level_sizes, read_off
+from dpframe._statistics.order import Ranks, Tree, deviations, enclose, estimated, level_sizes, read_off
+from dpframe._validate import Bounds
+
+
+@dataclass(frozen=True, slots=True)
+class OfPoints(Vector):
+    """How many values lie on each point of a grid."""
+
+    place = 6
+
+    expr: Expr
+    bounds: Bounds
+    resolution: float | None
+
+
+class OfRanks(OfPoints):
+    """Every point by its ranks, from which quantiles are chosen."""
+
+    __slots__ = ()
+
+    def statistic(self, outputs: Sequence[Output], setting: Setting) -> Statistic:
+        levels: list[Fraction] = [out.level for out in outputs if out.level is not None]
+        return Ranks.of(self.expr, self.bounds, self.resolution, levels, setting.query.groups)
+
+
+class OfTree(OfPoints):
+    """A noisy distribution, off which quantiles are read."""
+
+    __slots__ = ()
+
+    def statistic(self, outputs: Sequence[Output], setting: Setting) -> Statistic:
+        return Tree.of(self.expr, self.bounds, self.resolution, setting.query.groups)
 
 
 @aggregation("quantile")

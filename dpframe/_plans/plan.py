@@ -13,9 +13,7 @@ from typing import Any, NamedTuple
 
 from dpframe import _validate
 from dpframe._errors import NotOffered
-from dpframe._plans.aggregates import AGGREGATES
-from dpframe._plans.measured import Cell, Measured
-from dpframe._plans.sums import Selection
+from dpframe._plans.aggregates import AGGREGATES, Cell, Measured
 from dpframe._statistics.base import Statistic
 from dpframe.accounting._filter import Charge
 from dpframe.accounting.loss import Loss, loss_from_json
@@ -155,7 +153,7 @@ class Plan:
     def ranged(self) -> bool:
         """Only a choice leaves, and the exponential mechanism may make it."""
         one = AGGREGATES[self.cells[0].aggregate] if self.cells else None
-        return isinstance(one, Selection) and one.ranged
+        return one is not None and one.ranged
 
     def worst_error(self, n: float | None = None) -> float | None:
         """The largest `error` of its outputs at 95 %; of selections by how much the choice may fall short of the best."""
@@ -224,7 +222,7 @@ class Plan:
                 texts.append(text if len(self.cells) == 1 else f"{cell.name}: {text}")
                 continue
             one = AGGREGATES[cell.aggregate]
-            if isinstance(one, Selection):
+            if one.selects:
                 return (
                     f"the {one.subject} of the choice is within {self._selection_error():.4g} of the largest"
                 )

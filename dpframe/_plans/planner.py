@@ -1,4 +1,8 @@
-"""From a question and a price to a plan: which noise each statistic gets."""
+"""From a question and a price to a plan: which statistics it is released as, and which noise each of them gets.
+
+Each aggregate says which vector it is read off (`Aggregate.vector_of`); outputs with equal vectors share one statistic, and so
+the reach of one person.
+"""
 
 from __future__ import annotations
 
@@ -9,11 +13,9 @@ from typing import Any
 from dpframe._errors import BadValue, BudgetError
 from dpframe._groups.keys import Word
 from dpframe._groups.unit import Unit
-from dpframe._plans.aggregates import AGGREGATES
-from dpframe._plans.arrange import arrange, cells_of
-from dpframe._plans.measured import Cell
-from dpframe._plans.output import Outputs
+from dpframe._plans.aggregates import AGGREGATES, Aggregate, Cell, Output, Outputs, Setting, Vector
 from dpframe._plans.plan import Part, Plan
+from dpframe._plans.sums import OfColumn, OfRows
 from dpframe._statistics.base import Sensitivity, Statistic
 from dpframe.accounting._filter import Price
 from dpframe.accounting.loss import PureDP
@@ -22,62 +24,83 @@ from dpframe.mechanisms.noise import Laplace
 from dpframe.mechanisms.selection import Exponential, NoisyMax, NoisyTop, ranges_cost_less
 
 
+def arrange(query: Outputs, unit: Unit, public_rows: int | None) -> list[tuple[Statistic, list[int]]]:
+    """The statistics of one release, and the outputs that each serves.
+
+    A column's count, sum and moments come from one vector whose sensitivity is that of a single number, and so
+    do the rows of the group where the column may be null. ``docs/guarantees/statistics.md`` shows why that
+    beats splitting the price, and when one of the other forms is better still.
+    """
+    vectors = [AGGREGATES[out.aggregate].vector_of(out) for out in query.outputs]
+    served: dict[Vector, list[int]] = {}
+    for i, vector in enumerate(vectors):
+        served.setdefault(vector.among(vectors), []).append(i)
+    ordered = sorted(served, key=lambda vector: vector.place)
+    counts_rows = OfRows() in served and isinstance(ordered[0], OfColumn)
+    if counts_rows:  # the first column has room for them
+        served[ordered[0]] += served.pop(OfRows())
+        ordered.remove(OfRows())
+    return [
+        (
+            vector.statistic(
+                [query.outputs[i] for i in served[vector]],
+                Setting(query, unit, public_rows, counts_rows and vector is ordered[0]),
+            ),
+            served[vector],
+        )
+        for vector in ordered
+    ]
+
+
+def cells_of(outputs: Sequence[Output], part: int, statistic: Statistic) -> list[Cell]:
+    """The outputs that one statistic serves, as the plan knows them; of a choice the first stands for all."""
+    kinds = [AGGREGATES[out.aggregate] for out in outputs]
+    shown = 1 if kinds[0].selects else len(kinds)
+    return [kinds[i].cell(outputs[i], part, statistic, i) for i in range(shown)]
+
+
 def make_plan(
     query: Outputs, unit: Unit, price: Price, public_rows: int | None, declared: tuple[Word, ...]
 ) -> Plan:
     """The plan of outputs at a price: pure, and the only place where their price becomes a scale."""
     arranged = arrange(query, unit, public_rows)
-    statistics = [s for s, _ in arranged]
-    grouped = bool(query.by)
-    first = query.outputs[0]
-    selects = AGGREGATES[first.aggregate].selects
-    candidates = (query.groups if query.by else len(query.outputs)) if selects else query.groups
-    share = len(statistics)
-    picks = [AGGREGATES[query.outputs[serves[0]].aggregate].picks for _, serves in arranged]
-    if selects:
-        reaches = [s.reach_of_person(unit, query.groups if grouped else None) for s in statistics]
+    statistics = tuple(s for s, _ in arranged)
+    outputs, candidates, share = query.outputs, query.groups, len(statistics)
+    groups = candidates if query.by else None
+    kinds = [AGGREGATES[outputs[serves[0]].aggregate] for _, serves in arranged]
+    first = AGGREGATES[outputs[0].aggregate]
+    if first.selects:
+        candidates = len(outputs) if groups is None else groups
+        reaches = [s.reach_of_person(unit, groups) for s in statistics]
         sensitivities = [Sensitivity(r, r * r) for r in reaches]
-        bought = choice(first.aggregate, sensitivities[0].l1, candidates, first.rounds, price)
-    elif any(picks):
-        if price.mechanism != AUTO:
-            raise BadValue("a selection has its own mechanism (noisy-max): leave mechanism= out.")
-        # The sensitivity of ranks is about differences of scores; several statistics share the price.
-        sensitivities = [s.of_person(unit, query.groups if grouped else None) for s in statistics]
-        e = pure(price) / share
-        noises = [
-            NoisyMax.for_price(s.l1, e) if one else Laplace.for_price(s.l1, e)
-            for s, one in zip(sensitivities, picks, strict=True)
-        ]
-        why = "points of a grid, one price: only the choice leaves, never a count"
-        if not all(picks):
-            why = "a choice by noisy max, and pure epsilon for the rest"
-        bought = Offer(noises, PureDP(pure(price)), why=why)
+        bought = choice(first, reaches[0], candidates, outputs[0].rounds, price)
     else:
-        sensitivities = [s.of_person(unit, query.groups if grouped else None) for s in statistics]
-        bought = noise_for(sensitivities, price)
+        sensitivities = [s.of_person(unit, groups) for s in statistics]
+        picks = [kind.picks for kind in kinds]
+        bought = picked(sensitivities, picks, price) if any(picks) else noise_for(sensitivities, price)
     why = bought.why
     if share > 1:
         why += f"; the price is shared by {share} statistics"
+    if unit.people:
+        why += _limits(statistics, unit, groups is not None)
     parts = tuple(
-        Part(s.description, noise, sens.l1, sens.l2_squared, s.step)
-        for s, noise, sens in zip(statistics, bought.noises, sensitivities, strict=True)
+        Part(s.description, noise, l1, l2_squared, s.step)
+        for s, noise, (l1, l2_squared) in zip(statistics, bought.noises, sensitivities, strict=True)
     )
-    cells: list[Cell | None] = [None] * len(query.outputs)
+    cells: dict[int, Cell] = {}
     for part, (statistic, serves) in enumerate(arranged):
-        found = cells_of([query.outputs[i] for i in serves], part, statistic)
-        for i, cell in zip(serves, found, strict=False):
-            cells[i] = cell
+        cells.update(zip(serves, cells_of([outputs[i] for i in serves], part, statistic), strict=False))
     return Plan(
         str(query),
         unit.neighbors,
         bought.loss,
         bought.stated_at,
         parts,
-        tuple(c for c in cells if c is not None),
+        tuple(cells[i] for i in sorted(cells)),
         candidates,
-        why + _told(statistics, unit, grouped),
+        why,
         tuple(map(str, declared)),
-        statistics=tuple(statistics),
+        statistics=statistics,
     )
 
 
@@ -96,11 +119,10 @@ def noted(plan: Plan, price: Price) -> Plan:
     return replace(plan, why=f"{plan.why}; {note}")
 
 
-def _told(statistics: Sequence[Statistic], unit: Unit, grouped: bool) -> str:
-    """What a person counts for, in words."""
-    if all(s.once for s in statistics):
-        return "; a person counts once" if unit.people else ""
-    return "".join(dict.fromkeys(s.told(unit, grouped) for s in statistics if not s.once))
+def _limits(statistics: Sequence[Statistic], unit: Unit, grouped: bool) -> str:
+    """What a person with many rows counts for, in words."""
+    texts = dict.fromkeys(s.told(unit, grouped) for s in statistics if not s.once)
+    return "".join(texts) if texts else "; a person counts once"
 
 
 def noise_for(sensitivities: Sequence[Sensitivity], price: Price) -> Offer:
@@ -145,16 +167,32 @@ def _only(kind: type[Noise], price: Price) -> str:
     return f"{kind.title()}: Gaussian noise has to wait until more is spent" if waits else "pure epsilon"
 
 
-def choice(aggregate: str, reach: int, candidates: int, rounds: int, price: Price) -> Offer:
+def picked(sensitivities: Sequence[Sensitivity], picks: Sequence[bool], price: Price) -> Offer:
+    """Noise for vectors that share a price, of which some are points to choose from: their sensitivity is about differences of
+    scores."""
+    if price.mechanism != AUTO:
+        raise BadValue("a selection has its own mechanism (noisy-max): leave mechanism= out.")
+    e = pure(price) / len(picks)
+    noises = [
+        NoisyMax.for_price(s.l1, e) if one else Laplace.for_price(s.l1, e)
+        for s, one in zip(sensitivities, picks, strict=True)
+    ]
+    why = "points of a grid, one price: only the choice leaves, never a count"
+    if not all(picks):
+        why = "a choice by noisy max, and pure epsilon for the rest"
+    return Offer(noises, PureDP(pure(price)), why=why)
+
+
+def choice(one: Aggregate, reach: int, candidates: int, rounds: int, price: Price) -> Offer:
     """The selection of one candidate or several, whose scores move by ``reach`` against one another, with its loss."""
-    ranged = getattr(AGGREGATES[aggregate], "ranged", False)  # which a selection says
+    ranged = one.ranged
     asked: Any = MECHANISMS.get(price.mechanism)
     own = asked is not None and asked.chooses and ranged
     if price.mechanism != AUTO and not own:
         also = ', or give mechanism="exponential"' if ranged else ""
         raise BadValue(f"a selection has its own mechanism (noisy-max): leave mechanism= out{also}.")
     text = f"{candidates} candidates, one price: only the choice leaves"
-    if aggregate == "top":
+    if one.several:
         epsilon = pure(price)
         why = f"{text}, in {rounds} rounds that share it, never a count"
         return Offer([NoisyTop.for_price(reach, epsilon, rounds)], PureDP(epsilon), why=why)

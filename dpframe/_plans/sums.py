@@ -1,34 +1,204 @@
-"""Counts, sums and means, and the choices among scores."""
+"""Counts, sums and means, and the choices among scores, with the vectors that they are read off."""
 
 from __future__ import annotations
 
 import math
 from abc import abstractmethod
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dpframe._plans.aggregates import AGGREGATES, Aggregate, Setting, Vector, aggregation
-from dpframe._plans.arrange import (
-    OfBins,
-    OfColumn,
-    OfDistincts,
-    OfGroupNumbers,
-    OfMagnitudes,
-    OfPeople,
-    OfPrices,
-    OfQuestions,
-    OfRowNumbers,
-    OfRows,
-    OfScores,
-    are_whole,
+from dpframe._errors import BadValue
+from dpframe._expr import Expr
+from dpframe._groups.keys import BinBy
+from dpframe._groups.unit import LIMIT
+from dpframe._plans.aggregates import (
+    AGGREGATES,
+    Aggregate,
+    Cell,
+    Floats,
+    Interval,
+    Measured,
+    Output,
+    Setting,
+    Vector,
+    aggregation,
+    fieller,
+    powers,
+    too_wide,
 )
-from dpframe._plans.measured import Cell, Floats, Interval, Measured, fieller
-from dpframe._plans.output import Output
-from dpframe._statistics.base import MAGNITUDE_BITS, VALUE_BITS, Grid, Statistic
-from dpframe._statistics.moments import Centred, Total
+from dpframe._statistics.base import MAGNITUDE_BITS, VALUE_BITS, Grid, Statistic, on_grid, power_bits
+from dpframe._statistics.counts import (
+    DistinctCount,
+    PeopleAround,
+    PeopleBy,
+    PersonCount,
+    Questions,
+    RowCount,
+    ValueCount,
+)
+from dpframe._statistics.moments import Centred, Simplex, Total
+from dpframe._statistics.scores import Revenue, Scores
+from dpframe._validate import Bounds
+
+# What outputs share ----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class OfScores(Vector):
+    """What a selection chooses by: the rows of each group, or a score for each of its outputs."""
+
+    place = 0
+
+    def statistic(self, outputs: Sequence[Output], setting: Setting) -> Statistic:
+        first, exprs = outputs[0], tuple(out.expr for out in outputs if out.expr is not None)
+        if first.bounds is not None:
+            grid = Grid.for_width(first.bounds, VALUE_BITS)
+            if grid.exponent > 0 and all(are_whole(e, first.bounds) for e in exprs):
+                grid = Grid(first.bounds, 0)
+            return Scores(exprs, grid, first.moves)
+        return Questions(exprs) if exprs else RowCount()
+
+
+@dataclass(frozen=True, slots=True)
+class OfPrices(Vector):
+    """What each price would bring, where the groups are the bids between prices."""
+
+    place = 0
+
+    def statistic(self, outputs: Sequence[Output], setting: Setting) -> Statistic:
+        by = setting.query.by[0]
+        assert isinstance(by, BinBy)
+        prices = by.edges[:-1]
+        whole = all(p.is_integer() for p in prices)
+        grid = Grid.for_magnitude(Bounds(0.0, prices[-1]), MAGNITUDE_BITS, whole)
+        return Revenue(by.expr, tuple(on_grid(p, grid.exponent) for p in prices), grid)
+
+
+@dataclass(frozen=True, slots=True)
+class OfColumn(Vector):
+    """The values of a column, with the moments that its outputs need; without bounds its count alone."""
+
+    place = 1
+
+    expr: Expr
+    bounds: Bounds | None = None
+
+    def among(self, others: Collection[Vector]) -> Vector:
+        """A count is read off the moments of its column, or is the number of rows where there are no nulls."""
+        if self.bounds is not None:
+            return self
+        same = [v for v in others if isinstance(v, OfColumn) and v.expr == self.expr and v.bounds is not None]
+        if same:
+            return same[-1]
+        return self if self.expr.nullable else OfRows()
+
+    def statistic(self, outputs: Sequence[Output], setting: Setting) -> Statistic:
+        nulls = setting.rows and self.expr.nullable
+        if self.bounds is None:
+            return ValueCount(self.expr, nulls)
+        kinds = {out.aggregate: AGGREGATES[out.aggregate] for out in outputs}
+        if len(kinds) == 1 and not setting.rows:
+            alone = kinds[outputs[0].aggregate].alone(outputs[0], setting)
+            if alone is not None:
+                return alone
+        degree = max(kind.degree for kind in kinds.values())
+        if too_wide(self.bounds, degree):
+            raise BadValue(
+                f"the bounds of {self.expr} are too wide for {powers(degree)} to be doubles. Rescale the column."
+            )
+        return Simplex(self.expr, Grid.for_width(self.bounds, power_bits(degree)), degree, nulls)
+
+
+@dataclass(frozen=True, slots=True)
+class OfRows(Vector):
+    """The rows of each group."""
+
+    place = 2
+
+    def statistic(self, outputs: Sequence[Output], setting: Setting) -> Statistic:
+        return RowCount()
+
+
+@dataclass(frozen=True, slots=True)
+class OfPeople(Vector):
+    """The people of each group."""
+
+    place = 3
+
+    def statistic(self, outputs: Sequence[Output], setting: Setting) -> Statistic:
+        return PersonCount()
+
+
+@dataclass(frozen=True, slots=True)
+class OfDistincts(Vector):
+    """The distinct values of a column."""
+
+    place = 4
+
+    expr: Expr
+
+    def statistic(self, outputs: Sequence[Output], setting: Setting) -> Statistic:
+        return DistinctCount(self.expr)
+
+
+@dataclass(frozen=True, slots=True)
+class OfQuestions(Vector):
+    """The answers to several questions about each row."""
+
+    place = 5
+
+    def statistic(self, outputs: Sequence[Output], setting: Setting) -> Statistic:
+        return Questions(tuple(out.expr for out in outputs if out.expr is not None))
+
+
+@dataclass(frozen=True, slots=True)
+class OfBins(Vector):
+    """People, each in one of several bins; each output has bins of its own."""
+
+    place = 7
+
+    out: Output
+
+
+class OfRowNumbers(OfBins):
+    """People by how many rows they have."""
+
+    __slots__ = ()
+
+    def statistic(self, outputs: Sequence[Output], setting: Setting) -> Statistic:
+        return PeopleBy("rows", LIMIT.bit_length())
+
+
+class OfGroupNumbers(OfBins):
+    """People by how many groups they are in."""
+
+    __slots__ = ()
+
+    def statistic(self, outputs: Sequence[Output], setting: Setting) -> Statistic:
+        return PeopleBy("groups", (setting.query.groups - 1).bit_length() + 1)
+
+
+class OfMagnitudes(OfBins):
+    """People by the magnitude of a value."""
+
+    __slots__ = ()
+
+    def statistic(self, outputs: Sequence[Output], setting: Setting) -> Statistic:
+        assert self.out.expr is not None
+        return PeopleAround(self.out.expr)
+
+
+def are_whole(expr: Expr, bounds: Bounds) -> bool:
+    """Whether sums are whole numbers by dtype and bounds alone, and few enough bits to be answered as such."""
+    small = max(abs(bounds.lower), abs(bounds.upper)) < 2**MAGNITUDE_BITS
+    return expr.integral and small and bounds.lower.is_integer() and bounds.upper.is_integer()
+
+
+# Aggregates ------------------------------------------------------------------------------------------------------------
 
 
 class _Linear(Aggregate):
@@ -171,7 +341,7 @@ N, T1 = {"n": 1.0}, {"t1": 1.0}
 
 def _stretch(cell: Cell, t: Floats) -> Floats:
     """From the scale where the bounds are 0 and 1 to data units, without overflow and within the bounds."""
-    return np.clip(cell.lower * (1 - t) + cell.upper * t, cell.lower, cell.upper)
+    return (cell.lower * (1 - t) + cell.upper * t).clip(cell.lower, cell.upper)
 
 
 @aggregation("mean")
@@ -218,7 +388,8 @@ class Mean(Aggregate):
 def ratio(top: Floats, n: Floats, empty: float) -> Floats:
     """top / n within [0, 1]; ``empty`` where the noisy count leaves nothing to divide by."""
     positive = n > 0
-    return np.clip(np.where(positive, top / np.where(positive, n, 1.0), empty), 0.0, 1.0)
+    shares = top / n if positive.all() else np.where(positive, top / np.where(positive, n, 1.0), empty)
+    return shares.clip(0.0, 1.0)
 
 
 def within(low: Floats, high: Floats, limit: float | Floats) -> tuple[Floats, Floats]:
@@ -232,9 +403,10 @@ def within(low: Floats, high: Floats, limit: float | Floats) -> tuple[Floats, Fl
 class Selection(Aggregate):
     """The place of the largest score, or the places of several: a choice, which has no interval."""
 
-    subject: str  # what the scores are
     vector: Vector
-    ranged: bool = False  # whether the exponential mechanism may choose
+    subject: str = ""
+    ranged: bool = False
+    several: bool = False
 
     selects = True
     always_whole = True
@@ -258,6 +430,7 @@ class Selection(Aggregate):
         return None
 
 
-AGGREGATES["argmax"] = AGGREGATES["top"] = Selection("count", OfScores())
-AGGREGATES["choose"] = Selection("utility", OfScores(), ranged=True)
-AGGREGATES["revenue"] = Selection("revenue", OfPrices(), ranged=True)
+AGGREGATES["argmax"] = Selection(OfScores(), "count")
+AGGREGATES["top"] = Selection(OfScores(), "count", several=True)
+AGGREGATES["choose"] = Selection(OfScores(), "utility", ranged=True)
+AGGREGATES["revenue"] = Selection(OfPrices(), "revenue", ranged=True)

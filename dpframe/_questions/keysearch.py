@@ -19,18 +19,19 @@ from dpframe._groups.combinations import Sought
 from dpframe._groups.keys import Word
 from dpframe._groups.unit import LIMIT, Unit
 from dpframe._plans import planner as _pricing
-from dpframe._plans.aggregates import AGGREGATES
-from dpframe._plans.arrange import arrange, cells_of
-from dpframe._plans.forms import Form, of_part
-from dpframe._plans.measured import Cell
-from dpframe._plans.output import Output
+from dpframe._plans.aggregates import AGGREGATES, Cell, Output
 from dpframe._plans.plan import Part, Plan
-from dpframe._questions.question import Array, Noise, Query, Question
+from dpframe._questions.question import Array
+from dpframe._questions.question import Noise
+from dpframe._questions.question import Query
+from dpframe._questions.question import Question
+from dpframe._plans.planner import arrange
+from dpframe._plans.planner import cells_of
 from dpframe._statistics.base import Integers, Persons, Primitive, Reduced, Rows, Sensitivity, Statistic
 from dpframe._statistics.counts import PersonCount
 from dpframe._statistics.engine import Engine
 from dpframe.accounting._filter import Price
-from dpframe.mechanisms._base import AUTO, MECHANISMS, Offer
+from dpframe.mechanisms._base import AUTO, MECHANISMS, Form, Offer
 from dpframe.mechanisms.threshold import (
     THRESHOLDS,
     Threshold,
@@ -327,7 +328,7 @@ class Finding(Seeking):
         arranged, _ = self._arranged(unit)
         found = [Form((None,), "U")]  # how many keys are found is a part of the answer
         for part, (statistic, _) in zip(plan.parts, arranged, strict=True):
-            form = of_part(part, statistic, None)
+            form = part.noise.form((statistic.shape(1)[0], None))
             wide = isinstance(statistic, Roomy) and statistic.wide
             found.append(form._replace(kind="O") if wide else form)
         return tuple(found)

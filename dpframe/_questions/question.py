@@ -18,12 +18,12 @@ from dpframe._encoding import SHOWN
 from dpframe._expr import Expr
 from dpframe._groups.keys import By, Word
 from dpframe._groups.unit import Unit
-from dpframe._plans.forms import Form, of_part
-from dpframe._plans.output import Output
+from dpframe._plans.aggregates import Output
 from dpframe._plans.plan import Plan
 from dpframe._plans.planner import make_plan
 from dpframe._statistics.engine import Engine, Scope
 from dpframe.accounting._filter import Price
+from dpframe.mechanisms._base import Form
 
 Array = NDArray[Any]
 

@@ -16,7 +16,6 @@ from dpframe._errors import BadValue, Refused
 from dpframe._expr import Expr
 from dpframe._groups.keys import KeyBy, Keys, Word
 from dpframe._groups.unit import Unit
-from dpframe._plans.forms import Form
 from dpframe._plans.plan import Part, Plan
 from dpframe._questions import entries as _rows
 from dpframe._questions.question import Array, Noise, Question
@@ -25,7 +24,7 @@ from dpframe._statistics.engine import Engine
 from dpframe._validate import Bounds
 from dpframe.accounting._filter import Price
 from dpframe.accounting.loss import PureDP
-from dpframe.mechanisms._base import pure
+from dpframe.mechanisms._base import Form, pure
 from dpframe.mechanisms.response import Response, points_for, worst_spread
 
 Codes = NDArray[Any]

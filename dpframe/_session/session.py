@@ -28,9 +28,7 @@ from dpframe._groups.unit import Unit, limits_for
 from dpframe._ledger import former as _former
 from dpframe._ledger.accountant import Accountant
 from dpframe._ledger.records import Label, Names, found, keys_of
-from dpframe._plans.aggregates import AGGREGATES
-from dpframe._plans.forms import check
-from dpframe._plans.output import Output
+from dpframe._plans.aggregates import AGGREGATES, Output
 from dpframe._plans.plan import Plan
 from dpframe._plans.planner import noted
 from dpframe._plans.price import Payment, price_of, worded
@@ -44,6 +42,7 @@ from dpframe.accounting._filter import Charge, Price
 from dpframe.accounting._meter import Budget
 from dpframe.engines.rows import Places, people_labels
 from dpframe.mechanisms import _sampling
+from dpframe.mechanisms._base import check
 
 
 @dataclass(frozen=True, slots=True)

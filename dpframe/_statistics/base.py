@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any, ClassVar, Literal, NamedTuple
@@ -43,23 +43,17 @@ class Grid:
 
     bounds: Bounds
     exponent: int
+    low: int = field(init=False, repr=False, compare=False)
+    high: int = field(init=False, repr=False, compare=False)
+    # Steps between the bounds; one for bounds that coincide, so that a row always counts.
+    width: int = field(init=False, repr=False, compare=False)
+    step: float = field(init=False, repr=False, compare=False)  # in data units
 
-    @property
-    def low(self) -> int:
-        return on_grid(self.bounds.lower, self.exponent)
-
-    @property
-    def high(self) -> int:
-        return on_grid(self.bounds.upper, self.exponent)
-
-    @property
-    def width(self) -> int:
-        """Steps between the bounds; one for bounds that coincide, so that a row always counts."""
-        return max(1, self.high - self.low)
-
-    @property
-    def step(self) -> float:
-        return math.ldexp(1.0, -self.exponent)
+    def __post_init__(self) -> None:
+        low, high = (on_grid(bound, self.exponent) for bound in self.bounds)
+        computed = low, high, max(1, high - low), math.ldexp(1.0, -self.exponent)
+        for name, value in zip(("low", "high", "width", "step"), computed, strict=True):
+            object.__setattr__(self, name, value)
 
     @property
     def magnitude(self) -> int:
@@ -68,13 +62,12 @@ class Grid:
     @staticmethod
     def for_width(bounds: Bounds, bits: int) -> Grid:
         """The finest grid on which the width of the bounds stays below ``2**bits`` steps."""
-        width = Fraction(bounds.upper) - Fraction(bounds.lower)
-        return Grid(bounds, _exponent(width if width else _largest(bounds), bits))
+        return Grid(bounds, _exponent(bounds.lower, bounds.upper, bits))
 
     @staticmethod
     def for_magnitude(bounds: Bounds, bits: int, integral: bool) -> Grid:
         """The finest grid on which the values themselves do; whole numbers that fit stay whole."""
-        exponent = _exponent(_largest(bounds), bits)
+        exponent = _exponent(0.0, max(map(abs, bounds)), bits)
         return Grid(bounds, min(exponent, 0) if integral else exponent)
 
 
@@ -95,11 +88,10 @@ def to_grid(values: NDArray[Any], a: NDArray[np.float64], grid: Grid) -> None:
         a -= float(grid.low)
 
 
-def _largest(bounds: Bounds) -> Fraction:
-    return max(abs(Fraction(bounds.lower)), abs(Fraction(bounds.upper))) or Fraction(1)
-
-
-def _exponent(extent: Fraction, bits: int) -> int:
+@lru_cache(maxsize=4096)
+def _exponent(lower: float, upper: float, bits: int) -> int:
+    """The largest power of two that leaves less than ``2**bits`` steps between two numbers; of equal ones, below their size."""
+    extent = Fraction(upper) - Fraction(lower) or abs(Fraction(upper)) or Fraction(1)
     # 2**(e-1) <= extent < 2**(e+1), hence extent * 2**(bits - e - 1) < 2**bits; capped so that the scale is a double.
     e = extent.numerator.bit_length() - extent.denominator.bit_length()
     return min(bits - e - 1, 960)

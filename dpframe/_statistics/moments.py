@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import pairwise
 
 import numpy as np
@@ -87,10 +88,6 @@ class Simplex(Statistic):
         powers = Powers(self.expr, self.grid, self.degree)
         return (powers, Rows()) if self.nulls else (powers,)
 
-    @property
-    def _mass(self) -> int:
-        return int(self.grid.width**self.degree)
-
     def shape(self, groups: int) -> tuple[int, ...]:
         return self.degree + 1 + self.nulls, groups
 
@@ -103,23 +100,15 @@ class Simplex(Statistic):
             level = [self.grid.width * one - more for one, more in pairwise(level)]
         parts = [math.comb(self.degree, k) * one for k, one in enumerate(reversed(terms))]
         if self.nulls:
-            parts.append(self._mass * (reduced[Rows()] - powers[0]))
+            parts.append(self.grid.width**self.degree * (reduced[Rows()] - powers[0]))
         return np.stack(parts)
 
     def sensitivity(self, unit: Unit, grouped: bool) -> Sensitivity:
-        m = self._mass
+        m = self.grid.width**self.degree
         return Sensitivity(2 * m, 2 * m * m) if unit.replaces else Sensitivity(m, m * m)
 
     def functionals(self) -> dict[str, tuple[float, ...]]:
-        one, d = 1.0 / self._mass, self.degree
-        rows: dict[str, tuple[float, ...]] = {"n": (one,) * (d + 1)}
-        for j in range(1, d + 1):
-            # a**j * W**(d - j) is a combination of the terms: comb(k, j) / comb(d, j) of the k-th.
-            rows[f"t{j}"] = tuple(one * (math.comb(k, j) / math.comb(d, j)) for k in range(d + 1))
-        if not self.nulls:
-            return rows
-        padded = {name: (*c, 0.0) for name, c in rows.items()}
-        return {**padded, "size": (*rows["n"], one)}
+        return dict(_of_terms(self.grid.width**self.degree, self.degree, self.nulls))
 
     @property
     def description(self) -> str:
@@ -129,6 +118,20 @@ class Simplex(Statistic):
     @property
     def step(self) -> float:
         return float(self.grid.step**self.degree)
+
+
+@lru_cache(maxsize=256)
+def _of_terms(mass: int, d: int, nulls: bool) -> tuple[tuple[str, tuple[float, ...]], ...]:
+    """The rows, the values and the sums of their powers, as combinations of the Bernstein terms of degree d."""
+    one = 1.0 / mass
+    rows: dict[str, tuple[float, ...]] = {"n": (one,) * (d + 1)}
+    for j in range(1, d + 1):
+        # a**j * W**(d - j) is a combination of the terms: comb(k, j) / comb(d, j) of the k-th.
+        rows[f"t{j}"] = tuple(one * (math.comb(k, j) / math.comb(d, j)) for k in range(d + 1))
+    if not nulls:
+        return tuple(rows.items())
+    padded = {name: (*c, 0.0) for name, c in rows.items()}
+    return *padded.items(), ("size", (*rows["n"], one))
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,6 @@ import pandas as pd
 from dpframe._errors import BadType, BadValue, Refused, SessionError
 from dpframe._frame.frame import PrivateFrame
 from dpframe._groups.unit import Unit
-from dpframe._plans.forms import with_noise
 from dpframe._plans.plan import Plan
 from dpframe._questions.question import Array, Noise, Question
 from dpframe._session.data import Data
@@ -155,7 +154,7 @@ class _Ear:
 
     def _hidden(self, part: int, integers: Array) -> Array:
         """Counts that show none of the keys: far below any threshold, and of the kind that the noise makes."""
-        wide = integers.dtype == object or with_noise(self.asked.plan.parts[part].noise).kind == "O"
+        wide = integers.dtype == object or self.asked.plan.parts[part].noise.form(()).kind == "O"
         return np.full(integers.shape, -(2**400) if wide else -(2**56), dtype=object if wide else np.int64)
 
 

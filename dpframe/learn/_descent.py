@@ -17,7 +17,6 @@ from dpframe._errors import BudgetError
 from dpframe._groups.keys import Word
 from dpframe._groups.unit import Unit
 from dpframe._plans import planner as _pricing
-from dpframe._plans.forms import Form
 from dpframe._plans.plan import Part, Plan
 from dpframe._questions.question import Array, Noise
 from dpframe._statistics.base import Sensitivity
@@ -29,7 +28,7 @@ from dpframe.accounting.loss import ApproxDP, DiscreteGaussian, PoissonGaussian
 from dpframe.learn._design import UNIT, Floats, Rows, shrunk
 from dpframe.learn._fits import Fit, l1_of
 from dpframe.learn._progress import progress
-from dpframe.mechanisms._base import pure
+from dpframe.mechanisms._base import Form, pure
 from dpframe.mechanisms._coins import thrown as coins
 from dpframe.mechanisms.noise import Gaussian
 

@@ -14,7 +14,6 @@ from dpframe._expr import Expr
 from dpframe._groups.keys import Keys, Word, describe
 from dpframe._groups.unit import Unit
 from dpframe._plans import planner as _pricing
-from dpframe._plans.forms import Form, with_noise
 from dpframe._plans.plan import Part, Plan
 from dpframe._questions.question import Array, Noise, Question
 from dpframe._statistics.base import Sensitivity
@@ -23,6 +22,7 @@ from dpframe.accounting._filter import Price
 from dpframe.accounting.loss import DiscreteGaussian
 from dpframe.learn._design import UNIT, Design, Floats, Rows, Scaling
 from dpframe.learn._solve import Loss, Problem, minimise
+from dpframe.mechanisms._base import Form
 
 UP = 1 + 1e-9  # covers the roundings of each public number below, a thousand times over
 GAMMA = 2.0**-20  # the gradient that is left, in units of what one person can change
@@ -106,7 +106,7 @@ class Fit(Question):
         return [(name, scaled * goal / half) for name, half in halves if half > 0]
 
     def forms(self, plan: Plan, unit: Unit, size: int | None) -> tuple[Form, ...]:
-        return (with_noise(plan.parts[-1].noise, self.parameters, 1),)
+        return (plan.parts[-1].noise.form((self.parameters, 1)),)
 
     @abstractmethod
     def regulariser(self, plan: Plan, unit: Unit) -> float:

@@ -12,7 +12,6 @@ import numpy as np
 from dpframe._expr import Expr
 from dpframe._groups.keys import Word
 from dpframe._groups.unit import Unit
-from dpframe._plans.forms import Form, with_noise
 from dpframe._plans.plan import Part, Plan
 from dpframe._questions.question import Array, Noise
 from dpframe._statistics.base import Sensitivity
@@ -22,6 +21,7 @@ from dpframe.accounting._filter import Price
 from dpframe.learn._design import UNIT, Floats, Rows, Scaling
 from dpframe.learn._fits import Fit, listed, measured
 from dpframe.learn._solve import Loss
+from dpframe.mechanisms._base import Form
 
 SQUARES = Loss("squares", 1.0, 1.0)  # what is minimised afterwards
 _BLOCK = 2**16  # rows whose products below 2**30 add up exactly in doubles
@@ -84,7 +84,7 @@ class Statistics(Fit):
 
     def forms(self, plan: Plan, unit: Unit, size: int | None) -> tuple[Form, ...]:
         p = self.parameters
-        return (with_noise(plan.parts[0].noise, p * (p + 1) // 2 + p, 1),)
+        return (plan.parts[0].noise.form((p * (p + 1) // 2 + p, 1)),)
 
     @property
     def _varied(self) -> list[tuple[Expr, Bounds]]:

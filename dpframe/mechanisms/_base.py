@@ -68,6 +68,49 @@ L2 = Norm("l2", "L2", "L2, squared", _l2_squared, squared=True)
 REACH = Norm("reach", "of one against another", "one against another", _against_one_another)
 
 
+# What may leave the door ----------------------------------------------------------------------------------------------
+
+
+# Shapes are as public as a plan: a number of reports that followed cells would tell two neighbours apart whatever the noise. So a
+# question declares what it returns before it reads, and what is anything else does not leave (docs/guarantees/session.md).
+
+
+class Form(NamedTuple):
+    """Of one array: its lengths, of which None is an answer by itself, as that of a list of found keys; what it holds, where "i"
+    are 64-bit integers, "O" Python's and "U" texts, of any length; and, of a number that is public, the number."""
+
+    shape: Shape
+    kind: str
+    public: int | None = None
+
+    def fits(self, array: Any) -> bool:
+        """Whether an array is what was declared."""
+        if not isinstance(array, np.ndarray) or array.ndim != len(self.shape):
+            return False
+        same = all(n is None or n == length for n, length in zip(self.shape, array.shape, strict=True))
+        if self.kind == "U":
+            right = array.dtype == object and all(type(cell) is str for cell in array.flat)
+        else:
+            right = array.dtype == (np.int64 if self.kind == "i" else object)
+        return same and right and (self.public is None or array.ravel().tolist() == [self.public])
+
+
+def check(forms: Sequence[Form], raw: Sequence[Any]) -> None:
+    """Raise where something else was made than was declared: behind the door, so that nothing but that it failed comes out.
+
+    All lengths that are an answer are the same one: as many counts as keys.
+    """
+    right = len(forms) == len(raw) and all(form.fits(array) for form, array in zip(forms, raw, strict=True))
+    if right:
+        pairs = [
+            pair for form, a in zip(forms, raw, strict=True) for pair in zip(form.shape, a.shape, strict=True)
+        ]
+        right = len({made for declared, made in pairs if declared is None}) <= 1
+    if not right:
+        made = [(getattr(a, "shape", None), getattr(a, "dtype", type(a))) for a in raw]
+        raise AssertionError(f"declared was {[tuple(form) for form in forms]}, and made was {made}")
+
+
 # Mechanisms -----------------------------------------------------------------------------------------------------------
 
 
@@ -114,9 +157,9 @@ class Mechanism(ABC):
     def together(cls, moved: Sequence[tuple[Any, int]]) -> Loss:
         """The loss of one release by several mechanisms of this kind, each with the distance of its integers."""
 
-    def form(self, shape: Shape) -> tuple[Shape, str]:
-        """Shape and numpy's letter of the dtype of what leaves of integers of such a shape: by its parameters alone."""
-        return shape, "i"
+    def form(self, shape: Shape) -> Form:
+        """What leaves of integers of such a shape, by its parameters alone: Python's where noise is wider than 63 bits."""
+        return Form(shape, "i")
 
     def tail(self, candidates: int = 0) -> str:
         """How likely large noise is, in words; for a choice among so many, how likely a bad one. Empty if nothing is said."""
@@ -172,6 +215,11 @@ class Noise(Mechanism):
         """So many independent noises: 64-bit integers, or Python's where the law has wider ones."""
 
     @property
+    def wide(self) -> bool:
+        """Whether `draw` makes Python's integers: a law that may have noise beyond 63 bits says so by its parameters."""
+        return False
+
+    @property
     @abstractmethod
     def deviation(self) -> float:
         """The standard deviation, or a bound on it."""
@@ -204,8 +252,8 @@ class Noise(Mechanism):
         noisy: NDArray[Any] = wide + noise
         return noisy
 
-    def form(self, shape: Shape) -> tuple[Shape, str]:
-        return shape, self.draw(0).dtype.kind
+    def form(self, shape: Shape) -> Form:
+        return Form(shape, "O" if self.wide else "i")
 
     @classmethod
     def title(cls) -> str:
@@ -264,8 +312,8 @@ class Choice(Pure):
     def epsilon_for(self, distance: int) -> Fraction:
         return self.rate * distance
 
-    def form(self, shape: Shape) -> tuple[Shape, str]:
-        return (1, 1), "i"
+    def form(self, shape: Shape) -> Form:
+        return Form((1, 1), "i")
 
     def ways(self, candidates: int) -> int:
         """In how many ways a choice among so many can fall short: of several rounds, each has its own."""

@@ -34,8 +34,8 @@ Integers = NDArray[np.int64]
 
 # int64 noise stays below this; beyond these scales noise is made of python integers.
 _LIMIT: Final = 2**62
-_INT64_SCALE: Final = 2**48
-_INT64_VARIANCE: Final = 2**88
+INT64_SCALE: Final = 2**48
+INT64_VARIANCE: Final = 2**88
 # Inversion by doubles is wasteful above this scale: the low bits are drawn apart.
 _SPLIT_SCALE: Final = 2**24
 # Up to this many draws a python loop is faster than array operations (measured).
@@ -306,7 +306,7 @@ class _Split:
             num,
             den,
             signed,
-            den >= _INT64_SCALE * num,
+            den >= INT64_SCALE * num,
             _Inversion.of(rate.numerator, rate.denominator, signed=False),
             m,
             spare,
@@ -365,14 +365,14 @@ class _Gaussian:
     def of(cls, num: int, den: int) -> _Gaussian:
         variance = Fraction(num, den)
         t = math.isqrt(num // den) + 1
-        if variance >= _INT64_VARIANCE:  # python integers: the doubles below are not used
+        if variance >= INT64_VARIANCE:  # python integers: the doubles below are not used
             return cls(num, den, t, _laplace(t, 1), 0.0, 0.0)
         weight = 1 / (2 * max(variance, _TINY))
         return cls(num, den, t, _laplace(t, 1), float(variance / t), float(weight))
 
     @property
     def python_ints(self) -> bool:
-        return self.num >= _INT64_VARIANCE * self.den
+        return self.num >= INT64_VARIANCE * self.den
 
     def gamma(self, y: int) -> tuple[int, int]:
         return (abs(y) * self.den * self.t - self.num) ** 2, 2 * self.num * self.den * self.t**2

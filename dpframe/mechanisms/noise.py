@@ -49,6 +49,10 @@ class Laplace(PureNoise):
     def draw(self, size: int) -> NDArray[Any]:
         return _sampling.discrete_laplace(self.scale, size)
 
+    @property
+    def wide(self) -> bool:
+        return self.scale.numerator >= _sampling.INT64_SCALE * self.scale.denominator
+
     def epsilon_for(self, distance: int) -> Fraction:
         return distance / self.scale
 
@@ -60,12 +64,12 @@ class Laplace(PureNoise):
     @property
     def deviation(self) -> float:
         """Standard deviation: sqrt(2 q) / (1 - q) with q = exp(-1/scale)."""
-        rate = float(1 / self.scale)
+        rate = self.scale.denominator / self.scale.numerator
         return math.sqrt(2 * math.exp(-rate)) / -math.expm1(-rate)
 
     def quantile(self, level: float, terms: int = 1) -> int:
         """The least t with P[|X| <= t] >= level, for the sum X of some such variables."""
-        rate = float(1 / self.scale)
+        rate = self.scale.denominator / self.scale.numerator
         q = math.exp(-rate)
         if terms == 1:  # P[|X| > t] = 2 q**(t+1) / (1 + q)
             return max(0, math.ceil(-math.log((1 - level) * (1 + q) / 2) / rate - 1 - 1e-9))
@@ -130,6 +134,10 @@ class Gaussian(Noise):
     def draw(self, size: int) -> NDArray[Any]:
         return _sampling.discrete_gaussian(self.variance, size)
 
+    @property
+    def wide(self) -> bool:
+        return self.variance.numerator >= _sampling.INT64_VARIANCE * self.variance.denominator
+
     @classmethod
     def together(cls, moved: Sequence[tuple[Any, int]]) -> Loss:
         return DiscreteGaussian(parts=[(one.variance, Fraction(distance)) for one, distance in moved])
@@ -138,20 +146,16 @@ class Gaussian(Noise):
     def offer(cls, distances: Sequence[tuple[int, int]], price: Price) -> Offer | None:
         if price.rho is None and price.mu_squared is None:
             return None
-        squares = [l2_squared for _, l2_squared in distances]
-        noises = [cls._bought(squared * len(squares), price) for squared in squares]
+        buys: Any = cls.for_mu
+        amount = price.mu_squared
+        if price.rho is not None:
+            buys, amount = cls.for_rho, price.rho
+        noises = [buys(squared * len(distances), amount) for _, squared in distances]
         # A vector that nobody can move has no cost, and no loss has a sensitivity of 0.
-        moved = [(noise, squared) for noise, squared in zip(noises, squares, strict=True) if squared]
+        moved = [(noise, squared) for noise, (_, squared) in zip(noises, distances, strict=True) if squared]
         if not moved:
             return Offer(noises, PureDP(pure(price)))
         return Offer(noises, cls.together(moved), price.delta)
-
-    @classmethod
-    def _bought(cls, l2_squared: int, price: Price) -> Gaussian:
-        if price.rho is not None:
-            return cls.for_rho(l2_squared, price.rho)
-        assert price.mu_squared is not None
-        return cls.for_mu(l2_squared, price.mu_squared)
 
     @classmethod
     def refusal(cls, price: Price) -> str:
@@ -180,14 +184,14 @@ class Gaussian(Noise):
         """An upper bound on the standard deviation: sigma (same paper, corollary 9)."""
         return self.scale
 
-    @np.errstate(under="ignore")
     def quantile(self, level: float, terms: int = 1) -> int:
         """A t with P[|X| <= t] >= level, for the sum X of some such variables; the least if sigma is small."""
-        sigma = self.scale
+        sigma = math.sqrt(self.variance)
         if sigma > COARSE:  # the tail is below the continuous one's, shifted by one step
             return math.ceil(normal_quantile(level) * sigma * math.sqrt(terms) + 0.5)
         steps = np.arange(math.ceil(40 * sigma) + 2)
-        return sum_quantile(np.exp(-(steps**2) / (2 * sigma * sigma)), level, terms)
+        with np.errstate(under="ignore"):
+            return sum_quantile(np.exp(-(steps**2) / (2 * sigma * sigma)), level, terms)
 
     @staticmethod
     def spread(level: float) -> float:

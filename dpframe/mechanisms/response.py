@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpframe.mechanisms import _coins
-from dpframe.mechanisms._base import L1, Norm, Pure, Shape, register
+from dpframe.mechanisms._base import L1, Form, Norm, Pure, Shape, register
 from dpframe.mechanisms._exp_log import exp_interval
 
 MOST: Final = 2**16  # values that a row may have
@@ -98,8 +98,8 @@ class Response(Pure):
     def epsilon_for(self, distance: int) -> Fraction:
         return self.epsilon * distance
 
-    def form(self, shape: Shape) -> tuple[Shape, str]:
-        return shape, "u"
+    def form(self, shape: Shape) -> Form:
+        return Form(shape, "u")
 
 
 def rounded(steps: NDArray[np.int64], width: int, points: int) -> Codes:

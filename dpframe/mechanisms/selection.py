@@ -16,7 +16,7 @@ from dpframe.accounting._filter import Price
 from dpframe.accounting._tight import largest
 from dpframe.accounting.loss import Loss
 from dpframe.mechanisms import _sampling
-from dpframe.mechanisms._base import Choice, Offer, Shape, pure, register
+from dpframe.mechanisms._base import Choice, Form, Offer, Shape, pure, register
 
 _FEW = 16
 _MANY = 2**14  # tries per array operation
@@ -58,8 +58,8 @@ class NoisyMax(Choice):
         choice: NDArray[Any] = best.argmax(axis=1)
         return choice
 
-    def form(self, shape: Shape) -> tuple[Shape, str]:
-        return (shape[0], shape[2]) if len(shape) == 3 else (1, 1), "i"
+    def form(self, shape: Shape) -> Form:
+        return Form((shape[0], shape[2]) if len(shape) == 3 else (1, 1), "i")
 
 
 @register
@@ -97,8 +97,8 @@ class NoisyTop(Choice):
     def epsilon_for(self, distance: int) -> Fraction:
         return self.rounds * self.rate * distance
 
-    def form(self, shape: Shape) -> tuple[Shape, str]:
-        return (1, self.rounds), "i"
+    def form(self, shape: Shape) -> Form:
+        return Form((1, self.rounds), "i")
 
     def ways(self, candidates: int) -> int:
         return candidates * self.rounds

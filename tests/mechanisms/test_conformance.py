@@ -18,6 +18,7 @@ from tests.internals import (
     MECHANISMS,
     Bar,
     Exponential,
+    Form,
     Gaussian,
     GaussianThreshold,
     Laplace,
@@ -243,14 +244,14 @@ def test_what_leaves_has_the_form_that_it_says(example):
     one = example.mechanism
     for shape in ((7,),) if example.mechanism.by_row else ((1, 7), (2, 5)) if one.measures else ((1, 7),):
         integers = np.arange(1, 1 + math.prod(shape)).reshape(shape) % 3 + 1
-        said, kind = one.form(shape)
+        said = one.form(shape)
         released = one.release(np.minimum(integers, getattr(one, "k", 3)))
-        assert (released.shape, released.dtype.kind) == (said, kind)
+        assert (released.shape, released.dtype.kind) == (said.shape, said.kind)
 
 
 def test_choices_of_several_groups_have_a_place_each():
     one = NoisyMax(F(1))
-    assert one.form((3, 8, 2)) == ((3, 2), "i")
+    assert one.form((3, 8, 2)) == Form((3, 2), "i")
     assert one.release(np.zeros((3, 8, 2), dtype=np.int64)).shape == (3, 2)
 
 
@@ -258,7 +259,7 @@ def test_choices_of_several_groups_have_a_place_each():
     "one", [Laplace(F(2**70)), Gaussian(F(2**140)), LaplaceThreshold(F(2**70), (Bar(1, 9),))]
 )
 def test_wide_noise_is_made_of_python_s_integers(one):
-    assert one.form((1, 3)) == ((1, 3), "O")
+    assert one.form((1, 3)) == Form((1, 3), "O")
     assert one.release(np.zeros((1, 3), dtype=np.int64)).dtype == object
 
 

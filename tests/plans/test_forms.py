@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -23,7 +25,6 @@ from tests.internals import (
     check,
     engines_rows_module,
     session_module,
-    with_noise,
 )
 
 STATES = ["CA", "NY", "TX"]
@@ -245,12 +246,24 @@ def test_lengths_that_are_answers_are_one_length():
             check(forms, (keys, np.zeros(shape, dtype=np.int64)))
 
 
+@pytest.mark.parametrize(("kind", "edge"), [(Laplace, 2**48), (Gaussian, 2**88)])
+def test_the_kind_that_follows_from_a_scale_is_the_one_that_is_drawn(kind, edge):
+    third = Fraction(1, 3)
+    scales = [edge * part for part in (third, 1 - third / edge, 1, 1 + third / edge, 3, edge)]
+    scales += [Fraction(edge, 2**k) for k in (1, 24, 25, 47, 48, 60)]
+    kinds = {kind(Fraction(scale)).form((1, 9)).kind for scale in scales}
+    assert kinds == {"i", "O"}
+    for scale in scales:
+        noise = kind(Fraction(scale))
+        assert {noise.draw(size).dtype.kind for size in (0, 1, 30)} == {noise.form((1, 9)).kind}
+
+
 def test_the_kind_of_noise_follows_from_its_scale():
     for noise in (Laplace(2), Laplace(2**70), Gaussian(4), Gaussian(2**140)):
         for size in (0, 1, 50):
             drawn = noise.release(np.zeros((1, size), dtype=np.int64))
-            assert with_noise(noise, 1, size).fits(drawn)
-    assert [with_noise(n, 1).kind for n in (Laplace(2), Laplace(2**70))] == ["i", "O"]
+            assert noise.form((1, size)).fits(drawn)
+    assert [n.form((1,)).kind for n in (Laplace(2), Laplace(2**70))] == ["i", "O"]
 
 
 def test_a_form_is_exact_but_for_lengths_that_are_answers():

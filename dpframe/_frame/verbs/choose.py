@@ -20,7 +20,7 @@ from dpframe._frame.spelling import priced
 from dpframe._frame.tracked import Tracked
 from dpframe._frame.verbs.groupings import level_of
 from dpframe._groups.keys import By, KeyBy, Word, describe
-from dpframe._plans.output import Output
+from dpframe._plans.aggregates import Output
 from dpframe._plans.plan import Plan
 from dpframe._plans.price import Payment, checked
 from dpframe._questions.question import Query, Release

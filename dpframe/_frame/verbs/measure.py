@@ -22,8 +22,7 @@ from dpframe._frame.modes import Asking, Layout
 from dpframe._frame.spelling import priced
 from dpframe._frame.verbs import agg_spec as _specs
 from dpframe._groups.keys import EVERY
-from dpframe._plans.aggregates import ORDERS
-from dpframe._plans.output import Output
+from dpframe._plans.aggregates import ORDERS, Output
 from dpframe._plans.price import Payment, checked
 from dpframe._questions.question import Query
 

@@ -19,8 +19,7 @@ from dpframe._frame.tracked import Tracked
 from dpframe._frame.verbs import agg_spec as _specs
 from dpframe._frame.verbs.measure import grid
 from dpframe._groups.keys import EVERY, BinBy
-from dpframe._plans.aggregates import DESCRIBED
-from dpframe._plans.output import Output
+from dpframe._plans.aggregates import DESCRIBED, Output
 from dpframe._plans.price import Payment, checked
 from dpframe._questions.question import Query
 

@@ -21,7 +21,7 @@ from dpframe._frame.verbs import agg_spec as _specs
 from dpframe._frame.verbs.groupings import groupings, level_of, levels_for
 from dpframe._groups.combinations import Sought, with_rest
 from dpframe._groups.keys import EVERY, By, combined_index, need_keys
-from dpframe._plans.output import Output
+from dpframe._plans.aggregates import Output
 from dpframe._plans.price import Payment, checked
 from dpframe._questions.question import Release
 
