@@ -124,7 +124,6 @@ from dpframe.engines import limits as engines_distinct_module
 from dpframe.engines import limits as engines_people_module
 from dpframe.engines import pandas as engines_pandas_module
 from dpframe.engines import rows as derive_module
-from dpframe.engines import sums as engines_sums_module
 from dpframe.engines.expressions import evaluate, predicate
 from dpframe.engines.fingerprints import former_sketch
 from dpframe.engines.keys import coded, together
@@ -366,7 +365,6 @@ __all__ = [
     "engines_pandas_module",
     "engines_people_module",
     "engines_rows_module",
-    "engines_sums_module",
     "evaluate",
     "events_module",
     "exp_interval",
