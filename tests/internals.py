@@ -154,14 +154,13 @@ from dpframe.learn._progress import progress
 from dpframe.learn._solve import LOGISTIC, Loss, Problem, minimise, newton
 from dpframe.learn._statistics import Statistics, ridge
 from dpframe.mechanisms import _coins as mechanisms_coins_module
-from dpframe.mechanisms import _exp_log as mechanisms_exp_log_module
 from dpframe.mechanisms import _sampling as mechanisms_sampling_module
 from dpframe.mechanisms import selection as choices_module
 from dpframe.mechanisms._base import MECHANISMS, loss_of, mechanism_from, register
 from dpframe.mechanisms._base import names as mechanism_names
 from dpframe.mechanisms._coins import rate_of
 from dpframe.mechanisms._coins import thrown as coins
-from dpframe.mechanisms._exp_log import exp_interval
+from dpframe.mechanisms._sampling import exp_interval
 from dpframe.mechanisms.noise import Gaussian, Laplace
 from dpframe.mechanisms.response import Response, points_for, rounded, spread, worst_spread
 from dpframe.mechanisms.selection import Exponential, NoisyMax, NoisyTop, _uniform
@@ -402,7 +401,6 @@ __all__ = [
     "mechanism_names",
     "mechanisms",
     "mechanisms_coins_module",
-    "mechanisms_exp_log_module",
     "mechanisms_sampling_module",
     "minimise",
     "mu_for",
