@@ -29,7 +29,7 @@ from dpframe._expr import Column
 from dpframe._frame.randomize import labels_of, number_kind, rounded_places
 from dpframe._groups.keys import Keys, keys_for
 from dpframe._session.registry import ATTR as SESSION
-from dpframe.mechanisms._exp_log import exp_interval
+from dpframe.mechanisms._sampling import exp_interval
 from dpframe.mechanisms.response import Response
 
 __all__ = ["answer", "delta_of", "epsilon_of", "estimate", "reports", "sample_size", "truth_of"]

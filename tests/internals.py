@@ -120,7 +120,6 @@ from dpframe.engines import limits as engines_distinct_module
 from dpframe.engines import limits as engines_people_module
 from dpframe.engines import pandas as engines_pandas_module
 from dpframe.engines import rows as derive_module
-from dpframe.engines import sums as engines_sums_module
 from dpframe.engines.expressions import evaluate, predicate
 from dpframe.engines.fingerprints import former_sketch
 from dpframe.engines.keys import coded, together
@@ -151,14 +150,13 @@ from dpframe.learn._progress import progress
 from dpframe.learn._solve import LOGISTIC, Loss, Problem, minimise, newton
 from dpframe.learn._statistics import Statistics, ridge
 from dpframe.mechanisms import _coins as mechanisms_coins_module
-from dpframe.mechanisms import _exp_log as mechanisms_exp_log_module
 from dpframe.mechanisms import _sampling as mechanisms_sampling_module
 from dpframe.mechanisms import selection as choices_module
 from dpframe.mechanisms._base import MECHANISMS, Form, check, loss_of, mechanism_from, register
 from dpframe.mechanisms._base import names as mechanism_names
 from dpframe.mechanisms._coins import rate_of
 from dpframe.mechanisms._coins import thrown as coins
-from dpframe.mechanisms._exp_log import exp_interval
+from dpframe.mechanisms._sampling import exp_interval
 from dpframe.mechanisms.noise import Gaussian, Laplace
 from dpframe.mechanisms.response import Response, points_for, rounded, spread, worst_spread
 from dpframe.mechanisms.selection import Exponential, NoisyMax, NoisyTop, _uniform
@@ -193,7 +191,7 @@ def make_plan(
 ) -> Planned:
     """The plan of a question at a price, as a session makes it."""
     plan = noted(question.plan(unit, price, public_rows, declared), price)
-    return Planned(plan, plan.statistics)
+    return Planned(plan, plan._statistics)
 
 
 def noise_of(plan: Plan) -> Any:
@@ -362,7 +360,6 @@ __all__ = [
     "engines_pandas_module",
     "engines_people_module",
     "engines_rows_module",
-    "engines_sums_module",
     "evaluate",
     "events_module",
     "exp_interval",
@@ -400,7 +397,6 @@ __all__ = [
     "mechanism_names",
     "mechanisms",
     "mechanisms_coins_module",
-    "mechanisms_exp_log_module",
     "mechanisms_sampling_module",
     "minimise",
     "mu_for",

@@ -77,10 +77,10 @@ class Plan:
     budget: str = field(default="", compare=False)  # what it would take, as `explain` sees it
     n: float | None = field(default=None, compare=False)  # how many values `explain` was told to assume
     # What is measured, part by part, for the question that runs; neither written nor pickled.
-    statistics: tuple[Statistic, ...] = field(default=(), compare=False, repr=False)
+    _statistics: tuple[Statistic, ...] = field(default=(), compare=False, repr=False)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in vars(self).items() if name != "statistics"}
+        return {name: value for name, value in vars(self).items() if name != "_statistics"}
 
     @cached_property
     def cost(self) -> Cost:

@@ -100,7 +100,7 @@ def make_plan(
         candidates,
         why,
         tuple(map(str, declared)),
-        statistics=statistics,
+        _statistics=statistics,
     )
 
 

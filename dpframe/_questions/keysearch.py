@@ -21,12 +21,8 @@ from dpframe._groups.unit import LIMIT, Unit
 from dpframe._plans import planner as _pricing
 from dpframe._plans.aggregates import AGGREGATES, Cell, Output
 from dpframe._plans.plan import Part, Plan
-from dpframe._questions.question import Array
-from dpframe._questions.question import Noise
-from dpframe._questions.question import Query
-from dpframe._questions.question import Question
-from dpframe._plans.planner import arrange
-from dpframe._plans.planner import cells_of
+from dpframe._plans.planner import arrange, cells_of
+from dpframe._questions.question import Array, Noise, Query, Question
 from dpframe._statistics.base import Integers, Persons, Primitive, Reduced, Rows, Sensitivity, Statistic
 from dpframe._statistics.counts import PersonCount
 from dpframe._statistics.engine import Engine

@@ -154,9 +154,9 @@ class Query(Question):
 
     def forms(self, plan: Plan, unit: Unit, size: int | None) -> tuple[Form, ...]:
         groups = self.groups if self.by else 1
-        return tuple(of_part(part, s, groups) for part, s in zip(plan.parts, plan.statistics, strict=True))
+        return tuple(p.noise.form(s.shape(groups)) for p, s in zip(plan.parts, plan._statistics, strict=True))
 
     def run(self, data: Engine, plan: Plan, unit: Unit, noise: Noise) -> tuple[Array, ...]:
-        wanted = {p for s in plan.statistics for p in s.primitives}
+        wanted = {p for s in plan._statistics for p in s.primitives}
         reduced = data.reduce(Scope(self.where, self.by), wanted, unit)
-        return tuple(noise(i, s.integers(reduced)) for i, s in enumerate(plan.statistics))
+        return tuple(noise(i, s.integers(reduced)) for i, s in enumerate(plan._statistics))

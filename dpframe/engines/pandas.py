@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -22,6 +22,8 @@ from dpframe._groups.combinations import RestBy, TupleBy
 from dpframe._groups.keys import By, KeyBy
 from dpframe._groups.unit import Unit
 from dpframe._statistics.base import (
+    LARGEST_POWER,
+    LEAST_POWER,
     MAGNITUDES,
     Bids,
     Distincts,
@@ -45,14 +47,6 @@ from dpframe.engines.groups import arrow_buckets, finder_of, rest_buckets, tuple
 from dpframe.engines.keys import Occurring, coded, together
 from dpframe.engines.limits import Bound, at_points, by_size, distinct_counts, within_groups
 from dpframe.engines.people import Pairs, People, pairs_of, people_of
-from dpframe.engines.sums import (
-    add_magnitudes,
-    add_products,
-    magnitude,
-    shape_of,
-    steps_of,
-    tally,
-)
 
 ROWS = Unit()
 _BLOCK = 2**16
@@ -61,16 +55,6 @@ _LARGEST_BLOCK = 2**21
 # The rows that are asked about, their pairs of people and groups, and which of these stay.
 Paired = tuple[NDArray[np.bool_], Pairs, NDArray[np.bool_] | None]
 Buckets = NDArray[Any]  # 0: no group; g + 1: group g
-
-
-class _Block(NamedTuple):
-    """Some rows: which of them are asked about, their buckets, and room to work in."""
-
-    rows: slice
-    mask: NDArray[np.bool_] | None
-    buckets: Buckets | None
-    size: int  # rows that are asked about
-    counts: NDArray[np.int64]  # the same by bucket
 
 
 class PandasEngine:
@@ -83,6 +67,7 @@ class PandasEngine:
         self._last: tuple[Any, Paired] | None = None  # of the last question without a filter
         self._columns: dict[int, Vector] = {}
         self._buckets: OrderedDict[By, Buckets] = OrderedDict()
+        self._counts: dict[By, Integers] = {}  # of the rows in each group, where the buckets are kept
 
     def __len__(self) -> int:
         return len(self._frame)
@@ -100,14 +85,17 @@ class PandasEngine:
             self._columns[leaf.position] = vector
         return vector
 
+    def _vector(self, expr: Expr, rows: slice, memo: dict[Any, Any]) -> Vector:
+        """The value of an expression in each of these rows."""
+        if isinstance(expr, Column):  # as most are: nothing is to be worked out
+            return self.column(expr).rows(rows)
+        return evaluate(expr, self.column, rows, memo)
+
     @np.errstate(all="ignore")  # no warning may tell of a value, whatever the caller has set
     def reduce(
         self, query: Scope, primitives: set[Primitive], unit: Unit = ROWS
     ) -> dict[Primitive, Integers]:
         """The primitive sums of each group, as int64; what one person adds to them is within the limits of the unit."""
-        return self._reduced(query, primitives, unit)
-
-    def _reduced(self, query: Scope, primitives: set[Primitive], unit: Unit) -> dict[Primitive, Integers]:
         found: dict[Primitive, Integers] = {
             p: self._distinct(p.expr, query, unit) for p in primitives if isinstance(p, Distincts)
         }
@@ -117,39 +105,55 @@ class PandasEngine:
         return found
 
     def _sums(self, query: Scope, primitives: set[Primitive]) -> dict[Primitive, Integers]:
-        groups = query.groups
+        where, n, groups = query.where, len(self._frame), query.groups
+        buckets = self._grouping(query.by)
         totals: dict[Primitive, Integers] = {}
+        cells, only_rows = groups, where is None
         for p in primitives:
             totals[p] = np.zeros(shape_of(p, groups), dtype=np.int64)
-        step = self._block_rows(
-            max([groups, *(p.points * groups for p in primitives if isinstance(p, Leaves))])
-        )
-        if query.where is None and all(isinstance(p, Rows) for p in primitives):
-            step = _LARGEST_BLOCK  # one pass over small integers, with nothing to keep in the cache
-        scratch = np.empty(min(step, len(self._frame)))
+            only_rows = only_rows and isinstance(p, Rows | Persons | Bids)
+            if isinstance(p, Leaves):
+                cells = max(cells, p.points * groups)
+        # Of the rows that are asked about, by group: known of the whole frame, or added up block by block.
+        counts = np.zeros(groups, np.int64) if where is not None else self._counted(query.by, buckets, groups)
+        step = min(_LARGEST_BLOCK, max(_BLOCK, 4 * cells))
+        scratch = np.empty(0 if only_rows else min(step, n))
         memo: dict[Any, Any] = {}  # what expressions made of whole dictionaries
-        for block in self._blocks(query, groups, step, memo):
+        for start in range(0, 0 if only_rows else n, step):
+            rows, mask = slice(start, min(start + step, n)), None
+            some = None if buckets is None else buckets[rows]
+            if where is not None:
+                mask = predicate(where, self.column, rows, memo)
+                some = None if some is None else some[mask]
+                counts += np.count_nonzero(mask) if some is None else tally(some, groups)
             for p, total in totals.items():
-                if isinstance(p, Rows | Persons | Bids):
-                    total += block.counts
+                if isinstance(p, Powers | Leaves | Magnitudes):
+                    vector = self._vector(p.expr, rows, memo)
+                    if isinstance(p, Magnitudes):
+                        add_magnitudes(vector, mask, total)
+                    elif isinstance(p, Leaves):
+                        add_leaves(steps_of(vector, p.grid, mask, scratch), some, total)
+                    elif p.grid is not None:
+                        add_powers(steps_of(vector, p.grid, mask, scratch), some, total)
+                    else:
+                        null = vector.nulls()
+                        if null is not None:
+                            leave_out(null if mask is None else null[mask], some, total[0])
                 elif isinstance(p, Trues):
-                    total += self._trues(p.expr, block, groups, memo)
+                    true = predicate(p.expr, self.column, rows, memo)
+                    true = true if mask is None else true[mask]
+                    total += np.count_nonzero(true) if some is None else tally(some[true], groups)
                 elif isinstance(p, Products):
-                    one = steps_of(evaluate(p.expr, self.column, block.rows, memo), p.grid, block.mask)
-                    two = steps_of(evaluate(p.other, self.column, block.rows, memo), p.other_grid, block.mask)
-                    add_products(one, two, block.buckets, total)
+                    one = steps_of(self._vector(p.expr, rows, memo), p.grid, mask, scratch)
+                    two = steps_of(self._vector(p.other, rows, memo), p.other_grid, mask, np.empty(len(one)))
+                    add_products(one, two, some, total)
                 elif isinstance(p, Spread):
                     raise AssertionError("of rows that are people there is nothing to count but themselves")
-                elif isinstance(p, Powers | Leaves | Magnitudes):
-                    vector = evaluate(p.expr, self.column, block.rows, memo)
-                    if isinstance(p, Magnitudes):
-                        add_magnitudes(vector, block.mask, total)
-                    elif isinstance(p, Leaves):
-                        self._add_leaves(vector, p.grid, block, total, scratch)
-                    elif p.grid is None:
-                        self._add_count(vector, block, total)
-                    else:
-                        self._add_powers(vector, p.grid, block, total, scratch)
+        for p, total in totals.items():
+            if isinstance(p, Rows | Persons | Bids):
+                total += counts
+            elif isinstance(p, Powers):
+                total[0] += counts  # of which those without a value have been taken
         return totals
 
     def _reduce_people(
@@ -199,7 +203,7 @@ class PandasEngine:
         hashes = self._whose(unit.people).hashes
         at = np.empty(len(self._frame), dtype=np.int64)
         for rows in self._pieces():
-            vector = evaluate(p.expr, self.column, rows, memo)
+            vector = self._vector(p.expr, rows, memo)
             if isinstance(p, Magnitudes):
                 at[rows] = magnitude(vector.values, vector.nulls())
             else:
@@ -225,14 +229,15 @@ class PandasEngine:
         A person counts in at most so many of them, chosen by hashes of the values themselves. Only people and sums over rows.
         """
         memo: dict[Any, Any] = {}
-        columns = [coded(evaluate(e, self.column, slice(0, len(self._frame)), memo)) for e in by]
+        columns = [coded(self._vector(e, slice(0, len(self._frame)), memo)) for e in by]
         if len(columns) == 1 and where is None and not unit.people and primitives <= PEOPLE_AND_ROWS:
             texts: Texts = [(text,) for text in columns[0].texts.tolist()]
             sums: dict[Primitive, Integers] = dict.fromkeys(PEOPLE_AND_ROWS, columns[0].counts())
         else:
             codes, texts, hashes = together(columns)
             found = Occurring(tuple(by), codes + 1, hashes)
-            sums = self._reduced(Scope(where, (found,)), {*primitives, Persons()}, unit)
+            scope, asked = Scope(where, (found,)), {*primitives, Persons()}
+            sums = self._reduce_people(scope, asked, unit) if unit.people else self._sums(scope, asked)
         # A value that is in the frame and counts for nobody is no key: one person may bring any number of those.
         some = np.flatnonzero(sums[Persons()])
         if len(some) == len(texts):
@@ -245,7 +250,7 @@ class PandasEngine:
         people = self._whose(unit.people).codes if unit.people else None
         for rows in self._pieces():
             mask = None if where is None else predicate(where, self.column, rows, memo)
-            vectors = [evaluate(e, self.column, rows, memo) for e in exprs]
+            vectors = [self._vector(e, rows, memo) for e in exprs]
             yield RowSlice(vectors, mask, None if people is None else people[rows], len(self))
 
     def people(self, unit: Unit) -> int:
@@ -261,7 +266,7 @@ class PandasEngine:
         """Lets go of the frame, and of all that was made of it."""
         self._frame = self._frame.iloc[:0]
         self._last = None
-        for kept in (self._people, self._columns, self._buckets):
+        for kept in (self._people, self._columns, self._buckets, self._counts):
             kept.clear()
 
     # Rows and people ----------------------------------------------------------------------------------------
@@ -293,7 +298,7 @@ class PandasEngine:
     def _distinct(self, expr: Expr, query: Scope, unit: Unit) -> Integers:
         memo: dict[Any, Any] = {}
         everything = slice(0, len(self._frame))  # one dictionary for all rows
-        values = evaluate(expr, self.column, everything, memo)
+        values = self._vector(expr, everything, memo)
         asked = None if query.where is None else self._holds(query.where, memo)
         people = self._whose(unit.people) if unit.people else None
         buckets = self._grouping(query.by)
@@ -303,7 +308,7 @@ class PandasEngine:
         """A value for each row of the frame, on its grid from the lower bound; NaN for null, and 0 where no grid is given."""
         values = np.empty(len(self._frame))
         for rows in self._pieces():
-            vector = evaluate(expr, self.column, rows, memo)
+            vector = self._vector(expr, rows, memo)
             null = vector.nulls()
             if grid is None:
                 values[rows] = 0.0
@@ -330,98 +335,6 @@ class PandasEngine:
         n = len(self._frame)
         return (slice(start, min(start + _BLOCK, n)) for start in range(0, n, _BLOCK))
 
-    def _block_rows(self, cells: int) -> int:
-        return min(_LARGEST_BLOCK, max(_BLOCK, 4 * cells))
-
-    def _blocks(self, query: Scope, groups: int, step: int, memo: dict[Any, Any]) -> Iterator[_Block]:
-        n = len(self._frame)
-        buckets = self._grouping(query.by)
-        for start in range(0, n, step):
-            rows = slice(start, min(start + step, n))
-            mask = None if query.where is None else predicate(query.where, self.column, rows, memo)
-            size = rows.stop - rows.start if mask is None else int(np.count_nonzero(mask))
-            if buckets is None:
-                yield _Block(rows, mask, None, size, np.array([size]))
-                continue
-            some = buckets[rows] if mask is None else buckets[rows][mask]
-            yield _Block(rows, mask, some, size, tally(some, groups))
-
-    def _trues(self, expr: Expr, block: _Block, groups: int, memo: dict[Any, Any]) -> Integers:
-        true = predicate(expr, self.column, block.rows, memo)
-        if block.mask is not None:
-            true = true[block.mask]
-        if block.buckets is None:
-            return np.array([np.count_nonzero(true)])
-        return tally(block.buckets[true], groups)
-
-    def _steps(
-        self, vector: Vector, grid: Grid, block: _Block, groups: int, scratch: NDArray[np.float64]
-    ) -> tuple[NDArray[np.float64], Buckets | None, Integers, float]:
-        """Values that are not null as steps above the lower bound, their buckets, how many in each, and their sum."""
-        values, null = vector.values, vector.null
-        if block.mask is not None:
-            values = values[block.mask]
-            null = null[block.mask] if null is not None else None
-        a = scratch[: len(values)]
-        if values.dtype != np.float64:
-            np.copyto(a, values, casting="unsafe")
-            values = a
-        to_grid(values, a, grid)
-        top = float(a.sum())
-        buckets, counts = block.buckets, block.counts
-        if null is not None or top != top:  # a NaN anywhere makes the sum one
-            valid = ~np.isnan(a) if null is None else ~(null | np.isnan(a))
-            a = a[valid]
-            if buckets is not None:
-                buckets = buckets[valid]
-                counts = tally(buckets, groups)
-            else:
-                counts, top = np.array([len(a)]), float(a.sum())
-        return a, buckets, counts, top
-
-    def _add_leaves(
-        self, vector: Vector, grid: Grid, block: _Block, total: Integers, scratch: NDArray[np.float64]
-    ) -> None:
-        points, groups = total.shape
-        a, buckets, _, _ = self._steps(vector, grid, block, groups, scratch)
-        places = a.astype(np.intp)
-        if buckets is None:
-            total[:, 0] += np.bincount(places, minlength=points)
-            return
-        places *= groups + 1  # one more for the rows of no group
-        places += buckets
-        counts = np.bincount(places, minlength=points * (groups + 1))
-        total += counts.reshape(points, groups + 1)[:, 1:]
-
-    def _add_powers(
-        self, vector: Vector, grid: Grid, block: _Block, total: Integers, scratch: NDArray[np.float64]
-    ) -> None:
-        a, buckets, counts, top = self._steps(vector, grid, block, total.shape[1], scratch)
-        total[0] += counts
-        if buckets is None:
-            total[1] += int(top)
-            power = a
-            for degree in range(2, len(total)):
-                total[degree] += int(power @ a)
-                power = power * a if degree + 1 < len(total) else a
-            return
-        buckets, power = buckets.astype(np.intp), a
-        for degree in range(1, len(total)):
-            sums = np.bincount(buckets, weights=power, minlength=total.shape[1] + 1)[1:]
-            total[degree] += sums.astype(np.int64)
-            power = power * a if degree + 1 < len(total) else a
-
-    def _add_count(self, vector: Vector, block: _Block, total: Integers) -> None:
-        null = vector.nulls()
-        if null is None:
-            total[0] += block.counts
-            return
-        valid = ~null if block.mask is None else ~null[block.mask]
-        if block.buckets is None:
-            total[0] += int(np.count_nonzero(valid))
-        else:
-            total[0] += tally(block.buckets[valid], total.shape[1])
-
     # Groups -------------------------------------------------------------------------------------------------
 
     def _grouping(self, by: tuple[By, ...]) -> Buckets | None:
@@ -446,8 +359,21 @@ class PandasEngine:
         self._buckets[by] = found
         # Never more than the frame's own size, the oldest first.
         while len(self._buckets) > 1 and sum(b.nbytes for b in self._buckets.values()) > self._room:
-            self._buckets.popitem(last=False)
+            self._counts.pop(self._buckets.popitem(last=False)[0], None)
         return found
+
+    def _counted(self, by: tuple[By, ...], buckets: Buckets | None, groups: int) -> Integers:
+        """The rows of each group in the whole frame; of groups by one thing kept as long as their buckets, and smaller."""
+        if buckets is None:
+            return np.array([len(self._frame)])
+        known = self._counts.get(by[0]) if len(by) == 1 else None
+        if known is None:
+            known = np.zeros(groups, dtype=np.int64)
+            for start in range(0, len(buckets), _LARGEST_BLOCK):
+                known += tally(buckets[start : start + _LARGEST_BLOCK], groups)
+            if len(by) == 1 and by[0] in self._buckets and known.nbytes <= buckets.nbytes:
+                self._counts[by[0]] = known
+        return known
 
     def _find(self, by: By) -> Buckets:
         if isinstance(by, TupleBy):
@@ -464,7 +390,7 @@ class PandasEngine:
         memo: dict[Any, Any] = {}
         for start in range(0, n, _BLOCK):
             rows = slice(start, min(start + _BLOCK, n))
-            found[rows] = one(evaluate(expr, self.column, rows, memo))
+            found[rows] = one(self._vector(expr, rows, memo))
         return found
 
     def _nulls(self, expr: Expr) -> NDArray[np.bool_]:
@@ -474,7 +400,7 @@ class PandasEngine:
         memo: dict[Any, Any] = {}
         null = np.zeros(len(self._frame), dtype=bool)
         for rows in self._pieces():
-            some = evaluate(expr, self.column, rows, memo).nulls()
+            some = self._vector(expr, rows, memo).nulls()
             null[rows] = False if some is None else some
         return null
 
@@ -485,3 +411,123 @@ class PandasEngine:
         array = self._frame.iloc[:, expr.position].array
         known = isinstance(array.dtype, pd.StringDtype) and array.dtype.storage == "pyarrow"
         return array.__arrow_array__() if known else None
+
+
+# Sums over a block of rows ------------------------------------------------------------------------------
+
+
+def shape_of(p: Primitive, groups: int) -> tuple[int, ...]:
+    if isinstance(p, Powers):
+        return p.degree + 1, groups
+    if isinstance(p, Leaves):
+        return p.points, groups
+    if isinstance(p, Magnitudes):
+        return MAGNITUDES, 1
+    return (4, groups) if isinstance(p, Products) else (groups,)
+
+
+def steps_of(
+    vector: Vector, grid: Grid, mask: NDArray[np.bool_] | None, scratch: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """The values of the rows that are asked about on their grid, from the lower bound, in `scratch`; NaN for nulls."""
+    values, null = vector.values, vector.null
+    if mask is not None:
+        values, null = values[mask], null if null is None else null[mask]
+    a = scratch[: len(values)]
+    if values.dtype != np.float64:
+        np.copyto(a, values, casting="unsafe")
+        values = a
+    to_grid(values, a, grid)
+    if null is not None:
+        a[null] = np.nan
+    return a
+
+
+def leave_out(null: NDArray[np.bool_], buckets: Buckets | None, counts: Integers) -> NDArray[np.intp]:
+    """Takes the rows without a value from the counts of their groups; returns the places of these rows."""
+    places = np.flatnonzero(null)
+    counts -= len(places) if buckets is None else tally(buckets[places], len(counts))
+    return places
+
+
+def add_powers(a: NDArray[np.float64], buckets: Buckets | None, total: Integers) -> None:
+    """Adds the powers of `a`; how many rows there are is added by the caller, and those of no value are left out here."""
+    top = float(a.sum())
+    if top != top:  # a NaN anywhere makes the sum one
+        a[leave_out(np.isnan(a), buckets, total[0])] = 0.0  # which adds nothing to any power
+        top = float(a.sum())
+    power = a
+    if buckets is None:
+        total[1] += int(top)
+        for degree in range(2, len(total)):
+            total[degree] += int(power @ a)
+            power = power * a if degree + 1 < len(total) else a
+        return
+    places = buckets.astype(np.intp)
+    for degree in range(1, len(total)):
+        sums = np.bincount(places, weights=power, minlength=total.shape[1] + 1)[1:]
+        total[degree] += sums.astype(np.int64)
+        power = power * a if degree + 1 < len(total) else a
+
+
+def add_leaves(a: NDArray[np.float64], buckets: Buckets | None, total: Integers) -> None:
+    points, groups = total.shape
+    null = np.isnan(a)
+    if null.any():
+        a, buckets = a[~null], None if buckets is None else buckets[~null]
+    places = a.astype(np.intp)
+    if buckets is None:
+        total[:, 0] += np.bincount(places, minlength=points)
+        return
+    places *= groups + 1  # one more for the rows of no group
+    places += buckets
+    counts = np.bincount(places, minlength=points * (groups + 1))
+    total += counts.reshape(points, groups + 1)[:, 1:]
+
+
+def add_magnitudes(vector: Vector, mask: NDArray[np.bool_] | None, total: Integers) -> None:
+    at = magnitude(vector.values, vector.nulls())
+    if mask is not None:
+        at = at[mask]
+    total[:, 0] += np.bincount(at[at >= 0], minlength=len(total))
+
+
+def add_products(
+    a: NDArray[np.float64], b: NDArray[np.float64], buckets: Buckets | None, total: Integers
+) -> None:
+    valid = ~(np.isnan(a) | np.isnan(b))
+    a, b = a[valid], b[valid]
+    if buckets is None:
+        total[:, 0] += np.array([len(a), int(a.sum()), int(b.sum()), int(a @ b)])
+        return
+    places = buckets[valid].astype(np.intp)
+    total[0] += tally(places, total.shape[1])
+    for row, weights in enumerate((a, b, a * b), start=1):
+        sums = np.bincount(places, weights=weights, minlength=total.shape[1] + 1)[1:]
+        total[row] += sums.astype(np.int64)
+
+
+def tally(buckets: Buckets, groups: int) -> Integers:
+    """How many rows are in each bucket but the first."""
+    if buckets.dtype == np.uint8 and len(buckets) >= 2**18:
+        # Two neighbours read as one number of 16 bits: half as many to count, and each pair counts for both.
+        even = len(buckets) & ~1
+        pairs = np.bincount(buckets[:even].view(np.uint16), minlength=2**16).reshape(256, 256)
+        counts = pairs.sum(axis=0) + pairs.sum(axis=1)
+        for odd in buckets[even:]:
+            counts[odd] += 1
+        return np.asarray(counts[1 : groups + 1])
+    return np.bincount(buckets, minlength=groups + 1)[1:]
+
+
+def magnitude(values: NDArray[Any], null: NDArray[np.bool_] | None) -> NDArray[np.int64]:
+    """The bin of each number: 0 in the middle, (2**(j-1), 2**j] above and their mirror images below; -1 for no value."""
+    x = values.astype(np.float64)
+    missing = np.isnan(x) if null is None else null | np.isnan(x)
+    x[missing] = 0.0
+    part, power = np.frexp(np.minimum(np.abs(x), 2.0**LARGEST_POWER))
+    power = power - (part == 0.5)
+    steps = np.where(np.abs(x) <= 2.0**LEAST_POWER, 0, power - LEAST_POWER)
+    places = MAGNITUDES // 2 + np.where(x < 0, -steps, steps)
+    places[missing] = -1
+    return places.astype(np.int64)

@@ -4,9 +4,10 @@ Every function here draws from a law on the integers, and every integer comes ou
 probability, provided that `random_bytes` returns independent uniform bits. Nothing is rounded on the way:
 
 * A uniform number U in [0, 1) is drawn lazily, 63 bits at first, more when they matter.
-* A question of the form "is U below p?" is first put to double arithmetic (``+ - * /`` and conversions,
-  never the logarithm of a C library) with a proven bound on its error. Only when the answer lies outside that
-  bound is it believed. Otherwise rigorous integer intervals for p and further bits of U decide.
+* A question of the form "is U below p?" is first put to double arithmetic (``+ - * /`` and conversions, each
+  correctly rounded, and exact changes of exponent; never the logarithm of a C library) with a proven bound on its
+  error. Only when the answer lies outside that bound is it believed. Otherwise rigorous integer intervals for p and
+  further bits of U decide.
 
 So a double never decides a doubtful case, and the answer is a function of U alone. No tables, no buffers: all that
 is kept of a law is a few constants, so the first draw at a scale costs little more than the next, threads share no
@@ -21,16 +22,17 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache, partial
-from typing import Any, Final, Protocol
+from typing import Any, ClassVar, Final, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpframe._errors import BadValue
-from dpframe.mechanisms._exp_log import exp_interval, minus_log, minus_log_int, one_minus_exp_interval
 
 Words = NDArray[np.uint64]
 Integers = NDArray[np.int64]
+Reals = NDArray[np.float64]
+Real = TypeVar("Real", float, Reals)
 
 # int64 noise stays below this; beyond these scales noise is made of python integers.
 _LIMIT: Final = 2**62
@@ -46,8 +48,13 @@ _BLOCK: Final = 2**14
 _SLACK: Final = 2.0**-42
 # 63-bit uniforms below this are too coarse for the bound above.
 _COARSE: Final = 2**43
-# Scales and variances below 2**-64 are this in doubles: the difference drowns in _SLACK.
-_TINY: Final = Fraction(1, 2**64)
+# Scales and variances below 2**-_TINY are that in doubles: the difference drowns in _SLACK.
+_TINY: Final = 64
+_LN2: Final = 0.6931471805599453  # within 2**-55
+_ROOT_HALF: Final = 0.7071067811865476  # within 2**-54
+_SERIES: Final = tuple(2.0 / n for n in (15, 13, 11, 9, 7, 5, 3, 1))
+_MANTISSA: Final = 2**52 - 1
+_EXPONENT_OF_HALF: Final = 1022
 _OVERFLOW: Final = "the noise does not fit 62 bits. Use a coarser grid or a larger epsilon."
 
 
@@ -60,8 +67,68 @@ def _random_words(n: int) -> Words:
     return np.frombuffer(random_bytes(8 * n), dtype="<u8")
 
 
-def _random_int(n_bytes: int) -> int:
-    return int.from_bytes(random_bytes(n_bytes), "little")
+# Rigorous values of exp and ln ----------------------------------------------------------------------------
+
+
+def exp_interval(num: int, den: int, bits: int) -> tuple[int, int]:
+    """Integers ``lo <= 2**bits exp(-num/den) <= hi`` with ``hi - lo <= 2``, for a quotient >= 0.
+
+    ``exp(-x) = exp(-x / 2**halvings) ** (2**halvings)``: an alternating series whose terms are rounded down
+    (each at most 2 units wrong) at an argument below 1/8, then squarings rounded outwards.
+    """
+    if num >= den * bits:  # exp(-bits) < 2**-bits
+        return 0, 1
+    halvings = (num // den).bit_length() + 3 + math.isqrt(bits)  # about as many as there are terms
+    unit = bits + halvings + bits.bit_length() + 8
+    x = (num << unit) // (den << halvings)
+    total, term, i = 1 << unit, 1 << unit, 0
+    while term:
+        i += 1
+        term = (term * x >> unit) // i
+        total += -term if i & 1 else term
+    error = 2 * i + 4  # the terms, the rest of the series, and x itself (less than one unit)
+    lo, hi = total - error, total + error
+    for _ in range(halvings):
+        lo = lo * lo >> unit
+        hi = (hi * hi >> unit) + 1
+    return max(0, lo >> (unit - bits)), min(1 << bits, (hi >> (unit - bits)) + 1)
+
+
+def one_minus_exp_interval(num: int, den: int, bits: int) -> tuple[int, int]:
+    """Integers ``lo <= 2**bits (1 - exp(-num/den)) <= hi`` with ``hi - lo <= 2``."""
+    lo, hi = exp_interval(num, den, bits)
+    return (1 << bits) - hi, (1 << bits) - lo
+
+
+def _log_from_middle(m: Real) -> Real:
+    """``ln(m / sqrt(1/2))`` for m in [1/2, 1), within 2**-50.
+
+    It is ``2 artanh(s)`` with ``s = (m - r) / (m + r)``, r = sqrt(1/2), so ``|s| < 0.1716``: nine terms.
+    """
+    s = (m - _ROOT_HALF) / (m + _ROOT_HALF)
+    square = s * s
+    total = square * (2.0 / 17)
+    for coefficient in _SERIES:
+        total += coefficient
+        total *= square if coefficient < 2.0 else s
+    return total
+
+
+def minus_log(x: Reals, bits: int) -> Reals:
+    """``-ln(x / 2**bits)`` within 2**-46 for 1 <= x <= 2**bits <= 2**64; any finite number for x = 0."""
+    pattern = x.view(np.int64)
+    m = (pattern & _MANTISSA | _EXPONENT_OF_HALF << 52).view(np.float64)
+    out = (pattern >> 52).astype(np.float64)
+    np.subtract(bits + 0.5 + _EXPONENT_OF_HALF, out, out=out)
+    out *= _LN2
+    out -= _log_from_middle(m)
+    return out
+
+
+def minus_log_int(x: int, bits: int) -> float:
+    """`minus_log` of one integer, rounded to a double first."""
+    m, exponent = math.frexp(x)
+    return (bits + 0.5 - exponent) * _LN2 - _log_from_middle(m)
 
 
 # Public laws ----------------------------------------------------------------------------------------------
@@ -73,7 +140,8 @@ def discrete_laplace(scale: Fraction, size: int) -> NDArray[Any]:
     Any positive rational `scale` will do. The array is int64 for scales below 2**48, with ``|x| < 2**62``
     (an `OverflowError` otherwise, of probability below 2**-20000), and of python integers beyond.
     """
-    _positive(scale, "scale")
+    if scale.numerator <= 0:
+        raise _refused("scale", "positive", scale)
     return _draw(_laplace(scale.numerator, scale.denominator), size)
 
 
@@ -84,7 +152,8 @@ def discrete_gaussian(variance: Fraction, size: int) -> NDArray[Any]:
     array is int64 for variances below 2**88, with ``|x| < 2**62`` (an `OverflowError` otherwise, of
     probability below 2**-20000), and of python integers beyond.
     """
-    _positive(variance, "variance")
+    if variance.numerator <= 0:
+        raise _refused("variance", "positive", variance)
     return _draw(_gaussian(variance.numerator, variance.denominator), size)
 
 
@@ -94,7 +163,8 @@ def geometric(rate: Fraction, size: int) -> NDArray[Any]:
     Any positive rational `rate` will do. The array is int64 for rates above 2**-48, with ``g < 2**62`` (an
     `OverflowError` otherwise, of probability below 2**-20000), and of python integers for smaller ones.
     """
-    _positive(rate, "rate")
+    if rate.numerator <= 0:
+        raise _refused("rate", "positive", rate)
     return _draw(_geometric(rate.numerator, rate.denominator), size)
 
 
@@ -104,7 +174,8 @@ def permutation(size: int) -> Integers:
     They are sorted by independent 64-bit keys. Keys without ties are equally likely in every order; with a
     tie (probability below ``size**2 / 2**65``) all keys are drawn anew.
     """
-    _not_negative(size)
+    if size < 0:
+        raise _refused("size", "at least 0", size)
     while True:
         keys = _random_words(size)
         order = np.argsort(keys)
@@ -113,14 +184,8 @@ def permutation(size: int) -> Integers:
             return order.astype(np.int64, copy=False)
 
 
-def _positive(value: Fraction, name: str) -> None:
-    if value <= 0:
-        raise BadValue(f"{name} must be positive, not {value}.")
-
-
-def _not_negative(size: int) -> None:
-    if size < 0:
-        raise BadValue(f"size must be at least 0, not {size}.")
+def _refused(name: str, rule: str, value: object) -> BadValue:
+    return BadValue(f"{name} must be {rule}, not {value}.")
 
 
 # Drawing many ---------------------------------------------------------------------------------------------
@@ -141,11 +206,15 @@ class _Sampler(Protocol):
 
 
 def _draw(sampler: _Sampler, size: int) -> NDArray[Any]:
-    _not_negative(size)
+    if size < 0:
+        raise _refused("size", "at least 0", size)
     if sampler.python_ints:
         return np.array([sampler.one() for _ in range(size)], dtype=object)
     if size <= _FEW:
-        return np.array([_fit(sampler.one()) for _ in range(size)], dtype=np.int64)
+        few = [sampler.one() for _ in range(size)]
+        if few and max(map(abs, few)) >= _LIMIT:
+            raise OverflowError(_OVERFLOW)
+        return np.array(few, dtype=np.int64)
     out = np.empty(size, dtype=np.int64)
     done = 0
     while done < size:
@@ -180,7 +249,7 @@ class _Uniform:
             if self.digits >= hi:
                 return False
             more = 8 * -(-self.bits // 8)
-            self.digits = self.digits << more | _random_int(more // 8)
+            self.digits = self.digits << more | int.from_bytes(random_bytes(more // 8), "little")
             self.bits += more
 
 
@@ -194,6 +263,7 @@ class _Inversion:
     The sign is the lowest bit of the word whose upper 63 bits begin U.
     """
 
+    python_ints: ClassVar[bool] = False
     num: int
     den: int
     signed: bool
@@ -202,15 +272,11 @@ class _Inversion:
 
     @classmethod
     def of(cls, num: int, den: int, *, signed: bool) -> _Inversion:
-        scale = float(max(Fraction(den, num), _TINY))
+        scale = den / num if den << _TINY > num else 2.0**-_TINY
         if not signed:
             return cls(num, den, False, scale, 0.0)
         q = exp_interval(num, den, 63)[0]
         return cls(num, den, True, scale, scale * minus_log_int((1 << 63) + q, 64))
-
-    @property
-    def python_ints(self) -> bool:
-        return False
 
     def tail(self, n: int, bits: int) -> tuple[int, int]:
         """Integers that enclose ``2**bits P[N >= n]``, at most 2 apart, for n >= 1."""
@@ -259,7 +325,7 @@ class _Inversion:
         return n
 
     def one(self) -> int:
-        word = _random_int(8)
+        word = int.from_bytes(random_bytes(8), "little")
         n = self.magnitude(word)
         return -n if self.signed and word & 1 else n
 
@@ -297,20 +363,19 @@ class _Split:
 
     @classmethod
     def of(cls, num: int, den: int, *, signed: bool) -> _Split:
-        m = 0
+        m = max(0, den.bit_length() - (_SPLIT_SCALE * num).bit_length())  # the least that may do
         while den > _SPLIT_SCALE * num << m:
             m += 1
-        spare = max(64, 8 * math.ceil((m + 40) / 8)) - m
-        rate = Fraction(num << m, den)
+        spare = max(64, 8 * -(-(m + 40) // 8)) - m
         return cls(
             num,
             den,
             signed,
             den >= INT64_SCALE * num,
-            _Inversion.of(rate.numerator, rate.denominator, signed=False),
+            _Inversion.of(num << m, den, signed=False),
             m,
             spare,
-            math.ceil(rate * 2**spare),
+            -(-(num << m + spare) // den),
         )
 
     def survives(self, low: int, v: int) -> bool:
@@ -318,8 +383,8 @@ class _Split:
 
     def one(self) -> int:
         while True:
-            word = _random_int(8)
-            low_word = _random_int((self.m + self.spare) // 8)
+            word = int.from_bytes(random_bytes(8), "little")
+            low_word = int.from_bytes(random_bytes((self.m + self.spare) // 8), "little")
             low, v = low_word & (1 << self.m) - 1, low_word >> self.m
             n = (self.high.magnitude(word) << self.m) + low
             minus = self.signed and word & 1
@@ -360,19 +425,15 @@ class _Gaussian:
     proposal: _Inversion | _Split
     centre: float
     weight: float
+    python_ints: bool
 
     @classmethod
     def of(cls, num: int, den: int) -> _Gaussian:
-        variance = Fraction(num, den)
         t = math.isqrt(num // den) + 1
-        if variance >= INT64_VARIANCE:  # python integers: the doubles below are not used
-            return cls(num, den, t, _laplace(t, 1), 0.0, 0.0)
-        weight = 1 / (2 * max(variance, _TINY))
-        return cls(num, den, t, _laplace(t, 1), float(variance / t), float(weight))
-
-    @property
-    def python_ints(self) -> bool:
-        return self.num >= INT64_VARIANCE * self.den
+        if num >= INT64_VARIANCE * den:  # python integers: the doubles below are not used
+            return cls(num, den, t, _laplace(t, 1), 0.0, 0.0, True)
+        weight = den / (2 * num) if num << _TINY > den else 2.0 ** (_TINY - 1)
+        return cls(num, den, t, _laplace(t, 1), num / (den * t), weight, False)
 
     def gamma(self, y: int) -> tuple[int, int]:
         return (abs(y) * self.den * self.t - self.num) ** 2, 2 * self.num * self.den * self.t**2
@@ -382,7 +443,7 @@ class _Gaussian:
 
     def one(self) -> int:
         while True:
-            y, v = self.proposal.one(), _random_int(4)
+            y, v = self.proposal.one(), int.from_bytes(random_bytes(4), "little")
             num, den = self.gamma(y)
             gamma = num / den if num < den << 64 else 2.0**64
             ahead = minus_log_int(v + 1, 32) - gamma

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from dpframe.mechanisms import _coins
 from dpframe.mechanisms._base import L1, Form, Norm, Pure, Shape, register
-from dpframe.mechanisms._exp_log import exp_interval
+from dpframe.mechanisms._sampling import exp_interval
 
 MOST: Final = 2**16  # values that a row may have
 POINTS: Final = 2**8  # of the grid of a number

@@ -25,7 +25,7 @@ from tests.conformance.frames import (
     on_grid,
     rows_of,
 )
-from tests.internals import Bounds, Grid, PandasEngine, Ranks, Statistic, Tree, level_sizes
+from tests.internals import Bounds, Grid, Ranks, Statistic, Tree, level_sizes
 from tests.internals import engines_pandas_module as engine_module
 
 LEVELS = [(F(1, 2),), (F(0),), (F(1, 100), F(99, 100)), (F(1, 3), F(1, 2), F(1)), (F(1, 4), F(3, 4))]
@@ -172,17 +172,17 @@ def scores_of(counts: list[list[int]], q: F, over: int) -> list[list[int]]:
 
 
 def test_an_engine_that_counts_nulls_is_not_the_definition(monkeypatch):
-    steps = PandasEngine._steps
+    steps = engine_module.steps_of
 
-    def counts_nulls(self, vector, grid, block, groups, scratch):
+    def counts_nulls(vector, grid, mask, scratch):
         full = replace(vector, values=np.nan_to_num(vector.values), null=None)
-        return steps(self, full, grid, block, groups, scratch)
+        return steps(full, grid, mask, scratch)
 
     layout = Layout("float64", "category", 0, False)
     rows = [(x, True, "a", 1) for x in (None, 1.0, 2.0)]
     tree = {"tree": Tree(layout.leaves[0], Grid(Bounds(-5.0, 5.0), 0))}
     assert integers(layout, rows, tree)["tree"][5:8] == [[0], [1], [1]]
-    monkeypatch.setattr(PandasEngine, "_steps", counts_nulls)
+    monkeypatch.setattr(engine_module, "steps_of", counts_nulls)
     assert integers(layout, rows, tree)["tree"][5:8] == [[1], [1], [1]]
 
 

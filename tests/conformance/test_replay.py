@@ -242,7 +242,6 @@ def test_bounds_that_are_not_applied_are_found(monkeypatch):
         a[:] = np.rint(values * 2.0**grid.exponent) - grid.low
 
     monkeypatch.setattr(engine_module, "to_grid", forgets_to_clip)
-    monkeypatch.setattr(internals.engines_sums_module, "to_grid", forgets_to_clip)
     assert "is declared (L1)" in problem(replay(lambda p: p.sum("x"), one, two, **words))
     assert "is declared (L2, squared)" in problem(
         replay(lambda p: p.mean("x"), one, two, delta=1e-6, **words)
