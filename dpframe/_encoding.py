@@ -18,7 +18,7 @@ from enum import Enum
 from fractions import Fraction
 from functools import cache, lru_cache
 from itertools import repeat, takewhile
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pandas as pd
