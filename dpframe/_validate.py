@@ -38,6 +38,8 @@ def exact(value: object, name: str) -> Fraction:
     """The rational number that was typed: ``0.1`` is one tenth, a float32 is its exact binary value."""
     if type(value) is Fraction:
         return value
+    if type(value) is float and math.isfinite(value):
+        return _decimal(value)
     if isinstance(value, bool | np.bool_):
         raise BadType(f"{name} must be a number, not the bool {value}.")
     if isinstance(value, Fraction):  # a subclass could add up in its own way
@@ -61,12 +63,14 @@ def exact(value: object, name: str) -> Fraction:
 
 @lru_cache(maxsize=1024)
 def _decimal(value: float) -> Fraction:
-    return Fraction(repr(value))
+    return Fraction(Decimal(repr(value)))
 
 
 def epsilon(value: object, name: str = "epsilon") -> Fraction:
     """A price or a budget: a positive number within the documented range."""
     e = exact(value, name)
+    if 0 < e.numerator <= 2**10 * e.denominator and e.denominator <= e.numerator * 2**50:
+        return e  # whole numbers, which are quicker to compare, say that it is within the range
     if e <= 0:
         raise BadValue(f"{name} must be positive, not {value}.")
     if e < MIN_EPSILON:

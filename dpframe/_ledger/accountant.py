@@ -389,7 +389,8 @@ class Accountant:
             if note is not None:  # as an error it stops here, and nothing is charged
                 caution(note)
             new = self._new(words) if words else []
-            self._append_words(new)
+            if new:
+                self._append_words(new)
             texts, named = (
                 ",".join([plan.text for plan in plans]),
                 "null" if name is None else json.dumps(name),

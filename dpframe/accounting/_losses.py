@@ -184,7 +184,7 @@ class PureDP(Loss):
         def __init__(self, epsilon: Number) -> None: ...
 
     def __post_init__(self) -> None:
-        assign(self, epsilon=number(self.epsilon, "epsilon"))
+        object.__setattr__(self, "epsilon", number(self.epsilon, "epsilon"))
 
     def failing(self, delta: Fraction) -> Loss:
         return ApproxDP(self.epsilon, delta)
