@@ -79,9 +79,9 @@ def tag_of(kind: Any) -> str:
 @cache
 def _own_bytes(kind: Any) -> Callable[[Any], bytes] | None:
     """The function that makes bytes of a class of dpframe that stands in questions."""
-    tag: bytes = tag_of(kind).encode()
-    if is_dataclass(kind):
-        return _record(b"D" + tag, encoded_fields(cast(Any, kind)))
+    tag, frozen = tag_of(kind).encode(), is_dataclass(kind)
+    if frozen:
+        return _record(b"D" + tag, encoded_fields(kind))
     if issubclass(kind, tuple) and hasattr(kind, "_fields"):
         return lambda value: _framed(b"N" + tag, b"".join(map(encode, value)))
     return (lambda value: _framed(b"K" + tag, _listed(value))) if hasattr(kind, "ENCODED") else None

@@ -151,11 +151,10 @@ def priced(
 
     price = session.price(question, words, part, ahead)
     typed: tuple[Any, ...] = tuple(words.get(word) for word in PRICED)
-    paid = "|".join(map(str, typed))
     if part != 1:
-        paid, typed = f"half|{paid}", ("half", *typed)
+        typed = "half", *typed
     unit, name, fresh = session.limited(words), words.get("name"), bool(words.get("fresh"))
-    return Asked(question, price, declared, unit, paid, typed, name, fresh, at)
+    return Asked(question, price, declared, unit, typed, name, fresh, at)
 
 
 class Asking:

@@ -64,6 +64,8 @@ class Data:
         self.version = version
         self.root = root  # the frame that was opened, while it lives
         self.origin = origin
+        # What was done to get to derived rows; nothing for the frame that was opened.
+        self.steps = "" if origin is None else origin.steps
         self.held = held  # what the snapshot shares its buffers with, where that is another frame
         self.rows = len(snapshot)
         self.marks = marks(snapshot)
@@ -86,11 +88,6 @@ class Data:
     @property
     def everyone(self) -> bool:
         return self.origin is None or self.origin.everyone
-
-    @property
-    def steps(self) -> str:
-        """What was done to get to derived rows; nothing for the frame that was opened."""
-        return "" if self.origin is None else self.origin.steps
 
     @property
     def former_steps(self) -> str | None:

@@ -6,8 +6,7 @@ import json
 import os
 import threading
 import weakref
-from collections.abc import Callable, Hashable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import partial
@@ -53,12 +52,34 @@ class Asked:
     price: Price
     words: tuple[Word, ...]
     unit: Unit
-    paid: str = ""  # the words of its price, as they were typed: to be shown
-    typed: tuple[Any, ...] = ()  # and themselves
+    typed: tuple[Any, ...] = ()  # the words of its price
     name: str | None = None
     fresh: bool = False
     # What another epsilon would buy it, to say which one fits.
     at: Callable[[Fraction], Price] | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def paid(self) -> str:
+        """The words of its price as text."""
+        return "|".join(map(str, self.typed))
+
+
+class _Alone:
+    """No question within a question: the lock lets its own thread in again, from a signal handler or a finaliser, and
+    between two lines of a debit that would be a second answer for one price."""
+
+    __slots__ = ("asking",)
+
+    def __init__(self) -> None:
+        self.asking = False
+
+    def __enter__(self) -> None:
+        if self.asking:
+            raise SessionError("this session is in the middle of another question of the same thread.")
+        self.asking = True
+
+    def __exit__(self, *_: object) -> None:
+        self.asking = False
 
 
 class Session:
@@ -70,7 +91,8 @@ class Session:
         self._lock = threading.RLock()
         self._answers: dict[str, tuple[bytes, Release]] = {}
         self._names: Names = {}
-        self._asking = self.closed = False
+        self._alone = _Alone()
+        self.closed = False
         self.planning: list[int] = []  # the threads that are in a plan_ahead() block of it
         self._process = os.getpid()
         # Bounds and keys that were released: nobody's word.
@@ -88,7 +110,7 @@ class Session:
             data.origin is not None
         ):  # labels say whose answers they are, so that the same steps taken again find them
             base = data.origin.base
-            self.name, self._lock = base.name, base._lock
+            self.name, self._lock, self._alone = base.name, base._lock, base._alone
             self._answers, self._names = base._answers, base._names
             base.derived.add(self)
         self.restate(terms)
@@ -108,7 +130,7 @@ class Session:
     def restate(self, terms: Terms) -> None:
         """Other words about the same data and the same budget."""
         with self._lock:
-            self.terms = terms
+            self.terms, self.unit = terms, terms.unit
             self.bounds: dict[int, tuple[float, float]] = dict(terms.bounds)
             self.times: dict[int, Span] = dict(terms.times)
             self.keys: dict[int, Keys] = {
@@ -138,10 +160,6 @@ class Session:
         if self.data.origin is not None:
             return self.data.origin.most
         return None if self.unit.people else 1
-
-    @property
-    def unit(self) -> Unit:
-        return self.terms.unit
 
     @property
     def dtypes(self) -> list[Any]:
@@ -249,7 +267,8 @@ class Session:
         (docs/guarantees/session.md). A question asked before at the same price, or by the same name, is answered from what was
         released then; whether it was depends on questions only.
         """
-        with self._lock, self._alone():
+        with self._lock, self._alone:
+            self.check_alive()
             labels = [self._label(one, i) for i, one in enumerate(questions)]
             asked = dict(zip(labels, questions, strict=True))
             _check_names(labels)
@@ -291,13 +310,22 @@ class Session:
         """The one charge of new questions, in the ledger before any data is read; nothing gives it back."""
         if debugging():
             self.accountant.declare([DEBUGGED])
-        alone = next(iter(new.values())) if len(new) == 1 else None
-        self.accountant.debit(plans, words, self._names_of(new), self._charge_at(alone))
+        name = ", ".join(label.name for label in new if label.name is not None) or None
+        one, *others = new.values()
+        at = None if others or one.at is None else partial(self._charge_at, one, one.at)
+        self.accountant.debit(plans, words, name, at)
+
+    def _charge_at(self, one: Asked, price: Callable[[Fraction], Price], epsilon: Fraction) -> Charge:
+        """The charge of a question at another epsilon, of which ``price`` is what it buys."""
+        return self._planned(replace(one, price=price(epsilon)), ()).charge
 
     def _read(self, one: Asked, plan: Plan) -> tuple[Any, ...]:
         """What leaves, behind the door: arrays as the question has declared them, and nothing that looks otherwise."""
-        forms = one.question.forms(plan, one.unit, self._public_size(one.unit))
-        raw = self.base._run_question(one.question, self._engine, plan, one.unit)
+        unit, engine, size = one.unit, self._engine, None
+        if unit.replaces:  # how many people there are is public
+            size = engine.people(unit) if unit.people else self.rows
+        forms = one.question.forms(plan, unit, size)
+        raw = self.base._run_question(one.question, engine, plan, unit)
         check(forms, raw)
         return raw
 
@@ -315,26 +343,6 @@ class Session:
     def names_of_rows(self, frame: pd.DataFrame, places: Places) -> NDArray[np.int64]:
         """Names of the people of some rows of a frame in which a row is a person: drawn anew each time."""
         return people_labels(len(places))
-
-    def _public_size(self, unit: Unit) -> int | None:
-        """How many people there are, where that is public."""
-        if not unit.replaces:
-            return None
-        if not unit.people:
-            return self.rows
-        return self._engine.people(unit)
-
-    def _charge_at(self, one: Asked | None) -> Callable[[Fraction], Charge] | None:
-        """The charge of one question at other epsilons."""
-        if one is None or one.at is None:
-            return None
-        at = one.at
-        return lambda epsilon: self._planned(replace(one, price=at(epsilon)), ()).charge
-
-    @staticmethod
-    def _names_of(new: dict[Label, Asked]) -> str | None:
-        named = [label.name for label in new if label.name is not None]
-        return ", ".join(named) if named else None
 
     def _label(self, one: Asked, place: int) -> Label:
         """Who asks what: the population, the columns, the declared version; never the data."""
@@ -357,9 +365,7 @@ class Session:
         )
 
     def _recall(self, label: Label, one: Asked) -> Release | None:
-        def former() -> Label | None:
-            return self._former_label(one)
-
+        former = partial(self._former_label, one)
         if one.fresh:
             if one.name is not None:  # it may not be another question's
                 keys_of(label, self._names)
@@ -381,20 +387,6 @@ class Session:
         self._answers[label.key] = self._answers[label.paid] = label.whole, release
         if label.name is not None:
             self._names[label.version, label.name] = label.question, label.key
-
-    @contextmanager
-    def _alone(self) -> Iterator[None]:
-        """No question within a question: the lock lets its own thread in again, from a signal handler or a
-        finaliser, and between two lines of a debit that would be a second answer for one price."""
-        base = self.base
-        base.check_alive()
-        if base._asking:
-            raise SessionError("this session is in the middle of another question of the same thread.")
-        base._asking = True
-        try:
-            yield
-        finally:
-            base._asking = False
 
     def check_alive(self) -> None:
         if self.base.closed:
