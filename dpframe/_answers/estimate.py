@@ -13,6 +13,7 @@ from dpframe import _validate
 from dpframe._errors import BadType
 from dpframe._plans.aggregates import AGGREGATES
 from dpframe._plans.plan import Cost, Plan, measured, refuse_choices
+from dpframe._questions.question import Release
 from dpframe._refusals import own_errors
 
 
@@ -136,6 +137,14 @@ class FloatEstimate(Estimate, float):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return FloatEstimate, (float(self), self._plan, self._raw)
+
+
+def scalar(release: Release) -> Estimate:
+    """The answer to a question without groups."""
+    value = numbers(release.plan, release.raw, 0)[0]
+    if release.plan.cells[0].whole:
+        return IntEstimate(int(value), release.plan, release.raw)
+    return FloatEstimate(float(value), release.plan, release.raw)
 
 
 own_errors(Estimate, object)
