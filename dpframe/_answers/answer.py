@@ -14,11 +14,12 @@ import pandas as pd
 
 from dpframe import _validate
 from dpframe import plot as _plot
-from dpframe._answers.estimate import Estimate, FloatEstimate, IntEstimate, numbers
+from dpframe._answers.estimate import numbers
 from dpframe._answers.layout import Across, Column, Columns, Layout, Levels, Pivot, layout_from
 from dpframe._answers.receipt import ANSWER, reading, receipt, seal, seal_of
 from dpframe._errors import BadValue
 from dpframe._ledger.records import unpack
+from dpframe._plans.aggregates import AGGREGATES
 from dpframe._plans.plan import Cost, Plan, all_choices, refuse_choices
 from dpframe._questions.question import Release
 from dpframe._refusals import own_errors
@@ -27,14 +28,6 @@ from dpframe._refusals import own_errors
 def values(release: Release, cell: int) -> Any:
     """The numbers of one output, an entry a group."""
     return numbers(release.plan, release.raw, cell)
-
-
-def scalar(release: Release, cell: int = 0) -> Estimate:
-    """The answer to a question without groups."""
-    value = numbers(release.plan, release.raw, cell)[0]
-    if release.plan.cells[cell].whole:
-        return IntEstimate(int(value), release.plan, release.raw)
-    return FloatEstimate(float(value), release.plan, release.raw)
 
 
 # Every answer gets a view of the index: its names are the user's to change, and the session's own must not follow.
@@ -238,7 +231,8 @@ class Answer:
 
 def _title(cell: Any) -> str:
     """The title of an answer without a name."""
-    return "rows" if cell.aggregate == "size" and cell.name == "size" else str(cell.name)
+    unnamed = AGGREGATES[cell.aggregate].counts_rows and cell.name == cell.aggregate
+    return "rows" if unnamed else str(cell.name)
 
 
 own_errors(Answer, object)

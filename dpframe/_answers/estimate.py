@@ -11,15 +11,16 @@ from numpy.typing import NDArray
 
 from dpframe import _validate
 from dpframe._errors import BadType
-from dpframe._plans.aggregates import AGGREGATES
+from dpframe._plans.aggregates import AGGREGATES, Measured
 from dpframe._plans.plan import Cost, Plan, measured, refuse_choices
+from dpframe._questions.question import Release
 from dpframe._refusals import own_errors
 
 
 def numbers(plan: Plan, raw: Sequence[Any], cell: int) -> NDArray[Any]:
     """The answers of one output, an entry a group, as int64 or float64 by the plan alone."""
     one = plan.cells[cell]
-    answers = AGGREGATES[one.aggregate].value(measured(plan, raw, one))
+    answers = AGGREGATES[one.aggregate].value(Measured(one, plan.parts[one.part].noise, raw[one.part]))
     return answers if answers.dtype == object else answers.astype(np.int64 if one.whole else np.float64)
 
 
@@ -136,6 +137,14 @@ class FloatEstimate(Estimate, float):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return FloatEstimate, (float(self), self._plan, self._raw)
+
+
+def scalar(release: Release) -> Estimate:
+    """The answer to a question without groups."""
+    value = numbers(release.plan, release.raw, 0)[0]
+    if release.plan.cells[0].whole:
+        return IntEstimate(int(value), release.plan, release.raw)
+    return FloatEstimate(float(value), release.plan, release.raw)
 
 
 own_errors(Estimate, object)

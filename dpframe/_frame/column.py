@@ -10,6 +10,7 @@ import pandas as pd
 
 from dpframe import _expr
 from dpframe._answers import answer as _release
+from dpframe._answers.estimate import scalar
 from dpframe._errors import BadType, NotOffered, Refused
 from dpframe._expr import Expr
 from dpframe._frame import randomize as _randomize
@@ -284,7 +285,7 @@ class PrivateColumn(Taken):
         index = pd.Index(labels, tupleize_cols=False)
 
         def layout(release: Release, _: object) -> Any:
-            return _release.scalar(release) if form == "one" else _release.across(release, index, self.name)
+            return scalar(release) if form == "one" else _release.across(release, index, self.name)
 
         return self._frame._ask_for(outs, layout, payment)
 

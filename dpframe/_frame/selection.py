@@ -185,10 +185,10 @@ class Selection:
         self, aggregate: str, column: Any, bounds: Any, name: Hashable = None, ddof: int = 1
     ) -> Output:
         """An aggregate of a column, with the bounds that it is clipped to."""
-        if aggregate == "nunique":
+        one = AGGREGATES[aggregate]
+        if one.counts_distinct:
             return self.distinct(column, name)
         expr, label = self.named(column)
-        one = AGGREGATES[aggregate]
         pair = self.bounds(expr, label, bounds) if one.needs_bounds else None
         if pair and too_wide(pair, one.degree):
             what = powers(one.degree)
@@ -230,11 +230,11 @@ class Selection:
 
     def wanted(self, aggregate: str, column: Any, bounds: Any, label: Hashable) -> Output:
         """An output of `agg`, which names aggregates of every kind."""
-        if aggregate == "size":
-            self.expr(column)
-            return Output(label, "size")
         if aggregate in CHOSEN:
             return self.order(column, ORDERS[aggregate], bounds, None, name=label)
+        if AGGREGATES[aggregate].counts_rows:
+            self.expr(column)
+            return Output(label, aggregate)
         return self.output(aggregate, column, bounds, name=label)
 
 

@@ -220,6 +220,9 @@ class Aggregate(ABC):
     named_in_agg: ClassVar[bool] = False  # others are verbs of their own
     # Whether the release that finds the groups may answer it: sums over rows, of which people's parts are bounded alike.
     found_at_once: ClassVar[bool] = False
+    counts_rows: ClassVar[bool] = False  # whether it is how many rows a group has,
+    counts_people: ClassVar[bool] = False  # or how many people: groups are found by either
+    counts_distinct: ClassVar[bool] = False  # whether it is how many values, or people, a column names
     least_shown: ClassVar[float | None] = None  # the least it can be of a group that a threshold has shown
     selects: ClassVar[bool] = False  # whether the whole release is one choice:
     subject: str = ""  # of the largest of these scores,

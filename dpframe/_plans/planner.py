@@ -138,7 +138,7 @@ def noise_for(sensitivities: Sequence[Sensitivity], price: Price) -> Offer:
         found: Offer | None = asked.offer(distances, price)
         if found is None:
             raise BudgetError(asked.refusal(price))
-        return found._replace(why=f"{asked.title()}, as asked")
+        return found._replace(why=f"{asked.name.capitalize()}, as asked")
     kinds: list[Any] = [kind for kind in MECHANISMS.values() if kind.automatic]
     offers: list[tuple[type[Noise], Offer]] = [
         (kind, offer) for kind in kinds if (offer := kind.offer(distances, price)) is not None
@@ -148,23 +148,23 @@ def noise_for(sensitivities: Sequence[Sensitivity], price: Price) -> Offer:
     (first, one), *others = offers
     if not others:
         return one._replace(why=_only(first, price))
-    widths = [offer.noises[0].quantile(0.95) for _, offer in offers]
+    titles, widths = zip(*((k.name.capitalize(), o.noises[0].quantile(0.95)) for k, o in offers), strict=True)
     best = min(range(1, len(offers)), key=widths.__getitem__)
-    kind, other = offers[best]
     ratio = widths[best] / max(widths[0], 1)
     if ratio < 1:
-        why = f"{kind.title()} intervals are {ratio:.3g} times as wide as {first.title()} ones at this price"
-        return other._replace(why=why)
-    why = f"{first.title()}: {kind.title()} intervals would be {ratio:.3g} times as wide at this price"
+        why = f"{titles[best]} intervals are {ratio:.3g} times as wide as {titles[0]} ones at this price"
+        return offers[best][1]._replace(why=why)
+    why = f"{titles[0]}: {titles[best]} intervals would be {ratio:.3g} times as wide at this price"
     return one._replace(why=why)
 
 
 def _only(kind: type[Noise], price: Price) -> str:
     """Why a price buys no other kind."""
+    title = kind.name.capitalize()
     if kind.needs_delta:
-        return kind.title()
+        return title
     waits = price.stake is not None and price.stake.waits
-    return f"{kind.title()}: Gaussian noise has to wait until more is spent" if waits else "pure epsilon"
+    return f"{title}: Gaussian noise has to wait until more is spent" if waits else "pure epsilon"
 
 
 def picked(sensitivities: Sequence[Sensitivity], picks: Sequence[bool], price: Price) -> Offer:

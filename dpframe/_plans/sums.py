@@ -246,6 +246,7 @@ class _Counted(_Linear):
 @aggregation("size")
 class Size(_Counted):
     named_in_agg = True
+    counts_rows = True
     found_at_once = True
     least_shown = 1.0  # nobody's key is never shown
 
@@ -256,6 +257,8 @@ class Size(_Counted):
 @aggregation("people")
 class People(Size):
     named_in_agg = False
+    counts_rows = False
+    counts_people = True
 
     def vector_of(self, out: Output) -> Vector:
         return OfPeople()
@@ -292,6 +295,7 @@ class Count(_Counted):
 @aggregation("nunique")
 class Distinct(_Counted):
     named_in_agg = True
+    counts_distinct = True
 
     def vector_of(self, out: Output) -> Vector:
         return OfRows() if out.expr is None else OfDistincts(out.expr)

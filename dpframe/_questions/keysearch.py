@@ -249,11 +249,12 @@ class Finding(Seeking):
 
     def _arranged(self, unit: Unit) -> tuple[list[tuple[Statistic, list[int]]], int]:
         """The statistics with the outputs that each serves, and which of them counts."""
-        outs = self.asked
-        if not any(out.aggregate == "size" for out in outs) and any(o.aggregate != "people" for o in outs):
-            outs = (*outs, Output("size", "size"))  # what keys are found by
+        kinds = [AGGREGATES[out.aggregate] for out in self.asked]
+        rows = [i for i, kind in enumerate(kinds) if kind.counts_rows]
+        outs, counted = self.asked, rows[0] if rows else 0
+        if not rows and not all(kind.counts_people for kind in kinds):
+            outs, counted = (*outs, Output("size", "size")), len(outs)  # what keys are found by
         arranged = arrange(self._query(outs), unit, None)
-        counted = next((i for i, out in enumerate(outs) if out.aggregate == "size"), 0)
         place = next(i for i, (_, serves) in enumerate(arranged) if counted in serves)
         most = unit.limited(1, None).reach(LIMIT)[0] if unit.rows is None else unit.reach(LIMIT)[0]
         statistic, serves = arranged[place]

@@ -256,11 +256,6 @@ class Noise(Mechanism):
         return Form(shape, "O" if self.wide else "i")
 
     @classmethod
-    def title(cls) -> str:
-        """Its name in a sentence."""
-        return cls.name.capitalize()
-
-    @classmethod
     def offer(cls, distances: Sequence[tuple[int, int]], price: Price) -> Offer | None:
         """Noise for vectors that share a price, each moved by (L1, L2 squared) at most; None where the price buys none."""
         return None

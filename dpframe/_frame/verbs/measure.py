@@ -15,7 +15,7 @@ import pandas as pd
 
 from dpframe import _validate
 from dpframe._answers import answer as _release
-from dpframe._answers.estimate import IntEstimate
+from dpframe._answers.estimate import IntEstimate, scalar
 from dpframe._answers.layout import Grid
 from dpframe._errors import BadType, BadValue
 from dpframe._frame.modes import Asking, Layout
@@ -54,7 +54,7 @@ class Measures(Asking):
     def _layout(self, labels: Sequence[Hashable], single: bool, choices: bool = False) -> Layout:
         """How the outputs with these labels are laid out."""
         if single:
-            return lambda release, _: _release.scalar(release)
+            return lambda release, _: scalar(release)
         index = pd.Index(list(labels), tupleize_cols=False)
         return lambda release, _: _release.across(release, index)
 
@@ -99,7 +99,7 @@ class Measures(Asking):
         if isinstance(column, float) and column not in self._selection.columns:
             raise BadType(f"count takes the name of a column. A price is a keyword: count(epsilon={column}).")
         out = Output("rows", "size") if column is EVERY else self._selection.output("count", column, None)
-        return cast(IntEstimate, self._ask_for([out], lambda release, _: _release.scalar(release), payment))
+        return cast(IntEstimate, self._ask_for([out], lambda release, _: scalar(release), payment))
 
     @priced
     def nunique(self, column: Any = EVERY, **payment: Unpack[Payment]) -> Any:
