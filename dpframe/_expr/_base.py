@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Hashable, Mapping
-from dataclasses import Field, dataclass, field, fields
+from dataclasses import dataclass, field, fields
 from fractions import Fraction
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -24,11 +23,6 @@ MAX_DEPTH = 100
 MAX_SIZE = 20_000
 # No integer dtype reaches beyond this, so integer columns are finite even when no bounds are declared.
 INTEGERS = (-(2.0**64), 2.0**64)
-
-
-@lru_cache(maxsize=64)  # there are fewer kinds of nodes
-def _fields(kind: type[Expr]) -> tuple[Field[Any], ...]:
-    return fields(kind)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +62,8 @@ class Expr:
 
     @property
     def children(self) -> tuple[Expr, ...]:
-        found = [getattr(self, f.name) for f in _fields(type(self))]
+        made_of: tuple[str, ...] = self.__match_args__
+        found = [getattr(self, name) for name in made_of]
         return tuple([c for c in found if isinstance(c, Expr)])
 
     def columns(self) -> frozenset[Column]:
@@ -88,7 +83,7 @@ class Expr:
         return not self.nullable and self.interval(lambda c: INTEGERS if c.integral else None) is not None
 
     def to_json(self) -> Any:
-        body = {f.name: as_json(getattr(self, f.name)) for f in _fields(type(self)) if f.compare}
+        body = {f.name: as_json(getattr(self, f.name)) for f in fields(self) if f.compare}
         return {"node": type(self).__name__, **body}
 
 
