@@ -49,6 +49,8 @@ class Vector:
         return len(self.values)
 
     def rows(self, rows: slice) -> Vector:
+        if rows.start == 0 and rows.stop == len(self.values) and rows.step is None:
+            return self
         null = None if self.null is None else self.null[rows]
         return Vector(self.kind, self.values[rows], null, self.categories)
 
@@ -124,6 +126,8 @@ def _number(cells: Any, arrow: Any) -> Vector:
         if pa.types.is_integer(arrow.type):
             return Vector("number", *_filled(arrow, 0))
         return Vector("number", _native(arrow.to_numpy()))
+    if isinstance(cells, np.ndarray):
+        return Vector("number", _native(cells))
     return Vector("number", *_unmasked(cells, 0))
 
 

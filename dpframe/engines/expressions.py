@@ -15,6 +15,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Mapping
 from fractions import Fraction
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -81,13 +82,17 @@ class Block:
     """One evaluation: the rows, and what has been found for them already."""
 
     def __init__(self, expr: ex.Expr, column: ColumnOf, rows: slice, memo: Memo | None, nodes: Nodes):
-        leaf = next(iter(expr.columns()), None)
-        whole = len(column(leaf)) if leaf is not None else max(rows.stop or 0, 0)
-        self.n = len(range(*rows.indices(whole)))
-        self._column, self._rows = column, rows
+        self._expr, self._column, self._rows = expr, column, rows
         self._nodes = nodes
         self._memo: Memo = {} if memo is None else memo
         self._seen: dict[int, Vector] = {}
+
+    @cached_property
+    def n(self) -> int:
+        """The number of rows."""
+        leaf = next(iter(self._expr.columns()), None)
+        whole = len(self._column(leaf)) if leaf is not None else max(self._rows.stop or 0, 0)
+        return len(range(*self._rows.indices(whole)))
 
     def vector(self, e: ex.Expr) -> Vector:
         found = self._seen.get(id(e))

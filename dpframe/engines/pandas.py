@@ -445,7 +445,7 @@ def steps_of(
 
 def leave_out(null: NDArray[np.bool_], buckets: Buckets | None, counts: Integers) -> NDArray[np.intp]:
     """Takes the rows without a value from the counts of their groups; returns the places of these rows."""
-    places = np.flatnonzero(null)
+    (places,) = null.nonzero()
     counts -= len(places) if buckets is None else tally(buckets[places], len(counts))
     return places
 
