@@ -18,7 +18,7 @@ from enum import Enum
 from fractions import Fraction
 from functools import cache, lru_cache
 from itertools import repeat, takewhile
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import pandas as pd
