@@ -101,10 +101,21 @@ class _FormerModules:
     """An import finder for modules that pickled answers of earlier versions name: it leads to where their classes are now."""
 
     names: ClassVar = {
+        "dpframe._batch": "dpframe._session.batch",
+        "dpframe._budget": "dpframe.accounting._meter",
+        "dpframe._column": "dpframe._frame.column",
         "dpframe._estimate": "dpframe._answers.estimate",
         "dpframe._measured": "dpframe._plans.aggregates",
         "dpframe._plan": "dpframe._plans.plan",
+        "dpframe._private": "dpframe._frame.frame",
+        "dpframe._release": "dpframe._answers.answer",
+        "dpframe._replay": "dpframe.audit._replay",
         "dpframe._suggestions": "dpframe._frame.suggestions",
+        "dpframe.accounting.advanced": "dpframe.accounting._sums",
+        "dpframe.accounting.gdp": "dpframe.accounting._tight",
+        "dpframe.accounting.pure": "dpframe.accounting._sums",
+        "dpframe.accounting.rdp": "dpframe.accounting._additive",
+        "dpframe.accounting.zcdp": "dpframe.accounting._additive",
         "dpframe.mechanisms.exponential": "dpframe.mechanisms.selection",
         "dpframe.mechanisms.gaussian": "dpframe.mechanisms.noise",
         "dpframe.mechanisms.laplace": "dpframe.mechanisms.noise",

@@ -13,7 +13,8 @@ STORES: dict[str, Kind] = {
     "": FileStore,
     "memory": MemoryStore,
 }
-_stores: dict[str, Store] = {}  # by place
+# By place. The memory of this process is there from the start: a forked child, which may not use it, cannot make one of its own.
+_stores: dict[str, Store] = {MemoryStore.place: MemoryStore()}
 
 
 def open_store(ledger: str | os.PathLike[str] | None) -> Store:

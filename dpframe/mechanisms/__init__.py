@@ -1,8 +1,8 @@
 """Mechanisms: all modules here without an underscore, each of which puts its kinds on the list in `dpframe.mechanisms._base`."""
 
-from importlib import import_module
-from pkgutil import iter_modules
+from importlib import import_module as _import
+from pkgutil import iter_modules as _modules
 
-for _found in iter_modules(__path__):
+for _found in _modules(__path__):
     if not _found.name.startswith("_"):
-        import_module(f"{__name__}.{_found.name}")
+        _import(f"{__name__}.{_found.name}")

@@ -6,6 +6,8 @@ import copy
 import gc
 import os
 import pickle
+import subprocess
+import sys
 import threading
 import warnings
 import weakref
@@ -296,6 +298,27 @@ def test_forked_child_is_refused_and_may_not_open_again(df):
     assert child(lambda: df.dp.count()) == 17
     assert child(lambda: df.dp.open(1)) == 17
     assert used(p) == 0
+
+
+def test_child_that_names_a_population_in_memory_first_has_no_budget_of_its_own():
+    """Each child of a pool would have the whole of it."""
+    code = (
+        "import os, warnings, pandas as pd, dpframe\n"
+        "warnings.simplefilter('ignore')\n"
+        "df = pd.DataFrame({'x': [1, 2]})\n"
+        "df.dp.open(1).count(epsilon=0.1)\n"
+        "child = os.fork()\n"
+        "if child == 0:\n"
+        "    try:\n"
+        "        pd.DataFrame({'y': [1]}).dp.open(1, population='people').count(epsilon=1)\n"
+        "    except dpframe.SessionError as error:\n"
+        "        os._exit(17 if 'fork' in str(error) else 18)\n"
+        "    finally:\n"
+        "        os._exit(19)\n"
+        "print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "17"
 
 
 # Copies of the handle -----------------------------------------------------------------------------------------
