@@ -183,10 +183,7 @@ class Accountant:
     def meter(self, queries: int) -> Budget:
         with self._alone():
             self._sync()
-            return self._meter(queries)
-
-    def _meter(self, queries: int) -> Budget:
-        return Budget(self._filter, self._state, self._charges, len(self._charges), queries)
+            return Budget(self._filter, self._state, self._charges, len(self._charges), queries)
 
     def _terms(self) -> dict[str, Any]:
         e, d, r = map(str, self._limits)
@@ -373,7 +370,7 @@ class Accountant:
         with self._alone():
             if self._admitted(plans, charge, words, name):
                 return
-            budget = self._meter(20)
+            budget = self.budget
         # Told outside of it all: looking for what would fit takes time, and asks this budget for prices.
         raise BudgetExceeded(budget._refusal(charge, at))
 

@@ -436,7 +436,7 @@ class DiscreteGaussian(_Normal):
         if bool(pairs) == (sigma is not None):
             raise BadValue("DiscreteGaussian takes sigma= or parts=, and one of them only.")
         own = pairs or ((number(sigma, "sigma") ** 2, number(sensitivity, "sensitivity") ** 2),)
-        assign(self, parts=own)
+        object.__setattr__(self, "parts", own)
 
     @cached_property
     def mu_squared(self) -> Fraction:

@@ -25,6 +25,8 @@ from dpframe.accounting.loss import Events, Exponential, Loss, PureDP
 
 _UP = 1 + 1e-12
 _LARGE = Fraction(1, 5)  # a part of the budget that is worth a warning
+# Of intervals of 95 %, in units of 1/epsilon and of 1/mu.
+_PURE_WIDTH, _GAUSSIAN_WIDTH = math.log(20), _gaussian.quantile(0.975)
 
 
 class Either(NamedTuple):
@@ -57,12 +59,12 @@ class Tight(Filter):
         return Either(Fraction(0), self.limit if limits.conversion else None, Fraction(0), limits.reserve)
 
     def after(self, state: Either, charge: Charge) -> Either | None:
-        lost, room = state.failures + charge.failures, state.room
+        lost, room = state.failures + failures(charge.losses), state.room
         left = state.mu_squared if lost <= self.limits.reserve else None
         left = None if left is None else residue_after_all(left, charge.losses)
         if left is None and state.mu_squared is not None:
             room = self._room_without(state)
-        own = charge.epsilon
+        own = pure_sum(charge.losses)
         epsilon = state.epsilon + own if own is not None and state.epsilon is not None else None
         if epsilon is not None and (epsilon > self.limits.epsilon or lost > room):
             epsilon = None
@@ -162,9 +164,7 @@ class Tight(Filter):
         if left is None:
             return self._offer(epsilon, state, None, None, None)
         part = self.limit / Fraction(queries)
-        plain = math.log(20) * math.sqrt(part) < _gaussian.quantile(0.975) * float(
-            epsilon
-        )  # of 95 % intervals
+        plain = _PURE_WIDTH * math.sqrt(part) < _GAUSSIAN_WIDTH * float(epsilon)
         if plain or not self._sums(epsilon, state):
             return self._offer(epsilon, state, None, None, None)
         price = self._offer(epsilon, state, None, None, largest("pure", left, part, epsilon))

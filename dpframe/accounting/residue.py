@@ -25,7 +25,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -137,10 +137,7 @@ def after_pure(epsilon: float, mu: float) -> float | None:
         return None if left is None else _remains(mu, (_TOP - left) * (_TOP + left) * (1 + 4 * _ULP))
     if epsilon > 700 or _room(epsilon, mu, 0.0) < 0:
         return None
-
-    def room(left: float) -> float:
-        return _room(epsilon, mu, left)
-
+    room = partial(_room, epsilon, mu)
     # What is certain at one point is so at every smaller one, so that the search below tries those between two close ones alone.
     low, high = _closer(room, math.sqrt(max(mu * mu - 2 * epsilon * epsilon, 0.0)), mu)
     return _search.last_where(
