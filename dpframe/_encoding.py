@@ -28,6 +28,7 @@ from dpframe.mechanisms import _sampling
 SHOWN = {"shown": True}  # of a field that is no part of what was asked: field(metadata=SHOWN)
 _OWN = "dpframe."
 _head = struct.Struct(">BQ").pack
+_double = struct.Struct(">d").pack
 _SHORT = 200  # texts below this length are names, which are encoded once
 _PLAIN = (type(None), bool, int, float, str, pd.Timestamp, datetime.date)
 
@@ -260,15 +261,9 @@ def _whole(number: int) -> bytes:
     return _framed(b"i", number.to_bytes(number.bit_length() // 8 + 1, "big", signed=True))
 
 
-def _ratio(number: Fraction) -> bytes:
-    """As of the pair of its numerator and its denominator."""
-    return _framed(b"q", _framed(b"t", b"L" + _whole(number.numerator) + _whole(number.denominator)))
-
-
 _BY_TYPE: dict[type, Callable[[Any], tuple[bytes, bytes]]] = {
     bool: lambda v: (b"b", b"1" if v else b"0"),
     str: lambda v: (b"s", v.encode("utf-8", "surrogatepass")),
-    float: lambda v: (b"f", struct.pack(">d", v)),
     complex: lambda v: (b"c", struct.pack(">dd", v.real, v.imag)),
     bytes: lambda v: (b"y", v),
     list: lambda v: (b"l", _items(v)),
@@ -307,5 +302,7 @@ _BYTES: dict[type, Callable[[Any], bytes]] = {
     **{kind: _tagged(parts) for kind, parts in _BY_TYPE.items()},
     tuple: lambda v: _framed(b"t", _items(v)),
     int: _whole,
-    Fraction: _ratio,
+    float: lambda v: _framed(b"f", _double(v)),
+    # As of the pair of its numerator and its denominator.
+    Fraction: lambda v: _framed(b"q", _framed(b"t", b"L" + _whole(v.numerator) + _whole(v.denominator))),
 }
