@@ -120,6 +120,7 @@ class _FormerModules:
         "dpframe.mechanisms.gaussian": "dpframe.mechanisms.noise",
         "dpframe.mechanisms.laplace": "dpframe.mechanisms.noise",
         "dpframe.mechanisms.noisy_max": "dpframe.mechanisms.selection",
+        "dpframe.accounting._base": "dpframe.accounting._filter",
         "dpframe.accounting._loss": "dpframe.accounting._losses",
         "dpframe.accounting._normal": "dpframe.accounting._losses",
     }
