@@ -11,7 +11,7 @@ import pytest
 from tests.walk import visits_of
 
 ROOT = Path(__file__).parent.parent
-LIMITS = {"open": (15, 70), "mean": (20, 110), "agg": (32, 190)}
+LIMITS = {"open": (16, 79), "mean": (36, 192), "agg": (53, 301)}
 
 
 @pytest.fixture(scope="module")
