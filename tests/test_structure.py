@@ -204,7 +204,7 @@ def test_engines_are_made_in_one_place():
     names = {name for name in MODULES if name.startswith("dpframe.engines.")}
     made = {(m, other) for m, tree in TREES.items() for other in objects(tree) if other.endswith("Engine")}
     concrete = {(m, other) for m, other in made if other.rpartition(".")[0] in names}
-    assert {m for m, _ in concrete} == {"dpframe.engines"}
+    assert {m for m, _ in concrete if m not in names} == {"dpframe.engines"}  # one may stand on another
     for module, tree in TREES.items():
         if module not in names:
             read = [
@@ -301,8 +301,11 @@ def test_one_function_runs_questions_and_one_pays():
     assert callers("run") == [(SESSION, "_run_question")]
     assert callers("debit") == [(SESSION, "_debit")]
     # What hands out sums of the frame is called by questions, in their `run`.
-    assert callers("reduce") == [("dpframe._questions.question", "run")]
-    assert callers("occurring") == [("dpframe._questions.keysearch", "run")] * 2
+    asked = {
+        name: [one for one in callers(name) if room(one[0]) != "engines"] for name in ("reduce", "occurring")
+    }
+    assert asked["reduce"] == [("dpframe._questions.question", "run")]
+    assert asked["occurring"] == [("dpframe._questions.keysearch", "run")] * 2
 
 
 def test_replays_hand_in_noise_and_have_no_door():

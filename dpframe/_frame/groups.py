@@ -19,7 +19,7 @@ from dpframe._frame.spelling import of_groups, priced
 from dpframe._frame.verbs import agg_spec as _specs
 from dpframe._frame.verbs.measure import Measures
 from dpframe._groups.combinations import Sought
-from dpframe._groups.keys import By, combined_index
+from dpframe._groups.keys import EVERY, By, combined_index
 from dpframe._plans.aggregates import DESCRIBED, ORDERS, Output, named_in_agg
 from dpframe._plans.price import Payment, checked
 from dpframe._questions.question import Query, Release
@@ -85,7 +85,7 @@ class PrivateGroupBy(Measures):
         return self._chosen
 
     def _columns_for(self, column: Any, verb: str, numeric_only: bool) -> tuple[Sequence[Any], bool]:
-        if column is not None:
+        if column is not None and column is not EVERY:
             return (column,), True
         if self._chosen is not None:
             return self._chosen, self._single

@@ -40,3 +40,11 @@ def test_verbs_of_columns_and_groups_are_those_of_the_frame_with_the_words_that_
             assert [(p.kind, p.default) for p in own[2:]] == [
                 (p.kind, p.default) for p in of_frame[2 + skipped :]
             ]
+
+
+def test_a_verb_of_frames_is_one_of_groups_without_a_line_of_its_own():
+    """What is left out means what groups mean by it: the columns that are selected."""
+    df = pd.DataFrame({"k": ["a", "b"] * 50, "x": range(100)})
+    groups = df.dp.open(100, bounds={"x": (0, 100)}, keys={"k": ["a", "b"]}).groupby("k")["x"]
+    verb = vars(type(groups).__mro__[1])["sem"]
+    assert verb(groups, epsilon=5).equals(groups.sem(epsilon=5))

@@ -248,6 +248,7 @@ with store.transaction():
         """An accountant's budget is one, in this process and in others, whichever way its ledger is named."""
         ledger = self.ledger(path)
         store = open_store(ledger)
+        assert type(store) is type(self.open(path)), "`ledger` names a store of another kind"
         assert open_store(ledger) is store
         assert place_of(ledger) == store.place
         assert place_of(store.place) == store.place
