@@ -56,6 +56,19 @@ def test_other_groups_are_other_pairs():
     assert p.count(epsilon=EXACT) == 20
 
 
+def test_counts_of_all_rows_are_those_of_their_own_groups_and_no_filter():
+    terms = {"keys": {"g": GROUPS, "h": ["x", "y"]}, "bounds": {"v": (0, 8)}}
+    p = crowd().dp.open(1000, **terms)
+    words = {"epsilon": EXACT / 3, "fresh": True}
+    asked = [
+        lambda: p.groupby("h").size(**words).tolist() == [8, 12],
+        lambda: p.groupby(["h", "g"]).size(**words).tolist() == [4, 4, 0, 0, 0, 0, 0, 4, 4, 4],
+        lambda: p.query("v > 3.5").groupby("h").size(**words).tolist() == [0, 8],
+    ]
+    for i in (0, 1, 2, 0, 2, 1, 0):
+        assert asked[i](), i
+
+
 def test_rows_of_a_person_are_limited_by_each_question_alone():
     p = opened()
     assert [p.count(epsilon=EXACT, max_rows=r) for r in (1, 5, 2)] == [4, 20, 8]
