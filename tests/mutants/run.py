@@ -35,7 +35,7 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
-COPIED = ("dpframe", "tests", "pyproject.toml")
+COPIED = ("dpframe", "tests", "docs", "pyproject.toml")  # some tests read what a page builds
 KINDS = ("privacy", "budget", "number", "message")
 LIMIT = 180.0  # seconds that a mutant gets: one that makes a loop endless is killed by it
 
