@@ -23,7 +23,7 @@ from dpframe.accounting import (
 )
 from dpframe.accounting.loss import FailingGaussian
 from tests.accounting.rules import ADAPTIVE, F, admitted, one
-from tests.internals import Charge, Filter, Limits, Price, largest
+from tests.internals import AGGREGATES, Charge, Filter, Limits, Price, largest
 from tests.internals import Gaussian as GaussianNoise
 from tests.internals import choice as selection
 
@@ -61,7 +61,7 @@ def table(price: Price) -> Charge:
 
 def choose(price: Price) -> Charge:
     """The exponential mechanism, where its range is counted for less."""
-    return one(selection("choose", 1, 10, 1, price).loss)
+    return one(selection(AGGREGATES["choose"], 1, 10, 1, price).loss)
 
 
 def median(price: Price) -> Charge:

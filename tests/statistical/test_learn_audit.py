@@ -151,7 +151,7 @@ def test_a_batch_whose_size_is_fixed_is_caught(monkeypatch):
         return drawn
 
     monkeypatch.setattr(_descent, "coins", fixed)
-    assert seen(descent(2**14), JOINED, NOBODY, HIGH, 2500, delta=float(DELTA)) > 1
+    assert seen(descent(2**14), JOINED, NOBODY, HIGH, 6000, delta=float(DELTA)) > 1
 
 
 def test_a_person_who_is_not_clipped_is_caught(monkeypatch):
