@@ -73,7 +73,7 @@ def test_every_mutant_has_its_turn():
 @pytest.mark.slow
 def test_a_harmless_change_survives_and_a_stale_or_broken_one_is_told():
     same = replace(
-        DELTA, name="same", killers=(KILLER,), edits=(("each = delta / needing", "each = delta/needing"),)
+        DELTA, name="same", killers=(KILLER,), edits=(("each = delta / sum(n", "each = delta/sum(n"),)
     )
     stale = replace(same, name="stale", edits=(("each = delta / needed", "each = delta"),))
     twice = replace(same, name="twice", edits=(("delta", "epsilon"),))
@@ -89,7 +89,7 @@ def test_a_change_that_never_ends_is_killed_by_the_time_limit():
     endless = replace(
         DELTA,
         killers=(KILLER,),
-        edits=(("each = delta / needing", "each = next(filter(None, iter(int, 1)))"),),
+        edits=(("each = delta / sum(n", "each = next(filter(None, iter(int, 1))) * sum(n"),),
     )
     (one,) = run([endless], limit=6)
     assert (one.verdict, one.more) == ("killed", "by the time limit")

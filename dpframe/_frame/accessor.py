@@ -18,6 +18,7 @@ from dpframe._frame import rewrite as _rewrite
 from dpframe._frame.column import PrivateColumn
 from dpframe._frame.frame import PrivateFrame
 from dpframe._frame.groups import PrivateGroupBy
+from dpframe._frame.modes import Ask
 from dpframe._refusals import ADVICE, own_errors
 from dpframe._session import registry as _registry
 from dpframe._session import session as _session
@@ -154,6 +155,9 @@ class _Derived(PrivateFrame):
         return (
             _edited_message() if self._session.data.root() is self._frame else _derived_message(self._session)
         )
+
+    def _in(self, mode: Ask) -> NoReturn:
+        raise LineageError(self._reason)
 
     @with_words_of(open_session)
     def open(self, words: Words) -> PrivateFrame:

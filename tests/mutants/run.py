@@ -6,7 +6,7 @@ killer of a new mutant. The list is the TOML files beside this one; a table is o
 
     [A22]
     file = "accounting/_sums.py"         # below dpframe/
-    old = "each = delta / needing"      # occurs once in that file; several places are `edits = [[old, new], ...]`
+    old = "each = delta / sum(n for loss, n in losses if loss.epsilon is None)"  # occurs once in that file; several places are `edits = [[old, new], ...]`
     new = "each = delta"
     kind = "privacy"                    # or budget, number, message: what goes wrong
     why = "delta is not divided"

@@ -92,6 +92,7 @@ def test_frame_that_pandas_derived_is_refused(df, made):
         lambda: frame.dp.groupby("state").size(),
         lambda: frame.dp.explain.count(),
         lambda: frame.dp.counts({"old": "age > 80"}),
+        lambda: frame.dp.choose([1, 2], lambda q, c: -abs(q["age"] - c)),
         lambda: frame.dp.open(1, bounds=BOUNDS, keys=KEYS),
     ]
     for ask in asked:

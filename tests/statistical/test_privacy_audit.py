@@ -278,7 +278,7 @@ class Sizes(NamedTuple):
 @pytest.fixture
 def sizes(full):
     """A smaller share unless pytest was called with ``-m slow``."""
-    return Sizes(200_000, 600_000, 100_000, 3_000) if full else Sizes(20_000, 30_000, 10_000, 80)
+    return Sizes(200_000, 600_000, 100_000, 3_000) if full else Sizes(50_000, 30_000, 10_000, 80)
 
 
 def audited(
