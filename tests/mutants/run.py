@@ -6,7 +6,8 @@ killer of a new mutant. The list is the TOML files beside this one; a table is o
 
     [A22]
     file = "accounting/_sums.py"         # below dpframe/
-    old = "each = delta / sum(n for loss, n in losses if loss.epsilon is None)"  # occurs once in that file; several places are `edits = [[old, new], ...]`
+    # What occurs once in that file; several places are `edits = [[old, new], ...]`.
+    old = "each = delta / sum(n for loss, n in losses if loss.epsilon is None)"
     new = "each = delta"
     kind = "privacy"                    # or budget, number, message: what goes wrong
     why = "delta is not divided"
