@@ -102,7 +102,7 @@ class _FormerModules:
 
     names: ClassVar = {
         "dpframe._batch": "dpframe._session.batch",
-        "dpframe._budget": "dpframe.accounting._meter",
+        "dpframe._budget": "dpframe._plans.price",
         "dpframe._column": "dpframe._frame.column",
         "dpframe._estimate": "dpframe._answers.estimate",
         "dpframe._measured": "dpframe._plans.aggregates",
@@ -121,6 +121,7 @@ class _FormerModules:
         "dpframe.mechanisms.laplace": "dpframe.mechanisms.noise",
         "dpframe.mechanisms.noisy_max": "dpframe.mechanisms.selection",
         "dpframe.accounting._base": "dpframe.accounting._filter",
+        "dpframe.accounting._meter": "dpframe._plans.price",
         "dpframe.accounting._loss": "dpframe.accounting._losses",
         "dpframe.accounting._normal": "dpframe.accounting._losses",
     }

@@ -12,12 +12,11 @@ import numpy as np
 from dpframe._errors import BadValue, Refused
 from dpframe._frame.selection import Selection
 from dpframe._groups.keys import Word
-from dpframe._plans.price import Payment, checked, known_n
+from dpframe._plans.price import Budget, Payment, checked, known_n
 from dpframe._questions.question import Query, Question, Release
 from dpframe._session.batch import Batch
 from dpframe._session.session import Asked, Session
 from dpframe.accounting._filter import Price
-from dpframe.accounting._meter import Budget
 
 PRICED: Final = ("epsilon", "delta", "within", "n", "mechanism")  # the words that make a price
 WHOLE: Final = Fraction(1)

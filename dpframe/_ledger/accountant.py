@@ -37,9 +37,9 @@ from dpframe._ledger.records import (
 )
 from dpframe._ledger.store import Entry, Store
 from dpframe._plans.plan import Plan
+from dpframe._plans.price import Budget
 from dpframe.accounting import open_filter
 from dpframe.accounting._filter import Charge, Filter, Limits
-from dpframe.accounting._meter import Budget
 
 DEBITS = ["when", "question", "mechanism", "scale", "epsilon", "delta", "used", "declared", "name"]
 

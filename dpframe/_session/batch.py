@@ -11,9 +11,9 @@ import numpy as np
 
 from dpframe._errors import SessionError
 from dpframe._ledger.records import Label
+from dpframe._plans.price import Budget
 from dpframe._session.session import Asked, Session
 from dpframe.accounting._filter import Price
-from dpframe.accounting._meter import Budget
 
 
 class Planning(Protocol):

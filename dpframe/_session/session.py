@@ -30,7 +30,7 @@ from dpframe._ledger.records import Label, Names, found, keys_of
 from dpframe._plans.aggregates import AGGREGATES, Output
 from dpframe._plans.plan import Plan
 from dpframe._plans.planner import noted
-from dpframe._plans.price import Payment, price_of, worded
+from dpframe._plans.price import Budget, Payment, price_of, worded
 from dpframe._questions.question import Array, Noise, Query, Question, Release
 from dpframe._session.data import Data
 from dpframe._session.door import DEBUGGED, debugging, sealed
@@ -38,7 +38,6 @@ from dpframe._session.registry import closed, sessions
 from dpframe._session.terms import Terms
 from dpframe._statistics.engine import Engine
 from dpframe.accounting._filter import Charge, Price
-from dpframe.accounting._meter import Budget
 from dpframe.engines.rows import Places, people_labels
 from dpframe.mechanisms import _sampling
 from dpframe.mechanisms._base import check
