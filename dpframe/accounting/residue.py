@@ -25,7 +25,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -35,7 +35,7 @@ from dpframe import _search
 
 Array = NDArray[np.float64]
 
-_ROOT8 = math.sqrt(8)
+_ROOT2, _ROOT8, _ROOT_2PI = math.sqrt(2), math.sqrt(8), math.sqrt(2 * math.pi)
 _ULP = 2.0**-52
 # Above this mu erfc comes near underflow; what an event costs here it costs at every larger mu (theorem 4).
 _TOP = 50.0
@@ -46,11 +46,8 @@ _NODES, _WEIGHTS = (np.asarray(a) for a in np.polynomial.legendre.leggauss(10))
 _HALF = list(zip(_NODES[5:].tolist(), _WEIGHTS[5:].tolist(), strict=True))
 
 
-def _check(epsilon: float, mu: float) -> None:
-    if not (0 <= epsilon < math.inf and mu >= 0):
-        raise ValueError(
-            f"epsilon must be finite and >= 0 and mu >= 0, got epsilon={epsilon!r} and mu={mu!r}"
-        )
+def _bad(epsilon: float, mu: float) -> ValueError:
+    return ValueError(f"epsilon must be finite and >= 0 and mu >= 0, got epsilon={epsilon!r} and mu={mu!r}")
 
 
 def _remains(mu: float, cost: float) -> float:
@@ -61,59 +58,60 @@ def _remains(mu: float, cost: float) -> float:
 # A purely private event ---------------------------------------------------------------------------------------
 
 
-def _distance(epsilon: float, mu: float) -> float:
-    """The total variation H(0) of randomized response with Gaussian noise of this mu, for mu < 1.
+def _room(epsilon: float, mu: float) -> Callable[[float], float]:
+    """The function that tells how far such an event, with so much left after it, stays below the curve of mu at 0; negative where
+    that is not certain.
 
-    (e**epsilon E(+) - E(-)) / (1 + e**epsilon), E(+-) = erf((epsilon/mu +- mu/2)/sqrt 2), as a sum of positive terms.
+    H(0) of the event with Gaussian noise of mu' is the total variation
+    (e**epsilon E(+) - E(-)) / (1 + e**epsilon), E(+-) = erf((epsilon/mu' +- mu'/2)/sqrt 2), as a sum of positive terms.
+    From a mu of 1 on 1 - H(0) takes its place, which keeps its digits where it is small.
     """
-    tanh = math.tanh(epsilon / 2)
-    if mu == 0:
-        return tanh
-    a = epsilon / mu
-    total = 0.0
-    for node, weight in _HALF:
-        y = mu / 2 * node
-        total += weight * math.exp(-((a - y) ** 2) / 2) + weight * math.exp(-((a + y) ** 2) / 2)
-    band = total * mu / 2 / math.sqrt(2 * math.pi)
-    return tanh * math.erf((a + mu / 2) / math.sqrt(2)) + 2 / (1 + math.exp(epsilon)) * band
-
-
-def _overlap(epsilon: float, mu: float) -> float:
-    """1 - H(0) of the same, to relative accuracy where it is small."""
-    likely, rare = 1 / (1 + math.exp(-epsilon)), 1 / (1 + math.exp(epsilon))
-    if mu == 0:
-        return 2 * rare
-    a = epsilon / mu
-    return likely * math.erfc((a + mu / 2) / math.sqrt(2)) + rare * math.erfc((mu / 2 - a) / math.sqrt(2))
-
-
-def _room(epsilon: float, mu: float, left: float) -> float:
-    """How far such an event, with ``left`` after it, stays below the curve of mu at 0; negative where that is not certain."""
     # The margins are some ten times the error: a few ulp of each positive term, and 2 z**2 ulp for erfc(z), z <= mu.
-    if mu < 1:
-        return math.erf(mu / _ROOT8) - _distance(epsilon, left) * (1 + 64 * _ULP)
-    return _overlap(epsilon, left) - math.erfc(mu / _ROOT8) * (1 + (64 + 8 * mu * mu) * _ULP)
+    if mu >= 1:
+        likely, less = 1 / (1 + math.exp(-epsilon)), 1 / (1 + math.exp(epsilon))
+        least = math.erfc(mu / _ROOT8) * (1 + (64 + 8 * mu * mu) * _ULP)
+
+        def over(left: float) -> float:
+            if left == 0:
+                return 2 * less - least
+            a, half = epsilon / left, left / 2
+            return likely * math.erfc((a + half) / _ROOT2) + less * math.erfc((half - a) / _ROOT2) - least
+
+        return over
+    tanh, twice, most = math.tanh(epsilon / 2), 2 / (1 + math.exp(epsilon)), math.erf(mu / _ROOT8)
+
+    def under(left: float) -> float:
+        if left == 0:
+            return most - tanh * (1 + 64 * _ULP)
+        a, half, total = epsilon / left, left / 2, 0.0
+        for node, weight in _HALF:
+            y = half * node
+            total += weight * math.exp((a - y) ** 2 * -0.5) + weight * math.exp((a + y) ** 2 * -0.5)
+        distance = tanh * math.erf((a + half) / _ROOT2) + twice * (total * left / 2 / _ROOT_2PI)
+        return most - distance * (1 + 64 * _ULP)
+
+    return under
 
 
-def _closer(room: Callable[[float], float], low: float, high: float) -> tuple[float, float]:
+def _around(room: Callable[[float], float], epsilon: float, mu: float) -> tuple[float, float]:
     """Two points close to where the room ends, with its rounding between them: at the first there is some, and at the second
     none. Each was tried."""
-    most, here, there, last = high, room(low), room(high), 0
-    if here < 0 or there >= 0:
-        return 0.0, math.inf
-    for _ in range(24):
-        at = low + (high - low) * (here / (here - there))  # by the rule of Illinois
-        if not low < at < high or high - low <= 2.0**-44 * high:
-            break
+    # By Newton's rule: the derivative of H(0) is 2 phi(epsilon/mu' - mu'/2) / (1 + e**epsilon). A release costs about
+    # epsilon**2 of mu squared, and where rounding or a flat curve leads the rule away, the middle is as good.
+    low, high, at = 0.0, mu, math.sqrt(max(mu * mu - epsilon * epsilon, mu * mu / 16))
+    scale = _ROOT_2PI / 2 * (1 + math.exp(epsilon))
+    for _ in range(64):
         own = room(at)
-        if own >= 0:
-            # Of an end that stays twice, half is taken.
-            low, here, there, last = at, own, there / 2 if last > 0 else there, 1
-        else:
-            high, there, here, last = at, own, here / 2 if last < 0 else here, -1
+        low, high = (at, high) if own >= 0 else (low, at)
+        shape = (epsilon / at - at / 2) ** 2 / 2
+        near = at + own * scale * math.exp(shape) if shape < 300 else 0.0
+        if abs(near - at) <= 2.0**-26 * at:  # then the next error is of the order of its square
+            at = near
+            break
+        at = near if low < near < high else (low + high) / 2
     # Towards 0 the room depends on less and less of what is left.
-    margin = 2.0**-44 * most * (most / low) if low else most
-    low, high = low - margin, high + margin
+    margin = 2.0**-44 * mu * (mu / at)
+    low, high = at - margin, at + margin
     return (low, high) if low > 0 and room(low) >= 0 and room(high) < 0 else (0.0, math.inf)
 
 
@@ -129,23 +127,28 @@ def after_pure(epsilon: float, mu: float) -> float | None:
     >>> after_pure(0.81, 1.0) is None
     True
     """
-    _check(epsilon, mu)
+    if not (0 <= epsilon < math.inf and mu >= 0):
+        raise _bad(epsilon, mu)
     if epsilon == 0:
         return mu
     if mu > _TOP:
-        left = after_pure(epsilon, _TOP)
-        return None if left is None else _remains(mu, (_TOP - left) * (_TOP + left) * (1 + 4 * _ULP))
-    if epsilon > 700 or _room(epsilon, mu, 0.0) < 0:
+        kept = after_pure(epsilon, _TOP)
+        return None if kept is None else _remains(mu, (_TOP - kept) * (_TOP + kept) * (1 + 4 * _ULP))
+    if epsilon > 700 or (room := _room(epsilon, mu))(0.0) < 0:
         return None
-    room = partial(_room, epsilon, mu)
-    # What is certain at one point is so at every smaller one, so that the search below tries those between two close ones alone.
-    low, high = _closer(room, math.sqrt(max(mu * mu - 2 * epsilon * epsilon, 0.0)), mu)
-    return _search.last_where(
-        lambda left: left <= low or (left < high and room(left) >= 0),
-        0.0,
-        mu,
-        close=lambda low, high: high - low <= _ULP * high,
-    )
+    certain, none = _around(room, epsilon, mu)
+    # The last double with room. What is certain at one point is so at every smaller one, so that those between two close ones
+    # alone are tried.
+    low, high = 0.0, mu
+    while high - low > _ULP * high:
+        left = (low + high) / 2
+        if not low < left < high:
+            break
+        if left <= certain or (left < none and room(left) >= 0):
+            low = left
+        else:
+            high = left
+    return low
 
 
 # The other events ---------------------------------------------------------------------------------------------
@@ -248,7 +251,8 @@ def after_curve(
     >>> round(after_curve([-e, e], [1 / (1 + math.exp(e)), 1 / (1 + math.exp(-e))], 0.0, 1.0), 6)
     0.994981
     """
-    _check(0.0, mu)
+    if not mu >= 0:
+        raise _bad(0.0, mu)
     found, masses = np.asarray(losses, float), np.asarray(probabilities, float)
     if found.ndim != 1 or found.shape != masses.shape or not found.size:
         raise ValueError("losses and probabilities must be two lists of the same length")
