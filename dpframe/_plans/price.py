@@ -387,27 +387,30 @@ def price_of(
     mechanism, asked = payment.get("mechanism", AUTO), None
     if not (isinstance(mechanism, str) and mechanism == AUTO):
         asked = MECHANISMS.get(_validate.choice(mechanism, "mechanism", names()))
-    epsilon, delta, within = (payment.get(word) for word in ("epsilon", "delta", "within"))
+    epsilon, delta, within = payment.get("epsilon"), payment.get("delta"), payment.get("within")
+    rule, state = budget.rule, budget._now if budget.state is None else budget.state
     if within is None and payment.get("n") is not None:
         raise BadValue("n= is a number of values for within= and for explain, and nothing else uses it.")
     if within is not None:
         if epsilon is not None or delta is not None:
             raise BadValue("within= finds the price itself: leave epsilon= and delta= out.")
         price = _price_within(budget, within, known_n(payment.get("n"), people), asked, plan_for)
-    elif epsilon is None and delta is None:
-        price = budget.rule.share(budget.queries / part, budget._now)
-    else:
+    elif delta is not None:
         price = _stated(budget, epsilon, delta, asked, part)
+    elif epsilon is not None:
+        e = _validate.epsilon(epsilon)
+        price = rule.worth(e if part == 1 else e * part, state)
+    else:
+        price = rule.share(budget.queries if part == 1 else budget.queries / part, state)
     if asked is not None and asked.needs_delta and price.mu_squared is None and price.rho is None:
-        if not budget.rule.limits.delta:
+        if not rule.limits.delta:
             raise BudgetError("this session has delta=0, so it has no room for the Gaussian mechanism.")
-        e = price.epsilon or budget.rule.limits.epsilon * part / budget.queries
-        price = budget.rule.gaussian_stated(e, budget._now)
+        price = rule.gaussian_stated(price.epsilon or rule.limits.epsilon * part / budget.queries, state)
     # For a choice within= may have found another mechanism to be cheaper than noisy max.
-    found = MECHANISMS.get(price.mechanism)
-    if price.mechanism == mechanism or (found is not None and found.chooses):
+    if price.mechanism == mechanism:
         return price
-    return price._replace(mechanism=mechanism)
+    found = MECHANISMS.get(price.mechanism)
+    return price if found is not None and found.chooses else price._replace(mechanism=mechanism)
 
 
 def worded(paid: str) -> str:
@@ -420,10 +423,9 @@ def worded(paid: str) -> str:
 def _stated(
     budget: Budget, epsilon: object, delta: object, asked: type[Mechanism] | None, part: Fraction
 ) -> Price:
+    """The price of words that name a delta."""
     rule = budget.rule
     e = part * (rule.limits.epsilon / budget.queries if epsilon is None else _validate.epsilon(epsilon))
-    if delta is None:
-        return rule.worth(e, budget._now)
     d = delta_of(delta, rule) * part
     if asked is not None and asked.wastes_delta and d:
         raise BadValue(

@@ -131,10 +131,10 @@ class _Concentrated(Additive):
 
     def share(self, queries: int | Fraction, state: State) -> Price:
         rho = self.rho_limit / queries
-        return Price(root_below(2 * rho), None, rho, self.limits.conversion)
+        return Price(root_below(2 * rho), None, rho, self.conversion)
 
     def gaussian(self, amount: Fraction, queries: int, state: State) -> Price | None:
-        return Price(None, None, amount, self.limits.conversion)
+        return Price(None, None, amount, self.conversion)
 
     def stated(self, epsilon: Fraction, delta: Fraction, state: State) -> Price:
         part = self.part(epsilon)
@@ -151,7 +151,7 @@ class Zcdp(_Concentrated):
 
     @cached_property
     def limit(self) -> Fraction:
-        return zcdp_rho(self.limits.epsilon, self.limits.conversion)
+        return zcdp_rho(self.limits.epsilon, self.conversion)
 
     def cost(self, loss: Loss) -> Fraction | None:
         return loss.rho
@@ -160,7 +160,7 @@ class Zcdp(_Concentrated):
         part = self.part(epsilon)
         own, most = epsilon**2 / 2, part * self.limit
         rho, pure = (own, epsilon) if own <= most else (most, root_below(2 * most))
-        return Price(pure, None, rho, self.limits.conversion, stake=Stake(epsilon, part, scaled=own > most))
+        return Price(pure, None, rho, self.conversion, stake=Stake(epsilon, part, scaled=own > most))
 
     @staticmethod
     def report(events: Events, delta: Fraction) -> float:
@@ -195,7 +195,7 @@ class Rdp(_Concentrated):
 
     @cached_property
     def _fixed(self) -> tuple[float, Fraction]:
-        delta = float(self.limits.conversion) * (1 - 1e-12)
+        delta = float(self.conversion) * (1 - 1e-12)
         room = float(self.limits.epsilon) * (1 - 1e-12) - conversion(ORDERS, delta)
         best = int(np.argmax(room / ORDERS))
         return float(ORDERS[best]), Fraction(max(float(room[best]), 0.0))
@@ -241,7 +241,7 @@ class Rdp(_Concentrated):
         own, most = self._pure_cost(epsilon), part * self.limit
         pure = epsilon if own <= most else min(epsilon, self._within(most))
         rho = min(own * (1 - Fraction(1, 10**11)), most) / Fraction(self.order)
-        return Price(pure, None, rho, self.limits.conversion, stake=Stake(epsilon, part, scaled=own > most))
+        return Price(pure, None, rho, self.conversion, stake=Stake(epsilon, part, scaled=own > most))
 
     @staticmethod
     def report(events: Events, delta: Fraction) -> float:
@@ -272,14 +272,14 @@ class Gdp(Additive):
 
     @cached_property
     def limit(self) -> Fraction:
-        e, d = float(self.limits.epsilon) * (1 - 1e-12), float(self.limits.conversion) * (1 - 1e-12)
+        e, d = float(self.limits.epsilon) * (1 - 1e-12), float(self.conversion) * (1 - 1e-12)
         return Fraction(_gaussian.mu_for(e, d)) ** 2
 
     def cost(self, loss: Loss) -> Fraction | None:
         return loss.mu_squared
 
     def share(self, queries: int | Fraction, state: State) -> Price:
-        return mu_share(self.limit / queries, self.limits.conversion)
+        return mu_share(self.limit / queries, self.conversion)
 
     def worth(self, epsilon: Fraction, state: State) -> Price:
         part = self.part(epsilon)
@@ -287,10 +287,10 @@ class Gdp(Additive):
         own = None if whole is None else Fraction(_gaussian.pure_mu(float(epsilon)) * (1 - 1e-12)) ** 2
         pure = epsilon if whole is not None and whole <= most else min(epsilon, _gaussian.pure_for_mu(most))
         mu_squared, scaled = (most, True) if own is None or own > most else (own, False)
-        return Price(pure, mu_squared, None, self.limits.conversion, stake=Stake(epsilon, part, scaled))
+        return Price(pure, mu_squared, None, self.conversion, stake=Stake(epsilon, part, scaled))
 
     def gaussian(self, amount: Fraction, queries: int, state: State) -> Price | None:
-        return Price(None, amount, None, self.limits.conversion)
+        return Price(None, amount, None, self.conversion)
 
     def stated(self, epsilon: Fraction, delta: Fraction, state: State) -> Price:
         part = self.part(epsilon)

@@ -71,6 +71,13 @@ def pure_sum(events: Events) -> Fraction | None:
     return summed(events, lambda loss: loss.epsilon)
 
 
+def totals(events: Events) -> tuple[Fraction | None, Fraction]:
+    """The sum of pure epsilons, None if one has none; and the sum of the probabilities of failing outright."""
+    if len(events) == 1 and events[0][1] == 1:  # as an ordinary debit is
+        return events[0][0].epsilon, events[0][0].failure
+    return pure_sum(events), failures(events)
+
+
 class Stake(NamedTuple):
     """The request behind a price: an epsilon, and which part of the budget that is."""
 
@@ -140,6 +147,7 @@ class Filter(ABC):
 
     def __init__(self, limits: Limits):
         self.limits = limits
+        self.conversion = limits.conversion  # the part of delta that converts losses
 
     @abstractmethod
     def start(self) -> Any:
@@ -177,7 +185,7 @@ class Filter(ABC):
 
     def gaussian_stated(self, epsilon: Fraction, state: Any) -> Price:
         """A Gaussian for an epsilon that buys none by itself: stated at the delta of the conversion."""
-        return self.stated(epsilon, self.limits.conversion, state)
+        return self.stated(epsilon, self.conversion, state)
 
     def part(self, epsilon: Fraction) -> Fraction:
         """The part of the budget that a question of this epsilon may take."""

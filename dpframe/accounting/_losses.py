@@ -47,6 +47,8 @@ class Loss:
     """The cost of one release; see the module. Equal losses are equal, and hash alike."""
 
     kind: ClassVar[str]
+    # What remains of mu after such a release of some epsilon: a function of residue.py.
+    _remains: ClassVar[staticmethod[..., float | None]] = staticmethod(residue.after_pure)
 
     if TYPE_CHECKING:  # a field of some kinds: a property here would be taken for their default
 
@@ -54,10 +56,11 @@ class Loss:
         def epsilon(self) -> Fraction | None:
             """Pure epsilon of all but the failures; None if there is none."""
 
-    @property
-    def failure(self) -> Fraction:
-        """The probability of giving everything away, which no other curve counts."""
-        return ZERO
+        @property
+        def failure(self) -> Fraction:
+            """The probability of giving everything away, which no other curve counts."""
+    else:
+        failure = ZERO
 
     def failing(self, delta: Fraction) -> Loss:
         """The loss of such a release that gives everything away with probability ``delta``, too."""
@@ -95,7 +98,26 @@ class Loss:
 
     def residue(self, mu: float) -> float | None:
         """The mu left when this release is made with ``mu`` to spend; None if it does not fit."""
-        return None if self.epsilon is None else residue.after_pure(float(self.epsilon) * UP, mu)
+        return None if self.epsilon is None else self._remains(float(self.epsilon) * UP, mu)
+
+    def leaves(self, mu_squared: Fraction) -> Fraction | None:
+        """What is left of mu squared after one such release; None if it does not fit."""
+        left = None
+        if self.epsilon is not None:
+            mu, epsilon = math.sqrt(mu_squared) * (1 - 1e-15), float(self.epsilon)
+            found = self._remains(epsilon * UP, mu)
+            if found is not None:
+                n, d = found.as_integer_ratio()
+                left = Fraction(n * n, d * d)
+                # The mu of a pure release is at least sqrt(2 pi) tanh(epsilon/2), the tangent of a quantile that is convex; so
+                # mostly no difference leaves more, as doubles tell: each is right to 1e-14 of mu squared.
+                least = 2 * math.pi * math.tanh(epsilon / 2) ** 2
+                if found * found > mu * mu * (1 + 1e-13) - least * (1 - 1e-12):
+                    return left
+        if self.mu_squared is not None and self.mu_squared <= mu_squared:
+            rest = mu_squared - self.mu_squared
+            left = rest if left is None else max(left, rest)
+        return left
 
     def epsilon_at(self, delta: Fraction) -> Fraction | None:
         """An epsilon, rounded up, with which one release is (epsilon, delta)-private; None if there is none."""
@@ -112,13 +134,13 @@ class Loss:
     def to_json(self) -> dict[str, Any]:
         """The record of a loss: its kind and its parameters; exact numbers are text."""
         own: Any = self  # every kind is a dataclass
-        return {"type": self.kind, **{f.name: _plain(getattr(self, f.name)) for f in fields(own)}}
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, tuple):
-        return [_plain(v) for v in value]
-    return str(value) if isinstance(value, Fraction) else value
+        record: dict[str, Any] = {"type": self.kind}
+        for f in fields(own):
+            value = getattr(self, f.name)
+            if isinstance(value, tuple):  # of parts, whose numbers are pairs
+                value = [[str(number) for number in pair] for pair in value]
+            record[f.name] = str(value) if isinstance(value, Fraction) else value
+        return record
 
 
 def _solve(curve: Curve, delta: float) -> float:
@@ -160,7 +182,7 @@ def assign(loss: Loss, **values: Any) -> None:
 
 
 def number(value: object, name: str) -> Fraction:
-    exact = _validate.exact(value, name)
+    exact = value if type(value) is Fraction else _validate.exact(value, name)
     if exact.numerator > 0 and exact.numerator.bit_length() <= 400 and exact.denominator.bit_length() <= 400:
         return exact  # whole numbers, which are quicker to compare, say that it is within the range
     if exact <= 0:
@@ -196,6 +218,7 @@ class Laplace(Loss):
 
     epsilon: Fraction
     kind: ClassVar[str] = "laplace"
+    _remains = staticmethod(residue.after_laplace)
 
     if TYPE_CHECKING:
 
@@ -226,9 +249,6 @@ class Laplace(Loss):
             return found
 
         return (Curve(delta, -e, e),)
-
-    def residue(self, mu: float) -> float | None:
-        return residue.after_laplace(float(self.epsilon) * UP, mu)
 
 
 def _exp_minus_linear(x: Floats) -> Floats:
@@ -303,6 +323,7 @@ class Exponential(Loss):
 
     epsilon: Fraction
     kind: ClassVar[str] = "exponential"
+    _remains = staticmethod(residue.after_exponential)
 
     if TYPE_CHECKING:
 
@@ -334,9 +355,6 @@ class Exponential(Loss):
 
         return (Curve(delta, -e, e),)
 
-    def residue(self, mu: float) -> float | None:
-        return residue.after_exponential(float(self.epsilon) * UP, mu)
-
 
 @dataclass(frozen=True)
 class ApproxDP(Loss):
@@ -367,9 +385,7 @@ class ApproxDP(Loss):
 class _Normal(Loss):
     """A loss of Gaussian noise: everything follows from mu (Dong, Roth and Su 2022) and rho (Bun and Steinke 2016)."""
 
-    @property
-    def epsilon(self) -> None:
-        return None
+    epsilon = None
 
     @property
     def mu(self) -> float:
@@ -389,6 +405,11 @@ class _Normal(Loss):
         assert self.mu_squared is not None
         left = Fraction(mu) ** 2 - self.mu_squared
         return None if left < 0 else math.sqrt(left) * (1 - 1e-15)
+
+    def leaves(self, mu_squared: Fraction) -> Fraction | None:
+        assert self.mu_squared is not None
+        left = mu_squared - self.mu_squared  # exactly, which the default shares rely on
+        return left if left.numerator >= 0 else None
 
     def epsilon_at(self, delta: Fraction) -> Fraction | None:
         found = _gaussian.epsilon_for(self.mu, float(delta) * (1 - 1e-12))

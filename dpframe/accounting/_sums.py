@@ -160,7 +160,7 @@ class _Advanced(Filter):
         return total if fits else None
 
     def _epsilon(self, sums: Squares) -> Fraction:
-        found = self._total(sums, float(self.limits.conversion) * (1 - 1e-12))
+        found = self._total(sums, float(self.conversion) * (1 - 1e-12))
         return Fraction(found) if math.isfinite(found) else 2 * self.limits.epsilon
 
     def spent(self, state: Squares) -> Fraction:

@@ -20,8 +20,9 @@ from dpframe.accounting._filter import (
     pure_sum,
     repeated,
     stated_gaussian,
+    totals,
 )
-from dpframe.accounting.loss import Events, Exponential, Loss, PureDP
+from dpframe.accounting.loss import Events, Exponential, PureDP
 
 _UP = 1 + 1e-12
 _LARGE = Fraction(1, 5)  # a part of the budget that is worth a warning
@@ -59,12 +60,12 @@ class Tight(Filter):
         return Either(Fraction(0), self.limit if limits.conversion else None, Fraction(0), limits.reserve)
 
     def after(self, state: Either, charge: Charge) -> Either | None:
-        lost, room = state.failures + failures(charge.losses), state.room
+        own, failing = totals(charge.losses)
+        lost, room = state.failures + failing if failing else state.failures, state.room
         left = state.mu_squared if lost <= self.limits.reserve else None
-        left = None if left is None else residue_after_all(left, charge.losses)
+        left = None if left is None else residue_after(left, charge.losses)
         if left is None and state.mu_squared is not None:
             room = self._room_without(state)
-        own = pure_sum(charge.losses)
         epsilon = state.epsilon + own if own is not None and state.epsilon is not None else None
         if epsilon is not None and (epsilon > self.limits.epsilon or lost > room):
             epsilon = None
@@ -88,9 +89,14 @@ class Tight(Filter):
         room = self.limits.reserve
         if state is not None and state.mu_squared is None:
             room = state.room
-        elif state is not None and pure and self._sums(epsilon, state):
+        elif (
+            state is not None
+            and pure
+            and state.epsilon is not None
+            and state.epsilon + epsilon <= self.limits.epsilon
+        ):
             # The plain sum will be all that pays, if the residue cannot take this.
-            ends = residue_after(cast("Fraction", state.mu_squared), PureDP(epsilon), 1) is None
+            ends = PureDP(epsilon).leaves(cast("Fraction", state.mu_squared)) is None
             room = self._room_without(state) if ends else room
         return self._failure_of(epsilon, room, state)
 
@@ -124,10 +130,6 @@ class Tight(Filter):
     # Prices. A side is on promise while it has spent at most the part of the budget that was asked for, and one side always is
     # (docs/guarantees/accounting.md#what-a-price-promises).
 
-    def _sums(self, epsilon: Fraction, state: Either) -> bool:
-        """Whether the plain sum has room for this epsilon."""
-        return state.epsilon is not None and state.epsilon + epsilon <= self.limits.epsilon
-
     def _offer(
         self,
         asked: Fraction,
@@ -135,24 +137,30 @@ class Tight(Filter):
         most: Fraction | None,
         wanted: Fraction | None,
         pure: Fraction | None,
+        keeps: bool = False,
     ) -> Price:
-        """A price for what was asked: at most ``wanted`` for a Gaussian, at most ``pure`` for a pure release."""
-        part, left = self.part(asked), state.mu_squared
-        own = asked if pure is None else pure
+        """A price for what was asked: at most ``wanted`` for a Gaussian, at most ``pure`` for a pure release; which ``keeps`` to
+        its part of the residue, or has to where the plain sum has no room."""
+        part, left, limit = asked / self.limits.epsilon, state.mu_squared, self.limit
+        own, spent = asked if pure is None else pure, state.epsilon
         if left is None:
             return Price(own, stake=Stake(asked, part))
-        share = part * self.limit
+        share = part * limit
         mu_squared = share if wanted is None else min(wanted, share)
-        if state.epsilon is not None:  # which a Gaussian ends: so the residue must be on promise after it
-            promised = (state.epsilon + asked) / self.limits.epsilon * self.limit
-            mu_squared = min(mu_squared, promised - (self.limit - left))
+        # A Gaussian ends the plain sum, so the residue must be on promise after it: as it is if it was before. Doubles, right
+        # to 1e-14 of the whole, mostly say so.
+        if spent is not None and left < limit:
+            gone = 1 - float(left) / float(limit)
+            if float(spent) < (gone + 1e-12) * float(self.limits.epsilon):
+                promised = (spent + asked) / self.limits.epsilon * limit
+                mu_squared = min(mu_squared, promised - (limit - left))
+        cost = None
+        if keeps or spent is None or spent + own > self.limits.epsilon:
+            cost, own = share, largest("pure", left, share, most if pure is None else pure) or own
+        waits = mu_squared.numerator <= 0
         scaled = wanted is None or mu_squared < wanted
-        stake = Stake(asked, part, scaled, left, waits=mu_squared <= 0)
-        if not self._sums(own, state):
-            stake = stake._replace(cost=share)
-            own = largest("pure", left, share, most if pure is None else pure) or own
-        gaussian = mu_squared if mu_squared > 0 else None
-        return Price(own, gaussian, None, self.limits.conversion, stake=stake)
+        stake = Stake(asked, part, scaled, left, cost, waits)
+        return Price(own, None if waits else mu_squared, None, self.conversion, stake=stake)
 
     def share(self, queries: int | Fraction, state: Either) -> Price:
         """The price of epsilon/queries.
@@ -160,24 +168,17 @@ class Tight(Filter):
         Where Gaussian noise is the better buy, a pure release keeps to its part of the residue too, so that shares which nothing
         but Gaussian noise can answer find it on promise.
         """
-        epsilon, left = self.limits.epsilon / queries, state.mu_squared
-        if left is None:
-            return self._offer(epsilon, state, None, None, None)
-        part = self.limit / Fraction(queries)
-        plain = _PURE_WIDTH * math.sqrt(part) < _GAUSSIAN_WIDTH * float(epsilon)
-        if plain or not self._sums(epsilon, state):
-            return self._offer(epsilon, state, None, None, None)
-        price = self._offer(epsilon, state, None, None, largest("pure", left, part, epsilon))
-        assert price.stake is not None
-        return price._replace(stake=price.stake._replace(cost=part))
+        epsilon, limit, spent = self.limits.epsilon / queries, self.limit, state.epsilon
+        keeps = spent is not None and state.mu_squared is not None and spent + epsilon <= self.limits.epsilon
+        if keeps:
+            part = limit.numerator * queries.denominator / (limit.denominator * queries.numerator)
+            keeps = _PURE_WIDTH * math.sqrt(part) >= _GAUSSIAN_WIDTH * float(epsilon)
+        return self._offer(epsilon, state, epsilon if keeps else None, None, None, keeps)
 
     def worth(self, epsilon: Fraction, state: Either) -> Price:
         """A Gaussian for what a pure release takes of the residue at the start (later it takes more), up to its part."""
-        return self._offer(epsilon, state, epsilon, self._first(epsilon), None)
-
-    def _first(self, epsilon: Fraction) -> Fraction | None:
-        left = residue_after(self.limit, PureDP(epsilon), 1)
-        return None if left is None else self.limit - left
+        left = PureDP(epsilon).leaves(self.limit)
+        return self._offer(epsilon, state, epsilon, None if left is None else self.limit - left, None)
 
     def gaussian(self, amount: Fraction, queries: int, state: Either) -> Price | None:
         left = state.mu_squared
@@ -185,7 +186,7 @@ class Tight(Filter):
             return None
         if state.epsilon is not None and 1 - left / self.limit > self.part(state.epsilon):
             return None  # the residue has to be on promise where nothing else is
-        return Price(None, amount, None, self.limits.conversion)
+        return Price(None, amount, None, self.conversion)
 
     def warning(self, before: Either, after: Either) -> str | None:
         """A warning of a question that ends the residue: too large, and not the last one, or failing too often."""
@@ -236,53 +237,36 @@ def _residue_epsilon(events: Events, delta: Fraction) -> float:
     below = above / 2  # the residue of a pure release is at least 2 / pi of its mu squared
     # To 1e-4 of what lies between.
     least = _search.first_where(
-        lambda square: residue_after_all(square, events) is not None, below, above, rounds=14
+        lambda square: residue_after(square, events) is not None, below, above, rounds=14
     )
     return _gaussian.epsilon_for(math.sqrt(least) * _UP, float(delta) * (1 - 1e-12))
 
 
-def residue_after(mu_squared: Fraction, loss: Loss, count: int) -> Fraction | None:
-    """What is left of mu squared after so many uses; None if they do not fit."""
-    left: Fraction | None = mu_squared
-    while left is not None and count:
-        steps, cost = 1, None
-        if count > 8:
-            # A cost that holds at some mu holds at every larger one: many steps for one price.
-            level = math.sqrt(left) * 2 ** (-1 / 64)
-            after = loss.residue(level)
-            if after is not None:
-                cost = Fraction(level) ** 2 - Fraction(after) ** 2
-                room = left - Fraction(level) ** 2
-                steps = min(count, int(room / cost) + 1) if cost else count
-        if steps > 1 and cost is not None:
-            left, count = left - steps * cost, count - steps
-            continue
-        left, count = _one_after(left, loss), count - 1
-    return left
-
-
-def residue_after_all(mu_squared: Fraction, events: Events) -> Fraction | None:
+def residue_after(mu_squared: Fraction, events: Events) -> Fraction | None:
     """What is left of mu squared after a list of releases, in this order; None if they do not fit."""
     left: Fraction | None = mu_squared
-    for loss, n in events:
-        left = None if left is None else residue_after(left, loss, n)
+    for loss, count in events:
+        while left is not None and count:
+            steps, cost = 1, None
+            if count > 8:
+                # A cost that holds at some mu holds at every larger one: many steps for one price.
+                level = math.sqrt(left) * 2 ** (-1 / 64)
+                after = loss.residue(level)
+                if after is not None:
+                    cost = Fraction(level) ** 2 - Fraction(after) ** 2
+                    room = left - Fraction(level) ** 2
+                    steps = min(count, int(room / cost) + 1) if cost else count
+            if steps > 1 and cost is not None:
+                left, count = left - steps * cost, count - steps
+            else:
+                left, count = loss.leaves(left), count - 1
     return left
-
-
-def _one_after(mu_squared: Fraction, loss: Loss) -> Fraction | None:
-    found = loss.residue(math.sqrt(mu_squared) * (1 - 1e-15))
-    options = [] if found is None else [Fraction(found) ** 2]
-    # Gaussian parameters subtract exactly, which the default shares rely on.
-    if loss.mu_squared is not None and loss.mu_squared <= mu_squared:
-        options.append(mu_squared - loss.mu_squared)
-    return max(options, default=None)
 
 
 # Of each kind of release: its loss, how often `largest` tries, how close it gets, and the epsilon where mu is 1, at most.
 _KINDS = {"pure": (PureDP, 40, 1e-9, 2), "ranged": (Exponential, 8, 1e-3, 4)}
 
 
-@lru_cache(maxsize=1024)
 def largest(kind: str, left: Fraction, cost: Fraction, most: Fraction | None) -> Fraction | None:
     """The largest epsilon, nearly, up to ``most``, of which one release takes at most ``cost`` of what is left of mu squared;
     None if none does, or if not so much is left.
@@ -292,11 +276,25 @@ def largest(kind: str, left: Fraction, cost: Fraction, most: Fraction | None) ->
     >>> largest("pure", Fraction(1), Fraction(1, 100), Fraction(1, 20))
     Fraction(1, 20)
     """
+    # No release takes more than its mu squared. Mu is a convex function of tanh(epsilon/2), which is at most epsilon/2; from 0
+    # to an epsilon of 1 below its chord: 2 Phi**-1(e / (1 + e)) / tanh(1/2) < 2.672, and 1.8 is more than the square of a half.
+    if most is not None and most <= 1 and 1.8 * float(most) ** 2 < min(float(cost), float(left)):
+        return most
+    return _search_largest(kind, left, cost, most)
+
+
+@lru_cache(maxsize=1024)
+def _search_largest(kind: str, left: Fraction, cost: Fraction, most: Fraction | None) -> Fraction | None:
     make, rounds, close, first = _KINDS[kind]
+    whole = float(cost)
 
     def taken(epsilon: Fraction) -> float:
-        after = residue_after(left, make(epsilon), 1)
-        return math.inf if after is None else float(left - after) / float(cost) * _UP
+        after = make(epsilon).leaves(left)
+        if after is None:
+            return math.inf
+        # The quotient of whole numbers is rounded once, as that of a fraction is.
+        n, d = after.numerator, after.denominator
+        return (left.numerator * d - n * left.denominator) / (left.denominator * d) / whole * _UP
 
     if most is not None and taken(most) <= 1:
         return most
@@ -332,14 +330,14 @@ def largest(kind: str, left: Fraction, cost: Fraction, most: Fraction | None) ->
 def residue_times(mu_squared: Fraction, charge: Charge) -> int:
     """The number of equal debits that the residue takes; of choices, whose costs take long to find, a lower bound on it."""
     if not any(loss.bounded_range for loss, _ in charge.losses):
-        return most_that(lambda n: residue_after_all(mu_squared, repeated(charge, n).losses) is not None)
+        return most_that(lambda n: residue_after(mu_squared, repeated(charge, n).losses) is not None)
     count, left, costs = 0, mu_squared, cast("dict[int, Fraction | None]", {})
 
     def between(high: int, low: int) -> None:
         """A cost at one mu is one at every larger mu: those of the twelfths in between are of use where they are much less."""
         for part in (high, low):
             if part not in costs:
-                after = residue_after_all(mu_squared * Fraction(part, 12), charge.losses)
+                after = residue_after(mu_squared * Fraction(part, 12), charge.losses)
                 costs[part] = None if after is None else mu_squared * Fraction(part, 12) - after
         above, below = costs[high], costs[low]
         if above is not None and high - low > 1 and (below is None or below > above * Fraction(11, 10)):
@@ -352,6 +350,6 @@ def residue_times(mu_squared: Fraction, charge: Charge) -> int:
         if cost and room >= 0:
             fits = int(room / cost) + 1
             count, left = count + fits, left - fits * cost
-    while count < 3 and (after := residue_after_all(left, charge.losses)) is not None:
+    while count < 3 and (after := residue_after(left, charge.losses)) is not None:
         count, left = count + 1, after
     return count

@@ -58,9 +58,9 @@ def _remains(mu: float, cost: float) -> float:
 # A purely private event ---------------------------------------------------------------------------------------
 
 
-def _room(epsilon: float, mu: float) -> Callable[[float], float]:
-    """The function that tells how far such an event, with so much left after it, stays below the curve of mu at 0; negative where
-    that is not certain.
+def _room(epsilon: float, mu: float) -> tuple[Callable[[float], float], float]:
+    """The function that tells how far such an event, with so much left after it, stays below the curve of mu at 0, negative where
+    that is not certain; and the size of what it subtracts.
 
     H(0) of the event with Gaussian noise of mu' is the total variation
     (e**epsilon E(+) - E(-)) / (1 + e**epsilon), E(+-) = erf((epsilon/mu' +- mu'/2)/sqrt 2), as a sum of positive terms.
@@ -77,7 +77,7 @@ def _room(epsilon: float, mu: float) -> Callable[[float], float]:
             a, half = epsilon / left, left / 2
             return likely * math.erfc((a + half) / _ROOT2) + less * math.erfc((half - a) / _ROOT2) - least
 
-        return over
+        return over, least * (1 + mu * mu / 4)
     tanh, twice, most = math.tanh(epsilon / 2), 2 / (1 + math.exp(epsilon)), math.erf(mu / _ROOT8)
 
     def under(left: float) -> float:
@@ -90,27 +90,27 @@ def _room(epsilon: float, mu: float) -> Callable[[float], float]:
         distance = tanh * math.erf((a + half) / _ROOT2) + twice * (total * left / 2 / _ROOT_2PI)
         return most - distance * (1 + 64 * _ULP)
 
-    return under
+    return under, most
 
 
-def _around(room: Callable[[float], float], epsilon: float, mu: float) -> tuple[float, float]:
+def _around(room: Callable[[float], float], size: float, epsilon: float, mu: float) -> tuple[float, float]:
     """Two points close to where the room ends, with its rounding between them: at the first there is some, and at the second
     none. Each was tried."""
     # By Newton's rule: the derivative of H(0) is 2 phi(epsilon/mu' - mu'/2) / (1 + e**epsilon). A release costs about
     # epsilon**2 of mu squared, and where rounding or a flat curve leads the rule away, the middle is as good.
     low, high, at = 0.0, mu, math.sqrt(max(mu * mu - epsilon * epsilon, mu * mu / 16))
-    scale = _ROOT_2PI / 2 * (1 + math.exp(epsilon))
+    scale, flat = _ROOT_2PI / 2 * (1 + math.exp(epsilon)), math.inf
     for _ in range(64):
-        own = room(at)
+        own, shape = room(at), (epsilon / at - at / 2) ** 2 / 2
         low, high = (at, high) if own >= 0 else (low, at)
-        shape = (epsilon / at - at / 2) ** 2 / 2
-        near = at + own * scale * math.exp(shape) if shape < 300 else 0.0
+        flat = scale * math.exp(shape) if shape < 300 else math.inf
+        near = at + own * flat
         if abs(near - at) <= 2.0**-26 * at:  # then the next error is of the order of its square
             at = near
             break
         at = near if low < near < high else (low + high) / 2
-    # Towards 0 the room depends on less and less of what is left.
-    margin = 2.0**-44 * mu * (mu / at)
+    # Towards 0 the room depends on less and less of what is left, and its rounding decides for longer.
+    margin = 2.0**-44 * size * flat
     low, high = at - margin, at + margin
     return (low, high) if low > 0 and room(low) >= 0 and room(high) < 0 else (0.0, math.inf)
 
@@ -134,9 +134,12 @@ def after_pure(epsilon: float, mu: float) -> float | None:
     if mu > _TOP:
         kept = after_pure(epsilon, _TOP)
         return None if kept is None else _remains(mu, (_TOP - kept) * (_TOP + kept) * (1 + 4 * _ULP))
-    if epsilon > 700 or (room := _room(epsilon, mu))(0.0) < 0:
+    if epsilon > 700:
         return None
-    certain, none = _around(room, epsilon, mu)
+    room, size = _room(epsilon, mu)
+    if room(0.0) < 0:
+        return None
+    certain, none = _around(room, size, epsilon, mu)
     # The last double with room. What is certain at one point is so at every smaller one, so that those between two close ones
     # alone are tried.
     low, high = 0.0, mu
