@@ -57,8 +57,8 @@ from dpframe._questions.question import Query, Question
 from dpframe._questions.reports import packed, unpacked
 from dpframe._search import first_where, last_where
 from dpframe._session import derived as lineage_module
-from dpframe._session import door as door_module
 from dpframe._session import opening as opening_module
+from dpframe._session import session as door_module
 from dpframe._session import session as session_module
 from dpframe._session.registry import sessions as registry_sessions
 from dpframe._session.session import Session

@@ -7,13 +7,15 @@ file share one budget.
 
 from __future__ import annotations
 
+import base64
 import json
 import os
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from fractions import Fraction
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 from uuid import uuid4
 
 import pandas as pd
@@ -23,16 +25,12 @@ from dpframe._groups.unit import Unit
 from dpframe._ledger import open_store
 from dpframe._ledger.records import (
     Declared,
-    Label,
-    Names,
     Table,
     alike,
     charge_for,
     charge_of,
-    found,
     receipt_text,
     same_table,
-    taken,
     unpack,
 )
 from dpframe._ledger.store import Entry, Store
@@ -42,6 +40,57 @@ from dpframe.accounting._filter import Charge, Filter, Limits
 from dpframe.accounting._meter import Budget
 
 DEBITS = ["when", "question", "mechanism", "scale", "epsilon", "delta", "used", "declared", "name"]
+
+
+class Label(NamedTuple):
+    """What makes two questions the same: ``question`` is the question itself, ``key`` has its price as well, and ``paid`` the
+    words of its price: what a share of the budget buys can change, and a repeated line stays free all the same.
+
+    All three are digests of one encoding of the question, ``whole``, with which what they find is compared.
+    """
+
+    question: str
+    key: str
+    paid: str
+    name: str | None
+    version: str | None
+    place: int | None = None  # of a fresh question in its batch, which is not to be taken for an equal one
+    whole: bytes = b""
+
+    def to_json(self) -> dict[str, Any]:
+        """For the record of an answer."""
+        whole = base64.b64encode(zlib.compress(self.whole)).decode()
+        return {**self._asdict(), "whole": whole}
+
+    def asks(self, body: dict[str, Any]) -> bool:
+        """Whether a record that was found is of this very question."""
+        return zlib.decompress(base64.b64decode(body["whole"])) == self.whole
+
+
+Names = dict[tuple[str | None, str], tuple[str, str]]  # from version and name to question and key
+
+
+def found(label: Label, answers: Mapping[str, Any], names: Names) -> Any:
+    """What is under one of the keys of a question."""
+    return next((answers[k] for k in keys_of(label, names) if k in answers), None)
+
+
+def keys_of(label: Label, names: Names) -> tuple[str, ...]:
+    """The keys under which to look; a name must belong to the same question."""
+    if label.name is None or (label.version, label.name) not in names:
+        return label.key, label.paid
+    question, key = names[label.version, label.name]
+    if question != label.question:
+        raise taken(label.name)
+    return (key,)
+
+
+def taken(name: str) -> BadValue:
+    """A name must belong to the same question."""
+    return BadValue(
+        f"name={name!r} was given to another question, or its data had another public number of rows. Choose "
+        "another name, or say that the data is newer: open(..., version='...')."
+    )
 
 
 class Accountant:

@@ -10,7 +10,7 @@ from typing import Any, Generic, Protocol, Self, TypeVar
 import numpy as np
 
 from dpframe._errors import SessionError
-from dpframe._ledger.records import Label
+from dpframe._ledger.accountant import Label
 from dpframe._session.session import Asked, Session
 from dpframe.accounting._filter import Price
 from dpframe.accounting._meter import Budget

@@ -1,16 +1,24 @@
-"""Sessions: one frame, one budget, and the one door to the data."""
+"""Sessions: one frame, one budget, and the one door to the data.
+
+*Formal guarantee of the door.* Whatever code that reads cells raises, and whatever it warns of, the caller sees a `DataError`
+whose text is a function of the verb alone, without a cause, a context or a frame of the code that failed. That it failed can
+still depend on the data: this is a net under code that does not fail because of a cell, and no leave to do so
+(docs/explain/limits.md).
+"""
 
 from __future__ import annotations
 
 import json
 import os
 import threading
+import warnings
 import weakref
 from collections.abc import Callable, Hashable, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import partial
-from typing import Any, NoReturn
+from typing import Any, NoReturn, ParamSpec, TypeVar
 from uuid import uuid4
 
 import numpy as np
@@ -18,22 +26,20 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from dpframe._encoding import digest, encode
-from dpframe._errors import BadType, BadValue, SessionError
+from dpframe._errors import BadType, BadValue, DataError, SessionError
 from dpframe._expr import Expr
 from dpframe._groups.combinations import Tuples
 from dpframe._groups.keys import Keys, Word
 from dpframe._groups.periods import Span
 from dpframe._groups.unit import Unit, limits_for
 from dpframe._ledger import former as _former
-from dpframe._ledger.accountant import Accountant
-from dpframe._ledger.records import Label, Names, found, keys_of
+from dpframe._ledger.accountant import Accountant, Label, Names, found, keys_of
 from dpframe._plans.aggregates import AGGREGATES, Output
 from dpframe._plans.plan import Plan
 from dpframe._plans.planner import noted
 from dpframe._plans.price import Payment, price_of, worded
 from dpframe._questions.question import Array, Noise, Query, Question, Release
 from dpframe._session.data import Data
-from dpframe._session.door import DEBUGGED, debugging, sealed
 from dpframe._session.registry import closed, sessions
 from dpframe._session.terms import Terms
 from dpframe._statistics.engine import Engine
@@ -42,6 +48,12 @@ from dpframe.accounting._meter import Budget
 from dpframe.engines.rows import Places, people_labels
 from dpframe.mechanisms import _sampling
 from dpframe.mechanisms._base import check
+
+P = ParamSpec("P")
+T = TypeVar("T")
+SWITCH = "DPFRAME_DEBUG"
+DEBUGGED = ("debug", "errors show their cause, which may quote cells", SWITCH)  # what the ledger keeps of it
+_behind: ContextVar[bool] = ContextVar("behind the door", default=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -427,3 +439,62 @@ def _check_names(labels: Sequence[Label]) -> None:
             raise BadValue(
                 f"name={label.name!r} is given to two questions of one batch. Choose another name."
             )
+
+
+# The door -------------------------------------------------------------------------------------------------------------
+
+
+def debugging() -> bool:
+    """Whether the owner has set the environment variable that shows causes. Every session that is asked puts it on record."""
+    return os.environ.get(SWITCH, "") not in ("", "0")
+
+
+class _Here(type):
+    """Every category is one of `Unheard` behind the door, and none is elsewhere: a filter for one thread of one process."""
+
+    def __subclasscheck__(cls, category: type) -> bool:
+        return _behind.get()
+
+
+class Unheard(Warning, metaclass=_Here):
+    """The category of the one filter that is set. `warnings.catch_warnings` would change the filters of other threads."""
+
+
+def sealed(verb: str, read: Callable[P, T], /, *args: P.args, **words: P.kwargs) -> T:
+    """What ``read(*args, **words)`` returns, of which nothing else comes out.
+
+    A MemoryError is an error like any other, since cells can cause it. An interrupt, or another exception that is no `Exception`,
+    stays what it is, without the frames that it passed.
+    """
+    cause: Exception | None = None
+    ended: BaseException | None = None
+    before = _behind.set(True)
+    try:
+        if (
+            not warnings.filters or warnings.filters[0][2] is not Unheard
+        ):  # somebody has put another one in front
+            warnings.simplefilter("ignore", Unheard)
+        with np.errstate(all="ignore"):
+            return read(*args, **words)
+    except Exception as error:
+        cause = error if debugging() else None
+    except BaseException as stop:
+        ended = stop
+    finally:
+        _behind.reset(before)
+    # Below the handlers, so that what was raised is no context of what is raised here.
+    del args, words, read
+    if ended is None:
+        raise DataError(told(verb)) from cause
+    try:
+        ended.__cause__ = ended.__context__ = None
+        raise ended.with_traceback(None)
+    finally:
+        del ended
+
+
+def told(verb: str) -> str:
+    return (
+        f"{verb} failed while it read the data. Why is not told, since it may depend on people's cells; what was charged for it "
+        f"stays charged. The owner of the data sees the cause with the environment variable {SWITCH}=1, which the ledger keeps."
+    )
