@@ -71,18 +71,13 @@ Names = dict[tuple[str | None, str], tuple[str, str]]  # from version and name t
 
 
 def found(label: Label, answers: Mapping[str, Any], names: Names) -> Any:
-    """What is under one of the keys of a question."""
-    return next((answers[k] for k in keys_of(label, names) if k in answers), None)
-
-
-def keys_of(label: Label, names: Names) -> tuple[str, ...]:
-    """The keys under which to look; a name must belong to the same question."""
+    """What is under one of the keys of a question; a name must belong to the same question."""
     if label.name is None or (label.version, label.name) not in names:
-        return label.key, label.paid
+        return answers.get(label.key, answers.get(label.paid))
     question, key = names[label.version, label.name]
     if question != label.question:
         raise taken(label.name)
-    return (key,)
+    return answers.get(key)
 
 
 def taken(name: str) -> BadValue:
