@@ -38,6 +38,7 @@ def encode(value: Any) -> bytes:
     """The value as bytes: the length of its tag and that of its parts, the tag, and the parts. One function for what stands in
     every question, since it is called for each of its parts; the tables below have the rest."""
     kind: Any = type(value)
+    body: bytes
     if kind is str:
         tag, body = b"s", value.encode("utf-8", "surrogatepass")
     elif kind in _records:  # a frozen class: the fields that are not at their default, each with its name
