@@ -40,6 +40,7 @@ from dpframe.accounting._filter import Charge, Filter, Limits
 from dpframe.accounting._meter import Budget
 
 DEBITS = ["when", "question", "mechanism", "scale", "epsilon", "delta", "used", "declared", "name"]
+DECLARED = ("what", "value", "where")
 
 
 class Label(NamedTuple):
@@ -386,18 +387,14 @@ class Accountant:
 
     def declare(self, words: Iterable[Declared]) -> None:
         """The owner's words, each once."""
+        listed = list(dict.fromkeys(words))
         with self._alone():
-            if self._new(words):
+            if not self._words.issuperset(listed):
                 with self._writing():
-                    self._append_words(self._new(words))
+                    for word in listed:
+                        if word not in self._words:
+                            self._append("declaration", dict(zip(DECLARED, word, strict=True)))
                 self._sync()
-
-    def _new(self, words: Iterable[Declared]) -> list[Declared]:
-        return [word for word in dict.fromkeys(words) if word not in self._words]
-
-    def _append_words(self, words: Iterable[Declared]) -> None:
-        for what, value, where in words:
-            self._append("declaration", {"what": what, "value": value, "where": where})
 
     def debit(
         self,
@@ -410,41 +407,33 @@ class Accountant:
 
         ``at`` is what the question would be charged at another epsilon, to say which one fits.
         """
-        charge = charge_for(plans)
+        charge = plans[0].charge if len(plans) == 1 else charge_for(plans)
         with self._alone():
-            if self._admitted(plans, charge, words, name):
+            with self._store.transaction():
+                self._sync(begun=True)  # as in `_writing`
+                after = None if self._state is None else self._filter.after(self._state, charge)
+                if after is not None:
+                    note = self._filter.warning(self._state, after)
+                    if note is not None:  # as an error it stops here, and nothing is charged
+                        caution(note)
+                    new = [word for word in dict.fromkeys(words) if word not in self._words]
+                    for word in new:
+                        self._append("declaration", dict(zip(DECLARED, word, strict=True)))
+                    named = "null" if name is None else json.dumps(name)
+                    body = f'{{"name":{named},"plans":[{",".join([plan.text for plan in plans])}]}}'
+                    entry = self._store.append(self._population, "debit", body)
+            if after is not None:
+                # On record: only now does it count here. If anything fails before the last line, `_sync` will read it, so that
+                # it may count twice but never not at all.
+                self._state = after
+                self._charges.append(charge)
+                self._states.append(after)
+                self._words.update(new)
+                self._last = entry.id
                 return
             budget = self.budget
         # Told outside of it all: looking for what would fit takes time, and asks this budget for prices.
         raise BudgetExceeded(budget._refusal(charge, at))
-
-    def _admitted(
-        self, plans: Sequence[Plan], charge: Charge, words: Iterable[Declared], name: str | None
-    ) -> bool:
-        with self._store.transaction():
-            self._sync(begun=True)  # as in `_writing`
-            after = None if self._state is None else self._filter.after(self._state, charge)
-            if after is None:
-                return False
-            note = self._filter.warning(self._state, after)
-            if note is not None:  # as an error it stops here, and nothing is charged
-                caution(note)
-            new = self._new(words) if words else []
-            if new:
-                self._append_words(new)
-            texts, named = (
-                ",".join([plan.text for plan in plans]),
-                "null" if name is None else json.dumps(name),
-            )
-            entry = self._append("debit", f'{{"name":{named},"plans":[{texts}]}}')
-        # On record: only now does it count here. If anything fails before the last line, `_sync` will read it, so that
-        # it may count twice but never not at all.
-        self._state = after
-        self._charges.append(charge)
-        self._states.append(self._state)
-        self._words.update(new)
-        self._last = entry.id
-        return True
 
     def record(self, label: Label, plan: Plan, raw: Sequence[Any]) -> None:
         """Keep an answer, so that a restart need not pay for it again. In memory the session itself remembers."""
@@ -509,10 +498,9 @@ class Accountant:
     def declarations(self) -> pd.DataFrame:
         """Every fact that is public because you said so."""
         rows = [
-            (pd.Timestamp(e.when), *(_json(e)[k] for k in ("what", "value", "where")))
-            for e in self._entries("declaration")
+            (pd.Timestamp(e.when), *(_json(e)[k] for k in DECLARED)) for e in self._entries("declaration")
         ]
-        return pd.DataFrame(rows, columns=["when", "what", "value", "where"])
+        return pd.DataFrame(rows, columns=["when", *DECLARED])
 
     def _entries(self, kind: str) -> list[Entry]:
         return [e for e in self._store.entries(self._population) if e.kind == kind]
