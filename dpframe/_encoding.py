@@ -16,8 +16,8 @@ from dataclasses import MISSING, Field, fields, is_dataclass
 from decimal import Decimal
 from enum import Enum
 from fractions import Fraction
-from functools import cache, lru_cache
-from itertools import repeat, takewhile
+from functools import cache
+from itertools import takewhile
 from typing import Any
 
 import numpy as np
@@ -29,26 +29,49 @@ SHOWN = {"shown": True}  # of a field that is no part of what was asked: field(m
 _OWN = "dpframe."
 _head = struct.Struct(">BQ").pack
 _double = struct.Struct(">d").pack
-_SHORT = 200  # texts below this length are names, which are encoded once
+_NONE = _head(1, 0) + b"0"
+_TEXTS = {str}
 _PLAIN = (type(None), bool, int, float, str, pd.Timestamp, datetime.date)
 
 
 def encode(value: Any) -> bytes:
-    """The value as bytes."""
+    """The value as bytes: the length of its tag and that of its parts, the tag, and the parts. One function for what stands in
+    every question, since it is called for each of its parts; the tables below have the rest."""
     kind: Any = type(value)
-    if kind is str and len(value) < _SHORT:
-        return _text(value)
-    if value is None:
+    body: bytes
+    if kind is str:
+        tag, body = b"s", value.encode("utf-8", "surrogatepass")
+    elif kind in _records:  # a frozen class: the fields that are not at their default, each with its name
+        tag, known = _records[kind]
+        parts = []
+        for name, label, default, same in known:
+            one = getattr(value, name)
+            if one is not same:
+                part = encode(one)
+                if part != default:
+                    parts += [label, part]
+        body = b"".join(parts)
+    elif value is None:
         return _NONE
-    known = _BYTES.get(kind)
-    if known is None and (kind.__module__ + ".").startswith(_OWN):
-        known = _own_bytes(kind)
-    return _framed(*_other(value)) if known is None else known(value)
-
-
-@lru_cache(maxsize=4096)  # names of columns, aggregates and kinds, over and over
-def _text(text: str) -> bytes:
-    return _framed(b"s", text.encode("utf-8", "surrogatepass"))
+    elif kind is tuple:
+        body = _items(value) if {*map(type, value)} == _TEXTS else b"L" + b"".join(map(encode, value))
+        tag = b"t"
+    elif kind is int:
+        tag, body = b"i", value.to_bytes(value.bit_length() // 8 + 1, "big", signed=True)
+    elif kind is Fraction:  # as the pair of its numerator and its denominator
+        up, down = value.as_integer_ratio()
+        above, below = up.bit_length() // 8 + 1, down.bit_length() // 8 + 1
+        body = _head(1, 21 + above + below) + b"tL"
+        body += _head(1, above) + b"i" + up.to_bytes(above, "big", signed=True)
+        body += _head(1, below) + b"i" + down.to_bytes(below, "big", signed=True)
+        tag = b"q"
+    elif kind in _BY_TYPE:
+        tag, body = _BY_TYPE[kind](value)
+    elif (kind.__module__ + ".").startswith(_OWN) and _learned(kind):
+        return encode(value)
+    else:
+        tag, body = _other(value)
+    return _head(len(tag), len(body)) + tag + body
 
 
 def digest(*values: Any) -> str:
@@ -63,13 +86,6 @@ def plain(value: Any) -> bool:
     return type(value) in _PLAIN or (isinstance(value, np.generic) and value.dtype.kind in "biufU")
 
 
-def _framed(tag: bytes, body: bytes) -> bytes:
-    return _head(len(tag), len(body)) + tag + body
-
-
-_NONE = _framed(b"0", b"")
-
-
 @cache
 def tag_of(kind: Any) -> str:
     """The name of a class of dpframe, with the public module that has it: what is private may be moved."""
@@ -77,19 +93,26 @@ def tag_of(kind: Any) -> str:
     return ".".join([*public, kind.__qualname__])
 
 
-@cache
-def _own_bytes(kind: Any) -> Callable[[Any], bytes] | None:
-    """The function that makes bytes of a class of dpframe that stands in questions."""
+Known = tuple[tuple[str, bytes, bytes | None, Any], ...]
+_records: dict[type, tuple[bytes, Known]] = {}  # frozen classes of dpframe that were met: tag and fields
+
+
+def _learned(kind: Any) -> bool:
+    """Whether a class of dpframe stands in questions, which is known from now on."""
     tag, frozen = tag_of(kind).encode(), is_dataclass(kind)
     if frozen:
-        return _record(b"D" + tag, encoded_fields(kind))
-    if issubclass(kind, tuple) and hasattr(kind, "_fields"):
-        return lambda value: _framed(b"N" + tag, b"".join(map(encode, value)))
-    return (lambda value: _framed(b"K" + tag, _listed(value))) if hasattr(kind, "ENCODED") else None
+        _records[kind] = b"D" + tag, encoded_fields(kind)
+    elif issubclass(kind, tuple) and hasattr(kind, "_fields"):
+        _BY_TYPE[kind] = lambda value: (b"N" + tag, b"".join(map(encode, value)))
+    elif hasattr(kind, "ENCODED"):
+        _BY_TYPE[kind] = lambda value: (b"K" + tag, _listed(value))
+    else:
+        return False
+    return True
 
 
 @cache
-def encoded_fields(kind: Any) -> tuple[tuple[str, bytes, bytes | None, Any], ...]:
+def encoded_fields(kind: Any) -> Known:
     """The fields that make an object what it is: name, name and default as bytes, and the default. What ``__init__`` does not
     take follows from the others."""
     found = [f for f in fields(kind) if f.init and not f.metadata.get("shown")]
@@ -98,22 +121,6 @@ def encoded_fields(kind: Any) -> tuple[tuple[str, bytes, bytes | None, Any], ...
 
 def _default(one: Field[Any]) -> bytes | None:
     return None if one.default is MISSING else encode(one.default)
-
-
-def _record(tag: bytes, known: tuple[tuple[str, bytes, bytes | None, Any], ...]) -> Callable[[Any], bytes]:
-    """The function that makes bytes of a frozen class: of the fields that are not at their default, each with its name."""
-    names = [name for name, *_ in known]
-
-    def record(value: Any) -> bytes:
-        parts = []
-        for one, (_, label, default, same) in zip(map(getattr, repeat(value), names), known, strict=False):
-            if one is not same:
-                part = encode(one)
-                if part != default:
-                    parts += [label, part]
-        return _framed(tag, b"".join(parts))
-
-    return record
 
 
 def _listed(value: Any) -> bytes:
@@ -129,10 +136,8 @@ def _listed(value: Any) -> bytes:
 
 
 def _items(values: Iterable[Any]) -> bytes:
-    listed = values if type(values) is tuple else list(values)
-    if (
-        listed and type(listed[0]) is str and all(type(v) is str for v in listed)
-    ):  # at once, since lists of keys are long
+    listed = list(values)
+    if {*map(type, listed)} == _TEXTS:  # at once, since lists of keys are long
         texts = [v.encode("utf-8", "surrogatepass") for v in listed]
         return b"T" + np.array([len(texts), *map(len, texts)], dtype=">i8").tobytes() + b"".join(texts)
     return b"L" + b"".join(map(encode, listed))
@@ -256,14 +261,9 @@ def _time(value: datetime.time) -> tuple[bytes, bytes]:
     )
 
 
-@lru_cache(maxsize=4096)  # of what is exactly an int, so that no other number can be found in its place
-def _whole(number: int) -> bytes:
-    return _framed(b"i", number.to_bytes(number.bit_length() // 8 + 1, "big", signed=True))
-
-
 _BY_TYPE: dict[type, Callable[[Any], tuple[bytes, bytes]]] = {
     bool: lambda v: (b"b", b"1" if v else b"0"),
-    str: lambda v: (b"s", v.encode("utf-8", "surrogatepass")),
+    float: lambda v: (b"f", _double(v)),
     complex: lambda v: (b"c", struct.pack(">dd", v.real, v.imag)),
     bytes: lambda v: (b"y", v),
     list: lambda v: (b"l", _items(v)),
@@ -287,22 +287,4 @@ _BY_TYPE: dict[type, Callable[[Any], tuple[bytes, bytes]]] = {
     type(pd.NA): lambda v: (b"null", b""),
     type(pd.NaT): lambda v: (b"no time", b""),
     pd.DataFrame: _frame,
-}
-
-
-def _tagged(parts: Callable[[Any], tuple[bytes, bytes]]) -> Callable[[Any], bytes]:
-    def tagged(value: Any) -> bytes:
-        tag, body = parts(value)
-        return _head(len(tag), len(body)) + tag + body
-
-    return tagged
-
-
-_BYTES: dict[type, Callable[[Any], bytes]] = {
-    **{kind: _tagged(parts) for kind, parts in _BY_TYPE.items()},
-    tuple: lambda v: _framed(b"t", _items(v)),
-    int: _whole,
-    float: lambda v: _framed(b"f", _double(v)),
-    # As of the pair of its numerator and its denominator.
-    Fraction: lambda v: _framed(b"q", _framed(b"t", b"L" + _whole(v.numerator) + _whole(v.denominator))),
 }

@@ -57,8 +57,8 @@ from dpframe._questions.question import Query, Question
 from dpframe._questions.reports import packed, unpacked
 from dpframe._search import first_where, last_where
 from dpframe._session import derived as lineage_module
-from dpframe._session import door as door_module
 from dpframe._session import opening as opening_module
+from dpframe._session import session as door_module
 from dpframe._session import session as session_module
 from dpframe._session.registry import sessions as registry_sessions
 from dpframe._session.session import Session
@@ -196,7 +196,7 @@ def make_plan(
 
 def noise_of(plan: Plan) -> Any:
     """The noise that a session hands to a question."""
-    return partial(session_module._noisy, plan)
+    return partial(Session._noise, object.__new__(Session), plan)
 
 
 levels = Threshold.levels

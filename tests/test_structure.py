@@ -327,8 +327,8 @@ def test_replays_hand_in_noise_and_have_no_door():
     assert [ast.unparse(node) for _, node in calls(tree, "_run_question")] == [
         "super()._run_question(question, engine, plan, unit)"
     ]
-    assert [ast.unparse(node) for _, node in calls(tree, "noise")] == [
-        "self.noise(part, np.zeros_like(integers), width=width)"
+    assert [ast.unparse(node) for _, node in calls(tree, "_noise")] == [
+        "super()._noise(plan, part, np.zeros_like(integers), width=width)"
     ]
 
 
@@ -355,12 +355,16 @@ def test_debit_precedes_the_door_behind_which_the_data_is_read():
     for name in ("ask", "_debit"):  # nothing there takes a debit back, and no branch goes round it
         assert not any(isinstance(n, ast.Try) for n in ast.walk(function(tree, name)))
     # The debit is of all that is new, and what passes the door is what was new.
-    (branch,) = (n for n in ast.walk(function(tree, "ask")) if isinstance(n, ast.If))
+    asks = list(ast.walk(function(tree, "ask")))
+    (branch,) = (n for n in asks if isinstance(n, ast.If) and debit in ast.walk(n))
     assert ast.unparse(branch.test) == "new"
     assert debit in [n.value for n in branch.body if isinstance(n, ast.Expr)]
-    (loop,) = (n for n in ast.walk(function(tree, "ask")) if isinstance(n, ast.For))
+    (loop,) = (n for n in asks if isinstance(n, ast.For))
     assert ast.unparse(loop.iter) == "new.items()"
     assert door in list(ast.walk(loop))
+    assert not any(loop in ast.walk(n) for n in asks if isinstance(n, ast.If))
+    assert not any(isinstance(n, ast.Continue | ast.Break | ast.While) for n in asks)
+    assert [n.lineno > loop.lineno for n in asks if isinstance(n, ast.Return)] == [True]
     assert [n.value for n in function(tree, "_debit").body if isinstance(n, ast.Expr)][-1] == calls(
         tree, "debit"
     )[0][1]
@@ -382,10 +386,10 @@ OWN_NOISE = [
 def test_noise_is_added_at_the_door_only():
     """Apart from mechanisms themselves, `.release(...)` of a mechanism is called in the noise that a session hands out."""
     found = [one for one in callers("release") if not one[0].startswith("dpframe.mechanisms")]
-    assert sorted(found) == sorted([(SESSION, "_noisy"), *OWN_NOISE])
-    used = [n for n in ast.walk(TREES[SESSION]) if isinstance(n, ast.Name) and n.id == "_noisy"]
-    assert [n.id for n in ast.walk(function(TREES[SESSION], "_noise")) if n in used] == ["_noisy"] * len(used)
-    assert callers("_noise") == [(SESSION, "_run_question"), ("dpframe.audit._replay", "_noise")]
+    assert sorted(found) == sorted([(SESSION, "_noise"), *OWN_NOISE])
+    handed = [n for n in ast.walk(TREES[SESSION]) if isinstance(n, ast.Attribute) and n.attr == "_noise"]
+    assert set(handed) <= set(ast.walk(function(TREES[SESSION], "_run_question")))
+    assert callers("_noise") == [("dpframe.audit._replay", "_noise")]
 
 
 def test_every_question_is_a_frozen_value_that_is_run_alike():

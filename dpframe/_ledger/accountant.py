@@ -7,13 +7,15 @@ file share one budget.
 
 from __future__ import annotations
 
+import base64
 import json
 import os
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from fractions import Fraction
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 from uuid import uuid4
 
 import pandas as pd
@@ -23,16 +25,12 @@ from dpframe._groups.unit import Unit
 from dpframe._ledger import open_store
 from dpframe._ledger.records import (
     Declared,
-    Label,
-    Names,
     Table,
     alike,
     charge_for,
     charge_of,
-    found,
     receipt_text,
     same_table,
-    taken,
     unpack,
 )
 from dpframe._ledger.store import Entry, Store
@@ -42,6 +40,53 @@ from dpframe.accounting import open_filter
 from dpframe.accounting._filter import Charge, Filter, Limits
 
 DEBITS = ["when", "question", "mechanism", "scale", "epsilon", "delta", "used", "declared", "name"]
+DECLARED = ("what", "value", "where")
+
+
+class Label(NamedTuple):
+    """What makes two questions the same: ``question`` is the question itself, ``key`` has its price as well, and ``paid`` the
+    words of its price: what a share of the budget buys can change, and a repeated line stays free all the same.
+
+    All three are digests of one encoding of the question, ``whole``, with which what they find is compared.
+    """
+
+    question: str
+    key: str
+    paid: str
+    name: str | None
+    version: str | None
+    place: int | None = None  # of a fresh question in its batch, which is not to be taken for an equal one
+    whole: bytes = b""
+
+    def to_json(self) -> dict[str, Any]:
+        """For the record of an answer."""
+        whole = base64.b64encode(zlib.compress(self.whole)).decode()
+        return {**self._asdict(), "whole": whole}
+
+    def asks(self, body: dict[str, Any]) -> bool:
+        """Whether a record that was found is of this very question."""
+        return zlib.decompress(base64.b64decode(body["whole"])) == self.whole
+
+
+Names = dict[tuple[str | None, str], tuple[str, str]]  # from version and name to question and key
+
+
+def found(label: Label, answers: Mapping[str, Any], names: Names) -> Any:
+    """What is under one of the keys of a question; a name must belong to the same question."""
+    if label.name is None or (label.version, label.name) not in names:
+        return answers.get(label.key, answers.get(label.paid))
+    question, key = names[label.version, label.name]
+    if question != label.question:
+        raise taken(label.name)
+    return answers.get(key)
+
+
+def taken(name: str) -> BadValue:
+    """A name must belong to the same question."""
+    return BadValue(
+        f"name={name!r} was given to another question, or its data had another public number of rows. Choose "
+        "another name, or say that the data is newer: open(..., version='...')."
+    )
 
 
 class Accountant:
@@ -342,18 +387,14 @@ class Accountant:
 
     def declare(self, words: Iterable[Declared]) -> None:
         """The owner's words, each once."""
+        listed = list(dict.fromkeys(words))
         with self._alone():
-            if self._new(words):
+            if not self._words.issuperset(listed):
                 with self._writing():
-                    self._append_words(self._new(words))
+                    for word in listed:
+                        if word not in self._words:
+                            self._append("declaration", dict(zip(DECLARED, word, strict=True)))
                 self._sync()
-
-    def _new(self, words: Iterable[Declared]) -> list[Declared]:
-        return [word for word in dict.fromkeys(words) if word not in self._words]
-
-    def _append_words(self, words: Iterable[Declared]) -> None:
-        for what, value, where in words:
-            self._append("declaration", {"what": what, "value": value, "where": where})
 
     def debit(
         self,
@@ -366,41 +407,33 @@ class Accountant:
 
         ``at`` is what the question would be charged at another epsilon, to say which one fits.
         """
-        charge = charge_for(plans)
+        charge = plans[0].charge if len(plans) == 1 else charge_for(plans)
         with self._alone():
-            if self._admitted(plans, charge, words, name):
+            with self._store.transaction():
+                self._sync(begun=True)  # as in `_writing`
+                after = None if self._state is None else self._filter.after(self._state, charge)
+                if after is not None:
+                    note = self._filter.warning(self._state, after)
+                    if note is not None:  # as an error it stops here, and nothing is charged
+                        caution(note)
+                    new = [word for word in dict.fromkeys(words) if word not in self._words]
+                    for word in new:
+                        self._append("declaration", dict(zip(DECLARED, word, strict=True)))
+                    named = "null" if name is None else json.dumps(name)
+                    body = f'{{"name":{named},"plans":[{",".join([plan.text for plan in plans])}]}}'
+                    entry = self._store.append(self._population, "debit", body)
+            if after is not None:
+                # On record: only now does it count here. If anything fails before the last line, `_sync` will read it, so that
+                # it may count twice but never not at all.
+                self._state = after
+                self._charges.append(charge)
+                self._states.append(after)
+                self._words.update(new)
+                self._last = entry.id
                 return
             budget = self.budget
         # Told outside of it all: looking for what would fit takes time, and asks this budget for prices.
         raise BudgetExceeded(budget._refusal(charge, at))
-
-    def _admitted(
-        self, plans: Sequence[Plan], charge: Charge, words: Iterable[Declared], name: str | None
-    ) -> bool:
-        with self._store.transaction():
-            self._sync(begun=True)  # as in `_writing`
-            after = None if self._state is None else self._filter.after(self._state, charge)
-            if after is None:
-                return False
-            note = self._filter.warning(self._state, after)
-            if note is not None:  # as an error it stops here, and nothing is charged
-                caution(note)
-            new = self._new(words) if words else []
-            if new:
-                self._append_words(new)
-            texts, named = (
-                ",".join([plan.text for plan in plans]),
-                "null" if name is None else json.dumps(name),
-            )
-            entry = self._append("debit", f'{{"name":{named},"plans":[{texts}]}}')
-        # On record: only now does it count here. If anything fails before the last line, `_sync` will read it, so that
-        # it may count twice but never not at all.
-        self._state = after
-        self._charges.append(charge)
-        self._states.append(self._state)
-        self._words.update(new)
-        self._last = entry.id
-        return True
 
     def record(self, label: Label, plan: Plan, raw: Sequence[Any]) -> None:
         """Keep an answer, so that a restart need not pay for it again. In memory the session itself remembers."""
@@ -465,10 +498,9 @@ class Accountant:
     def declarations(self) -> pd.DataFrame:
         """Every fact that is public because you said so."""
         rows = [
-            (pd.Timestamp(e.when), *(_json(e)[k] for k in ("what", "value", "where")))
-            for e in self._entries("declaration")
+            (pd.Timestamp(e.when), *(_json(e)[k] for k in DECLARED)) for e in self._entries("declaration")
         ]
-        return pd.DataFrame(rows, columns=["when", "what", "value", "where"])
+        return pd.DataFrame(rows, columns=["when", *DECLARED])
 
     def _entries(self, kind: str) -> list[Entry]:
         return [e for e in self._store.entries(self._population) if e.kind == kind]

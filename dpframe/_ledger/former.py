@@ -16,7 +16,7 @@ from dpframe._encoding import plain
 from dpframe._expr import Expr
 from dpframe._groups.keys import describe
 from dpframe._groups.unit import Unit
-from dpframe._ledger.records import Label
+from dpframe._ledger.accountant import Label
 from dpframe._questions.question import Query, Question
 from dpframe.accounting._filter import Price
 

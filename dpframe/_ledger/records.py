@@ -1,47 +1,20 @@
-"""What the entries of a ledger are made of: the label of a question, the charge of its plans, its answer, and sketches."""
+"""What the entries of a ledger are made of: the charge of plans, answers, and sketches of tables and people."""
 
 from __future__ import annotations
 
 import base64
 import json
-import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from dpframe._errors import BadValue
 from dpframe._plans.plan import Plan
 from dpframe.accounting._filter import Charge
 from dpframe.accounting.loss import Events, loss_from_json
 
 Declared = tuple[str, str, str]  # what, value, where
-
-
-class Label(NamedTuple):
-    """What makes two questions the same: ``question`` is the question itself, ``key`` has its price as well, and ``paid`` the
-    words of its price: what a share of the budget buys can change, and a repeated line stays free all the same.
-
-    All three are digests of one encoding of the question, ``whole``, with which what they find is compared.
-    """
-
-    question: str
-    key: str
-    paid: str
-    name: str | None
-    version: str | None
-    place: int | None = None  # of a fresh question in its batch, which is not to be taken for an equal one
-    whole: bytes = b""
-
-    def to_json(self) -> dict[str, Any]:
-        """For the record of an answer."""
-        whole = base64.b64encode(zlib.compress(self.whole)).decode()
-        return {**self._asdict(), "whole": whole}
-
-    def asks(self, body: dict[str, Any]) -> bool:
-        """Whether a record that was found is of this very question."""
-        return zlib.decompress(base64.b64decode(body["whole"])) == self.whole
 
 
 class Table(NamedTuple):
@@ -50,32 +23,6 @@ class Table(NamedTuple):
     columns: str
     version: str | None
     rows: list[str]
-
-
-Names = dict[tuple[str | None, str], tuple[str, str]]  # from version and name to question and key
-
-
-def found(label: Label, answers: Mapping[str, Any], names: Names) -> Any:
-    """What is under one of the keys of a question."""
-    return next((answers[k] for k in keys_of(label, names) if k in answers), None)
-
-
-def keys_of(label: Label, names: Names) -> tuple[str, ...]:
-    """The keys under which to look; a name must belong to the same question."""
-    if label.name is None or (label.version, label.name) not in names:
-        return label.key, label.paid
-    question, key = names[label.version, label.name]
-    if question != label.question:
-        raise taken(label.name)
-    return (key,)
-
-
-def taken(name: str) -> BadValue:
-    """A name must belong to the same question."""
-    return BadValue(
-        f"name={name!r} was given to another question, or its data had another public number of rows. Choose "
-        "another name, or say that the data is newer: open(..., version='...')."
-    )
 
 
 def charge_for(plans: Sequence[Plan]) -> Charge:

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from datetime import UTC, datetime
 from functools import cached_property
-from typing import Any, Final, NamedTuple, NoReturn, Protocol
+from typing import Final, NamedTuple, NoReturn, Protocol
 
 from dpframe._errors import BadType, BadValue, LedgerError, SessionError
 from dpframe.mechanisms import _sampling
@@ -122,12 +122,13 @@ def entry_of(number: int, population: str, kind: str, body: str) -> Entry:
     for text in (population, kind, body):
         if not isinstance(text, str):
             raise BadType(f"an entry of a ledger is made of strings, not of {type(text).__name__}.")
-        if text != text.encode("utf-8", "ignore").decode():
+        if not text.isascii() and text != text.encode("utf-8", "ignore").decode():
             raise BadValue("an entry of a ledger must be valid Unicode, without lone surrogates.")
     return Entry(number, datetime.now(UTC).isoformat(timespec="microseconds"), kind, body)
 
 
 NESTED: Final = "a transaction of this ledger is open in this thread already. Finish it first."
+FORKED: Final = "a forked child has no budget of its own. Ask in the parent, or use a file."
 OUTSIDE: Final = "an entry is appended inside `with store.transaction():` only. Nothing was recorded."
 
 
@@ -159,16 +160,12 @@ class MemoryStore(Once):
         """Always: it comes with the process."""
         return True
 
-    def _alone(self) -> AbstractContextManager[Any]:
-        """The lock, for a block of one thread; refused in a forked child."""
-        # Before the lock: a thread that does not exist in the child may have held it.
-        if os.getpid() != self._process:
-            raise SessionError("a forked child has no budget of its own. Ask in the parent, or use a file.")
-        return self._lock
-
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        with self._alone():
+        # Before the lock: a thread that does not exist in the child may have held it.
+        if os.getpid() != self._process:
+            raise SessionError(FORKED)
+        with self._lock:
             if self.busy:
                 raise LedgerError(NESTED)
             before, self.busy = len(self._entries), True
@@ -181,7 +178,9 @@ class MemoryStore(Once):
                 self.busy = False
 
     def append(self, population: str, kind: str, body: str) -> Entry:
-        with self._alone():
+        if os.getpid() != self._process:
+            raise SessionError(FORKED)
+        with self._lock:
             if not self.busy:
                 raise LedgerError(OUTSIDE)
             entry = entry_of(len(self._entries) + 1, population, kind, body)
@@ -189,9 +188,13 @@ class MemoryStore(Once):
             return entry
 
     def entries(self, population: str, after: int = 0) -> list[Entry]:
-        with self._alone():
+        if os.getpid() != self._process:
+            raise SessionError(FORKED)
+        with self._lock:
             return [entry for owner, entry in self._entries[max(after, 0) :] if owner == population]
 
     def populations(self) -> list[str]:
-        with self._alone():
+        if os.getpid() != self._process:
+            raise SessionError(FORKED)
+        with self._lock:
             return list(dict.fromkeys(owner for owner, _ in self._entries))

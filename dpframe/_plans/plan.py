@@ -19,7 +19,7 @@ from dpframe.accounting._filter import Charge
 from dpframe.accounting.loss import Loss, loss_from_json
 from dpframe.mechanisms._base import mechanism_from
 
-_as_text = json.JSONEncoder(separators=(",", ":")).encode
+_as_text = json.JSONEncoder(separators=(",", ":"), check_circular=False).encode
 
 
 class Cost(NamedTuple):

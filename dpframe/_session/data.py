@@ -71,7 +71,7 @@ class Data:
         self.marks = marks(snapshot)
         # The same object means the same rows, also when the session is closed.
         self.index = snapshot.index
-        self._engine: Engine | None = None
+        self.reader: Engine | None = None  # the engine, once something is read
 
     @classmethod
     def of(cls, frame: pd.DataFrame, version: str | None) -> Data:
@@ -115,15 +115,15 @@ class Data:
 
     def engine(self, key: Callable[[], bytes]) -> Engine:
         """What reads the snapshot, made when it is first read; ``key`` draws the key of its hashes."""
-        if self._engine is None:
-            self._engine = engine_for(self.snapshot, key())
-        return self._engine
+        if self.reader is None:
+            self.reader = engine_for(self.snapshot, key())
+        return self.reader
 
     def forget(self) -> None:
         """Let go of the cells. What they are known by stays."""
-        if self._engine is not None:
-            self._engine.close()
-        self.snapshot, self.held, self._engine = self.snapshot.iloc[:0], None, None
+        if self.reader is not None:
+            self.reader.close()
+        self.snapshot, self.held, self.reader = self.snapshot.iloc[:0], None, None
 
 
 def leaves_of(names: pd.Index[Any], dtypes: Iterable[Any]) -> dict[Hashable, Column]:

@@ -23,8 +23,7 @@ from dpframe._groups.periods import Span
 from dpframe._groups.unit import LIMIT, Unit, limits_for
 from dpframe._ledger import former as _former
 from dpframe._session.data import Data, Origin, leaves_of
-from dpframe._session.door import DEBUGGED, debugging, sealed
-from dpframe._session.session import Session
+from dpframe._session.session import DEBUGGED, Session, debugging, sealed
 from dpframe._session.terms import Terms, declarations, record_of
 from dpframe._validate import Bounds
 from dpframe.engines.rows import Places, Rows, array_of, frame_of

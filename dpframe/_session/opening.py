@@ -22,9 +22,8 @@ from dpframe._ledger import place_of
 from dpframe._ledger.accountant import Accountant
 from dpframe._ledger.records import Table
 from dpframe._session.data import Data
-from dpframe._session.door import sealed
 from dpframe._session.registry import ATTR, closed, find, positions, same_place, sessions
-from dpframe._session.session import Session
+from dpframe._session.session import Session, sealed
 from dpframe._session.terms import AccountTerms, Terms, Words
 from dpframe.engines.fingerprints import former_sketch
 

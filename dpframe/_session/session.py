@@ -1,16 +1,24 @@
-"""Sessions: one frame, one budget, and the one door to the data."""
+"""Sessions: one frame, one budget, and the one door to the data.
+
+*Formal guarantee of the door.* Whatever code that reads cells raises, and whatever it warns of, the caller sees a `DataError`
+whose text is a function of the verb alone, without a cause, a context or a frame of the code that failed. That it failed can
+still depend on the data: this is a net under code that does not fail because of a cell, and no leave to do so
+(docs/explain/limits.md).
+"""
 
 from __future__ import annotations
 
 import json
 import os
 import threading
+import warnings
 import weakref
 from collections.abc import Callable, Hashable, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import partial
-from typing import Any, NoReturn
+from typing import Any, NoReturn, ParamSpec, TypeVar
 from uuid import uuid4
 
 import numpy as np
@@ -18,22 +26,27 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from dpframe._encoding import digest, encode
-from dpframe._errors import BadType, BadValue, SessionError
+from dpframe._errors import BadType, BadValue, DataError, SessionError
 from dpframe._expr import Expr
 from dpframe._groups.combinations import Tuples
 from dpframe._groups.keys import Keys, Word
 from dpframe._groups.periods import Span
 from dpframe._groups.unit import Unit, limits_for
 from dpframe._ledger import former as _former
-from dpframe._ledger.accountant import Accountant
-from dpframe._ledger.records import Label, Names, found, keys_of
+from dpframe._ledger.accountant import Accountant, Label, Names, found
 from dpframe._plans.aggregates import AGGREGATES, Output
 from dpframe._plans.plan import Plan
 from dpframe._plans.planner import noted
-from dpframe._plans.price import Budget, Payment, price_of, worded
-from dpframe._questions.question import Array, Noise, Query, Question, Release
+from dpframe._plans.price import Budget
+from dpframe._plans.price import Payment
+from dpframe._plans.price import price_of
+from dpframe._plans.price import worded
+from dpframe._questions.question import Array
+from dpframe._questions.question import Noise
+from dpframe._questions.question import Query
+from dpframe._questions.question import Question
+from dpframe._questions.question import Release
 from dpframe._session.data import Data
-from dpframe._session.door import DEBUGGED, debugging, sealed
 from dpframe._session.registry import closed, sessions
 from dpframe._session.terms import Terms
 from dpframe._statistics.engine import Engine
@@ -41,6 +54,12 @@ from dpframe.accounting._filter import Charge, Price
 from dpframe.engines.rows import Places, people_labels
 from dpframe.mechanisms import _sampling
 from dpframe.mechanisms._base import check
+
+P = ParamSpec("P")
+T = TypeVar("T")
+SWITCH = "DPFRAME_DEBUG"
+DEBUGGED = ("debug", "errors show their cause, which may quote cells", SWITCH)  # what the ledger keeps of it
+_behind: ContextVar[bool] = ContextVar("behind the door", default=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,34 +82,19 @@ class Asked:
         return "|".join(map(str, self.typed))
 
 
-class _Alone:
-    """No question within a question: the lock lets its own thread in again, from a signal handler or a finaliser, and
-    between two lines of a debit that would be a second answer for one price."""
-
-    __slots__ = ("asking",)
-
-    def __init__(self) -> None:
-        self.asking = False
-
-    def __enter__(self) -> None:
-        if self.asking:
-            raise SessionError("this session is in the middle of another question of the same thread.")
-        self.asking = True
-
-    def __exit__(self, *_: object) -> None:
-        self.asking = False
-
-
 class Session:
     """A frame as it stood when it was opened, its terms, and its ledger."""
 
     def __init__(self, data: Data, terms: Terms, accountant: Accountant):
         self.data, self.accountant = data, accountant
         self.leaves, self.rows = data.leaves, data.rows
+        # Of the frame that was opened, which has the budget and the door; of derived rows another one.
+        self.base: Session = self if data.origin is None else data.origin.base
         self._lock = threading.RLock()
         self._answers: dict[str, tuple[bytes, Release]] = {}
         self._names: Names = {}
-        self._alone = _Alone()
+        self._asking = threading.Lock()
+        self._together = accountant.batches  # it guards only what is declared together
         self.closed = False
         self.planning: list[int] = []  # the threads that are in a plan_ahead() block of it
         self._process = os.getpid()
@@ -108,8 +112,8 @@ class Session:
         if (
             data.origin is not None
         ):  # labels say whose answers they are, so that the same steps taken again find them
-            base = data.origin.base
-            self.name, self._lock, self._alone = base.name, base._lock, base._alone
+            base = self.base
+            self.name, self._lock, self._asking = base.name, base._lock, base._asking
             self._answers, self._names = base._answers, base._names
             base.derived.add(self)
         self.restate(terms)
@@ -130,6 +134,9 @@ class Session:
         """Other words about the same data and the same budget."""
         with self._lock:
             self.terms, self.unit = terms, terms.unit
+            # The number of rows where it is public: under replace-one, of the whole root only, a row a person.
+            known = self.unit.replaces and self.data.whole and not self.unit.people
+            self.public_rows = self.rows if known else None
             self.bounds: dict[int, tuple[float, float]] = dict(terms.bounds)
             self.times: dict[int, Span] = dict(terms.times)
             self.keys: dict[int, Keys] = {
@@ -147,11 +154,6 @@ class Session:
 
     def __reduce__(self) -> NoReturn:
         raise BadType("a session cannot be pickled: its budget must exist once. Pickle the answers instead.")
-
-    @property
-    def base(self) -> Session:
-        """The session of the frame that was opened, which has the budget and the door; of derived rows another one."""
-        return self if self.data.origin is None else self.data.origin.base
 
     @property
     def most(self) -> int | None:
@@ -177,7 +179,7 @@ class Session:
     def limited(self, payment: Payment) -> Unit:
         """The unit, with the limits that this question names."""
         limits = payment.get("max_rows"), payment.get("max_groups")
-        if limits[0] is None and limits[1] is None:
+        if limits == (None, None):
             return self.unit
         if not self.unit.people:
             raise BadValue("max_rows= and max_groups= are for sessions with unit=: here a row is a person.")
@@ -194,14 +196,15 @@ class Session:
 
         ``budget``: as it will be when this is charged, if questions of a batch come before.
         """
-        unit, budget = self.limited(payment), self.budget if budget is None else budget
-        rows, people = self._public_rows(question), None if unit.people else self.terms.people
+        if budget is None:
+            budget = self.accountant.meter(self.terms.queries)
 
         def plan_for(price: Price) -> Plan:
-            return question.plan(unit, price, rows, ())
+            return question.plan(self.limited(payment), price, self._public_rows(question), ())
 
         if payment.get("within") is None:
             return price_of(budget, payment, None, plan_for, part)
+        rows, people = self._public_rows(question), None if self.unit.people else self.terms.people
         # How many people there are says nothing of how many a condition or a group leaves.
         known = rows if rows is not None else people if question.where is None and not question.by else None
         # Never remembered: it depends on limits, n, and what is left of the budget, and takes a few hundredths of a second.
@@ -235,14 +238,12 @@ class Session:
     def _planned(self, one: Asked, words: tuple[Word, ...] | None = None) -> Plan:
         """The plan; ``words`` are what it declares, where that is known or nobody will read it."""
         words = self._declared(one) if words is None else words
-        plan = one.question.plan(one.unit, one.price, self._public_rows(one.question), words)
-        return noted(plan, one.price)
+        rows = None if self.public_rows is None else self._public_rows(one.question)
+        return noted(one.question.plan(one.unit, one.price, rows, words), one.price)
 
     def _public_rows(self, question: Question) -> int | None:
-        """The number of rows where it is public: under replace-one, of the whole root only, a row a person."""
-        if not self.unit.replaces or not self.data.whole or self.unit.people:
-            return None
-        return self.rows if question.where is None and not question.by else None
+        """The number of rows that a question is about, where it is public."""
+        return self.public_rows if question.where is None and not question.by else None
 
     def _declared(self, one: Asked) -> tuple[Word, ...]:
         """The facts this question takes for public, beyond those that the session was opened with."""
@@ -266,41 +267,47 @@ class Session:
         (docs/guarantees/session.md). A question asked before at the same price, or by the same name, is answered from what was
         released then; whether it was depends on questions only.
         """
-        with self._lock, self._alone:
-            self.check_alive()
-            labels = [self._label(one, i) for i, one in enumerate(questions)]
-            asked = dict(zip(labels, questions, strict=True))
-            _check_names(labels)
-            known = {
-                label: release
-                for label, one in asked.items()
-                if (release := self._recall(label, one)) is not None
-            }
-            new = {label: one for label, one in asked.items() if label not in known}
-            if new:
-                self._check_place(batch)
-                words = {label: self._declared(one) for label, one in new.items()}
-                plans = {label: self._planned(one, words[label]) for label, one in new.items()}
-                self._debit(new, list(plans.values()), [word for some in words.values() for word in some])
-            # Which of several questions failed would be one answer more, so the error names them all.
-            verb = ", ".join(dict.fromkeys(one.question.verb for one in new.values()))
-            for label, one in new.items():
-                # ------------------------------------------------------------------ the door: from here data is read
-                raw = sealed(verb, self._read, one, plans[label])
-                # ------------------------------------------------------------------ and closes: only noisy integers leave
-                known[label] = release = Release(plans[label], raw)
-                self._keep(label, release)
-                self.accountant.record(label, *release)
-            return [known[label] for label in labels]
+        with self._lock:
+            if self._asking.locked():  # by this very thread: in a signal handler, or a finaliser
+                raise SessionError("this session is in the middle of another question of the same thread.")
+            with self._asking:
+                self.check_alive()
+                labels = [self._label(one, i) for i, one in enumerate(questions)]
+                asked = dict(zip(labels, questions, strict=True))
+                if len(labels) > 1:
+                    _check_names(labels)
+                known = {
+                    label: release
+                    for label, one in asked.items()
+                    if (release := self._recall(label, one)) is not None
+                }
+                new = {label: one for label, one in asked.items() if label not in known}
+                if new:
+                    if not batch and (self.base.planning or self._together):
+                        self._refuse_alone()
+                    words = {label: self._declared(one) for label, one in new.items()}
+                    plans = {label: self._planned(one, words[label]) for label, one in new.items()}
+                    self._debit(new, list(plans.values()), [word for some in words.values() for word in some])
+                # Which of several questions failed would be one answer more, so the error names them all.
+                verb = ", ".join(dict.fromkeys(one.question.verb for one in new.values()))
+                for label, one in new.items():
+                    # -------------------------------------------------------------- the door: from here data is read
+                    raw = sealed(verb, self._read, one, plans[label])
+                    # -------------------------------------------------------------- and closes: only noisy integers leave
+                    known[label] = release = Release(plans[label], raw)
+                    self._keep(label, release)
+                    if self.accountant.place is not None:
+                        self.accountant.record(label, *release)
+                return [known[label] for label in labels]
 
-    def _check_place(self, batch: bool) -> None:
+    def _refuse_alone(self) -> None:
         """Raise where a new question may not be asked by itself."""
-        if not batch and threading.get_ident() in self.base.planning:
+        if threading.get_ident() in self.base.planning:
             raise SessionError(
                 "inside its own plan_ahead() block a frame would answer and charge this at once, beside the batch. Ask it of "
                 "the batch, with p.plan_ahead() as batch: answer = batch.count(), or before or after the block."
             )
-        if not batch and self.accountant.batches:
+        if self._together:
             raise SessionError(
                 "accountant='pld' guards one batch that is declared in advance: with p.plan_ahead() as batch: ..."
             )
@@ -320,7 +327,8 @@ class Session:
 
     def _read(self, one: Asked, plan: Plan) -> tuple[Any, ...]:
         """What leaves, behind the door: arrays as the question has declared them, and nothing that looks otherwise."""
-        unit, engine, size = one.unit, self._engine, None
+        unit, size = one.unit, None
+        engine = self._engine if self.data.reader is None else self.data.reader
         if unit.replaces:  # how many people there are is public
             size = engine.people(unit) if unit.people else self.rows
         forms = one.question.forms(plan, unit, size)
@@ -330,11 +338,21 @@ class Session:
 
     def _run_question(self, question: Question, engine: Engine, plan: Plan, unit: Unit) -> tuple[Any, ...]:
         """What a question makes of the data with the noise that it is handed: the one place where they meet."""
-        return question.run(engine, plan, unit, self._noise(plan, unit))
+        return question.run(engine, plan, unit, partial(self._noise, plan))
 
-    def _noise(self, plan: Plan, unit: Unit) -> Noise:
-        """The right to add noise by the mechanisms of a plan."""
-        return partial(_noisy, plan)
+    def _noise(
+        self,
+        plan: Plan,
+        part: int,
+        integers: Array,
+        *,
+        keys: Sequence[Any] | None = None,
+        width: int | None = None,
+    ) -> Array:
+        """Exact integers of a part of a plan, with the noise of its mechanism: the `Noise` that a question is handed."""
+        mechanism: Any = plan.parts[part].noise
+        noisy: Array = mechanism.release(integers, *(() if width is None else (width,)))
+        return noisy
 
     def check_followed(self) -> None:
         """Raises where an audit follows the session and cannot see what comes next: code that is given rows, or other frames."""
@@ -345,7 +363,8 @@ class Session:
 
     def _label(self, one: Asked, place: int) -> Label:
         """Who asks what: the population, the columns, the declared version; never the data."""
-        whole = encode((one.question, one.unit, self._public_rows(one.question), self.data.schema))
+        rows = None if self.public_rows is None else self._public_rows(one.question)
+        whole = encode((one.question, one.unit, rows, self.data.schema))
         question = digest(whole)
         key, paid = digest(question, one.price.amounts), digest(question, one.typed, self.terms.queries)
         version = self.data.version
@@ -364,17 +383,14 @@ class Session:
         )
 
     def _recall(self, label: Label, one: Asked) -> Release | None:
-        former = partial(self._former_label, one)
-        if one.fresh:
-            if one.name is not None:  # it may not be another question's
-                keys_of(label, self._names)
-                self.accountant.recall(label, former)
-            return None
+        # Also of a fresh one: its name may not be another question's.
         known = found(label, self._answers, self._names)
-        if known is not None and known[0] != label.whole:
+        recorded = None
+        if self.accountant.place is not None and (one.name is not None if one.fresh else known is None):
+            recorded = self.accountant.recall(label, partial(self._former_label, one))
+        if one.fresh or (known is not None and known[0] != label.whole):
             return None
         if known is None:
-            recorded = self.accountant.recall(label, former)
             if recorded is None:
                 return None
             known = label.whole, Release(*recorded)
@@ -409,15 +425,6 @@ class Session:
                 one.data.forget()
 
 
-def _noisy(
-    plan: Plan, part: int, integers: Array, *, keys: Sequence[Any] | None = None, width: int | None = None
-) -> Array:
-    """Exact integers of a part of a plan, with the noise of its mechanism."""
-    mechanism: Any = plan.parts[part].noise
-    noisy: Array = mechanism.release(integers, *(() if width is None else (width,)))
-    return noisy
-
-
 def _check_names(labels: Sequence[Label]) -> None:
     """In one batch too a name belongs to one question."""
     owners: dict[str, str] = {}
@@ -426,3 +433,62 @@ def _check_names(labels: Sequence[Label]) -> None:
             raise BadValue(
                 f"name={label.name!r} is given to two questions of one batch. Choose another name."
             )
+
+
+# The door -------------------------------------------------------------------------------------------------------------
+
+
+def debugging() -> bool:
+    """Whether the owner has set the environment variable that shows causes. Every session that is asked puts it on record."""
+    return os.environ.get(SWITCH, "") not in ("", "0")
+
+
+class _Here(type):
+    """Every category is one of `Unheard` behind the door, and none is elsewhere: a filter for one thread of one process."""
+
+    def __subclasscheck__(cls, category: type) -> bool:
+        return _behind.get()
+
+
+class Unheard(Warning, metaclass=_Here):
+    """The category of the one filter that is set. `warnings.catch_warnings` would change the filters of other threads."""
+
+
+def sealed(verb: str, read: Callable[P, T], /, *args: P.args, **words: P.kwargs) -> T:
+    """What ``read(*args, **words)`` returns, of which nothing else comes out.
+
+    A MemoryError is an error like any other, since cells can cause it. An interrupt, or another exception that is no `Exception`,
+    stays what it is, without the frames that it passed.
+    """
+    cause: Exception | None = None
+    ended: BaseException | None = None
+    before = _behind.set(True)
+    try:
+        if (
+            not warnings.filters or warnings.filters[0][2] is not Unheard
+        ):  # somebody has put another one in front
+            warnings.simplefilter("ignore", Unheard)
+        with np.errstate(all="ignore"):
+            return read(*args, **words)
+    except Exception as error:
+        cause = error if debugging() else None
+    except BaseException as stop:
+        ended = stop
+    finally:
+        _behind.reset(before)
+    # Below the handlers, so that what was raised is no context of what is raised here.
+    del args, words, read
+    if ended is None:
+        raise DataError(told(verb)) from cause
+    try:
+        ended.__cause__ = ended.__context__ = None
+        raise ended.with_traceback(None)
+    finally:
+        del ended
+
+
+def told(verb: str) -> str:
+    return (
+        f"{verb} failed while it read the data. Why is not told, since it may depend on people's cells; what was charged for it "
+        f"stays charged. The owner of the data sees the cause with the environment variable {SWITCH}=1, which the ledger keeps."
+    )

@@ -25,12 +25,11 @@ from dpframe._errors import BadType, BadValue, Refused, SessionError
 from dpframe._frame.frame import PrivateFrame
 from dpframe._groups.unit import Unit
 from dpframe._plans.plan import Plan
-from dpframe._questions.question import Array, Noise, Question
+from dpframe._questions.question import Array, Question
 from dpframe._session.data import Data
-from dpframe._session.door import sealed
 from dpframe._session.opening import open_session, said
 from dpframe._session.registry import ATTR, sessions
-from dpframe._session.session import Session
+from dpframe._session.session import Session, sealed
 from dpframe._statistics.engine import Engine
 from dpframe.engines.fingerprints import hashes_of
 from dpframe.engines.rows import Places
@@ -75,6 +74,7 @@ class _Asked:
     """One question with its calls, in their order."""
 
     plan: Plan
+    unit: Unit
     calls: list[_Heard]
 
 
@@ -111,50 +111,45 @@ class Recorder(Session):
 
     def _run_question(self, question: Question, engine: Engine, plan: Plan, unit: Unit) -> tuple[Any, ...]:
         """As in every session, but a question that leaves noise out which is in its plan is not answered: `_run` says so."""
+        self.heard.append(_Asked(plan, unit, []))
         raw = super()._run_question(question, engine, plan, unit)
         if {call.part for call in self.heard[-1].calls} != set(range(len(plan.parts))):
             self.unheard.append(str(question))
             raise AssertionError(f"replay cannot listen to {question}")
         return raw
 
-    def _noise(self, plan: Plan, unit: Unit) -> Noise:
-        """Noise alone: the integers that it is to be added to are kept from the answer, and compared."""
-        place = len(self.heard)
-        first = self._tape[place] if place < len(self._tape) and self._tape[place].plan == plan else None
-        self.heard.append(_Asked(plan, []))
-        return _Ear(self.heard[place], super()._noise(plan, unit), first, unit)
-
-
-@dataclass(frozen=True)
-class _Ear:
-    """A `Noise` that remembers what it is given, and answers what was answered in the first run, or what comes of zeros."""
-
-    asked: _Asked
-    noise: Noise
-    first: _Asked | None
-    unit: Unit
-
-    def __call__(
-        self, part: int, integers: Array, *, keys: Sequence[Any] | None = None, width: int | None = None
+    def _noise(
+        self,
+        plan: Plan,
+        part: int,
+        integers: Array,
+        *,
+        keys: Sequence[Any] | None = None,
+        width: int | None = None,
     ) -> Array:
+        """Noise alone: what was answered in the first run, or what comes of zeros. The integers that it is to be added to are
+        kept from the answer, and compared."""
+        calls, place = self.heard[-1].calls, len(self.heard) - 1
+        first = self._tape[place].calls if place < len(self._tape) and self._tape[place].plan == plan else []
         heard = _Heard(part, integers.copy(), integers)
         if keys is not None:  # whose integers a threshold is given; which keys there are is the frame's
-            output = self._hidden(part, integers)
-            self.asked.calls.append(heard._replace(output=output, keys=tuple(keys)))
+            output = self._hidden(plan, part, integers)
+            calls.append(heard._replace(output=output, keys=tuple(keys)))
             return output
-        call = len(self.asked.calls)
-        known = [] if self.first is None else self.first.calls[call : call + 1]
+        known = first[len(calls) : len(calls) + 1]
         same = known and known[0].integers.shape == integers.shape
-        output = known[0].output if same else self.noise(part, np.zeros_like(integers), width=width)
-        if self.asked.plan.parts[part].noise.by_row:
-            each = self.unit.reach(None)[0] if self.unit.people else None
+        output = known[0].output if same else super()._noise(plan, part, np.zeros_like(integers), width=width)
+        if plan.parts[part].noise.by_row:
+            unit = self.heard[-1].unit
+            each = unit.reach(None)[0] if unit.people else None
             heard = heard._replace(reports=True, each=each)
-        self.asked.calls.append(heard._replace(output=output))
+        calls.append(heard._replace(output=output))
         return output.copy()
 
-    def _hidden(self, part: int, integers: Array) -> Array:
+    @staticmethod
+    def _hidden(plan: Plan, part: int, integers: Array) -> Array:
         """Counts that show none of the keys: far below any threshold, and of the kind that the noise makes."""
-        wide = integers.dtype == object or self.asked.plan.parts[part].noise.form(()).kind == "O"
+        wide = integers.dtype == object or plan.parts[part].noise.form(()).kind == "O"
         return np.full(integers.shape, -(2**400) if wide else -(2**56), dtype=object if wide else np.int64)
 
 

@@ -26,9 +26,8 @@ from dpframe._session.derived import (
     made_of,
     unit_for,
 )
-from dpframe._session.door import sealed
 from dpframe._session.registry import ATTR, find, sessions
-from dpframe._session.session import Session
+from dpframe._session.session import Session, sealed
 from dpframe.engines.people import people_of
 from dpframe.engines.rows import frame_of, people_labels, rows_of
 

@@ -20,8 +20,7 @@ from dpframe._frame.tracked import Frame, Tracked
 from dpframe._groups.keys import Word, describe, keys_for
 from dpframe._groups.unit import limits_for
 from dpframe._session.derived import Made, Source, Token, derived, unit_for
-from dpframe._session.door import sealed
-from dpframe._session.session import Session
+from dpframe._session.session import Session, sealed
 from dpframe._validate import Bounds
 from dpframe.engines.rows import Rows, exploded, joined, numbers
 
