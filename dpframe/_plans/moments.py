@@ -18,17 +18,20 @@ from dpframe._plans.aggregates import (
     Cell,
     Floats,
     Interval,
+    Mean,
     Measured,
+    N,
+    OfColumn,
     Output,
     Setting,
     Vector,
     aggregation,
     fieller,
+    ratio,
     too_wide,
+    within,
 )
-from dpframe._plans.sums import Mean, N, OfColumn, ratio, within
-from dpframe._statistics.base import SQUARE_BITS, Grid, Statistic
-from dpframe._statistics.moments import Pair
+from dpframe._statistics.base import SQUARE_BITS, Grid, Pair, Statistic
 
 STEPS = np.linspace(0, 1, 33)  # the means, from end to end of their interval, about which moments are taken
 PAIRS = tuple(product(STEPS[::4], repeat=2))  # the same of two numbers at once

@@ -18,10 +18,8 @@ from dpframe._expr import Expr
 from dpframe._groups.combinations import Sought
 from dpframe._groups.keys import Word
 from dpframe._groups.unit import LIMIT, Unit
-from dpframe._plans import planner as _pricing
 from dpframe._plans.aggregates import AGGREGATES, Cell, Output
-from dpframe._plans.plan import Part, Plan
-from dpframe._plans.planner import arrange, cells_of
+from dpframe._plans.plan import Part, Plan, arrange, cells_of, noise_for
 from dpframe._questions.question import Array, Noise, Query, Question
 from dpframe._statistics.base import Integers, Persons, Primitive, Reduced, Rows, Sensitivity, Statistic
 from dpframe._statistics.counts import PersonCount
@@ -268,7 +266,7 @@ class Finding(Seeking):
         arranged, place = self._arranged(unit)
         statistics = [s for s, _ in arranged]
         sensitivities = [s.of_person(unit, LIMIT) for s in statistics]
-        offer = self._failing(_pricing.noise_for(sensitivities, self._affordable(price)))
+        offer = self._failing(noise_for(sensitivities, self._affordable(price)))
         noises, why = list(offer.noises), offer.why
         noises[place] = self._threshold(
             statistics[place], noises[place], sensitivities[place], unit, offer.loss.failure

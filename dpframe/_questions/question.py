@@ -19,8 +19,7 @@ from dpframe._expr import Expr
 from dpframe._groups.keys import By, Word
 from dpframe._groups.unit import Unit
 from dpframe._plans.aggregates import Output
-from dpframe._plans.plan import Plan
-from dpframe._plans.planner import make_plan
+from dpframe._plans.plan import Plan, make_plan
 from dpframe._statistics.engine import Engine, Scope
 from dpframe.accounting._filter import Price
 from dpframe.mechanisms._base import Form

@@ -28,8 +28,7 @@ from dpframe._ledger import former as _former
 from dpframe._ledger.accountant import Accountant
 from dpframe._ledger.records import Label, Names, found, keys_of
 from dpframe._plans.aggregates import AGGREGATES, Output
-from dpframe._plans.plan import Plan
-from dpframe._plans.planner import noted
+from dpframe._plans.plan import Plan, noted
 from dpframe._plans.price import Payment, price_of, worded
 from dpframe._questions.question import Array, Noise, Query, Question, Release
 from dpframe._session.data import Data
