@@ -44,6 +44,7 @@ from dpframe._ledger.former import trusted
 from dpframe._ledger.records import alike
 from dpframe._ledger.sqlite import FileStore
 from dpframe._ledger.store import MemoryStore
+from dpframe._plans import plan as plan_module
 from dpframe._plans.aggregates import AGGREGATES, Cell, Measured, fieller, named_in_agg
 from dpframe._plans.aggregates import Output as query_Output
 from dpframe._plans.plan import Part, Plan, arrange, choice, measured, noted
@@ -415,6 +416,7 @@ __all__ = [
     "people_of",
     "place_of",
     "plain",
+    "plan_module",
     "points_for",
     "power_bits",
     "predicate",

@@ -29,6 +29,7 @@ from dpframe._statistics.base import (
     VALUE_BITS,
     Centred,
     Grid,
+    Reading,
     Simplex,
     Statistic,
     Total,
@@ -106,6 +107,9 @@ class Output:
         verb = "quantile" if self.aggregate == "tree" else self.aggregate
         rounds = f"{self.rounds}" if self.rounds != 1 else ""
         return f"{verb}({inner}{clip}{rounds})"
+
+
+LISTED = 6  # outputs that a question's text names; of more it says so
 
 
 class Outputs(Protocol):
@@ -254,13 +258,12 @@ class Aggregate(ABC):
         """A statistic with less noise than the shared one, for a column of which nothing else is asked; None without one."""
         return None
 
-    def cell(self, out: Output, part: int, statistic: Statistic, place: int) -> Cell:
+    def cell(self, out: Output, part: int, place: int, statistic: Statistic, reading: Reading) -> Cell:
         """An output as the plan knows it, the ``place``-th that the statistic serves: the linear maps and public numbers that
         it is made of, where 0 and 1 lie in data units, and whether answers are whole whatever the data."""
-        ends, maps = out.bounds or (0.0, 1.0), statistic.functionals()
-        return Cell(
-            out.name, out.aggregate, part, *ends, out.ddof, self.always_whole, maps, statistic.constants()
-        )
+        lower, upper = out.bounds or (0.0, 1.0)
+        maps, known = reading.functionals, reading.constants
+        return Cell(out.name, out.aggregate, part, lower, upper, out.ddof, self.always_whole, maps, known)
 
     @abstractmethod
     def value(self, m: Measured) -> NDArray[Any]:
@@ -423,8 +426,8 @@ class Counted(_Linear):
 
     always_whole = True
 
-    def cell(self, out: Output, part: int, statistic: Statistic, place: int) -> Cell:
-        cell = super().cell(out, part, statistic, place)
+    def cell(self, out: Output, part: int, place: int, statistic: Statistic, reading: Reading) -> Cell:
+        cell = super().cell(out, part, place, statistic, reading)
         if getattr(statistic, "expr", out.expr) == out.expr:
             return cell
         # Rows read off another column's vector: its own count would leave out that column's nulls.
@@ -492,8 +495,8 @@ class Sum(_Linear):
         always = setting.public_rows is not None and not expr.nullable
         return Total(expr, Grid.for_magnitude(bounds, MAGNITUDE_BITS, are_whole(expr, bounds)), always)
 
-    def cell(self, out: Output, part: int, statistic: Statistic, place: int) -> Cell:
-        return replace(super().cell(out, part, statistic, place), whole=are_whole(*out.clipped[0]))
+    def cell(self, out: Output, part: int, place: int, statistic: Statistic, reading: Reading) -> Cell:
+        return replace(super().cell(out, part, place, statistic, reading), whole=are_whole(*out.clipped[0]))
 
     def combination(self, cell: Cell) -> dict[str, float]:
         if "total" in cell.functionals:

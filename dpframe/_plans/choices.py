@@ -23,7 +23,7 @@ from dpframe._plans.aggregates import (
     aggregation,
     are_whole,
 )
-from dpframe._statistics.base import MAGNITUDE_BITS, VALUE_BITS, Grid, Statistic, on_grid
+from dpframe._statistics.base import MAGNITUDE_BITS, VALUE_BITS, Grid, Reading, Statistic, on_grid
 from dpframe._statistics.counts import PeopleAround, PeopleBy, Questions, RowCount
 from dpframe._statistics.scores import Revenue, Scores
 from dpframe._validate import Bounds
@@ -119,8 +119,8 @@ class Question(Counted):
     def vector_of(self, out: Output) -> Vector:
         return OfQuestions()
 
-    def cell(self, out: Output, part: int, statistic: Statistic, place: int) -> Cell:
-        cell, name = super().cell(out, part, statistic, place), f"true{place}"
+    def cell(self, out: Output, part: int, place: int, statistic: Statistic, reading: Reading) -> Cell:
+        cell, name = super().cell(out, part, place, statistic, reading), f"true{place}"
         return replace(cell, functionals={name: cell.functionals[name]})
 
     def combination(self, cell: Cell) -> dict[str, float]:
@@ -157,9 +157,9 @@ class Selection(Aggregate):
     def vector_of(self, out: Output) -> Vector:
         return self.vector
 
-    def cell(self, out: Output, part: int, statistic: Statistic, place: int) -> Cell:
+    def cell(self, out: Output, part: int, place: int, statistic: Statistic, reading: Reading) -> Cell:
         # Not `super()`, which a class with slots, being made twice, does not find.
-        return replace(Aggregate.cell(self, out, part, statistic, place), functionals={})
+        return replace(Aggregate.cell(self, out, part, place, statistic, reading), functionals={})
 
     def value(self, m: Measured) -> NDArray[Any]:
         assert m.raw is not None

@@ -21,17 +21,17 @@ from dpframe._groups.keys import Word
 from dpframe._groups.unit import Unit
 from dpframe._plans.aggregates import (
     AGGREGATES,
+    LISTED,
     Aggregate,
     Cell,
     Measured,
     OfColumn,
     OfRows,
-    Output,
     Outputs,
     Setting,
     Vector,
 )
-from dpframe._statistics.base import Sensitivity, Statistic
+from dpframe._statistics.base import Reading, Sensitivity, Statistic
 from dpframe.accounting._filter import Charge, Price
 from dpframe.accounting.loss import Loss, PureDP, loss_from_json
 from dpframe.mechanisms._base import AUTO, MECHANISMS, NO_EPSILON, Noise, Offer, mechanism_from, pure
@@ -390,55 +390,93 @@ def arrange(query: Outputs, unit: Unit, public_rows: int | None) -> list[tuple[S
     ]
 
 
-def cells_of(outputs: Sequence[Output], part: int, statistic: Statistic) -> list[Cell]:
-    """The outputs that one statistic serves, as the plan knows them; of a choice the first stands for all."""
-    kinds = [AGGREGATES[out.aggregate] for out in outputs]
-    shown = 1 if kinds[0].selects else len(kinds)
-    return [kinds[i].cell(outputs[i], part, statistic, i) for i in range(shown)]
+class Draft(NamedTuple):
+    """What a plan takes from its question, whatever the price."""
+
+    statistics: tuple[Statistic, ...]
+    readings: tuple[Reading, ...]
+    moved: tuple[Sensitivity, ...]  # how far a person moves each; of a choice by its reach
+    picks: tuple[bool, ...]  # which of them are points to choose from
+    cells: tuple[Cell, ...]
+    groups: int  # of a choice the candidates
+    why: str
+
+
+# Of equal questions, the same: they are frozen, and say all that is public. What is equal but not alike (1, True and 1.0 are) is
+# told apart by the text of the question, in which every column's name stands, and by the types that `make_plan` looks at.
+_DRAFTS: dict[Any, Draft] = {}
+_MOST_DRAFTS = 256
+
+
+def _draft(query: Outputs, unit: Unit, public_rows: int | None, groups: int | None) -> Draft:
+    """The draft of a question about so many groups; None is no grouping."""
+    outputs, candidates = query.outputs, 1 if groups is None else groups
+    arranged = arrange(query, unit, public_rows)
+    statistics = tuple([s for s, _ in arranged])
+    readings = tuple([s.reading() for s in statistics])
+    if AGGREGATES[outputs[0].aggregate].selects:
+        candidates = len(outputs) if groups is None else groups
+        reaches = [s.reach_of_person(unit, groups) for s in statistics]
+        moved = tuple([Sensitivity(r, r * r) for r in reaches])
+    else:
+        moved = tuple([s.of_person(unit, groups) for s in statistics])
+    cells: dict[int, Cell] = {}
+    for part, (statistic, serves) in enumerate(arranged):
+        for place, i in enumerate(serves):
+            kind = AGGREGATES[outputs[i].aggregate]
+            if place == 0 or not kind.selects:  # of a choice the first stands for all
+                cells[i] = kind.cell(outputs[i], part, place, statistic, readings[part])
+    why = f"; the price is shared by {len(statistics)} statistics" if len(statistics) > 1 else ""
+    if unit.people:  # what a person with many rows counts for, in words
+        texts = dict.fromkeys(s.told(unit, groups is not None) for s in statistics if not s.once)
+        why += "".join(texts) if texts else "; a person counts once"
+    picks = tuple([AGGREGATES[outputs[serves[0]].aggregate].picks for _, serves in arranged])
+    return Draft(
+        statistics, readings, moved, picks, tuple([cells[i] for i in sorted(cells)]), candidates, why
+    )
 
 
 def make_plan(
     query: Outputs, unit: Unit, price: Price, public_rows: int | None, declared: tuple[Word, ...]
 ) -> Plan:
     """The plan of outputs at a price: pure, and the only place where their price becomes a scale."""
-    arranged = arrange(query, unit, public_rows)
-    statistics = tuple(s for s, _ in arranged)
-    outputs, candidates, share = query.outputs, query.groups, len(statistics)
-    groups = candidates if query.by else None
-    kinds = [AGGREGATES[outputs[serves[0]].aggregate] for _, serves in arranged]
+    text, outputs = str(query), query.outputs
+    groups = query.groups if query.by else None
     first = AGGREGATES[outputs[0].aggregate]
+    alike = len(outputs) <= LISTED and not first.selects
+    for out in outputs if alike else ():
+        ends = out.bounds
+        alike &= type(out.name) is str and type(out.ddof) is int and out.other is None
+        alike &= ends is None or type(ends[0]) is type(ends[1]) is float
+    key = text, outputs, groups, unit.neighbors, not unit.people, unit.rows, unit.groups, public_rows
+    draft = _DRAFTS.get(key) if alike else None
+    if draft is None:
+        draft = _draft(query, unit, public_rows, groups)
+        if alike:
+            if len(_DRAFTS) >= _MOST_DRAFTS:
+                _DRAFTS.clear()
+            _DRAFTS[key] = draft
     if first.selects:
-        candidates = len(outputs) if groups is None else groups
-        reaches = [s.reach_of_person(unit, groups) for s in statistics]
-        sensitivities = [Sensitivity(r, r * r) for r in reaches]
-        bought = choice(first, reaches[0], candidates, outputs[0].rounds, price)
+        bought = choice(first, draft.moved[0].l1, draft.groups, outputs[0].rounds, price)
+    elif True in draft.picks:
+        bought = picked(draft.moved, draft.picks, price)
     else:
-        sensitivities = [s.of_person(unit, groups) for s in statistics]
-        picks = [kind.picks for kind in kinds]
-        bought = picked(sensitivities, picks, price) if any(picks) else noise_for(sensitivities, price)
-    why = bought.why
-    if share > 1:
-        why += f"; the price is shared by {share} statistics"
-    if unit.people:
-        why += _limits(statistics, unit, groups is not None)
-    parts = tuple(
-        Part(s.description, noise, l1, l2_squared, s.step)
-        for s, noise, (l1, l2_squared) in zip(statistics, bought.noises, sensitivities, strict=True)
-    )
-    cells: dict[int, Cell] = {}
-    for part, (statistic, serves) in enumerate(arranged):
-        cells.update(zip(serves, cells_of([outputs[i] for i in serves], part, statistic), strict=False))
+        bought = noise_for(draft.moved, price)
+    parts = [
+        Part(reading.description, noise, l1, l2_squared, reading.step)
+        for reading, noise, (l1, l2_squared) in zip(draft.readings, bought.noises, draft.moved, strict=True)
+    ]
     return Plan(
-        str(query),
+        text,
         unit.neighbors,
         bought.loss,
         bought.stated_at,
-        parts,
-        tuple(cells[i] for i in sorted(cells)),
-        candidates,
-        why,
+        tuple(parts),
+        draft.cells,
+        draft.groups,
+        bought.why + draft.why,
         tuple(map(str, declared)),
-        _statistics=statistics,
+        _statistics=draft.statistics,
     )
 
 
@@ -457,29 +495,22 @@ def noted(plan: Plan, price: Price) -> Plan:
     return replace(plan, why=f"{plan.why}; {note}")
 
 
-def _limits(statistics: Sequence[Statistic], unit: Unit, grouped: bool) -> str:
-    """What a person with many rows counts for, in words."""
-    texts = dict.fromkeys(s.told(unit, grouped) for s in statistics if not s.once)
-    return "".join(texts) if texts else "; a person counts once"
-
-
 def noise_for(sensitivities: Sequence[Sensitivity], price: Price) -> Offer:
     """Noise for vectors that share a price, with its loss: of the kind that was asked for, or of the one whose intervals are
     narrowest among those that the price buys."""
-    distances = [(s.l1, s.l2_squared) for s in sensitivities]
     asked: Any = MECHANISMS.get(price.mechanism)
     if asked is not None:
         if not asked.measures:
             raise BadValue(
                 f'mechanism="{price.mechanism}" makes choices: this question measures, so leave it out.'
             )
-        found: Offer | None = asked.offer(distances, price)
+        found: Offer | None = asked.offer(sensitivities, price)
         if found is None:
             raise BudgetError(asked.refusal(price))
         return found._replace(why=f"{asked.name.capitalize()}, as asked")
     kinds: list[Any] = [kind for kind in MECHANISMS.values() if kind.automatic]
     offers: list[tuple[type[Noise], Offer]] = [
-        (kind, offer) for kind in kinds if (offer := kind.offer(distances, price)) is not None
+        (kind, offer) for kind in kinds if (offer := kind.offer(sensitivities, price)) is not None
     ]
     if not offers:
         raise BudgetError(NO_EPSILON)

@@ -25,6 +25,7 @@ from dpframe._expr import Expr
 from dpframe._groups.unit import Unit
 from dpframe._validate import Bounds
 
+Maps = dict[str, tuple[float, ...]]
 Integers = NDArray[Any]  # int64, or Python integers in an object array where 63 bits are too few
 
 
@@ -33,6 +34,21 @@ class Sensitivity(NamedTuple):
 
     l1: int
     l2_squared: int
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A vector as a plan knows it: in words, with one integer unit as ``step`` in the units of these words; and the way back.
+
+    ``functionals`` are linear maps from the components to ``size`` (rows), ``n`` (non-null values), ``t1``, ``t2`` and so on (the
+    sums of their powers on the scale where the bounds are 0 and 1) and ``total`` (data units); ``constants`` what is added to
+    one from public knowledge.
+    """
+
+    description: str
+    functionals: Maps
+    step: float = 1.0
+    constants: dict[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,30 +268,15 @@ class Statistic(ABC):
 
     def reach(self, unit: Unit) -> int:
         """How much more one person can move one component than another: what a choice among them goes by."""
-        raise AssertionError(f"nothing is chosen among {self.description}")
+        raise AssertionError(f"nothing is chosen among {self.reading().description}")
 
     def reach_of_person(self, unit: Unit, groups: int | None) -> int:
         """`reach` of a person with R rows in each group, of whom every component is a sum over rows."""
         return self.reach(unit) * unit.reach(groups)[0]
 
     @abstractmethod
-    def functionals(self) -> dict[str, tuple[float, ...]]:
-        """Linear maps from the components to ``size`` (rows), ``n`` (non-null values), ``t1``, ``t2`` and so on (the
-        sums of their powers on the scale where the bounds are 0 and 1) and ``total`` (data units)."""
-
-    def constants(self) -> dict[str, float]:
-        """What is added to a functional from public knowledge."""
-        return {}
-
-    @property
-    @abstractmethod
-    def description(self) -> str:
-        """The vector in words, for the plan."""
-
-    @property
-    def step(self) -> float:
-        """One integer unit in the units in which the description speaks."""
-        return 1.0
+    def reading(self) -> Reading:
+        """What a plan says of the vector, and how its outputs are made of it."""
 
 
 # Sums of clipped values ------------------------------------------------------------------------------------------------
@@ -313,16 +314,8 @@ class Total(Statistic):
             return Sensitivity(max(width, 1), max(width, 1) ** 2)
         return Sensitivity(max(width, m), max(width, m) ** 2)
 
-    def functionals(self) -> dict[str, tuple[float, ...]]:
-        return {"total": (self.grid.step,)}
-
-    @property
-    def description(self) -> str:
-        return f"sum of {self.expr}"
-
-    @property
-    def step(self) -> float:
-        return self.grid.step
+    def reading(self) -> Reading:
+        return Reading(f"sum of {self.expr}", {"total": (self.grid.step,)}, self.grid.step)
 
 
 @dataclass(frozen=True, slots=True)
@@ -364,31 +357,20 @@ class Simplex(Statistic):
         m = self.grid.width**self.degree
         return Sensitivity(2 * m, 2 * m * m) if unit.replaces else Sensitivity(m, m * m)
 
-    def functionals(self) -> dict[str, tuple[float, ...]]:
-        return dict(_of_terms(self.grid.width**self.degree, self.degree, self.nulls))
-
-    @property
-    def description(self) -> str:
-        parts = "distances to both bounds" if self.degree == 1 else "Bernstein moments"
-        return f"{parts} of {self.expr}" + (" and its nulls" if self.nulls else "")
-
-    @property
-    def step(self) -> float:
-        return float(self.grid.step**self.degree)
-
-
-@lru_cache(maxsize=256)
-def _of_terms(mass: int, d: int, nulls: bool) -> tuple[tuple[str, tuple[float, ...]], ...]:
-    """The rows, the values and the sums of their powers, as combinations of the Bernstein terms of degree d."""
-    one = 1.0 / mass
-    rows: dict[str, tuple[float, ...]] = {"n": (one,) * (d + 1)}
-    for j in range(1, d + 1):
+    def reading(self) -> Reading:
+        d = self.degree
+        one = 1.0 / self.grid.width**d
         # a**j * W**(d - j) is a combination of the terms: comb(k, j) / comb(d, j) of the k-th.
-        rows[f"t{j}"] = tuple(one * (math.comb(k, j) / math.comb(d, j)) for k in range(d + 1))
-    if not nulls:
-        return tuple(rows.items())
-    padded = {name: (*c, 0.0) for name, c in rows.items()}
-    return *padded.items(), ("size", (*rows["n"], one))
+        maps = {
+            f"t{j}" if j else "n": tuple([one * (math.comb(k, j) / math.comb(d, j)) for k in range(d + 1)])
+            for j in range(d + 1)
+        }
+        text = f"{'distances to both bounds' if d == 1 else 'Bernstein moments'} of {self.expr}"
+        if self.nulls:
+            text += " and its nulls"
+            maps = {name: (*weights, 0.0) for name, weights in maps.items()}
+            maps["size"] = (one,) * (d + 2)
+        return Reading(text, maps, float(self.grid.step**d))
 
 
 @dataclass(frozen=True, slots=True)
@@ -424,23 +406,13 @@ class Centred(Statistic):
         w = self.grid.width
         return Sensitivity(2 * w, 4 * w * w)
 
-    def functionals(self) -> dict[str, tuple[float, ...]]:
-        w = float(self.grid.width)
-        if self.rows is not None:
-            return {"t1": (1 / (2 * w),), "n": (0.0,)}
-        return {"n": (0.0, 1 / w), "t1": (1 / (2 * w), 1 / (2 * w))}
-
-    def constants(self) -> dict[str, float]:
-        return {} if self.rows is None else {"n": float(self.rows), "t1": self.rows / 2}
-
-    @property
-    def description(self) -> str:
-        known = "" if self.rows is None else ", over a public number of rows"
-        return f"distance of {self.expr} from the middle{known}"
-
-    @property
-    def step(self) -> float:
-        return self.grid.step / 2
+    def reading(self) -> Reading:
+        w, text = float(self.grid.width), f"distance of {self.expr} from the middle"
+        if self.rows is None:
+            maps: Maps = {"n": (0.0, 1 / w), "t1": (1 / (2 * w), 1 / (2 * w))}
+            return Reading(text, maps, self.grid.step / 2)
+        known, maps = {"n": float(self.rows), "t1": self.rows / 2}, {"t1": (1 / (2 * w),), "n": (0.0,)}
+        return Reading(f"{text}, over a public number of rows", maps, self.grid.step / 2, known)
 
 
 @dataclass(frozen=True, slots=True)
@@ -482,19 +454,13 @@ class Pair(Statistic):
         m = self._mass
         return Sensitivity(2 * m, 2 * m * m) if unit.replaces else Sensitivity(m, m * m)
 
-    def functionals(self) -> dict[str, tuple[float, ...]]:
+    def reading(self) -> Reading:
         one = 1.0 / self._mass
-        return {
+        maps: Maps = {
             "n": (one, one, one, one),
             "t1": (0.0, one, 0.0, one),
             "s1": (0.0, 0.0, one, one),
             "st": (0.0, 0.0, 0.0, one),
         }
-
-    @property
-    def description(self) -> str:
-        return f"mixed moments of {self.expr} and {self.other}"
-
-    @property
-    def step(self) -> float:
-        return self.grid.step * self.other_grid.step
+        step = self.grid.step * self.other_grid.step
+        return Reading(f"mixed moments of {self.expr} and {self.other}", maps, step)
