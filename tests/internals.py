@@ -44,10 +44,10 @@ from dpframe._ledger.former import trusted
 from dpframe._ledger.records import alike
 from dpframe._ledger.sqlite import FileStore
 from dpframe._ledger.store import MemoryStore
+from dpframe._plans import plan as plan_module
 from dpframe._plans.aggregates import AGGREGATES, Cell, Measured, fieller, named_in_agg
 from dpframe._plans.aggregates import Output as query_Output
-from dpframe._plans.plan import Part, Plan, measured
-from dpframe._plans.planner import arrange, choice, noted
+from dpframe._plans.plan import Part, Plan, arrange, choice, measured, noted
 from dpframe._plans.price import WORDS
 from dpframe._plans.price import _cost as cost_of_price
 from dpframe._questions import entries as engines_rows_module
@@ -71,24 +71,27 @@ from dpframe._statistics.base import (
     SQUARE_BITS,
     VALUE_BITS,
     Bids,
+    Centred,
     Distincts,
     Grid,
     Leaves,
     Magnitudes,
+    Pair,
     Persons,
     Powers,
     Primitive,
     Products,
     Sensitivity,
+    Simplex,
     Spread,
     Statistic,
+    Total,
     Trues,
     power_bits,
 )
 from dpframe._statistics.base import Rows as stats_Rows
 from dpframe._statistics.counts import DistinctCount, PeopleAround, PeopleBy, Questions, RowCount, ValueCount
 from dpframe._statistics.engine import PEOPLE, RowSlice, Sketches
-from dpframe._statistics.moments import Centred, Pair, Simplex, Total
 from dpframe._statistics.order import (
     LEAF_CEILING,
     Ranks,
@@ -413,6 +416,7 @@ __all__ = [
     "people_of",
     "place_of",
     "plain",
+    "plan_module",
     "points_for",
     "power_bits",
     "predicate",

@@ -2,8 +2,9 @@
 interval of its noise.
 
 Each kind of aggregate enters itself in `AGGREGATES` by name, where it is defined, beside the vectors it is read off: counts, sums
-and choices in `sums`, moments in `moments`, order statistics in `order`. Everything after the release works on noisy numbers, so
-it is post-processing: it may look at them as it likes. The intervals are derived in docs/guarantees/intervals.md.
+and means here, choices and bins in `choices`, moments in `moments`, order statistics in `order`. Everything after the release
+works on noisy numbers, so it is post-processing: it may look at them as it likes. The intervals are derived in
+docs/guarantees/intervals.md.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Hashable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any, ClassVar, NamedTuple, Protocol
 
@@ -19,10 +20,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpframe._encoding import SHOWN
+from dpframe._errors import BadValue
 from dpframe._expr import Expr
 from dpframe._groups.keys import By
 from dpframe._groups.unit import Unit
-from dpframe._statistics.base import Statistic
+from dpframe._statistics.base import (
+    MAGNITUDE_BITS,
+    VALUE_BITS,
+    Centred,
+    Grid,
+    Reading,
+    Simplex,
+    Statistic,
+    Total,
+    power_bits,
+)
+from dpframe._statistics.counts import DistinctCount, PersonCount, RowCount, ValueCount
 from dpframe._validate import Bounds
 from dpframe.mechanisms._base import Noise
 from dpframe.mechanisms.noise import COARSE
@@ -94,6 +107,9 @@ class Output:
         verb = "quantile" if self.aggregate == "tree" else self.aggregate
         rounds = f"{self.rounds}" if self.rounds != 1 else ""
         return f"{verb}({inner}{clip}{rounds})"
+
+
+LISTED = 6  # outputs that a question's text names; of more it says so
 
 
 class Outputs(Protocol):
@@ -242,13 +258,12 @@ class Aggregate(ABC):
         """A statistic with less noise than the shared one, for a column of which nothing else is asked; None without one."""
         return None
 
-    def cell(self, out: Output, part: int, statistic: Statistic, place: int) -> Cell:
+    def cell(self, out: Output, part: int, place: int, statistic: Statistic, reading: Reading) -> Cell:
         """An output as the plan knows it, the ``place``-th that the statistic serves: the linear maps and public numbers that
         it is made of, where 0 and 1 lie in data units, and whether answers are whole whatever the data."""
-        ends, maps = out.bounds or (0.0, 1.0), statistic.functionals()
-        return Cell(
-            out.name, out.aggregate, part, *ends, out.ddof, self.always_whole, maps, statistic.constants()
-        )
+        lower, upper = out.bounds or (0.0, 1.0)
+        maps, known = reading.functionals, reading.constants
+        return Cell(out.name, out.aggregate, part, lower, upper, out.ddof, self.always_whole, maps, known)
 
     @abstractmethod
     def value(self, m: Measured) -> NDArray[Any]:
@@ -299,3 +314,254 @@ def too_wide(bounds: Bounds, degree: int) -> bool:
 def powers(degree: int) -> str:
     """The name of the powers of this degree."""
     return {2: "squares", 3: "cubes"}.get(degree, f"powers of degree {degree}")
+
+
+# Vectors that outputs share --------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class OfColumn(Vector):
+    """The values of a column, with the moments that its outputs need; without bounds its count alone."""
+
+    place = 1
+
+    expr: Expr
+    bounds: Bounds | None = None
+
+    def among(self, others: Collection[Vector]) -> Vector:
+        """A count is read off the moments of its column, or is the number of rows where there are no nulls."""
+        if self.bounds is not None:
+            return self
+        same = [v for v in others if isinstance(v, OfColumn) and v.expr == self.expr and v.bounds is not None]
+        if same:
+            return same[-1]
+        return self if self.expr.nullable else OfRows()
+
+    def statistic(self, outputs: Sequence[Output], setting: Setting) -> Statistic:
+        nulls = setting.rows and self.expr.nullable
+        if self.bounds is None:
+            return ValueCount(self.expr, nulls)
+        kinds = {out.aggregate: AGGREGATES[out.aggregate] for out in outputs}
+        if len(kinds) == 1 and not setting.rows:
+            alone = kinds[outputs[0].aggregate].alone(outputs[0], setting)
+            if alone is not None:
+                return alone
+        degree = max(kind.degree for kind in kinds.values())
+        if too_wide(self.bounds, degree):
+            raise BadValue(
+                f"the bounds of {self.expr} are too wide for {powers(degree)} to be doubles. Rescale the column."
+            )
+        return Simplex(self.expr, Grid.for_width(self.bounds, power_bits(degree)), degree, nulls)
+
+
+@dataclass(frozen=True, slots=True)
+class OfRows(Vector):
+    """The rows of each group."""
+
+    place = 2
+
+    def statistic(self, outputs: Sequence[Output], setting: Setting) -> Statistic:
+        return RowCount()
+
+
+@dataclass(frozen=True, slots=True)
+class OfPeople(Vector):
+    """The people of each group."""
+
+    place = 3
+
+    def statistic(self, outputs: Sequence[Output], setting: Setting) -> Statistic:
+        return PersonCount()
+
+
+@dataclass(frozen=True, slots=True)
+class OfDistincts(Vector):
+    """The distinct values of a column."""
+
+    place = 4
+
+    expr: Expr
+
+    def statistic(self, outputs: Sequence[Output], setting: Setting) -> Statistic:
+        return DistinctCount(self.expr)
+
+
+def are_whole(expr: Expr, bounds: Bounds) -> bool:
+    """Whether sums are whole numbers by dtype and bounds alone, and few enough bits to be answered as such."""
+    small = max(abs(bounds.lower), abs(bounds.upper)) < 2**MAGNITUDE_BITS
+    return expr.integral and small and bounds.lower.is_integer() and bounds.upper.is_integer()
+
+
+# Counts, sums and means ------------------------------------------------------------------------------------------------
+
+
+class _Linear(Aggregate):
+    """A weighted sum of the released integers."""
+
+    @abstractmethod
+    def combination(self, cell: Cell) -> dict[str, float]: ...
+
+    def value(self, m: Measured) -> NDArray[Any]:
+        values = m.values(self.combination(m.cell))
+        if m.cell.whole and values.dtype.kind == "f":
+            return np.asarray(np.rint(values).astype(np.int64))
+        return values
+
+    def interval(self, m: Measured, level: float) -> Interval:
+        half = m.half_width(self.combination(m.cell), level)
+        values = m.values(self.combination(m.cell))
+        with np.errstate(over="ignore"):
+            low, high = values - half, values + half
+        if not m.cell.whole:
+            return low, high
+        # The answer without noise is whole, so the interval may end at whole numbers.
+        return np.ceil(low.astype(float) - 1e-6), np.floor(high.astype(float) + 1e-6)
+
+    def error(self, m: Measured, level: float, n: float | None) -> float | None:
+        return m.half_width(self.combination(m.cell), level)
+
+
+class Counted(_Linear):
+    """A number of rows, values or people."""
+
+    always_whole = True
+
+    def cell(self, out: Output, part: int, place: int, statistic: Statistic, reading: Reading) -> Cell:
+        cell = super().cell(out, part, place, statistic, reading)
+        if getattr(statistic, "expr", out.expr) == out.expr:
+            return cell
+        # Rows read off another column's vector: its own count would leave out that column's nulls.
+        return replace(cell, functionals={"size": cell.functionals.get("size", cell.functionals["n"])})
+
+    def combination(self, cell: Cell) -> dict[str, float]:
+        return {"size" if "size" in cell.functionals else "n": 1.0}
+
+
+@aggregation("size")
+class Size(Counted):
+    named_in_agg = True
+    counts_rows = True
+    found_at_once = True
+    least_shown = 1.0  # nobody's key is never shown
+
+    def vector_of(self, out: Output) -> Vector:
+        return OfRows()
+
+
+@aggregation("people")
+class People(Size):
+    named_in_agg = False
+    counts_rows = False
+    counts_people = True
+
+    def vector_of(self, out: Output) -> Vector:
+        return OfPeople()
+
+
+@aggregation("count")
+class Count(Counted):
+    named_in_agg = True
+    found_at_once = True
+    least_shown = 0.0
+
+    def vector_of(self, out: Output) -> Vector:
+        return OfRows() if out.expr is None else OfColumn(out.expr)
+
+    def combination(self, cell: Cell) -> dict[str, float]:
+        return {"n" if "n" in cell.functionals else "size": 1.0}
+
+
+@aggregation("nunique")
+class Distinct(Counted):
+    named_in_agg = True
+    counts_distinct = True
+
+    def vector_of(self, out: Output) -> Vector:
+        return OfRows() if out.expr is None else OfDistincts(out.expr)
+
+
+@aggregation("sum")
+class Sum(_Linear):
+    degree = 1
+    needs_bounds = True
+    named_in_agg = True
+    found_at_once = True
+
+    def vector_of(self, out: Output) -> Vector:
+        return OfColumn(*out.clipped[0])
+
+    def alone(self, out: Output, setting: Setting) -> Statistic:
+        expr, bounds = out.clipped[0]
+        always = setting.public_rows is not None and not expr.nullable
+        return Total(expr, Grid.for_magnitude(bounds, MAGNITUDE_BITS, are_whole(expr, bounds)), always)
+
+    def cell(self, out: Output, part: int, place: int, statistic: Statistic, reading: Reading) -> Cell:
+        return replace(super().cell(out, part, place, statistic, reading), whole=are_whole(*out.clipped[0]))
+
+    def combination(self, cell: Cell) -> dict[str, float]:
+        if "total" in cell.functionals:
+            return {"total": 1.0}
+        return {"n": cell.lower, "t1": cell.upper - cell.lower}
+
+
+N, T1 = {"n": 1.0}, {"t1": 1.0}
+
+
+def _stretch(cell: Cell, t: Floats) -> Floats:
+    """From the scale where the bounds are 0 and 1 to data units, without overflow and within the bounds."""
+    return (cell.lower * (1 - t) + cell.upper * t).clip(cell.lower, cell.upper)
+
+
+@aggregation("mean")
+class Mean(Aggregate):
+    degree = 1
+    needs_bounds = True
+    named_in_agg = True
+    found_at_once = True
+
+    def vector_of(self, out: Output) -> Vector:
+        return OfColumn(*out.clipped[0])
+
+    def alone(self, out: Output, setting: Setting) -> Statistic | None:
+        expr, bounds = out.clipped[0]
+        if not setting.unit.replaces or setting.query.by:
+            return None
+        public = None if expr.nullable else setting.public_rows
+        return Centred(expr, Grid.for_width(bounds, VALUE_BITS), public)
+
+    def value(self, m: Measured) -> NDArray[Any]:
+        n, t1 = m.values(N).astype(float), m.values(T1).astype(float)
+        return _stretch(m.cell, ratio(t1, n, empty=0.5))
+
+    def interval(self, m: Measured, level: float) -> Interval:
+        low, high = self.unit_interval(m, level)
+        bottom = _stretch(m.cell, low)
+        return bottom, np.maximum(bottom, _stretch(m.cell, high))  # bounds may be a few doubles apart
+
+    def unit_interval(self, m: Measured, level: float) -> tuple[Floats, Floats]:
+        n, t1 = m.values(N).astype(float), m.values(T1).astype(float)
+        moments = m.covariance(T1, T1), m.covariance(T1, N), m.covariance(N, N)
+        return within(*fieller(t1, n, *moments, m.reach(level)), limit=1.0)
+
+    def error(self, m: Measured, level: float, n: float | None) -> float | None:
+        if n is None and "n" in m.cell.constants:
+            n = m.cell.constants["n"]
+        if n is None:
+            return None
+        width = m.cell.upper - m.cell.lower
+        worst = max(m.covariance(c, c) for c in ({"t1": 1.0, "n": -t} for t in (0.0, 0.5, 1.0)))
+        return min(width, width * m.reach(level) * math.sqrt(worst) / max(n, 1e-300))
+
+
+def ratio(top: Floats, n: Floats, empty: float) -> Floats:
+    """top / n within [0, 1]; ``empty`` where the noisy count leaves nothing to divide by."""
+    positive = n > 0
+    shares = top / n if positive.all() else np.where(positive, top / np.where(positive, n, 1.0), empty)
+    return shares.clip(0.0, 1.0)
+
+
+def within(low: Floats, high: Floats, limit: float | Floats) -> tuple[Floats, Floats]:
+    """The part of the interval that is possible; all that is possible where they do not meet."""
+    missed = (low > limit) | (high < 0)
+    low, high = np.where(missed, 0.0, low), np.where(missed, limit, high)
+    return np.clip(low, 0.0, limit), np.clip(high, 0.0, limit)

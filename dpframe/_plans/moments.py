@@ -18,17 +18,20 @@ from dpframe._plans.aggregates import (
     Cell,
     Floats,
     Interval,
+    Mean,
     Measured,
+    N,
+    OfColumn,
     Output,
     Setting,
     Vector,
     aggregation,
     fieller,
+    ratio,
     too_wide,
+    within,
 )
-from dpframe._plans.sums import Mean, N, OfColumn, ratio, within
-from dpframe._statistics.base import SQUARE_BITS, Grid, Statistic
-from dpframe._statistics.moments import Pair
+from dpframe._statistics.base import SQUARE_BITS, Grid, Pair, Reading, Statistic
 
 STEPS = np.linspace(0, 1, 33)  # the means, from end to end of their interval, about which moments are taken
 PAIRS = tuple(product(STEPS[::4], repeat=2))  # the same of two numbers at once
@@ -266,10 +269,10 @@ class Cov(Aggregate):
     def vector_of(self, out: Output) -> Vector:
         return OfPair(out)
 
-    def cell(self, out: Output, part: int, statistic: Statistic, place: int) -> Cell:
+    def cell(self, out: Output, part: int, place: int, statistic: Statistic, reading: Reading) -> Cell:
         (_, one), (_, other) = out.clipped
         product = (one.upper - one.lower) * (other.upper - other.lower)
-        return replace(super().cell(out, part, statistic, place), lower=0.0, upper=product)
+        return replace(super().cell(out, part, place, statistic, reading), lower=0.0, upper=product)
 
     def value(self, m: Measured) -> NDArray[Any]:
         n, t, s, ts = (m.values({name: 1.0}).astype(float) for name in ("n", "t1", "s1", "st"))

@@ -22,7 +22,7 @@ from dpframe._plans.aggregates import (
     Vector,
     aggregation,
 )
-from dpframe._statistics.base import Statistic
+from dpframe._statistics.base import Reading, Statistic
 from dpframe._statistics.order import Ranks, Tree, deviations, enclose, estimated, level_sizes, read_off
 from dpframe._validate import Bounds
 
@@ -68,10 +68,10 @@ class Quantile(Aggregate):
     def vector_of(self, out: Output) -> Vector:
         return OfRanks(*out.clipped[0], out.resolution)
 
-    def cell(self, out: Output, part: int, statistic: Statistic, place: int) -> Cell:
+    def cell(self, out: Output, part: int, place: int, statistic: Statistic, reading: Reading) -> Cell:
         assert isinstance(statistic, Ranks)
         assert out.level is not None
-        cell = super().cell(out, part, statistic, place)
+        cell = super().cell(out, part, place, statistic, reading)
         return replace(cell, constants={**cell.constants, "place": float(statistic.levels.index(out.level))})
 
     def value(self, m: Measured) -> NDArray[Any]:
@@ -97,9 +97,9 @@ class TreeQuantile(Aggregate):
     def vector_of(self, out: Output) -> Vector:
         return OfTree(*out.clipped[0], out.resolution)
 
-    def cell(self, out: Output, part: int, statistic: Statistic, place: int) -> Cell:
+    def cell(self, out: Output, part: int, place: int, statistic: Statistic, reading: Reading) -> Cell:
         assert out.level is not None
-        cell = super().cell(out, part, statistic, place)
+        cell = super().cell(out, part, place, statistic, reading)
         return replace(cell, constants={**cell.constants, "level": float(out.level)})
 
     def value(self, m: Measured) -> NDArray[Any]:

@@ -1,23 +1,42 @@
-"""Plans: everything about a release that can be known before looking at the data."""
+"""Plans: everything about a release that can be known before looking at the data, and how one is made of a question and a price.
+
+Each aggregate says which vector it is read off (`Aggregate.vector_of`); outputs with equal vectors share one statistic, and so
+the reach of one person.
+"""
 
 from __future__ import annotations
 
 import json
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 from html import escape
 from typing import Any, NamedTuple
 
 from dpframe import _validate
-from dpframe._errors import NotOffered
-from dpframe._plans.aggregates import AGGREGATES, Cell, Measured
-from dpframe._statistics.base import Statistic
-from dpframe.accounting._filter import Charge
-from dpframe.accounting.loss import Loss, loss_from_json
-from dpframe.mechanisms._base import mechanism_from
+from dpframe._errors import BadValue, BudgetError, NotOffered
+from dpframe._groups.keys import Word
+from dpframe._groups.unit import Unit
+from dpframe._plans.aggregates import (
+    AGGREGATES,
+    LISTED,
+    Aggregate,
+    Cell,
+    Measured,
+    OfColumn,
+    OfRows,
+    Outputs,
+    Setting,
+    Vector,
+)
+from dpframe._statistics.base import Reading, Sensitivity, Statistic
+from dpframe.accounting._filter import Charge, Price
+from dpframe.accounting.loss import Loss, PureDP, loss_from_json
+from dpframe.mechanisms._base import AUTO, MECHANISMS, NO_EPSILON, Noise, Offer, mechanism_from, pure
+from dpframe.mechanisms.noise import Laplace
+from dpframe.mechanisms.selection import Exponential, NoisyMax, NoisyTop, ranges_cost_less
 
 _as_text = json.JSONEncoder(separators=(",", ":"), check_circular=False).encode
 
@@ -338,3 +357,218 @@ def refuse_choices(cells: Sequence[Cell]) -> None:
 def measured(plan: Plan, raw: Sequence[Any] | None, cell: Cell) -> Measured:
     """What an output is finished from; before its release without the integers."""
     return Measured(cell, plan.parts[cell.part].noise, None if raw is None else raw[cell.part])
+
+
+# How a plan is made ----------------------------------------------------------------------------------------------------
+
+
+def arrange(query: Outputs, unit: Unit, public_rows: int | None) -> list[tuple[Statistic, list[int]]]:
+    """The statistics of one release, and the outputs that each serves.
+
+    A column's count, sum and moments come from one vector whose sensitivity is that of a single number, and so
+    do the rows of the group where the column may be null. ``docs/guarantees/statistics.md`` shows why that
+    beats splitting the price, and when one of the other forms is better still.
+    """
+    vectors = [AGGREGATES[out.aggregate].vector_of(out) for out in query.outputs]
+    served: dict[Vector, list[int]] = {}
+    for i, vector in enumerate(vectors):
+        served.setdefault(vector.among(vectors), []).append(i)
+    ordered = sorted(served, key=lambda vector: vector.place)
+    counts_rows = OfRows() in served and isinstance(ordered[0], OfColumn)
+    if counts_rows:  # the first column has room for them
+        served[ordered[0]] += served.pop(OfRows())
+        ordered.remove(OfRows())
+    return [
+        (
+            vector.statistic(
+                [query.outputs[i] for i in served[vector]],
+                Setting(query, unit, public_rows, counts_rows and vector is ordered[0]),
+            ),
+            served[vector],
+        )
+        for vector in ordered
+    ]
+
+
+class Draft(NamedTuple):
+    """What a plan takes from its question, whatever the price."""
+
+    statistics: tuple[Statistic, ...]
+    readings: tuple[Reading, ...]
+    moved: tuple[Sensitivity, ...]  # how far a person moves each; of a choice by its reach
+    picks: tuple[bool, ...]  # which of them are points to choose from
+    cells: tuple[Cell, ...]
+    groups: int  # of a choice the candidates
+    why: str
+
+
+# Of equal questions, the same: they are frozen, and say all that is public. What is equal but not alike (1, True and 1.0 are) is
+# told apart by the text of the question, in which every column's name stands, and by the types that `make_plan` looks at.
+_DRAFTS: dict[Any, Draft] = {}
+_MOST_DRAFTS = 256
+
+
+def _draft(query: Outputs, unit: Unit, public_rows: int | None, groups: int | None) -> Draft:
+    """The draft of a question about so many groups; None is no grouping."""
+    outputs, candidates = query.outputs, 1 if groups is None else groups
+    arranged = arrange(query, unit, public_rows)
+    statistics = tuple([s for s, _ in arranged])
+    readings = tuple([s.reading() for s in statistics])
+    if AGGREGATES[outputs[0].aggregate].selects:
+        candidates = len(outputs) if groups is None else groups
+        reaches = [s.reach_of_person(unit, groups) for s in statistics]
+        moved = tuple([Sensitivity(r, r * r) for r in reaches])
+    else:
+        moved = tuple([s.of_person(unit, groups) for s in statistics])
+    cells: dict[int, Cell] = {}
+    for part, (statistic, serves) in enumerate(arranged):
+        for place, i in enumerate(serves):
+            kind = AGGREGATES[outputs[i].aggregate]
+            if place == 0 or not kind.selects:  # of a choice the first stands for all
+                cells[i] = kind.cell(outputs[i], part, place, statistic, readings[part])
+    why = f"; the price is shared by {len(statistics)} statistics" if len(statistics) > 1 else ""
+    if unit.people:  # what a person with many rows counts for, in words
+        texts = dict.fromkeys(s.told(unit, groups is not None) for s in statistics if not s.once)
+        why += "".join(texts) if texts else "; a person counts once"
+    picks = tuple([AGGREGATES[outputs[serves[0]].aggregate].picks for _, serves in arranged])
+    return Draft(
+        statistics, readings, moved, picks, tuple([cells[i] for i in sorted(cells)]), candidates, why
+    )
+
+
+def make_plan(
+    query: Outputs, unit: Unit, price: Price, public_rows: int | None, declared: tuple[Word, ...]
+) -> Plan:
+    """The plan of outputs at a price: pure, and the only place where their price becomes a scale."""
+    text, outputs = str(query), query.outputs
+    groups = query.groups if query.by else None
+    first = AGGREGATES[outputs[0].aggregate]
+    alike = len(outputs) <= LISTED and not first.selects
+    for out in outputs if alike else ():
+        ends = out.bounds
+        alike &= type(out.name) is str and type(out.ddof) is int and out.other is None
+        alike &= ends is None or type(ends[0]) is type(ends[1]) is float
+    key = text, outputs, groups, unit.neighbors, not unit.people, unit.rows, unit.groups, public_rows
+    draft = _DRAFTS.get(key) if alike else None
+    if draft is None:
+        draft = _draft(query, unit, public_rows, groups)
+        if alike:
+            if len(_DRAFTS) >= _MOST_DRAFTS:
+                _DRAFTS.clear()
+            _DRAFTS[key] = draft
+    if first.selects:
+        bought = choice(first, draft.moved[0].l1, draft.groups, outputs[0].rounds, price)
+    elif True in draft.picks:
+        bought = picked(draft.moved, draft.picks, price)
+    else:
+        bought = noise_for(draft.moved, price)
+    parts = [
+        Part(reading.description, noise, l1, l2_squared, reading.step)
+        for reading, noise, (l1, l2_squared) in zip(draft.readings, bought.noises, draft.moved, strict=True)
+    ]
+    return Plan(
+        text,
+        unit.neighbors,
+        bought.loss,
+        bought.stated_at,
+        tuple(parts),
+        draft.cells,
+        draft.groups,
+        bought.why + draft.why,
+        tuple(map(str, declared)),
+        _statistics=draft.statistics,
+    )
+
+
+def noted(plan: Plan, price: Price) -> Plan:
+    """The plan, which says how much and why where a question gets less than the epsilon that was asked for."""
+    stake, loss = price.stake, plan.loss
+    if stake is None or (not stake.scaled if loss.epsilon is None else loss.epsilon >= stake.epsilon):
+        return plan
+    part = f"the part {float(stake.part):.3g} of the budget"
+    if loss.epsilon is None:
+        return replace(plan, why=f"{plan.why}; noise for {part}")
+    gone = (
+        "" if stake.cost is None else "; after Gaussian noise there is no plain sum that could pay it whole"
+    )
+    note = f"epsilon {float(loss.epsilon):.4g} of the {float(stake.epsilon):.4g} asked for, which takes {part}{gone}"
+    return replace(plan, why=f"{plan.why}; {note}")
+
+
+def noise_for(sensitivities: Sequence[Sensitivity], price: Price) -> Offer:
+    """Noise for vectors that share a price, with its loss: of the kind that was asked for, or of the one whose intervals are
+    narrowest among those that the price buys."""
+    asked: Any = MECHANISMS.get(price.mechanism)
+    if asked is not None:
+        if not asked.measures:
+            raise BadValue(
+                f'mechanism="{price.mechanism}" makes choices: this question measures, so leave it out.'
+            )
+        found: Offer | None = asked.offer(sensitivities, price)
+        if found is None:
+            raise BudgetError(asked.refusal(price))
+        return found._replace(why=f"{asked.name.capitalize()}, as asked")
+    kinds: list[Any] = [kind for kind in MECHANISMS.values() if kind.automatic]
+    offers: list[tuple[type[Noise], Offer]] = [
+        (kind, offer) for kind in kinds if (offer := kind.offer(sensitivities, price)) is not None
+    ]
+    if not offers:
+        raise BudgetError(NO_EPSILON)
+    (first, one), *others = offers
+    if not others:
+        return one._replace(why=_only(first, price))
+    titles, widths = zip(*((k.name.capitalize(), o.noises[0].quantile(0.95)) for k, o in offers), strict=True)
+    best = min(range(1, len(offers)), key=widths.__getitem__)
+    ratio = widths[best] / max(widths[0], 1)
+    if ratio < 1:
+        why = f"{titles[best]} intervals are {ratio:.3g} times as wide as {titles[0]} ones at this price"
+        return offers[best][1]._replace(why=why)
+    why = f"{titles[0]}: {titles[best]} intervals would be {ratio:.3g} times as wide at this price"
+    return one._replace(why=why)
+
+
+def _only(kind: type[Noise], price: Price) -> str:
+    """Why a price buys no other kind."""
+    title = kind.name.capitalize()
+    if kind.needs_delta:
+        return title
+    waits = price.stake is not None and price.stake.waits
+    return f"{title}: Gaussian noise has to wait until more is spent" if waits else "pure epsilon"
+
+
+def picked(sensitivities: Sequence[Sensitivity], picks: Sequence[bool], price: Price) -> Offer:
+    """Noise for vectors that share a price, of which some are points to choose from: their sensitivity is about differences of
+    scores."""
+    if price.mechanism != AUTO:
+        raise BadValue("a selection has its own mechanism (noisy-max): leave mechanism= out.")
+    e = pure(price) / len(picks)
+    noises = [
+        NoisyMax.for_price(s.l1, e) if one else Laplace.for_price(s.l1, e)
+        for s, one in zip(sensitivities, picks, strict=True)
+    ]
+    why = "points of a grid, one price: only the choice leaves, never a count"
+    if not all(picks):
+        why = "a choice by noisy max, and pure epsilon for the rest"
+    return Offer(noises, PureDP(pure(price)), why=why)
+
+
+def choice(one: Aggregate, reach: int, candidates: int, rounds: int, price: Price) -> Offer:
+    """The selection of one candidate or several, whose scores move by ``reach`` against one another, with its loss."""
+    ranged = one.ranged
+    asked: Any = MECHANISMS.get(price.mechanism)
+    own = asked is not None and asked.chooses and ranged
+    if price.mechanism != AUTO and not own:
+        also = ', or give mechanism="exponential"' if ranged else ""
+        raise BadValue(f"a selection has its own mechanism (noisy-max): leave mechanism= out{also}.")
+    text = f"{candidates} candidates, one price: only the choice leaves"
+    if one.several:
+        epsilon = pure(price)
+        why = f"{text}, in {rounds} rounds that share it, never a count"
+        return Offer([NoisyTop.for_price(reach, epsilon, rounds)], PureDP(epsilon), why=why)
+    if not ranged:
+        return NoisyMax.offer(reach, price)._replace(why=f"{text}, never a count")
+    if not own and not ranges_cost_less(price):
+        why = f"{text}; noisy max expects no less than the exponential mechanism of this epsilon"
+        return NoisyMax.offer(reach, price)._replace(why=why)
+    chosen: Offer = (asked or Exponential).offer(reach, price)
+    return chosen._replace(why=f"{text}; {chosen.why}")

@@ -18,12 +18,19 @@ from dpframe._expr import Expr
 from dpframe._groups.combinations import Sought
 from dpframe._groups.keys import Word
 from dpframe._groups.unit import LIMIT, Unit
-from dpframe._plans import planner as _pricing
 from dpframe._plans.aggregates import AGGREGATES, Cell, Output
-from dpframe._plans.plan import Part, Plan
-from dpframe._plans.planner import arrange, cells_of
+from dpframe._plans.plan import Part, Plan, arrange, noise_for
 from dpframe._questions.question import Array, Noise, Query, Question
-from dpframe._statistics.base import Integers, Persons, Primitive, Reduced, Rows, Sensitivity, Statistic
+from dpframe._statistics.base import (
+    Integers,
+    Persons,
+    Primitive,
+    Reading,
+    Reduced,
+    Rows,
+    Sensitivity,
+    Statistic,
+)
 from dpframe._statistics.counts import PersonCount
 from dpframe._statistics.engine import Engine
 from dpframe.accounting._filter import Price
@@ -195,19 +202,12 @@ class Roomy(Statistic):
     def sensitivity(self, unit: Unit, grouped: bool) -> Sensitivity:
         return self.rows.sensitivity(unit, grouped)
 
-    def functionals(self) -> dict[str, tuple[float, ...]]:
-        return {name: (*weights, 0.0) for name, weights in self.rows.functionals().items()}
-
-    def constants(self) -> dict[str, float]:
-        return self.rows.constants()
-
-    @property
-    def description(self) -> str:
-        return f"{self.rows.description}, and the room for more rows"
-
-    @property
-    def step(self) -> float:
-        return self.rows.step
+    def reading(self) -> Reading:
+        rows = self.rows.reading()
+        padded = {name: (*weights, 0.0) for name, weights in rows.functionals.items()}
+        return replace(
+            rows, description=f"{rows.description}, and the room for more rows", functionals=padded
+        )
 
 
 def mass_of(statistic: Statistic) -> int:
@@ -268,14 +268,15 @@ class Finding(Seeking):
         arranged, place = self._arranged(unit)
         statistics = [s for s, _ in arranged]
         sensitivities = [s.of_person(unit, LIMIT) for s in statistics]
-        offer = self._failing(_pricing.noise_for(sensitivities, self._affordable(price)))
+        offer = self._failing(noise_for(sensitivities, self._affordable(price)))
         noises, why = list(offer.noises), offer.why
         noises[place] = self._threshold(
             statistics[place], noises[place], sensitivities[place], unit, offer.loss.failure
         )
+        readings = [s.reading() for s in statistics]
         parts = tuple(
-            Part(s.description, noise, sens.l1, sens.l2_squared, s.step)
-            for s, noise, sens in zip(statistics, noises, sensitivities, strict=True)
+            Part(reading.description, noise, *moved, reading.step)
+            for reading, noise, moved in zip(readings, noises, sensitivities, strict=True)
         )
         if len(statistics) > 1:
             why += f"; the price is shared by {len(statistics)} statistics"
@@ -298,7 +299,7 @@ class Finding(Seeking):
     ) -> Threshold:
         """The noise of the statistic that counts, with the least threshold for which own keys are as rare as promised."""
         most, keys = unit.limited(unit.rows or 1, None).reach(LIMIT)
-        weights = statistic.functionals()
+        weights = statistic.reading().functionals
         counts = {int(np.count_nonzero(weights[name])) for name in ("n", "size") if name in weights}
         if isinstance(statistic, Roomy):
             counts.add(len(next(iter(weights.values()))))
@@ -310,13 +311,10 @@ class Finding(Seeking):
         """The outputs that were asked for, without the one that keys are found by."""
         cells: dict[int, Cell] = {}
         for part, (statistic, serves) in enumerate(arranged):
-            some = [i for i in serves if i < len(self.asked)]
-            if not some:
-                continue
-            for i, cell in zip(
-                some, cells_of([self.asked[i] for i in some], part, _bare(statistic)), strict=True
-            ):
-                room = 1 if isinstance(statistic, Roomy) else 0
+            bare, room = _bare(statistic), 1 if isinstance(statistic, Roomy) else 0
+            reading = bare.reading()
+            for place, i in enumerate(i for i in serves if i < len(self.asked)):
+                cell = AGGREGATES[self.asked[i].aggregate].cell(self.asked[i], part, place, bare, reading)
                 maps = {name: (*weights, *[0.0] * room) for name, weights in cell.functionals.items()}
                 cells[i] = replace(cell, functionals=maps)
         return tuple(cells[i] for i in range(len(self.asked)))

@@ -18,9 +18,8 @@ from dpframe._encoding import SHOWN
 from dpframe._expr import Expr
 from dpframe._groups.keys import By, Word
 from dpframe._groups.unit import Unit
-from dpframe._plans.aggregates import Output
-from dpframe._plans.plan import Plan
-from dpframe._plans.planner import make_plan
+from dpframe._plans.aggregates import LISTED, Output
+from dpframe._plans.plan import Plan, make_plan
 from dpframe._statistics.engine import Engine, Scope
 from dpframe.accounting._filter import Price
 from dpframe.mechanisms._base import Form
@@ -144,7 +143,9 @@ class Query(Question):
             if first.bounds is not None:
                 text += f", bounds=({first.bounds.lower:g}, {first.bounds.upper:g})"
         else:
-            text = ", ".join(map(str, self.outputs[:6])) + (", ..." if len(self.outputs) > 6 else "")
+            text = ", ".join(map(str, self.outputs[:LISTED])) + (
+                ", ..." if len(self.outputs) > LISTED else ""
+            )
         if self.by:
             text += f" by {', '.join(map(str, self.by))}"
         return text + (f" where {self.where}" if self.where is not None else "")

@@ -36,7 +36,6 @@ from dpframe._ledger import former as _former
 from dpframe._ledger.accountant import Accountant, Label, Names, found
 from dpframe._plans.aggregates import AGGREGATES, Output
 from dpframe._plans.plan import Plan
-from dpframe._plans.planner import noted
 from dpframe._plans.price import Budget
 from dpframe._plans.price import Payment
 from dpframe._plans.price import price_of
@@ -46,6 +45,7 @@ from dpframe._questions.question import Noise
 from dpframe._questions.question import Query
 from dpframe._questions.question import Question
 from dpframe._questions.question import Release
+from dpframe._plans.plan import noted
 from dpframe._session.data import Data
 from dpframe._session.registry import closed, sessions
 from dpframe._session.terms import Terms

@@ -3,7 +3,8 @@
 A statistic maps a frame to a vector of integers per group, made of *primitive* sums over the rows of a group: rows, people,
 non-null values, powers of ``a``, and ``a * b``, where ``a`` and ``b`` are clipped values on their grids, counted from the lower
 bound; distinct values; and, for order statistics, how many values lie on each point of a grid. Proofs of the sensitivities:
-docs/guarantees/statistics.md, quantiles.md, and people.md for those of a person with many rows.
+docs/guarantees/statistics.md, quantiles.md, and people.md for those of a person with many rows. Those of clipped values (a
+column's total, its moments, and the mixed moments of two columns) are here, beside their grids.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import lru_cache
+from itertools import pairwise
 from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
@@ -23,6 +25,7 @@ from dpframe._expr import Expr
 from dpframe._groups.unit import Unit
 from dpframe._validate import Bounds
 
+Maps = dict[str, tuple[float, ...]]
 Integers = NDArray[Any]  # int64, or Python integers in an object array where 63 bits are too few
 
 
@@ -31,6 +34,21 @@ class Sensitivity(NamedTuple):
 
     l1: int
     l2_squared: int
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A vector as a plan knows it: in words, with one integer unit as ``step`` in the units of these words; and the way back.
+
+    ``functionals`` are linear maps from the components to ``size`` (rows), ``n`` (non-null values), ``t1``, ``t2`` and so on (the
+    sums of their powers on the scale where the bounds are 0 and 1) and ``total`` (data units); ``constants`` what is added to
+    one from public knowledge.
+    """
+
+    description: str
+    functionals: Maps
+    step: float = 1.0
+    constants: dict[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,27 +268,199 @@ class Statistic(ABC):
 
     def reach(self, unit: Unit) -> int:
         """How much more one person can move one component than another: what a choice among them goes by."""
-        raise AssertionError(f"nothing is chosen among {self.description}")
+        raise AssertionError(f"nothing is chosen among {self.reading().description}")
 
     def reach_of_person(self, unit: Unit, groups: int | None) -> int:
         """`reach` of a person with R rows in each group, of whom every component is a sum over rows."""
         return self.reach(unit) * unit.reach(groups)[0]
 
     @abstractmethod
-    def functionals(self) -> dict[str, tuple[float, ...]]:
-        """Linear maps from the components to ``size`` (rows), ``n`` (non-null values), ``t1``, ``t2`` and so on (the
-        sums of their powers on the scale where the bounds are 0 and 1) and ``total`` (data units)."""
+    def reading(self) -> Reading:
+        """What a plan says of the vector, and how its outputs are made of it."""
 
-    def constants(self) -> dict[str, float]:
-        """What is added to a functional from public knowledge."""
-        return {}
+
+# Sums of clipped values ------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Total(Statistic):
+    """The sum of clipped values, measured from zero: the least noise when a sum is all that is wanted.
+
+    Add-remove: max(abs(lower), abs(upper)). Replace-one: the width where every row ``always`` has a value, the
+    larger of width and maximum where one may become null or leave the filter, twice the maximum over groups.
+    """
+
+    expr: Expr
+    grid: Grid
+    always: bool = False
 
     @property
-    @abstractmethod
-    def description(self) -> str:
-        """The vector in words, for the plan."""
+    def primitives(self) -> tuple[Primitive, ...]:
+        return (Powers(self.expr, self.grid, 1),)
+
+    def integers(self, reduced: Reduced) -> Integers:
+        count, above = reduced[self.primitives[0]]
+        total: Integers = above + self.grid.low * count
+        return total[None, :]  # the lower bound is at most 2**30 steps on this grid
+
+    def sensitivity(self, unit: Unit, grouped: bool) -> Sensitivity:
+        m = self.grid.magnitude
+        if not unit.replaces:
+            return Sensitivity(m, m * m)
+        width = self.grid.high - self.grid.low
+        if grouped:
+            return Sensitivity(2 * m, max(width * width, 2 * m * m))
+        if self.always:
+            return Sensitivity(max(width, 1), max(width, 1) ** 2)
+        return Sensitivity(max(width, m), max(width, m) ** 2)
+
+    def reading(self) -> Reading:
+        return Reading(f"sum of {self.expr}", {"total": (self.grid.step,)}, self.grid.step)
+
+
+@dataclass(frozen=True, slots=True)
+class Simplex(Statistic):
+    """The moments of a column as Bernstein sums, which share one row's worth of sensitivity between them.
+
+    With a and b the steps above the lower and below the upper bound, a + b = W, a row adds the terms of (b + a)**degree:
+    (b, a) for degree 1, (b*b, 2*a*b, a*a) for degree 2, and so on, non-negative numbers that sum to W**degree. A null adds
+    the same mass to a component of its own where rows are counted too. So add-remove moves the vector by
+    exactly W**degree in L1 and at most that in L2, and replace-one by at most twice and sqrt(2) times as much.
+    """
+
+    expr: Expr
+    grid: Grid
+    degree: int
+    nulls: bool  # whether rows with a null are counted beside the others
 
     @property
-    def step(self) -> float:
-        """One integer unit in the units in which the description speaks."""
-        return 1.0
+    def primitives(self) -> tuple[Primitive, ...]:
+        powers = Powers(self.expr, self.grid, self.degree)
+        return (powers, Rows()) if self.nulls else (powers,)
+
+    def shape(self, groups: int) -> tuple[int, ...]:
+        return self.degree + 1 + self.nulls, groups
+
+    def integers(self, reduced: Reduced) -> Integers:
+        powers = reduced[Powers(self.expr, self.grid, self.degree)]
+        terms, level = [], list(powers)  # the sums of a**k * b**r, of one r for all k
+        while level:
+            terms.append(level[-1])
+            # As b = W - a; no product is above the mass of all rows, so no step overflows.
+            level = [self.grid.width * one - more for one, more in pairwise(level)]
+        parts = [math.comb(self.degree, k) * one for k, one in enumerate(reversed(terms))]
+        if self.nulls:
+            parts.append(self.grid.width**self.degree * (reduced[Rows()] - powers[0]))
+        return np.stack(parts)
+
+    def sensitivity(self, unit: Unit, grouped: bool) -> Sensitivity:
+        m = self.grid.width**self.degree
+        return Sensitivity(2 * m, 2 * m * m) if unit.replaces else Sensitivity(m, m * m)
+
+    def reading(self) -> Reading:
+        d = self.degree
+        one = 1.0 / self.grid.width**d
+        # a**j * W**(d - j) is a combination of the terms: comb(k, j) / comb(d, j) of the k-th.
+        maps = {
+            f"t{j}" if j else "n": tuple([one * (math.comb(k, j) / math.comb(d, j)) for k in range(d + 1)])
+            for j in range(d + 1)
+        }
+        text = f"{'distances to both bounds' if d == 1 else 'Bernstein moments'} of {self.expr}"
+        if self.nulls:
+            text += " and its nulls"
+            maps = {name: (*weights, 0.0) for name, weights in maps.items()}
+            maps["size"] = (one,) * (d + 2)
+        return Reading(text, maps, float(self.grid.step**d))
+
+
+@dataclass(frozen=True, slots=True)
+class Centred(Statistic):
+    """Twice the distance from the middle of the bounds, summed, and W for each non-null value.
+
+    For replace-one without groups, where under Laplace noise it has half the variance of the simplex: a changed
+    value moves the first component by at most 2W and leaves the second; a value that comes or goes moves each by
+    at most W. With ``rows`` given the number of values is public, the second component is left out, and a null
+    counts as the middle.
+    """
+
+    expr: Expr
+    grid: Grid
+    rows: int | None = None
+
+    @property
+    def primitives(self) -> tuple[Primitive, ...]:
+        return (Powers(self.expr, self.grid, 1),)
+
+    def shape(self, groups: int) -> tuple[int, ...]:
+        return 1 if self.rows is not None else 2, groups
+
+    def integers(self, reduced: Reduced) -> Integers:
+        w = self.grid.width
+        count, above = reduced[self.primitives[0]]
+        centred = above - (w * count - above)  # each step within 63 bits
+        return centred[None, :] if self.rows is not None else np.stack([centred, w * count])
+
+    def sensitivity(self, unit: Unit, grouped: bool) -> Sensitivity:
+        if grouped or not unit.replaces:
+            raise AssertionError("the centred arrangement is for replace-one without groups")
+        w = self.grid.width
+        return Sensitivity(2 * w, 4 * w * w)
+
+    def reading(self) -> Reading:
+        w, text = float(self.grid.width), f"distance of {self.expr} from the middle"
+        if self.rows is None:
+            maps: Maps = {"n": (0.0, 1 / w), "t1": (1 / (2 * w), 1 / (2 * w))}
+            return Reading(text, maps, self.grid.step / 2)
+        known, maps = {"n": float(self.rows), "t1": self.rows / 2}, {"t1": (1 / (2 * w),), "n": (0.0,)}
+        return Reading(f"{text}, over a public number of rows", maps, self.grid.step / 2, known)
+
+
+@dataclass(frozen=True, slots=True)
+class Pair(Statistic):
+    """The first and mixed moments of two columns, which share one row's worth of sensitivity between them.
+
+    With a and a' the steps above the lower and below the upper bound of one column, a + a' = V, and b + b' = W those
+    of the other, a row adds (a'b', ab', a'b, ab): non-negative numbers that sum to V * W. A row with a null in either
+    column adds nothing. So add-remove moves the vector by at most V * W in L1 and in L2, and replace-one by at
+    most twice and sqrt(2) times as much.
+    """
+
+    expr: Expr
+    grid: Grid
+    other: Expr
+    other_grid: Grid
+
+    @property
+    def primitives(self) -> tuple[Primitive, ...]:
+        return (Products(self.expr, self.grid, self.other, self.other_grid),)
+
+    @property
+    def _mass(self) -> int:
+        return self.grid.width * self.other_grid.width
+
+    def shape(self, groups: int) -> tuple[int, ...]:
+        return 4, groups
+
+    def integers(self, reduced: Reduced) -> Integers:
+        v, w = self.grid.width, self.other_grid.width
+        n, a, b, ab = reduced[self.primitives[0]]
+        only_a, only_b = (
+            w * a - ab,
+            v * b - ab,
+        )  # each step within 63 bits: products are below 2**30, rows 2**31
+        return np.stack([v * w * n - only_a - only_b - ab, only_a, only_b, ab])
+
+    def sensitivity(self, unit: Unit, grouped: bool) -> Sensitivity:
+        m = self._mass
+        return Sensitivity(2 * m, 2 * m * m) if unit.replaces else Sensitivity(m, m * m)
+
+    def reading(self) -> Reading:
+        one = 1.0 / self._mass
+        maps: Maps = {
+            "n": (one, one, one, one),
+            "t1": (0.0, one, 0.0, one),
+            "s1": (0.0, 0.0, one, one),
+            "st": (0.0, 0.0, 0.0, one),
+        }
+        step = self.grid.step * self.other_grid.step
+        return Reading(f"mixed moments of {self.expr} and {self.other}", maps, step)

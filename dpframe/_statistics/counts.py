@@ -18,6 +18,7 @@ from dpframe._statistics.base import (
     Persons,
     Powers,
     Primitive,
+    Reading,
     Reduced,
     Rows,
     Sensitivity,
@@ -50,12 +51,8 @@ class RowCount(Statistic):
         # Added, a row raises one count. Replaced, it may lower one and raise another.
         return 2 if unit.replaces else 1
 
-    def functionals(self) -> dict[str, tuple[float, ...]]:
-        return {"size": (1.0,)}
-
-    @property
-    def description(self) -> str:
-        return "rows"
+    def reading(self) -> Reading:
+        return Reading("rows", {"size": (1.0,)})
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,12 +74,8 @@ class PersonCount(Statistic):
         _, most = unit.limited(1, None).reach(groups)
         return Sensitivity(one.l1 * most, one.l2_squared * most)
 
-    def functionals(self) -> dict[str, tuple[float, ...]]:
-        return {"size": (1.0,)}
-
-    @property
-    def description(self) -> str:
-        return "people"
+    def reading(self) -> Reading:
+        return Reading("people", {"size": (1.0,)})
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,12 +104,11 @@ class ValueCount(Statistic):
         # Replaced, a value may become null: two components change even without groups.
         return _one_hot(unit, grouped or self.nulls)
 
-    def functionals(self) -> dict[str, tuple[float, ...]]:
-        return {"n": (1.0, 0.0), "size": (1.0, 1.0)} if self.nulls else {"n": (1.0,)}
-
-    @property
-    def description(self) -> str:
-        return f"non-null values of {self.expr}" + (" and its nulls" if self.nulls else "")
+    def reading(self) -> Reading:
+        text = f"non-null values of {self.expr}"
+        if self.nulls:
+            return Reading(f"{text} and its nulls", {"n": (1.0, 0.0), "size": (1.0, 1.0)})
+        return Reading(text, {"n": (1.0,)})
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,17 +135,17 @@ class Questions(Statistic):
         # Added, a row raises some of the counts by 1 and lowers none. Replaced, it may do both.
         return 2 if unit.replaces else 1
 
-    def functionals(self) -> dict[str, tuple[float, ...]]:
+    def reading(self) -> Reading:
         k = len(self.exprs)
-        return {f"true{i}": tuple(float(i == j) for j in range(k)) for i in range(k)}
-
-    @property
-    def description(self) -> str:
-        return f"{len(self.exprs)} questions"
+        maps = {f"true{i}": tuple(float(i == j) for j in range(k)) for i in range(k)}
+        return Reading(f"{k} questions", maps)
 
 
 class _Once(Statistic):
-    """Each person is in at most one of several bins, whatever the groups and the limits: 1, and 2 when replaced."""
+    """Each person is in at most one of several bins, whatever the groups and the limits: 1, and 2 when replaced.
+
+    Its size is read off any one of the bins: their noises are alike.
+    """
 
     __slots__ = ()
     once: ClassVar[bool] = True
@@ -166,9 +158,6 @@ class _Once(Statistic):
 
     def of_person(self, unit: Unit, groups: int | None) -> Sensitivity:
         return _one_hot(unit, True)
-
-    def functionals(self) -> dict[str, tuple[float, ...]]:
-        return {"size": (1.0,)}  # any one of the bins: their noises are alike
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,9 +174,8 @@ class PeopleBy(_Once):
     def shape(self, groups: int) -> tuple[int, ...]:
         return self.bins, 1
 
-    @property
-    def description(self) -> str:
-        return f"people by their number of {self.of}"
+    def reading(self) -> Reading:
+        return Reading(f"people by their number of {self.of}", {"size": (1.0,)})
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,9 +191,8 @@ class PeopleAround(_Once):
     def shape(self, groups: int) -> tuple[int, ...]:
         return MAGNITUDES, 1
 
-    @property
-    def description(self) -> str:
-        return f"people by the magnitude of {self.expr}"
+    def reading(self) -> Reading:
+        return Reading(f"people by the magnitude of {self.expr}", {"size": (1.0,)})
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,12 +229,8 @@ class DistinctCount(Statistic):
         where = " over all groups" if grouped else ""
         return f"; a person adds at most {unit.groups} values{where}" if unit.people else ""
 
-    def functionals(self) -> dict[str, tuple[float, ...]]:
-        return {"size": (1.0,)}
-
-    @property
-    def description(self) -> str:
-        return f"distinct values of {self.expr}"
+    def reading(self) -> Reading:
+        return Reading(f"distinct values of {self.expr}", {"size": (1.0,)})
 
 
 def _moved(most: int, unit: Unit, grouped: bool) -> Sensitivity:

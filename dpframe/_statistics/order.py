@@ -20,7 +20,16 @@ from numpy.typing import NDArray
 from dpframe._errors import BadValue
 from dpframe._expr import Expr
 from dpframe._groups.unit import Unit
-from dpframe._statistics.base import Grid, Integers, Leaves, Primitive, Reduced, Sensitivity, Statistic
+from dpframe._statistics.base import (
+    Grid,
+    Integers,
+    Leaves,
+    Primitive,
+    Reading,
+    Reduced,
+    Sensitivity,
+    Statistic,
+)
 from dpframe._validate import Bounds
 
 Floats = NDArray[np.float64]
@@ -39,6 +48,11 @@ def leaf_grid(expr: Expr, bounds: Bounds, resolution: float | None) -> Grid:
     grid = Grid.for_width(bounds, LEAF_BITS)
     whole = expr.integral or expr.kind == "bool"
     return Grid(bounds, min(grid.exponent, 0)) if whole else grid
+
+
+def _places(grid: Grid, points: int) -> dict[str, float]:
+    """Where the points of a grid lie."""
+    return {"low": float(grid.low), "exponent": float(grid.exponent), "points": float(points)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,24 +128,10 @@ class Ranks(Statistic):
             moves = [4 * m for m in larger] if grouped else [2 * self.over] * len(larger)
         return Sensitivity(sum(moves), sum(m * m for m in moves))
 
-    def functionals(self) -> dict[str, tuple[float, ...]]:
-        return {}
-
-    def constants(self) -> dict[str, float]:
-        return {
-            "low": float(self.grid.low),
-            "exponent": float(self.grid.exponent),
-            "points": float(self.points),
-        }
-
-    @property
-    def description(self) -> str:
+    def reading(self) -> Reading:
         many = f" of {len(self.levels)} levels" if len(self.levels) > 1 else ""
-        return f"ranks{many} at {self.points} points, {self.grid.step:g} apart, of {self.expr}"
-
-    @property
-    def step(self) -> float:
-        return 1.0 / self.over
+        text = f"ranks{many} at {self.points} points, {self.grid.step:g} apart, of {self.expr}"
+        return Reading(text, {}, 1.0 / self.over, _places(self.grid, self.points))
 
 
 @lru_cache(maxsize=256)
@@ -193,21 +193,11 @@ class Tree(Statistic):
         moved = 2 if unit.replaces and (grouped or self.points > 1) else 1
         return Sensitivity(moved * h, moved * h)
 
-    def functionals(self) -> dict[str, tuple[float, ...]]:
-        return {}
-
-    def constants(self) -> dict[str, float]:
-        return {
-            "low": float(self.grid.low),
-            "exponent": float(self.grid.exponent),
-            "points": float(self.points),
-        }
-
-    @property
-    def description(self) -> str:
+    def reading(self) -> Reading:
         h = len(level_sizes(self.points))
         levels = f"{h} levels" if h > 1 else "one level"
-        return f"values of {self.expr} at {self.points} points, {self.grid.step:g} apart, on {levels}"
+        text = f"values of {self.expr} at {self.points} points, {self.grid.step:g} apart, on {levels}"
+        return Reading(text, {}, constants=_places(self.grid, self.points))
 
 
 # Post-processing ------------------------------------------------------------------------------------------------

@@ -14,7 +14,17 @@ import numpy as np
 
 from dpframe._expr import Expr
 from dpframe._groups.unit import Unit
-from dpframe._statistics.base import Bids, Grid, Integers, Powers, Primitive, Reduced, Sensitivity, Statistic
+from dpframe._statistics.base import (
+    Bids,
+    Grid,
+    Integers,
+    Powers,
+    Primitive,
+    Reading,
+    Reduced,
+    Sensitivity,
+    Statistic,
+)
 
 
 class _Choice(Statistic):
@@ -24,9 +34,6 @@ class _Choice(Statistic):
 
     def sensitivity(self, unit: Unit, grouped: bool) -> Sensitivity:
         raise AssertionError("scores are chosen among, and never released")
-
-    def functionals(self) -> dict[str, tuple[float, ...]]:
-        return {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,13 +77,8 @@ class Scores(_Choice):
         # Two values at most `moves` apart are, once rounded, at most one step more apart.
         return math.ceil(Fraction(moves) * Fraction(2) ** self.grid.exponent) + 1
 
-    @property
-    def description(self) -> str:
-        return f"the utility of {len(self.exprs)} candidates"
-
-    @property
-    def step(self) -> float:
-        return self.grid.step
+    def reading(self) -> Reading:
+        return Reading(f"the utility of {len(self.exprs)} candidates", {}, self.grid.step)
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,10 +112,5 @@ class Revenue(_Choice):
     def told(self, unit: Unit, grouped: bool) -> str:
         return unit.told(False)
 
-    @property
-    def description(self) -> str:
-        return f"the revenue at {len(self.prices)} prices"
-
-    @property
-    def step(self) -> float:
-        return self.grid.step
+    def reading(self) -> Reading:
+        return Reading(f"the revenue at {len(self.prices)} prices", {}, self.grid.step)

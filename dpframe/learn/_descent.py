@@ -16,8 +16,7 @@ from dpframe._encoding import SHOWN
 from dpframe._errors import BudgetError
 from dpframe._groups.keys import Word
 from dpframe._groups.unit import Unit
-from dpframe._plans import planner as _pricing
-from dpframe._plans.plan import Part, Plan
+from dpframe._plans.plan import Part, Plan, noise_for
 from dpframe._questions.question import Array, Noise
 from dpframe._statistics.base import Sensitivity
 from dpframe._statistics.engine import Engine
@@ -119,7 +118,7 @@ class Descent(Fit):
     def _share(self, squared: int, price: Price) -> Gaussian:
         """Noise for integers that a person moves by so much, if they are all that the price buys."""
         sensitivity = Sensitivity(l1_of(squared, self.parameters), squared)
-        noise: Gaussian = _pricing.noise_for([sensitivity], price._replace(mechanism=Gaussian.name)).noises[0]
+        noise: Gaussian = noise_for([sensitivity], price._replace(mechanism=Gaussian.name)).noises[0]
         return noise
 
     def _told(self, parts: tuple[Part, ...], unit: Unit) -> str:

@@ -13,8 +13,7 @@ import numpy as np
 from dpframe._expr import Expr
 from dpframe._groups.keys import Keys, Word, describe
 from dpframe._groups.unit import Unit
-from dpframe._plans import planner as _pricing
-from dpframe._plans.plan import Part, Plan
+from dpframe._plans.plan import Part, Plan, noise_for
 from dpframe._questions.question import Array, Noise, Question
 from dpframe._statistics.base import Sensitivity
 from dpframe._statistics.engine import Engine
@@ -133,7 +132,7 @@ def _pair(classes: Keys) -> str:
 
 def measured(sensitivity: Sensitivity, price: Price) -> tuple[Any, Any, str]:
     """The noise of one vector, its loss, and why."""
-    found = _pricing.noise_for([sensitivity], price)
+    found = noise_for([sensitivity], price)
     return found.noises[0], found.loss, found.why
 
 

@@ -1,0 +1,98 @@
+"""What a plan takes from its question is remembered: plans are as if it were not; what is equal but not alike is not mixed."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import pandas as pd
+import pytest
+
+from tests.internals import Bounds, Column, KeyBy, Price, Query, Unit, keys_for, plan_module, query_Output
+
+PRICES = (Price(Fraction(1, 3)), Price(Fraction(2, 7)), Price(Fraction(1), mu_squared=Fraction(1, 40)))
+UNITS = (
+    Unit(),
+    Unit("replace-one"),
+    Unit("add-remove", (Column(9, "id"),), 3, 2),
+    Unit("replace-one", (Column(9, "id"),), 3, 2),
+    Unit("add-remove", (Column(9, "id"),), 4, 2),
+    Unit("add-remove", (Column(9, "id"),), 3, 1),
+)
+AGE, COST = Column(0, "age", "number", True, True), Column(1, "cost", "number", False, False)
+STATE = Column(2, "state", "text")
+BY = KeyBy(STATE, keys_for(["CA", "NY", "TX"], STATE, "state"))
+ASKED = {
+    "count": (query_Output("n", "size"),),
+    "mean": (query_Output("m", "mean", COST, Bounds(0.0, 9.0)),),
+    "wider": (query_Output("m", "mean", COST, Bounds(0.0, 10.0)),),
+    "several": tuple(query_Output(a, a, AGE, Bounds(0.0, 110.0)) for a in ("sum", "mean", "std", "count")),
+    "ddof": (query_Output("v", "var", AGE, Bounds(0.0, 110.0), ddof=0),),
+    "cov": (query_Output("c", "cov", AGE, Bounds(0.0, 110.0), other=COST, other_bounds=Bounds(0.0, 9.0)),),
+    "median": (query_Output("q", "quantile", AGE, Bounds(0.0, 110.0), level=Fraction(1, 2)),),
+    "most": tuple(query_Output(str(i), "argmax", AGE) for i in range(2)),
+    "many": tuple(query_Output(str(i), "size") for i in range(9)),
+}
+
+
+def fresh(query, unit, price, rows=None):
+    plan_module._DRAFTS.clear()
+    return query.plan(unit, price, rows, ())
+
+
+@pytest.mark.parametrize(
+    "unit", UNITS, ids=["rows", "rows replaced", "people", "people replaced", "more rows", "fewer groups"]
+)
+@pytest.mark.parametrize("by", [(), (BY,), (BY, BY)], ids=["all", "groups", "more groups"])
+@pytest.mark.parametrize("name", ASKED)
+def test_a_question_seen_before_has_the_plan_of_one_that_was_not(name, by, unit):
+    query = Query(ASKED[name], by=by)
+    rows = (None, 50, 60) if unit.replaces and not unit.people and not by else (None,)
+    wanted = [[fresh(query, unit, price, n) for price in PRICES] for n in rows]
+    plan_module._DRAFTS.clear()
+    for other in ASKED.values():  # what is remembered of these is no part of it
+        for one in UNITS:
+            for groups in ((), (BY,)):
+                Query(other, by=groups).plan(one, PRICES[0], None, ())
+    for _ in range(2):
+        found = [[query.plan(unit, price, n, ()) for price in PRICES] for n in rows]
+        assert found == wanted
+        assert [[plan._statistics for plan in some] for some in found] == [
+            [plan._statistics for plan in some] for some in wanted
+        ]
+
+
+def test_names_that_are_equal_and_not_alike_keep_their_plans_apart():
+    for name in (1, True, 1.0):
+        p = pd.DataFrame({name: [1.0, 2.0]}).dp.open(epsilon=1, bounds={name: (0, 5)})
+        plan = p.explain.agg(m=(name, "mean"))
+        assert plan.parts[0].statistic.replace("`", "").endswith(f" of {name}")
+        plan_module._DRAFTS.clear()
+        assert plan.text == p.explain.agg(m=(name, "mean")).text
+
+
+@pytest.mark.parametrize("first", [0, 1])
+def test_outputs_that_are_equal_and_not_alike_keep_their_plans_apart(first):
+    alike = [
+        (query_Output(1, "mean", COST, Bounds(0.0, 2.0)), query_Output(True, "mean", COST, Bounds(0.0, 2.0))),
+        (query_Output("v", "var", COST, Bounds(0.0, 2.0), ddof=1),) * 1
+        + (query_Output("v", "var", COST, Bounds(0.0, 2.0), ddof=True),),
+        (query_Output("m", "mean", COST, Bounds(0, 2)), query_Output("m", "mean", COST, Bounds(0.0, 2.0))),
+        (
+            query_Output("m", "mean", COST, Bounds(0.0, 2.0)),
+            query_Output("m", "mean", COST, Bounds(-0.0, 2.0)),
+        ),
+    ]
+    for pair in alike:
+        assert pair[0] == pair[1]
+        wanted = [fresh(Query((out,)), Unit(), PRICES[0]).text for out in pair]
+        assert wanted[0] != wanted[1]
+        plan_module._DRAFTS.clear()
+        for place in (first, 1 - first):
+            assert Query((pair[place],)).plan(Unit(), PRICES[0], None, ()).text == wanted[place]
+
+
+def test_few_are_remembered():
+    for width in range(3 * plan_module._MOST_DRAFTS):
+        out = query_Output("m", "mean", COST, Bounds(0.0, 1.0 + width))
+        Query((out,)).plan(Unit(), PRICES[0], None, ())
+    assert 0 < len(plan_module._DRAFTS) <= plan_module._MOST_DRAFTS
