@@ -7,6 +7,7 @@ string in ``attrs``) is bound to the values and the index it came with: after an
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
+from functools import lru_cache
 from typing import Any, cast
 
 import numpy as np
@@ -16,7 +17,7 @@ from dpframe import _validate
 from dpframe import plot as _plot
 from dpframe._answers.estimate import numbers
 from dpframe._answers.layout import Across, Column, Columns, Layout, Levels, Pivot, layout_from
-from dpframe._answers.receipt import ANSWER, reading, receipt, seal, seal_of
+from dpframe._answers.receipt import ANSWER, reading, receipt, seal_of, seals
 from dpframe._errors import BadValue
 from dpframe._ledger.records import unpack
 from dpframe._plans.aggregates import AGGREGATES
@@ -77,11 +78,23 @@ def levels(
     return column(release, Levels(), places, name)
 
 
+@lru_cache(maxsize=256)
+def _named(labels: tuple[str, ...]) -> pd.Index[Any]:
+    """Texts as the columns of a table, which pandas takes longer to make than the rest of it."""
+    return pd.Index(labels)
+
+
 def table(release: Release, index: pd.Index[Any], columns: Sequence[Hashable]) -> pd.DataFrame:
     """Several outputs of several groups."""
     layout = Columns()
     data = [_storable(column) for column in layout.values(release.plan, release.raw)]
-    answer = pd.DataFrame(dict(zip(columns, data, strict=True)), index=index.view())
+    answer = pd.DataFrame(
+        dict(enumerate(data)), index=index.view(), copy=False
+    )  # nobody else has these arrays
+    texts = all(type(label) is str for label in columns)  # 1 and True would be one entry
+    answer.columns = (
+        _named(cast("tuple[str, ...]", tuple(columns))).view() if texts else pd.Index(list(columns))
+    )
     answer.attrs[ANSWER] = receipt(release, layout, data, columns, index)
     return answer
 
@@ -98,7 +111,7 @@ def laid_out(
     data = [_plain(column) if whole else column.astype(np.float64) for column in data]
     answer = pd.DataFrame(dict(enumerate(data)), index=index.view())
     answer.columns = columns.view()
-    answer.attrs[ANSWER] = receipt(release, layout, data, list(answer.columns), answer.index)
+    answer.attrs[ANSWER] = receipt(release, layout, data, list(answer.columns), index)
     return answer
 
 
@@ -145,7 +158,7 @@ class Answer:
             self._layout = layout_from(receipt)
         self._taken: int | None = None  # of a table this column is left
         if isinstance(answer, pd.Series) and self._labelled:
-            own, each = seal([answer.to_numpy()], [answer.name], answer.index), receipt.get("each", ())
+            own, each = seals([answer.to_numpy()], [answer.name], answer.index)[0], receipt.get("each", ())
             self._taken = next((i for i, one in enumerate(each) if one == own), None)
         if self._taken is None and sealed != seal_of(answer, self._labelled):
             raise BadValue(
