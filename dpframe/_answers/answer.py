@@ -115,6 +115,13 @@ def laid_out(
     return answer
 
 
+def by_levels(
+    release: Release, index: pd.Index[Any], columns: pd.Index[Any], whole: bool = True
+) -> pd.DataFrame:
+    """Several outputs of several groups, whose names may be pairs: levels of the columns."""
+    return laid_out(release, Pivot(len(index)), index, columns, whole)
+
+
 def flat(
     release: Release, index: pd.Index[Any], columns: Sequence[Hashable], levels: Sequence[Hashable]
 ) -> pd.DataFrame:

@@ -122,6 +122,11 @@ class Column(Expr):
             return (0.0, 1.0)
         return lookup(self) if self.kind == "number" else None
 
+    def bounds(self, declared: Mapping[int, tuple[float, float]]) -> Interval:
+        if self.kind == "bool":
+            return (0.0, 1.0)
+        return declared.get(self.position) if self.kind == "number" else None
+
     def to_json(self) -> Any:
         return {"column": str(self.name), "position": self.position}
 

@@ -92,9 +92,7 @@ class Selection:
 
     def expr(self, name: Any) -> Expr:
         """The expression of a column, given by its name or as it was taken from here."""
-        if isinstance(name, Taken):
-            return self.own(name)
-        return self.columns[_validate.column_name(name, self.columns)]
+        return self.named(name)[0]
 
     def own(self, column: Taken) -> Expr:
         """The expression of a column that was taken from here; another one is refused."""
@@ -108,6 +106,8 @@ class Selection:
 
     def named(self, column: Any) -> tuple[Expr, Hashable]:
         """A column's expression, and the name that its answers take."""
+        if type(column) is str and column in self.columns:  # as most are given
+            return self.columns[column], column
         if isinstance(column, Taken):
             return self.own(column), column._name
         if isinstance(column, pd.Grouper):
@@ -165,7 +165,9 @@ class Selection:
                 f"{name!r} needs public bounds{what}: bounds=(lower, upper) here, or open(..., bounds={{...}}) once. "
                 "They are never inferred from the data; say what the values can be, not what they are."
             )
-        return _validate.bounds(known, repr(name))
+        return (
+            known if type(known) is Bounds else _validate.bounds(known, repr(name))
+        )  # declared ones were checked
 
     def keys(self, expr: Expr, name: Hashable, given: Any, verb: str) -> Keys:
         """The keys that a verb is given, the declared ones of a root column, or those an expression brings along."""
@@ -190,7 +192,7 @@ class Selection:
             return self.distinct(column, name)
         expr, label = self.named(column)
         pair = self.bounds(expr, label, bounds) if one.needs_bounds else None
-        if pair and too_wide(pair, one.degree):
+        if pair and one.degree > 1 and too_wide(pair, one.degree):
             what = powers(one.degree)
             raise BadValue(f"bounds of {label!r} are too wide for a {aggregate}: {what} must be doubles.")
         if isinstance(ddof, bool) or not isinstance(ddof, int | np.integer) or ddof not in (0, 1):

@@ -115,7 +115,7 @@ class PandasEngine:
             counts = np.zeros(groups, np.int64)
         else:
             counts = np.array([n]) if buckets is None else self._counted(query.by, buckets, groups)
-        cells, totals = groups, {}
+        cells, totals = groups, dict[Primitive, Integers]()
         for p in primitives:
             if isinstance(p, Powers):
                 totals[p] = np.zeros((p.degree + 1, groups), dtype=np.int64)
