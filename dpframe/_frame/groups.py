@@ -55,7 +55,9 @@ class PrivateGroupBy(Measures):
         self._chosen = selected
         self._single = single
         self._as_index = as_index
-        if self._sought:
+        if any(
+            isinstance(level, Sought) for level in selection.by
+        ):  # before there are groups their keys are to be found
             Search(self, selection.by).check()
 
     def __getitem__(self, key: Any) -> PrivateGroupBy:
@@ -63,11 +65,6 @@ class PrivateGroupBy(Measures):
         chosen = tuple(_validate.column_names(names, self._selection.columns))
         single = not isinstance(key, list)
         return PrivateGroupBy(self._session, self._selection, self._mode, chosen, single, self._as_index)
-
-    @property
-    def _sought(self) -> bool:
-        """Whether keys are to be found before there are groups."""
-        return any(isinstance(level, Sought) for level in self._selection.by)
 
     @property
     def _names(self) -> list[Hashable]:
@@ -284,7 +281,7 @@ class PrivateGroupBy(Measures):
         return self  # nothing in it changes
 
     def __len__(self) -> int:
-        if self._sought:
+        if any(isinstance(level, Sought) for level in self._selection.by):
             raise MissingKeys(
                 "the keys of these groups are not known before they are found: p.unique(column)."
             )
@@ -309,9 +306,11 @@ def ask_groups(
     return asking._ask(query, lambda release: layout(release, combined_index(levels)), payment)
 
 
-def check_options(group_keys: Any, observed: Any, level: Any) -> None:
+def check_options(group_keys: Any, observed: Any, level: Any, as_index: Any = True) -> None:
     """The words of pandas' groupby that change nothing here, or cannot be had."""
-    _validate.flag(group_keys, "group_keys")
+    for word, value in (("as_index", as_index), ("group_keys", group_keys)):
+        if value is not True:
+            _validate.flag(value, word)
     if level is not None:
         raise NotOffered("level= groups by an index, which a tracked frame has not. Group by columns.")
     if observed is not None and _validate.flag(observed, "observed"):

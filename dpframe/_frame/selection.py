@@ -76,13 +76,10 @@ class Selection:
 
     def filtered(self, condition: Expr) -> Selection:
         """The rows where a condition holds too."""
-        condition = predicate_of(condition)
+        if condition.kind != "bool":
+            condition = predicate_of(condition)
         both = condition if self.where is None else _expr.logical_and(self.where, condition)
         return replace(self, where=both)
-
-    def grouped(self, by: tuple[By | Sought, ...]) -> Selection:
-        """The same rows in groups."""
-        return replace(self, by=by)
 
     def declaring(self, words: tuple[Word, ...]) -> Selection:
         """The same selection, with more facts that are public by its owner's word."""
@@ -133,15 +130,16 @@ class Selection:
         known = [*self.columns, *self.schema.leaves]
         return {_validate.column_name(name, known): value for name, value in given.items()}
 
-    def parsed(self, text: str, caller: Any) -> tuple[Expr, Selection]:
-        """An expression that is written as text, and this selection with the @names in it declared."""
+    def parsed(self, text: str, caller: Any = None) -> tuple[Expr, Selection]:
+        """An expression that is written as text, and this selection with the @names in it declared, which are variables of
+        the ``caller`` or else of whoever called the package."""
         if not isinstance(text, str):
             raise BadType(f"an expression is a string such as 'age > 30', not {type(text).__name__}.")
-        found = parse(text, self.columns, lambda name: _local(name, caller))
-        words = tuple(
-            Word("@name", f"{name} = {describe(value)}", text) for name, value in found.names.items()
-        )
-        return found.expr, self.declaring(words)
+        found = parse(text, self.columns, lambda name: _local(name, caller or callers_frame()))
+        if not found.names:
+            return found.expr, self
+        words = [Word("@name", f"{name} = {describe(value)}", text) for name, value in found.names.items()]
+        return found.expr, self.declaring(tuple(words))
 
     # What is declared -----------------------------------------------------------------------------------------
 
@@ -235,7 +233,7 @@ class Selection:
         if aggregate in CHOSEN:
             return self.order(column, ORDERS[aggregate], bounds, None, name=label)
         if AGGREGATES[aggregate].counts_rows:
-            self.expr(column)
+            self.named(column)
             return Output(label, aggregate)
         return self.output(aggregate, column, bounds, name=label)
 
