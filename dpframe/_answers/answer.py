@@ -38,7 +38,8 @@ def column(
     release: Release, layout: Layout, index: pd.Index[Any], name: Hashable, order: Any = None
 ) -> pd.Series[Any]:
     """The one column of a layout as a Series; ``order`` rearranges the rows."""
-    data = _storable(layout.values(release.plan, release.raw)[0])
+    data = layout.values(release.plan, release.raw)[0]
+    data = data if data.dtype != object else data.astype(np.float64)  # noise beyond 63 bits, as in a table
     if order is not None:
         data, index = data[order], index[order]
     answer: pd.Series[Any] = pd.Series(data, index=index.view(), name=name)
@@ -87,7 +88,9 @@ def _named(labels: tuple[str, ...]) -> pd.Index[Any]:
 def table(release: Release, index: pd.Index[Any], columns: Sequence[Hashable]) -> pd.DataFrame:
     """Several outputs of several groups."""
     layout = Columns()
-    data = [_storable(column) for column in layout.values(release.plan, release.raw)]
+    # Python integers appear only at prices so small that noise leaves 63 bits; as doubles they are still noise.
+    found = layout.values(release.plan, release.raw)
+    data = [column if column.dtype != object else column.astype(np.float64) for column in found]
     answer = pd.DataFrame(
         dict(enumerate(data)), index=index.view(), copy=False
     )  # nobody else has these arrays
@@ -149,11 +152,6 @@ def _plain(data: Any) -> Any:
     if data.dtype != object:
         return data
     return data.astype(np.int64 if all(abs(int(x)) < 2**63 for x in data) else np.float64)
-
-
-def _storable(data: Any) -> Any:
-    # Python integers appear only at prices so small that noise leaves 63 bits; as doubles they are still noise.
-    return data.astype(np.float64) if data.dtype == object else data
 
 
 class Answer:
