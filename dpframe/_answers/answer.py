@@ -7,6 +7,7 @@ string in ``attrs``) is bound to the values and the index it came with: after an
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
+from functools import lru_cache
 from typing import Any, cast
 
 import numpy as np
@@ -16,7 +17,7 @@ from dpframe import _validate
 from dpframe import plot as _plot
 from dpframe._answers.estimate import numbers
 from dpframe._answers.layout import Across, Column, Columns, Layout, Levels, Pivot, layout_from
-from dpframe._answers.receipt import ANSWER, reading, receipt, seal, seal_of
+from dpframe._answers.receipt import ANSWER, reading, receipt, seal_of, seals
 from dpframe._errors import BadValue
 from dpframe._ledger.records import unpack
 from dpframe._plans.aggregates import AGGREGATES
@@ -37,7 +38,8 @@ def column(
     release: Release, layout: Layout, index: pd.Index[Any], name: Hashable, order: Any = None
 ) -> pd.Series[Any]:
     """The one column of a layout as a Series; ``order`` rearranges the rows."""
-    data = _storable(layout.values(release.plan, release.raw)[0])
+    data = layout.values(release.plan, release.raw)[0]
+    data = data if data.dtype != object else data.astype(np.float64)  # noise beyond 63 bits, as in a table
     if order is not None:
         data, index = data[order], index[order]
     answer: pd.Series[Any] = pd.Series(data, index=index.view(), name=name)
@@ -77,11 +79,25 @@ def levels(
     return column(release, Levels(), places, name)
 
 
+@lru_cache(maxsize=256)
+def _named(labels: tuple[str, ...]) -> pd.Index[Any]:
+    """Texts as the columns of a table, which pandas takes longer to make than the rest of it."""
+    return pd.Index(labels)
+
+
 def table(release: Release, index: pd.Index[Any], columns: Sequence[Hashable]) -> pd.DataFrame:
     """Several outputs of several groups."""
     layout = Columns()
-    data = [_storable(column) for column in layout.values(release.plan, release.raw)]
-    answer = pd.DataFrame(dict(zip(columns, data, strict=True)), index=index.view())
+    # Python integers appear only at prices so small that noise leaves 63 bits; as doubles they are still noise.
+    found = layout.values(release.plan, release.raw)
+    data = [column if column.dtype != object else column.astype(np.float64) for column in found]
+    answer = pd.DataFrame(
+        dict(enumerate(data)), index=index.view(), copy=False
+    )  # nobody else has these arrays
+    texts = all(type(label) is str for label in columns)  # 1 and True would be one entry
+    answer.columns = (
+        _named(cast("tuple[str, ...]", tuple(columns))).view() if texts else pd.Index(list(columns))
+    )
     answer.attrs[ANSWER] = receipt(release, layout, data, columns, index)
     return answer
 
@@ -98,8 +114,15 @@ def laid_out(
     data = [_plain(column) if whole else column.astype(np.float64) for column in data]
     answer = pd.DataFrame(dict(enumerate(data)), index=index.view())
     answer.columns = columns.view()
-    answer.attrs[ANSWER] = receipt(release, layout, data, list(answer.columns), answer.index)
+    answer.attrs[ANSWER] = receipt(release, layout, data, list(answer.columns), index)
     return answer
+
+
+def by_levels(
+    release: Release, index: pd.Index[Any], columns: pd.Index[Any], whole: bool = True
+) -> pd.DataFrame:
+    """Several outputs of several groups, whose names may be pairs: levels of the columns."""
+    return laid_out(release, Pivot(len(index)), index, columns, whole)
 
 
 def flat(
@@ -131,11 +154,6 @@ def _plain(data: Any) -> Any:
     return data.astype(np.int64 if all(abs(int(x)) < 2**63 for x in data) else np.float64)
 
 
-def _storable(data: Any) -> Any:
-    # Python integers appear only at prices so small that noise leaves 63 bits; as doubles they are still noise.
-    return data.astype(np.float64) if data.dtype == object else data
-
-
 class Answer:
     """``answer.dp`` of a released Series or DataFrame: its interval, its plan, its cost."""
 
@@ -145,7 +163,7 @@ class Answer:
             self._layout = layout_from(receipt)
         self._taken: int | None = None  # of a table this column is left
         if isinstance(answer, pd.Series) and self._labelled:
-            own, each = seal([answer.to_numpy()], [answer.name], answer.index), receipt.get("each", ())
+            own, each = seals([answer.to_numpy()], [answer.name], answer.index)[0], receipt.get("each", ())
             self._taken = next((i for i, one in enumerate(each) if one == own), None)
         if self._taken is None and sealed != seal_of(answer, self._labelled):
             raise BadValue(

@@ -85,6 +85,8 @@ UNMATCHED = _Unmatched()
 def prepare(series: pd.Series[Any], kind: Kind) -> Vector:
     """The column's cells, zero-copy where the memory already is what `Vector` says."""
     dtype: Any = series.dtype
+    if isinstance(dtype, np.dtype) and kind == "number" and dtype.isnative and dtype.itemsize <= 8:
+        return Vector(kind, series.to_numpy())
     cells: Any = series.to_numpy() if isinstance(dtype, np.dtype) else series.array
     if isinstance(dtype, pd.SparseDtype):
         return _sparse(cells, kind)

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from dpframe._errors import BadExpression
-from dpframe._expr._kinds import Kind, facts_of, kind_of_value, known_facts
+from dpframe._expr._kinds import Kind, facts_of, known_facts
 from dpframe._expr._ranges import Interval, outward
 
 # What is known about a column's values; None when nothing is.
@@ -33,7 +33,8 @@ class Expr:
     size: int = field(init=False, compare=False, repr=False, default=1)
 
     def __post_init__(self) -> None:
-        below = self.children
+        made_of: tuple[str, ...] = self.__match_args__
+        below = [c for name in made_of if isinstance(c := getattr(self, name), Expr)]
         object.__setattr__(self, "depth", 1 + max((c.depth for c in below), default=0))
         object.__setattr__(self, "size", 1 + sum(c.size for c in below))
         if self.depth > MAX_DEPTH or self.size > MAX_SIZE:
@@ -63,8 +64,7 @@ class Expr:
     @property
     def children(self) -> tuple[Expr, ...]:
         made_of: tuple[str, ...] = self.__match_args__
-        found = [getattr(self, name) for name in made_of]
-        return tuple([c for c in found if isinstance(c, Expr)])
+        return tuple([c for name in made_of if isinstance(c := getattr(self, name), Expr)])
 
     def columns(self) -> frozenset[Column]:
         return frozenset[Column]().union(*(c.columns() for c in self.children))
@@ -122,6 +122,11 @@ class Column(Expr):
             return (0.0, 1.0)
         return lookup(self) if self.kind == "number" else None
 
+    def bounds(self, declared: Mapping[int, tuple[float, float]]) -> Interval:
+        if self.kind == "bool":
+            return (0.0, 1.0)
+        return declared.get(self.position) if self.kind == "number" else None
+
     def to_json(self) -> Any:
         return {"column": str(self.name), "position": self.position}
 
@@ -142,7 +147,16 @@ class Constant(Expr):
 
     @property
     def kind(self) -> Kind:
-        return kind_of_value(self.value)
+        value = self.value
+        if isinstance(value, bool):
+            return "bool"
+        if isinstance(value, int | float):
+            return "number"
+        if isinstance(value, str):
+            return "text"
+        if isinstance(value, pd.Timestamp):
+            return "time"
+        return "label" if isinstance(value, pd.Interval) else "other"
 
     @property
     def nullable(self) -> bool:

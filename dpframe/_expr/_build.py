@@ -120,7 +120,8 @@ def _describe(x: Expr) -> str:
 
 def _match(x: Expr, value: object, *, null: bool = False) -> Constant:
     """The constant, checked to be one that a cell of `x` could equal."""
-    c = constant(value, null=null)
+    known = isinstance(value, Constant) and value.value is not None
+    c = typed(Constant, value) if known else constant(value, null=null)
     if c.value is None or x.kind == "label":
         return c
     if x.kind == "time" and c.kind in ("time", "text"):

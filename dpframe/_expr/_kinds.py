@@ -110,16 +110,3 @@ def facts_of(dtype: Any) -> Facts:
 
 
 known_facts = lru_cache(maxsize=256)(facts_of)
-
-
-def kind_of_value(value: object) -> Kind:
-    """The kind of a normalised constant."""
-    if isinstance(value, bool):
-        return "bool"
-    if isinstance(value, int | float):
-        return "number"
-    if isinstance(value, str):
-        return "text"
-    if isinstance(value, pd.Timestamp):
-        return "time"
-    return "label" if isinstance(value, pd.Interval) else "other"

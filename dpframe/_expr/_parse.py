@@ -83,14 +83,39 @@ _DATE_CALLS = ("normalize", "day_name", "month_name")
 _SHORT = 200  # texts below this length are asked over and over, and their trees are kept
 
 
-def _tree(text: str) -> ast.expr:
-    """Python's tree of a text, which nobody changes."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # about escapes in strings
-        return ast.parse(text, mode="eval").body
+def _taken_apart(text: str) -> tuple[str, dict[str, str], ast.expr]:
+    """The text as Python reads it, what its stand-ins stand for, and Python's tree, which nobody changes."""
+    prefix, pieces, places, done = "_", [], dict[str, str](), 0
+    while prefix in text:  # our stand-ins must not be names of the caller's
+        prefix += "_q"
+    for piece in _PIECES.finditer(text):
+        new = {"string": piece.group(), "and": " and ", "or": " or ", "line": " "}.get(piece.lastgroup or "")
+        if new is None:
+            new = f"{prefix}{len(places)}_"
+            places[new] = piece.group()
+        pieces += [text[done : piece.start()], new]
+        done = piece.end()
+    plain = "".join([*pieces, text[done:]]).strip()
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # about escapes in strings
+            return plain, places, ast.parse(plain, mode="eval").body
+    except (SyntaxError, ValueError, MemoryError, RecursionError):
+        raise BadExpression(
+            f"{_restored(plain, places)!r} is not one expression. Write a condition such as "
+            "\"age > 30 and state in ['CA', 'NY']\"; names with spaces go in `backticks`, and a new column "
+            "is assign(name='...')."
+        ) from None
 
 
-_short_tree = lru_cache(maxsize=256)(_tree)
+_short_apart = lru_cache(maxsize=256)(_taken_apart)
+
+
+def _restored(text: str, places: Mapping[str, str]) -> str:
+    """A text with what its stand-ins stand for, cut where it is long."""
+    for place, original in places.items():
+        text = text.replace(place, original)
+    return text if len(text) <= 80 else text[:77] + "..."
 
 
 class _Reader:
@@ -99,38 +124,11 @@ class _Reader:
     def __init__(self, text: str, columns: Mapping[Hashable, Expr], names: Callable[[str], object]):
         self.used: dict[str, object] = {}
         self._columns, self._names = columns, names
-        self._places: dict[str, str] = {}
         self._depth = 0
-        self._prefix = "_"
-        while self._prefix in text:  # our stand-ins must not be names of the caller's
-            self._prefix += "_q"
-        self._text = _PIECES.sub(self._rewrite, text).strip()
-        self.tree = self._parse()
-
-    def _rewrite(self, piece: re.Match[str]) -> str:
-        if piece.lastgroup in ("column", "local"):
-            place = f"{self._prefix}{len(self._places)}_"
-            self._places[place] = piece.group()
-            return place
-        return {"and": " and ", "or": " or ", "line": " "}.get(piece.lastgroup or "", piece.group())
-
-    def _parse(self) -> ast.expr:
-        try:
-            return (_short_tree if len(self._text) < _SHORT else _tree)(self._text)
-        except (SyntaxError, ValueError, MemoryError, RecursionError):
-            raise BadExpression(
-                f"{self._restore(self._text)!r} is not one expression. Write a condition such as "
-                "\"age > 30 and state in ['CA', 'NY']\"; names with spaces go in `backticks`, and a new column "
-                "is assign(name='...')."
-            ) from None
-
-    def _restore(self, text: str) -> str:
-        for place, original in self._places.items():
-            text = text.replace(place, original)
-        return text if len(text) <= 80 else text[:77] + "..."
+        self._text, self._places, self.tree = (_short_apart if len(text) < _SHORT else _taken_apart)(text)
 
     def _source(self, node: ast.AST) -> str:
-        return self._restore(ast.get_source_segment(self._text, node) or type(node).__name__)
+        return _restored(ast.get_source_segment(self._text, node) or type(node).__name__, self._places)
 
     def _refuse(self, node: ast.AST, why: str) -> NoReturn:
         raise BadExpression(f"{self._source(node)!r}: {why}")
@@ -173,12 +171,13 @@ class _Reader:
     def _read_Compare(self, node: ast.Compare) -> Expr:
         sides = [node.left, *node.comparators]
         pairs = zip(sides, node.ops, sides[1:], strict=False)
-        return _fold([self._pair(node, a, op, b) for a, op, b in pairs], ex.logical_and)
+        found = [self._pair(node, a, op, b) for a, op, b in pairs]
+        return found[0] if len(found) == 1 else _fold(found, ex.logical_and)
 
     def _pair(self, node: ast.Compare, left: ast.expr, op: ast.cmpop, right: ast.expr) -> Expr:
         if isinstance(op, ast.Is | ast.IsNot):
             self._refuse(node, "'is' compares objects. Write == or !=, or .isna() for nulls.")
-        listed = self._is_listed(right)
+        listed = not isinstance(right, ast.Constant) and self._is_listed(right)
         if isinstance(op, ast.In | ast.NotIn) or (listed and isinstance(op, ast.Eq | ast.NotEq)):
             if not listed and not self._is_local(right):
                 self._refuse(right, "'in' needs a public list: ['CA', 'NY'], or @name for a list of yours.")
@@ -192,9 +191,9 @@ class _Reader:
         return ex.constant(node.value)
 
     def _read_Name(self, node: ast.Name) -> Expr:
-        if self._is_local(node):
-            return ex.constant(self._local(node))
         name = self._places.get(node.id, node.id).strip("`")
+        if name.startswith("@") and self._is_local(node):
+            return ex.constant(self._local(node))
         if name in self._columns:
             return self._columns[name]
         alike = [k for k in self._columns if not isinstance(k, str) and str(k) == name]

@@ -100,19 +100,13 @@ def of_frame(
     if session is None:
         return Unopened(frame)
     places = _registry.positions(frame, session)
-    if places is None or _could_be_filtered(frame, session):
+    # Another frame with the very columns of the one that was opened is what pandas returns from a filter that happens to keep
+    # every row. To answer it would make the difference between an answer and an error a matter of values, so it is refused
+    # like any filtered frame.
+    if places is None or (frame is not session.data.root() and list(frame.columns) == list(session.leaves)):
         return _Derived(frame, session)
     leaves = list(session.leaves.values())
     return PrivateFrame._of(session, {name: leaves[i] for name, i in zip(frame.columns, places, strict=True)})
-
-
-def _could_be_filtered(frame: pd.DataFrame, session: _session.Session) -> bool:
-    """Whether this is another frame with the very columns of the one that was opened.
-
-    pandas returns such a frame from a filter that happens to keep every row. To answer it would make the
-    difference between an answer and an error a matter of values, so it is refused like any filtered frame.
-    """
-    return frame is not session.data.root() and list(frame.columns) == list(session.leaves)
 
 
 def of_series(series: pd.Series[Any]) -> PrivateColumn | _release.Answer | _reports.Reports | Unanswerable:

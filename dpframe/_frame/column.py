@@ -287,7 +287,7 @@ class PrivateColumn(Taken):
         def layout(release: Release, _: object) -> Any:
             return scalar(release) if form == "one" else _release.across(release, index, self.name)
 
-        return self._frame._ask_for(outs, layout, payment)
+        return self._frame._ask_for(outs, payment, layout)
 
     aggregate = agg
 

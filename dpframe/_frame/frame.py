@@ -20,7 +20,7 @@ from dpframe._frame import randomize as _randomize
 from dpframe._frame import suggestions
 from dpframe._frame.column import PrivateColumn
 from dpframe._frame.modes import Ask
-from dpframe._frame.selection import Selection, callers_frame
+from dpframe._frame.selection import Selection
 from dpframe._frame.spelling import priced
 from dpframe._frame.tracked import Tracked, is_pandas_col
 from dpframe._frame.verbs import adopt as _adopt
@@ -179,7 +179,7 @@ class PrivateFrame(Tracked):
         >>> p.query("30 < age <= @oldest").explain.count().question
         'size() where (age > 30) & (age <= 50)'
         """
-        condition, selection = self._selection.parsed(expr, callers_frame())
+        condition, selection = self._selection.parsed(expr)
         return self._new(selection.filtered(condition))
 
     @overload

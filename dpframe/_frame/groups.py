@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
+from functools import partial
 from typing import Any, NoReturn, Unpack, cast
 
 import pandas as pd
@@ -10,7 +11,6 @@ from pandas.api.typing import DataFrameGroupBy
 
 from dpframe import _validate
 from dpframe._answers import answer as _release
-from dpframe._answers.layout import Pivot
 from dpframe._errors import BadType, BadValue, MissingKeys, NotOffered
 from dpframe._frame.found import Search
 from dpframe._frame.modes import Ask, Asking, Layout
@@ -22,7 +22,7 @@ from dpframe._groups.combinations import Sought
 from dpframe._groups.keys import EVERY, By, combined_index
 from dpframe._plans.aggregates import DESCRIBED, ORDERS, Output, named_in_agg
 from dpframe._plans.price import Payment, checked
-from dpframe._questions.question import Query, Release
+from dpframe._questions.question import Query
 from dpframe._refusals import ADVICE, own_errors, refuse
 from dpframe._session.session import Session
 
@@ -55,7 +55,9 @@ class PrivateGroupBy(Measures):
         self._chosen = selected
         self._single = single
         self._as_index = as_index
-        if self._sought:
+        if any(
+            isinstance(level, Sought) for level in selection.by
+        ):  # before there are groups their keys are to be found
             Search(self, selection.by).check()
 
     def __getitem__(self, key: Any) -> PrivateGroupBy:
@@ -63,11 +65,6 @@ class PrivateGroupBy(Measures):
         chosen = tuple(_validate.column_names(names, self._selection.columns))
         single = not isinstance(key, list)
         return PrivateGroupBy(self._session, self._selection, self._mode, chosen, single, self._as_index)
-
-    @property
-    def _sought(self) -> bool:
-        """Whether keys are to be found before there are groups."""
-        return any(isinstance(level, Sought) for level in self._selection.by)
 
     @property
     def _names(self) -> list[Hashable]:
@@ -100,16 +97,6 @@ class PrivateGroupBy(Measures):
             raise BadType("several quantiles are of one column: groupby('k')['x'].quantile([0.25, 0.75]).")
         return self._chosen[0] if column is None and self._chosen else column
 
-    def _layout(self, labels: Sequence[Hashable], single: bool, choices: bool = False) -> Layout:
-        if not self._as_index and not choices:
-            return self._flat(labels)
-        if single:
-            return lambda r, index: _release.series(r, index, labels[0])
-        if not choices and labels and all(isinstance(label, tuple) for label in labels):
-            columns = _release.columns_of(labels)
-            return lambda r, index: _release.laid_out(r, Pivot(len(index)), index, columns)
-        return lambda r, index: _release.table(r, index, labels)
-
     def _flat(self, labels: Sequence[Hashable]) -> Layout:
         """The groupings as columns beside the outputs."""
         names = self._names
@@ -122,7 +109,23 @@ class PrivateGroupBy(Measures):
             )
         return lambda r, index: _release.flat(r, index, labels, list(index.names))
 
-    def _ask_for(self, outputs: Sequence[Output], layout: Layout, payment: Mapping[str, Any]) -> Any:
+    def _ask_for(
+        self,
+        outputs: Sequence[Output],
+        payment: Mapping[str, Any],
+        layout: Layout | None = None,
+        single: bool = False,
+        choices: bool = False,
+    ) -> Any:
+        labels = [out.name for out in outputs]
+        if layout is None and not self._as_index and not choices:
+            layout = self._flat(labels)
+        elif layout is None and single:
+            layout = partial(_release.series, name=labels[0])
+        elif layout is None and not choices and labels and all(isinstance(label, tuple) for label in labels):
+            layout = partial(_release.by_levels, columns=_release.columns_of(labels))
+        elif layout is None:
+            layout = partial(_release.table, columns=labels)
         return ask_groups(self, self._selection.by, tuple(outputs), layout, payment)
 
     def _aggregated(self, read: _specs.Spec, bounds: Any, payment: dict[str, Any]) -> Any:
@@ -133,8 +136,7 @@ class PrivateGroupBy(Measures):
             self._selection.wanted(w.aggregate, w.column, bounds, w.aggregate if plain else w.label)
             for w in read.wanted
         ]
-        layout = self._layout([out.name for out in outs], self._single and read.form == "one")
-        return self._ask_for(outs, layout, payment)
+        return self._ask_for(outs, payment, single=self._single and read.form == "one")
 
     # Verbs ----------------------------------------------------------------------------------------------------
 
@@ -150,7 +152,8 @@ class PrivateGroupBy(Measures):
     def _rows(self, name: Hashable, payment: Mapping[str, Any]) -> Any:
         # pandas names the column of sizes, whatever is selected
         label = name if self._as_index or name == "count" else "size"
-        return self._ask_for([Output("size", "size")], self._layout([label], True), payment)
+        layout = partial(_release.series, name=label) if self._as_index else self._flat([label])
+        return self._ask_for([Output("size", "size")], payment, layout)
 
     @priced
     def count(
@@ -250,11 +253,8 @@ class PrivateGroupBy(Measures):
             raise NotOffered(
                 "describe has its groups as index: leave as_index=False out, and reset_index() the answer."
             )
-
-        def layout(release: Release, index: pd.Index[Any]) -> pd.DataFrame:
-            return _release.laid_out(release, Pivot(len(index)), index, columns, whole=False)
-
-        return cast(pd.DataFrame, self._ask_for(outs, layout, payment))
+        layout = partial(_release.by_levels, columns=columns, whole=False)
+        return cast(pd.DataFrame, self._ask_for(outs, payment, layout))
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
@@ -281,7 +281,7 @@ class PrivateGroupBy(Measures):
         return self  # nothing in it changes
 
     def __len__(self) -> int:
-        if self._sought:
+        if any(isinstance(level, Sought) for level in self._selection.by):
             raise MissingKeys(
                 "the keys of these groups are not known before they are found: p.unique(column)."
             )
@@ -306,9 +306,11 @@ def ask_groups(
     return asking._ask(query, lambda release: layout(release, combined_index(levels)), payment)
 
 
-def check_options(group_keys: Any, observed: Any, level: Any) -> None:
+def check_options(group_keys: Any, observed: Any, level: Any, as_index: Any = True) -> None:
     """The words of pandas' groupby that change nothing here, or cannot be had."""
-    _validate.flag(group_keys, "group_keys")
+    for word, value in (("as_index", as_index), ("group_keys", group_keys)):
+        if value is not True:
+            _validate.flag(value, word)
     if level is not None:
         raise NotOffered("level= groups by an index, which a tracked frame has not. Group by columns.")
     if observed is not None and _validate.flag(observed, "observed"):

@@ -159,10 +159,14 @@ def priced(
 class Asking:
     """What verbs are asked of: a session, what of it is asked about, and what becomes of a question."""
 
+    _session: Session
+    _selection: Selection
+    _mode: Ask
+
     def __init__(self, session: Session, selection: Selection, mode: Ask):
-        self._session = session
-        self._selection = selection
-        self._mode = mode
+        vars(self).update(
+            _session=session, _selection=selection, _mode=mode
+        )  # as some kinds refuse other ways
 
     def _ask(
         self,

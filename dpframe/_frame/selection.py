@@ -76,13 +76,10 @@ class Selection:
 
     def filtered(self, condition: Expr) -> Selection:
         """The rows where a condition holds too."""
-        condition = predicate_of(condition)
+        if condition.kind != "bool":
+            condition = predicate_of(condition)
         both = condition if self.where is None else _expr.logical_and(self.where, condition)
         return replace(self, where=both)
-
-    def grouped(self, by: tuple[By | Sought, ...]) -> Selection:
-        """The same rows in groups."""
-        return replace(self, by=by)
 
     def declaring(self, words: tuple[Word, ...]) -> Selection:
         """The same selection, with more facts that are public by its owner's word."""
@@ -92,9 +89,7 @@ class Selection:
 
     def expr(self, name: Any) -> Expr:
         """The expression of a column, given by its name or as it was taken from here."""
-        if isinstance(name, Taken):
-            return self.own(name)
-        return self.columns[_validate.column_name(name, self.columns)]
+        return self.named(name)[0]
 
     def own(self, column: Taken) -> Expr:
         """The expression of a column that was taken from here; another one is refused."""
@@ -108,6 +103,8 @@ class Selection:
 
     def named(self, column: Any) -> tuple[Expr, Hashable]:
         """A column's expression, and the name that its answers take."""
+        if type(column) is str and column in self.columns:  # as most are given
+            return self.columns[column], column
         if isinstance(column, Taken):
             return self.own(column), column._name
         if isinstance(column, pd.Grouper):
@@ -133,15 +130,16 @@ class Selection:
         known = [*self.columns, *self.schema.leaves]
         return {_validate.column_name(name, known): value for name, value in given.items()}
 
-    def parsed(self, text: str, caller: Any) -> tuple[Expr, Selection]:
-        """An expression that is written as text, and this selection with the @names in it declared."""
+    def parsed(self, text: str, caller: Any = None) -> tuple[Expr, Selection]:
+        """An expression that is written as text, and this selection with the @names in it declared, which are variables of
+        the ``caller`` or else of whoever called the package."""
         if not isinstance(text, str):
             raise BadType(f"an expression is a string such as 'age > 30', not {type(text).__name__}.")
-        found = parse(text, self.columns, lambda name: _local(name, caller))
-        words = tuple(
-            Word("@name", f"{name} = {describe(value)}", text) for name, value in found.names.items()
-        )
-        return found.expr, self.declaring(words)
+        found = parse(text, self.columns, lambda name: _local(name, caller or callers_frame()))
+        if not found.names:
+            return found.expr, self
+        words = [Word("@name", f"{name} = {describe(value)}", text) for name, value in found.names.items()]
+        return found.expr, self.declaring(tuple(words))
 
     # What is declared -----------------------------------------------------------------------------------------
 
@@ -165,7 +163,9 @@ class Selection:
                 f"{name!r} needs public bounds{what}: bounds=(lower, upper) here, or open(..., bounds={{...}}) once. "
                 "They are never inferred from the data; say what the values can be, not what they are."
             )
-        return _validate.bounds(known, repr(name))
+        return (
+            known if type(known) is Bounds else _validate.bounds(known, repr(name))
+        )  # declared ones were checked
 
     def keys(self, expr: Expr, name: Hashable, given: Any, verb: str) -> Keys:
         """The keys that a verb is given, the declared ones of a root column, or those an expression brings along."""
@@ -190,7 +190,7 @@ class Selection:
             return self.distinct(column, name)
         expr, label = self.named(column)
         pair = self.bounds(expr, label, bounds) if one.needs_bounds else None
-        if pair and too_wide(pair, one.degree):
+        if pair and one.degree > 1 and too_wide(pair, one.degree):
             what = powers(one.degree)
             raise BadValue(f"bounds of {label!r} are too wide for a {aggregate}: {what} must be doubles.")
         if isinstance(ddof, bool) or not isinstance(ddof, int | np.integer) or ddof not in (0, 1):
@@ -233,7 +233,7 @@ class Selection:
         if aggregate in CHOSEN:
             return self.order(column, ORDERS[aggregate], bounds, None, name=label)
         if AGGREGATES[aggregate].counts_rows:
-            self.expr(column)
+            self.named(column)
             return Output(label, aggregate)
         return self.output(aggregate, column, bounds, name=label)
 

@@ -268,9 +268,7 @@ def _equal(key: Any, label: Any) -> bool:
 
 
 def with_rest(levels: Sequence[KeyBy | Sought], other: Any) -> tuple[By | Sought, ...]:
-    """The groupings with ``other=``: a label for the only column, or a dict of labels by column."""
-    if other is None:
-        return tuple(levels)
+    """The groupings with ``other=`` that is not None: a label for the only column, or a dict of labels by column."""
     names = [level.name if isinstance(level, Sought) else level.index.name for level in levels]
     if not isinstance(other, Mapping):
         if len(levels) > 1:

@@ -73,8 +73,11 @@ def _unpacked(p: Any) -> Any:
     return np.frombuffer(base64.b64decode(p["data"]), dtype="<i8").reshape(p["rows"], -1)
 
 
+_as_text = json.JSONEncoder(separators=(",", ":")).encode
+
+
 def receipt_text(plan: Plan, raw: Sequence[Any], **extra: Any) -> str:
-    rest = json.dumps({"raw": pack(raw), **extra}, separators=(",", ":"))
+    rest = _as_text({"raw": pack(raw), **extra})
     return f'{{"version":1,"plan":{plan.text},{rest[1:]}'
 
 

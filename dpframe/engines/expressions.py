@@ -19,7 +19,6 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from dpframe import _expr as ex
 from dpframe._cells.codec import TICKS, as_double, finder, form_of, in_utc, ticks_of, unit_of
@@ -100,9 +99,6 @@ class Block:
             found = self._seen[id(e)] = self._nodes[type(e)](self, e)
         return found
 
-    def leaf(self, e: ex.Column) -> Vector:
-        return self._column(e).rows(self._rows)
-
     def truth(self, e: ex.Expr) -> Bools:
         """May share memory with the column, so it is only to be read."""
         v = self.vector(e)
@@ -121,24 +117,11 @@ class Block:
         return kept[1]
 
 
-def bools(values: Any) -> Vector:
-    return Vector("bool", values)
-
-
 # ---- values that compare exactly --------------------------------------------------------------------------
 
 
-def exact(v: Vector) -> Array:
-    """Timestamps as ticks and bools as 0 and 1, so that three kinds compare as integers."""
-    if v.kind == "time":
-        return v.values.view(np.int64)
-    return v.values.view(np.int8) if v.values.dtype == bool else v.values
-
-
-def in_units(c: ex.Constant, v: Vector) -> Any:
-    """The constant as a number on the scale of `exact`."""
-    if not isinstance(c.value, pd.Timestamp):
-        return c.value
+def in_ticks(c: ex.Constant, v: Vector) -> Fraction:
+    """A moment on the scale of a column of times."""
     ticks, unit = ticks_of(c.value)
     return Fraction(ticks * TICKS[unit_of(v.values)], TICKS[unit])
 
@@ -147,7 +130,7 @@ def in_units(c: ex.Constant, v: Vector) -> Any:
 
 
 def _column(b: Block, e: ex.Column) -> Vector:
-    return b.leaf(e)
+    return b._column(e).rows(b._rows)
 
 
 def _constant(b: Block, e: ex.Constant) -> Vector:
@@ -202,7 +185,7 @@ def _fill(b: Block, e: ex.Fill) -> Vector:
             categories,
         )
     if v.kind == "time":
-        ticks = int(in_units(e.value, v) // 1)  # a finer constant is cut to the resolution of the column
+        ticks = int(in_ticks(e.value, v) // 1)  # a finer constant is cut to the resolution of the column
         filled = np.where(np.isnat(v.values), min(max(ticks, NAT + 1), LAST), v.values.view(np.int64))
         return Vector("time", filled.view(v.values.dtype))
     if v.kind == "bool" or (v.values.dtype.kind in "iu" and fits(value, v.values.dtype)):
@@ -233,15 +216,15 @@ def comparison(b: Block, e: ex.Compare) -> Vector:
     left = b.vector(e.left)
     if isinstance(e.right, ex.Constant):
         one = _text_with_constant if left.categories is not None else _number_with_constant
-        return bools(one(b, e, left, e.right))
+        return Vector("bool", one(b, e, left, e.right))
     right = b.vector(e.right)
     if left.categories is not None:
-        return bools(_text_with_text(b, e, left, right))
+        return Vector("bool", _text_with_text(b, e, left, right))
     compare = _compare_times if left.kind == "time" else _compare_numbers
     found = compare(e.op, left.values, right.values)
     for v in (left, right):
         found = _null_is(found, v, e.op == "!=")
-    return bools(found)
+    return Vector("bool", found)
 
 
 def _null_is(found: Array, v: Vector, value: bool) -> Array:
@@ -253,7 +236,14 @@ def _null_is(found: Array, v: Vector, value: bool) -> Array:
 
 
 def _number_with_constant(b: Block, e: ex.Compare, v: Vector, c: ex.Constant) -> Array:
-    values, wanted = exact(v), in_units(c, v)
+    values, wanted = (
+        v.values,
+        c.value,
+    )  # times are compared as ticks and bools as 0 and 1: all three kinds as numbers
+    if v.kind == "time":
+        values, wanted = values.view(np.int64), in_ticks(c, v)
+    elif values.dtype == bool:
+        values = values.view(np.int8)
     compare = _compare_integers if values.dtype.kind in "iu" else _compare_doubles
     return _null_is(compare(e.op, values, wanted), v, e.op == "!=")
 
@@ -343,25 +333,25 @@ def _text_with_text(b: Block, e: ex.Compare, left: Vector, right: Vector) -> Arr
 
 
 def both(b: Block, e: ex.And) -> Vector:
-    return bools(b.truth(e.left) & b.truth(e.right))
+    return Vector("bool", b.truth(e.left) & b.truth(e.right))
 
 
 def either(b: Block, e: ex.Or) -> Vector:
-    return bools(b.truth(e.left) | b.truth(e.right))
+    return Vector("bool", b.truth(e.left) | b.truth(e.right))
 
 
 def negation(b: Block, e: ex.Not) -> Vector:
-    return bools(~b.truth(e.x))
+    return Vector("bool", ~b.truth(e.x))
 
 
 def is_null(b: Block, e: ex.IsNull) -> Vector:
     null = b.vector(e.x).nulls()
-    return bools(np.zeros(b.n, dtype=bool) if null is None else null)
+    return Vector("bool", np.zeros(b.n, dtype=bool) if null is None else null)
 
 
 def is_in(b: Block, e: ex.IsIn) -> Vector:
     find = b.per_category(e, lambda: finder((c.value, 1) for c in e.values))
-    return bools(find(b.vector(e.x)).view(bool))
+    return Vector("bool", find(b.vector(e.x)).view(bool))
 
 
 _NODES: Nodes = {

@@ -77,18 +77,20 @@ class PandasEngine:
         """The bytes that may be kept for the next question: no more than the frame itself has."""
         return int(self._frame.memory_usage(index=True, deep=False).sum()) + 2**16
 
-    def column(self, leaf: Column) -> Vector:
-        """A root column as numpy arrays, normalised once."""
+    def column(self, leaf: Column, rows: slice | None = None) -> Vector:
+        """Some rows of a root column, or all, as numpy arrays that are normalised once."""
         vector = self._columns.get(leaf.position)
         if vector is None:
             vector = prepare(self._frame.iloc[:, leaf.position], leaf.kind)
             self._columns[leaf.position] = vector
-        return vector
+        if rows is None or rows.stop - rows.start == len(vector.values):
+            return vector
+        return vector.rows(rows)
 
     def _vector(self, expr: Expr, rows: slice, memo: dict[Any, Any]) -> Vector:
         """The value of an expression in each of these rows."""
         if isinstance(expr, Column):  # as most are: nothing is to be worked out
-            return self.column(expr).rows(rows)
+            return self.column(expr, rows)
         return evaluate(expr, self.column, rows, memo)
 
     @np.errstate(all="ignore")  # no warning may tell of a value, whatever the caller has set
@@ -105,21 +107,26 @@ class PandasEngine:
         return found
 
     def _sums(self, query: Scope, primitives: set[Primitive]) -> dict[Primitive, Integers]:
-        where, n, groups = query.where, len(self._frame), query.groups
-        buckets = self._grouping(query.by)
-        totals: dict[Primitive, Integers] = {}
-        cells, only_rows = groups, where is None
-        for p in primitives:
-            totals[p] = np.zeros(shape_of(p, groups), dtype=np.int64)
-            only_rows = only_rows and isinstance(p, Rows | Persons | Bids)
-            if isinstance(p, Leaves):
-                cells = max(cells, p.points * groups)
+        where, n, groups, buckets = query.where, len(self._frame), 1, None
+        if query.by:
+            groups, buckets = query.groups, self._grouping(query.by)
         # Of the rows that are asked about, by group: known of the whole frame, or added up block by block.
-        counts = np.zeros(groups, np.int64) if where is not None else self._counted(query.by, buckets, groups)
+        if where is not None:
+            counts = np.zeros(groups, np.int64)
+        else:
+            counts = np.array([n]) if buckets is None else self._counted(query.by, buckets, groups)
+        cells, totals = groups, dict[Primitive, Integers]()
+        for p in primitives:
+            if isinstance(p, Powers):
+                totals[p] = np.zeros((p.degree + 1, groups), dtype=np.int64)
+            elif not isinstance(p, Rows | Persons | Bids):
+                totals[p] = np.zeros(shape_of(p, groups), dtype=np.int64)
+                cells = max(cells, p.points * groups) if isinstance(p, Leaves) else cells
         step = min(_LARGEST_BLOCK, max(_BLOCK, 4 * cells))
-        scratch = np.empty(0 if only_rows else min(step, n))
+        looked_at = n if totals or where is not None else 0
+        scratch = np.empty(min(step, looked_at))
         memo: dict[Any, Any] = {}  # what expressions made of whole dictionaries
-        for start in range(0, 0 if only_rows else n, step):
+        for start in range(0, looked_at, step):
             rows, mask = slice(start, min(start + step, n)), None
             some = None if buckets is None else buckets[rows]
             if where is not None:
@@ -149,11 +156,11 @@ class PandasEngine:
                     add_products(one, two, some, total)
                 elif isinstance(p, Spread):
                     raise AssertionError("of rows that are people there is nothing to count but themselves")
-        for p, total in totals.items():
-            if isinstance(p, Rows | Persons | Bids):
-                total += counts
+        for p in primitives:
+            if p not in totals:
+                totals[p] = counts.copy()
             elif isinstance(p, Powers):
-                total[0] += counts  # of which those without a value have been taken
+                totals[p][0] += counts  # of which those without a value have been taken
         return totals
 
     def _reduce_people(
@@ -417,8 +424,6 @@ class PandasEngine:
 
 
 def shape_of(p: Primitive, groups: int) -> tuple[int, ...]:
-    if isinstance(p, Powers):
-        return p.degree + 1, groups
     if isinstance(p, Leaves):
         return p.points, groups
     if isinstance(p, Magnitudes):
@@ -455,10 +460,9 @@ def add_powers(a: NDArray[np.float64], buckets: Buckets | None, total: Integers)
     top = float(a.sum())
     if top != top:  # a NaN anywhere makes the sum one
         a[leave_out(np.isnan(a), buckets, total[0])] = 0.0  # which adds nothing to any power
-        top = float(a.sum())
     power = a
     if buckets is None:
-        total[1] += int(top)
+        total[1] += int(top if top == top else a.sum())
         for degree in range(2, len(total)):
             total[degree] += int(power @ a)
             power = power * a if degree + 1 < len(total) else a

@@ -8,7 +8,7 @@ from typing import Any, Literal, NamedTuple
 import pandas as pd
 
 from dpframe._errors import BadType, BadValue
-from dpframe._plans.aggregates import CHOSEN, named_in_agg
+from dpframe._plans.aggregates import AGGREGATES, CHOSEN, named_in_agg
 from dpframe._plans.price import WORDS
 
 Form = Literal["one", "list", "dict", "dict of lists", "named"]
@@ -35,10 +35,15 @@ def aggregate_name(value: Any) -> str:
         raise BadType(
             "an aggregate is a name such as 'mean', or a list of names; not a function, which could see the data."
         )
-    known = (*named_in_agg(), *CHOSEN)
-    if value not in known:
-        raise BadValue(f"no private aggregate {value!r}. Those there are: {', '.join(known)}.")
+    if not _is_aggregate(value):
+        known = ", ".join((*named_in_agg(), *CHOSEN))
+        raise BadValue(f"no private aggregate {value!r}. Those there are: {known}.")
     return value
+
+
+def _is_aggregate(name: object) -> bool:
+    """Whether `agg` may name it."""
+    return name in CHOSEN or (isinstance(name, str) and name in AGGREGATES and AGGREGATES[name].named_in_agg)
 
 
 def aggregate_names(values: Sequence[Any]) -> list[str]:
@@ -117,8 +122,8 @@ def _is_pair_of_numbers(value: tuple[Any, ...]) -> bool:
 
 def _is_output(word: str, given: Mapping[str, Any], single: bool) -> bool:
     value = given[word]
-    if word == "n" and isinstance(value, str) and value in (*named_in_agg(), *CHOSEN):
-        return True  # n= is a number where it is a price word
-    if word == "name" and isinstance(value, str) and value in (*named_in_agg(), *CHOSEN):
-        return single  # of one column: agg(avg="mean", name="count")
+    if isinstance(value, str) and word in ("n", "name") and _is_aggregate(value):
+        return (
+            single or word == "n"
+        )  # n= is a number where it is a price word; of one column: agg(avg="mean", name="count")
     return word in ("n", "name") and isinstance(value, tuple | pd.NamedAgg)

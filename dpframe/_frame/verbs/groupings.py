@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pandas as pd
 
-from dpframe import _validate
 from dpframe._errors import BadType, BadValue, MissingBounds, MissingKeys, NotOffered
 from dpframe._expr import Column, Expr
 from dpframe._frame.groups import PrivateGroupBy, check_options
@@ -58,7 +58,7 @@ def resample(
             "resample needs on=, a column of times: a tracked frame has no index. resample('ME', on='t')."
         )
     grouper = grouper_for(rule, "t", closed, label, origin, offset)
-    selection = self._selection.grouped((_periods(self._selection, on, rule_of(grouper), bounds),))
+    selection = replace(self._selection, by=(_periods(self._selection, on, rule_of(grouper), bounds),))
     return PrivateGroupBy(self._session, selection, self._mode)
 
 
@@ -107,10 +107,9 @@ def groupby(
     elsewhere    2
     dtype: int64
     """
-    _validate.flag(as_index, "as_index")
-    check_options(group_keys, observed, level)
-    levels = groupings(self, by, keys, sort, dropna, other, bounds)
-    return PrivateGroupBy(self._session, self._selection.grouped(levels), self._mode, as_index=as_index)
+    check_options(group_keys, observed, level, as_index)
+    selection = replace(self._selection, by=groupings(self, by, keys, sort, dropna, other, bounds))
+    return PrivateGroupBy(self._session, selection, self._mode, as_index=as_index)
 
 
 def levels_for(
@@ -128,14 +127,14 @@ def levels_for(
         raise BadValue(f"{verb} needs at least one column.")
     if callable(by) and not isinstance(by, Taken):
         raise BadType(f"{verb} takes column names, not a function: a function could see the data.")
-    if lists_tuples(keys, len(names)):
+    if len(names) > 1 and lists_tuples(keys, len(names)):
         raise NotOffered(
             f"{verb} takes keys= column by column here. Combinations are for groupby, then unstack()."
         )
     levels: list[KeyBy | Sought] = []
     for i, name in enumerate(names):
         column = frame._selection.level(name)
-        given = keys_of(keys, i, column[1], len(names))
+        given = None if keys is None else keys_of(keys, i, column[1], len(names))
         if verb == "groupby":
             levels.append(level_of(frame, column, given, verb, sort, dropna))
         else:
@@ -165,14 +164,16 @@ def level_of(
         if not asking._session.budget.rule.failure_share(1) > 0:
             raise
         return Sought(expr, name, sort, dropna)
-    return KeyBy(expr, with_options(keys, expr, sort, dropna))
+    return KeyBy(expr, keys if sort is dropna is None else with_options(keys, expr, sort, dropna))
 
 
 def groupings(
     frame: Tracked, by: Any, keys: Any, sort: bool | None, dropna: bool | None, other: Any, bounds: Any
 ) -> tuple[By | Sought, ...]:
     """One grouping a column, or one for listed combinations of them all."""
-    by, rules = _without_groupers(by)
+    rules: dict[int, Rule] = {}
+    if any(isinstance(one, pd.Grouper) for one in (by if isinstance(by, list) else [by])):
+        by, rules = _without_groupers(by)
     names = by if isinstance(by, list) else [by]
     if bounds is not None and not rules:
         raise BadType(
@@ -181,9 +182,10 @@ def groupings(
         )
     if rules:
         return _with_periods(frame, names, rules, keys, sort, dropna, other, bounds)
-    tuples = _tuples(frame._selection, names, keys)
+    tuples = _tuples(frame._selection, names, keys) if len(names) > 1 else None
     if tuples is None:
-        return with_rest(levels_for(frame, by, keys, sort, dropna), other)
+        levels = levels_for(frame, by, keys, sort, dropna)
+        return tuple(levels) if other is None else with_rest(levels, other)
     if other is not None:
         raise NotOffered(
             "other= goes with a list of keys for one column: leave it out where combinations are listed."
@@ -197,7 +199,7 @@ def _tuples(selection: Selection, names: Sequence[Any], keys: Any) -> Tuples | N
     if lists_tuples(keys, len(names)):
         columns = [selection.level(name) for name in names]
         return Tuples.of(keys, [e for e, _ in columns], [n for _, n in columns])
-    if keys is not None or len(names) < 2 or not selection.schema.tuples:
+    if keys is not None or not selection.schema.tuples:
         return None
     columns = [selection.level(name) for name in names]
     places = [e.position if isinstance(e, Column) else -1 for e, _ in columns]
@@ -224,8 +226,8 @@ def _with_periods(
         raise NotOffered(
             "combinations cannot list periods. Give keys= by column: keys={'state': ['CA', 'NY']}."
         )
-    listed = with_rest(levels_for(frame, list(rest), keys, sort, dropna), other) if rest else ()
-    levels = iter(listed)
+    listed = levels_for(frame, list(rest), keys, sort, dropna) if rest else []
+    levels = iter(listed if other is None else with_rest(listed, other))
     found = tuple(
         _periods(frame._selection, name, rules[i], bounds) if i in rules else next(levels)
         for i, name in enumerate(names)

@@ -51,17 +51,23 @@ class Measures(Asking):
             raise BadType("several quantiles are of one column: p.quantile('x', [0.25, 0.75]).")
         return column
 
-    def _layout(self, labels: Sequence[Hashable], single: bool, choices: bool = False) -> Layout:
-        """How the outputs with these labels are laid out."""
-        if single:
-            return lambda release, _: scalar(release)
-        index = pd.Index(list(labels), tupleize_cols=False)
-        return lambda release, _: _release.across(release, index)
-
-    def _ask_for(self, outputs: Sequence[Output], layout: Layout, payment: Mapping[str, Any]) -> Any:
-        """The answer to a question with these outputs."""
+    def _ask_for(
+        self,
+        outputs: Sequence[Output],
+        payment: Mapping[str, Any],
+        layout: Layout | None = None,
+        single: bool = False,
+        choices: bool = False,
+    ) -> Any:
+        """The answer to a question with these outputs: laid out as is said, or else a ``single`` one alone and several side by
+        side; ``choices`` have no groups as columns."""
         query = Query(tuple(outputs), self._selection.where)
-        return self._ask(query, lambda release: layout(release, None), payment)
+        if layout is not None:
+            return self._ask(query, lambda release: layout(release, None), payment)
+        if single:
+            return self._ask(query, scalar, payment)
+        index = pd.Index([out.name for out in outputs], tupleize_cols=False)
+        return self._ask(query, lambda release: _release.across(release, index), payment)
 
     def _aggregated(self, read: _specs.Spec, bounds: Any, payment: dict[str, Any]) -> Any:
         """The answer of `agg`."""
@@ -69,14 +75,14 @@ class Measures(Asking):
         if form in ("named", "list", "dict of lists"):
             return grid(self, wanted, bounds, payment, named=form == "named")
         outs = [self._selection.wanted(w.aggregate, w.column, bounds, w.label) for w in wanted]
-        return self._ask_for(outs, self._layout([w.label for w in wanted], False), payment)
+        return self._ask_for(outs, payment)
 
     def _measure(
         self, aggregate: str, column: Any, bounds: Any, ddof: int, payment: Mapping[str, Any]
     ) -> Any:
         names, single = self._columns_for(column, aggregate, payment.get("numeric_only") is True)
         outs = [self._selection.output(aggregate, name, bounds, ddof=ddof) for name in names]
-        return self._ask_for(outs, self._layout([out.name for out in outs], single), payment)
+        return self._ask_for(outs, payment, single=single)
 
     # Sums and moments -----------------------------------------------------------------------------------------
 
@@ -99,7 +105,7 @@ class Measures(Asking):
         if isinstance(column, float) and column not in self._selection.columns:
             raise BadType(f"count takes the name of a column. A price is a keyword: count(epsilon={column}).")
         out = Output("rows", "size") if column is EVERY else self._selection.output("count", column, None)
-        return cast(IntEstimate, self._ask_for([out], lambda release, _: scalar(release), payment))
+        return cast(IntEstimate, self._ask_for([out], payment, single=True))
 
     @priced
     def nunique(self, column: Any = EVERY, **payment: Unpack[Payment]) -> Any:
@@ -308,7 +314,7 @@ class Measures(Asking):
         label = outs[0].name
         # Cells of one column are told apart by their level.
         cells = [replace(out, name=level) for out, level in zip(outs, levels.typed, strict=True)]
-        return self._ask_for(cells, lambda r, index: _release.levels(r, index, levels.typed, label), payment)
+        return self._ask_for(cells, payment, lambda r, index: _release.levels(r, index, levels.typed, label))
 
     @priced
     def median(
@@ -380,8 +386,7 @@ class Measures(Asking):
     ) -> Any:
         names, single = self._columns_for(column, "quantile", False)
         outs = [self._selection.order(name, level, bounds, resolution, how=how) for name in names]
-        layout = self._layout([out.name for out in outs], single, choices=True)
-        return self._ask_for(outs, layout, payment)
+        return self._ask_for(outs, payment, single=single, choices=True)
 
 
 def grid(
@@ -403,7 +408,7 @@ def grid(
     }
     layout = Grid(tuple(tuple(places.get((row, c), -1) for c in columns) for row in rows))
     index, across = pd.Index(rows, tupleize_cols=False), pd.Index(columns, tupleize_cols=False)
-    return asking._ask_for(outs, lambda r, _: _release.laid_out(r, layout, index, across, whole), payment)
+    return asking._ask_for(outs, payment, lambda r, _: _release.laid_out(r, layout, index, across, whole))
 
 
 class Levels(NamedTuple):

@@ -51,7 +51,7 @@ def describe(
         name = self._selection.named(column)[1]
         outs = tuple(self._selection.output(a, column, bounds, name=a) for a in DESCRIBED)
         index = pd.Index(DESCRIBED)
-        return self._ask_for(outs, lambda r, _: _release.across(r, index, name), payment)
+        return self._ask_for(outs, payment, lambda r, _: _release.across(r, index, name))
     names = _described(self, bounds) if column is EVERY else column
     spec = _specs.read(list(DESCRIBED), {}, _validate.column_names(names, self._selection.columns))
     return grid(self, spec.wanted, bounds, payment, whole=False)
@@ -98,7 +98,7 @@ def counts(
     index = pd.Index(list(questions), tupleize_cols=False)
     return cast(
         "pd.Series[Any]",
-        frame._ask_for(outputs, lambda r, _: _release.across(r, index, "count"), payment),
+        frame._ask_for(outputs, payment, lambda r, _: _release.across(r, index, "count")),
     )
 
 
@@ -235,5 +235,5 @@ def _square(
 ) -> pd.DataFrame:
     index = pd.Index(names, tupleize_cols=False)
     return cast(
-        pd.DataFrame, frame._ask_for(outs, lambda r, _: _release.laid_out(r, layout, index, index), payment)
+        pd.DataFrame, frame._ask_for(outs, payment, lambda r, _: _release.laid_out(r, layout, index, index))
     )

@@ -100,7 +100,8 @@ def value_counts(
             return _release.proportions(release, shares, index, "proportion", order)
         return _release.series(release, index, "count", order)
 
-    levels = with_rest((level_of(self, column_of, keys, "value_counts", None, dropna),), other)
+    level = level_of(self, column_of, keys, "value_counts", None, dropna)
+    levels = (level,) if other is None else with_rest((level,), other)
     return cast("pd.Series[Any]", ask_groups(self, levels, (Output("count", "size"),), layout, payment))
 
 
