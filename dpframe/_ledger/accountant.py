@@ -166,6 +166,11 @@ class Accountant:
         return self._population
 
     @property
+    def reachable(self) -> bool:
+        """Whether its name opens it again. Where the population was not named, this object alone has the budget."""
+        return self._store.durable or self._store is MEMORY
+
+    @property
     def file(self) -> str | None:
         """The path of its ledger, as it was given; None in memory."""
         return self._file
