@@ -139,11 +139,12 @@ def own_errors(kind: type, like: type) -> None:
         verb = getattr(kind, name)
         if name.startswith("_") or not isinstance(verb, FunctionType) or hasattr(verb, "_told"):
             continue
+        method: Any = verb
         if ~verb.__code__.co_flags & (CO_VARARGS | CO_VARKEYWORDS):  # one that takes anything misses nothing
-            made.setdefault(verb, telling(verb, defaults_of(getattr(like, name, None))))
-            made[verb].__qualname__ = f"{kind.__name__}.{verb.__name__}"
-            made[verb].__signature__ = _as_method(signature(verb), kind)
-            setattr(kind, name, made[verb])
+            method = made.setdefault(verb, telling(verb, defaults_of(getattr(like, name, None))))
+            method.__qualname__ = f"{kind.__name__}.{verb.__name__}"
+            setattr(kind, name, method)
+        method.__signature__ = _as_method(signature(verb), kind)
 
 
 def _as_method(shown: Signature, kind: type) -> Signature:

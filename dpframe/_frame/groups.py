@@ -183,11 +183,25 @@ class PrivateGroupBy(Measures):
         """Means of clipped values; see `PrivateFrame.mean`.
 
         They lie within the bounds also for an empty group, whose interval is then wide.
+
+        >>> df = pd.DataFrame({"state": ["CA", "NY", "CA"], "age": [30.0, 41.0, 50.0]})
+        >>> p = df.dp.open(1e3, bounds={"age": (0, 110)}, keys={"state": ["NY", "CA"]})
+        >>> p.groupby("state").mean("age", epsilon=900).round()
+        state
+        NY    41.0
+        CA    40.0
+        Name: age, dtype: float64
         """,
     )
     var = of_groups(Measures.var, "Variances of clipped values; see `PrivateFrame.var`.")
     std = of_groups(Measures.std, "Standard deviations of clipped values; see `PrivateFrame.std`.")
-    sem = of_groups(Measures.sem, "Standard errors of the means of clipped values; see `PrivateFrame.sem`.")
+    sem = of_groups(
+        Measures.sem,
+        """Standard errors of the means of clipped values; see `PrivateFrame.sem`.
+
+        Of an empty group, or of one value, where pandas has NaN, there is a number all the same. Its interval is wide then.
+        """,
+    )
     skew = of_groups(Measures.skew, "Skewness of clipped values; see `PrivateFrame.skew`.")
     agg = of_groups(
         Measures.agg,

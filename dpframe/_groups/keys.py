@@ -258,8 +258,18 @@ class KeyBy:
         return f"{self.expr} over {len(self.keys)} keys"
 
 
-@lru_cache(maxsize=64, typed=True)  # the names 1 and True are two
-def _intervals(edges: tuple[float, ...], name: Hashable) -> pd.Index[Any]:
+def types_of(name: Hashable) -> object:
+    """The types of a name and of its parts, for the key of a cache: 1, True and 1.0 are equal and hash alike, and are three
+    names, also as parts of a tuple.
+
+    >>> types_of(("cost", 1)) == types_of(("cost", True))
+    False
+    """
+    return tuple(map(types_of, name)) if isinstance(name, tuple) else type(name)
+
+
+@lru_cache(maxsize=64)
+def _intervals(edges: tuple[float, ...], name: Hashable, types: object) -> pd.Index[Any]:
     return pd.IntervalIndex.from_breaks(list(edges), closed="left", name=name)
 
 
@@ -273,7 +283,7 @@ class BinBy:
     index: pd.Index[Any] = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "index", _intervals(self.edges, self.name))
+        object.__setattr__(self, "index", _intervals(self.edges, self.name, types_of(self.name)))
 
     @property
     def token(self) -> str:

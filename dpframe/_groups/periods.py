@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from dpframe._errors import BadType, BadValue, NotOffered
 from dpframe._expr import Expr
-from dpframe._groups.keys import GROUP_CEILING, Word
+from dpframe._groups.keys import GROUP_CEILING, Word, types_of
 
 TICKS = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}  # per second
 Side = Literal["left", "right"]
@@ -201,12 +201,18 @@ def grouper_for(freq: Any, key: Hashable, closed: Any, label: Any, origin: Any, 
         raise BadValue(f"pandas knows no such periods: {error}") from None
 
 
-@lru_cache(maxsize=64, typed=True)  # the names 1 and True are two
 def periods_of(rule: Rule, span: Span, zone: str | None, unit: str, name: Hashable) -> Periods:
     """pandas' periods for a frame that spans exactly the declared range, with its labels, order and freq.
 
     A last period in which no moment of the range lies is left out.
     """
+    return _known_periods(rule, span, zone, unit, name, types_of(name))
+
+
+@lru_cache(maxsize=64)
+def _known_periods(
+    rule: Rule, span: Span, zone: str | None, unit: str, name: Hashable, types: object
+) -> Periods:
     lower, upper = in_zone(span, zone, name)
     _refuse_too_many(rule, lower, upper)
     try:

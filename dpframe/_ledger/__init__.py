@@ -13,8 +13,9 @@ STORES: dict[str, Kind] = {
     "": FileStore,
     "memory": MemoryStore,
 }
-# By place. The memory of this process is there from the start: a forked child, which may not use it, cannot make one of its own.
-_stores: dict[str, Store] = {MemoryStore.place: MemoryStore()}
+# There from the start: a forked child, which may not use it, cannot make one of its own.
+MEMORY: Store = MemoryStore()
+_stores: dict[str, Store] = {MemoryStore.place: MEMORY}  # by place
 
 
 def open_store(ledger: str | os.PathLike[str] | None) -> Store:
@@ -24,7 +25,8 @@ def open_store(ledger: str | os.PathLike[str] | None) -> Store:
     text: str = os.fspath(ledger) if isinstance(ledger, os.PathLike) else ledger
     kind = STORES.get(scheme_of(text)) if isinstance(text, str) else FileStore  # which says what it wants
     if kind is None:
-        raise BadValue(UNSERVED)
+        served = ", ".join(f"'{scheme}:'" for scheme in STORES if scheme)
+        raise BadValue(f"{UNSERVED} Or {served}. A file whose name has a colon is './name'.")
     place = kind.place_of(text)
     return _stores.get(place) or _stores.setdefault(place, kind(text))
 

@@ -22,7 +22,7 @@ import pandas as pd
 
 from dpframe._errors import BadType, BadValue, BudgetExceeded, DPError, LedgerError, SessionError, caution
 from dpframe._groups.unit import Unit
-from dpframe._ledger import open_store
+from dpframe._ledger import MEMORY, open_store
 from dpframe._ledger.records import (
     Declared,
     Table,
@@ -146,7 +146,7 @@ class Accountant:
         self._limits = rule.limits
         self._population = named_population(population, ledger)
         given = None if ledger is None else os.fspath(ledger)
-        self._store: Store = open_store("memory:" if given is None and population is not None else given)
+        self._store: Store = MEMORY if given is None and population is not None else open_store(given)
         self._file = given if self._store.durable else None
         # Once and for all: in another directory the same word would be another file.
         self.place = self._store.place if self._store.durable else None
@@ -209,6 +209,11 @@ class Accountant:
     @property
     def population(self) -> str:
         return self._population
+
+    @property
+    def reachable(self) -> bool:
+        """Whether its name opens it again. Where the population was not named, this object alone has the budget."""
+        return self._store.durable or self._store is MEMORY
 
     @property
     def file(self) -> str | None:

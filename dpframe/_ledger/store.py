@@ -104,10 +104,14 @@ UNSERVED: Final = "a ledger behind a URL is not in this version. Give the path o
 
 
 def scheme_of(ledger: str) -> str:
-    """The scheme of a URL; "" for a path. Two letters at least, or a Windows drive would be one."""
-    # One slash, since Path() makes two into one.
-    found = re.match(r"([A-Za-z][\w+.-]+):/|(file):|(memory):\Z", ledger)
-    return "" if found is None else next(filter(None, found.groups())).lower()
+    """The scheme of a URL; "" for a path. Two letters at least, or a Windows drive would be one.
+
+    >>> scheme_of("json:study"), scheme_of("json:/study"), scheme_of("./json:study"), scheme_of("C:study")
+    ('json', 'json', '', '')
+    """
+    # One slash, since Path() makes two into one. A colon within the name of a folder belongs to a path.
+    match = re.match(r"([A-Za-z][\w+.-]+):(?:/|[^/\\]*\Z)|(file|memory):", ledger)
+    return "" if match is None else (match[1] or match[2]).lower()
 
 
 class Once:
@@ -153,6 +157,11 @@ class MemoryStore(Once):
         """Always the same: a process has one memory that is shared by its name."""
         if ledger != MemoryStore.place:
             raise BadValue(UNSERVED)
+        if os.path.lexists(ledger):  # it may be a ledger of before, whose budget must not begin anew
+            raise BadValue(
+                f"{ledger!r} is the memory of this process, and there is a file of that name here. That file is './{ledger}'; "
+                "for memory leave ledger= out."
+            )
         return MemoryStore.place
 
     @staticmethod

@@ -131,7 +131,8 @@ class AccountTerms:
         """Whether this is the budget that an accountant keeps."""
         if self.shared is not None:
             return self.shared == accountant
-        return self.population == accountant.population and self.place == accountant.place
+        place = accountant.population, accountant.place
+        return accountant.reachable and (self.population, self.place) == place
 
 
 def _file(ledger: object) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 import pytest
 
-from dpframe import BadType, NotOffered
+from dpframe import BadType, NotOffered, UnknownColumn
 
 
 @pytest.fixture
@@ -54,3 +54,31 @@ def test_lists_are_nulls_to_text_methods_as_the_docs_say():
     length = p["codes"].str.len()
     assert p.assign(k=length).count("k", epsilon=300) == 1
     assert p.assign(k=length).sum("k", bounds=(0, 9), epsilon=300) == 3
+
+
+@pytest.mark.parametrize(
+    "verb", ["sum", "mean", "var", "std", "sem", "skew", "median", "quantile", "min", "max"]
+)
+def test_verbs_of_all_columns_say_how_to_leave_out_those_that_are_no_numbers(verb):
+    df = pd.DataFrame({"state": ["CA", "NY"] * 50, "age": [30, 40] * 50, "cost": [5.0, 7.0] * 50})
+    p = df.dp.open(1000, bounds={"age": (0, 110), "cost": (0, 10)})
+    with pytest.raises(BadType, match=r"column 'state' is of kind text.*numeric_only=True"):
+        getattr(p, verb)()
+    answer = getattr(p, verb)(numeric_only=True, epsilon=100)
+    assert list(answer.index) == ["age", "cost"]
+    assert p.budget.spent == 100
+
+
+@pytest.mark.parametrize("verb", ["sum", "mean", "var", "std", "sem", "skew"])
+def test_what_pandas_takes_by_position_is_told_from_a_column(verb):
+    p = pd.DataFrame({"age": [30, 40], "sex": ["f", "m"]}).dp.open(
+        1, bounds={"age": (0, 110)}, keys={"sex": ["f", "m"]}
+    )
+    for asked in (p, p.groupby("sex")):
+        for first in (0, 1, 0.1):
+            with pytest.raises(
+                UnknownColumn, match=f"no column {first}.*What {verb} takes by position is a column"
+            ):
+                getattr(asked, verb)(first)
+    by_number = pd.DataFrame({1: [30.0, 40.0]}).dp.open(100, bounds={1: (0, 110)})
+    assert 0 <= by_number.mean(1, epsilon=50) <= 110

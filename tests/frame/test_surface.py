@@ -42,6 +42,14 @@ def test_verbs_of_columns_and_groups_are_those_of_the_frame_with_the_words_that_
             ]
 
 
+@pytest.mark.parametrize("surface", surfaces())
+def test_signatures_show_no_variable_of_types(surface):
+    for name in dir(surface):
+        verb = getattr(surface, name)
+        if not name.startswith("_") and inspect.isfunction(verb):
+            assert inspect.signature(verb).return_annotation != "Frame", name
+
+
 def test_a_verb_of_frames_is_one_of_groups_without_a_line_of_its_own():
     """What is left out means what groups mean by it: the columns that are selected."""
     df = pd.DataFrame({"k": ["a", "b"] * 50, "x": range(100)})

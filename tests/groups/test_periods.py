@@ -112,7 +112,7 @@ def test_a_wrong_side_is_noticed():
             "left" if groups._selection.by[0].periods.side == "right" else "right"
         )
         assert groups.size(epsilon=SURE).tolist() != expected(frame, rule, words).tolist()
-        _times.periods_of.cache_clear()
+        _times._known_periods.cache_clear()
 
 
 def test_grouper_is_the_same_and_goes_with_other_keys():
@@ -279,3 +279,25 @@ def test_periods_shorter_than_the_ticks_of_the_column_are_refused_in_our_words()
     with pytest.raises(dpframe.BadValue, match="no periods of 'ns'"):
         p.resample("1ns", on="t")
     assert p.ledger.empty
+
+
+NAMED = [
+    (
+        "resample",
+        "2024-01-01",
+        ("2024-01-01", "2024-03-31"),
+        lambda p, name: p.resample("ME", on=name).size(),
+    ),
+    ("histogram", 1.0, (0, 2), lambda p, name: p.histogram(name, bins=[0, 1, 2])),
+]
+
+
+@pytest.mark.parametrize(("verb", "cell", "bounds", "ask"), NAMED)
+def test_labels_have_the_name_of_their_own_column(verb, cell, bounds, ask):
+    """1, True and 1.0 are equal, also as parts of the names of hierarchical columns: no cache takes one for another."""
+    for part in (1, True, 1.0, 1):
+        name = ("x", part)
+        cells = pd.to_datetime([cell]) if verb == "resample" else [cell]
+        frame = pd.DataFrame({name: cells, ("y", ""): [1]})
+        answer = ask(frame.dp.open(1, bounds={name: bounds}), name)
+        assert [type(p) for p in answer.index.name] == [str, type(part)]

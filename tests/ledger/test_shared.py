@@ -84,6 +84,20 @@ def test_frames_that_share_data_may_share_a_budget_and_not_have_two(words):
     assert used(p) == Fraction(1, 4)
 
 
+def test_name_of_a_budget_that_was_not_named_opens_no_second_one():
+    """Another population of that name would be in the memory that all share, with a budget of its own."""
+    acc, frame = Accountant(1), people()
+    p = frame.dp.open(accountant=acc)
+    part = frame[["age"]]
+    part.attrs.clear()
+    with pytest.raises(SessionError, match="shares its data"):
+        part.dp.open(1, population=acc.population)
+    assert not part.attrs
+    p.close()
+    with pytest.raises(SessionError, match="shares its data"):
+        part.dp.open(1, population=acc.population)
+
+
 def test_session_hands_out_its_accountant(words):
     p = people().dp.open(1, **words)
     q = patients().dp.open(accountant=p.accountant)

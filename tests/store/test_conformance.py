@@ -5,12 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, ClassVar
 
+import pandas as pd
 import pytest
 
 from dpframe import BadValue
 from tests.internals import STORES, FileStore, MemoryStore, open_store, place_of
 from tests.store.conformance import DurableConformance, StoreConformance
-from tests.store.files import sql
+from tests.store.files import posix, sql
 from tests.test_docs import blocks
 
 PAGE = Path(__file__).parents[2] / "docs" / "develop" / "add-a-store.md"
@@ -83,8 +84,44 @@ def test_memory_is_one_by_its_name_and_no_place():
 def test_a_url_that_nobody_serves_is_refused_without_its_words(url):
     with pytest.raises(BadValue) as caught:
         open_store(url)
-    assert str(caught.value) == "a ledger behind a URL is not in this version. Give the path of a file."
+    advice = "" if url.startswith("memory") else " Or 'memory:'. A file whose name has a colon is './name'."
+    assert (
+        str(caught.value) == f"a ledger behind a URL is not in this version. Give the path of a file.{advice}"
+    )
     assert place_of(url) in (url, None)
+
+
+@pytest.mark.parametrize(
+    "name", ["json:x", "JSON:x", "file:a/b", "memory:x", "memory:a/b", "study.ledger:2", "sqlite:"]
+)
+def test_a_scheme_that_nobody_serves_makes_no_file(tmp_path, monkeypatch, name):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(BadValue, match=r"not in this version|'memory:'"):
+        pd.DataFrame({"age": [1]}).dp.open(1, ledger=name, population="people")
+    assert list(tmp_path.iterdir()) == []
+
+
+@posix
+@pytest.mark.parametrize("name", ["./json:x", "a:b", "2026-01-01 12:30", "study:2026/ledger"])
+def test_a_colon_in_a_path_is_no_scheme(tmp_path, monkeypatch, name):
+    monkeypatch.chdir(tmp_path)
+    Path(name).parent.mkdir(exist_ok=True)
+    open_store(name)
+    assert Path(name).is_file()
+
+
+@posix
+def test_memory_is_not_taken_for_a_file_of_that_name(tmp_path, monkeypatch):
+    """A ledger that was made when the name was a path keeps a budget, which memory would begin anew."""
+    monkeypatch.chdir(tmp_path)
+    frame, file = pd.DataFrame({"age": [1]}), {"ledger": "./memory:", "population": "people"}
+    frame.dp.open(1, **file).count(epsilon=0.75)
+    frame.dp.close()
+    again = pd.DataFrame({"age": [1]})
+    with pytest.raises(BadValue, match="there is a file of that name here"):
+        again.dp.open(1, ledger="memory:", population="people")
+    assert again.dp.open(1, **file).budget.remaining == 0.25
+    assert pd.DataFrame({"age": [2]}).dp.open(1, population="people").budget.remaining == 1  # in memory
 
 
 # Broken copies ----------------------------------------------------------------------------------------------

@@ -17,12 +17,12 @@ from dpframe import _validate
 from dpframe._answers import answer as _release
 from dpframe._answers.estimate import IntEstimate, scalar
 from dpframe._answers.layout import Grid
-from dpframe._errors import BadType, BadValue
+from dpframe._errors import BadType, BadValue, UnknownColumn, unknown_column
 from dpframe._frame.modes import Asking, Layout
 from dpframe._frame.spelling import priced
 from dpframe._frame.verbs import agg_spec as _specs
 from dpframe._groups.keys import EVERY
-from dpframe._plans.aggregates import ORDERS, Output
+from dpframe._plans.aggregates import AGGREGATES, ORDERS, Output
 from dpframe._plans.price import Payment, checked
 from dpframe._questions.question import Query
 
@@ -43,7 +43,16 @@ class Measures(Asking):
         """The columns that are meant, and whether the answer is that of one."""
         if column is not EVERY:
             return (column,), True
-        return self._selection.numbers if numeric_only else list(self._selection.columns), False
+        if numeric_only:
+            return self._selection.numbers, False
+        names, numbers = list(self._selection.columns), self._selection.numbers
+        if AGGREGATES[verb].needs_bounds and len(numbers) < len(names):
+            name = next(name for name in names if name not in numbers)
+            raise BadType(
+                f"column {name!r} is of kind {self._selection.columns[name].kind}: only numbers have a {verb}. Name the columns, "
+                f"p[['x', 'y']].{verb}(), or take all that are numbers: {verb}(numeric_only=True)."
+            )
+        return names, False
 
     def _one_column(self, column: Any) -> Any:
         """The column that several quantiles are of."""
@@ -80,6 +89,11 @@ class Measures(Asking):
     def _measure(
         self, aggregate: str, column: Any, bounds: Any, ddof: int, payment: Mapping[str, Any]
     ) -> Any:
+        if isinstance(column, int | float) and column not in self._selection.columns:
+            said = unknown_column(column, self._selection.columns)
+            raise UnknownColumn(
+                f"{said} What {aggregate} takes by position is a column, then bounds; others are keywords, such as epsilon=0.1."
+            )
         names, single = self._columns_for(column, aggregate, payment.get("numeric_only") is True)
         outs = [self._selection.output(aggregate, name, bounds, ddof=ddof) for name in names]
         return self._ask_for(outs, payment, single=single)
@@ -211,7 +225,8 @@ class Measures(Asking):
         """The standard error of the mean of a column's clipped values; of every column if none is named.
 
         It tells how far the mean of such a sample is from that of all whom it stands for, and nothing of the noise: that is
-        what the interval of `mean` is about.
+        what the interval of `mean` is about. Where pandas has NaN, of no value or one, there is a number all the same, with a
+        wide interval.
 
         Formal guarantee: epsilon-DP for its price; `std` over the root of the number of values, all from one release of
         three sums that share the sensitivity of one (docs/guarantees/variance.md).
@@ -384,7 +399,7 @@ class Measures(Asking):
         payment: Mapping[str, Any],
         how: str = "quantile",
     ) -> Any:
-        names, single = self._columns_for(column, "quantile", False)
+        names, single = self._columns_for(column, "quantile", payment.get("numeric_only") is True)
         outs = [self._selection.order(name, level, bounds, resolution, how=how) for name in names]
         return self._ask_for(outs, payment, single=single, choices=True)
 
