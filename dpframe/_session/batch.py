@@ -10,8 +10,8 @@ from typing import Any, Generic, Protocol, Self, TypeVar
 import numpy as np
 
 from dpframe._errors import SessionError
-from dpframe._plans.price import Budget
 from dpframe._ledger.accountant import Label
+from dpframe._plans.price import Budget
 from dpframe._session.session import Asked, Session
 from dpframe.accounting._filter import Price
 

@@ -35,17 +35,9 @@ from dpframe._groups.unit import Unit, limits_for
 from dpframe._ledger import former as _former
 from dpframe._ledger.accountant import Accountant, Label, Names, found
 from dpframe._plans.aggregates import AGGREGATES, Output
-from dpframe._plans.plan import Plan
-from dpframe._plans.price import Budget
-from dpframe._plans.price import Payment
-from dpframe._plans.price import price_of
-from dpframe._plans.price import worded
-from dpframe._questions.question import Array
-from dpframe._questions.question import Noise
-from dpframe._questions.question import Query
-from dpframe._questions.question import Question
-from dpframe._questions.question import Release
-from dpframe._plans.plan import noted
+from dpframe._plans.plan import Plan, noted
+from dpframe._plans.price import Budget, Payment, price_of, worded
+from dpframe._questions.question import Array, Query, Question, Release
 from dpframe._session.data import Data
 from dpframe._session.registry import closed, sessions
 from dpframe._session.terms import Terms
