@@ -109,8 +109,8 @@ def _around(room: Callable[[float], float], size: float, epsilon: float, mu: flo
             at = near
             break
         at = near if low < near < high else (low + high) / 2
-    # Towards 0 the room depends on less and less of what is left, and its rounding decides for longer.
-    margin = 2.0**-44 * size * flat
+    # As far as the margin of the room reaches, which is more than its rounding. A flatter curve has it reach further.
+    margin = 64 * _ULP * size * flat
     low, high = at - margin, at + margin
     return (low, high) if low > 0 and room(low) >= 0 and room(high) < 0 else (0.0, math.inf)
 
