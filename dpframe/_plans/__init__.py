@@ -1,3 +1,3 @@
-"""From what is asked and a price to noise: statistics, mechanisms, expected errors. Pure functions of public facts."""
+"""Budgets, what a question may take of them, and which noise and which errors that comes to. Pure functions of public facts."""
 
 from dpframe._plans import choices, moments, order  # noqa: F401  (aggregates enter themselves)

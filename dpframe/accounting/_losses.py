@@ -461,7 +461,11 @@ class DiscreteGaussian(_Normal):
 
     @cached_property
     def mu_squared(self) -> Fraction:
-        return sum((Fraction(_gaussian.shift_mu(v)) ** 2 * d for v, d in self.parts), Fraction(0))
+        found = []
+        for v, d in self.parts:
+            n, m = _gaussian.shift_mu(v).as_integer_ratio()
+            found.append(Fraction(n * n * d.numerator, m * m * d.denominator))
+        return found[0] if len(found) == 1 else sum(found, ZERO)
 
     @cached_property
     def rho(self) -> Fraction:

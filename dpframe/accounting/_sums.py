@@ -24,11 +24,11 @@ from dpframe.accounting._filter import (
     Price,
     Stake,
     failures,
-    pure_sum,
     short,
     shortage,
     stated_gaussian,
     summed,
+    totals,
 )
 from dpframe.accounting.loss import Events
 
@@ -42,12 +42,12 @@ class Sums(NamedTuple):
 
 def stated_sums(losses: Events, delta: Fraction) -> Sums | None:
     """The sums of the (epsilon, delta) guarantees of all uses; ``delta`` is divided among the uses that need one."""
-    pure = pure_sum(losses)
+    pure, failing = totals(losses)
     if pure is not None:
-        return Sums(pure, failures(losses))
+        return Sums(pure, failing)
     each = delta / sum(n for loss, n in losses if loss.epsilon is None)
     total = summed(losses, lambda loss: loss.epsilon if loss.epsilon is not None else loss.epsilon_at(each))
-    return None if total is None else Sums(total, failures(losses) + delta)
+    return None if total is None else Sums(total, failing + delta)
 
 
 class Pure(Filter):
@@ -63,18 +63,21 @@ class Pure(Filter):
         return Sums(Fraction(0), Fraction(0))
 
     def after(self, state: Sums, charge: Charge) -> Sums | None:
-        own = stated_sums(charge.losses, charge.delta)
-        if own is None:
-            return None
-        total = Sums(state.epsilon + own.epsilon, state.delta + own.delta)
+        epsilon, delta = totals(charge.losses)
+        if epsilon is None:
+            own = stated_sums(charge.losses, charge.delta)
+            if own is None:
+                return None
+            epsilon, delta = own
+        total = Sums(state.epsilon + epsilon, state.delta + delta if delta else state.delta)
         return total if total.epsilon <= self.limits.epsilon and total.delta <= self.limits.delta else None
 
     def spent(self, state: Sums) -> Fraction:
         return state.epsilon / self.limits.epsilon
 
     def share(self, queries: int | Fraction, state: Sums) -> Price:
-        e, d = self.limits.epsilon / queries, self.limits.delta / queries
-        return stated_gaussian(e, d) if d else Price(e)
+        e, d = self.limits.epsilon / queries, self.limits.delta
+        return stated_gaussian(e, d / queries) if d else Price(e)
 
     def worth(self, epsilon: Fraction, state: Sums) -> Price:
         return Price(epsilon)

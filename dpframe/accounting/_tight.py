@@ -263,8 +263,9 @@ def residue_after(mu_squared: Fraction, events: Events) -> Fraction | None:
     return left
 
 
-# Of each kind of release: its loss, how often `largest` tries, how close it gets, and the epsilon where mu is 1, at most.
-_KINDS = {"pure": (PureDP, 40, 1e-9, 2), "ranged": (Exponential, 8, 1e-3, 4)}
+# Of each kind of release: its loss, how often `largest` tries, how close it gets, the epsilon where mu is 1, at most, and which
+# part of epsilon a randomized response has that is one of its pairs.
+_KINDS = {"pure": (PureDP, 40, 1e-9, 2, 1.0), "ranged": (Exponential, 8, 1e-3, 4, 0.5)}
 
 
 def largest(kind: str, left: Fraction, cost: Fraction, most: Fraction | None) -> Fraction | None:
@@ -285,7 +286,7 @@ def largest(kind: str, left: Fraction, cost: Fraction, most: Fraction | None) ->
 
 @lru_cache(maxsize=1024)
 def _search_largest(kind: str, left: Fraction, cost: Fraction, most: Fraction | None) -> Fraction | None:
-    make, rounds, close, first = _KINDS[kind]
+    make, rounds, close, first, response = _KINDS[kind]
     whole = float(cost)
 
     def taken(epsilon: Fraction) -> float:
@@ -296,19 +297,26 @@ def _search_largest(kind: str, left: Fraction, cost: Fraction, most: Fraction | 
         n, d = after.numerator, after.denominator
         return (left.numerator * d - n * left.denominator) / (left.denominator * d) / whole * _UP
 
-    if most is not None and taken(most) <= 1:
+    def dear(epsilon: Fraction) -> bool:
+        """Whether it takes too much, at a first look."""
+        # Affinities multiply, and what dominates has no larger one: that of mu is exp(-mu**2 / 8), of randomized response
+        # 1 / cosh(epsilon / 2).
+        quarter = min(float(epsilon), 100.0) * response / 4
+        return 8 * math.log1p(2 * math.sinh(quarter) ** 2) > whole * (1 + 1e-9)
+
+    if most is not None and not dear(most) and taken(most) <= 1:
         return most
     if cost > left:
         return None
-    low, high = Fraction(0), Fraction(first * math.sqrt(cost))
-    under, over, at = 0.0, math.inf, high / 2
+    low, high, under = Fraction(0), Fraction(first * math.sqrt(cost)), 0.0
+    over: float | None = math.inf  # what `high` takes; None where more is not known than that it is too much
     if most is None or high < most:
-        while (under := taken(high)) <= 1:
-            low, high = high, 2 * high
-        under, over = (taken(low) if low else 0.0), under
+        over = None
+        while not dear(high) and (over := taken(high)) <= 1:
+            low, high, under, over = high, 2 * high, over, None
         at = (low + high) / 2
     else:
-        high, at = most, min(at, most / 2)
+        high, at = most, min(high / 2, most / 2)
     for _ in range(rounds):
         if not low < at < high:
             break
@@ -317,10 +325,11 @@ def _search_largest(kind: str, left: Fraction, cost: Fraction, most: Fraction | 
             low, under = at, own
         else:
             high, over = at, own
-        if high - low <= close * high:
+        if float(high) - float(low) <= close * float(high):
             break
         # A cost is nearly a square, which grows a little faster: between two known ones it is nearly a power.
-        power = math.log(over / under) / math.log(high / low) if low and math.isfinite(over) else 2.0
+        over = taken(high) if low and over is None else over
+        power = math.log(over / under) / math.log(high / low) if low and over and math.isfinite(over) else 2.0
         guess = float(low) * under ** (-1 / power) if low else 0.0
         near = Fraction(guess * (1 - close / 3 if guess * (1 + close) > high or own > 1 else 1 + close / 3))
         at = near if low < near < high else Fraction(float(low + high) / 2)

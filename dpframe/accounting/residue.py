@@ -78,7 +78,8 @@ def _room(epsilon: float, mu: float) -> tuple[Callable[[float], float], float]:
             return likely * math.erfc((a + half) / _ROOT2) + less * math.erfc((half - a) / _ROOT2) - least
 
         return over, least * (1 + mu * mu / 4)
-    tanh, twice, most = math.tanh(epsilon / 2), 2 / (1 + math.exp(epsilon)), math.erf(mu / _ROOT8)
+    exp, erf = math.exp, math.erf
+    tanh, twice, most = math.tanh(epsilon / 2), 2 / (1 + exp(epsilon)), erf(mu / _ROOT8)
 
     def under(left: float) -> float:
         if left == 0:
@@ -86,8 +87,8 @@ def _room(epsilon: float, mu: float) -> tuple[Callable[[float], float], float]:
         a, half, total = epsilon / left, left / 2, 0.0
         for node, weight in _HALF:
             y = half * node
-            total += weight * math.exp((a - y) ** 2 * -0.5) + weight * math.exp((a + y) ** 2 * -0.5)
-        distance = tanh * math.erf((a + half) / _ROOT2) + twice * (total * left / 2 / _ROOT_2PI)
+            total += weight * exp((a - y) ** 2 * -0.5) + weight * exp((a + y) ** 2 * -0.5)
+        distance = tanh * erf((a + half) / _ROOT2) + twice * (total * left / 2 / _ROOT_2PI)
         return most - distance * (1 + 64 * _ULP)
 
     return under, most
@@ -109,8 +110,8 @@ def _around(room: Callable[[float], float], size: float, epsilon: float, mu: flo
             at = near
             break
         at = near if low < near < high else (low + high) / 2
-    # Towards 0 the room depends on less and less of what is left, and its rounding decides for longer.
-    margin = 2.0**-44 * size * flat
+    # As far as the margin of the room reaches, which is more than its rounding. A flatter curve has it reach further.
+    margin = 64 * _ULP * size * flat
     low, high = at - margin, at + margin
     return (low, high) if low > 0 and room(low) >= 0 and room(high) < 0 else (0.0, math.inf)
 

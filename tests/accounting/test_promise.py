@@ -279,6 +279,19 @@ def test_largest_epsilon_keeps_to_its_cost(left: Fraction, share: float, most: F
     assert largest("pure", left, 2 * left, F(500)) is None
 
 
+@pytest.mark.parametrize("ratio", [0.01, 0.3, 0.7])
+@pytest.mark.parametrize("epsilon", [0.003, 0.2, 1.0, 2.0])
+def test_what_costs_a_little_too_much_is_not_taken_at_first_sight(epsilon: float, ratio: float) -> None:
+    left, most = F(epsilon / ratio) ** 2, F(epsilon)
+    after = PureDP(most).leaves(left)
+    assert after is not None
+    cost = left - after
+    assert largest("pure", left, cost * F(10**8, 10**8 - 1), most) == most
+    found = largest("pure", left, cost * F(10**8 - 1, 10**8), most)
+    assert found is not None
+    assert found < most
+
+
 def test_prices_do_not_depend_on_what_was_asked_where_nothing_is_counted_but_a_sum() -> None:
     for name in ("zcdp", "rdp", "gdp", "pure", "advanced"):
         rule = make_filter(name, limits(name, F(3), F(1, 10**6)))

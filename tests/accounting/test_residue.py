@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 from itertools import pairwise
 
 import numpy as np
@@ -11,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import special
 
+from dpframe.accounting import PureDP
 from tests.internals import accounting_residue_numbers_module as _residue
 from tests.internals import (
     after,
@@ -20,6 +22,7 @@ from tests.internals import (
     after_pure,
     delta,
     delta_at,
+    last_where,
     mu_for,
     pure_mu,
 )
@@ -150,6 +153,52 @@ def test_pure_grows_with_mu_and_falls_with_epsilon(epsilon, ratio, factor):
     assert dearer is None or dearer <= left * (1 + 1e-12)
     # theorem 4: what it costs here it costs at most further up
     assert cost(mu * factor, after_pure(epsilon, mu * factor)) <= cost(mu, left) + 1e-12 * mu * mu
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.floats(1e-3, 5.0), st.floats(1e-6, 0.79) | st.floats(0.79, 0.9))
+def test_two_close_points_leave_the_search_where_it_was(mu, ratio):
+    """The last double with room is the one that is found if every middle is tried."""
+    epsilon = mu * ratio
+    room, size = _residue._room(epsilon, mu)
+    if room(0.0) < 0:
+        assert after_pure(epsilon, mu) is None
+        return
+    low, high = _residue._around(room, size, epsilon, mu)
+    assert low == 0 or (room(low) >= 0 > room(high) and high - low < 1e-9 * mu)
+    found = last_where(lambda left: room(left) >= 0, 0.0, mu)
+    assert after_pure(epsilon, mu) == pytest.approx(found, rel=2e-15 if ratio < 0.7 else 1e-11)
+
+
+@pytest.mark.parametrize("ratio", [1e-3, 0.01, 0.1, 0.3, 0.5, 0.7, 0.78])
+@pytest.mark.parametrize("mu", [1e-3, 0.1, 0.6, 1.5, 5.0])
+def test_two_close_points_are_found_where_budgets_are(mu, ratio):
+    room, size = _residue._room(mu * ratio, mu)
+    calls = []
+    low, high = _residue._around(lambda left: calls.append(left) or room(left), size, mu * ratio, mu)
+    assert 0 < low < high < mu
+    assert len(calls) <= 9
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.floats(1e-4, 3.0), st.floats(1e-4, 0.78))
+def test_a_cost_lies_between_what_doubles_say_at_first(epsilon, ratio):
+    """Not below what affinities prove, nor above mu squared, of which a tangent and a chord say how large it is."""
+    mu = epsilon / ratio
+    assert cost(mu, after_pure(epsilon, mu)) >= 8 * math.log(math.cosh(epsilon / 2)) - 1e-13 * mu * mu
+    assert pure_mu(epsilon) ** 2 >= 2 * math.pi * math.tanh(epsilon / 2) ** 2
+    assert epsilon > 1 or pure_mu(epsilon) ** 2 < 1.8 * epsilon**2
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.floats(1e-3, 40.0), st.floats(1e-10, 0.85))
+def test_a_loss_leaves_the_larger_of_a_remainder_and_a_difference(mu, ratio):
+    loss, square = PureDP(mu * ratio), Fraction(mu) ** 2
+    found = loss.residue(math.sqrt(square) * (1 - 1e-15))
+    options = [] if found is None else [Fraction(found) ** 2]
+    if loss.mu_squared is not None and loss.mu_squared <= square:
+        options.append(square - loss.mu_squared)
+    assert loss.leaves(square) == max(options, default=None)
 
 
 # The certificate ----------------------------------------------------------------------------------------------
