@@ -11,7 +11,7 @@ import pytest
 from tests.walk import visits_of
 
 ROOT = Path(__file__).parent.parent
-LIMITS = {"open": (15, 68), "mean": (33, 168), "agg": (52, 279)}
+LIMITS = {"open": (15, 68), "mean": (33, 167), "agg": (52, 278)}
 
 
 @pytest.fixture(scope="module")
