@@ -28,6 +28,8 @@ from dpframe.mechanisms import _sampling
 SHOWN = {"shown": True}  # of a field that is no part of what was asked: field(metadata=SHOWN)
 _OWN = "dpframe."
 _head = struct.Struct(">BQ").pack
+_short = struct.Struct(">BQc").pack
+_pair = struct.Struct(">BQcBQccBQc").pack
 _double = struct.Struct(">d").pack
 _NONE = _head(1, 0) + b"0"
 _TEXTS = {str}
@@ -40,8 +42,11 @@ def encode(value: Any) -> bytes:
     kind: Any = type(value)
     body: bytes
     if kind is str:
-        tag, body = b"s", value.encode("utf-8", "surrogatepass")
-    elif kind in _records:  # a frozen class: the fields that are not at their default, each with its name
+        body = value.encode("utf-8", "surrogatepass")
+        return _short(1, len(body), b"s") + body
+    if value is None:
+        return _NONE
+    if kind in _records:  # a frozen class: the fields that are not at their default, each with its name
         tag, known = _records[kind]
         parts = []
         for name, label, default, same in known:
@@ -51,20 +56,19 @@ def encode(value: Any) -> bytes:
                 if part != default:
                     parts += [label, part]
         body = b"".join(parts)
-    elif value is None:
-        return _NONE
     elif kind is tuple:
         body = _items(value) if {*map(type, value)} == _TEXTS else b"L" + b"".join(map(encode, value))
         tag = b"t"
     elif kind is int:
         tag, body = b"i", value.to_bytes(value.bit_length() // 8 + 1, "big", signed=True)
-    elif kind is Fraction:  # as the pair of its numerator and its denominator
+    elif kind is Fraction:
+        # Tag q of a pair: tag t of a list L, of numerator and denominator with tag i.
         up, down = value.as_integer_ratio()
         above, below = up.bit_length() // 8 + 1, down.bit_length() // 8 + 1
-        body = _head(1, 21 + above + below) + b"tL"
-        body += _head(1, above) + b"i" + up.to_bytes(above, "big", signed=True)
-        body += _head(1, below) + b"i" + down.to_bytes(below, "big", signed=True)
-        tag = b"q"
+        body = _pair(1, 31 + above + below, b"q", 1, 21 + above + below, b"t", b"L", 1, above, b"i")
+        body += up.to_bytes(above, "big", signed=True) + _short(1, below, b"i")
+        body += down.to_bytes(below, "big", signed=True)
+        return body
     elif kind in _BY_TYPE:
         tag, body = _BY_TYPE[kind](value)
     elif (kind.__module__ + ".").startswith(_OWN) and _learned(kind):

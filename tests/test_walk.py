@@ -11,7 +11,7 @@ import pytest
 from tests.walk import visits_of
 
 ROOT = Path(__file__).parent.parent
-LIMITS = {"open": (16, 79), "mean": (33, 178), "agg": (52, 290)}
+LIMITS = {"open": (15, 68), "mean": (25, 136), "agg": (45, 230)}
 
 
 @pytest.fixture(scope="module")

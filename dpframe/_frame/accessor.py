@@ -34,7 +34,7 @@ class Unopened:
 
     @with_words_of(open_session)
     def open(self, words: Words) -> PrivateFrame:
-        return PrivateFrame._of(open_session(self._frame, **words))
+        return PrivateFrame._of(opened(self._frame, words))
 
     def __getattr__(self, name: str) -> NoReturn:
         if name.startswith("_"):

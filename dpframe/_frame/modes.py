@@ -140,6 +140,8 @@ def priced(
     if not question.outputs and isinstance(question, Query):
         raise BadValue("no columns are selected, so nothing is asked.")
     session.check_alive()
+    limits = words.get("max_rows"), words.get("max_groups")
+    unit = session.unit if limits == (None, None) else session.limited(words)
     if words.get("within") is not None:
         part = WHOLE  # the accuracy is that of the answer, whatever else is paid
 
@@ -152,7 +154,7 @@ def priced(
     typed: tuple[Any, ...] = tuple(words.get(word) for word in PRICED)
     if part != 1:
         typed = "half", *typed
-    unit, name, fresh = session.limited(words), words.get("name"), bool(words.get("fresh"))
+    name, fresh = words.get("name"), bool(words.get("fresh"))
     return Asked(question, price, declared, unit, typed, name, fresh, at)
 
 

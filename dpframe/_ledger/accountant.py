@@ -33,7 +33,7 @@ from dpframe._ledger.records import (
     same_table,
     unpack,
 )
-from dpframe._ledger.store import Entry, Store
+from dpframe._ledger.store import Entry, MemoryStore, Store
 from dpframe._plans.plan import Plan
 from dpframe._plans.price import Budget
 from dpframe.accounting import open_filter
@@ -144,9 +144,10 @@ class Accountant:
     ) -> None:
         self._filter = rule
         self._limits = rule.limits
-        self._population = named_population(population, ledger)
+        alone = population is None and ledger is None  # nothing else can have this budget
+        self._population = f"unnamed-{uuid4().hex}" if alone else check_population(population)
         given = None if ledger is None else os.fspath(ledger)
-        self._store: Store = MEMORY if given is None and population is not None else open_store(given)
+        self._store: Store = MemoryStore() if alone else MEMORY if given is None else open_store(given)
         self._file = given if self._store.durable else None
         # Once and for all: in another directory the same word would be another file.
         self.place = self._store.place if self._store.durable else None
@@ -165,7 +166,8 @@ class Accountant:
         self._sketches: list[list[str]] = []
         self._tables: dict[str, list[str]] = {}  # by columns and version
         self._found = False
-        self._sync()
+        if not alone:
+            self._sync()
 
     def __copy__(self) -> Accountant:
         return self
@@ -533,14 +535,6 @@ def _json(entry: Entry) -> Any:
 
 def _short(number: str) -> str:
     return f"{float(Fraction(number)):g}"
-
-
-def named_population(population: object, ledger: object) -> str:
-    if population is None:
-        if ledger is not None:
-            check_population(population)
-        return f"unnamed-{uuid4().hex}"
-    return check_population(population)
 
 
 def check_population(population: object) -> str:

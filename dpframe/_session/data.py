@@ -142,9 +142,15 @@ def mark(array: Any) -> Mark | None:
         return (array.__array_interface__["data"][0], array.strides, array.dtype.str, array.shape)
     arrow = getattr(array, "_pa_array", None)
     if arrow is not None:
-        found = _arrow_buffers(arrow)
+        # Where its cells are: two wrappers of the same memory are one column.
+        found: list[Any] = []
+        anywhere = False
+        for chunk in arrow.chunks:
+            buffers = [b.address if b is not None and b.size else None for b in chunk.buffers()]
+            anywhere |= any(buffers)
+            found += [chunk.offset, len(chunk), *buffers]
         # A column of nulls, and one without rows, may have no memory: a view has the very array.
-        return ("arrow", found or id(arrow), str(array.dtype))
+        return ("arrow", tuple(found) if anywhere else id(arrow), str(array.dtype))
     if isinstance(array, pd.Categorical):
         return _joined(("category", id(array.categories)), array.codes)
     data, null = getattr(array, "_data", None), getattr(array, "_mask", None)
@@ -160,17 +166,6 @@ def mark(array: Any) -> Mark | None:
     if isinstance(values, np.ndarray):
         return _joined(("sparse", id(array.sp_index), str(array.dtype)), values)
     return None
-
-
-def _arrow_buffers(chunked: Any) -> tuple[Any, ...]:
-    """Where the cells of an Arrow array are: two wrappers of the same memory are one column."""
-    found: list[Any] = []
-    anywhere = False
-    for chunk in chunked.chunks:
-        buffers = [b.address if b is not None and b.size else None for b in chunk.buffers()]
-        anywhere |= any(buffers)
-        found += [chunk.offset, len(chunk), *buffers]
-    return tuple(found) if anywhere else ()
 
 
 def _joined(head: Mark, *arrays: np.ndarray[Any, Any]) -> Mark | None:

@@ -208,7 +208,10 @@ def opened(frame: pd.DataFrame, words: Words) -> Session:
         session = Session(data, terms, terms.account.open())
         if terms.account.population is not None:  # else nothing but this session can have the budget
             _refuse_twins(session)
-        _attach(session, because)
+        if terms.account.place is None:
+            session.accountant.attach(terms.unit, [], because)
+        else:
+            _attach(session, because)
         _declare(session, because)
         sessions[session.name] = session
         frame.attrs[ATTR] = session.name
@@ -230,11 +233,8 @@ def scope() -> Iterator[list[Session]]:
 
 
 def _attach(session: Session, because: object) -> None:
-    """The frame and its people to the budget; where that is in a file, with what it knows them by."""
+    """The frame and its people to a budget in a file, with what it knows them by."""
     account, frame, unit = session.accountant, session.data.snapshot, session.terms.unit
-    if session.terms.account.place is None:
-        account.attach(unit, [], because)
-        return
     places = [c.position for c in unit.people]
     known = sealed("open", session._engine.sketches, unit, account.secret)
     table = Table(session.data.schema, session.data.version, known.table)

@@ -37,14 +37,9 @@ class Rule(NamedTuple):
     empty: Any
 
 
-def rule_of(epsilon: Any, delta: Any, accountant: Any, reserve: Any) -> Rule:
+def _rule(epsilon: Any, delta: Any, accountant: Any, reserve: Any) -> Rule:
     """The rule of a new budget, checked: that something fits it takes longer to find out than all the rest of `open`, so the
     rules of plain words are remembered. They are pure functions of the limits."""
-    words = epsilon, delta, accountant, reserve
-    return (_known_rule if all(type(w) in _PLAIN for w in words) else _rule)(*words)
-
-
-def _rule(epsilon: Any, delta: Any, accountant: Any, reserve: Any) -> Rule:
     rule = open_filter(epsilon, 0 if delta is None else delta, accountant, reserve)
     return Rule(rule, rule.start())
 
@@ -75,7 +70,8 @@ class AccountTerms:
             raise BadType(
                 "open needs the whole budget: open(epsilon=1), or accountant= with a dpframe.Accountant."
             )
-        made = rule_of(words["epsilon"], words.get("delta"), accountant, words.get("reserve"))
+        limits = words["epsilon"], words.get("delta"), accountant, words.get("reserve")
+        made = (_known_rule if all(type(w) in _PLAIN for w in limits) else _rule)(*limits)
         file = None if ledger is None else _file(ledger)
         if population is not None or ledger is not None:
             check_population(population)
