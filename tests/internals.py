@@ -154,6 +154,7 @@ from dpframe.learn._solve import LOGISTIC, Loss, Problem, minimise, newton
 from dpframe.learn._statistics import Statistics, ridge
 from dpframe.mechanisms import _coins as mechanisms_coins_module
 from dpframe.mechanisms import _sampling as mechanisms_sampling_module
+from dpframe.mechanisms import noise as noise_module
 from dpframe.mechanisms import selection as choices_module
 from dpframe.mechanisms._base import MECHANISMS, Form, check, loss_of, mechanism_from, register
 from dpframe.mechanisms._base import names as mechanism_names
@@ -404,6 +405,7 @@ __all__ = [
     "minimise",
     "mu_for",
     "newton",
+    "noise_module",
     "noise_of",
     "of_people",
     "open_store",
