@@ -203,6 +203,15 @@ def noise_of(plan: Plan) -> Any:
     return partial(session_module._noisy, plan)
 
 
+def fits(form: Form, array: Any) -> bool:
+    """Whether an array is what a form declares, as the door checks it."""
+    try:
+        check([form], [array])
+    except AssertionError:
+        return False
+    return True
+
+
 levels = Threshold.levels
 
 __all__ = [
@@ -372,6 +381,7 @@ __all__ = [
     "finder",
     "first_sigma",
     "first_where",
+    "fits",
     "fits_Output",
     "former_sketch",
     "found_keys",

@@ -18,7 +18,7 @@ from dpframe.accounting._filter import Price
 from dpframe.accounting._gaussian import shift_mu
 from dpframe.accounting.loss import DiscreteGaussian, Loss, PureDP
 from dpframe.mechanisms import _sampling
-from dpframe.mechanisms._base import L2, Noise, Norm, Offer, PureNoise, pure, register
+from dpframe.mechanisms._base import L2, Form, Noise, Norm, Offer, PureNoise, Shape, pure, register
 
 # Below this deviation noise is visibly discrete, and its law is short enough to be summed.
 COARSE = 64.0
@@ -49,9 +49,9 @@ class Laplace(PureNoise):
     def draw(self, size: int) -> NDArray[Any]:
         return _sampling.discrete_laplace(self.scale, size)
 
-    @property
-    def wide(self) -> bool:
-        return self.scale.numerator >= _sampling.INT64_SCALE * self.scale.denominator
+    def form(self, shape: Shape) -> Form:
+        wide = self.scale.numerator >= _sampling.INT64_SCALE * self.scale.denominator
+        return Form(shape, "O" if wide else "i")
 
     def epsilon_for(self, distance: int) -> Fraction:
         return distance / self.scale
@@ -134,9 +134,9 @@ class Gaussian(Noise):
     def draw(self, size: int) -> NDArray[Any]:
         return _sampling.discrete_gaussian(self.variance, size)
 
-    @property
-    def wide(self) -> bool:
-        return self.variance.numerator >= _sampling.INT64_VARIANCE * self.variance.denominator
+    def form(self, shape: Shape) -> Form:
+        wide = self.variance.numerator >= _sampling.INT64_VARIANCE * self.variance.denominator
+        return Form(shape, "O" if wide else "i")
 
     @classmethod
     def together(cls, moved: Sequence[tuple[Any, int]]) -> Loss:
@@ -152,10 +152,11 @@ class Gaussian(Noise):
             buys, amount = cls.for_rho, price.rho
         noises = [buys(squared * len(distances), amount) for _, squared in distances]
         # A vector that nobody can move has no cost, and no loss has a sensitivity of 0.
-        moved = [(noise, squared) for noise, (_, squared) in zip(noises, distances, strict=True) if squared]
+        pairs = zip(noises, distances, strict=True)
+        moved = [(noise.variance, Fraction(squared)) for noise, (_, squared) in pairs if squared]
         if not moved:
             return Offer(noises, PureDP(pure(price)))
-        return Offer(noises, cls.together(moved), price.delta)
+        return Offer(noises, DiscreteGaussian(parts=moved), price.delta)
 
     @classmethod
     def refusal(cls, price: Price) -> str:
