@@ -154,6 +154,7 @@ from dpframe.learn._solve import LOGISTIC, Loss, Problem, minimise, newton
 from dpframe.learn._statistics import Statistics, ridge
 from dpframe.mechanisms import _coins as mechanisms_coins_module
 from dpframe.mechanisms import _sampling as mechanisms_sampling_module
+from dpframe.mechanisms import noise as noise_module
 from dpframe.mechanisms import selection as choices_module
 from dpframe.mechanisms._base import MECHANISMS, Form, check, loss_of, mechanism_from, register
 from dpframe.mechanisms._base import names as mechanism_names
@@ -200,6 +201,15 @@ def make_plan(
 def noise_of(plan: Plan) -> Any:
     """The noise that a session hands to a question."""
     return partial(Session._noise, object.__new__(Session), plan)
+
+
+def fits(form: Form, array: Any) -> bool:
+    """Whether an array is what a form declares, as the door checks it."""
+    try:
+        check([form], [array])
+    except AssertionError:
+        return False
+    return True
 
 
 levels = Threshold.levels
@@ -371,6 +381,7 @@ __all__ = [
     "finder",
     "first_sigma",
     "first_where",
+    "fits",
     "fits_Output",
     "former_sketch",
     "found_keys",
@@ -404,6 +415,7 @@ __all__ = [
     "minimise",
     "mu_for",
     "newton",
+    "noise_module",
     "noise_of",
     "of_people",
     "open_store",

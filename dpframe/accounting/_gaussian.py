@@ -158,7 +158,7 @@ _LARGEST = Fraction(2**1000)
 
 
 @lru_cache(maxsize=4096)
-def shift_mu(variance: Fraction) -> float:
+def shift_mu(variance: Fraction | float) -> float:
     """The least mu, rounded up, whose Gaussian pair dominates discrete Gaussian noise moved by one step.
 
     Formal guarantee: with noise P[x] proportional to exp(-x**2 / (2 variance)) on each coordinate, whole numbers
@@ -168,9 +168,11 @@ def shift_mu(variance: Fraction) -> float:
     >>> round(shift_mu(Fraction(1)), 9)
     1.04576012
     """
-    if variance * _LARGEST <= 1:
-        return math.inf
-    v = float(min(variance, _LARGEST))  # the least mu falls as the variance grows
+    v = variance
+    if not isinstance(v, float):
+        if v * _LARGEST <= 1:
+            return math.inf
+        v = float(min(v, _LARGEST))  # the least mu falls as the variance grows
     if v < 1 / 1400:
         # exp(-1 / (2 v)) leaves the doubles soon; Phi(-1 / sqrt(v)) is below half of it, which proves 2 / sqrt(v)
         return 2 / math.sqrt(v) * _ABOVE

@@ -83,16 +83,8 @@ class Form(NamedTuple):
     kind: str
     public: int | None = None
 
-    def fits(self, array: Any) -> bool:
-        """Whether an array is what was declared."""
-        if not isinstance(array, np.ndarray) or array.ndim != len(self.shape):
-            return False
-        same = all(n is None or n == length for n, length in zip(self.shape, array.shape, strict=True))
-        if self.kind == "U":
-            right = array.dtype == object and all(type(cell) is str for cell in array.flat)
-        else:
-            right = array.dtype == (np.int64 if self.kind == "i" else object)
-        return same and right and (self.public is None or array.ravel().tolist() == [self.public])
+
+_INTEGERS, _OBJECTS = np.dtype(np.int64), np.dtype(object)
 
 
 def check(forms: Sequence[Form], raw: Sequence[Any]) -> None:
@@ -100,13 +92,21 @@ def check(forms: Sequence[Form], raw: Sequence[Any]) -> None:
 
     All lengths that are an answer are the same one: as many counts as keys.
     """
-    right = len(forms) == len(raw) and all(form.fits(array) for form, array in zip(forms, raw, strict=True))
-    if right:
-        pairs = [
-            pair for form, a in zip(forms, raw, strict=True) for pair in zip(form.shape, a.shape, strict=True)
-        ]
-        right = len({made for declared, made in pairs if declared is None}) <= 1
-    if not right:
+    right = len(forms) == len(raw)
+    answers: set[int] = set()
+    for (shape, kind, public), array in zip(forms, raw, strict=False):
+        if not isinstance(array, np.ndarray) or array.ndim != len(shape):
+            right = False
+            break
+        if array.shape != shape:
+            pairs = list(zip(shape, array.shape, strict=True))
+            right = right and all(n is None or n == length for n, length in pairs)
+            answers.update(made for declared, made in pairs if declared is None)
+        right = right and array.dtype == (_INTEGERS if kind == "i" else _OBJECTS)
+        if kind == "U":
+            right = right and all(type(cell) is str for cell in array.flat)
+        right = right and (public is None or array.ravel().tolist() == [public])
+    if not right or len(answers) > 1:
         made = [(getattr(a, "shape", None), getattr(a, "dtype", type(a))) for a in raw]
         raise AssertionError(f"declared was {[tuple(form) for form in forms]}, and made was {made}")
 
@@ -158,7 +158,8 @@ class Mechanism(ABC):
         """The loss of one release by several mechanisms of this kind, each with the distance of its integers."""
 
     def form(self, shape: Shape) -> Form:
-        """What leaves of integers of such a shape, by its parameters alone: Python's where noise is wider than 63 bits."""
+        """What leaves of integers of such a shape, by its parameters alone: a kind whose noise may be wider than 63 bits says
+        "O" there, since `draw` makes Python's integers then."""
         return Form(shape, "i")
 
     def tail(self, candidates: int = 0) -> str:
@@ -172,17 +173,17 @@ class Mechanism(ABC):
     def to_json(self) -> dict[str, Any]:
         """Its name and its parameters: fractions are text, so a receipt has them exactly."""
         own: Any = self  # every kind is a dataclass
-        return {"mechanism": self.name, **{f.name: _plain(getattr(self, f.name)) for f in fields(own)}}
+        record: dict[str, Any] = {"mechanism": self.name}
+        for field in fields(own):
+            value = getattr(self, field.name)
+            record[field.name] = str(value) if isinstance(value, Fraction) else value
+        return record
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> Any:
         """The mechanism that `to_json` wrote."""
         kind: Any = cls
         return kind(**{f.name: _read(data[f.name]) for f in fields(kind)})
-
-
-def _plain(value: Any) -> Any:
-    return str(value) if isinstance(value, Fraction) else value
 
 
 def _read(value: Any) -> Any:
@@ -213,11 +214,6 @@ class Noise(Mechanism):
     @abstractmethod
     def draw(self, size: int) -> NDArray[Any]:
         """So many independent noises: 64-bit integers, or Python's where the law has wider ones."""
-
-    @property
-    def wide(self) -> bool:
-        """Whether `draw` makes Python's integers: a law that may have noise beyond 63 bits says so by its parameters."""
-        return False
 
     @property
     @abstractmethod
@@ -251,9 +247,6 @@ class Noise(Mechanism):
         wide: NDArray[Any] = integers if noise.dtype != object else integers.astype(object)
         noisy: NDArray[Any] = wide + noise
         return noisy
-
-    def form(self, shape: Shape) -> Form:
-        return Form(shape, "O" if self.wide else "i")
 
     @classmethod
     def offer(cls, distances: Sequence[tuple[int, int]], price: Price) -> Offer | None:

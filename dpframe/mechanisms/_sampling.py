@@ -100,35 +100,35 @@ def one_minus_exp_interval(num: int, den: int, bits: int) -> tuple[int, int]:
     return (1 << bits) - hi, (1 << bits) - lo
 
 
-def _log_from_middle(m: Real) -> Real:
-    """``ln(m / sqrt(1/2))`` for m in [1/2, 1), within 2**-50.
+# ``-ln(x / 2**bits)`` within 2**-46 for 1 <= x <= 2**bits <= 2**64; any finite number for x = 0. With x = m 2**k, m in [1/2, 1),
+# ``ln(m / r)`` for r = sqrt(1/2) is ``2 artanh(s)`` with ``s = (m - r) / (m + r)``, ``|s| < 0.1716``: nine terms, within 2**-50.
 
-    It is ``2 artanh(s)`` with ``s = (m - r) / (m + r)``, r = sqrt(1/2), so ``|s| < 0.1716``: nine terms.
-    """
+
+def minus_log(x: Reals, bits: int) -> Reals:
+    """``-ln(x / 2**bits)`` of many numbers."""
+    pattern = x.view(np.int64)
+    m = (pattern & _MANTISSA | _EXPONENT_OF_HALF << 52).view(np.float64)
+    out = (pattern >> 52).astype(np.float64)
+    np.subtract(bits + 0.5 + _EXPONENT_OF_HALF, out, out=out)
+    out *= _LN2
     s = (m - _ROOT_HALF) / (m + _ROOT_HALF)
     square = s * s
     total = square * (2.0 / 17)
     for coefficient in _SERIES:
         total += coefficient
         total *= square if coefficient < 2.0 else s
-    return total
-
-
-def minus_log(x: Reals, bits: int) -> Reals:
-    """``-ln(x / 2**bits)`` within 2**-46 for 1 <= x <= 2**bits <= 2**64; any finite number for x = 0."""
-    pattern = x.view(np.int64)
-    m = (pattern & _MANTISSA | _EXPONENT_OF_HALF << 52).view(np.float64)
-    out = (pattern >> 52).astype(np.float64)
-    np.subtract(bits + 0.5 + _EXPONENT_OF_HALF, out, out=out)
-    out *= _LN2
-    out -= _log_from_middle(m)
+    out -= total
     return out
 
 
 def minus_log_int(x: int, bits: int) -> float:
-    """`minus_log` of one integer, rounded to a double first."""
+    """``-ln(x / 2**bits)`` of one integer, rounded to a double first: the same operations, in the same order."""
     m, exponent = math.frexp(x)
-    return (bits + 0.5 - exponent) * _LN2 - _log_from_middle(m)
+    s = (m - _ROOT_HALF) / (m + _ROOT_HALF)
+    q = s * s
+    total = (((q * (2.0 / 17) + 2.0 / 15) * q + 2.0 / 13) * q + 2.0 / 11) * q + 2.0 / 9
+    total = ((((total * q + 2.0 / 7) * q + 2.0 / 5) * q + 2.0 / 3) * q + 2.0) * s
+    return (bits + 0.5 - exponent) * _LN2 - total
 
 
 # Public laws ----------------------------------------------------------------------------------------------
@@ -426,17 +426,21 @@ class _Gaussian:
     centre: float
     weight: float
     python_ints: bool
+    unit: int  # gamma = (|Y| unit - num)**2 / under
+    under: int
 
     @classmethod
     def of(cls, num: int, den: int) -> _Gaussian:
         t = math.isqrt(num // den) + 1
+        unit, under = den * t, 2 * num * den * t**2
         if num >= INT64_VARIANCE * den:  # python integers: the doubles below are not used
-            return cls(num, den, t, _laplace(t, 1), 0.0, 0.0, True)
+            return cls(num, den, t, _laplace(t, 1), 0.0, 0.0, True, unit, under)
         weight = den / (2 * num) if num << _TINY > den else 2.0 ** (_TINY - 1)
-        return cls(num, den, t, _laplace(t, 1), num / (den * t), weight, False)
+        return cls(num, den, t, _laplace(t, 1), num / unit, weight, False, unit, under)
 
     def gamma(self, y: int) -> tuple[int, int]:
-        return (abs(y) * self.den * self.t - self.num) ** 2, 2 * self.num * self.den * self.t**2
+        """The same as a fraction."""
+        return (abs(y) * self.unit - self.num) ** 2, self.under
 
     def survives(self, y: int, v: int) -> bool:
         return _Uniform(v, 32).below(partial(exp_interval, *self.gamma(y)))
@@ -444,8 +448,8 @@ class _Gaussian:
     def one(self) -> int:
         while True:
             y, v = self.proposal.one(), int.from_bytes(random_bytes(4), "little")
-            num, den = self.gamma(y)
-            gamma = num / den if num < den << 64 else 2.0**64
+            top = (abs(y) * self.unit - self.num) ** 2
+            gamma = top / self.under if top < self.under << 64 else 2.0**64
             ahead = minus_log_int(v + 1, 32) - gamma
             slack = (gamma + 64.0) * _SLACK
             if ahead > slack:

@@ -18,7 +18,7 @@ from dpframe.accounting._filter import Price
 from dpframe.accounting._gaussian import shift_mu
 from dpframe.accounting.loss import DiscreteGaussian, Loss, PureDP
 from dpframe.mechanisms import _sampling
-from dpframe.mechanisms._base import L2, Noise, Norm, Offer, PureNoise, pure, register
+from dpframe.mechanisms._base import L2, Form, Noise, Norm, Offer, PureNoise, Shape, pure, register
 
 # Below this deviation noise is visibly discrete, and its law is short enough to be summed.
 COARSE = 64.0
@@ -49,9 +49,9 @@ class Laplace(PureNoise):
     def draw(self, size: int) -> NDArray[Any]:
         return _sampling.discrete_laplace(self.scale, size)
 
-    @property
-    def wide(self) -> bool:
-        return self.scale.numerator >= _sampling.INT64_SCALE * self.scale.denominator
+    def form(self, shape: Shape) -> Form:
+        wide = self.scale.numerator >= _sampling.INT64_SCALE * self.scale.denominator
+        return Form(shape, "O" if wide else "i")
 
     def epsilon_for(self, distance: int) -> Fraction:
         return distance / self.scale
@@ -134,9 +134,9 @@ class Gaussian(Noise):
     def draw(self, size: int) -> NDArray[Any]:
         return _sampling.discrete_gaussian(self.variance, size)
 
-    @property
-    def wide(self) -> bool:
-        return self.variance.numerator >= _sampling.INT64_VARIANCE * self.variance.denominator
+    def form(self, shape: Shape) -> Form:
+        wide = self.variance.numerator >= _sampling.INT64_VARIANCE * self.variance.denominator
+        return Form(shape, "O" if wide else "i")
 
     @classmethod
     def together(cls, moved: Sequence[tuple[Any, int]]) -> Loss:
@@ -152,10 +152,11 @@ class Gaussian(Noise):
             buys, amount = cls.for_rho, price.rho
         noises = [buys(squared * len(distances), amount) for _, squared in distances]
         # A vector that nobody can move has no cost, and no loss has a sensitivity of 0.
-        moved = [(noise, squared) for noise, (_, squared) in zip(noises, distances, strict=True) if squared]
+        pairs = zip(noises, distances, strict=True)
+        moved = [(noise.variance, Fraction(squared)) for noise, (_, squared) in pairs if squared]
         if not moved:
             return Offer(noises, PureDP(pure(price)))
-        return Offer(noises, cls.together(moved), price.delta)
+        return Offer(noises, DiscreteGaussian(parts=moved), price.delta)
 
     @classmethod
     def refusal(cls, price: Price) -> str:
@@ -208,18 +209,59 @@ class Gaussian(Noise):
 
 @lru_cache(maxsize=1024)
 def _variance_for(step_squared: Fraction) -> Fraction:
-    """The least variance, nearly, at which a move by one has at most this mu squared."""
-    low = 1 / step_squared
-    high = low + Fraction(1, 8)
-    while Fraction(shift_mu(high)) ** 2 > step_squared:
+    """The least variance, nearly, at which a move by one has at most this mu squared: by bisection, to a part in 10**9.
+
+    Each middle is the double nearest to the mean of the ends, and each decision the one that exact fractions make. Doubles
+    decide what they are sure of, so that few fractions are needed:
+
+    - Whether a variance is enough, outside the ends that `_doubtful` finds.
+    - Whether the ends are close, unless a millionth may tell: they are more than 10**-9 apart before, so that the difference of
+      their doubles is within 2**-51 / 10**-9 < 10**-6 of theirs.
+    - The middle, once the upper end y is a double. The lower one is x + r, where x is the nearest double and |r| at most half a
+      unit u of its last place. Both doubles are multiples of u and x + y is in a higher binade than x, so the double nearest to
+      their sum changes at multiples of u only: of r no more counts than its sign. `fsum` rounds once, and halving is exact.
+    """
+    fails, holds = _doubtful(step_squared)
+    low: Fraction | float = 1 / step_squared
+    high: Fraction | float = low + Fraction(1, 8)
+    while True:
+        x, y = float(low), float(high)
+        if y >= holds or (y > fails and Fraction(shift_mu(high)) ** 2 <= step_squared):
+            break
         low, high = high, 2 * high
-    return _search.first_where(
-        lambda variance: Fraction(shift_mu(variance)) ** 2 <= step_squared,
-        low,
-        high,
-        middle=_search.float_halfway,
-        close=lambda low, high: high - low <= low / 10**9,
-    )
+    rest = math.ldexp(x, -55) * ((low > x) - (low < x))
+    while True:
+        gap = (y - x) * 1e9
+        if gap < x * (1 + 1e-6) and (
+            gap < x * (1 - 1e-6) or Fraction(high) - Fraction(low) <= Fraction(low) / 10**9
+        ):
+            return Fraction(high)
+        exact = isinstance(high, Fraction)
+        at = float((Fraction(low) + high) / 2) if exact else math.fsum((x, rest, y)) / 2
+        if at >= holds or (at > fails and Fraction(shift_mu(at)) ** 2 <= step_squared):
+            high = y = at
+        else:
+            low, x, rest = at, at, 0.0
+
+
+def _doubtful(step_squared: Fraction) -> tuple[float, float]:
+    """Two variances: up to the first none is enough for this mu squared, and from the second on all are.
+
+    The least mu falls as the variance grows, and `shift_mu` is within a factor of 1 + 10**-13 of a multiple of it. So if its
+    square at one variance is off by more than a factor of 1 + 10**-12, it is on that side at all variances beyond. What is
+    tried is a part in 10**11 to both sides of a guess: any guess is right, and a good one leaves little between.
+    """
+    square = float(step_squared)
+    if not 1e-200 < square < 1e200:
+        return 0.0, math.inf
+    guess = (1 + 2e-12) / square + 1 / 12  # up to terms of 1 / guess
+    for _ in range(12 if guess < 1e6 else 0):
+        last, guess = guess, guess * shift_mu(guess) ** 2 / square
+        if abs(guess - last) <= 1e-13 * guess * max(1.0, guess):
+            break
+    below, above = guess * (1 - 1e-11), guess * (1 + 1e-11)
+    fails = below * (1 - 1e-15) if shift_mu(below) ** 2 > square * (1 + 1e-12) else 0.0
+    return fails, above * (1 + 1e-15) if shift_mu(above) ** 2 < square * (1 - 1e-12) else math.inf
 
 
 # Quantiles: no privacy hangs on them, so doubles will do --------------------------------------------------------------

@@ -24,6 +24,7 @@ from tests.internals import (
     Statistics,
     check,
     engines_rows_module,
+    fits,
     session_module,
 )
 
@@ -104,7 +105,7 @@ def test_every_question_returns_what_it_declares(monkeypatch, name, unit):
         ask(p)
         assert len(seen) > before, kind
     for forms, raw in seen:
-        assert all(f.fits(a) for f, a in zip(forms, raw, strict=True))
+        assert all(fits(f, a) for f, a in zip(forms, raw, strict=True))
 
 
 def declared(df, unit, monkeypatch):
@@ -262,16 +263,16 @@ def test_the_kind_of_noise_follows_from_its_scale():
     for noise in (Laplace(2), Laplace(2**70), Gaussian(4), Gaussian(2**140)):
         for size in (0, 1, 50):
             drawn = noise.release(np.zeros((1, size), dtype=np.int64))
-            assert noise.form((1, size)).fits(drawn)
+            assert fits(noise.form((1, size)), drawn)
     assert [n.form((1,)).kind for n in (Laplace(2), Laplace(2**70))] == ["i", "O"]
 
 
 def test_a_form_is_exact_but_for_lengths_that_are_answers():
     texts = np.array(["a", "b"], dtype=object)
-    assert Form((None,), "U").fits(texts)
-    assert not Form((None,), "U").fits(np.array([1, 2]))
-    assert not Form((None,), "U").fits(np.array(["a", 2], dtype=object))
-    assert not Form((None, 1), "U").fits(texts)
-    assert Form((1, 1), "i", 3).fits(np.array([[3]]))
-    assert not Form((1, 1), "i", 3).fits(np.array([[4]]))
-    assert not Form((1, 1), "i", 1).fits(np.array([[True]]))
+    assert fits(Form((None,), "U"), texts)
+    assert not fits(Form((None,), "U"), np.array([1, 2]))
+    assert not fits(Form((None,), "U"), np.array(["a", 2], dtype=object))
+    assert not fits(Form((None, 1), "U"), texts)
+    assert fits(Form((1, 1), "i", 3), np.array([[3]]))
+    assert not fits(Form((1, 1), "i", 3), np.array([[4]]))
+    assert not fits(Form((1, 1), "i", 1), np.array([[True]]))
