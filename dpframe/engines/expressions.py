@@ -214,9 +214,16 @@ def _cast(b: Block, e: ex.Cast) -> Vector:
 
 def comparison(b: Block, e: ex.Compare) -> Vector:
     left = b.vector(e.left)
+    if isinstance(e.right, ex.Constant) and left.categories is not None:
+        return Vector("bool", _text_with_constant(b, e, left, e.right))
     if isinstance(e.right, ex.Constant):
-        one = _text_with_constant if left.categories is not None else _number_with_constant
-        return Vector("bool", one(b, e, left, e.right))
+        values, wanted = left.values, e.right.value  # numbers all three: times as ticks, and bools as 0 and 1
+        if left.kind == "time":
+            values, wanted = values.view(np.int64), in_ticks(e.right, left)
+        elif values.dtype == bool:
+            values = values.view(np.int8)
+        compare_one = _compare_integers if values.dtype.kind in "iu" else _compare_doubles
+        return Vector("bool", _null_is(compare_one(e.op, values, wanted), left, e.op == "!="))
     right = b.vector(e.right)
     if left.categories is not None:
         return Vector("bool", _text_with_text(b, e, left, right))
@@ -233,19 +240,6 @@ def _null_is(found: Array, v: Vector, value: bool) -> Array:
     if null is not None:
         found[null] = value
     return found
-
-
-def _number_with_constant(b: Block, e: ex.Compare, v: Vector, c: ex.Constant) -> Array:
-    values, wanted = (
-        v.values,
-        c.value,
-    )  # times are compared as ticks and bools as 0 and 1: all three kinds as numbers
-    if v.kind == "time":
-        values, wanted = values.view(np.int64), in_ticks(c, v)
-    elif values.dtype == bool:
-        values = values.view(np.int8)
-    compare = _compare_integers if values.dtype.kind in "iu" else _compare_doubles
-    return _null_is(compare(e.op, values, wanted), v, e.op == "!=")
 
 
 def _compare_doubles(op: str, values: Array, wanted: Any) -> Array:
