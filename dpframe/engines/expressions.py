@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
@@ -68,23 +69,25 @@ def evaluate(expr: ex.Expr, column: ColumnOf, rows: slice, memo: Memo | None = N
     if isinstance(expr, ex.Column):  # as most are: nothing is to be worked out
         return column(expr).rows(rows)
     with np.errstate(all="ignore"):
-        return Block(expr, column, rows, memo, _NODES).vector(expr)
+        return Block(expr, column, rows, {} if memo is None else memo, _NODES).vector(expr)
 
 
 def predicate(expr: ex.Expr, column: ColumnOf, rows: slice, memo: Memo | None = None) -> Bools:
     """In which of the rows is the condition true? Null is not true."""
     with np.errstate(all="ignore"):
-        return Block(expr, column, rows, memo, _NODES).truth(expr)
+        return Block(expr, column, rows, {} if memo is None else memo, _NODES).truth(expr)
 
 
+@dataclass(eq=False)
 class Block:
     """One evaluation: the rows, and what has been found for them already."""
 
-    def __init__(self, expr: ex.Expr, column: ColumnOf, rows: slice, memo: Memo | None, nodes: Nodes):
-        self._expr, self._column, self._rows = expr, column, rows
-        self._nodes = nodes
-        self._memo: Memo = {} if memo is None else memo
-        self._seen: dict[int, Vector] = {}
+    _expr: ex.Expr
+    _column: ColumnOf
+    _rows: slice
+    _memo: Memo
+    _nodes: Nodes
+    _seen: dict[int, Vector] = field(default_factory=dict)
 
     @cached_property
     def n(self) -> int:
