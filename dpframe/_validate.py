@@ -226,7 +226,7 @@ def column_name(name: Any, known: Iterable[Hashable]) -> Hashable:
         )
     names = list(known)
     try:
-        hits = [k for k in names if k is name or (type(k) is type(name) and k == name) or k == name]
+        hits = [k for k in names if k is name or k == name]
     except (TypeError, ValueError):
         raise BadType(f"a column is given by its name, not by a {type(name).__name__}.") from None
     if not hits:

@@ -87,9 +87,8 @@ def _named(labels: tuple[str, ...]) -> pd.Index[Any]:
 
 def table(release: Release, index: pd.Index[Any], columns: Sequence[Hashable]) -> pd.DataFrame:
     """Several outputs of several groups."""
-    layout = Columns()
+    found = [numbers(release.plan, release.raw, i) for i in range(len(release.plan.cells))]
     # Python integers appear only at prices so small that noise leaves 63 bits; as doubles they are still noise.
-    found = layout.values(release.plan, release.raw)
     data = [column if column.dtype != object else column.astype(np.float64) for column in found]
     answer = pd.DataFrame(
         dict(enumerate(data)), index=index.view(), copy=False
@@ -98,7 +97,7 @@ def table(release: Release, index: pd.Index[Any], columns: Sequence[Hashable]) -
     answer.columns = (
         _named(cast("tuple[str, ...]", tuple(columns))).view() if texts else pd.Index(list(columns))
     )
-    answer.attrs[ANSWER] = receipt(release, layout, data, columns, index)
+    answer.attrs[ANSWER] = receipt(release, Columns(), data, columns, index)
     return answer
 
 

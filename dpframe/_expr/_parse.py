@@ -14,7 +14,7 @@ import inspect
 import re
 import warnings
 from collections.abc import Callable, Hashable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, NoReturn
 
@@ -41,8 +41,9 @@ def parse(text: str, columns: Mapping[Hashable, Expr], names: Callable[[str], ob
         raise BadExpression(f"the expression has {len(text)} characters, more than {MAX_LENGTH}. Split it.")
     if not text.strip():
         raise BadExpression("the expression is empty. Write a condition such as 'age > 30'.")
-    reader = _Reader(text, columns, names)
-    return Parsed(reader.read(reader.tree), reader.used)
+    plain, places, tree = (_short_apart if len(text) < _SHORT else _taken_apart)(text)
+    reader = _Reader(plain, places, columns, names)
+    return Parsed(reader.read(tree), reader.used)
 
 
 # Strings come first, so that nothing inside them is rewritten.
@@ -118,14 +119,16 @@ def _restored(text: str, places: Mapping[str, str]) -> str:
     return text if len(text) <= 80 else text[:77] + "..."
 
 
+@dataclass(slots=True, eq=False)
 class _Reader:
     """A translator from Python's tree to expressions, with a method for each kind of node in the language."""
 
-    def __init__(self, text: str, columns: Mapping[Hashable, Expr], names: Callable[[str], object]):
-        self.used: dict[str, object] = {}
-        self._columns, self._names = columns, names
-        self._depth = 0
-        self._text, self._places, self.tree = (_short_apart if len(text) < _SHORT else _taken_apart)(text)
+    _text: str
+    _places: dict[str, str]
+    _columns: Mapping[Hashable, Expr]
+    _names: Callable[[str], object]
+    used: dict[str, object] = field(default_factory=dict)  # the @names, as they are met
+    _depth: int = 0
 
     def _source(self, node: ast.AST) -> str:
         return _restored(ast.get_source_segment(self._text, node) or type(node).__name__, self._places)

@@ -180,7 +180,7 @@ class PrivateFrame(Tracked):
         'size() where (age > 30) & (age <= 50)'
         """
         condition, selection = self._selection.parsed(expr)
-        return self._new(selection.filtered(condition))
+        return type(self)(self._session, selection.filtered(condition), self._mode)
 
     @overload
     def __getitem__(self, key: list[Any]) -> PrivateFrame: ...

@@ -77,10 +77,6 @@ class PrivateGroupBy(Measures):
 
     # What differs from a frame ----------------------------------------------------------------------------------
 
-    @property
-    def _selected(self) -> Sequence[Hashable] | None:
-        return self._chosen
-
     def _columns_for(self, column: Any, verb: str, numeric_only: bool) -> tuple[Sequence[Any], bool]:
         if column is not None and column is not EVERY:
             return (column,), True
@@ -128,7 +124,8 @@ class PrivateGroupBy(Measures):
             layout = partial(_release.table, columns=labels)
         return ask_groups(self, self._selection.by, tuple(outputs), layout, payment)
 
-    def _aggregated(self, read: _specs.Spec, bounds: Any, payment: dict[str, Any]) -> Any:
+    def _aggregated(self, spec: Any, named: Mapping[str, Any], bounds: Any, payment: dict[str, Any]) -> Any:
+        read = _specs.read(spec, named, self._chosen, self._single)
         if read.form == "one" and read.wanted and read.wanted[0].aggregate == "size":
             return self.size(**cast(Any, payment))
         plain = self._single and read.form == "list"

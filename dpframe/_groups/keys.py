@@ -66,11 +66,8 @@ class Keys:
     def to_json(self) -> object:
         if len(self) > 100:
             return {"count": len(self), "first": [str(k) for k in self.index[:5]], "token": self.token}
-        return [None if i == self.null else _plain(k) for i, k in enumerate(self.index)]
-
-
-def _plain(key: Any) -> object:
-    return key if isinstance(key, str | int | float | bool) else str(key)
+        plain = [key if isinstance(key, str | int | float | bool) else str(key) for key in self.index]
+        return [None if i == self.null else key for i, key in enumerate(plain)]
 
 
 def _is_null(key: object) -> bool:

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
@@ -68,23 +69,25 @@ def evaluate(expr: ex.Expr, column: ColumnOf, rows: slice, memo: Memo | None = N
     if isinstance(expr, ex.Column):  # as most are: nothing is to be worked out
         return column(expr).rows(rows)
     with np.errstate(all="ignore"):
-        return Block(expr, column, rows, memo, _NODES).vector(expr)
+        return Block(expr, column, rows, {} if memo is None else memo, _NODES).vector(expr)
 
 
 def predicate(expr: ex.Expr, column: ColumnOf, rows: slice, memo: Memo | None = None) -> Bools:
     """In which of the rows is the condition true? Null is not true."""
     with np.errstate(all="ignore"):
-        return Block(expr, column, rows, memo, _NODES).truth(expr)
+        return Block(expr, column, rows, {} if memo is None else memo, _NODES).truth(expr)
 
 
+@dataclass(eq=False)
 class Block:
     """One evaluation: the rows, and what has been found for them already."""
 
-    def __init__(self, expr: ex.Expr, column: ColumnOf, rows: slice, memo: Memo | None, nodes: Nodes):
-        self._expr, self._column, self._rows = expr, column, rows
-        self._nodes = nodes
-        self._memo: Memo = {} if memo is None else memo
-        self._seen: dict[int, Vector] = {}
+    _expr: ex.Expr
+    _column: ColumnOf
+    _rows: slice
+    _memo: Memo
+    _nodes: Nodes
+    _seen: dict[int, Vector] = field(default_factory=dict)
 
     @cached_property
     def n(self) -> int:
@@ -214,9 +217,16 @@ def _cast(b: Block, e: ex.Cast) -> Vector:
 
 def comparison(b: Block, e: ex.Compare) -> Vector:
     left = b.vector(e.left)
+    if isinstance(e.right, ex.Constant) and left.categories is not None:
+        return Vector("bool", _text_with_constant(b, e, left, e.right))
     if isinstance(e.right, ex.Constant):
-        one = _text_with_constant if left.categories is not None else _number_with_constant
-        return Vector("bool", one(b, e, left, e.right))
+        values, wanted = left.values, e.right.value  # numbers all three: times as ticks, and bools as 0 and 1
+        if left.kind == "time":
+            values, wanted = values.view(np.int64), in_ticks(e.right, left)
+        elif values.dtype == bool:
+            values = values.view(np.int8)
+        compare_one = _compare_integers if values.dtype.kind in "iu" else _compare_doubles
+        return Vector("bool", _null_is(compare_one(e.op, values, wanted), left, e.op == "!="))
     right = b.vector(e.right)
     if left.categories is not None:
         return Vector("bool", _text_with_text(b, e, left, right))
@@ -233,19 +243,6 @@ def _null_is(found: Array, v: Vector, value: bool) -> Array:
     if null is not None:
         found[null] = value
     return found
-
-
-def _number_with_constant(b: Block, e: ex.Compare, v: Vector, c: ex.Constant) -> Array:
-    values, wanted = (
-        v.values,
-        c.value,
-    )  # times are compared as ticks and bools as 0 and 1: all three kinds as numbers
-    if v.kind == "time":
-        values, wanted = values.view(np.int64), in_ticks(c, v)
-    elif values.dtype == bool:
-        values = values.view(np.int8)
-    compare = _compare_integers if values.dtype.kind in "iu" else _compare_doubles
-    return _null_is(compare(e.op, values, wanted), v, e.op == "!=")
 
 
 def _compare_doubles(op: str, values: Array, wanted: Any) -> Array:

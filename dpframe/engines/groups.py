@@ -47,9 +47,9 @@ def arrow_buckets(keys: Keys, strings: Any) -> Buckets:
     def match(start: int) -> None:
         piece = strings.slice(start, _PART)
         at = pc.fill_null(pc.index_in(piece, value_set=wanted), len(proper))
-        np.take(table, _numpy(at), out=found[start : start + len(piece)], mode="clip")
+        np.take(table, np.asarray(at), out=found[start : start + len(piece)], mode="clip")
         if null and piece.null_count:
-            found[start : start + len(piece)][_numpy(piece.is_null())] = null
+            found[start : start + len(piece)][np.asarray(piece.is_null())] = null
 
     if len(strings) <= _PART:
         match(0)
@@ -57,12 +57,6 @@ def arrow_buckets(keys: Keys, strings: Any) -> Buckets:
     with ThreadPoolExecutor(os.cpu_count()) as threads:
         list(threads.map(match, range(0, len(strings), _PART)))
     return found
-
-
-def _numpy(chunks: Any) -> NDArray[Any]:
-    return np.asarray(
-        chunks.to_numpy() if hasattr(chunks, "chunks") else chunks.to_numpy(zero_copy_only=False)
-    )
 
 
 def bin_buckets(edges: tuple[float, ...]) -> Finder:

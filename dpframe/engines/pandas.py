@@ -362,17 +362,28 @@ class PandasEngine:
         if known is not None:
             self._buckets.move_to_end(by)
             return known
-        found = self._find(by)
+        strings = self._arrow_strings(by.expr) if isinstance(by, KeyBy) else None
+        if isinstance(by, TupleBy):
+            found = tuple_buckets([self._level(level) for level in by.levels], by.tuples)
+        elif isinstance(by, RestBy):
+            found = rest_buckets(self._level(by.listed), self._nulls(by.expr), len(by.index))
+        elif isinstance(by, KeyBy) and strings is not None:
+            found = arrow_buckets(by.keys, strings)
+        else:
+            expr, one = finder_of(by)
+            small, n, memo = np.min_scalar_type(len(by.index)), len(self._frame), dict[Any, Any]()
+            found = np.empty(n, dtype=small if small != np.uint64 else np.int64)
+            for start in range(0, n, _BLOCK):
+                rows = slice(start, min(start + _BLOCK, n))
+                found[rows] = one(self._vector(expr, rows, memo))
         self._buckets[by] = found
         # Never more than the frame's own size, the oldest first.
         while len(self._buckets) > 1 and sum(b.nbytes for b in self._buckets.values()) > self._room:
             self._counts.pop(self._buckets.popitem(last=False)[0], None)
         return found
 
-    def _counted(self, by: tuple[By, ...], buckets: Buckets | None, groups: int) -> Integers:
+    def _counted(self, by: tuple[By, ...], buckets: Buckets, groups: int) -> Integers:
         """The rows of each group in the whole frame; of groups by one thing kept as long as their buckets, and smaller."""
-        if buckets is None:
-            return np.array([len(self._frame)])
         known = self._counts.get(by[0]) if len(by) == 1 else None
         if known is None:
             known = np.zeros(groups, dtype=np.int64)
@@ -381,24 +392,6 @@ class PandasEngine:
             if len(by) == 1 and by[0] in self._buckets and known.nbytes <= buckets.nbytes:
                 self._counts[by[0]] = known
         return known
-
-    def _find(self, by: By) -> Buckets:
-        if isinstance(by, TupleBy):
-            return tuple_buckets([self._level(level) for level in by.levels], by.tuples)
-        if isinstance(by, RestBy):
-            return rest_buckets(self._level(by.listed), self._nulls(by.expr), len(by.index))
-        strings = self._arrow_strings(by.expr) if isinstance(by, KeyBy) else None
-        if isinstance(by, KeyBy) and strings is not None:
-            return arrow_buckets(by.keys, strings)
-        expr, one = finder_of(by)
-        n = len(self._frame)
-        small = np.min_scalar_type(len(by.index))
-        found = np.empty(n, dtype=small if small != np.uint64 else np.int64)
-        memo: dict[Any, Any] = {}
-        for start in range(0, n, _BLOCK):
-            rows = slice(start, min(start + _BLOCK, n))
-            found[rows] = one(self._vector(expr, rows, memo))
-        return found
 
     def _nulls(self, expr: Expr) -> NDArray[np.bool_]:
         strings = self._arrow_strings(expr)

@@ -35,15 +35,11 @@ def aggregate_name(value: Any) -> str:
         raise BadType(
             "an aggregate is a name such as 'mean', or a list of names; not a function, which could see the data."
         )
-    if not _is_aggregate(value):
+    one = AGGREGATES.get(value)
+    if value not in CHOSEN and (one is None or not one.named_in_agg):
         known = ", ".join((*named_in_agg(), *CHOSEN))
         raise BadValue(f"no private aggregate {value!r}. Those there are: {known}.")
     return value
-
-
-def _is_aggregate(name: object) -> bool:
-    """Whether `agg` may name it."""
-    return name in CHOSEN or (isinstance(name, str) and name in AGGREGATES and AGGREGATES[name].named_in_agg)
 
 
 def aggregate_names(values: Sequence[Any]) -> list[str]:
@@ -122,7 +118,7 @@ def _is_pair_of_numbers(value: tuple[Any, ...]) -> bool:
 
 def _is_output(word: str, given: Mapping[str, Any], single: bool) -> bool:
     value = given[word]
-    if isinstance(value, str) and word in ("n", "name") and _is_aggregate(value):
+    if isinstance(value, str) and word in ("n", "name") and value in (*named_in_agg(), *CHOSEN):
         return (
             single or word == "n"
         )  # n= is a number where it is a price word; of one column: agg(avg="mean", name="count")

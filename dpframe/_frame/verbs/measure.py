@@ -5,7 +5,7 @@ What they leave to the kinds of `Measures` is which columns are meant where none
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any, NamedTuple, Unpack, cast
@@ -33,11 +33,6 @@ class Measures(Asking):
     _single = False  # whether one column is selected, whose answers stand alone
 
     # A frame is groups by nothing. Groups have other columns in mind where none is named, and lay answers out by their keys.
-
-    @property
-    def _selected(self) -> Sequence[Hashable] | None:
-        """The columns that a verb is about where it names none."""
-        return list(self._selection.columns)
 
     def _columns_for(self, column: Any, verb: str, numeric_only: bool) -> tuple[Sequence[Any], bool]:
         """The columns that are meant, and whether the answer is that of one."""
@@ -78,9 +73,9 @@ class Measures(Asking):
         index = pd.Index([out.name for out in outputs], tupleize_cols=False)
         return self._ask(query, lambda release: _release.across(release, index), payment)
 
-    def _aggregated(self, read: _specs.Spec, bounds: Any, payment: dict[str, Any]) -> Any:
+    def _aggregated(self, spec: Any, named: Mapping[str, Any], bounds: Any, payment: dict[str, Any]) -> Any:
         """The answer of `agg`."""
-        form, wanted = read
+        form, wanted = _specs.read(spec, named, list(self._selection.columns))
         if form in ("named", "list", "dict of lists"):
             return grid(self, wanted, bounds, payment, named=form == "named")
         outs = [self._selection.wanted(w.aggregate, w.column, bounds, w.label) for w in wanted]
@@ -280,7 +275,7 @@ class Measures(Asking):
         sum    NaN  12.0
         """
         payment, named = _specs.split_words(outputs, bounds, self._single)
-        return self._aggregated(_specs.read(spec, named, self._selected, self._single), bounds, payment)
+        return self._aggregated(spec, named, bounds, payment)
 
     aggregate = agg
 
