@@ -28,7 +28,7 @@ from dpframe.accounting.loss import ApproxDP, DiscreteGaussian, PoissonGaussian
 from dpframe.learn._design import UNIT, Floats, Rows, shrunk
 from dpframe.learn._fits import Fit, l1_of
 from dpframe.learn._progress import progress
-from dpframe.mechanisms._base import Form, pure
+from dpframe.mechanisms._base import Form, Offer, pure
 from dpframe.mechanisms._coins import thrown as coins
 from dpframe.mechanisms.noise import Gaussian
 
@@ -114,7 +114,9 @@ class Descent(Fit):
         why = f"one price for {self.steps} steps and what they follow from" + (
             ", by the Renyi curve of the sampled Gaussian" if sampled else ""
         )
-        return self.planned(unit, price, parts, loss, why, self._told(parts, unit), declared, at)
+        return self.planned(
+            unit, parts, Offer((noise, before), loss, at, why), self._told(parts, unit), declared
+        )
 
     def _share(self, squared: int, price: Price) -> Gaussian:
         """Noise for integers that a person moves by so much, if they are all that the price buys."""

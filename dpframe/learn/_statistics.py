@@ -13,13 +13,14 @@ from dpframe._expr import Expr
 from dpframe._groups.keys import Word
 from dpframe._groups.unit import Unit
 from dpframe._plans.plan import Part, Plan
+from dpframe._plans.planner import noise_for
 from dpframe._questions.question import Array, Noise
 from dpframe._statistics.base import Sensitivity
 from dpframe._statistics.engine import Engine
 from dpframe._validate import Bounds
 from dpframe.accounting._filter import Price
 from dpframe.learn._design import UNIT, Floats, Rows, Scaling
-from dpframe.learn._fits import Fit, listed, measured
+from dpframe.learn._fits import Fit, listed
 from dpframe.learn._solve import Loss
 from dpframe.mechanisms._base import Form
 
@@ -51,7 +52,8 @@ class Statistics(Fit):
 
     def plan(self, unit: Unit, price: Price, public_rows: int | None, declared: tuple[Word, ...]) -> Plan:
         sensitivity = self.sensitivity(unit)
-        noise, loss, why = measured(sensitivity, price)
+        offer = noise_for([sensitivity], price)
+        noise = offer.noises[0]
         step = 1.0 / UNIT**2
         part = Part("sums of products", noise, sensitivity.l1, sensitivity.l2_squared, step)
         error = noise.quantile(0.95) * step
@@ -68,7 +70,7 @@ class Statistics(Fit):
             f"by {listed(own, '{name} ±{error:.3g} / (n s**2)')}, and the other sums add to it; without l2= given, "
             f"l2={self._ridge(noise, step):.4g}"
         )
-        return self.planned(unit, price, (part,), loss, why, told, declared)
+        return self.planned(unit, (part,), offer, told, declared)
 
     @np.errstate(all="ignore")
     def run(self, data: Engine, plan: Plan, unit: Unit, noise: Noise) -> tuple[Array, ...]:
