@@ -13,7 +13,7 @@ from dpframe._answers import answer as _release
 from dpframe._answers.layout import Pivot
 from dpframe._errors import BadType, BadValue, MissingKeys, NotOffered
 from dpframe._frame.found import Search
-from dpframe._frame.modes import Ask, Asking, Layout
+from dpframe._frame.modes import Ask, Asking, Finish
 from dpframe._frame.selection import Selection
 from dpframe._frame.spelling import of_groups, priced
 from dpframe._frame.verbs import agg_spec as _specs
@@ -100,7 +100,7 @@ class PrivateGroupBy(Measures):
             raise BadType("several quantiles are of one column: groupby('k')['x'].quantile([0.25, 0.75]).")
         return self._chosen[0] if column is None and self._chosen else column
 
-    def _layout(self, labels: Sequence[Hashable], single: bool, choices: bool = False) -> Layout:
+    def _layout(self, labels: Sequence[Hashable], single: bool, choices: bool = False) -> Finish:
         if not self._as_index and not choices:
             return self._flat(labels)
         if single:
@@ -110,7 +110,7 @@ class PrivateGroupBy(Measures):
             return lambda r, index: _release.laid_out(r, Pivot(len(index)), index, columns)
         return lambda r, index: _release.table(r, index, labels)
 
-    def _flat(self, labels: Sequence[Hashable]) -> Layout:
+    def _flat(self, labels: Sequence[Hashable]) -> Finish:
         """The groupings as columns beside the outputs."""
         names = self._names
         if None in names:
@@ -122,7 +122,7 @@ class PrivateGroupBy(Measures):
             )
         return lambda r, index: _release.flat(r, index, labels, list(index.names))
 
-    def _ask_for(self, outputs: Sequence[Output], layout: Layout, payment: Mapping[str, Any]) -> Any:
+    def _ask_for(self, outputs: Sequence[Output], layout: Finish, payment: Mapping[str, Any]) -> Any:
         return ask_groups(self, self._selection.by, tuple(outputs), layout, payment)
 
     def _aggregated(self, read: _specs.Spec, bounds: Any, payment: dict[str, Any]) -> Any:
@@ -309,7 +309,7 @@ def ask_groups(
     asking: Asking,
     by: tuple[By | Sought, ...],
     outputs: tuple[Output, ...],
-    layout: Layout,
+    layout: Finish,
     payment: Mapping[str, Any],
 ) -> Any:
     """What a verb returns for some outputs of some groups, or of all rows where ``by`` is empty."""

@@ -18,7 +18,7 @@ from dpframe._answers import answer as _release
 from dpframe._answers.estimate import IntEstimate, scalar
 from dpframe._answers.layout import Grid
 from dpframe._errors import BadType, BadValue, UnknownColumn, unknown_column
-from dpframe._frame.modes import Asking, Layout
+from dpframe._frame.modes import Asking, Finish
 from dpframe._frame.spelling import priced
 from dpframe._frame.verbs import agg_spec as _specs
 from dpframe._groups.keys import EVERY
@@ -60,14 +60,14 @@ class Measures(Asking):
             raise BadType("several quantiles are of one column: p.quantile('x', [0.25, 0.75]).")
         return column
 
-    def _layout(self, labels: Sequence[Hashable], single: bool, choices: bool = False) -> Layout:
+    def _layout(self, labels: Sequence[Hashable], single: bool, choices: bool = False) -> Finish:
         """How the outputs with these labels are laid out."""
         if single:
             return lambda release, _: scalar(release)
         index = pd.Index(list(labels), tupleize_cols=False)
         return lambda release, _: _release.across(release, index)
 
-    def _ask_for(self, outputs: Sequence[Output], layout: Layout, payment: Mapping[str, Any]) -> Any:
+    def _ask_for(self, outputs: Sequence[Output], layout: Finish, payment: Mapping[str, Any]) -> Any:
         """The answer to a question with these outputs."""
         query = Query(tuple(outputs), self._selection.where)
         return self._ask(query, lambda release: layout(release, None), payment)
