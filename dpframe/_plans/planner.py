@@ -1,4 +1,4 @@
-"""From a question and a price to a plan: which statistics it is released as, and which noise each of them gets.
+"""The way from a question and a price to a plan: which statistics it is released as, and which noise each of them gets.
 
 Each aggregate says which vector it is read off (`Aggregate.vector_of`); outputs with equal vectors share one statistic, and so
 the reach of one person.

@@ -1,4 +1,4 @@
-"""From the words of a call to a price: ``epsilon=``, ``within=``, or the session's share. Pure; reads no data."""
+"""The way from the words of a call to a price: ``epsilon=``, ``within=``, or the session's share. Pure; reads no data."""
 
 from __future__ import annotations
 

@@ -79,7 +79,7 @@ def _distance(epsilon: float, mu: float) -> float:
 
 
 def _overlap(epsilon: float, mu: float) -> float:
-    """1 - H(0) of the same, to relative accuracy where it is small."""
+    """The difference 1 - H(0) of the same, to relative accuracy where it is small."""
     likely, rare = 1 / (1 + math.exp(-epsilon)), 1 / (1 + math.exp(epsilon))
     if mu == 0:
         return 2 * rare

@@ -110,7 +110,7 @@ class Recorder(Session):
         return (np.frombuffer(b"".join(names), dtype="<u8") >> np.uint64(1)).astype(np.int64)[places]
 
     def _run_question(self, question: Question, engine: Engine, plan: Plan, unit: Unit) -> tuple[Any, ...]:
-        """As in every session, but a question that leaves noise out which is in its plan is not answered: `_run` says so."""
+        """Runs it as every session does. One that leaves noise out which is in its plan is not answered: `_run` says so."""
         raw = super()._run_question(question, engine, plan, unit)
         if {call.part for call in self.heard[-1].calls} != set(range(len(plan.parts))):
             self.unheard.append(str(question))
@@ -294,7 +294,7 @@ def _are_neighbours(one: Session, two: Session) -> bool:
 
 
 def _hashes(frame: pd.DataFrame) -> list[int]:
-    """Of each row, alike for alike cells, whatever these are."""
+    """A hash of each row, alike for alike cells, whatever these are."""
     found = np.zeros(len(frame), dtype=np.uint64)
     for i in range(frame.shape[1]):
         found = found * np.uint64(0x9E3779B97F4A7C15) + hashes_of(frame.iloc[:, i])

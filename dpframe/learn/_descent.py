@@ -189,7 +189,7 @@ class Descent(Fit):
         return (Form((self.parameters, 1), "i"),)  # where the path ends, in steps
 
     def _sizes(self, rows: Rows, weights: Floats | None, unit: Unit) -> NDArray[np.int64]:
-        """1 for each person, and the squared lengths of their rows over the largest there may be, in whole steps up to 1."""
+        """A 1 for each person, and the squared lengths of their rows over the largest there may be, in whole steps up to 1."""
         lengths = (rows.x * rows.x).sum(axis=1)  # whole numbers below 2**53: exact
         if rows.people is not None and weights is not None:
             lengths = np.bincount(rows.people, weights=lengths * weights)

@@ -143,7 +143,7 @@ class Output(Fit):
     method: ClassVar[str] = "output perturbation"
 
     def _l2(self, unit: Unit, price: Price) -> float:
-        """As given; or the power of two at which the noise of each coefficient has at most the deviation SPREAD / curve."""
+        """The regulariser: as given, or a power of two at which the noise of a coefficient deviates by SPREAD / curve at most."""
         if self.l2 is not None:
             return self.l2
         step, sensitivity = self._grid(self.lipschitz(unit), unit)

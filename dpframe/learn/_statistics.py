@@ -40,7 +40,7 @@ class Statistics(Fit):
 
     @cached_property
     def row(self) -> Sensitivity:
-        """Of one row's products, in squared steps."""
+        """The sensitivity of one row's products, in squared steps."""
         x, one, p = self.design.squared, UNIT**2, self.parameters
         entries = math.isqrt(p * x) + 1  # of |x| in L1
         l2_squared = (x * x + one * x) // 2 + 1 + one * x

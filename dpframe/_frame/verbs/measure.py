@@ -358,7 +358,7 @@ class Measures(Asking):
         resolution: float | None = None,
         **payment: Unpack[Payment],
     ) -> Any:
-        """Near the least value: the 1 % quantile, or that of another small ``q``.
+        """A value near the least: the 1 % quantile, or that of another small ``q``.
 
         The least value itself is one person's, and no private answer can be near it whatever the data.
 
@@ -376,7 +376,7 @@ class Measures(Asking):
         resolution: float | None = None,
         **payment: Unpack[Payment],
     ) -> Any:
-        """Near the greatest value: the 99 % quantile, or that of another large ``q``.
+        """A value near the greatest: the 99 % quantile, or that of another large ``q``.
 
         The greatest value itself is one person's, and no private answer can be near it whatever the data.
 
