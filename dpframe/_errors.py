@@ -73,7 +73,7 @@ class NotOffered(Refused, AttributeError):
 
 
 class UnknownColumn(DPError, KeyError):
-    """No such column."""
+    """A column that there is not."""
 
     def __str__(self) -> str:  # KeyError would show the repr of the message
         return str(self.args[0])
@@ -84,7 +84,7 @@ class BadType(DPError, TypeError):
 
 
 class MissingBounds(BadType):
-    """No public bounds were given or declared, and none follow from the expression."""
+    """A column without bounds: no public ones were given or declared, and none follow from the expression."""
 
 
 class BadValue(DPError, ValueError):
@@ -92,7 +92,7 @@ class BadValue(DPError, ValueError):
 
 
 class MissingKeys(BadValue):
-    """No public list of groups was given or declared."""
+    """A grouping without keys: no public list of groups was given or declared."""
 
 
 class BadExpression(BadValue):

@@ -85,8 +85,8 @@ for _name in (
     ADVICE[_name] = f".{_name}() is refused: {_ROWS}"
 for _name in ("prod", "kurt", "any", "all"):
     ADVICE[_name] = (
-        f"{_name} has no price rule. Those that have one: count, sum, mean, var, std, sem, skew, median, quantile, min, max, "
-        "histogram, value_counts, argmax, and groupby(...).agg(...)."
+        f"{_name} has no price rule. Those that have one: count, nunique, sum, mean, var, std, sem, skew, median, quantile, min, "
+        "max, histogram, value_counts, argmax, and groupby(...).agg(...)."
     )
 
 # Words that pandas' verbs take. The values that change nothing are let through; others are refused with the reason.

@@ -80,7 +80,7 @@ class Difference:
 
     @property
     def found(self) -> float:
-        """1 if the person has it and 0 if not, where the counts are exact."""
+        """The answer: 1 if the person has it and 0 if not, where the counts are exact."""
         return self.everyone - self.others
 
 

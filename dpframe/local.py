@@ -62,7 +62,7 @@ def epsilon_of(delta: Real) -> float:
 
 
 def _odds(delta: Real) -> Fraction:
-    """Of a false answer against a true one."""
+    """The odds of a false answer against a true one."""
     d = _validate.exact(delta, "delta")
     if not 0 < d < Fraction(1, 2):
         raise BadValue(
@@ -72,7 +72,7 @@ def _odds(delta: Real) -> Fraction:
 
 
 def _covers(epsilon: float, odds: Fraction) -> bool:
-    """Is exp(-epsilon) <= odds for certain? The epsilon is the decimal that the double shows, as a price would be."""
+    """Whether exp(-epsilon) <= odds for certain. The epsilon is the decimal that the double shows, as a price would be."""
     e = _validate.exact(epsilon, "epsilon")
     return exp_interval(e.numerator, e.denominator, _BITS)[1] * odds.denominator <= odds.numerator << _BITS
 

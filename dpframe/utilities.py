@@ -30,7 +30,7 @@ class Columns(Protocol):
         """The expression of a column, and its name."""
 
     def bounds(self, expr: _expr.Expr, name: Hashable, given: Any) -> _validate.Bounds:
-        """Its declared bounds, or those that are given."""
+        """The declared bounds of a column, or those that are given."""
 
 
 class Scored(NamedTuple):

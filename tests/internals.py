@@ -23,7 +23,7 @@ from dpframe._cells.columns import UNMATCHED, Vector, plain, prepare
 from dpframe._cells.texts import key_of, order_of, text_of
 from dpframe._encoding import encode, encoded_fields, tag_of
 from dpframe._expr import Column, Expr, constant, kind_of
-from dpframe._expr._parse import MAX_LENGTH, Parsed, parse
+from dpframe._expr._parse import _ACROSS, MAX_LENGTH, Parsed, parse
 from dpframe._expr._ranges import outward
 from dpframe._frame import suggestions as suggestions_module
 from dpframe._frame.accessor import Unopened
@@ -45,7 +45,7 @@ from dpframe._ledger.records import alike
 from dpframe._ledger.sqlite import FileStore
 from dpframe._ledger.store import MemoryStore
 from dpframe._plans import plan as plan_module
-from dpframe._plans.aggregates import AGGREGATES, Cell, Measured, fieller, named_in_agg
+from dpframe._plans.aggregates import AGGREGATES, ORDERS, Cell, Measured, fieller, named_in_agg
 from dpframe._plans.aggregates import Output as query_Output
 from dpframe._plans.plan import Part, Plan, arrange, choice, measured, noted
 from dpframe._plans.price import WORDS
@@ -55,6 +55,7 @@ from dpframe._questions.entries import of_people
 from dpframe._questions.keysearch import Finding, KeySearch, Roomy
 from dpframe._questions.question import Query, Question
 from dpframe._questions.reports import packed, unpacked
+from dpframe._refusals import ADVICE
 from dpframe._search import first_where, last_where
 from dpframe._session import derived as lineage_module
 from dpframe._session import opening as opening_module
@@ -177,6 +178,7 @@ from dpframe.mechanisms.threshold import (
 )
 
 NAMED = named_in_agg()
+ACROSS = _ACROSS.split()
 
 
 class Planned(NamedTuple):
@@ -215,6 +217,8 @@ def fits(form: Form, array: Any) -> bool:
 levels = Threshold.levels
 
 __all__ = [
+    "ACROSS",
+    "ADVICE",
     "AGGREGATES",
     "CLIP",
     "ENGINES",
@@ -225,6 +229,7 @@ __all__ = [
     "MAX_LENGTH",
     "MECHANISMS",
     "NAMED",
+    "ORDERS",
     "PEOPLE",
     "ROW_CEILING",
     "SIZES",

@@ -11,7 +11,7 @@ import pytest
 from tests.walk import visits_of
 
 ROOT = Path(__file__).parent.parent
-LIMITS = {"open": (15, 68), "mean": (25, 136), "agg": (45, 230)}
+LIMITS = {"open": (15, 66), "mean": (25, 130), "agg": (43, 214)}
 
 
 @pytest.fixture(scope="module")

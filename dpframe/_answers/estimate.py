@@ -25,7 +25,7 @@ def numbers(plan: Plan, raw: Sequence[Any], cell: int) -> NDArray[Any]:
 
 
 def interval_of(plan: Plan, raw: tuple[Any, ...], cell: int, level: float) -> tuple[Any, Any]:
-    """Of one output of a release, one pair a group."""
+    """The interval of one output of a release, a pair for each group."""
     one = plan.cells[cell]
     aggregate = AGGREGATES[one.aggregate]
     each = levels_shown(plan, raw, level)

@@ -64,7 +64,7 @@ def _moment(cell: Any) -> str | None:
 
 
 def _interval(cell: Any) -> str | None:
-    """Between doubles: whole numbers that are none, and times, have no text."""
+    """The text of an interval between doubles; None of one between whole numbers that are no doubles, or between times."""
     ends = []
     for end in (cell.left, cell.right):
         if (

@@ -198,25 +198,25 @@ class PrivateColumn(Taken):
         return self._new(_expr.clip(self._expr, lower, upper))
 
     def abs(self) -> PrivateColumn:
-        """Without the sign."""
+        """The values without their signs."""
         return self._new(_expr.absolute(self._expr))
 
     def round(self, decimals: int = 0) -> PrivateColumn:
-        """To some decimals, half to even."""
+        """The values rounded to some decimals, half to even."""
         return self._new(_expr.round_to(self._expr, decimals))
 
     def astype(self, dtype: Any) -> PrivateColumn:
-        """As float, int, bool or str. A cell that has no such value becomes null: no error tells of it."""
+        """The values as float, int, bool or str. A cell that has no such value becomes null: no error tells of it."""
         return self._new(_expr.cast(self._expr, dtype))
 
     def map(self, mapping: Mapping[Any, Any]) -> PrivateColumn:
-        """Through a public dict; what it does not list becomes null."""
+        """The values that a public dict has for those of the column; what it does not list becomes null."""
         if not isinstance(mapping, Mapping):
             raise BadType("map takes a dict of public values: a function could see the data.")
         return self._new(_expr.map_dict(self._expr, mapping))
 
     def cut(self, bins: Any, *, labels: Any = None, right: bool = True) -> PrivateColumn:
-        """In intervals between given edges, as ``pd.cut``; outside them null. Groups need no keys then.
+        """The interval between given edges that each value is in, as ``pd.cut``; outside them null. Groups need no keys then.
 
         >>> df = pd.DataFrame({"age": [30, 41, 85]})
         >>> p = df.dp.open(100)

@@ -11,7 +11,7 @@ from dpframe import _validate
 from dpframe._answers.foundkeys import Columns, found_keys
 from dpframe._encoding import encode
 from dpframe._errors import BadType, BadValue, BudgetError, MissingKeys
-from dpframe._frame.modes import HALF, WHOLE, Asking, Layout, priced
+from dpframe._frame.modes import HALF, WHOLE, Asking, Finish, priced
 from dpframe._frame.selection import Selection
 from dpframe._groups.combinations import Sought, TupleBy, Tuples
 from dpframe._groups.keys import By, KeyBy, Keys, combined_index
@@ -98,7 +98,7 @@ class Search:
                 "dropna=False adds no group to combinations that are found: fillna(...) a value of its own."
             )
 
-    def ask(self, outputs: tuple[Output, ...], layout: Layout, payment: Mapping[str, Any]) -> Any:
+    def ask(self, outputs: tuple[Output, ...], layout: Finish, payment: Mapping[str, Any]) -> Any:
         """What a verb returns for some outputs of these groups."""
         words = checked(payment)
         if self._at_once and measured_at_once(outputs):
@@ -137,7 +137,7 @@ class Search:
         named = known.named(self._columns[0][1])
         return tuple(level.listed(named) if isinstance(level, Sought) else level for level in self._levels)
 
-    def _measured(self, outputs: tuple[Output, ...], layout: Layout, payment: Mapping[str, Any]) -> Any:
+    def _measured(self, outputs: tuple[Output, ...], layout: Finish, payment: Mapping[str, Any]) -> Any:
         """The groups that enough people share, with their answers, in one release for the whole price.
 
         Where they are known already, and this was not asked before, an ordinary question about them.

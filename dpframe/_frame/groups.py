@@ -13,7 +13,7 @@ from dpframe import _validate
 from dpframe._answers import answer as _release
 from dpframe._errors import BadType, BadValue, MissingKeys, NotOffered
 from dpframe._frame.found import Search
-from dpframe._frame.modes import Ask, Asking, Layout
+from dpframe._frame.modes import Ask, Asking, Finish
 from dpframe._frame.selection import Selection
 from dpframe._frame.spelling import of_groups, priced
 from dpframe._frame.verbs import agg_spec as _specs
@@ -93,7 +93,7 @@ class PrivateGroupBy(Measures):
             raise BadType("several quantiles are of one column: groupby('k')['x'].quantile([0.25, 0.75]).")
         return self._chosen[0] if column is None and self._chosen else column
 
-    def _flat(self, labels: Sequence[Hashable]) -> Layout:
+    def _flat(self, labels: Sequence[Hashable]) -> Finish:
         """The groupings as columns beside the outputs."""
         names = self._names
         if None in names:
@@ -109,7 +109,7 @@ class PrivateGroupBy(Measures):
         self,
         outputs: Sequence[Output],
         payment: Mapping[str, Any],
-        layout: Layout | None = None,
+        layout: Finish | None = None,
         single: bool = False,
         choices: bool = False,
     ) -> Any:
@@ -306,7 +306,7 @@ def ask_groups(
     asking: Asking,
     by: tuple[By | Sought, ...],
     outputs: tuple[Output, ...],
-    layout: Layout,
+    layout: Finish,
     payment: Mapping[str, Any],
 ) -> Any:
     """What a verb returns for some outputs of some groups, or of all rows where ``by`` is empty."""

@@ -23,7 +23,7 @@ WHOLE: Final = Fraction(1)
 HALF: Final = Fraction(1, 2)  # of a price: one half finds keys, the other asks
 Answer = Callable[[Release], Any]
 # From a release and the index of its groups, if there are any, to what a verb returns.
-Layout = Callable[[Release, Any], Any]
+Finish = Callable[[Release, Any], Any]
 
 
 class Ask:

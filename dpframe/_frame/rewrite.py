@@ -50,7 +50,7 @@ class Advice(NamedTuple):
 
 
 class _Lost(Exception):
-    """No line says the same; ``step`` is what is not offered, if that is why."""
+    """A chain that no line of this package says; ``step`` is what is not offered, if that is why."""
 
     def __init__(self, step: str | None = None):
         self.step = step

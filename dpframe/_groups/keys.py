@@ -51,7 +51,7 @@ class Keys:
         return self if self.index.name == name else Keys(self.index.rename(name), self.null)
 
     def finder(self) -> Finder:
-        """From cells to 1 + the place of the key they equal, or 0."""
+        """A map from cells to 1 + the place of the key they equal, or 0."""
         return finder((None if i == self.null else k, i + 1) for i, k in enumerate(self.index.tolist()))
 
     def __eq__(self, other: object) -> bool:

@@ -170,7 +170,7 @@ class Rule(NamedTuple):
 
 
 def rule_of(grouper: Any) -> Rule:
-    """Of a ``pd.Grouper`` with freq=."""
+    """The rule of a ``pd.Grouper`` with freq=."""
     if not (isinstance(grouper.origin, str) and grouper.origin == "start_day") or grouper.offset is not None:
         raise NotOffered(
             "origin= and offset= would move the periods off the calendar. They begin at midnight of the first declared "

@@ -28,7 +28,7 @@ class Unit:
     groups: int | None = None
 
     def limited(self, rows: int | None, groups: int | None) -> Unit:
-        """With the limits of one question."""
+        """The same people, with the limits of one question."""
         if rows is None and groups is None:
             return self
         return replace(

@@ -195,7 +195,7 @@ class Accountant:
 
     @property
     def name(self) -> str:
-        """Of the rule that adds losses."""
+        """The name of the rule that adds losses."""
         return self._filter.name
 
     @property

@@ -241,7 +241,7 @@ class FileStore(Once):
             raise self._error(f"the system says {error.strerror}. Check the path. {RESTORE}") from error
 
     def _check_kind(self, connection: sqlite3.Connection) -> None:
-        """Is it a ledger of this version, with its triggers and nothing else?"""
+        """Checks that it is a ledger of this version, with its triggers and nothing else."""
         names = ("application_id", "user_version", "page_size", "page_count", "journal_mode", "synchronous")
         kind, version, size, count, *modes = (connection.execute(f"PRAGMA {n}").fetchone()[0] for n in names)
         if kind != APPLICATION:
@@ -256,7 +256,7 @@ class FileStore(Once):
             raise self._error(f"its tables or triggers were changed by another program. {RESTORE}")
 
     def _verify(self, connection: sqlite3.Connection) -> None:
-        """From the last entry that was seen to the head, every digest must follow from the one before."""
+        """Checks that from the last entry that was seen to the head every digest follows from the one before."""
         damaged = self._error(f"some of its entries were changed or lost. {RESTORE}")
         heads = connection.execute("SELECT CAST(secret AS BLOB), last, digest FROM head").fetchall()
         if len(heads) != 1:

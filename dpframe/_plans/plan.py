@@ -60,12 +60,12 @@ class Part:
 
     @property
     def sensitivity(self) -> float:
-        """In data units, in the norm that the mechanism goes by."""
+        """The sensitivity in data units, in the norm that the mechanism goes by."""
         return float(self.noise.norm.size(self.l1, self.l2_squared) * self.step)
 
     @property
     def scale(self) -> float:
-        """Of the noise, in data units."""
+        """The scale of the noise, in data units."""
         return float(self.noise.scale * self.step) if self.step == 1 else float(self.noise.scale) * self.step
 
     def tail(self, plan: Plan) -> str:
@@ -126,12 +126,12 @@ class Plan:
 
     @property
     def sensitivity(self) -> float:
-        """Of the first part, in data units; `parts` has them all."""
+        """The sensitivity of the first part, in data units; `parts` has them all."""
         return self.parts[0].sensitivity
 
     @property
     def scale(self) -> float:
-        """Of the noise of the first part, in data units; `parts` has them all."""
+        """The scale of the noise of the first part, in data units; `parts` has them all."""
         return self.parts[0].scale
 
     def error(self, level: float = 0.95, n: float | None = None, at_once: bool = False) -> Any:
@@ -193,7 +193,7 @@ class Plan:
 
     @property
     def _alone(self) -> str:
-        """Its guarantee by itself and its limits, beside an answer."""
+        """The guarantee of the plan by itself and its limits, beside an answer."""
         delta = f" at delta {self.delta:.3g}, by itself" if self.delta else ""
         return f"epsilon {self.epsilon:.4g}{delta}" + (f"; {self.limits}" if self.limits else "")
 
@@ -346,7 +346,7 @@ def all_choices(cells: Sequence[Cell]) -> bool:
 
 
 def refuse_choices(cells: Sequence[Cell]) -> None:
-    """Where nothing but choices is shown there is no interval."""
+    """Refuses an interval where nothing but choices is shown."""
     if all_choices(cells):
         raise NotOffered(
             "a quantile is chosen, not measured, so no interval of values comes with it. Its plan tells by how many "

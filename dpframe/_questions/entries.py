@@ -23,7 +23,7 @@ Entries = NDArray[Any]
 
 @np.errstate(all="ignore")  # no warning may tell of a value
 def places(engine: Engine, by: KeyBy) -> Entries:
-    """1 + the place of a row's value among the keys, or 0."""
+    """One more than the place of a row's value among the keys, or 0."""
     find = by.keys.finder()
     found = [find(piece.vectors[0]) for piece in engine.slices((by.expr,), None, Unit())]
     return np.concatenate([np.empty(0, dtype=np.min_scalar_type(len(by.keys))), *found])

@@ -58,7 +58,7 @@ class Randomize(Question):
 
     @property
     def values(self) -> int:
-        """Of a report, for categories."""
+        """How many values a report may name, for categories."""
         return 0 if self.keys is None else len(self.keys) + (self.other is not None)
 
     def response(self, each: Fraction) -> Response:

@@ -183,7 +183,7 @@ def _marks(frame: pd.DataFrame) -> list[Mark | None]:
 
 
 def root_positions(frame: pd.DataFrame, root: pd.DataFrame) -> list[int] | None:
-    """For each column of ``frame`` the place of the column of ``root`` that it is; None where one is not."""
+    """The place of the column of ``root`` that each column of ``frame`` is; None where one is not."""
     if not frame.index.is_(root.index):
         return None
     known = _marks(root)
@@ -204,5 +204,5 @@ def root_positions(frame: pd.DataFrame, root: pd.DataFrame) -> list[int] | None:
 
 
 def marks(frame: pd.DataFrame) -> frozenset[Mark]:
-    """Of all columns that have one. They hold for as long as the frame is kept. Without rows there is nothing to share."""
+    """The marks of all columns that have one, for as long as the frame is kept. Without rows there is nothing to share."""
     return frozenset(m for m in _marks(frame) if m is not None) if len(frame) else frozenset()

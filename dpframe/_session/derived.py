@@ -193,7 +193,7 @@ def no_limits(max_rows: object, max_groups: object) -> None:
 
 
 def fresh_token() -> Token:
-    """Of what is no function of public words: nothing asked elsewhere may be taken for its answer."""
+    """A token for what is no function of public words: nothing asked elsewhere may be taken for its answer."""
     return Token(_sampling.random_bytes(16).hex(), None)
 
 
@@ -212,7 +212,7 @@ def declare_anew(made: Made, bounds: object, keys: object, where: str) -> list[t
 
 
 def hash_of(frame: pd.DataFrame) -> str:
-    """Of a public table: its names, dtypes and cells."""
+    """The hash of a public table: its names, dtypes and cells."""
     digest = hashlib.blake2b(digest_size=16)
     for i, name in enumerate(frame.columns):
         cells = frame.iloc[:, i]

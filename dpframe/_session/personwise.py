@@ -202,7 +202,7 @@ def _copied(cell: Any, depth: int) -> Any:
 
 
 def _fingerprint(frame: pd.DataFrame) -> Print:
-    """Of the rows with their index labels: equal rows hash alike, whatever their order."""
+    """Hashes of the rows with their index labels: equal rows hash alike, whatever their order."""
     rows = np.zeros(len(frame), dtype=np.uint64)
     if isinstance(frame.index.dtype, np.dtype) and not isinstance(frame.index, pd.RangeIndex):
         rows = hashes_of(pd.Series(frame.index.array, dtype=frame.index.dtype))
@@ -224,7 +224,7 @@ def _people(frame: pd.DataFrame) -> People:
 
 
 def normal(frame: pd.DataFrame, unit: Sequence[Hashable]) -> pd.DataFrame:
-    """With the named levels of its index as columns, where the people are named by columns."""
+    """The frame with the named levels of its index as columns, where the people are named by columns."""
     found = frame.copy(deep=False)
     found.attrs = {}
     if not found.columns.is_unique or found.columns.nlevels > 1:

@@ -119,7 +119,7 @@ class Session:
         return self.data.engine(self.base._key)
 
     def _key(self) -> bytes:
-        """Of the hash that decides whose groups count, drawn for each frame."""
+        """The key of the hash that decides whose groups count, drawn for each frame."""
         return _sampling.random_bytes(8)
 
     def restate(self, terms: Terms) -> None:
@@ -156,12 +156,12 @@ class Session:
 
     @property
     def dtypes(self) -> list[Any]:
-        """Of the columns, in their order."""
+        """The dtypes of the columns, in their order."""
         return list(self.snapshot.dtypes)
 
     @property
     def index_names(self) -> list[Hashable]:
-        """Of the levels of the index."""
+        """The names of the levels of the index."""
         return list(self.snapshot.index.names)
 
     @property
@@ -418,7 +418,7 @@ class Session:
 
 
 def _check_names(labels: Sequence[Label]) -> None:
-    """In one batch too a name belongs to one question."""
+    """Checks that in one batch too a name belongs to one question."""
     owners: dict[str, str] = {}
     for label in labels:
         if label.name is not None and owners.setdefault(label.name, label.question) != label.question:

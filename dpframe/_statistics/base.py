@@ -249,7 +249,7 @@ class Statistic(ABC):
         """The vector itself, one row a component, one column a group."""
 
     def shape(self, groups: int) -> tuple[int, ...]:
-        """Of the vector, from public facts alone; where each group has choices: choices, candidates, groups."""
+        """The shape of the vector, from public facts alone; where each group has choices: choices, candidates, groups."""
         return 1, groups
 
     @abstractmethod

@@ -205,7 +205,7 @@ class Tree(Statistic):
 
 @lru_cache(maxsize=32)
 def _variances(points: int) -> list[tuple[Floats, Floats]]:
-    """By level: the variance of each node estimated from below and by itself, and the sum of it over its children.
+    """The variances by level: that of each node estimated from below and by itself, and the sum of it over its children.
 
     In units of the variance of one count. At the points themselves the second is not used.
     """

@@ -289,7 +289,7 @@ def _are_neighbours(one: Session, two: Session) -> bool:
 
 
 def _hashes(frame: pd.DataFrame) -> list[int]:
-    """Of each row, alike for alike cells, whatever these are."""
+    """A hash of each row, alike for alike cells, whatever these are."""
     found = np.zeros(len(frame), dtype=np.uint64)
     for i in range(frame.shape[1]):
         found = found * np.uint64(0x9E3779B97F4A7C15) + hashes_of(frame.iloc[:, i])

@@ -51,7 +51,7 @@ def hashes_of(column: pd.Series[Any]) -> Hashes:
 
 
 def unmatched(column: pd.Series[Any], vector: Vector) -> Iterator[tuple[int, bytes]]:
-    """Where a cell is no plain scalar, and what is written of it."""
+    """The places of cells that are no plain scalars, and what is written of each."""
     if vector.categories is None or not any(c is UNMATCHED for c in vector.categories):
         return
     unknown = np.array([c is UNMATCHED for c in vector.categories] + [False])
@@ -65,7 +65,7 @@ def unmatched(column: pd.Series[Any], vector: Vector) -> Iterator[tuple[int, byt
 
 
 def _others(array: Any) -> Hashes:
-    """Of dtypes that nothing but nulls is asked of: by their memory."""
+    """Hashes of cells whose dtype is asked about nulls alone: by their memory."""
     if isinstance(array.dtype, pd.ArrowDtype):
         arrow = array.__arrow_array__()
         chunks = [_arrow(chunk) for chunk in (arrow.chunks if hasattr(arrow, "chunks") else [arrow])]
@@ -142,7 +142,7 @@ def _maps(array: Any) -> Hashes:
 
 
 def _in_order(owner: NDArray[Any], items: Hashes, size: int) -> Hashes:
-    """Of each owner its items, in their order."""
+    """The items of each owner, in their order."""
     counts = np.bincount(owner, minlength=size)
     nth = np.arange(len(owner)) - np.repeat(np.cumsum(counts) - counts, counts)
     found = counts.astype(np.uint64)
@@ -290,7 +290,7 @@ DIFFERENT = 0.9  # of the rows of a table that is known by a sketch
 
 @np.errstate(all="ignore")
 def sketches(frame: pd.DataFrame, unit: Sequence[int], secret: bytes) -> Sketches:
-    """Of a frame whose people are named by the columns at some places; without any, a row is a person.
+    """The sketches of a frame whose people are named by the columns at some places; without any, a row is a person.
 
     What a table is known by are its rows; of more people than a sketch has, those of the people in it.
     """
@@ -316,7 +316,7 @@ def known_by(rows: NDArray[Any], secret: bytes) -> list[str]:
 
 
 def sketch_of(frame: pd.DataFrame, secret: bytes) -> list[str]:
-    """Of a frame whose cells pandas hashes as they are; empty where too few rows are different."""
+    """The sketch of a frame whose cells pandas hashes as they are; empty where too few rows are different."""
     rows = _keyed(frame, secret)
     return [] if len(np.unique(rows)) < len(rows) // 4 else _sketch(rows, secret)
 

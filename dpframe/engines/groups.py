@@ -60,7 +60,7 @@ def arrow_buckets(keys: Keys, strings: Any) -> Buckets:
 
 
 def bin_buckets(edges: tuple[float, ...]) -> Finder:
-    """From numbers to 1 + the bin they fall in: left-closed, the last one closed; 0 outside and for nulls."""
+    """One more than the bin that each number falls in: left-closed, the last one closed; 0 outside and for nulls."""
     breaks = np.asarray(edges, dtype=np.float64)
     table = _bin_table(breaks)
     regular = _is_regular(breaks)
@@ -132,7 +132,7 @@ def _by_division(values: NDArray[np.float64], breaks: NDArray[np.float64]) -> Bu
 
 
 def finder_of(by: By) -> tuple[Expr, Finder]:
-    """Of a grouping that one column decides: its expression, and the way from values to buckets."""
+    """The expression that decides a grouping of one column, and the way from its values to buckets."""
     if isinstance(by, KeyBy):
         return by.expr, by.keys.finder()
     if isinstance(by, TimeBy):
@@ -142,7 +142,7 @@ def finder_of(by: By) -> tuple[Expr, Finder]:
 
 
 def tuple_buckets(levels: Sequence[Buckets], tuples: Tuples) -> Buckets:
-    """From the buckets of each column to 1 + the place of their combination, or 0.
+    """One more than the place of the combination that the buckets of each column make, or 0.
 
     Columns are folded one by one into codes of the listed beginnings of combinations, so no table is larger than the
     list, and no code larger than the list times the keys of one column: below 2**53.
@@ -167,7 +167,7 @@ def tuple_buckets(levels: Sequence[Buckets], tuples: Tuples) -> Buckets:
 
 
 def _table(known: NDArray[np.int64]) -> NDArray[Any] | None:
-    """1 + the place of each known code by the code itself, with a 0 at the end; None where it would be large."""
+    """One more than the place of each known code, by the code itself, with a 0 at the end; None where it would be large."""
     if int(known[-1]) >= _TABLE:
         return None
     table = np.zeros(int(known[-1]) + 2, dtype=np.int64)
@@ -192,7 +192,7 @@ def rest_buckets(listed: Buckets, null: NDArray[np.bool_], groups: int) -> Bucke
 
 
 def time_buckets(periods: Periods) -> Finder:
-    """From times to 1 + the period they fall in, or 0: by whole ticks of the column, exactly."""
+    """One more than the period that each time falls in, or 0: by whole ticks of the column, exactly."""
     ready: dict[str, tuple[int, NDArray[np.int64], int, int]] = {}
 
     def prepared(unit: str) -> tuple[int, NDArray[np.int64], int, int]:

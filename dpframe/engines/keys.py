@@ -23,7 +23,7 @@ Codes = NDArray[np.int64]
 
 
 class Coded(NamedTuple):
-    """Of each row a place in a table that has the number of its key, or -1 there; of each key its text, and a hash of it."""
+    """A place for each row in a table that has the number of its key, or -1 there; for each key its text, and a hash of it."""
 
     places: NDArray[Any]
     table: Codes

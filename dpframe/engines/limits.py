@@ -314,7 +314,7 @@ def distinct_counts(
     limit: int,
     key: bytes,
 ) -> Integers:
-    """By group, of the rows that are asked about and have a value."""
+    """The number of distinct values in each group, of the rows that are asked about and have one."""
     codes, size, hashes = coded(values)
     asked = codes >= 0 if asked is None else asked & (codes >= 0)
     if buckets is not None:

@@ -33,7 +33,7 @@ class People(NamedTuple):
 
 @np.errstate(all="ignore")  # no NaN may raise, whatever the caller has set
 def people_of(columns: Sequence[Vector], key: bytes) -> People:
-    """By one column or several. A null in any of them is nobody; equal numbers are one person, of whatever type.
+    """The people that one column or several name. A null in any is nobody; equal numbers are one person, of whatever type.
 
     A cell that is no plain scalar is nobody, too: many people would be one, who is not gone when one of them is.
     """
@@ -184,7 +184,7 @@ def _numbered(wide: Codes, size: int) -> tuple[Codes, NDArray[Any], NDArray[np.i
 
 
 def _narrow(codes: NDArray[Any]) -> NDArray[Any]:
-    """In little memory, so that more of them can be kept."""
+    """The numbers in little memory, so that more of them can be kept."""
     if not len(codes) or int(codes.max()) >= 2**32:
         return codes
     return codes.astype(np.min_scalar_type(int(codes.max())))

@@ -156,7 +156,7 @@ def people_labels(size: int) -> NDArray[np.int64]:
 
 
 class Multiplied(NamedTuple):
-    """From which row each new one comes, and the new column."""
+    """The row that each new one comes from, and the new column."""
 
     source: Places
     array: Any
@@ -182,7 +182,7 @@ def exploded(array: Any, dtype: str | None) -> Multiplied:
 
 
 def _exploded_arrow(array: Any) -> Multiplied:
-    """By Arrow's own lists, whose elements are of one type."""
+    """The rows of Arrow's own lists, whose elements are of one type."""
     pa: Any = import_module("pyarrow")
     pc: Any = import_module("pyarrow.compute")
     lists = array.__arrow_array__().combine_chunks()
@@ -196,7 +196,7 @@ def _exploded_arrow(array: Any) -> Multiplied:
 
 
 def _items(cell: Any) -> list[Any]:
-    """By exact type: the code of a class of somebody else's is not run."""
+    """The items of a list, told by its exact type: the code of a class of somebody else's is not run."""
     if id(type(cell)) in _LISTS or (type(cell) is np.ndarray and cell.ndim == 1):
         return list(cell) or [NOTHING]
     return [cell]
@@ -239,7 +239,7 @@ def numbers(rows: Rows, exprs: Sequence[Expr]) -> list[Any]:
 
 
 class Matched(NamedTuple):
-    """For each row of the result the row on the left, and on the right, where -1 is none."""
+    """The row on the left, and on the right, of each row of the result; -1 is none."""
 
     left: Places
     right: Places
@@ -319,7 +319,7 @@ def _among(wide: NDArray[np.int64], known: NDArray[np.int64]) -> NDArray[np.int6
 
 
 def with_room_for_nulls(array: Any) -> Any:
-    """In a dtype that has nulls, whether or not one is needed: whether somebody has no match is not public."""
+    """The column in a dtype that has nulls, whether or not one is needed: whether somebody has no match is not public."""
     if isinstance(array.dtype, pd.SparseDtype):
         array = np.asarray(array)
     if isinstance(array, np.ndarray):

@@ -27,7 +27,7 @@ from dpframe.accounting.loss import ApproxDP, DiscreteGaussian, PoissonGaussian
 from dpframe.learn._design import UNIT, Floats, Rows, shrunk
 from dpframe.learn._fits import Fit, l1_of
 from dpframe.learn._progress import progress
-from dpframe.mechanisms._base import Form, pure
+from dpframe.mechanisms._base import Form, Offer, pure
 from dpframe.mechanisms._coins import thrown as coins
 from dpframe.mechanisms.noise import Gaussian
 
@@ -113,7 +113,9 @@ class Descent(Fit):
         why = f"one price for {self.steps} steps and what they follow from" + (
             ", by the Renyi curve of the sampled Gaussian" if sampled else ""
         )
-        return self.planned(unit, price, parts, loss, why, self._told(parts, unit), declared, at)
+        return self.planned(
+            unit, parts, Offer((noise, before), loss, at, why), self._told(parts, unit), declared
+        )
 
     def _share(self, squared: int, price: Price) -> Gaussian:
         """Noise for integers that a person moves by so much, if they are all that the price buys."""
@@ -186,7 +188,7 @@ class Descent(Fit):
         return (Form((self.parameters, 1), "i"),)  # where the path ends, in steps
 
     def _sizes(self, rows: Rows, weights: Floats | None, unit: Unit) -> NDArray[np.int64]:
-        """1 for each person, and the squared lengths of their rows over the largest there may be, in whole steps up to 1."""
+        """A 1 for each person, and the squared lengths of their rows over the largest there may be, in whole steps up to 1."""
         lengths = (rows.x * rows.x).sum(axis=1)  # whole numbers below 2**53: exact
         if rows.people is not None and weights is not None:
             lengths = np.bincount(rows.people, weights=lengths * weights)

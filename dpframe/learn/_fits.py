@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Any, ClassVar
 
 import numpy as np
@@ -18,10 +17,9 @@ from dpframe._questions.question import Array, Noise, Question
 from dpframe._statistics.base import Sensitivity
 from dpframe._statistics.engine import Engine
 from dpframe.accounting._filter import Price
-from dpframe.accounting.loss import DiscreteGaussian
 from dpframe.learn._design import UNIT, Design, Floats, Rows, Scaling
 from dpframe.learn._solve import Loss, Problem, minimise
-from dpframe.mechanisms._base import Form
+from dpframe.mechanisms._base import Form, Offer
 
 UP = 1 + 1e-9  # covers the roundings of each public number below, a thousand times over
 GAMMA = 2.0**-20  # the gradient that is left, in units of what one person can change
@@ -73,26 +71,18 @@ class Fit(Question):
         return Problem(x, rows.y / UNIT, rows.weights(self.limit(unit)), self.loss, l2, linear)
 
     def planned(
-        self,
-        unit: Unit,
-        price: Price,
-        parts: tuple[Part, ...],
-        loss: Any,
-        why: str,
-        told: str,
-        declared: tuple[Word, ...],
-        stated_at: Fraction | None = None,
+        self, unit: Unit, parts: tuple[Part, ...], offer: Offer, told: str, declared: tuple[Word, ...]
     ) -> Plan:
-        at = price.delta if isinstance(loss, DiscreteGaussian) else Fraction(0)
+        """The plan of these parts, at the loss of an offer."""
         return Plan(
             str(self),
             unit.neighbors,
-            loss,
-            at if stated_at is None else stated_at,
+            offer.loss,
+            offer.stated_at,
             parts,
             (),
             1,
-            why + unit.told(False),
+            offer.why + unit.told(False),
             tuple(map(str, declared)),
             told,
         )
@@ -130,12 +120,6 @@ def _pair(classes: Keys) -> str:
     return f"{positive} against {negative}"
 
 
-def measured(sensitivity: Sensitivity, price: Price) -> tuple[Any, Any, str]:
-    """The noise of one vector, its loss, and why."""
-    found = noise_for([sensitivity], price)
-    return found.noises[0], found.loss, found.why
-
-
 def power_below(x: float) -> float:
     """The largest power of two that is not above x."""
     return math.ldexp(1.0, math.frexp(x)[1] - 1)
@@ -158,11 +142,12 @@ class Output(Fit):
     method: ClassVar[str] = "output perturbation"
 
     def _l2(self, unit: Unit, price: Price) -> float:
-        """As given; or the power of two at which the noise of each coefficient has at most the deviation SPREAD / curve."""
+        """The regulariser: as given, or a power of two at which the noise of a coefficient deviates by SPREAD / curve at most."""
         if self.l2 is not None:
             return self.l2
         step, sensitivity = self._grid(self.lipschitz(unit), unit)
-        return 2 * power_below(measured(sensitivity, price)[0].deviation * step * self.loss.curve / SPREAD)
+        noise = noise_for([sensitivity], price).noises[0]
+        return 2 * power_below(noise.deviation * step * self.loss.curve / SPREAD)
 
     def _grid(self, each: float, unit: Unit) -> tuple[float, Sensitivity]:
         """The step, and the sensitivity in steps, where one person moves the minimum by ``each``."""
@@ -174,14 +159,15 @@ class Output(Fit):
     def plan(self, unit: Unit, price: Price, public_rows: int | None, declared: tuple[Word, ...]) -> Plan:
         l2 = self._l2(unit, price)
         step, sensitivity = self._grid(self.lipschitz(unit) / l2, unit)
-        noise, loss, why = measured(sensitivity, price)
+        offer = noise_for([sensitivity], price)
+        noise = offer.noises[0]
         part = Part("coefficients of scaled features", noise, sensitivity.l1, sensitivity.l2_squared, step)
         error = noise.quantile(0.95) * step
         told = (
             f"a coefficient of a feature scaled to [-1, 1] is within ±{error:.3g} of the fit without noise at l2={l2:.4g}; in "
             f"units of the data: {listed(self.in_data_units(error))}"
         )
-        return self.planned(unit, price, (part,), loss, why, told, declared)
+        return self.planned(unit, (part,), offer, told, declared)
 
     @np.errstate(all="ignore")  # no warning may tell of a value
     def run(self, data: Engine, plan: Plan, unit: Unit, noise: Noise) -> tuple[Array, ...]:

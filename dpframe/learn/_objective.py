@@ -24,7 +24,7 @@ from dpframe.accounting.loss import ApproxDP
 from dpframe.learn._design import Floats
 from dpframe.learn._fits import GAMMA, UP, Fit, l1_of, power_below
 from dpframe.learn._solve import minimise
-from dpframe.mechanisms._base import pure
+from dpframe.mechanisms._base import Offer, pure
 from dpframe.mechanisms.noise import Gaussian, Laplace
 
 OUTPUT = Fraction(1, 32)  # of epsilon, for what the solver leaves
@@ -109,8 +109,8 @@ class Objective(Fit):
             f"leaves a small part of it); l2={found.l2:.4g}; the noise of the gradient has deviation {found.sigma:.4g}"
         )
         why = "objective perturbation, whose noise the data outweigh as they grow"
-        loss = ApproxDP(epsilon, self.delta)
-        return self.planned(unit, price, parts, loss, why, told, declared, self.delta)
+        offer = Offer((first, after), ApproxDP(epsilon, self.delta), self.delta, why)
+        return self.planned(unit, parts, offer, told, declared)
 
     def excess(self, found: Numbers) -> tuple[float, float]:
         """The roots of what the noise b and the regulariser may cost the sum of losses, with probability 0.95, theorem 6."""

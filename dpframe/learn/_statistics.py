@@ -12,14 +12,14 @@ import numpy as np
 from dpframe._expr import Expr
 from dpframe._groups.keys import Word
 from dpframe._groups.unit import Unit
-from dpframe._plans.plan import Part, Plan
+from dpframe._plans.plan import Part, Plan, noise_for
 from dpframe._questions.question import Array, Noise
 from dpframe._statistics.base import Sensitivity
 from dpframe._statistics.engine import Engine
 from dpframe._validate import Bounds
 from dpframe.accounting._filter import Price
 from dpframe.learn._design import UNIT, Floats, Rows, Scaling
-from dpframe.learn._fits import Fit, listed, measured
+from dpframe.learn._fits import Fit, listed
 from dpframe.learn._solve import Loss
 from dpframe.mechanisms._base import Form
 
@@ -39,7 +39,7 @@ class Statistics(Fit):
 
     @cached_property
     def row(self) -> Sensitivity:
-        """Of one row's products, in squared steps."""
+        """The sensitivity of one row's products, in squared steps."""
         x, one, p = self.design.squared, UNIT**2, self.parameters
         entries = math.isqrt(p * x) + 1  # of |x| in L1
         l2_squared = (x * x + one * x) // 2 + 1 + one * x
@@ -51,7 +51,8 @@ class Statistics(Fit):
 
     def plan(self, unit: Unit, price: Price, public_rows: int | None, declared: tuple[Word, ...]) -> Plan:
         sensitivity = self.sensitivity(unit)
-        noise, loss, why = measured(sensitivity, price)
+        offer = noise_for([sensitivity], price)
+        noise = offer.noises[0]
         step = 1.0 / UNIT**2
         part = Part("sums of products", noise, sensitivity.l1, sensitivity.l2_squared, step)
         error = noise.quantile(0.95) * step
@@ -68,7 +69,7 @@ class Statistics(Fit):
             f"by {listed(own, '{name} ±{error:.3g} / (n s**2)')}, and the other sums add to it; without l2= given, "
             f"l2={self._ridge(noise, step):.4g}"
         )
-        return self.planned(unit, price, (part,), loss, why, told, declared)
+        return self.planned(unit, (part,), offer, told, declared)
 
     @np.errstate(all="ignore")
     def run(self, data: Engine, plan: Plan, unit: Unit, noise: Noise) -> tuple[Array, ...]:

@@ -76,8 +76,8 @@ REACH = Norm("reach", "of one against another", "one against another", _against_
 
 
 class Form(NamedTuple):
-    """Of one array: its lengths, of which None is an answer by itself, as that of a list of found keys; what it holds, where "i"
-    are 64-bit integers, "O" Python's and "U" texts, of any length; and, of a number that is public, the number."""
+    """The form of one array: its lengths, of which None is an answer by itself, as that of a list of found keys; what it holds,
+    where "i" are 64-bit integers, "O" Python's and "U" texts, of any length; and, of a number that is public, the number."""
 
     shape: Shape
     kind: str
@@ -171,7 +171,7 @@ class Mechanism(ABC):
         return None
 
     def to_json(self) -> dict[str, Any]:
-        """Its name and its parameters: fractions are text, so a receipt has them exactly."""
+        """The name and the parameters: fractions are text, so a receipt has them exactly."""
         own: Any = self  # every kind is a dataclass
         record: dict[str, Any] = {"mechanism": self.name}
         for field in fields(own):

@@ -241,7 +241,7 @@ class _Uniform:
         self.bits = bits
 
     def below(self, interval: Callable[[int], tuple[int, int]]) -> bool:
-        """Is it less than p? ``interval(b)`` encloses ``2**b p`` by two integers at most 2 apart."""
+        """Whether it is less than p. ``interval(b)`` encloses ``2**b p`` by two integers at most 2 apart."""
         while True:
             lo, hi = interval(self.bits)
             if self.digits + 1 <= lo:

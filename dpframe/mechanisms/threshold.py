@@ -210,7 +210,7 @@ class TruncatedThreshold(Truncated):
 
     @property
     def bars(self) -> tuple[Bar, ...]:
-        """For intervals the higher one: a key is shown no less often."""
+        """The bars for intervals, with the higher cut: a key is shown no less often."""
         return (Bar(1, self.cut + 1),)
 
     @property
@@ -413,7 +413,7 @@ class GaussianThreshold(Threshold, Gaussian):
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> Any:
-        """Also of a ledger from before counts were shown, which has one threshold."""
+        """The mechanism of a record, also of a ledger from before counts were shown, which has one threshold."""
         return super().from_json(data if "bars" in data else {**data, "bars": [(1, int(data["least"]))]})
 
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import ast
 import inspect
+import re
 
 import pandas as pd
 import pytest
 
 from dpframe import PrivateFrame
-from tests.internals import PrivateGroupBy
+from tests.internals import ACROSS, ADVICE, NAMED, ORDERS, PrivateGroupBy
 from tests.test_structure import MODULES, TREES, only_for_types
 
 
@@ -56,3 +57,13 @@ def test_a_verb_of_frames_is_one_of_groups_without_a_line_of_its_own():
     groups = df.dp.open(100, bounds={"x": (0, 100)}, keys={"k": ["a", "b"]}).groupby("k")["x"]
     verb = vars(type(groups).__mro__[1])["sem"]
     assert verb(groups, epsilon=5).equals(groups.sem(epsilon=5))
+
+
+def test_lists_of_verbs_in_lower_rooms_name_the_aggregates_there_are():
+    """The language of expressions refuses each as a look across rows, and what has no price is told which verbs have one."""
+    ours = {*NAMED, *ORDERS, "quantile"}
+    assert ours <= set(ACROSS)
+    shown = re.search(r"Those that have one: (.*), and groupby", ADVICE["prod"])
+    told = shown.group(1).split(", ")
+    assert {*told, "size"} == {*ours, "histogram", "value_counts", "argmax"}  # a size is a count here
+    assert all(hasattr(PrivateFrame, name) for name in told)

@@ -165,7 +165,7 @@ def adopt(
 
 
 def _of_people(source: Source, hidden: bool) -> tuple[pd.DataFrame, NDArray[np.int64]]:
-    """Behind the door: the rows of people, and whose each is, from 0 on; with ``hidden`` the index says it too, at random."""
+    """The rows of people, read behind the door, and whose each is, from 0 on; if ``hidden`` the index says it too, at random."""
     arrays = [source.array(e) for e in source.columns.values()]
     if hidden:
         codes = source.people()[0][1]

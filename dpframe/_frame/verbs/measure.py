@@ -18,7 +18,7 @@ from dpframe._answers import answer as _release
 from dpframe._answers.estimate import IntEstimate, scalar
 from dpframe._answers.layout import Grid
 from dpframe._errors import BadType, BadValue, UnknownColumn, unknown_column
-from dpframe._frame.modes import Asking, Layout
+from dpframe._frame.modes import Asking, Finish
 from dpframe._frame.spelling import priced
 from dpframe._frame.verbs import agg_spec as _specs
 from dpframe._groups.keys import EVERY
@@ -59,7 +59,7 @@ class Measures(Asking):
         self,
         outputs: Sequence[Output],
         payment: Mapping[str, Any],
-        layout: Layout | None = None,
+        layout: Finish | None = None,
         single: bool = False,
         choices: bool = False,
     ) -> Any:
@@ -359,7 +359,7 @@ class Measures(Asking):
         resolution: float | None = None,
         **payment: Unpack[Payment],
     ) -> Any:
-        """Near the least value: the 1 % quantile, or that of another small ``q``.
+        """A value near the least: the 1 % quantile, or that of another small ``q``.
 
         The least value itself is one person's, and no private answer can be near it whatever the data.
 
@@ -377,7 +377,7 @@ class Measures(Asking):
         resolution: float | None = None,
         **payment: Unpack[Payment],
     ) -> Any:
-        """Near the greatest value: the 99 % quantile, or that of another large ``q``.
+        """A value near the greatest: the 99 % quantile, or that of another large ``q``.
 
         The greatest value itself is one person's, and no private answer can be near it whatever the data.
 

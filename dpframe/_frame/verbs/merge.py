@@ -45,7 +45,7 @@ def merge(
     max_groups: int | None = None,
     because: str | None = None,
 ) -> Frame:
-    """With the columns of a public table, matched by key columns, as ``DataFrame.merge``; ``how`` is "inner" or "left".
+    """The frame with the columns of a public table, matched by key columns, as ``DataFrame.merge``; ``how`` is "inner" or "left".
 
     Formal guarantee: as for `explode`, given that the table is public, which is your declaration: its columns,
     its number of rows and a hash of it are kept. A table whose keys are all different leaves a row one person's
@@ -114,7 +114,7 @@ def merge(
 def _matched(
     source: Source, lookup: Table, names: Mapping[Hashable, Hashable], left: bool, hidden: bool
 ) -> tuple[Made, Places]:
-    """Behind the door: the columns of the private side under their new names, and the row of the table that each row has."""
+    """The columns of the private side under their new names, and the row of the table that each row has; behind the door."""
     rows = lookup.match(source.rows, source.places, left)
     made = source.copied(rows.left, hidden=hidden)
     made.names = [names[n] for n in made.names]

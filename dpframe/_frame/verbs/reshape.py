@@ -201,7 +201,7 @@ def _without_order(made: Made, ids: Sequence[Hashable]) -> Made:
 
 
 def _exploded(source: Source, name: Hashable, dtype: str | None) -> Made:
-    """Behind the door: the rows of explode."""
+    """The rows of explode, made behind the door."""
     rows = exploded(source.array(source.columns[name]), dtype)
     made = source.copied(rows.source, skip=[name])
     _insert(made, list(source.columns).index(name), name, rows.array)
@@ -215,7 +215,7 @@ def _melted(
     var_name: Hashable,
     value_name: Hashable,
 ) -> Made:
-    """Behind the door: the rows of melt."""
+    """The rows of melt, made behind the door."""
     array, size, count = (
         _under(source, [source.columns[n] for n in values]),
         len(source.places),

@@ -1,0 +1,147 @@
+"""What is known of an expression before any cell is read (an interval, whole numbers, no nulls) holds of every value it takes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.internals import Column, Expr, constant
+from tests.internals import expr_module as ex
+
+Constant = ex.Constant
+WIDE = st.one_of(
+    st.floats(allow_nan=False, allow_infinity=False),
+    st.floats(-100, 100),
+    st.integers(-20, 20).map(float),
+    st.sampled_from([0.0, 0.5, 1.0, -1.0, 1e-300, 1e150, 2.0**53, 2.0**63]),
+).map(lambda v: v + 0.0)
+TEXTS = st.sampled_from(["a", "b", "Bc", "", None])
+
+
+@st.composite
+def columns(draw: st.DrawFn) -> tuple[pd.DataFrame, dict[str, tuple[float, float]]]:
+    """A frame, and bounds that hold its numbers; of some columns there may be none."""
+    low, high = sorted((draw(WIDE), draw(WIDE)))
+    n = draw(st.integers(1, 5))
+
+    def cells(strategy: st.SearchStrategy[Any]) -> list[Any]:
+        return draw(st.lists(strategy, min_size=n, max_size=n))
+
+    within = st.one_of(st.sampled_from([low, high]), st.floats(low, high).map(lambda v: v + 0.0))
+    frame = pd.DataFrame(
+        {
+            "x": pd.Series(cells(st.one_of(within, st.just(float("nan")))), dtype="float64"),
+            "i": pd.Series(cells(st.integers(-9, 9)), dtype="int64"),
+            "m": pd.Series(cells(st.one_of(st.integers(-(2**60), 2**60), st.none())), dtype="Int64"),
+            "u": pd.Series(cells(st.integers(2**63, 2**64 - 1)), dtype="uint64"),
+            "b": cells(st.booleans()),
+            "s": pd.Series(cells(TEXTS), dtype="str"),
+            "t": pd.Series(
+                cells(st.sampled_from(["2023-02-28", "2024-12-31 23:59:59.999", None])), dtype="M8[ms]"
+            ),
+        }
+    )
+    known = {"x": (low, high), "i": (-9.0, 9.0), "m": (-(2.0**60), 2.0**60)}
+    kept = draw(st.sets(st.sampled_from(sorted(known))))
+    return frame, {name: pair for name, pair in known.items() if name in kept | {"x"}}
+
+
+class Maker:
+    """Expressions of every kind, with operands of any kind that fits."""
+
+    def __init__(self, draw: Any, column: dict[str, Column]):
+        self._draw, self._column, self._depth = draw, column, 0
+
+    def pick(self, *choices: Any) -> Any:
+        return self._draw(st.sampled_from(choices))
+
+    def column(self, names: str = "ximub") -> Column:
+        return self._column[self.pick(*names)]
+
+    def constant(self) -> Any:
+        return self._draw(st.one_of(st.integers(-9, 9), WIDE, st.just(2**70)))
+
+    def number(self) -> Expr:
+        """An operand of arithmetic."""
+        if self._depth == 3 or self.pick(True, False):
+            return self.pick(self.column(), self.column(), constant(self.constant()))
+        self._depth += 1
+        kinds = [kind for kind in MADE if kind not in (ex.Cut, ex.IsIn)]
+        made = MADE[self.pick(*kinds)](self)
+        self._depth -= 1
+        return made
+
+    def operand(self) -> Expr:
+        """A second operand: often a small number, by which quotients and powers have an interval."""
+        return self.number() if self.pick(True, False) else constant(self.pick(-7, 0.5, 2, 3))
+
+    def truth(self) -> Expr:
+        return self.pick(self._column["b"], ex.compare("<", self.column("xim"), constant(self.constant())))
+
+    def clip(self) -> Expr:
+        ends = sorted((self.constant(), self.constant()))
+        return ex.clip(self.column("ximu"), *(self.pick(end, None) for end in ends))
+
+    def mapped(self) -> Expr:
+        value = st.one_of(st.none(), st.booleans(), st.integers(-9, 9), st.just(-(2**70)), WIDE)
+        values = self._draw(st.lists(value, min_size=2, max_size=2))
+        table = ex.map_dict(self._column["s"], dict(zip("ab", values, strict=True)))
+        return (
+            table if table.kind in ("number", "bool") else ex.map_dict(self._column["s"], {"a": 3, "b": None})
+        )
+
+
+MADE: dict[type[Expr], Callable[[Maker], Expr]] = {
+    Column: lambda make: make.column(),
+    Constant: lambda make: constant(make.constant()),
+    ex.Arithmetic: lambda make: ex.arithmetic(make.pick(*ex.ARITHMETIC), make.number(), make.operand()),
+    ex.Unary: lambda make: make.pick(ex.negate, ex.absolute)(make.number()),
+    ex.Round: lambda make: ex.round_to(make.number(), make.pick(-300, -3, -1, 0, 1, 2, 20, 300)),
+    ex.Compare: lambda make: ex.compare(make.pick("==", "!=", "<", ">="), make.number(), make.number()),
+    ex.And: lambda make: ex.logical_and(make.truth(), make.truth()),
+    ex.Or: lambda make: ex.logical_or(make.truth(), make.truth()),
+    ex.Not: lambda make: ex.logical_not(make.truth()),
+    ex.IsIn: lambda make: ex.is_in(make.column("xim"), [make.constant(), None]),
+    ex.IsNull: lambda make: ex.is_null(make.column("ximubst")),
+    ex.Fill: lambda make: ex.fill(make.column("xm"), make.constant()),
+    ex.Clip: lambda make: make.clip(),
+    ex.Cast: lambda make: ex.cast(make.number(), make.pick("float", "int", "bool")),
+    ex.Cut: lambda make: ex.cut(make.number(), [0, 1, 2]),
+    ex.MapDict: lambda make: make.mapped(),
+    ex.StrPart: lambda make: ex.str_part(make.column("s"), *make.pick(("len",), ("contains", "a"))),
+    ex.DatePart: lambda make: ex.date_part(
+        make.column("t"), make.pick(*(part for part, (kind, _) in ex.DATES.items() if kind == "number"))
+    ),
+}
+
+
+def test_every_kind_of_expression_is_made_here() -> None:
+    kinds = {kind for kind in vars(ex).values() if isinstance(kind, type) and issubclass(kind, Expr)}
+    assert set(MADE) == kinds - {Expr}
+
+
+@pytest.mark.parametrize("kind", MADE, ids=lambda kind: kind.__name__)
+@settings(max_examples=100, deadline=None)
+@given(columns(), st.data())
+def test_what_is_known_holds_of_every_value(framed: Any, kind: type[Expr], drawn: Any, data: Any) -> None:
+    frame, declared = drawn
+    f = framed(frame)
+    e = MADE[kind](Maker(data.draw, f.columns))
+    cells = f.cells(e)
+    values = [c for c in cells if c is not None]
+    bounds = e.bounds({f[name].position: pair for name, pair in declared.items()})
+    if bounds is not None:
+        assert np.isfinite(bounds).all()
+        assert all(bounds[0] <= v <= bounds[1] for v in values), (str(e), bounds, values)
+    if not e.nullable:
+        assert None not in cells, (str(e), cells)
+    if e.integral:
+        assert all(float(v).is_integer() for v in values if np.isfinite(v)), (str(e), values)
+    if e.finite:
+        assert np.isfinite(cells).all(), (str(e), cells)
