@@ -21,6 +21,7 @@ import pandas as pd
 import pytest
 from hypothesis import settings
 
+from tests.internals import forget_drafts
 from tests.internals import mechanisms_sampling_module as _sampling
 
 # Of randomness itself, and of several processes, which must not draw the same.
@@ -105,6 +106,12 @@ def stream(name: str) -> Iterator[bytes]:
     while True:
         yield hashlib.shake_256(f"{name}|{place}".encode()).digest(2**16)
         place += 1
+
+
+@pytest.fixture(autouse=True)
+def nothing_remembered():
+    """What plans take from equal questions is made anew: a test before may have broken a sensitivity on purpose."""
+    forget_drafts()
 
 
 @pytest.fixture(autouse=True)

@@ -216,6 +216,12 @@ def fits(form: Form, array: Any) -> bool:
 
 levels = Threshold.levels
 
+
+def forget_drafts() -> None:
+    """Has plans made anew of questions that were asked before."""
+    plan_module._DRAFTS.clear()
+
+
 __all__ = [
     "ACROSS",
     "ADVICE",

@@ -105,7 +105,7 @@ class Loss:
         left = None
         if self.epsilon is not None:
             mu, epsilon = math.sqrt(mu_squared) * (1 - 1e-15), float(self.epsilon)
-            found = self._remains(epsilon * UP, mu)
+            found = self.residue(mu)
             if found is not None:
                 n, d = found.as_integer_ratio()
                 left = Fraction(n * n, d * d)

@@ -195,6 +195,7 @@ def test_half_of_a_sensitivity_is_found(name, monkeypatch):
     monkeypatch.setattr(
         internals.Statistic, "of_person", lambda *a, own=internals.Statistic.of_person: half(own(*a))
     )
+    internals.forget_drafts()
     assert "is declared" in problems(name, **joins)
 
 
