@@ -312,8 +312,8 @@ def _search_largest(kind: str, left: Fraction, cost: Fraction, most: Fraction | 
     over: float | None = math.inf  # what `high` takes; None where more is not known than that it is too much
     if most is None or high < most:
         over = None
-        while not dear(high) and (over := taken(high)) <= 1:
-            low, high, under, over = high, 2 * high, over, None
+        while not dear(high) and (own := taken(high)) <= 1:
+            low, high, under = high, 2 * high, own
         at = (low + high) / 2
     else:
         high, at = most, min(high / 2, most / 2)
