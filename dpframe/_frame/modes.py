@@ -141,8 +141,8 @@ def priced(
     if not question.outputs and isinstance(question, Query):
         raise BadValue("no columns are selected, so nothing is asked.")
     session.check_alive()
-    limits = words.get("max_rows"), words.get("max_groups")
-    unit = session.unit if limits == (None, None) else session.limited(words)
+    unlimited = words.get("max_rows") is None and words.get("max_groups") is None
+    unit = session.unit if unlimited else session.limited(words)
     if words.get("within") is not None:
         part = WHOLE  # the accuracy is that of the answer, whatever else is paid
 
