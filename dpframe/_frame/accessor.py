@@ -78,7 +78,7 @@ class Elsewhere(Unanswerable):
     @with_words_of(open_session)
     def open(self, words: Words) -> PrivateFrame:
         """Opens the session again, as ``open`` of a new frame does; with the ledger and the population that the frame names."""
-        return PrivateFrame._of(open_session(self._frame, **words))
+        return PrivateFrame._of(opened(self._frame, words))
 
 
 def of_frame(

@@ -140,8 +140,8 @@ def priced(
     if not question.outputs and isinstance(question, Query):
         raise BadValue("no columns are selected, so nothing is asked.")
     session.check_alive()
-    named = words.get("max_rows") is not None or words.get("max_groups") is not None
-    unit = session.limited(words) if named else session.unit
+    unlimited = words.get("max_rows") is None and words.get("max_groups") is None
+    unit = session.unit if unlimited else session.limited(words)
     if words.get("within") is not None:
         part = WHOLE  # the accuracy is that of the answer, whatever else is paid
 

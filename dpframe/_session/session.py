@@ -171,7 +171,7 @@ class Session:
     def limited(self, payment: Payment) -> Unit:
         """The unit, with the limits that this question names."""
         limits = payment.get("max_rows"), payment.get("max_groups")
-        if limits == (None, None):
+        if limits[0] is None and limits[1] is None:
             return self.unit
         if not self.unit.people:
             raise BadValue("max_rows= and max_groups= are for sessions with unit=: here a row is a person.")

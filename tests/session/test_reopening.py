@@ -51,6 +51,13 @@ def test_words_left_out_stay_and_words_given_are_put_beside_them(df):
     assert set(p.declarations["value"]) >= {"'cost': (0, 1000)", "'cost': (0, 500)", "'age': [1, 2]"}
 
 
+def test_words_left_out_stay_also_for_an_accessor_from_before_the_first_open(df):
+    before = df.dp
+    p = before.open(1, neighbors="replace-one", queries=10)
+    assert before.open(1)._session is p._session
+    assert p.budget.queries == 10
+
+
 def test_limits_alone_keep_bounds_and_budget(df):
     df["id"] = [1, 1, 2, 2, 3, 3]
     p = df.dp.open(epsilon=2, delta=1e-6, unit="id", bounds=BOUNDS)
