@@ -11,7 +11,7 @@ import pytest
 from tests.walk import visits_of
 
 ROOT = Path(__file__).parent.parent
-LIMITS = {"open": (16, 79), "mean": (36, 192), "agg": (53, 301)}
+LIMITS = {"open": (16, 79), "mean": (32, 177), "agg": (49, 288)}
 
 
 @pytest.fixture(scope="module")
