@@ -11,7 +11,7 @@ import pytest
 from tests.walk import visits_of
 
 ROOT = Path(__file__).parent.parent
-LIMITS = {"open": (16, 79), "mean": (32, 177), "agg": (49, 288)}
+LIMITS = {"open": (16, 79), "mean": (32, 176), "agg": (49, 286)}
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any, ClassVar, NamedTuple, Protocol
@@ -223,10 +223,6 @@ class Vector(ABC):
     __slots__ = ()
     place: ClassVar[int]  # vectors are released in this order, and by first mention within a place
 
-    def among(self, others: Collection[Vector]) -> Vector:
-        """The vector it is read off where these others are released beside it."""
-        return self
-
     @abstractmethod
     def statistic(self, outputs: Sequence[Output], setting: Setting) -> Statistic:
         """The integers, with their sensitivity, for the outputs that share them."""
@@ -332,15 +328,6 @@ class OfColumn(Vector):
 
     expr: Expr
     bounds: Bounds | None = None
-
-    def among(self, others: Collection[Vector]) -> Vector:
-        """A count is read off the moments of its column, or is the number of rows where there are no nulls."""
-        if self.bounds is not None:
-            return self
-        same = [v for v in others if isinstance(v, OfColumn) and v.expr == self.expr and v.bounds is not None]
-        if same:
-            return same[-1]
-        return self if self.expr.nullable else OfRows()
 
     def statistic(self, outputs: Sequence[Output], setting: Setting) -> Statistic:
         nulls = setting.rows and self.expr.nullable

@@ -369,9 +369,14 @@ def arrange(query: Outputs, unit: Unit, public_rows: int | None) -> list[tuple[S
     beats splitting the price, and when one of the other forms is better still.
     """
     vectors = [AGGREGATES[out.aggregate].vector_of(out) for out in query.outputs]
+    moments = {v.expr: v for v in vectors if isinstance(v, OfColumn) and v.bounds is not None}
     served: dict[Vector, list[int]] = {}
     for i, vector in enumerate(vectors):
-        served.setdefault(vector.among(vectors), []).append(i)
+        read = vector
+        if isinstance(vector, OfColumn) and vector.bounds is None:
+            # A count is read off the moments of its column, or is the number of rows where there are no nulls.
+            read = moments.get(vector.expr) or (vector if vector.expr.nullable else OfRows())
+        served.setdefault(read, []).append(i)
     ordered = sorted(served, key=lambda vector: vector.place)
     counts_rows = OfRows() in served and isinstance(ordered[0], OfColumn)
     if counts_rows:  # the first column has room for them
