@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from dpframe import _validate
@@ -26,6 +26,10 @@ class Unit:
     people: tuple[Column, ...] = ()
     rows: int | None = None
     groups: int | None = None
+    replaces: bool = field(init=False, compare=False, repr=False)  # whether the number of people is public
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "replaces", self.neighbors == "replace-one")
 
     def limited(self, rows: int | None, groups: int | None) -> Unit:
         """The same people, with the limits of one question."""
@@ -65,10 +69,6 @@ class Unit:
     def space(self) -> list[str]:
         """What names a person, as the ledger keeps it."""
         return [str(c.name) for c in self.people] or ["rows"]
-
-    @property
-    def replaces(self) -> bool:
-        return self.neighbors == "replace-one"
 
 
 def _many(number: int | None, what: str) -> str:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any, ClassVar, NamedTuple, Protocol
@@ -73,8 +73,10 @@ class Output:
     @property
     def clipped(self) -> tuple[tuple[Expr, Bounds], ...]:
         """The expressions it reads between bounds."""
-        both = (self.expr, self.bounds), (self.other, self.other_bounds)
-        return tuple((expr, pair) for expr, pair in both if expr is not None and pair is not None)
+        first = () if self.expr is None or self.bounds is None else ((self.expr, self.bounds),)
+        if self.other is None or self.other_bounds is None:
+            return first
+        return *first, (self.other, self.other_bounds)
 
     def to_json(self) -> object:
         record: dict[str, Any] = {}
@@ -158,13 +160,16 @@ class Measured:
     def values(self, combination: dict[str, float]) -> NDArray[Any]:
         """A sum of some of the functionals for each group: a component itself where it is just that."""
         assert self.raw is not None
-        weights, known = self.weights(combination), self.cell.constants
+        known = self.cell.constants
         constant = sum(w * known.get(name, 0.0) for name, w in combination.items()) if known else 0.0
-        if constant == 0 and np.count_nonzero(weights) == 1 and weights.max() == 1:
-            row: NDArray[Any] = self.raw[int(weights.argmax())]  # exact, perhaps beyond 2**53
+        (name, factor), *others = combination.items()
+        alone = not others and factor == 1
+        weights: Any = self.cell.functionals[name] if alone else self.weights(combination).tolist()
+        if constant == 0 and max(weights) == 1 and weights.count(0.0) == len(weights) - 1:
+            row: NDArray[Any] = self.raw[weights.index(1.0)]  # exact, perhaps beyond 2**53
             return row
         with np.errstate(over="ignore"):
-            sums: Floats = (weights @ self.raw.astype(float) + constant).clip(-_LARGEST, _LARGEST)
+            sums: Floats = (np.array(weights) @ self.raw.astype(float) + constant).clip(-_LARGEST, _LARGEST)
         return sums
 
     def covariance(self, a: dict[str, float], b: dict[str, float]) -> float:
@@ -217,10 +222,6 @@ class Vector(ABC):
 
     __slots__ = ()
     place: ClassVar[int]  # vectors are released in this order, and by first mention within a place
-
-    def among(self, others: Collection[Vector]) -> Vector:
-        """The vector it is read off where these others are released beside it."""
-        return self
 
     @abstractmethod
     def statistic(self, outputs: Sequence[Output], setting: Setting) -> Statistic:
@@ -327,15 +328,6 @@ class OfColumn(Vector):
 
     expr: Expr
     bounds: Bounds | None = None
-
-    def among(self, others: Collection[Vector]) -> Vector:
-        """A count is read off the moments of its column, or is the number of rows where there are no nulls."""
-        if self.bounds is not None:
-            return self
-        same = [v for v in others if isinstance(v, OfColumn) and v.expr == self.expr and v.bounds is not None]
-        if same:
-            return same[-1]
-        return self if self.expr.nullable else OfRows()
 
     def statistic(self, outputs: Sequence[Output], setting: Setting) -> Statistic:
         nulls = setting.rows and self.expr.nullable

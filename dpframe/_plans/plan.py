@@ -17,7 +17,6 @@ from typing import Any, NamedTuple
 
 from dpframe import _validate
 from dpframe._errors import BadValue, BudgetError, NotOffered
-from dpframe._groups.keys import Word
 from dpframe._groups.unit import Unit
 from dpframe._plans.aggregates import (
     AGGREGATES,
@@ -370,9 +369,14 @@ def arrange(query: Outputs, unit: Unit, public_rows: int | None) -> list[tuple[S
     beats splitting the price, and when one of the other forms is better still.
     """
     vectors = [AGGREGATES[out.aggregate].vector_of(out) for out in query.outputs]
+    moments = {v.expr: v for v in vectors if isinstance(v, OfColumn) and v.bounds is not None}
     served: dict[Vector, list[int]] = {}
     for i, vector in enumerate(vectors):
-        served.setdefault(vector.among(vectors), []).append(i)
+        read = vector
+        if isinstance(vector, OfColumn) and vector.bounds is None:
+            # A count is read off the moments of its column, or is the number of rows where there are no nulls.
+            read = moments.get(vector.expr) or (vector if vector.expr.nullable else OfRows())
+        served.setdefault(read, []).append(i)
     ordered = sorted(served, key=lambda vector: vector.place)
     counts_rows = OfRows() in served and isinstance(ordered[0], OfColumn)
     if counts_rows:  # the first column has room for them
@@ -391,93 +395,55 @@ def arrange(query: Outputs, unit: Unit, public_rows: int | None) -> list[tuple[S
 
 
 class Draft(NamedTuple):
-    """What a plan takes from its question, whatever the price."""
+    """What a plan takes from its question, whatever the price: all but how far a person moves it."""
 
     statistics: tuple[Statistic, ...]
     readings: tuple[Reading, ...]
-    moved: tuple[Sensitivity, ...]  # how far a person moves each; of a choice by its reach
     picks: tuple[bool, ...]  # which of them are points to choose from
     cells: tuple[Cell, ...]
-    groups: int  # of a choice the candidates
+    groups: int | None  # None: no grouping
     why: str
 
 
 # Of equal questions, the same: they are frozen, and say all that is public. What is equal but not alike (1, True and 1.0 are) is
-# told apart by the text of the question, in which every column's name stands, and by the types that `make_plan` looks at.
+# told apart by the text of the question, in which every column's name stands, and by the types that `draft` looks at.
 _DRAFTS: dict[Any, Draft] = {}
 _MOST_DRAFTS = 256
 
 
-def _draft(query: Outputs, unit: Unit, public_rows: int | None, groups: int | None) -> Draft:
-    """The draft of a question about so many groups; None is no grouping."""
-    outputs, candidates = query.outputs, 1 if groups is None else groups
-    arranged = arrange(query, unit, public_rows)
-    statistics = tuple([s for s, _ in arranged])
-    readings = tuple([s.reading() for s in statistics])
-    if AGGREGATES[outputs[0].aggregate].selects:
-        candidates = len(outputs) if groups is None else groups
-        reaches = [s.reach_of_person(unit, groups) for s in statistics]
-        moved = tuple([Sensitivity(r, r * r) for r in reaches])
-    else:
-        moved = tuple([s.of_person(unit, groups) for s in statistics])
-    cells: dict[int, Cell] = {}
-    for part, (statistic, serves) in enumerate(arranged):
-        for place, i in enumerate(serves):
-            kind = AGGREGATES[outputs[i].aggregate]
-            if place == 0 or not kind.selects:  # of a choice the first stands for all
-                cells[i] = kind.cell(outputs[i], part, place, statistic, readings[part])
-    why = f"; the price is shared by {len(statistics)} statistics" if len(statistics) > 1 else ""
-    if unit.people:  # what a person with many rows counts for, in words
-        texts = dict.fromkeys(s.told(unit, groups is not None) for s in statistics if not s.once)
-        why += "".join(texts) if texts else "; a person counts once"
-    picks = tuple([AGGREGATES[outputs[serves[0]].aggregate].picks for _, serves in arranged])
-    return Draft(
-        statistics, readings, moved, picks, tuple([cells[i] for i in sorted(cells)]), candidates, why
-    )
-
-
-def make_plan(
-    query: Outputs, unit: Unit, price: Price, public_rows: int | None, declared: tuple[Word, ...]
-) -> Plan:
-    """The plan of outputs at a price: pure, and the only place where their price becomes a scale."""
-    text, outputs = str(query), query.outputs
-    groups = query.groups if query.by else None
-    first = AGGREGATES[outputs[0].aggregate]
-    alike = len(outputs) <= LISTED and not first.selects
+def draft(query: Outputs, text: str, unit: Unit, public_rows: int | None) -> Draft:
+    """What a plan takes from a question of this text: made once, where a short key says all that it follows from."""
+    outputs, groups = query.outputs, math.prod([len(b.index) for b in query.by]) if query.by else None
+    selects = AGGREGATES[outputs[0].aggregate].selects
+    alike = len(outputs) <= LISTED and not selects
     for out in outputs if alike else ():
         ends = out.bounds
         alike &= type(out.name) is str and type(out.ddof) is int and out.other is None
         alike &= ends is None or type(ends[0]) is type(ends[1]) is float
     key = text, outputs, groups, unit.neighbors, not unit.people, unit.rows, unit.groups, public_rows
-    draft = _DRAFTS.get(key) if alike else None
-    if draft is None:
-        draft = _draft(query, unit, public_rows, groups)
-        if alike:
-            if len(_DRAFTS) >= _MOST_DRAFTS:
-                _DRAFTS.clear()
-            _DRAFTS[key] = draft
-    if first.selects:
-        bought = choice(first, draft.moved[0].l1, draft.groups, outputs[0].rounds, price)
-    elif True in draft.picks:
-        bought = picked(draft.moved, draft.picks, price)
-    else:
-        bought = noise_for(draft.moved, price)
-    parts = [
-        Part(reading.description, noise, l1, l2_squared, reading.step)
-        for reading, noise, (l1, l2_squared) in zip(draft.readings, bought.noises, draft.moved, strict=True)
-    ]
-    return Plan(
-        text,
-        unit.neighbors,
-        bought.loss,
-        bought.stated_at,
-        tuple(parts),
-        draft.cells,
-        draft.groups,
-        bought.why + draft.why,
-        tuple(map(str, declared)),
-        _statistics=draft.statistics,
-    )
+    known = _DRAFTS.get(key) if alike else None
+    if known is not None:
+        return known
+    arranged = arrange(query, unit, public_rows)
+    statistics = tuple([s for s, _ in arranged])
+    readings = tuple([s.reading() for s in statistics])
+    cells: dict[int, Cell] = {}
+    for part, (statistic, serves) in enumerate(arranged):
+        for place, i in enumerate(serves[:1] if selects else serves):  # of a choice the first stands for all
+            one = AGGREGATES[outputs[i].aggregate]
+            cells[i] = one.cell(outputs[i], part, place, statistic, readings[part])
+    why = f"; the price is shared by {len(statistics)} statistics" if len(statistics) > 1 else ""
+    if unit.people:  # what a person with many rows counts for, in words
+        texts = dict.fromkeys(s.told(unit, groups is not None) for s in statistics if not s.once)
+        why += "".join(texts) if texts else "; a person counts once"
+    picks = tuple([AGGREGATES[outputs[serves[0]].aggregate].picks for _, serves in arranged])
+    shown = tuple([cells[i] for i in sorted(cells)])
+    found = Draft(statistics, readings, picks, shown, groups, why)
+    if alike:
+        if len(_DRAFTS) >= _MOST_DRAFTS:
+            _DRAFTS.clear()
+        _DRAFTS[key] = found
+    return found
 
 
 def noted(plan: Plan, price: Price) -> Plan:
@@ -516,7 +482,11 @@ def noise_for(sensitivities: Sequence[Sensitivity], price: Price) -> Offer:
         raise BudgetError(NO_EPSILON)
     (first, one), *others = offers
     if not others:
-        return one._replace(why=_only(first, price))
+        why = first.name.capitalize()
+        if not first.needs_delta:
+            waits = price.stake is not None and price.stake.waits
+            why = f"{why}: Gaussian noise has to wait until more is spent" if waits else "pure epsilon"
+        return one._replace(why=why)
     titles, widths = zip(*((k.name.capitalize(), o.noises[0].quantile(0.95)) for k, o in offers), strict=True)
     best = min(range(1, len(offers)), key=widths.__getitem__)
     ratio = widths[best] / max(widths[0], 1)
@@ -525,15 +495,6 @@ def noise_for(sensitivities: Sequence[Sensitivity], price: Price) -> Offer:
         return offers[best][1]._replace(why=why)
     why = f"{titles[0]}: {titles[best]} intervals would be {ratio:.3g} times as wide at this price"
     return one._replace(why=why)
-
-
-def _only(kind: type[Noise], price: Price) -> str:
-    """Why a price buys no other kind."""
-    title = kind.name.capitalize()
-    if kind.needs_delta:
-        return title
-    waits = price.stake is not None and price.stake.waits
-    return f"{title}: Gaussian noise has to wait until more is spent" if waits else "pure epsilon"
 
 
 def picked(sensitivities: Sequence[Sensitivity], picks: Sequence[bool], price: Price) -> Offer:

@@ -18,8 +18,9 @@ from dpframe._encoding import SHOWN
 from dpframe._expr import Expr
 from dpframe._groups.keys import By, Word
 from dpframe._groups.unit import Unit
-from dpframe._plans.aggregates import LISTED, Output
-from dpframe._plans.plan import Plan, make_plan
+from dpframe._plans.aggregates import AGGREGATES, LISTED, Output
+from dpframe._plans.plan import Part, Plan, choice, draft, noise_for, picked
+from dpframe._statistics.base import Sensitivity
 from dpframe._statistics.engine import Engine, Scope
 from dpframe.accounting._filter import Price
 from dpframe.mechanisms._base import Form
@@ -151,11 +152,39 @@ class Query(Question):
         return text + (f" where {self.where}" if self.where is not None else "")
 
     def plan(self, unit: Unit, price: Price, public_rows: int | None, declared: tuple[Word, ...]) -> Plan:
-        return make_plan(self, unit, price, public_rows, declared)
+        """Pure, and the only place where the price of outputs becomes a scale."""
+        text = str(self)
+        made = draft(self, text, unit, public_rows)
+        groups, first = made.groups, AGGREGATES[self.outputs[0].aggregate]
+        candidates = 1 if groups is None else groups
+        if first.selects:
+            candidates = len(self.outputs) if groups is None else groups
+            reaches = [s.reach_of_person(unit, groups) for s in made.statistics]
+            moved = [Sensitivity(r, r * r) for r in reaches]
+            bought = choice(first, reaches[0], candidates, self.outputs[0].rounds, price)
+        else:
+            moved = [s.of_person(unit, groups) for s in made.statistics]
+            bought = picked(moved, made.picks, price) if True in made.picks else noise_for(moved, price)
+        parts = [
+            Part(reading.description, noise, l1, l2_squared, reading.step)
+            for reading, noise, (l1, l2_squared) in zip(made.readings, bought.noises, moved, strict=True)
+        ]
+        return Plan(
+            text,
+            unit.neighbors,
+            bought.loss,
+            bought.stated_at,
+            tuple(parts),
+            made.cells,
+            candidates,
+            bought.why + made.why,
+            tuple(map(str, declared)),
+            _statistics=made.statistics,
+        )
 
     def forms(self, plan: Plan, unit: Unit, size: int | None) -> tuple[Form, ...]:
-        groups = self.groups if self.by else 1
-        return tuple(p.noise.form(s.shape(groups)) for p, s in zip(plan.parts, plan._statistics, strict=True))
+        pairs = zip(plan.parts, plan._statistics, strict=True)
+        return tuple([part.noise.form(statistic.shape(plan.groups)) for part, statistic in pairs])
 
     def run(self, data: Engine, plan: Plan, unit: Unit, noise: Noise) -> tuple[Array, ...]:
         wanted = {p for s in plan._statistics for p in s.primitives}

@@ -259,6 +259,8 @@ class Statistic(ABC):
     def of_person(self, unit: Unit, groups: int | None) -> Sensitivity:
         """`sensitivity` of a person with R rows in each of G groups (docs/guarantees/people.md)."""
         one = self.sensitivity(unit, groups is not None)
+        if not unit.people:
+            return one
         rows, most = unit.reach(groups)
         return Sensitivity(one.l1 * rows * most, one.l2_squared * rows**2 * most)
 

@@ -361,7 +361,13 @@ def test_only_what_follows_from_others_or_is_shown_is_left_out():
         for f in dataclasses.fields(kind)
         if f.name not in {name for name, *_ in encoded_fields(kind)} and f.name not in ("depth", "size")
     }
-    shown = {("Output", "said"), ("Constant", "tag"), ("BinBy", "index"), ("RestBy", "keys")}
+    shown = {
+        ("Output", "said"),
+        ("Constant", "tag"),
+        ("BinBy", "index"),
+        ("RestBy", "keys"),
+        ("Unit", "replaces"),
+    }
     # What failures may come to can follow from what is spent; how the question says it is in it.
     failures = {(kind, name) for kind in ("KeySearch", "Finding") for name in ("failure", "alone")}
     failures |= {(kind, "delta") for kind in ("Objective", "Descent")}
