@@ -11,7 +11,7 @@ import pytest
 from tests.walk import visits_of
 
 ROOT = Path(__file__).parent.parent
-LIMITS = {"open": (16, 77), "mean": (35, 180), "agg": (49, 256)}
+LIMITS = {"open": (16, 77), "mean": (35, 179), "agg": (49, 255)}
 
 
 @pytest.fixture(scope="module")
