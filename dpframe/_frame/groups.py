@@ -55,9 +55,7 @@ class PrivateGroupBy(Measures):
         self._chosen = selected
         self._single = single
         self._as_index = as_index
-        if any(
-            isinstance(level, Sought) for level in selection.by
-        ):  # before there are groups their keys are to be found
+        if any(isinstance(level, Sought) for level in selection.by):  # their keys are still to be found
             Search(self, selection.by).check()
 
     def __getitem__(self, key: Any) -> PrivateGroupBy:

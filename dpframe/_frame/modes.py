@@ -36,13 +36,14 @@ class Ask:
         self,
         session: Session,
         question: Question,
+        answer: Answer,
         payment: Mapping[str, Any],
         declared: tuple[Word, ...] = (),
         part: Fraction = WHOLE,
     ) -> Any:
-        """What a verb returns for a question, at a ``part`` of the price that its words make."""
-        asked = priced(session, question, payment, declared, part)
-        return asked.question.answer(session.ask([asked])[0])
+        """What a verb returns for a question, of whose release ``answer`` makes it, at a ``part`` of the price that its words
+        make."""
+        return answer(session.ask([priced(session, question, payment, declared, part)])[0])
 
     def explaining(self) -> Ask:
         """The mode of ``p.explain``."""
@@ -69,6 +70,7 @@ class Explain(Ask):
         self,
         session: Session,
         question: Question,
+        answer: Answer,
         payment: Mapping[str, Any],
         declared: tuple[Word, ...] = (),
         part: Fraction = WHOLE,
@@ -99,11 +101,13 @@ class Ahead(Ask):
         self,
         session: Session,
         question: Question,
+        answer: Answer,
         payment: Mapping[str, Any],
         declared: tuple[Word, ...] = (),
         part: Fraction = WHOLE,
     ) -> Any:
-        return self.batch.add(priced(session, question, payment, declared, part, self.batch.ahead()))
+        later = replace(question, finish=answer)
+        return self.batch.add(priced(session, later, payment, declared, part, self.batch.ahead()))
 
     def explaining(self) -> Ask:
         return Explain(self.batch)
@@ -181,4 +185,4 @@ class Asking:
         """Every question goes this way; ``declared`` are facts that it takes for public beside those of the selection."""
         words = self._selection.words + declared
         with np.errstate(all="ignore"):  # what a caller has set for numpy decides nothing about an answer
-            return self._mode.ask(self._session, replace(question, finish=answer), payment, words, part)
+            return self._mode.ask(self._session, question, answer, payment, words, part)

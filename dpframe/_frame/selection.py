@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import sys
 from collections.abc import Hashable, Mapping, Sequence
@@ -163,9 +164,10 @@ class Selection:
                 f"{name!r} needs public bounds{what}: bounds=(lower, upper) here, or open(..., bounds={{...}}) once. "
                 "They are never inferred from the data; say what the values can be, not what they are."
             )
-        return (
-            known if type(known) is Bounds else _validate.bounds(known, repr(name))
-        )  # declared ones were checked
+        lower, upper = map(float, known)
+        if _validate.MIN_WIDTH <= upper - lower < math.inf:  # as most are: finite, in order, and wide enough
+            return Bounds(lower + 0.0, upper + 0.0)  # -0.0 is 0
+        return _validate.bounds(known, repr(name))
 
     def keys(self, expr: Expr, name: Hashable, given: Any, verb: str) -> Keys:
         """The keys that a verb is given, the declared ones of a root column, or those an expression brings along."""

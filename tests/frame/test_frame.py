@@ -217,6 +217,16 @@ def test_bounds_travel_through_arithmetic_by_interval(p):
     assert known == {"cost_k": (0, 1), "change": (-1100, 1000), "worse": (0, 1)}
 
 
+@pytest.mark.parametrize(("lower", "upper"), [(0, 5), (0, 1e300), (0, 2.0**-899), (-1e308, 1e308)])
+def test_derived_bounds_are_those_that_would_be_typed(lower, upper):
+    p = pd.DataFrame({"x": [1.0]}).dp.open(1, bounds={"x": (lower, upper)}).assign(y="-x")
+    derived, typed = p.explain.sum("y"), p.explain.sum("y", bounds=(-upper, -lower))
+    assert derived == typed
+    assert repr(derived.cells[0].upper) == repr(
+        typed.cells[0].upper
+    )  # a negative zero would be another question
+
+
 def test_names_that_swap_keep_their_bounds_by_identity(df, p):
     q = p.rename(columns={"age": "cost", "cost": "age"})
     assert q.explain.sum("age").sensitivity == 1000
