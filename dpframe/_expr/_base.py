@@ -63,8 +63,8 @@ class Expr:
     @property
     def children(self) -> tuple[Expr, ...]:
         made_of: tuple[str, ...] = self.__match_args__
-        found = [getattr(self, name) for name in made_of]
-        return tuple([c for c in found if isinstance(c, Expr)])
+        operands = [getattr(self, name) for name in made_of]
+        return tuple([c for c in operands if isinstance(c, Expr)])
 
     def columns(self) -> frozenset[Column]:
         return frozenset[Column]().union(*(c.columns() for c in self.children))
