@@ -137,8 +137,8 @@ def reconstruct(
     if _validate.choice(method, "method", ("auto", "lp", "least squares")) == "auto":
         method = "lp" if asked.size <= LARGE else "least squares"
     matrix = asked.astype(np.float64)
-    found = _program(matrix, told) if method == "lp" else np.linalg.lstsq(matrix, told, rcond=None)[0]
-    return np.asarray(found > 0.5)
+    solution = _program(matrix, told) if method == "lp" else np.linalg.lstsq(matrix, told, rcond=None)[0]
+    return np.asarray(solution > 0.5)
 
 
 def _program(asked: NDArray[np.float64], told: NDArray[np.float64]) -> NDArray[np.float64]:

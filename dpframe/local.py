@@ -107,10 +107,10 @@ def truth_of(epsilon: Real, k: int = 2) -> float:
     if values < 2:
         raise BadValue("k must be at least 2: one value alone would say nothing.")
     false = Fraction(Response(exact, values).interval(values - 1, _BITS)[1], 1 << _BITS)
-    found = float(1 - false)
-    while _validate.exact(found, "truth") > 1 - false:
-        found = math.nextafter(found, 0.0)
-    return found
+    truth = float(1 - false)
+    while _validate.exact(truth, "truth") > 1 - false:
+        truth = math.nextafter(truth, 0.0)
+    return truth
 
 
 def sample_size(
@@ -274,24 +274,26 @@ def estimate(reports: pd.Series[Any], by: pd.Series[Any] | None = None) -> pd.Da
     return _unbiased.table(_unbiased.Computed(kind, counts), index, found._plan)
 
 
-def _pairs(found: Reports, other: Reports, labels: pd.Index[Any], by: pd.Series[Any]) -> pd.DataFrame:
-    kind, outer = found._kind, other._kind
+def _pairs(reports: Reports, other: Reports, labels: pd.Index[Any], by: pd.Series[Any]) -> pd.DataFrame:
+    kind, outer = reports._kind, other._kind
     if kind.bounds is not None or outer.bounds is not None:
         raise BadValue(
             "a mean within randomized groups is a ratio, which nothing estimates without bias. Cut the numbers into bins "
             "and randomize those: p.randomize(p['age'].cut([0, 40, 110]))."
         )
-    if receipt_of(found._series, REPORTS) == receipt_of(by, REPORTS) and found._series.equals(by):
+    if receipt_of(reports._series, REPORTS) == receipt_of(by, REPORTS) and reports._series.equals(by):
         raise BadValue(
             "by= is these very reports. A table of pairs is for two columns that were randomized apart, each with coins "
             "of its own."
         )
     k = kind.response.k
-    cells = np.bincount(other._codes() * k + found._codes(), minlength=outer.response.k * k)
+    cells = np.bincount(other._codes() * k + reports._codes(), minlength=outer.response.k * k)
     index = pd.MultiIndex.from_product(
         [pd.Index(other._labels(), tupleize_cols=False), labels], names=[by.name, labels.name]
     )
-    return _unbiased.table(_unbiased.Computed(kind, cells.reshape(-1, k), outer.response), index, found._plan)
+    return _unbiased.table(
+        _unbiased.Computed(kind, cells.reshape(-1, k), outer.response), index, reports._plan
+    )
 
 
 def _read(series: object, what: str) -> Reports:

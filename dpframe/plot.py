@@ -48,7 +48,7 @@ def region(
         raise BadValue("epsilons must be one or several numbers that are not negative.")
     if not 0 <= gap <= 1:
         raise BadValue(f"delta must lie between 0 and 1, not {gap:g}.")
-    found = new_axes() if ax is None else ax
+    axes = new_axes() if ax is None else ax
     from matplotlib import colormaps
 
     shades = colormaps["Blues"](np.linspace(0.12, 0.85, len(values)))
@@ -57,13 +57,13 @@ def region(
         low, high = allowed(p, value, gap)
         label = f"epsilon {value:g}"
         if np.max(high - low) < 1e-9:
-            found.plot(p, p, color=shade, linewidth=2, label=label)
+            axes.plot(p, p, color=shade, linewidth=2, label=label)
         else:
-            found.fill_between(p, low, high, color=shade, linewidth=0, label=label)
-    found.set(xlim=(0, 1), ylim=(0, 1), aspect="equal")
-    found.set(xlabel="chance of an event with the person", ylabel="chance without the person")
-    found.legend(loc="upper left", bbox_to_anchor=(1.02, 1), borderaxespad=0, frameon=False, fontsize="small")
-    return found
+            axes.fill_between(p, low, high, color=shade, linewidth=0, label=label)
+    axes.set(xlim=(0, 1), ylim=(0, 1), aspect="equal")
+    axes.set(xlabel="chance of an event with the person", ylabel="chance without the person")
+    axes.legend(loc="upper left", bbox_to_anchor=(1.02, 1), borderaxespad=0, frameon=False, fontsize="small")
+    return axes
 
 
 def allowed(p: Any, epsilon: float, delta: float = 0) -> tuple[Any, Any]:
@@ -102,12 +102,12 @@ def laplace(epsilon: float, answers: tuple[float, float] = (0, 1), ax: Any = Non
     scale = abs(first - second) / e
     x = np.linspace(min(first, second) - 4 * scale, max(first, second) + 4 * scale, 1001)
     x = np.sort(np.append(x, [first, second]))  # the peaks are sharp
-    found = new_axes() if ax is None else ax
+    axes = new_axes() if ax is None else ax
     for centre, label, style in ((first, "without the person", "--"), (second, "with the person", "-")):
-        found.plot(x, np.exp(-abs(x - centre) / scale) / (2 * scale), style, label=label)
-    found.set(xlabel="answer", ylabel="density", title=f"Laplace noise, epsilon {e:g}", ylim=0)
-    found.legend(fontsize="small")
-    return found
+        axes.plot(x, np.exp(-abs(x - centre) / scale) / (2 * scale), style, label=label)
+    axes.set(xlabel="answer", ylabel="density", title=f"Laplace noise, epsilon {e:g}", ylim=0)
+    axes.legend(fontsize="small")
+    return axes
 
 
 # How answers and budgets are drawn ------------------------------------------------------------------------------------
@@ -142,24 +142,24 @@ def checked_axes(ax: Any) -> Any:
 def meter(costs: pd.Series[Any], budget: float, ax: Any) -> Any:
     """A picture of what accountants report, beside the budget. A bar beyond a few budgets is cut and marked."""
     needs_matplotlib()
-    found = new_axes() if checked_axes(ax) is None else ax
+    axes = new_axes() if checked_axes(ax) is None else ax
     values = costs.to_numpy(dtype=np.float64)
     most = CUT * budget if budget > 0 else max([1.0, *values[np.isfinite(values)]])
-    found.barh([str(name) for name in costs.index], np.minimum(values, most), color="#3b6ea5")
+    axes.barh([str(name) for name in costs.index], np.minimum(values, most), color="#3b6ea5")
     for i, value in enumerate(values):
         if value > most:
-            told = f"{value:.3g} \u2192" if np.isfinite(value) else "no bound \u2192"
-            found.text(most, i, f"{told} ", ha="right", va="center", color="white", fontsize="small")
-    found.axvline(budget, color="#b5432a", linestyle="--", label="budget")
-    found.set(
+            label = f"{value:.3g} \u2192" if np.isfinite(value) else "no bound \u2192"
+            axes.text(most, i, f"{label} ", ha="right", va="center", color="white", fontsize="small")
+    axes.axvline(budget, color="#b5432a", linestyle="--", label="budget")
+    axes.set(
         xlabel="epsilon of the list so far",
         ylabel="",
         xlim=(0, 1.05 * max(budget, *np.minimum(values, most))),
     )
-    found.set_title("had the list been fixed in advance", fontsize="medium")
-    found.invert_yaxis()
-    found.legend()
-    return found
+    axes.set_title("had the list been fixed in advance", fontsize="medium")
+    axes.invert_yaxis()
+    axes.legend()
+    return axes
 
 
 def picture(
@@ -253,21 +253,21 @@ def _one(
         widths = np.asarray(cast("Any", values.index).length, dtype=np.float64)
         if label and not np.allclose(widths, widths[0]):
             label = f"{label} in each bin (widths differ)"
-        found = _bins(values.iloc[:, 0], low, high, ax, options)
+        axes = _bins(values.iloc[:, 0], low, high, ax, options)
     elif kind == "line":
         options = {"xlabel": "quantile", **options} if levels else options
-        found = _lines(values, low, high, ax, options)
+        axes = _lines(values, low, high, ax, options)
     else:
-        found = _bars(values, low, high, kind, ax, options)
-        if kind == "barh" and not found.yaxis_inverted():
-            found.invert_yaxis()  # the first row on top, as it is printed
+        axes = _bars(values, low, high, kind, ax, options)
+        if kind == "barh" and not axes.yaxis_inverted():
+            axes.invert_yaxis()  # the first row on top, as it is printed
     if label and kind == "barh" and "xlabel" not in options:
-        found.set_xlabel(label)
+        axes.set_xlabel(label)
     elif label and kind != "barh" and "ylabel" not in options:
-        found.set_ylabel(label)
+        axes.set_ylabel(label)
     if low is not None and not {"xlim", "ylim"} & set(options):
-        _clip(values.to_numpy(), low, high, found, kind)
-    return found
+        _clip(values.to_numpy(), low, high, axes, kind)
+    return axes
 
 
 def _clip(values: Any, low: Any, high: Any, ax: Any, kind: str) -> None:
@@ -357,9 +357,9 @@ def _bars(values: pd.DataFrame, low: Any, high: Any, kind: str, ax: Any, options
         wide = 2 if values.size > 24 else 4
         given = {"error_kw": {"ecolor": INK, "elinewidth": 1.2, "capsize": wide}, **given}
     drawn = values if values.shape[1] > 1 else values.iloc[:, 0]
-    found = drawn.plot(kind=cast(Any, kind), ax=ax, **given)
-    (found.axhline if kind == "bar" else found.axvline)(0, color=INK, linewidth=0.8)
-    return found
+    axes = drawn.plot(kind=cast(Any, kind), ax=ax, **given)
+    (axes.axhline if kind == "bar" else axes.axvline)(0, color=INK, linewidth=0.8)
+    return axes
 
 
 def _bins(values: pd.Series[Any], low: Any, high: Any, ax: Any, options: dict[str, Any]) -> Any:
@@ -395,13 +395,13 @@ def _lines(values: pd.DataFrame, low: Any, high: Any, ax: Any, options: dict[str
     given = {"legend": values.shape[1] > 1, "marker": "." if len(values) <= 40 else None, **options}
     drawn = values if values.shape[1] > 1 else values.iloc[:, 0]
     lines_before = list(ax.get_lines())
-    found = drawn.plot.line(ax=ax, **given)
+    axes = drawn.plot.line(ax=ax, **given)
     if low is None:
-        return found
-    fresh = [line for line in found.get_lines() if line not in lines_before]
+        return axes
+    fresh = [line for line in axes.get_lines() if line not in lines_before]
     for i, line in enumerate(fresh[: values.shape[1]]):
         # pandas gives dates places of its own, which the line knows.
-        found.fill_between(
+        axes.fill_between(
             line.get_xdata(orig=False), low[:, i], high[:, i], color=line.get_color(), alpha=0.2, linewidth=0
         )
-    return found
+    return axes

@@ -11,7 +11,7 @@ import pytest
 from tests.walk import visits_of
 
 ROOT = Path(__file__).parent.parent
-LIMITS = {"open": (15, 66), "mean": (25, 130), "agg": (43, 214)}
+LIMITS = {"open": (15, 66), "mean": (24, 125), "agg": (42, 206)}
 
 
 @pytest.fixture(scope="module")

@@ -242,18 +242,18 @@ def _label(cells: Any, arrow: Any, kind: Kind = "label") -> Vector:
 def _one_by_one(values: Array) -> tuple[Array, Array]:
     codes = np.empty(len(values), dtype=np.int64)
     index: dict[Any, int] = {}
-    found: list[Any] = []
+    cells: list[Any] = []
     for i, cell in enumerate(values):
         value = plain(cell)
         if value is None:
             codes[i] = -1
             continue
         key = (type(value), str(value) if type(value) is Decimal else value)
-        code = index.setdefault(key, len(found))
-        if code == len(found):
-            found.append(value)
+        code = index.setdefault(key, len(cells))
+        if code == len(cells):
+            cells.append(value)
         codes[i] = code
-    return codes, objects(found)
+    return codes, objects(cells)
 
 
 def _categorical(cells: Any, kind: Kind) -> Vector:
@@ -264,8 +264,8 @@ def _categorical(cells: Any, kind: Kind) -> Vector:
 
 def objects(values: Iterable[Any]) -> Array:
     """A flat object array, also of values that numpy would unpack, or ask for an array: it looks at none of them."""
-    found = list(values)
-    return np.fromiter(found, dtype=object, count=len(found))
+    cells = list(values)
+    return np.fromiter(cells, dtype=object, count=len(cells))
 
 
 def narrow(codes: Array, count: int) -> Array:

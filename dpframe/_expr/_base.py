@@ -64,7 +64,8 @@ class Expr:
     @property
     def children(self) -> tuple[Expr, ...]:
         made_of: tuple[str, ...] = self.__match_args__
-        return tuple([c for name in made_of if isinstance(c := getattr(self, name), Expr)])
+        operands = [getattr(self, name) for name in made_of]
+        return tuple([c for c in operands if isinstance(c, Expr)])
 
     def columns(self) -> frozenset[Column]:
         return frozenset[Column]().union(*(c.columns() for c in self.children))

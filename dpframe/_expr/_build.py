@@ -236,10 +236,10 @@ def logical_not(x: Expr) -> Expr:
 
 def is_in(x: Expr, values: object) -> Expr:
     """Membership in a public list; the order and repeats of the list do not matter, so they are not kept."""
-    found = {c.tag: c for c in (_match(x, v, null=True) for v in listed(values))}
-    if x.kind == "other" and any(c.value is not None for c in found.values()):
+    members = {c.tag: c for c in (_match(x, v, null=True) for v in listed(values))}
+    if x.kind == "other" and any(c.value is not None for c in members.values()):
         raise BadType(f"isin does not work on {_describe(x)}. {_advice(x)}")
-    return IsIn(x, tuple(found[tag] for tag in sorted(found)))
+    return IsIn(x, tuple(members[tag] for tag in sorted(members)))
 
 
 def between(x: Expr, left: object, right: object, inclusive: str = "both") -> Expr:
@@ -302,10 +302,10 @@ def cut(x: Expr, edges: object, labels: object = None, right: object = True) -> 
     _numeric(x, "cut")
     if isinstance(edges, int | np.integer):
         raise BadType("a number of bins would look at the data. Give the edges, such as [0, 18, 65, 110].")
-    found = [constant(e) for e in listed(edges, "cut")]
-    if len(found) < 2 or any(c.kind != "number" for c in found):
+    ends = [constant(e) for e in listed(edges, "cut")]
+    if len(ends) < 2 or any(c.kind != "number" for c in ends):
         raise BadValue("cut needs at least two edges, all of them numbers, such as [0, 18, 65, 110].")
-    points = tuple(as_double(c) for c in found)
+    points = tuple(as_double(c) for c in ends)
     if any(a >= b for a, b in pairwise(points)):
         raise BadValue("the edges of cut must increase.")
     if not isinstance(right, bool | np.bool_):
@@ -358,14 +358,14 @@ def str_part(x: Expr, method: str, *args: object, **options: object) -> Expr:
     if unknown or len(args) > len(parameters):
         raise BadValue(f".str.{method} takes ({', '.join(p[0] for p in parameters)}) here, nothing else.")
     given = dict(zip((p[0] for p in parameters), args, strict=False)) | options
-    found = []
+    arguments = []
     for name, types, default in parameters:
         c = constant(given.get(name, default), null=True) if given.get(name, default) is not ... else None
         if c is None or type(c.value) not in types:
             raise BadType(f".str.{method} needs {name} as {' or '.join(t.__name__ for t in types)}.")
-        found.append(c)
-    _check_text(method, [c.value for c in found])
-    return StrPart(x, method, tuple(found))
+        arguments.append(c)
+    _check_text(method, [c.value for c in arguments])
+    return StrPart(x, method, tuple(arguments))
 
 
 def _check_text(method: str, values: list[Any]) -> None:

@@ -325,8 +325,8 @@ class MapDict(Expr):
     @property
     def categories(self) -> tuple[Any, ...]:
         """The values, each once; public, as the dict is."""
-        found = {v.tag: v.value for v in self.values if v.value is not None}
-        return tuple(found.values())
+        values = {v.tag: v.value for v in self.values if v.value is not None}
+        return tuple(values.values())
 
     @property
     def tz(self) -> str | None:
@@ -336,9 +336,9 @@ class MapDict(Expr):
     def interval(self, lookup: Lookup) -> Interval:
         if self.kind not in ("number", "bool"):
             return None
-        found = [v.interval(lookup) for v in self.values if v.value is not None]
-        known = [f for f in found if f is not None]
-        return (min(f[0] for f in known), max(f[1] for f in known)) if len(known) == len(found) else None
+        intervals = [v.interval(lookup) for v in self.values if v.value is not None]
+        known = [f for f in intervals if f is not None]
+        return (min(f[0] for f in known), max(f[1] for f in known)) if len(known) == len(intervals) else None
 
     def __str__(self) -> str:
         pairs = [f"{k}: {v}" for k, v in zip(self.keys[:5], self.values[:5], strict=True)]

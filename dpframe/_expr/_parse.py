@@ -184,8 +184,8 @@ class _Reader:
         if isinstance(op, ast.In | ast.NotIn) or (listed and isinstance(op, ast.Eq | ast.NotEq)):
             if not listed and not self._is_local(right):
                 self._refuse(right, "'in' needs a public list: ['CA', 'NY'], or @name for a list of yours.")
-            found = ex.is_in(self.read(left), self._value(right))
-            return ex.logical_not(found) if isinstance(op, ast.NotIn | ast.NotEq) else found
+            member = ex.is_in(self.read(left), self._value(right))
+            return ex.logical_not(member) if isinstance(op, ast.NotIn | ast.NotEq) else member
         return ex.compare(_COMPARE[type(op)], self.read(left), self.read(right))
 
     def _read_Constant(self, node: ast.Constant) -> Expr:

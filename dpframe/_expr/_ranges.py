@@ -70,8 +70,8 @@ def _power(a: _Pair, b: _Pair) -> Interval:
         return None
     if whole and b[0] > 0 and b[0] % 2 == 0 and a[0] < 0 < a[1]:
         ends.append(Fraction(0))
-    found = outward(min(ends), max(ends), ulps=4)  # pow is not correctly rounded
-    return found if found is None or min(ends) < 0 else (max(0.0, found[0]), found[1])
+    interval = outward(min(ends), max(ends), ulps=4)  # pow is not correctly rounded
+    return interval if interval is None or min(ends) < 0 else (max(0.0, interval[0]), interval[1])
 
 
 ARITHMETIC: dict[str, Callable[[_Pair, _Pair], Interval]] = {

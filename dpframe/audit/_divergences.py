@@ -100,7 +100,7 @@ def _pairs(p: Any, q: Any) -> Pairs:
 
 def _law(values: Any, name: str) -> list[Fraction] | dict[Any, Fraction]:
     """Exact probabilities, checked."""
-    found: list[Fraction] | dict[Any, Fraction]
+    law: list[Fraction] | dict[Any, Fraction]
     if isinstance(values, pd.Series):
         if not values.index.is_unique:
             raise BadValue(f"{name} names an outcome twice.")
@@ -108,10 +108,10 @@ def _law(values: Any, name: str) -> list[Fraction] | dict[Any, Fraction]:
     if isinstance(values, Mapping):
         given = list(values.values())
         numbers = [_probability(x, name) for x in given]
-        found = dict(zip(values, numbers, strict=True))
+        law = dict(zip(values, numbers, strict=True))
     elif isinstance(values, list | tuple) or (isinstance(values, np.ndarray) and values.ndim == 1):
         given = list(values)
-        found = numbers = [_probability(x, name) for x in given]
+        law = numbers = [_probability(x, name) for x in given]
     else:
         raise BadType(
             f"{name} must be a list of probabilities, a dict or a Series, not {type(values).__name__}."
@@ -122,7 +122,7 @@ def _law(values: Any, name: str) -> list[Fraction] | dict[Any, Fraction]:
         raise BadValue(
             f"{name} is not a distribution: its probabilities add up to {float(total):.12g}, not to 1."
         )
-    return found
+    return law
 
 
 def _probability(value: Any, name: str) -> Fraction:

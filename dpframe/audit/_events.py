@@ -83,8 +83,10 @@ class Event:
 
 
 def _clean(values: Any) -> Floats:
-    found = np.asarray(values, dtype=np.float64)
-    return np.where(np.isnan(found), np.inf, found)  # an answer that is no number is an answer like any other
+    numbers = np.asarray(values, dtype=np.float64)
+    return np.where(
+        np.isnan(numbers), np.inf, numbers
+    )  # an answer that is no number is an answer like any other
 
 
 def low_bit(values: Any) -> Any:
@@ -110,18 +112,18 @@ def _column(i: int) -> Score:
 def _scores(names: list[str], one: Any, two: Any) -> list[tuple[str, Score]]:
     """Numbers of an answer whose thresholds are the candidates; the last is fitted to these draws."""
     size = len(names)
-    found: list[tuple[str, Score]] = [(names[i], _column(i)) for i in range(min(size, _COLUMNS))]
+    scores: list[tuple[str, Score]] = [(names[i], _column(i)) for i in range(min(size, _COLUMNS))]
     # Lengths, labels and whether something is there have no digits to look at, and no sum.
     some = [i for i, name in enumerate(names) if name.startswith("answer") and not name.endswith(THERE)]
     some = some[:_COMPONENTS]
     for i in some[:6]:
-        found.append((_LAST + names[i], _last_bit(i)))
+        scores.append((_LAST + names[i], _last_bit(i)))
     if size > 1:
-        found.append(("sum of the answer", lambda d: np.nansum(d[:, some].astype(np.float64), axis=1)))
+        scores.append(("sum of the answer", lambda d: np.nansum(d[:, some].astype(np.float64), axis=1)))
         for a, b in itertools.pairwise(some):
-            found.append((f"{names[a]} - {names[b]}", _difference(a, b)))
-        found.append(("fitted likelihood ratio of the answer", _fitted(one, two)))
-    return found
+            scores.append((f"{names[a]} - {names[b]}", _difference(a, b)))
+        scores.append(("fitted likelihood ratio of the answer", _fitted(one, two)))
+    return scores
 
 
 def _fitted(one: Any, two: Any) -> Score:
@@ -267,8 +269,8 @@ def at_most(successes: Any, n: int, risk: float) -> Any:
     from scipy.special import betainccinv
 
     k = np.asarray(successes)
-    found = np.where(k < n, betainccinv(k + 1, np.maximum(n - k, 1), risk), 1.0)
-    return np.minimum(found * (1 + _CAUTION), 1.0)
+    bounds = np.where(k < n, betainccinv(k + 1, np.maximum(n - k, 1), risk), 1.0)
+    return np.minimum(bounds * (1 + _CAUTION), 1.0)
 
 
 def scored(draws: Any, shape: Shape) -> Any:
@@ -288,11 +290,11 @@ def check_score(score: object, one: Any, two: Any) -> None:
         )
         try:
             with np.errstate(all="ignore"):
-                found = np.asarray(score(scored(some, shape)))
+                scores = np.asarray(score(scored(some, shape)))
         except Exception as error:
             raise BadType(f"{hint} raised {type(error).__name__}: {error}") from error
-        if found.shape != (len(some),) or found.dtype.kind not in "biuf":
-            raise BadType(f"{hint} returned something of shape {found.shape} and dtype {found.dtype}.")
+        if scores.shape != (len(some),) or scores.dtype.kind not in "biuf":
+            raise BadType(f"{hint} returned something of shape {scores.shape} and dtype {scores.dtype}.")
 
 
 def _described(some: list[Any], shape: Shape) -> str:

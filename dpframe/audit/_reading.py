@@ -104,15 +104,15 @@ class Shape:
             # What turns up later and is no such row of numbers is an answer like any other: one that is no number.
             fits = len(row) == self.numbers and all(p in row and _is_number(row[p]) for p in self.places)
             return [row[p] for p in self.places] if fits else [math.nan] * self.numbers
-        found: list[float] = [float(p in row) for p in self.varying]
-        found += [len(row)] if self.sizes else []
+        numbers: list[float] = [float(p in row) for p in self.varying]
+        numbers += [len(row)] if self.sizes else []
         for place in self.places:
             cell = row.get(place, ABSENT)
-            found.append(cell if _is_number(cell) else math.nan)
+            numbers.append(cell if _is_number(cell) else math.nan)
         for place, known in (self.codes or {}).items():
             cell = row.get(place, ABSENT)
-            found.append(math.nan if cell is ABSENT or _is_number(cell) else _code(known, cell))
-        return found
+            numbers.append(math.nan if cell is ABSENT or _is_number(cell) else _code(known, cell))
+        return numbers
 
     def names(self) -> list[str]:
         """The names of an answer's numbers: their labels, if the answers have any."""
@@ -121,10 +121,10 @@ class Shape:
         if self.regular and len(self.places) == 1:
             return ["answer"]
         called = {place: "answer" + "".join(f"[{part!r}]" for part in place) for place in self.places}
-        found = [called[place] + THERE for place in self.varying]
-        found += ["length of the answer"] if self.sizes else []
-        found += [called[place] for place in self.places]
-        return found + [f"label of {called[place]}" for place in self.codes or {}]
+        names = [called[place] + THERE for place in self.varying]
+        names += ["length of the answer"] if self.sizes else []
+        names += [called[place] for place in self.places]
+        return names + [f"label of {called[place]}" for place in self.codes or {}]
 
 
 def _number_label(known: dict[Any, int], label: Any) -> None:
@@ -178,15 +178,15 @@ def _cells(draw: Any, path: Path) -> Iterator[tuple[Path, Any]]:
 
 def _labels(index: pd.Index[Any]) -> list[Any]:
     """Labels as texts that differ: null is always the same one, and repeated labels are numbered."""
-    found = [_plain(label) for label in index.tolist()]
+    labels = [_plain(label) for label in index.tolist()]
     if index.is_unique:
-        return found
+        return labels
     seen: Counter[Any] = Counter()
-    told = []
-    for label in found:
-        told.append((label, seen[label]))
+    texts = []
+    for label in labels:
+        texts.append((label, seen[label]))
         seen[label] += 1
-    return told
+    return texts
 
 
 def _plain(label: Any) -> Any:

@@ -195,11 +195,11 @@ class Replay:
         return pd.DataFrame([[getattr(step, n) for n in names] for step in self.steps], columns=names)
 
     def _lines(self) -> list[str]:
-        told = [
+        lines = [
             f"{s.question}: {s.statistic}: moved by {s.distance} of {s.sensitivity} ({s.norm})"
             for s in self.steps
         ]
-        return [*told, *(f"PROBLEM: {text}" for text in self.problems)] or ["nothing was asked"]
+        return [*lines, *(f"PROBLEM: {text}" for text in self.problems)] or ["nothing was asked"]
 
     def __repr__(self) -> str:
         return "\n".join(self._lines())
@@ -290,20 +290,20 @@ def _are_neighbours(one: Session, two: Session) -> bool:
 
 def _hashes(frame: pd.DataFrame) -> list[int]:
     """A hash of each row, alike for alike cells, whatever these are."""
-    found = np.zeros(len(frame), dtype=np.uint64)
+    mixed = np.zeros(len(frame), dtype=np.uint64)
     for i in range(frame.shape[1]):
-        found = found * np.uint64(0x9E3779B97F4A7C15) + hashes_of(frame.iloc[:, i])
-    hashes: list[int] = found.tolist()
+        mixed = mixed * np.uint64(0x9E3779B97F4A7C15) + hashes_of(frame.iloc[:, i])
+    hashes: list[int] = mixed.tolist()
     return hashes
 
 
 def _people(frame: pd.DataFrame, unit: Unit) -> dict[int, Counter[int]]:
     ids = frame.iloc[:, [c.position for c in unit.people]]
     known = ids.notna().all(axis=1).to_numpy()
-    found: dict[int, Counter[int]] = {}
+    counts: dict[int, Counter[int]] = {}
     for person, row in zip(_hashes(ids[known]), _hashes(frame[known]), strict=True):
-        found.setdefault(person, Counter())[row] += 1
-    return found
+        counts.setdefault(person, Counter())[row] += 1
+    return counts
 
 
 def _run(ask: Callable[[PrivateFrame], Any], session: Recorder) -> tuple[Any, Exception | None]:
@@ -375,10 +375,10 @@ def _moved(one: _Heard, two: _Heard) -> Array:
     if one.keys is None or two.keys is None:
         return np.asarray(y - x)
     places = {key: i for i, key in enumerate(dict.fromkeys((*one.keys, *two.keys)))}
-    found = np.zeros((*x.shape[:-1], len(places)), dtype=object)
-    found[..., [places[key] for key in two.keys]] += y
-    found[..., [places[key] for key in one.keys]] -= x
-    return found
+    moved = np.zeros((*x.shape[:-1], len(places)), dtype=object)
+    moved[..., [places[key] for key in two.keys]] += y
+    moved[..., [places[key] for key in one.keys]] -= x
+    return moved
 
 
 def _underpriced(asked: _Asked) -> list[str]:
@@ -389,10 +389,10 @@ def _underpriced(asked: _Asked) -> list[str]:
     if any(distance and not noise.scale for noise, distance in moved):
         return [f"{plan.question}: no noise at all"]
     loss = loss_of(moved)
-    found = None if loss is None else loss.epsilon_at(plan.stated_at - plan.loss.failure)
-    if found is not None and float(found) > plan.epsilon * _ROUNDING:
+    epsilon = None if loss is None else loss.epsilon_at(plan.stated_at - plan.loss.failure)
+    if epsilon is not None and float(epsilon) > plan.epsilon * _ROUNDING:
         return [
-            f"{plan.question}: the noise gives epsilon {float(found):.6g}, and {plan.epsilon:.6g} is charged"
+            f"{plan.question}: the noise gives epsilon {float(epsilon):.6g}, and {plan.epsilon:.6g} is charged"
         ]
     return []
 

@@ -104,9 +104,9 @@ def _arrow(array: Any) -> Hashes:
         array = array.storage
     null: NDArray[np.bool_] = array.is_null().to_numpy(zero_copy_only=False)
     read = next((read for names, read in _READ if any(getattr(types, n)(array.type) for n in names)), _blank)
-    found = read(array)
-    found[null] = _NULL
-    return found
+    hashes = read(array)
+    hashes[null] = _NULL
+    return hashes
 
 
 def _blank(array: Any) -> Hashes:
@@ -151,10 +151,10 @@ def _in_order(owner: NDArray[Any], items: Hashes, size: int) -> Hashes:
 
 
 def _structs(array: Any) -> Hashes:
-    found = _blank(array)
+    hashes = _blank(array)
     for field in array.flatten():
-        found = _mixed(found * _ODD + _arrow(field))
-    return found
+        hashes = _mixed(hashes * _ODD + _arrow(field))
+    return hashes
 
 
 def _fixed(array: Any) -> Hashes:
@@ -165,17 +165,17 @@ def _fixed(array: Any) -> Hashes:
     raw = np.frombuffer(data, dtype=np.uint8)[array.offset * width : (array.offset + len(array)) * width]
     words = np.zeros((len(array), -(-width // 8) * 8), dtype=np.uint8)
     words[:, :width] = raw.reshape(len(array), width)
-    found = _blank(array)
+    hashes = _blank(array)
     for word in words.view(np.uint64).T:
-        found = _mixed(found * _ODD + word + _STEP)
-    return found
+        hashes = _mixed(hashes * _ODD + word + _STEP)
+    return hashes
 
 
 def _floats(array: Any) -> Hashes:
     values = array.to_numpy(zero_copy_only=False).astype(np.float64) + 0.0
-    found = _hashed(values)
-    found[np.isnan(values)] = _NULL
-    return found
+    hashes = _hashed(values)
+    hashes[np.isnan(values)] = _NULL
+    return hashes
 
 
 def _truths(array: Any) -> Hashes:
@@ -350,8 +350,8 @@ def _keyed(frame: pd.DataFrame, secret: bytes) -> NDArray[Any]:
     if not len(frame) or not frame.shape[1]:
         return np.zeros(0, dtype=np.uint64)
     key = hashlib.blake2b(secret, digest_size=8).hexdigest()
-    found: NDArray[Any] = pd.util.hash_pandas_object(frame, index=False, hash_key=key).to_numpy()
-    return found
+    hashes: NDArray[Any] = pd.util.hash_pandas_object(frame, index=False, hash_key=key).to_numpy()
+    return hashes
 
 
 def _plain(frame: pd.DataFrame) -> pd.DataFrame:

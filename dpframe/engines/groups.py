@@ -41,22 +41,22 @@ def arrow_buckets(keys: Keys, strings: Any) -> Buckets:
     places = np.array([i + 1 for i in range(len(keys)) if i != keys.null] + [0])
     null = 0 if keys.null is None else keys.null + 1
     wanted = pa.array(proper, type=strings.type)
-    found = np.empty(len(strings), dtype=np.min_scalar_type(len(keys)))
-    table = places.astype(found.dtype)
+    buckets = np.empty(len(strings), dtype=np.min_scalar_type(len(keys)))
+    table = places.astype(buckets.dtype)
 
     def match(start: int) -> None:
         piece = strings.slice(start, _PART)
         at = pc.fill_null(pc.index_in(piece, value_set=wanted), len(proper))
-        np.take(table, np.asarray(at), out=found[start : start + len(piece)], mode="clip")
+        np.take(table, np.asarray(at), out=buckets[start : start + len(piece)], mode="clip")
         if null and piece.null_count:
-            found[start : start + len(piece)][np.asarray(piece.is_null())] = null
+            buckets[start : start + len(piece)][np.asarray(piece.is_null())] = null
 
     if len(strings) <= _PART:
         match(0)
-        return found
+        return buckets
     with ThreadPoolExecutor(os.cpu_count()) as threads:
         list(threads.map(match, range(0, len(strings), _PART)))
-    return found
+    return buckets
 
 
 def bin_buckets(edges: tuple[float, ...]) -> Finder:
@@ -100,14 +100,14 @@ def _is_regular(breaks: NDArray[np.float64]) -> bool:
 
 def _numbers_in_bins(values: NDArray[np.float64], breaks: NDArray[np.float64], regular: bool) -> Buckets:
     bins = len(breaks) - 1
-    found: Buckets
+    buckets: Buckets
     if regular:
-        found = _by_division(values, breaks)
+        buckets = _by_division(values, breaks)
     else:
-        found = np.asarray(np.searchsorted(breaks, values, side="right"))  # NaN sorts after everything
-        found[found > bins] = 0
-    found[values == breaks[-1]] = bins
-    return found
+        buckets = np.asarray(np.searchsorted(breaks, values, side="right"))  # NaN sorts after everything
+        buckets[buckets > bins] = 0
+    buckets[values == breaks[-1]] = bins
+    return buckets
 
 
 def _by_division(values: NDArray[np.float64], breaks: NDArray[np.float64]) -> Buckets:
@@ -186,9 +186,9 @@ def _looked_up(
 
 def rest_buckets(listed: Buckets, null: NDArray[np.bool_], groups: int) -> Buckets:
     """The same buckets, and the last one for rows that are in none and not null."""
-    found = listed.astype(np.min_scalar_type(groups))
-    found[(listed == 0) & ~null] = groups
-    return found
+    buckets = listed.astype(np.min_scalar_type(groups))
+    buckets[(listed == 0) & ~null] = groups
+    return buckets
 
 
 def time_buckets(periods: Periods) -> Finder:

@@ -85,9 +85,9 @@ def array_of(frame: pd.DataFrame, position: int) -> Any:
     if not isinstance(series.dtype, pd.ArrowDtype):
         return series.to_numpy() if isinstance(series.dtype, np.dtype) else series.array
     array: Any = series.array
-    own = series.dtype.pyarrow_dtype
-    kept = _without_views(own)
-    return array if kept == own else type(array)(array.__arrow_array__().cast(kept))
+    arrow = series.dtype.pyarrow_dtype
+    kept = _without_views(arrow)
+    return array if kept == arrow else type(array)(array.__arrow_array__().cast(kept))
 
 
 def rows_of(frame: pd.DataFrame, places: Places) -> pd.DataFrame:
@@ -225,14 +225,14 @@ def joined(arrays: Sequence[Any]) -> Any:
 @np.errstate(all="ignore")
 def numbers(rows: Rows, exprs: Sequence[Expr]) -> list[Any]:
     """Numbers of several dtypes as doubles."""
-    found = []
+    numbers = []
     for expr in exprs:
         v = rows.vector(expr)
         values = np.array(v.values, dtype=np.float64)
         if v.null is not None:
             values[v.null] = np.nan
-        found.append(values)
-    return found
+        numbers.append(values)
+    return numbers
 
 
 # Merge ----------------------------------------------------------------------------------------------------------
@@ -281,14 +281,14 @@ class Table:
         for (find, size, expr), known in zip(self._levels, self._steps, strict=True):
             codes = _among(_wide(codes, find(rows.vector(expr)), size), known)
         codes = codes[kept]
-        found = codes >= 0
+        matched = codes >= 0
         counts = np.zeros(len(codes), dtype=np.intp)
-        counts[found] = self._counts[codes[found]]
+        counts[matched] = self._counts[codes[matched]]
         repeats = np.maximum(counts, 1) if keep_all else counts
         left = np.repeat(np.arange(len(codes)), repeats)
         offset = np.arange(len(left)) - np.repeat(np.cumsum(repeats) - repeats, repeats)
         right = np.full(len(left), -1, dtype=np.intp)
-        some = found[left]
+        some = matched[left]
         right[some] = self._order[self._starts[codes[left[some]]] + offset[some]]
         return Matched(left, right)
 

@@ -38,8 +38,8 @@ PRIVATE_ROWS = (
 def unknown_words(model: str, given: Mapping[str, Any]) -> None:
     """The error about arguments that a model does not have."""
     for word in given:
-        told = _WORDS.get(word)
-        raise BadType(f"{model} has no argument {word}=" + (f": {told}." if told else "."))
+        advice = _WORDS.get(word)
+        raise BadType(f"{model} has no argument {word}=" + (f": {advice}." if advice else "."))
 
 
 def no_attribute(model: object, name: str) -> AttributeError:
@@ -63,23 +63,23 @@ def both(own: Mapping[str, Any], payment: Mapping[str, Any]) -> None:
 
 def public_rows(X: Any, names: NDArray[Any]) -> NDArray[np.float64]:
     """Rows of public data as numbers; nothing is left out or filled in."""
-    found = _numbers(X, "X")
-    if found.ndim != 2 or found.shape[1] != len(names):
+    rows = _numbers(X, "X")
+    if rows.ndim != 2 or rows.shape[1] != len(names):
         raise BadValue(f"X must have {len(names)} columns: {', '.join(map(str, names))}.")
-    return found
+    return rows
 
 
 def _numbers(values: Any, what: str) -> NDArray[np.float64]:
     try:
-        found = np.asarray(values, dtype=np.float64)
+        numbers = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError):
         raise BadType(f"{what} must be finite numbers, a row a row of the same length.") from None
-    if not np.isfinite(found).all():
+    if not np.isfinite(numbers).all():
         raise BadValue(
             f"{what} has values that are null or infinite. A fit leaves such rows out, and a prediction cannot: drop or fill "
             "them first."
         )
-    return found
+    return numbers
 
 
 def public_target(y: Any, rows: int, number: bool) -> NDArray[Any]:
@@ -87,13 +87,13 @@ def public_target(y: Any, rows: int, number: bool) -> NDArray[Any]:
     if not isinstance(y, np.ndarray | pd.Series | pd.Index | list | tuple | pd.api.extensions.ExtensionArray):
         kind = "a private column" if hasattr(y, "_frame") else type(y).__name__
         raise BadType(f"y must be a list or a column of public data, not {kind}. {PRIVATE_ROWS}")
-    found: NDArray[Any] = _numbers(y, "y") if number else np.asarray(y, dtype=object)
-    if found.ndim != 1 or len(found) != rows:
+    target: NDArray[Any] = _numbers(y, "y") if number else np.asarray(y, dtype=object)
+    if target.ndim != 1 or len(target) != rows:
         raise BadValue(
-            f"y must be one column of {rows} values, one for each row of X, not of shape {found.shape}."
+            f"y must be one column of {rows} values, one for each row of X, not of shape {target.shape}."
         )
     if not rows:
         raise BadValue("score needs at least one row of public data.")
-    if not number and pd.isna(found).any():
+    if not number and pd.isna(target).any():
         raise BadValue("y has nulls: drop those rows first.")
-    return found
+    return target

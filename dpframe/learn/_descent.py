@@ -131,16 +131,16 @@ class Descent(Fit):
             if self.clip is not None
             else "at most, or what is typical of their rows if that is less"
         )
-        found = self.costs(parts, unit)
-        noise = f"{found.noise:.4g}"
-        if found.drawn:
-            noise = f"({noise} + {found.drawn:.3g} sqrt(n + {found.unsure:.3g}))"
+        costs = self.costs(parts, unit)
+        noise = f"{costs.noise:.4g}"
+        if costs.drawn:
+            noise = f"({noise} + {costs.drawn:.3g} sqrt(n + {costs.unsure:.3g}))"
         return (
             f"{self.steps} steps, each on {whom}; to the sum of gradients a person adds {self.bound(unit):.4g} {most}, and "
             f"the noise of each of its entries has deviation {parts[0].noise.scale * step:.4g}; l2={self.l2 or 0.0:.4g}; of n "
             f"people the sum of losses, as clipped, exceeds that of any coefficients w of scaled features by "
-            f"{noise} (|w|**2 + {found.own:.3g}) + {found.each:.3g} (n + {found.unsure:.3g}) |w|**2 "
-            f"+ {found.fixed:.3g} |w|**2 at most, in expectation"
+            f"{noise} (|w|**2 + {costs.own:.3g}) + {costs.each:.3g} (n + {costs.unsure:.3g}) |w|**2 "
+            f"+ {costs.fixed:.3g} |w|**2 at most, in expectation"
         )
 
     def costs(self, parts: tuple[Part, ...], unit: Unit) -> Costs:
@@ -178,8 +178,8 @@ class Descent(Fit):
                 drawn = None if self.rate == EVERYBODY else coins(self.rate, people)
                 total = self._summed(Rows(x, y, rows.people), weights, path.here, step, drawn)[:, None]
                 # Of people who are drawn by coins no sums can be compared, so an audit is not handed them.
-                told = noise(0, total) if drawn is None else gradients.noise.release(total)
-                gradient = told[:, 0].astype(np.float64) * step
+                noisy = noise(0, total) if drawn is None else gradients.noise.release(total)
+                gradient = noisy[:, 0].astype(np.float64) * step
                 path.go(gradient * (EVERYBODY / self.rate) + (self.l2 or 0.0) * path.here)
                 bar.step()
         return (np.rint(np.clip(path.w / _STEP, -(2.0**62), 2.0**62)).astype(np.int64)[:, None],)
@@ -193,8 +193,8 @@ class Descent(Fit):
         if rows.people is not None and weights is not None:
             lengths = np.bincount(rows.people, weights=lengths * weights)
         shares = np.ceil(lengths * (SIZES / (self.design.squared * self.limit(unit))))
-        own = np.clip(shares, 0, SIZES).astype(np.int64)
-        return np.column_stack([np.full(len(own), SIZES, dtype=np.int64), own])
+        steps = np.clip(shares, 0, SIZES).astype(np.int64)
+        return np.column_stack([np.full(len(steps), SIZES, dtype=np.int64), steps])
 
     def clipping(self, sizes: Sizes, unit: Unit) -> float:
         """The norm to which gradients are clipped: as given, or that of a gradient as long as slopes allow over rows of
@@ -228,17 +228,17 @@ class Descent(Fit):
         slopes = self.loss.first(scores(x, w), y) / step
         if weights is not None:
             slopes = slopes * weights
-        found = np.zeros(x.shape[1], dtype=np.int64)
+        sums = np.zeros(x.shape[1], dtype=np.int64)
         if people is None:
             for start in range(0, len(x), _CACHED):
                 some = slice(start, start + _CACHED)
-                found += clipped(x[some] * slopes[some, None]).sum(axis=0, dtype=np.int64)
-            return found
+                sums += clipped(x[some] * slopes[some, None]).sum(axis=0, dtype=np.int64)
+            return sums
         own = np.zeros((int(people.max(initial=-1)) + 1, x.shape[1]))
         for j in range(x.shape[1]):
             own[:, j] = np.bincount(people, weights=x[:, j] * slopes, minlength=len(own))
-        found += clipped(own).sum(axis=0, dtype=np.int64)
-        return found
+        sums += clipped(own).sum(axis=0, dtype=np.int64)
+        return sums
 
     def regulariser(self, plan: Plan, unit: Unit) -> float:
         return self.l2 or 0.0
@@ -250,14 +250,14 @@ class Descent(Fit):
 def scores(x: Floats, w: Floats) -> Floats:
     """``x @ w``, each row rounded by itself: a product of matrices rounds a row by its place among the others, and then one
     person more would move what others add."""
-    found = np.empty(len(x))
+    products = np.empty(len(x))
     for start in range(0, len(x), _CACHED):
         some = x[start : start + _CACHED]
-        own = some[:, 0] * w[0]
+        block = some[:, 0] * w[0]
         for j in range(1, x.shape[1]):
-            own += some[:, j] * w[j]
-        found[start : start + _CACHED] = own
-    return found
+            block += some[:, j] * w[j]
+        products[start : start + _CACHED] = block
+    return products
 
 
 def clipped(gradients: Floats) -> NDArray[np.int64]:
@@ -280,8 +280,8 @@ class Path:
     @property
     def here(self) -> Floats:
         """Where the next gradient is wanted."""
-        found: Floats = self.w + 2 / (self._done + 2) * (self._ahead - self.w)
-        return found
+        point: Floats = self.w + 2 / (self._done + 2) * (self._ahead - self.w)
+        return point
 
     def go(self, gradient: Floats) -> None:
         self._ahead = self._ahead - self._stride * (self._done + 1) / 2 * gradient

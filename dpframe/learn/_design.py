@@ -42,13 +42,13 @@ def on_grid(vector: Vector, bounds: Bounds) -> Floats:
     """The values as whole numbers from -UNIT to UNIT; NaN for nulls. What is constant by its bounds is 0."""
     middle, half = Scaling.of(bounds)
     with np.errstate(all="ignore"):
-        found = np.clip(np.array(vector.values, dtype=np.float64), bounds.lower, bounds.upper) - middle
-        found = found / half * UNIT if half > 0 else found * 0.0
-        found = np.clip(np.rint(found), -UNIT, UNIT)
+        centred = np.clip(np.array(vector.values, dtype=np.float64), bounds.lower, bounds.upper) - middle
+        centred = centred / half * UNIT if half > 0 else centred * 0.0
+        centred = np.clip(np.rint(centred), -UNIT, UNIT)
     null = vector.nulls()
     if null is not None:
-        found[null] = np.nan
-    return found + 0.0
+        centred[null] = np.nan
+    return centred + 0.0
 
 
 def shrunk(rows: Floats, limit: int) -> Floats:
@@ -94,8 +94,8 @@ class Rows(NamedTuple):
     def counts(self) -> NDArray[np.int64]:
         """The number of rows that the person of each row has."""
         assert self.people is not None
-        found: NDArray[np.int64] = np.bincount(self.people)[self.people]
-        return found
+        counts: NDArray[np.int64] = np.bincount(self.people)[self.people]
+        return counts
 
     def weights(self, limit: int) -> Floats | None:
         """Weights that come to at most ``limit`` for a person's rows together, exactly: limit / rows, rounded down to 2**-40."""

@@ -111,8 +111,8 @@ SHOWN = 8  # features whose own error a plan tells
 
 def listed(errors: list[tuple[str, float]], form: str = "{name} ±{error:.3g}") -> str:
     """Errors by feature, as text."""
-    told = [form.format(name=name, error=error) for name, error in errors[:SHOWN]]
-    return ", ".join(told) + (", ..." if len(errors) > SHOWN else "")
+    texts = [form.format(name=name, error=error) for name, error in errors[:SHOWN]]
+    return ", ".join(texts) + (", ..." if len(errors) > SHOWN else "")
 
 
 def _pair(classes: Keys) -> str:

@@ -228,8 +228,8 @@ class _Model(ABC):
         if isinstance(X, pd.DataFrame):
             names = [_validate.column_name(n, X.columns) for n in self.feature_names_in_]
             X = X[names]
-        found = _checks.public_rows(X, self.feature_names_in_)
-        scores: Floats = found @ self.coef_ + self.intercept_
+        rows = _checks.public_rows(X, self.feature_names_in_)
+        scores: Floats = rows @ self.coef_ + self.intercept_
         return scores
 
     if not TYPE_CHECKING:  # or every misspelt name would pass for an attribute
@@ -347,13 +347,13 @@ class LogisticRegression(_Model):
     def predict(self, X: Any) -> NDArray[Any]:
         """The more likely class of each row of public data."""
         scores = self._scores(X)
-        found: NDArray[Any] = self.classes_[(scores > 0).astype(np.intp)]
-        return found
+        labels: NDArray[Any] = self.classes_[(scores > 0).astype(np.intp)]
+        return labels
 
     def score(self, X: Any, y: Any) -> float:
         """The share of rows of public data whose class is predicted."""
-        found = self.predict(X).astype(object)
-        return float(np.mean(found == _checks.public_target(y, len(found), number=False)))
+        predicted = self.predict(X).astype(object)
+        return float(np.mean(predicted == _checks.public_target(y, len(predicted), number=False)))
 
 
 class LinearRegression(_Model):
@@ -411,18 +411,18 @@ class LinearRegression(_Model):
 
     def score(self, X: Any, y: Any) -> float:
         """R squared on public data: 1 less the squared errors over those of the mean."""
-        found = self.predict(X)
-        y = _checks.public_target(y, len(found), number=True)
-        return float(1 - np.sum((y - found) ** 2) / np.sum((y - y.mean()) ** 2))
+        predicted = self.predict(X)
+        y = _checks.public_target(y, len(predicted), number=True)
+        return float(1 - np.sum((y - predicted) ** 2) / np.sum((y - y.mean()) ** 2))
 
 
 def _positive(value: float | None, name: str) -> float | None:
     if value is None:
         return None
-    found = _validate.real(value, name)
-    if not 2.0**-100 <= found <= 2.0**100:
+    number = _validate.real(value, name)
+    if not 2.0**-100 <= number <= 2.0**100:
         raise BadValue(f"{name} must be positive, from 2**-100 to 2**100, not {value}.")
-    return found
+    return number
 
 
 def _given(payment: Mapping[str, Any]) -> dict[str, Any]:

@@ -91,43 +91,43 @@ class Objective(Fit):
 
     def plan(self, unit: Unit, price: Price, public_rows: int | None, declared: tuple[Word, ...]) -> Plan:
         epsilon, p = pure(price), self.parameters
-        found = self.numbers(unit, epsilon)
+        numbers = self.numbers(unit, epsilon)
         moved = self.lipschitz(unit) * (2 if unit.replaces else 1)
         # Noise in the objective: on its own grid, so that its parameters are whole numbers.
-        inside = math.ceil(moved / found.step * UP)
-        first = Gaussian(Fraction(math.ceil((found.sigma / found.step) ** 2 * UP)))
-        steps = math.ceil(2 * found.gamma / found.l2 / found.out * UP) + math.isqrt(p) + 1
+        inside = math.ceil(moved / numbers.step * UP)
+        first = Gaussian(Fraction(math.ceil((numbers.sigma / numbers.step) ** 2 * UP)))
+        steps = math.ceil(2 * numbers.gamma / numbers.l2 / numbers.out * UP) + math.isqrt(p) + 1
         after = Laplace.for_price(l1_of(steps**2, p), epsilon * OUTPUT)
         parts = (
-            Part("the gradient of the objective", first, l1_of(inside**2, p), inside**2, found.step),
-            Part("the minimum that was found", after, l1_of(steps**2, p), steps**2, found.out),
+            Part("the gradient of the objective", first, l1_of(inside**2, p), inside**2, numbers.step),
+            Part("the minimum that was found", after, l1_of(steps**2, p), steps**2, numbers.out),
         )
-        noise, own = self.excess(found)
+        noise, penalty = self.excess(numbers)
         told = (
-            f"the sum of losses exceeds that of any coefficients w of scaled features by ({noise:.4g} + {own:.4g} |w|)**2 at "
+            f"the sum of losses exceeds that of any coefficients w of scaled features by ({noise:.4g} + {penalty:.4g} |w|)**2 at "
             f"most, with probability 0.95 (loose: it holds for rows that say nothing in any direction, and what they say "
-            f"leaves a small part of it); l2={found.l2:.4g}; the noise of the gradient has deviation {found.sigma:.4g}"
+            f"leaves a small part of it); l2={numbers.l2:.4g}; the noise of the gradient has deviation {numbers.sigma:.4g}"
         )
         why = "objective perturbation, whose noise the data outweigh as they grow"
         offer = Offer((first, after), ApproxDP(epsilon, self.delta), self.delta, why)
         return self.planned(unit, parts, offer, told, declared)
 
-    def excess(self, found: Numbers) -> tuple[float, float]:
+    def excess(self, numbers: Numbers) -> tuple[float, float]:
         """The roots of what the noise b and the regulariser may cost the sum of losses, with probability 0.95, theorem 6."""
-        length = found.sigma * math.sqrt(float(special.chdtri(self.parameters, 0.05)))
-        return length / (2 * math.sqrt(found.l2)) * UP, math.sqrt(found.l2) / 2 * UP
+        length = numbers.sigma * math.sqrt(float(special.chdtri(self.parameters, 0.05)))
+        return length / (2 * math.sqrt(numbers.l2)) * UP, math.sqrt(numbers.l2) / 2 * UP
 
     @np.errstate(all="ignore")
     def run(self, data: Engine, plan: Plan, unit: Unit, noise: Noise) -> tuple[Array, ...]:
         first, after = plan.parts
         assert isinstance(plan.loss, ApproxDP)
-        found = self.numbers(unit, plan.loss.epsilon)
+        numbers = self.numbers(unit, plan.loss.epsilon)
         zero = np.zeros((self.parameters, 1), dtype=np.int64)
         # Not by the noise that is handed in: an audit compares what that is given, and this is always given zeros.
         linear = first.noise.release(zero)[:, 0].astype(np.float64) * first.step  # whole numbers below 2**53
         rows = self.design.read(data, unit)
-        problem = self.problem(rows, unit, found.l2, linear)
-        w = minimise(problem, found.solved)
+        problem = self.problem(rows, unit, numbers.l2, linear)
+        w = minimise(problem, numbers.solved)
         return (noise(1, np.rint(w / after.step).astype(np.int64)[:, None]),)
 
     def regulariser(self, plan: Plan, unit: Unit) -> float:

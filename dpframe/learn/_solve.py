@@ -79,8 +79,8 @@ class Problem:
         return first if self.weights is None else first * self.weights
 
     def gradient(self, w: Floats, slopes: Floats) -> Floats:
-        found: Floats = slopes @ self.x + self.l2 * w + self.linear
-        return found
+        gradient: Floats = slopes @ self.x + self.l2 * w + self.linear
+        return gradient
 
     def hessian(self, z: Floats, slopes: Floats) -> Floats:
         first = slopes if self.weights is None else self.loss.first(z, self.y)
@@ -115,7 +115,7 @@ class Problem:
                 for j in range(p):
                     total[j].append(sums[j])
         added = np.array([_exact(t) for t in total], dtype=kind)
-        found = added + self.l2 * w + self.linear
+        gradient = added + self.l2 * w + self.linear
         heavy = float(n if self.weights is None else self.weights.sum())
         reach = float(np.abs(w).sum()) + 1.0
         scores = self.loss.curve * (p + 8) * u * reach  # of a slope, from the error of its score
@@ -123,8 +123,8 @@ class Problem:
         own_terms = self.l2 * float(np.abs(w).max()) + float(np.abs(self.linear).max())
         largest = float(np.abs(added).max()) + own_terms
         margin = own * sizes + scores * heavy + 8 * u * largest
-        norm = math.sqrt(float((found * found).sum())) + math.sqrt(p) * margin
-        return found, norm * (1 + 1e-6)
+        norm = math.sqrt(float((gradient * gradient).sum())) + math.sqrt(p) * margin
+        return gradient, norm * (1 + 1e-6)
 
 
 def _exact(terms: list[Any]) -> Any:

@@ -132,5 +132,5 @@ def ridge(products: Floats, moments: Floats, l2: float | None, noise: float) -> 
     added = noise if l2 is None else l2
     kept = values + added
     inverse = np.where(kept > (noise if added == 0 else 0.0), 1 / np.maximum(kept, 1e-300), 0.0)
-    found: Floats = vectors @ (inverse * (vectors.T @ moments))
-    return found
+    weights: Floats = vectors @ (inverse * (vectors.T @ moments))
+    return weights

@@ -77,7 +77,7 @@ class Threshold(Noise):
         A count n that shows y has passed T <= y, so of all n with P[X >= y - n] < r P[X >= T - n] the chance of the true one to
         be among them is r, given that it shows; and of the others the least one is shown least often.
         """
-        found = np.zeros(noisy.shape[1:])
+        shown = np.zeros(noisy.shape[1:])
         for components, least in self.bars:
             seen = noisy[:components].sum(axis=0).astype(np.float64)
             low, high = np.zeros_like(seen), np.maximum(seen, 1.0)  # nobody's key is never shown
@@ -87,8 +87,8 @@ class Threshold(Noise):
                 chance = self.above(components, seen - middle)
                 likely = chance >= risk / len(self.bars) * self.above(components, least - middle)
                 low, high = np.where(likely, low, middle), np.where(likely, middle, high)
-            found = np.maximum(found, self.above(components, least - high))
-        return found
+            shown = np.maximum(shown, self.above(components, least - high))
+        return shown
 
     def levels(self, released: NDArray[Any], level: float) -> Floats:
         """The level at which an interval of the bare noise covers with probability ``level`` for each key that is shown.
@@ -102,12 +102,12 @@ class Threshold(Noise):
             steps = np.where(
                 shown >= 0.999, 0.999, 2.0 ** (np.floor(4 * np.log2(np.maximum(shown, 1e-300))) / 4)
             )
-        found: Floats = np.minimum(1 - 0.95 * risk * steps, 1 - 2.0**-53)
-        return found
+        levels: Floats = np.minimum(1 - 0.95 * risk * steps, 1 - 2.0**-53)
+        return levels
 
     def to_json(self) -> dict[str, Any]:
-        found = super().to_json()
-        return {**found, "bars": [list(one) for one in self.bars]} if "bars" in found else found
+        record = super().to_json()
+        return {**record, "bars": [list(one) for one in self.bars]} if "bars" in record else record
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> Any:
@@ -239,15 +239,15 @@ class TruncatedThreshold(Truncated):
 
     def above(self, components: int, t: Floats) -> Floats:
         share = float(self.lower)
-        found = self._above(self.cut, t)
-        return found if not share else share * self._above(self.cut - 1, t) + (1 - share) * found
+        higher = self._above(self.cut, t)
+        return higher if not share else share * self._above(self.cut - 1, t) + (1 - share) * higher
 
     def _above(self, k: int, t: Floats) -> Floats:
         return _truncated_tail(float(self.rate), k, t)
 
     def to_json(self) -> dict[str, Any]:
-        found = Truncated.to_json(self)
-        return found if self.lower else {name: value for name, value in found.items() if name != "lower"}
+        record = Truncated.to_json(self)
+        return record if self.lower else {name: value for name, value in record.items() if name != "lower"}
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> TruncatedThreshold:
@@ -277,8 +277,8 @@ def _truncated_tail(a: float, k: int, t: Floats) -> Floats:
     with np.errstate(under="ignore"):
         mass = np.exp(-a * np.minimum(upper, k + 1.0)) - math.exp(-a * (k + 1))
     tail = np.where(upper > k, 0.0, mass / (1 + math.exp(-a) - 2 * math.exp(-a * (k + 1))))
-    found: Floats = np.where(t >= 1, tail, 1 - tail)
-    return found
+    probability: Floats = np.where(t >= 1, tail, 1 - tail)
+    return probability
 
 
 @register
@@ -372,8 +372,8 @@ def laplace_tail(a: float, components: int, t: Any) -> Any:
 def _laplace_above(a: float, components: int, t: Floats) -> Floats:
     t = np.ceil(t)
     tail = laplace_tail(a, components, np.minimum(np.maximum(t, 1 - t), _FAR / a))
-    found: Floats = np.where(t >= 1, tail, 1 - tail)
-    return found
+    probability: Floats = np.where(t >= 1, tail, 1 - tail)
+    return probability
 
 
 def _choose(n: Any, k: int) -> Any:
@@ -408,8 +408,8 @@ class GaussianThreshold(Threshold, Gaussian):
         from scipy import special  # only for intervals: no privacy hangs on it
 
         t = np.ceil(t)
-        found: Floats = special.ndtr(-(t - 0.5) / (self.scale * math.sqrt(components)))
-        return np.maximum(found, 1e-300)
+        probability: Floats = special.ndtr(-(t - 0.5) / (self.scale * math.sqrt(components)))
+        return np.maximum(probability, 1e-300)
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> Any:
