@@ -487,14 +487,17 @@ def noise_for(sensitivities: Sequence[Sensitivity], price: Price) -> Offer:
             waits = price.stake is not None and price.stake.waits
             why = f"{why}: Gaussian noise has to wait until more is spent" if waits else "pure epsilon"
         return one._replace(why=why)
-    titles, widths = zip(*((k.name.capitalize(), o.noises[0].quantile(0.95)) for k, o in offers), strict=True)
+    widths = [offer.noises[0].quantile(0.95) for _, offer in offers]
     best = min(range(1, len(offers)), key=widths.__getitem__)
-    ratio = widths[best] / max(widths[0], 1)
+    title, other, ratio = (
+        first.name.capitalize(),
+        offers[best][0].name.capitalize(),
+        widths[best] / max(widths[0], 1),
+    )
     if ratio < 1:
-        why = f"{titles[best]} intervals are {ratio:.3g} times as wide as {titles[0]} ones at this price"
+        why = f"{other} intervals are {ratio:.3g} times as wide as {title} ones at this price"
         return offers[best][1]._replace(why=why)
-    why = f"{titles[0]}: {titles[best]} intervals would be {ratio:.3g} times as wide at this price"
-    return one._replace(why=why)
+    return one._replace(why=f"{title}: {other} intervals would be {ratio:.3g} times as wide at this price")
 
 
 def picked(sensitivities: Sequence[Sensitivity], picks: Sequence[bool], price: Price) -> Offer:
