@@ -191,7 +191,7 @@ STANDS_FOR = {
 
 
 def texts(module):
-    """The strings of a module but its docstrings; what is filled in stands as a name."""
+    """The strings of a module but its docstrings, whose examples run by themselves; what is filled in stands as a name."""
     tree = ast.parse((Path(dpframe.__file__).parent / f"{module}.py").read_text())
     docs = {
         id(node.body[0].value)
@@ -202,7 +202,8 @@ def texts(module):
     }
     parts = {id(v) for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for v in node.values}
     for node in ast.walk(tree):
-        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in docs | parts:
+        written = isinstance(node, ast.Constant) and isinstance(node.value, str)
+        if written and id(node) not in docs | parts and ">>> " not in node.value:
             yield node.value
         if isinstance(node, ast.JoinedStr):
             filled = [v.value if isinstance(v, ast.Constant) else "'x'" for v in node.values]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import doctest
 import inspect
 import re
 
@@ -67,3 +68,19 @@ def test_lists_of_verbs_in_lower_rooms_name_the_aggregates_there_are():
     told = shown.group(1).split(", ")
     assert {*told, "size"} == {*ours, "histogram", "value_counts", "argmax"}  # a size is a count here
     assert all(hasattr(PrivateFrame, name) for name in told)
+
+
+SHARED = {
+    f"{kind.__name__}.{name}": getattr(kind, name).__doc__
+    for kind in surfaces()
+    for name in dir(kind)
+    if ">>> " in (getattr(getattr(kind, name), "__doc__", None) or "") and not name.startswith("_")
+}
+
+
+@pytest.mark.parametrize("verb", SHARED)
+def test_examples_of_shared_verbs_are_what_they_show(verb):
+    """A verb that is handed to another class belongs to no module that doctest looks at."""
+    test = doctest.DocTestParser().get_doctest(SHARED[verb], {"pd": pd}, verb, None, None)
+    flags = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
+    assert doctest.DocTestRunner(optionflags=flags).run(test).failed == 0
