@@ -213,7 +213,7 @@ class Accountant:
         return self._population
 
     @property
-    def reachable(self) -> bool:
+    def _reachable(self) -> bool:
         """Whether its name opens it again. Where the population was not named, this object alone has the budget."""
         return self._store.durable or self._store is MEMORY
 

@@ -128,7 +128,7 @@ class AccountTerms:
         if self.shared is not None:
             return self.shared == accountant
         place = accountant.population, accountant.place
-        return accountant.reachable and (self.population, self.place) == place
+        return accountant._reachable and (self.population, self.place) == place
 
 
 def _file(ledger: object) -> str:
