@@ -498,9 +498,11 @@ def noise_for(sensitivities: Sequence[Sensitivity], price: Price) -> Offer:
         if found is None:
             raise BudgetError(asked.refusal(price))
         return found._replace(why=f"{asked.name.capitalize()}, as asked")
-    kinds: list[Any] = [kind for kind in MECHANISMS.values() if kind.automatic]
+    kinds: Any = MECHANISMS.values()
     offers: list[tuple[type[Noise], Offer]] = [
-        (kind, offer) for kind in kinds if (offer := kind.offer(sensitivities, price)) is not None
+        (kind, offer)
+        for kind in kinds
+        if kind.automatic and (offer := kind.offer(sensitivities, price)) is not None
     ]
     if not offers:
         raise BudgetError(NO_EPSILON)
@@ -510,7 +512,7 @@ def noise_for(sensitivities: Sequence[Sensitivity], price: Price) -> Offer:
         if not first.needs_delta:
             waits = price.stake is not None and price.stake.waits
             why = f"{why}: Gaussian noise has to wait until more is spent" if waits else "pure epsilon"
-        return one._replace(why=why)
+        return Offer(one.noises, one.loss, one.stated_at, why)
     titles, widths = zip(*((k.name.capitalize(), o.noises[0].quantile(0.95)) for k, o in offers), strict=True)
     best = min(range(1, len(offers)), key=widths.__getitem__)
     ratio = widths[best] / max(widths[0], 1)
