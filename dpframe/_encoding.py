@@ -26,6 +26,8 @@ import pandas as pd
 from dpframe.mechanisms import _sampling
 
 SHOWN = {"shown": True}  # of a field that is no part of what was asked: field(metadata=SHOWN)
+KEPT = "encoded"  # the slot of a frozen class whose values stand in many questions: their encoding, once it was made
+_LONG = 1000  # bytes that are not kept
 _OWN = "dpframe."
 _head = struct.Struct(">BQ").pack
 _short = struct.Struct(">BQc").pack
@@ -47,7 +49,9 @@ def encode(value: Any) -> bytes:
     if value is None:
         return _NONE
     if kind in _records:  # a frozen class: the fields that are not at their default, each with its name
-        tag, known = _records[kind]
+        tag, known, keeps = _records[kind]
+        if keeps and (body := getattr(value, KEPT, b"")):
+            return body
         parts = []
         for name, label, default, same in known:
             one = getattr(value, name)
@@ -56,8 +60,13 @@ def encode(value: Any) -> bytes:
                 if part != default:
                     parts += [label, part]
         body = b"".join(parts)
+        if keeps and len(body) < _LONG:
+            body = _head(len(tag), len(body)) + tag + body
+            object.__setattr__(value, KEPT, body)
+            return body
     elif kind is tuple:
-        body = _items(value) if {*map(type, value)} == _TEXTS else b"L" + b"".join(map(encode, value))
+        texts = value and type(value[-1]) is str and {*map(type, value)} == _TEXTS
+        body = _items(value) if texts else b"L" + b"".join(map(encode, value))
         tag = b"t"
     elif kind is int:
         tag, body = b"i", value.to_bytes(value.bit_length() // 8 + 1, "big", signed=True)
@@ -98,14 +107,15 @@ def tag_of(kind: Any) -> str:
 
 
 Known = tuple[tuple[str, bytes, bytes | None, Any], ...]
-_records: dict[type, tuple[bytes, Known]] = {}  # frozen classes of dpframe that were met: tag and fields
+# Frozen classes of dpframe that were met: tag, fields, and whether values have room to keep their encoding.
+_records: dict[type, tuple[bytes, Known, bool]] = {}
 
 
 def _learned(kind: Any) -> bool:
     """Whether a class of dpframe stands in questions, which is known from now on."""
     tag, frozen = tag_of(kind).encode(), is_dataclass(kind)
     if frozen:
-        _records[kind] = b"D" + tag, encoded_fields(kind)
+        _records[kind] = b"D" + tag, encoded_fields(kind), hasattr(kind, KEPT)
     elif issubclass(kind, tuple) and hasattr(kind, "_fields"):
         _BY_TYPE[kind] = lambda value: (b"N" + tag, b"".join(map(encode, value)))
     elif hasattr(kind, "ENCODED"):

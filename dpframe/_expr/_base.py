@@ -25,8 +25,15 @@ MAX_SIZE = 20_000
 INTEGERS = (-(2.0**64), 2.0**64)
 
 
+class Encoded:
+    """Room for the bytes that stand for a frozen value in questions (`_encoding.encode`), once they were made. It is no field, so
+    that it is neither compared nor copied nor pickled."""
+
+    __slots__ = ("encoded",)
+
+
 @dataclass(frozen=True, slots=True)
-class Expr:
+class Expr(Encoded):
     """A function of one row. A predicate that is never null, unless the class says otherwise."""
 
     depth: int = field(init=False, compare=False, repr=False, default=1)

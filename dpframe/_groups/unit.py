@@ -7,14 +7,14 @@ from typing import Literal
 
 from dpframe import _validate
 from dpframe._errors import BadValue
-from dpframe._expr import Column
+from dpframe._expr import Column, Encoded
 
 Neighbors = Literal["add-remove", "replace-one"]
 LIMIT = 2**20  # of rows and of groups that one person may count for
 
 
 @dataclass(frozen=True, slots=True)
-class Unit:
+class Unit(Encoded):
     """Who is protected, and which frames count as neighbours.
 
     ``add-remove``: one frame has a person more. ``replace-one``: the frames have the same number of people, which is

@@ -94,11 +94,15 @@ class Plan:
     told: str = ""  # where there are no cells: the error to expect, in words
     budget: str = field(default="", compare=False)  # what it would take, as `explain` sees it
     n: float | None = field(default=None, compare=False)  # how many values `explain` was told to assume
-    # What is measured, part by part, for the question that runs; neither written nor pickled.
-    _statistics: tuple[Statistic, ...] = field(default=(), compare=False, repr=False)
+    _draft: Draft | None = field(default=None, compare=False, repr=False)  # of a question that runs: not pickled
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in vars(self).items() if name != "_statistics"}
+        return {name: value for name, value in vars(self).items() if name != "_draft"}
+
+    @property
+    def _statistics(self) -> tuple[Statistic, ...]:
+        """What is measured, part by part."""
+        return () if self._draft is None else self._draft.statistics
 
     @cached_property
     def cost(self) -> Cost:
@@ -280,11 +284,20 @@ class Plan:
 
     @cached_property
     def text(self) -> str:
-        return _as_text(self.to_json())
+        """`to_json` as text; the draft has that of the cells, which are the same at every price."""
+        head, tail = self._records()
+        made = self._draft
+        cells = _as_text(_rows_of(self.cells)) if made is None or made.cells is not self.cells else made.written
+        return f'{_as_text(head)[:-1]},"cells":{cells},{_as_text(tail)[1:]}'
 
     def to_json(self) -> dict[str, Any]:
         """All of it as JSON: what a receipt holds."""
-        return {
+        head, tail = self._records()
+        return {**head, "cells": _rows_of(self.cells), **tail}
+
+    def _records(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        """What is written before the cells, and after them."""
+        head = {
             "question": self.question,
             "neighbors": self.neighbors,
             "loss": self.loss.to_json(),
@@ -299,18 +312,11 @@ class Plan:
                 }
                 for p in self.parts
             ],
-            "cells": [
-                [
-                    c.name if isinstance(c.name, str | int | float | None) else str(c.name),
-                    *(c.aggregate, c.part, c.lower, c.upper, c.ddof, c.whole, c.functionals, c.constants),
-                ]
-                for c in self.cells
-            ],
-            "groups": self.groups,
-            "why": self.why,
-            "declared": list(self.declared),
-            **({"told": self.told} if self.told else {}),
         }
+        tail: dict[str, Any] = {"groups": self.groups, "why": self.why, "declared": list(self.declared)}
+        if self.told:
+            tail["told"] = self.told
+        return head, tail
 
     @staticmethod
     def from_json(data: dict[str, Any]) -> Plan:
@@ -332,6 +338,17 @@ class Plan:
             tuple(data["declared"]),
             data.get("told", ""),
         )
+
+
+def _rows_of(cells: Sequence[Cell]) -> list[list[Any]]:
+    """Cells as JSON: what `_cell_from` reads."""
+    return [
+        [
+            c.name if isinstance(c.name, str | int | float | None) else str(c.name),
+            *(c.aggregate, c.part, c.lower, c.upper, c.ddof, c.whole, c.functionals, c.constants),
+        ]
+        for c in cells
+    ]
 
 
 def _cell_from(row: list[Any]) -> Cell:
@@ -395,12 +412,14 @@ def arrange(query: Outputs, unit: Unit, public_rows: int | None) -> list[tuple[S
 
 
 class Draft(NamedTuple):
-    """What a plan takes from its question, whatever the price: all but how far a person moves it."""
+    """What a plan takes from its question, whatever the price."""
 
     statistics: tuple[Statistic, ...]
     readings: tuple[Reading, ...]
     picks: tuple[bool, ...]  # which of them are points to choose from
     cells: tuple[Cell, ...]
+    written: str  # the cells as JSON
+    moved: tuple[Sensitivity, ...]  # how far one person moves each of them; of a choice, one score against another
     groups: int | None  # None: no grouping
     why: str
 
@@ -438,7 +457,12 @@ def draft(query: Outputs, text: str, unit: Unit, public_rows: int | None) -> Dra
         why += "".join(texts) if texts else "; a person counts once"
     picks = tuple([AGGREGATES[outputs[serves[0]].aggregate].picks for _, serves in arranged])
     shown = tuple([cells[i] for i in sorted(cells)])
-    found = Draft(statistics, readings, picks, shown, groups, why)
+    if selects:
+        reaches = [s.reach_of_person(unit, groups) for s in statistics]
+        moved = tuple([Sensitivity(r, r * r) for r in reaches])
+    else:
+        moved = tuple([s.of_person(unit, groups) for s in statistics])
+    found = Draft(statistics, readings, picks, shown, _as_text(_rows_of(shown)), moved, groups, why)
     if alike:
         if len(_DRAFTS) >= _MOST_DRAFTS:
             _DRAFTS.clear()
@@ -474,9 +498,11 @@ def noise_for(sensitivities: Sequence[Sensitivity], price: Price) -> Offer:
         if found is None:
             raise BudgetError(asked.refusal(price))
         return found._replace(why=f"{asked.name.capitalize()}, as asked")
-    kinds: list[Any] = [kind for kind in MECHANISMS.values() if kind.automatic]
+    kinds: Any = MECHANISMS.values()
     offers: list[tuple[type[Noise], Offer]] = [
-        (kind, offer) for kind in kinds if (offer := kind.offer(sensitivities, price)) is not None
+        (kind, offer)
+        for kind in kinds
+        if kind.automatic and (offer := kind.offer(sensitivities, price)) is not None
     ]
     if not offers:
         raise BudgetError(NO_EPSILON)
@@ -486,7 +512,7 @@ def noise_for(sensitivities: Sequence[Sensitivity], price: Price) -> Offer:
         if not first.needs_delta:
             waits = price.stake is not None and price.stake.waits
             why = f"{why}: Gaussian noise has to wait until more is spent" if waits else "pure epsilon"
-        return one._replace(why=why)
+        return Offer(one.noises, one.loss, one.stated_at, why)
     widths = [offer.noises[0].quantile(0.95) for _, offer in offers]
     best = min(range(1, len(offers)), key=widths.__getitem__)
     title, other, ratio = (

@@ -20,7 +20,6 @@ from dpframe._groups.keys import By, Word
 from dpframe._groups.unit import Unit
 from dpframe._plans.aggregates import AGGREGATES, LISTED, Output
 from dpframe._plans.plan import Part, Plan, choice, draft, noise_for, picked
-from dpframe._statistics.base import Sensitivity
 from dpframe._statistics.engine import Engine, Scope
 from dpframe.accounting._filter import Price
 from dpframe.mechanisms._base import Form
@@ -155,19 +154,19 @@ class Query(Question):
         """Pure, and the only place where the price of outputs becomes a scale."""
         text = str(self)
         made = draft(self, text, unit, public_rows)
-        groups, first = made.groups, AGGREGATES[self.outputs[0].aggregate]
-        candidates = 1 if groups is None else groups
+        first = AGGREGATES[self.outputs[0].aggregate]
+        candidates = 1 if made.groups is None else made.groups
         if first.selects:
-            candidates = len(self.outputs) if groups is None else groups
-            reaches = [s.reach_of_person(unit, groups) for s in made.statistics]
-            moved = [Sensitivity(r, r * r) for r in reaches]
-            bought = choice(first, reaches[0], candidates, self.outputs[0].rounds, price)
+            candidates = len(self.outputs) if made.groups is None else made.groups
+            bought = choice(first, made.moved[0].l1, candidates, self.outputs[0].rounds, price)
+        elif True in made.picks:
+            bought = picked(made.moved, made.picks, price)
         else:
-            moved = [s.of_person(unit, groups) for s in made.statistics]
-            bought = picked(moved, made.picks, price) if True in made.picks else noise_for(moved, price)
+            bought = noise_for(made.moved, price)
+        pairs = zip(made.readings, bought.noises, made.moved, strict=True)
         parts = [
             Part(reading.description, noise, l1, l2_squared, reading.step)
-            for reading, noise, (l1, l2_squared) in zip(made.readings, bought.noises, moved, strict=True)
+            for reading, noise, (l1, l2_squared) in pairs
         ]
         return Plan(
             text,
@@ -179,7 +178,7 @@ class Query(Question):
             candidates,
             bought.why + made.why,
             tuple(map(str, declared)),
-            _statistics=made.statistics,
+            _draft=made,
         )
 
     def forms(self, plan: Plan, unit: Unit, size: int | None) -> tuple[Form, ...]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from dataclasses import replace
 from types import TracebackType
 from typing import Any, Generic, Protocol, Self, TypeVar
 
@@ -85,7 +84,7 @@ class Batch(Generic[Frame]):
             raise SessionError("this batch has ended: what it asked is answered, and no more can be added.")
         # The same words in one batch are one question, whatever its price would be after what came between.
         words = asked.question, asked.unit, asked.paid, len(self._questions) if asked.fresh else None
-        asked = replace(asked, price=self._prices.setdefault(words, asked.price))
+        asked = asked._replace(price=self._prices.setdefault(words, asked.price))
         place = Planned(str(asked.question))
         self._questions.append((asked, place))
         return place

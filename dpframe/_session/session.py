@@ -15,10 +15,10 @@ import warnings
 import weakref
 from collections.abc import Callable, Hashable, Sequence
 from contextvars import ContextVar
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from fractions import Fraction
 from functools import partial
-from typing import Any, NoReturn, ParamSpec, TypeVar
+from typing import Any, NamedTuple, NoReturn, ParamSpec, TypeVar
 from uuid import uuid4
 
 import numpy as np
@@ -54,8 +54,7 @@ DEBUGGED = ("debug", "errors show their cause, which may quote cells", SWITCH)  
 _behind: ContextVar[bool] = ContextVar("behind the door", default=False)
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
+class Asked(NamedTuple):
     """A question with its price, the words it relies on, and the name of its answer."""
 
     question: Question
@@ -66,7 +65,7 @@ class Asked:
     name: str | None = None
     fresh: bool = False
     # What another epsilon would buy it, to say which one fits.
-    at: Callable[[Fraction], Price] | None = field(default=None, compare=False, repr=False)
+    at: Callable[[Fraction], Price] | None = None
 
     @property
     def paid(self) -> str:
@@ -265,28 +264,30 @@ class Session:
             with self._asking:
                 self.check_alive()
                 labels = [self._label(one, i) for i, one in enumerate(questions)]
-                asked = dict(zip(labels, questions, strict=True))
                 if len(labels) > 1:
                     _check_names(labels)
-                known = {
-                    label: release
-                    for label, one in asked.items()
-                    if (release := self._recall(label, one)) is not None
-                }
-                new = {label: one for label, one in asked.items() if label not in known}
+                known: dict[Label, Release] = {}
+                new: dict[Label, Asked] = {}
+                for label, one in zip(labels, questions, strict=True):
+                    release = self._recall(label, one)
+                    if release is None:
+                        new[label] = one
+                    else:
+                        known[label] = release
+                plans: list[Plan] = []
                 if new:
                     if not batch and (self.base.planning or self._together):
                         self._refuse_alone()
-                    words = {label: self._declared(one) for label, one in new.items()}
-                    plans = {label: self._planned(one, words[label]) for label, one in new.items()}
-                    self._debit(new, list(plans.values()), [word for some in words.values() for word in some])
+                    words = [self._declared(one) for one in new.values()]
+                    plans = [self._planned(one, said) for one, said in zip(new.values(), words, strict=True)]
+                    self._debit(new, plans, [word for said in words for word in said])
                 # Which of several questions failed would be one answer more, so the error names them all.
                 verb = ", ".join(dict.fromkeys(one.question.verb for one in new.values()))
-                for label, one in new.items():
+                for (label, one), plan in zip(new.items(), plans, strict=True):
                     # -------------------------------------------------------------- the door: from here data is read
-                    raw = sealed(verb, self._read, one, plans[label])
+                    raw = sealed(verb, self._read, one, plan)
                     # -------------------------------------------------------------- and closes: only noisy integers leave
-                    known[label] = release = Release(plans[label], raw)
+                    known[label] = release = Release(plan, raw)
                     self._keep(label, release)
                     if self.accountant.place is not None:
                         self.accountant.record(label, *release)
@@ -315,7 +316,7 @@ class Session:
 
     def _charge_at(self, one: Asked, price: Callable[[Fraction], Price], epsilon: Fraction) -> Charge:
         """The charge of a question at another epsilon, of which ``price`` is what it buys."""
-        return self._planned(replace(one, price=price(epsilon)), ()).charge
+        return self._planned(one._replace(price=price(epsilon)), ()).charge
 
     def _read(self, one: Asked, plan: Plan) -> tuple[Any, ...]:
         """What leaves, behind the door: arrays as the question has declared them, and nothing that looks otherwise."""

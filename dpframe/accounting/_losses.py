@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property, lru_cache
@@ -133,13 +133,13 @@ class Loss:
 
     def to_json(self) -> dict[str, Any]:
         """The record of a loss: its kind and its parameters; exact numbers are text."""
-        own: Any = self  # every kind is a dataclass
+        own: Any = type(self)  # every kind is a dataclass
         record: dict[str, Any] = {"type": self.kind}
-        for f in fields(own):
-            value = getattr(self, f.name)
+        for name in own.__match_args__:  # the names of its fields
+            value = getattr(self, name)
             if isinstance(value, tuple):  # of parts, whose numbers are pairs
                 value = [[str(number) for number in pair] for pair in value]
-            record[f.name] = str(value) if isinstance(value, Fraction) else value
+            record[name] = str(value) if isinstance(value, Fraction) else value
         return record
 
 

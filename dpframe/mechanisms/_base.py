@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar
 
@@ -172,18 +172,18 @@ class Mechanism(ABC):
 
     def to_json(self) -> dict[str, Any]:
         """The name and the parameters: fractions are text, so a receipt has them exactly."""
-        own: Any = self  # every kind is a dataclass
+        own: Any = type(self)  # every kind is a dataclass
         record: dict[str, Any] = {"mechanism": self.name}
-        for field in fields(own):
-            value = getattr(self, field.name)
-            record[field.name] = str(value) if isinstance(value, Fraction) else value
+        for name in own.__match_args__:  # the names of its fields
+            value = getattr(self, name)
+            record[name] = str(value) if isinstance(value, Fraction) else value
         return record
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> Any:
         """The mechanism that `to_json` wrote."""
         kind: Any = cls
-        return kind(**{f.name: _read(data[f.name]) for f in fields(kind)})
+        return kind(**{name: _read(data[name]) for name in kind.__match_args__})
 
 
 def _read(value: Any) -> Any:

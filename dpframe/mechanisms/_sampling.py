@@ -19,10 +19,9 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache, partial
-from typing import Any, ClassVar, Final, Protocol, TypeVar
+from typing import Any, Final, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -253,8 +252,7 @@ class _Uniform:
             self.bits += more
 
 
-@dataclass(frozen=True, slots=True)
-class _Inversion:
+class _Inversion(NamedTuple):
     """N = the largest n with U < P[N >= n], for a geometric N or, when `signed`, for the absolute value of a
     discrete Laplace variable, which then gets a sign.
 
@@ -263,18 +261,24 @@ class _Inversion:
     The sign is the lowest bit of the word whose upper 63 bits begin U.
     """
 
-    python_ints: ClassVar[bool] = False
     num: int
     den: int
     signed: bool
     scale: float
     shift: float
+    python_ints: bool = False
 
     @classmethod
     def of(cls, num: int, den: int, *, signed: bool) -> _Inversion:
         scale = den / num if den << _TINY > num else 2.0**-_TINY
         if not signed:
             return cls(num, den, False, scale, 0.0)
+        if (
+            num << 4 <= den
+        ):  # -ln((1 + q)/2) is y - ln(cosh(y)) for this y, at most 2**-5: four terms, within 2**-47
+            y = 0.5 / scale
+            square = y * y
+            return cls(num, den, True, scale, scale * (y - square * (0.5 - square * (1 / 12 - square / 45))))
         q = exp_interval(num, den, 63)[0]
         return cls(num, den, True, scale, scale * minus_log_int((1 << 63) + q, 64))
 
@@ -343,8 +347,7 @@ def _with_signs(x: Integers, words: Words) -> Integers:
     return (x ^ -minus) + minus
 
 
-@dataclass(frozen=True, slots=True)
-class _Split:
+class _Split(NamedTuple):
     """The same laws at scales above 2**24: N = 2**m H + Z for independent H and Z.
 
     H is geometric at the rate ``2**m num/den``, which lies in [2**-24, 2**-23). Z is uniform on m bits and survives
@@ -411,8 +414,7 @@ class _Split:
         return x if keep.all() else x[keep]
 
 
-@dataclass(frozen=True, slots=True)
-class _Gaussian:
+class _Gaussian(NamedTuple):
     """Rejection from a discrete Laplace variable Y of scale t = floor(sigma) + 1 (Canonne, Kamath, Steinke
     2020): keep Y with probability exp(-gamma), ``gamma = (|Y| - variance/t)**2 / (2 variance)``.
 

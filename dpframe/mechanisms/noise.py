@@ -44,7 +44,7 @@ class Laplace(PureNoise):
 
     @staticmethod
     def for_price(l1: int, epsilon: Fraction) -> Laplace:
-        return Laplace(l1 / epsilon)
+        return Laplace(Fraction(l1 * epsilon.denominator, epsilon.numerator))
 
     def draw(self, size: int) -> NDArray[Any]:
         return _sampling.discrete_laplace(self.scale, size)

@@ -48,6 +48,16 @@ def inversion(scale, *, signed):
 # Rigorous arithmetic
 
 
+@pytest.mark.parametrize("scale", [F(1, 2), F(3), F(15), 16 - F(1, 10**9), F(16), F(17), F(100, 3), F(2**24)])
+def test_the_constant_of_an_inversion_is_as_exact_as_its_theorem_asks(scale):
+    sampler = inversion(scale, signed=True)
+    with localcontext() as ctx:
+        ctx.prec = 60
+        exact = -((1 + exp_minus(1 / scale, 60)) / 2).ln()
+        error = abs(Decimal(sampler.shift) / Decimal(sampler.scale) - exact)
+        assert error <= Decimal(2) ** -46
+
+
 @given(
     st.fractions(min_value=0, max_value=300, max_denominator=10**12),
     st.integers(min_value=1, max_value=400),
