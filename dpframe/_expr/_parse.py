@@ -172,21 +172,22 @@ class _Reader:
         return ex.negate(x) if isinstance(node.op, ast.USub) else ex.negate(ex.negate(x))
 
     def _read_Compare(self, node: ast.Compare) -> Expr:
-        sides = [node.left, *node.comparators]
-        pairs = zip(sides, node.ops, sides[1:], strict=False)
-        found = [self._pair(node, a, op, b) for a, op, b in pairs]
+        left, found = node.left, list[Expr]()
+        for op, right in zip(node.ops, node.comparators, strict=True):
+            if isinstance(op, ast.Is | ast.IsNot):
+                self._refuse(node, "'is' compares objects. Write == or !=, or .isna() for nulls.")
+            listed = not isinstance(right, ast.Constant) and self._is_listed(right)
+            if isinstance(op, ast.In | ast.NotIn) or (listed and isinstance(op, ast.Eq | ast.NotEq)):
+                if not listed and not self._is_local(right):
+                    self._refuse(
+                        right, "'in' needs a public list: ['CA', 'NY'], or @name for a list of yours."
+                    )
+                member = ex.is_in(self.read(left), self._value(right))
+                found.append(ex.logical_not(member) if isinstance(op, ast.NotIn | ast.NotEq) else member)
+            else:
+                found.append(ex.compare(_COMPARE[type(op)], self.read(left), self.read(right)))
+            left = right
         return found[0] if len(found) == 1 else _fold(found, ex.logical_and)
-
-    def _pair(self, node: ast.Compare, left: ast.expr, op: ast.cmpop, right: ast.expr) -> Expr:
-        if isinstance(op, ast.Is | ast.IsNot):
-            self._refuse(node, "'is' compares objects. Write == or !=, or .isna() for nulls.")
-        listed = not isinstance(right, ast.Constant) and self._is_listed(right)
-        if isinstance(op, ast.In | ast.NotIn) or (listed and isinstance(op, ast.Eq | ast.NotEq)):
-            if not listed and not self._is_local(right):
-                self._refuse(right, "'in' needs a public list: ['CA', 'NY'], or @name for a list of yours.")
-            member = ex.is_in(self.read(left), self._value(right))
-            return ex.logical_not(member) if isinstance(op, ast.NotIn | ast.NotEq) else member
-        return ex.compare(_COMPARE[type(op)], self.read(left), self.read(right))
 
     def _read_Constant(self, node: ast.Constant) -> Expr:
         if isinstance(node.value, bytes | complex) or node.value is ...:

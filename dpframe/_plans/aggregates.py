@@ -308,8 +308,8 @@ ORDERS = {"median": Fraction(1, 2), "min": Fraction(1, 100), "max": Fraction(99,
 
 
 def too_wide(bounds: Bounds, degree: int) -> bool:
-    """Whether powers of values between these bounds may be no doubles."""
-    return degree > 1 and bounds.upper - bounds.lower > 2.0 ** (1000 // degree)
+    """Whether powers of values between these bounds may be no doubles, where the degree is above 1."""
+    return bounds.upper - bounds.lower > 2.0 ** (1000 // degree)
 
 
 def powers(degree: int) -> str:
@@ -339,7 +339,7 @@ class OfColumn(Vector):
             if alone is not None:
                 return alone
         degree = max(kind.degree for kind in kinds.values())
-        if too_wide(self.bounds, degree):
+        if degree > 1 and too_wide(self.bounds, degree):
             raise BadValue(
                 f"the bounds of {self.expr} are too wide for {powers(degree)} to be doubles. Rescale the column."
             )

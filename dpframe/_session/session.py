@@ -359,7 +359,7 @@ class Session:
         rows = None if self.public_rows is None else self._public_rows(one.question)
         whole = encode((one.question, one.unit, rows, self.data.schema))
         question = digest(whole)
-        key, paid = digest(question, one.price.amounts), digest(question, one.typed, self.terms.queries)
+        key, paid = digest(question, one.price[:-1]), digest(question, one.typed, self.terms.queries)
         version = self.data.version
         if self.data.steps:  # a name of an answer belongs to the questions of these rows and of their equals
             version = digest(version, self.data.steps)

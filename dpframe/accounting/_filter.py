@@ -92,7 +92,8 @@ class Stake(NamedTuple):
 class Price(NamedTuple):
     """The most that a question may cost: ``epsilon`` for a pure mechanism, mu squared or rho for Gaussian noise; None where none.
 
-    ``delta`` is where a Gaussian is stated as an (epsilon, delta) guarantee.
+    ``delta`` is where a Gaussian is stated as an (epsilon, delta) guarantee. All but the ``stake``, which is last, decide how
+    much noise is added.
     """
 
     epsilon: Fraction | None
@@ -101,11 +102,6 @@ class Price(NamedTuple):
     delta: Fraction = Fraction(0)
     mechanism: str = "auto"
     stake: Stake | None = None
-
-    @property
-    def amounts(self) -> tuple[object, ...]:
-        """The fields that decide how much noise is added, without the request."""
-        return self[:5]
 
 
 def stated_gaussian(epsilon: Fraction, delta: Fraction) -> Price:

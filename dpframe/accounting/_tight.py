@@ -20,7 +20,6 @@ from dpframe.accounting._filter import (
     pure_sum,
     repeated,
     stated_gaussian,
-    totals,
 )
 from dpframe.accounting.loss import Events, Exponential, PureDP
 
@@ -60,13 +59,17 @@ class Tight(Filter):
         return Either(Fraction(0), self.limit if limits.conversion else None, Fraction(0), limits.reserve)
 
     def after(self, state: Either, charge: Charge) -> Either | None:
-        own, failing = totals(charge.losses)
-        lost, room = state.failures + failing if failing else state.failures, state.room
+        epsilon, lost, room = state.epsilon, state.failures, state.room
+        for loss, count in charge.losses:
+            pure = loss.epsilon
+            if epsilon is not None:
+                epsilon = None if pure is None else epsilon + (pure if count == 1 else pure * count)
+            if loss.failure:
+                lost += loss.failure * count
         left = state.mu_squared if lost <= self.limits.reserve else None
         left = None if left is None else residue_after(left, charge.losses)
         if left is None and state.mu_squared is not None:
             room = self._room_without(state)
-        epsilon = state.epsilon + own if own is not None and state.epsilon is not None else None
         if epsilon is not None and (epsilon > self.limits.epsilon or lost > room):
             epsilon = None
         return None if epsilon is None and left is None else Either(epsilon, left, lost, room)

@@ -145,7 +145,8 @@ class PandasEngine:
                     else:
                         null = vector.nulls()
                         if null is not None:
-                            leave_out(null if mask is None else null[mask], some, total[0])
+                            null = null if mask is None else null[mask]
+                            total[0] -= np.count_nonzero(null) if some is None else tally(some[null], groups)
                 elif isinstance(p, Trues):
                     true = predicate(p.expr, self.column, rows, memo)
                     true = true if mask is None else true[mask]
@@ -441,18 +442,13 @@ def steps_of(
     return a
 
 
-def leave_out(null: NDArray[np.bool_], buckets: Buckets | None, counts: Integers) -> NDArray[np.intp]:
-    """Takes the rows without a value from the counts of their groups; returns the places of these rows."""
-    (places,) = null.nonzero()
-    counts -= len(places) if buckets is None else tally(buckets[places], len(counts))
-    return places
-
-
 def add_powers(a: NDArray[np.float64], buckets: Buckets | None, total: Integers) -> None:
     """Adds the powers of `a`; how many rows there are is added by the caller, and those of no value are left out here."""
     top = float(a.sum())
     if top != top:  # a NaN anywhere makes the sum one
-        a[leave_out(np.isnan(a), buckets, total[0])] = 0.0  # which adds nothing to any power
+        (missing,) = np.isnan(a).nonzero()
+        total[0] -= len(missing) if buckets is None else tally(buckets[missing], total.shape[1])
+        a[missing] = 0.0  # which adds nothing to any power
     power = a
     if buckets is None:
         total[1] += int(top if top == top else a.sum())

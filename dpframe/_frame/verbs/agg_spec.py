@@ -104,7 +104,13 @@ def split_words(
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """The price words and the named outputs; of the words only ``n`` and ``name`` may be outputs, as pairs, or of a
     ``single`` column as names of aggregates."""
-    payment = {w: outputs[w] for w in WORDS if w in outputs and not _is_output(w, outputs, single)}
+    payment = {word: outputs[word] for word in WORDS if word in outputs}
+    for word in ("n", "name"):
+        value = payment.get(word)
+        # n= is a number where it is a price word; of one column: agg(avg="mean", name="count").
+        aggregate = (single or word == "n") and isinstance(value, str) and value in (*named_in_agg(), *CHOSEN)
+        if aggregate or isinstance(value, tuple | pd.NamedAgg):
+            del payment[word]
     named = {w: value for w, value in outputs.items() if w not in payment}
     for word, value in [*payment.items(), ("bounds", bounds)]:
         if isinstance(value, tuple) and not (word == "bounds" and _is_pair_of_numbers(value)):
@@ -114,12 +120,3 @@ def split_words(
 
 def _is_pair_of_numbers(value: tuple[Any, ...]) -> bool:
     return len(value) == 2 and not isinstance(value[1], str)
-
-
-def _is_output(word: str, given: Mapping[str, Any], single: bool) -> bool:
-    value = given[word]
-    if isinstance(value, str) and word in ("n", "name") and value in (*named_in_agg(), *CHOSEN):
-        return (
-            single or word == "n"
-        )  # n= is a number where it is a price word; of one column: agg(avg="mean", name="count")
-    return word in ("n", "name") and isinstance(value, tuple | pd.NamedAgg)
