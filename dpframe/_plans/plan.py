@@ -94,7 +94,9 @@ class Plan:
     told: str = ""  # where there are no cells: the error to expect, in words
     budget: str = field(default="", compare=False)  # what it would take, as `explain` sees it
     n: float | None = field(default=None, compare=False)  # how many values `explain` was told to assume
-    _draft: Draft | None = field(default=None, compare=False, repr=False)  # of a question that runs: not pickled
+    _draft: Draft | None = field(
+        default=None, compare=False, repr=False
+    )  # of a question that runs: not pickled
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in vars(self).items() if name != "_draft"}
@@ -287,7 +289,9 @@ class Plan:
         """`to_json` as text; the draft has that of the cells, which are the same at every price."""
         head, tail = self._records()
         made = self._draft
-        cells = _as_text(_rows_of(self.cells)) if made is None or made.cells is not self.cells else made.written
+        cells = (
+            _as_text(_rows_of(self.cells)) if made is None or made.cells is not self.cells else made.written
+        )
         return f'{_as_text(head)[:-1]},"cells":{cells},{_as_text(tail)[1:]}'
 
     def to_json(self) -> dict[str, Any]:
@@ -419,7 +423,9 @@ class Draft(NamedTuple):
     picks: tuple[bool, ...]  # which of them are points to choose from
     cells: tuple[Cell, ...]
     written: str  # the cells as JSON
-    moved: tuple[Sensitivity, ...]  # how far one person moves each of them; of a choice, one score against another
+    moved: tuple[
+        Sensitivity, ...
+    ]  # how far one person moves each of them; of a choice, one score against another
     groups: int | None  # None: no grouping
     why: str
 
