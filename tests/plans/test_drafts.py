@@ -56,8 +56,8 @@ def test_a_question_seen_before_has_the_plan_of_one_that_was_not(name, by, unit)
     for _ in range(2):
         found = [[query.plan(unit, price, n, ()) for price in PRICES] for n in rows]
         assert found == wanted
-        assert [[plan._statistics for plan in some] for some in found] == [
-            [plan._statistics for plan in some] for some in wanted
+        assert [[plan._draft.statistics for plan in some] for some in found] == [
+            [plan._draft.statistics for plan in some] for some in wanted
         ]
 
 
