@@ -283,9 +283,8 @@ class Plan:
     def text(self) -> str:
         """All of it as JSON: what a receipt holds. The draft has the text of the cells, which are the same at every price."""
         made = self._draft
-        cells = (
-            _as_text(_rows_of(self.cells)) if made is None or made.cells is not self.cells else made.written
-        )
+        alike = made is not None and made.cells is self.cells
+        cells = made.written if alike else _as_text(_rows_of(self.cells))
         parts = [
             {
                 **p.noise.to_json(),
@@ -303,9 +302,10 @@ class Plan:
             "stated_at": str(self.stated_at),
             "parts": parts,
         }
-        tail = {"groups": self.groups, "why": self.why, "declared": self.declared}
-        told = {"told": self.told} if self.told else {}
-        return f'{_as_text(head)[:-1]},"cells":{cells},{_as_text({**tail, **told})[1:]}'
+        declared = ",".join(map(_as_text, self.declared))
+        told = f',"told":{_as_text(self.told)}' if self.told else ""
+        tail = f'"groups":{self.groups},"why":{_as_text(self.why)},"declared":[{declared}]{told}'
+        return f'{_as_text(head)[:-1]},"cells":{cells},{tail}}}'
 
     def to_json(self) -> Any:
         """The same as it is read back."""
