@@ -65,9 +65,9 @@ def encode(value: Any) -> bytes:
             object.__setattr__(value, KEPT, body)
             return body
     elif kind is tuple:
-        texts = value and type(value[-1]) is str and {*map(type, value)} == _TEXTS
+        texts = value and type(value[0]) is type(value[-1]) is str and {*map(type, value)} == _TEXTS
         body = _items(value) if texts else b"L" + b"".join(map(encode, value))
-        tag = b"t"
+        return _short(1, len(body), b"t") + body
     elif kind is int:
         tag, body = b"i", value.to_bytes(value.bit_length() // 8 + 1, "big", signed=True)
     elif kind is Fraction:

@@ -94,17 +94,11 @@ class Plan:
     told: str = ""  # where there are no cells: the error to expect, in words
     budget: str = field(default="", compare=False)  # what it would take, as `explain` sees it
     n: float | None = field(default=None, compare=False)  # how many values `explain` was told to assume
-    _draft: Draft | None = field(
-        default=None, compare=False, repr=False
-    )  # of a question that runs: not pickled
+    # The `Draft` of a question that runs; not pickled.
+    _draft: Any = field(default=None, compare=False, repr=False)
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in vars(self).items() if name != "_draft"}
-
-    @property
-    def _statistics(self) -> tuple[Statistic, ...]:
-        """What is measured, part by part."""
-        return () if self._draft is None else self._draft.statistics
 
     @cached_property
     def cost(self) -> Cost:
@@ -286,41 +280,35 @@ class Plan:
 
     @cached_property
     def text(self) -> str:
-        """`to_json` as text; the draft has that of the cells, which are the same at every price."""
-        head, tail = self._records()
+        """All of it as JSON: what a receipt holds. The draft has the text of the cells, which are the same at every price."""
         made = self._draft
-        cells = (
-            _as_text(_rows_of(self.cells)) if made is None or made.cells is not self.cells else made.written
-        )
-        return f'{_as_text(head)[:-1]},"cells":{cells},{_as_text(tail)[1:]}'
-
-    def to_json(self) -> dict[str, Any]:
-        """All of it as JSON: what a receipt holds."""
-        head, tail = self._records()
-        return {**head, "cells": _rows_of(self.cells), **tail}
-
-    def _records(self) -> tuple[dict[str, Any], dict[str, Any]]:
-        """What is written before the cells, and after them."""
+        alike = made is not None and made.cells is self.cells
+        cells = made.written if alike else _as_text(_rows_of(self.cells))
+        parts = [
+            {
+                **p.noise.to_json(),
+                "statistic": p.statistic,
+                "l1": p.l1,
+                "l2_squared": p.l2_squared,
+                "step": p.step,
+            }
+            for p in self.parts
+        ]
         head = {
             "question": self.question,
             "neighbors": self.neighbors,
             "loss": self.loss.to_json(),
             "stated_at": str(self.stated_at),
-            "parts": [
-                {
-                    **p.noise.to_json(),
-                    "statistic": p.statistic,
-                    "l1": p.l1,
-                    "l2_squared": p.l2_squared,
-                    "step": p.step,
-                }
-                for p in self.parts
-            ],
+            "parts": parts,
         }
-        tail: dict[str, Any] = {"groups": self.groups, "why": self.why, "declared": list(self.declared)}
-        if self.told:
-            tail["told"] = self.told
-        return head, tail
+        declared = ",".join(map(_as_text, self.declared))
+        told = f',"told":{_as_text(self.told)}' if self.told else ""
+        tail = f'"groups":{self.groups},"why":{_as_text(self.why)},"declared":[{declared}]{told}'
+        return f'{_as_text(head)[:-1]},"cells":{cells},{tail}}}'
+
+    def to_json(self) -> Any:
+        """The same as it is read back."""
+        return json.loads(self.text)
 
     @staticmethod
     def from_json(data: dict[str, Any]) -> Plan:

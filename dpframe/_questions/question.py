@@ -182,10 +182,10 @@ class Query(Question):
         )
 
     def forms(self, plan: Plan, unit: Unit, size: int | None) -> tuple[Form, ...]:
-        pairs = zip(plan.parts, plan._statistics, strict=True)
+        pairs = zip(plan.parts, plan._draft.statistics, strict=True)
         return tuple([part.noise.form(statistic.shape(plan.groups)) for part, statistic in pairs])
 
     def run(self, data: Engine, plan: Plan, unit: Unit, noise: Noise) -> tuple[Array, ...]:
-        wanted = {p for s in plan._statistics for p in s.primitives}
+        wanted = {p for s in plan._draft.statistics for p in s.primitives}
         reduced = data.reduce(Scope(self.where, self.by), wanted, unit)
-        return tuple(noise(i, s.integers(reduced)) for i, s in enumerate(plan._statistics))
+        return tuple(noise(i, s.integers(reduced)) for i, s in enumerate(plan._draft.statistics))

@@ -264,30 +264,28 @@ class Session:
             with self._asking:
                 self.check_alive()
                 labels = [self._label(one, i) for i, one in enumerate(questions)]
+                asked = dict(zip(labels, questions, strict=True))
                 if len(labels) > 1:
                     _check_names(labels)
-                known: dict[Label, Release] = {}
-                new: dict[Label, Asked] = {}
-                for label, one in zip(labels, questions, strict=True):
-                    release = self._recall(label, one)
-                    if release is None:
-                        new[label] = one
-                    else:
-                        known[label] = release
-                plans: list[Plan] = []
+                known = {
+                    label: release
+                    for label, one in asked.items()
+                    if (release := self._recall(label, one)) is not None
+                }
+                new = {label: one for label, one in asked.items() if label not in known} if known else asked
                 if new:
                     if not batch and (self.base.planning or self._together):
                         self._refuse_alone()
-                    words = [self._declared(one) for one in new.values()]
-                    plans = [self._planned(one, said) for one, said in zip(new.values(), words, strict=True)]
-                    self._debit(new, plans, [word for said in words for word in said])
+                    words = {label: self._declared(one) for label, one in new.items()}
+                    plans = {label: self._planned(one, words[label]) for label, one in new.items()}
+                    self._debit(new, list(plans.values()), [word for some in words.values() for word in some])
                 # Which of several questions failed would be one answer more, so the error names them all.
                 verb = ", ".join(dict.fromkeys(one.question.verb for one in new.values()))
-                for (label, one), plan in zip(new.items(), plans, strict=True):
+                for label, one in new.items():
                     # -------------------------------------------------------------- the door: from here data is read
-                    raw = sealed(verb, self._read, one, plan)
+                    raw = sealed(verb, self._read, one, plans[label])
                     # -------------------------------------------------------------- and closes: only noisy integers leave
-                    known[label] = release = Release(plan, raw)
+                    known[label] = release = Release(plans[label], raw)
                     self._keep(label, release)
                     if self.accountant.place is not None:
                         self.accountant.record(label, *release)

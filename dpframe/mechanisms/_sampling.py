@@ -273,9 +273,8 @@ class _Inversion(NamedTuple):
         scale = den / num if den << _TINY > num else 2.0**-_TINY
         if not signed:
             return cls(num, den, False, scale, 0.0)
-        if (
-            num << 4 <= den
-        ):  # -ln((1 + q)/2) is y - ln(cosh(y)) for this y, at most 2**-5: four terms, within 2**-47
+        if num << 4 <= den:
+            # -ln((1 + q)/2) is y - ln(cosh(y)) for this y, at most 2**-5: four terms, within 2**-47.
             y = 0.5 / scale
             square = y * y
             return cls(num, den, True, scale, scale * (y - square * (0.5 - square * (1 / 12 - square / 45))))

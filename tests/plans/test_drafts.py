@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import pickle
+from dataclasses import replace
 from fractions import Fraction
 
 import pandas as pd
 import pytest
 
+from dpframe import Plan
 from tests.internals import Bounds, Column, KeyBy, Price, Query, Unit, keys_for, plan_module, query_Output
 
 PRICES = (Price(Fraction(1, 3)), Price(Fraction(2, 7)), Price(Fraction(1), mu_squared=Fraction(1, 40)))
@@ -56,9 +59,24 @@ def test_a_question_seen_before_has_the_plan_of_one_that_was_not(name, by, unit)
     for _ in range(2):
         found = [[query.plan(unit, price, n, ()) for price in PRICES] for n in rows]
         assert found == wanted
-        assert [[plan._statistics for plan in some] for some in found] == [
-            [plan._statistics for plan in some] for some in wanted
+        assert [[plan._draft.statistics for plan in some] for some in found] == [
+            [plan._draft.statistics for plan in some] for some in wanted
         ]
+
+
+@pytest.mark.parametrize("name", ASKED)
+def test_the_text_of_a_plan_is_that_of_a_plan_without_a_draft(name):
+    plan = Query(ASKED[name], by=(BY,)).plan(Unit(), PRICES[0], None, ('bounds a "word"',))
+    assert plan._draft is not None
+    for other in (
+        replace(plan, _draft=None),
+        pickle.loads(pickle.dumps(plan)),
+        Plan.from_json(plan.to_json()),
+    ):
+        assert other._draft is None
+        assert other.text == plan.text
+    fewer = replace(plan, cells=plan.cells[:1], told="that")
+    assert fewer.to_json() == {**plan.to_json(), "cells": plan.to_json()["cells"][:1], "told": "that"}
 
 
 def test_names_that_are_equal_and_not_alike_keep_their_plans_apart():

@@ -10,6 +10,7 @@ import importlib
 import inspect
 import itertools
 import os
+import pickle
 import pkgutil
 import random
 import subprocess
@@ -29,6 +30,7 @@ import dpframe
 from dpframe.learn import LinearRegression, LogisticRegression
 from dpframe.utilities import distance
 from tests.internals import (
+    Column,
     Expr,
     Keys,
     Periods,
@@ -143,6 +145,25 @@ def test_names_of_any_kind_are_told_apart(one, other):
 def test_lists_of_texts_do_not_run_into_each_other(one, other):
     assert (encode(one) == encode(other)) == (one == other)
     assert encode(tuple(one)) != encode(one)
+
+
+def test_what_keeps_its_encoding_keeps_its_own():
+    """Equal columns and units that are not alike, and copies, which keep none."""
+    names = (1, True, 1.0, "1")
+    columns = [Column(0, name, "number") for name in names]
+    assert columns[0] == columns[1] == columns[2]
+    first = [encode(one) for one in columns]
+    assert len(set(first)) == len(names)
+    for one, known in zip(columns, first, strict=True):
+        assert (
+            encode(one)
+            == known
+            == encode(pickle.loads(pickle.dumps(one)))
+            == encode(Column(0, one.name, "number"))
+        )
+        assert encode(dataclasses.replace(one, position=1)) != known
+    unit = Unit("add-remove", (columns[0],), 3, 2)
+    assert encode(unit) == encode(unit) != encode(unit.limited(4, None))
 
 
 CODE = """
