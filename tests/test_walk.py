@@ -11,7 +11,7 @@ import pytest
 from tests.walk import visits_of
 
 ROOT = Path(__file__).parent.parent
-LIMITS = {"open": (15, 66), "mean": (23, 123), "agg": (41, 202)}
+LIMITS = {"open": (15, 66), "mean": (23, 121), "agg": (41, 198)}
 
 
 @pytest.fixture(scope="module")

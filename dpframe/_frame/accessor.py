@@ -22,6 +22,7 @@ from dpframe._frame.modes import Ask
 from dpframe._refusals import ADVICE, own_errors
 from dpframe._session import registry as _registry
 from dpframe._session import session as _session
+from dpframe._session.data import root_positions
 from dpframe._session.opening import open_session, opened, with_words_of
 from dpframe._session.terms import Words
 
@@ -99,7 +100,7 @@ def of_frame(
         return Elsewhere(frame, reason) if _registry.elsewhere(frame.attrs) else Unanswerable(reason)
     if session is None:
         return Unopened(frame)
-    places = _registry.positions(frame, session)
+    places = root_positions(frame, session.data.snapshot)
     # Another frame with the very columns of the one that was opened is what pandas returns from a filter that happens to keep
     # every row. To answer it would make the difference between an answer and an error a matter of values, so it is refused
     # like any filtered frame.
@@ -129,7 +130,7 @@ def _column_or_answer(series: pd.Series[Any]) -> PrivateColumn | _release.Answer
         raise NoSession(
             "this Series has no dpframe session. Open one on its DataFrame: df.dp.open(epsilon=...)."
         )
-    places = _registry.positions(series.to_frame(), session)
+    places = root_positions(series.to_frame(), session.data.snapshot)
     if places is None:
         raise LineageError(_derived_message(session))
     leaf = list(session.leaves.values())[places[0]]

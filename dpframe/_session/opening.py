@@ -21,8 +21,8 @@ from dpframe._groups.unit import Neighbors
 from dpframe._ledger import place_of
 from dpframe._ledger.accountant import Accountant
 from dpframe._ledger.records import Table
-from dpframe._session.data import Data
-from dpframe._session.registry import ATTR, closed, find, positions, same_place, sessions
+from dpframe._session.data import Data, root_positions
+from dpframe._session.registry import ATTR, closed, find, same_place, sessions
 from dpframe._session.session import Session, sealed
 from dpframe._session.terms import AccountTerms, Terms, Words
 from dpframe.engines.fingerprints import former_sketch
@@ -194,7 +194,7 @@ def opened(frame: pd.DataFrame, words: Words) -> Session:
         if present is not None:
             told = present.terms.again(present.leaves, words)
             same = told.differs(present.terms) is None and because == present.terms.because
-            if because is None or (same and positions(frame, present) is not None):
+            if because is None or (same and root_positions(frame, present.data.snapshot) is not None):
                 return _again(present, frame, told)
         data = Data.of(frame, version)
         terms = Terms.of(data, words)
@@ -285,7 +285,7 @@ def _warn_of_delta(data: Data, terms: Terms) -> None:
 
 def _again(present: Session, frame: pd.DataFrame, terms: Terms) -> Session:
     present.check_alive()
-    if positions(frame, present) is None:
+    if root_positions(frame, present.data.snapshot) is None:
         raise LineageError(
             "this frame belongs to the session of another frame, from which it was made or of which it is an edited "
             "version. A second budget on the same people would undo the first. Ask the frame that was opened, or "

@@ -6,11 +6,8 @@ import json
 from collections.abc import Hashable, Mapping
 from typing import TYPE_CHECKING, Any
 
-import pandas as pd
-
 from dpframe._errors import NoSession
 from dpframe._ledger import place_of
-from dpframe._session.data import root_positions
 
 if TYPE_CHECKING:
     from dpframe._session.session import Session
@@ -57,8 +54,3 @@ def elsewhere(attrs: Mapping[Hashable, Any]) -> tuple[str, str] | None:
         return str(place["ledger"]), str(place["population"])
     except (KeyError, TypeError, ValueError):
         return None
-
-
-def positions(frame: pd.DataFrame, session: Session) -> list[int] | None:
-    """Which root column each column of the frame provably is; None where one is not."""
-    return root_positions(frame, session.snapshot)

@@ -353,7 +353,7 @@ class Simplex(Statistic):
         parts = [math.comb(self.degree, k) * one for k, one in enumerate(reversed(terms))]
         if self.nulls:
             parts.append(self.grid.width**self.degree * (reduced[Rows()] - powers[0]))
-        return np.stack(parts)
+        return np.array(parts)
 
     def sensitivity(self, unit: Unit, grouped: bool) -> Sensitivity:
         m = self.grid.width**self.degree

@@ -226,23 +226,18 @@ def comparison(b: Block, e: ex.Compare) -> Vector:
         elif values.dtype == bool:
             values = values.view(np.int8)
         compare_one = _compare_integers if values.dtype.kind in "iu" else _compare_doubles
-        return Vector("bool", _null_is(compare_one(e.op, values, wanted), left, e.op == "!="))
-    right = b.vector(e.right)
-    if left.categories is not None:
-        return Vector("bool", _text_with_text(b, e, left, right))
-    compare = _compare_times if left.kind == "time" else _compare_numbers
-    found = compare(e.op, left.values, right.values)
-    for v in (left, right):
-        found = _null_is(found, v, e.op == "!=")
+        found, sides = compare_one(e.op, values, wanted), [left]
+    else:
+        right = b.vector(e.right)
+        if left.categories is not None:
+            return Vector("bool", _text_with_text(b, e, left, right))
+        compare = _compare_times if left.kind == "time" else _compare_numbers
+        found, sides = compare(e.op, left.values, right.values), [left, right]
+    for side in sides:  # a NaN compares like a null already; what a mask covers and NaT do not
+        null = np.isnat(side.values) if side.kind == "time" else side.null
+        if null is not None:
+            found[null] = e.op == "!="
     return Vector("bool", found)
-
-
-def _null_is(found: Array, v: Vector, value: bool) -> Array:
-    """NaN already compares like a null; masks and NaT do not."""
-    null = np.isnat(v.values) if v.kind == "time" else v.null
-    if null is not None:
-        found[null] = value
-    return found
 
 
 def _compare_doubles(op: str, values: Array, wanted: Any) -> Array:
