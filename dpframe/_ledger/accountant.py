@@ -59,7 +59,7 @@ class Label(NamedTuple):
     whole: bytes = b""
 
     def to_json(self) -> dict[str, Any]:
-        """For the record of an answer."""
+        """The label as the record of an answer has it."""
         whole = base64.b64encode(zlib.compress(self.whole)).decode()
         return {**self._asdict(), "whole": whole}
 

@@ -500,7 +500,7 @@ N, T1 = {"n": 1.0}, {"t1": 1.0}
 
 
 def _stretch(cell: Cell, t: Floats) -> Floats:
-    """From the scale where the bounds are 0 and 1 to data units, without overflow and within the bounds."""
+    """Numbers of the scale where the bounds are 0 and 1, in data units: without overflow, and within the bounds."""
     return (cell.lower * (1 - t) + cell.upper * t).clip(cell.lower, cell.upper)
 
 

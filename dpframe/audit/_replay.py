@@ -110,7 +110,7 @@ class Recorder(Session):
         return (np.frombuffer(b"".join(names), dtype="<u8") >> np.uint64(1)).astype(np.int64)[places]
 
     def _run_question(self, question: Question, engine: Engine, plan: Plan, unit: Unit) -> tuple[Any, ...]:
-        """As in every session, but a question that leaves noise out which is in its plan is not answered: `_run` says so."""
+        """Runs it as every session does. One that leaves noise out which is in its plan is not answered: `_run` says so."""
         self.heard.append(_Asked(plan, unit, []))
         raw = super()._run_question(question, engine, plan, unit)
         if {call.part for call in self.heard[-1].calls} != set(range(len(plan.parts))):

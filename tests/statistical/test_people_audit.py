@@ -125,6 +125,7 @@ def test_the_sensitivity_of_one_row_is_caught_in_a_choice(name, monkeypatch):
     monkeypatch.setattr(
         Statistic, "of_person", lambda self, unit, groups: self.sensitivity(unit, groups is not None)
     )
+    internals.forget_drafts()
     assert seen(name, PAIRS["joins"], 8_000) > EPSILON
 
 
