@@ -93,10 +93,13 @@ def table(release: Release, index: pd.Index[Any], columns: Sequence[Hashable]) -
     answer = pd.DataFrame(
         dict(enumerate(data)), index=index.view(), copy=False
     )  # nobody else has these arrays
-    texts = all(type(label) is str for label in columns)  # 1 and True would be one entry
-    answer.columns = (
-        _named(cast("tuple[str, ...]", tuple(columns))).view() if texts else pd.Index(list(columns))
-    )
+    if all(type(label) is str for label in columns):  # 1 and True would be one entry
+        answer.columns = _named(cast("tuple[str, ...]", tuple(columns))).view()
+    else:  # as pandas makes them of a dict
+        alike = len(set(columns)) < len(columns)
+        answer.columns = (
+            pd.Index(list(columns)) if alike else pd.DataFrame(dict.fromkeys(columns, ())).columns
+        )
     answer.attrs[ANSWER] = receipt(release, Columns(), data, columns, index)
     return answer
 

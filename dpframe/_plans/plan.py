@@ -16,6 +16,7 @@ from html import escape
 from typing import Any, NamedTuple
 
 from dpframe import _validate
+from dpframe._encoding import encode
 from dpframe._errors import BadValue, BudgetError, NotOffered
 from dpframe._groups.unit import Unit
 from dpframe._plans.aggregates import (
@@ -418,23 +419,19 @@ class Draft(NamedTuple):
     why: str
 
 
-# Of equal questions, the same: they are frozen, and say all that is public. What is equal but not alike (1, True and 1.0 are) is
-# told apart by the text of the question, in which every column's name stands, and by the types that `draft` looks at.
+# By the encoding of the outputs, which tells apart what is equal but not alike (1, True and 1.0 are), and what else a draft
+# follows from: public words alone. Few, and short ones.
 _DRAFTS: dict[Any, Draft] = {}
-_MOST_DRAFTS = 256
+_MOST_DRAFTS, _LONGEST = 256, 2000
 
 
-def draft(query: Outputs, text: str, unit: Unit, public_rows: int | None) -> Draft:
-    """What a plan takes from a question of this text: made once, where a short key says all that it follows from."""
+def draft(query: Outputs, unit: Unit, public_rows: int | None) -> Draft:
+    """What a plan takes from a question: made once, where a short key says all that it follows from."""
     outputs, groups = query.outputs, math.prod([len(b.index) for b in query.by]) if query.by else None
     selects = AGGREGATES[outputs[0].aggregate].selects
-    alike = len(outputs) <= LISTED and not selects
-    for out in outputs if alike else ():
-        ends = out.bounds
-        alike &= type(out.name) is str and type(out.ddof) is int and out.other is None
-        alike &= ends is None or type(ends[0]) is type(ends[1]) is float
-    key = text, outputs, groups, unit.neighbors, not unit.people, unit.rows, unit.groups, public_rows
-    known = _DRAFTS.get(key) if alike else None
+    coded = b"" if selects or len(outputs) > LISTED else encode(outputs)
+    key = coded, groups, unit.neighbors, not unit.people, unit.rows, unit.groups, public_rows
+    known = _DRAFTS.get(key)
     if known is not None:
         return known
     arranged = arrange(query, unit, public_rows)
@@ -457,7 +454,7 @@ def draft(query: Outputs, text: str, unit: Unit, public_rows: int | None) -> Dra
     else:
         moved = tuple([s.of_person(unit, groups) for s in statistics])
     found = Draft(statistics, readings, picks, shown, _as_text(_rows_of(shown)), moved, groups, why)
-    if alike:
+    if 0 < len(coded) <= _LONGEST:
         if len(_DRAFTS) >= _MOST_DRAFTS:
             _DRAFTS.clear()
         _DRAFTS[key] = found

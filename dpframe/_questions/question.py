@@ -153,7 +153,7 @@ class Query(Question):
     def plan(self, unit: Unit, price: Price, public_rows: int | None, declared: tuple[Word, ...]) -> Plan:
         """Pure, and the only place where the price of outputs becomes a scale."""
         text = str(self)
-        made = draft(self, text, unit, public_rows)
+        made = draft(self, unit, public_rows)
         first = AGGREGATES[self.outputs[0].aggregate]
         candidates = 1 if made.groups is None else made.groups
         if first.selects:

@@ -143,7 +143,11 @@ class Filter(ABC):
 
     def __init__(self, limits: Limits):
         self.limits = limits
-        self.conversion = limits.conversion  # the part of delta that converts losses
+
+    @property
+    def conversion(self) -> Fraction:
+        """The part of delta that converts losses."""
+        return self.limits.conversion
 
     @abstractmethod
     def start(self) -> Any:

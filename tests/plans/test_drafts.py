@@ -10,7 +10,18 @@ import pandas as pd
 import pytest
 
 from dpframe import Plan
-from tests.internals import Bounds, Column, KeyBy, Price, Query, Unit, keys_for, plan_module, query_Output
+from tests.internals import (
+    Bounds,
+    Column,
+    KeyBy,
+    Price,
+    Query,
+    Unit,
+    expr_module,
+    keys_for,
+    plan_module,
+    query_Output,
+)
 
 PRICES = (Price(Fraction(1, 3)), Price(Fraction(2, 7)), Price(Fraction(1), mu_squared=Fraction(1, 40)))
 UNITS = (
@@ -107,6 +118,24 @@ def test_outputs_that_are_equal_and_not_alike_keep_their_plans_apart(first):
         plan_module._DRAFTS.clear()
         for place in (first, 1 - first):
             assert Query((pair[place],)).plan(Unit(), PRICES[0], None, ()).text == wanted[place]
+
+
+def test_lists_that_differ_beyond_what_a_text_shows_keep_their_plans_apart():
+    lists = [(0, 2, 3, 4, 5, 1), (0, 2, 3, 4, 5, True)]
+    exprs = [expr_module.IsIn(AGE, tuple(expr_module.Constant(v) for v in values)) for values in lists]
+    queries = [Query((query_Output("n", "count", expr),)) for expr in exprs]
+    assert str(queries[0]) == str(queries[1])
+    plan_module._DRAFTS.clear()
+    for query in queries:
+        query.plan(Unit(), PRICES[0], None, ())
+    assert len(plan_module._DRAFTS) == 2
+
+
+def test_long_ones_are_not_remembered():
+    plan_module._DRAFTS.clear()
+    expr = expr_module.IsIn(AGE, tuple(expr_module.Constant(v) for v in range(5000)))
+    Query((query_Output("n", "count", expr),)).plan(Unit(), PRICES[0], None, ())
+    assert not plan_module._DRAFTS
 
 
 def test_few_are_remembered():
