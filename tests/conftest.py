@@ -22,6 +22,7 @@ import pytest
 from hypothesis import settings
 
 from tests.internals import mechanisms_sampling_module as _sampling
+from tests.postgres import Postgres, missing
 
 # Of randomness itself, and of several processes, which must not draw the same.
 OWN_ENTROPY = ("tests/mechanisms/", "tests/ledger/", "tests/store/")
@@ -125,3 +126,14 @@ def repeatable(request, monkeypatch):
             return taken
 
     monkeypatch.setattr(_sampling, "random_bytes", random_bytes)
+
+
+@pytest.fixture(scope="session")
+def postgres():
+    """A PostgreSQL server, where one is installed."""
+    reason = missing()
+    if reason is not None:
+        pytest.skip(reason)
+    server = Postgres()
+    yield server
+    server.remove()

@@ -38,10 +38,12 @@ from dpframe._groups.periods import Periods, TimeBy
 from dpframe._groups.unit import Unit
 from dpframe._ledger import STORES, open_store, place_of
 from dpframe._ledger import accountant as ledger_module
+from dpframe._ledger import server as server_module
 from dpframe._ledger import sqlite as store_module
 from dpframe._ledger.accountant import Budget
 from dpframe._ledger.former import trusted
 from dpframe._ledger.records import alike
+from dpframe._ledger.server import ServerStore
 from dpframe._ledger.sqlite import FileStore
 from dpframe._ledger.store import MemoryStore
 from dpframe._plans.aggregates import AGGREGATES, Cell, Measured, fieller, named_in_agg
@@ -296,6 +298,7 @@ __all__ = [
     "RowSlice",
     "Scores",
     "Sensitivity",
+    "ServerStore",
     "Session",
     "Simplex",
     "Sizes",
@@ -431,6 +434,7 @@ __all__ = [
     "scores",
     "search_module",
     "series_of",
+    "server_module",
     "session_module",
     "session_sessions",
     "shift_mu",

@@ -79,11 +79,16 @@ def test_memory_is_one_by_its_name_and_no_place():
     assert place_of("memory:") is place_of(None) is None
 
 
-@pytest.mark.parametrize("url", ["lines:///a", "memory://host", "postgresql://user:secret@host/db", "file:a"])
+@pytest.mark.parametrize(
+    "url", ["lines:///a", "memory://host", "mysql://user:secret@host/db", "sqlite:///a", "file:a"]
+)
 def test_a_url_that_nobody_serves_is_refused_without_its_words(url):
     with pytest.raises(BadValue) as caught:
         open_store(url)
-    assert str(caught.value) == "a ledger behind a URL is not in this version. Give the path of a file."
+    assert str(caught.value) == (
+        "a ledger is the path of a file, or a database of a PostgreSQL server: postgresql+psycopg://host/database. "
+        "No other URL is served."
+    )
     assert place_of(url) in (url, None)
 
 
