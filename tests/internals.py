@@ -40,9 +40,10 @@ from dpframe._ledger import STORES, open_store, place_of
 from dpframe._ledger import accountant as ledger_module
 from dpframe._ledger import server as server_module
 from dpframe._ledger import sqlite as store_module
+from dpframe._ledger import store as entries_module
 from dpframe._ledger.accountant import Budget
 from dpframe._ledger.former import trusted
-from dpframe._ledger.records import alike
+from dpframe._ledger.records import alike, unpack
 from dpframe._ledger.server import ServerStore
 from dpframe._ledger.sqlite import FileStore
 from dpframe._ledger.store import MemoryStore
@@ -363,6 +364,7 @@ __all__ = [
     "engines_pandas_module",
     "engines_people_module",
     "engines_rows_module",
+    "entries_module",
     "evaluate",
     "events_module",
     "exp_interval",
@@ -453,6 +455,7 @@ __all__ = [
     "together",
     "trusted",
     "unbiased_module",
+    "unpack",
     "unpacked",
     "worst_spread",
     "zcdp_delta",

@@ -21,6 +21,7 @@ PLACES = (
     "/usr/local/pgsql/bin",
     "/opt/homebrew/opt/postgresql*/bin",
 )
+SECRETIVE = "sesame"  # a user who needs a password, by TCP
 # A laptop's settings, but for durability, which is what is tested.
 SETTINGS = {
     "listen_addresses": "127.0.0.1",
@@ -91,6 +92,9 @@ class Postgres:
         if copy_of is None:
             words = ("--auth=trust", "--encoding=UTF8", "--locale=C", f"--username={self.user}")
             self.run("initdb", "-D", self.data, *words)
+            rules = (self.data / "pg_hba.conf").read_text(encoding="utf-8")
+            known = f"host all {SECRETIVE} all scram-sha-256\n"  # the first rule that fits counts
+            (self.data / "pg_hba.conf").write_text(known + rules, encoding="utf-8")
         else:
             source = ("-h", copy_of.folder, "-p", str(copy_of.port), "-U", self.user)
             self.run("pg_basebackup", "-D", self.data, "-R", "-c", "fast", *source)

@@ -81,7 +81,7 @@ WHERE c.relnamespace = pg_catalog.to_regnamespace('dpframe') AND c.relname IN ('
 # the server would acknowledge what it may yet forget.
 SETTINGS: Final = """
 SELECT pg_catalog.pg_is_in_recovery(), pg_catalog.set_config('search_path', 'pg_catalog', true),
-pg_catalog.set_config('lock_timeout', :left, true), pg_catalog.set_config('statement_timeout', :patience, true),
+pg_catalog.set_config('lock_timeout', :left, true), pg_catalog.set_config('statement_timeout', :slow, true),
 pg_catalog.set_config('idle_in_transaction_session_timeout', :patience, true),
 pg_catalog.set_config('synchronous_commit', CASE pg_catalog.current_setting('synchronous_commit')
 WHEN 'remote_apply' THEN 'remote_apply' ELSE 'on' END, true)
@@ -243,8 +243,9 @@ class ServerStore(Once):
             "READ COMMITTED" if lock else "REPEATABLE READ"
         )  # a row lock reads what is newest; readers, one snapshot
         connection.execution_options(isolation_level=level, postgresql_readonly=not lock)
-        left = f"{max(1, round(1000 * (deadline - time.monotonic())))}ms"
-        standby, *_ = self._run(SETTINGS, left=left, patience=f"{round(1000 * PATIENCE)}ms")[0]
+        # Waiting for the lock is over before a statement is too slow: it says so.
+        times = {"left": deadline - time.monotonic(), "patience": PATIENCE, "slow": 2 * PATIENCE}
+        standby, *_ = self._run(SETTINGS, **{k: f"{max(1, round(1000 * t))}ms" for k, t in times.items()})[0]
         if standby:
             raise self._error(
                 "the server is a standby, which may lag behind. Give the address of the one that is written to"
@@ -360,7 +361,8 @@ class ServerStore(Once):
         connection.execution_options(isolation_level="READ COMMITTED", postgresql_readonly=False)
         self._run(ALONE)
         if self._has_tables():
-            return connection.rollback()
+            connection.rollback()
+            return
         if self._run("SELECT pg_catalog.to_regnamespace('dpframe') IS NULL")[0][0]:
             self._run("CREATE SCHEMA dpframe")
         for table, columns in COLUMNS.items():
@@ -471,10 +473,10 @@ def _url_of(ledger: str) -> Any:
     except (sql.exc.SQLAlchemyError, ValueError):
         given = None
     wrong = "a ledger on a server is postgresql+psycopg://host/database, or for a socket ...:///database?host=/folder"
-    if given is None or not given.database or given.drivername not in SERVED:
-        raise BadValue(
-            f"{wrong}. This is none; special characters of a password are written as %40 and so on."
-        )
+    if given is None or not given.database or given.drivername.lower() not in SERVED:
+        raise BadValue(f"{wrong}. This is none.")
+    if "@" in f"{given.host}{given.database}":  # the rest of a password that was not written so
+        raise BadValue(f"{wrong}. In a password @ is written as %40, / as %2F, and so on.")
     if len(hosts) > 1 or len(ports) > 1 or "," in host or {"service", "dbname", "hostaddr"} & {*query}:
         raise BadValue(f"{wrong}. Name one host and one database: two servers would be two budgets.")
     if host and not host.startswith(("/", "@")):

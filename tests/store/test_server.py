@@ -3,14 +3,31 @@
 from __future__ import annotations
 
 import hashlib
+import json
+import logging
+import os
+import signal
+import subprocess
+import threading
+import time
+import traceback
+from contextlib import suppress
+from datetime import datetime
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
+import pandas as pd
 import pytest
 
-from tests.internals import ServerStore
+from dpframe import BadValue, LedgerError, SessionError
+from dpframe.__main__ import main
+from tests.internals import ServerStore, entries_module, open_store, place_of
+from tests.internals import server_module as module
+from tests.postgres import SECRETIVE, Postgres
 from tests.store.conformance import DurableConformance
-from tests.store.files import start
+from tests.store.files import add, bodies, output, posix, start
+from tests.store.link import Link
 
 pytestmark = pytest.mark.extras
 
@@ -76,3 +93,599 @@ class TestServer(DurableConformance):
                 "UPDATE dpframe.entries SET id = -id",
             ),
         }
+
+
+# What a server has to show besides -----------------------------------------------------------------------------
+
+
+@pytest.fixture
+def database(postgres, request):
+    """The name of a database of this test."""
+    name = "db" + hashlib.sha256(request.node.nodeid.encode()).hexdigest()[:12]
+    postgres.create(name)
+    return name
+
+
+@pytest.fixture
+def url(postgres, database):
+    return postgres.url(database)
+
+
+@pytest.fixture
+def link(postgres):
+    line = Link(postgres.port)
+    yield line
+    line.close()
+
+
+def interrupted(store, what, rest=None):
+    """A transaction in which something happens, with another entry after it or none."""
+    with store.transaction():
+        store.append("people", "debit", "1")
+        what()
+        if rest is not None:
+            store.append("people", "debit", rest)
+
+
+# COMMIT without an answer
+
+
+@pytest.mark.parametrize(("cut", "written"), [("before", False), ("after", True), ("late", True)])
+def test_a_commit_without_an_answer_raises_and_counts_if_it_was_written(
+    postgres, database, link, cut, written
+):
+    """The next look waits until the server has decided."""
+    store = ServerStore(f"postgresql://{postgres.user}@127.0.0.1:{link.port}/{database}")
+    add(store, "1")
+    link.cut = cut
+    started = time.monotonic()
+    with pytest.raises(LedgerError, match="It is counted if it was written") as caught:
+        add(store, "2")
+    assert time.monotonic() - started < (1 if cut == "late" else 10)
+    assert caught.value.__context__ is caught.value.__cause__ is None
+    assert link.cut == ""
+    assert bodies(store) == ["1", "2"][: 1 + written]
+    assert [e.id for e in add(store, "3")] == [2 + written]
+    assert bodies(ServerStore(postgres.url(database))) == bodies(store)
+
+
+def test_a_transaction_that_the_server_gave_up_is_not_taken_for_committed(url):
+    """PostgreSQL answers the COMMIT of a failed transaction with no error."""
+    store = ServerStore(url)
+
+    def behind_its_back():
+        with suppress(Exception):
+            store._held[0].exec_driver_sql("SELECT 1/0")
+
+    def before_its_eyes():
+        with suppress(LedgerError):
+            store._ask("SELECT 1/0")
+
+    for fail in (behind_its_back, before_its_eyes):
+        with pytest.raises(LedgerError, match="undone"):
+            interrupted(store, fail)
+    assert bodies(store) == []
+
+
+def test_an_entry_that_a_rule_of_the_database_keeps_away_is_missed(postgres, database, url):
+    store = ServerStore(url)
+    add(store, "1")
+    postgres.sql(database, "CREATE RULE r AS ON INSERT TO dpframe.entries DO INSTEAD NOTHING")
+    with pytest.raises(LedgerError, match="not written"):
+        add(store, "2")
+    assert bodies(store) == ["1"]
+
+
+def test_a_server_that_goes_away_inside_a_transaction_undoes_it(postgres, url):
+    store = ServerStore(url)
+    for rest in ("2", None):
+        with pytest.raises(LedgerError, match="does not answer"):
+            interrupted(store, postgres.restart, rest)
+    assert bodies(store) == []
+    assert add(store, "4")[0].id == 1
+
+
+def test_a_server_that_was_there_is_waited_for_and_another_is_not(postgres, url, monkeypatch):
+    store = ServerStore(url)
+    add(store, "1")
+    postgres.stop()
+    monkeypatch.setattr(module, "RETURN", 0.3)
+    for use in (lambda: bodies(store), lambda: add(store, "2")):
+        with pytest.raises(LedgerError, match="does not answer"):
+            use()
+    monkeypatch.setattr(module, "RETURN", 30.0)
+    started = time.monotonic()
+    with pytest.raises(LedgerError, match="does not answer"):
+        ServerStore(url)
+    assert time.monotonic() - started < 10
+    timer = threading.Timer(1, postgres.start)
+    timer.start()
+    assert add(store, "3")[0].id == 2
+    timer.join()
+
+
+# Locks and clients that hang
+
+
+def test_a_lock_is_waited_for_and_given_up(postgres, database, url, monkeypatch):
+    import psycopg
+
+    store = ServerStore(url)
+    add(store, "1")
+    words = {"host": str(postgres.folder), "port": postgres.port, "user": postgres.user, "dbname": database}
+    with psycopg.connect(**words) as other:
+        other.execute("SELECT 1 FROM dpframe.head FOR UPDATE")
+        monkeypatch.setattr(module, "PATIENCE", 0.3)
+        with pytest.raises(LedgerError, match="another process holds it"):
+            add(store, "2")
+        assert bodies(store) == ["1"]  # who reads waits for nobody
+        monkeypatch.setattr(module, "PATIENCE", 60)
+        timer = threading.Timer(0.3, other.rollback)
+        timer.start()
+        assert add(store, "3")[0].id == 2
+        timer.join()
+
+
+@posix
+def test_a_client_that_hangs_keeps_others_waiting_for_a_while_and_writes_nothing_after(url):
+    store = ServerStore(url)
+    code = """
+import dpframe._ledger.server as server
+server.PATIENCE = 1.0
+store = open_store(path)
+try:
+    with store.transaction():
+        store.append("people", "debit", "hangs")
+        print("inside", flush=True)
+        sys.stdin.readline()
+except LedgerError as error:
+    print("refused" if "undone" in str(error) or "not answer" in str(error) else error)
+"""
+    process = start(code, url, stdin=subprocess.PIPE)
+    assert process.stdout.readline() == "inside\n"
+    os.kill(process.pid, signal.SIGSTOP)
+    assert add(store, "1")[0].id == 1
+    os.kill(process.pid, signal.SIGCONT)
+    assert process.communicate("\n", timeout=60)[0] == "refused\n"
+    assert bodies(store) == ["1"]
+
+
+# Settings, rights, encodings ------------------------------------------------------------------------------------
+
+DEFAULTS = {
+    "default_transaction_isolation": "serializable",
+    "default_transaction_read_only": "on",
+    "default_transaction_deferrable": "on",
+    "synchronous_commit": "off",
+    "idle_in_transaction_session_timeout": "200ms",
+    "lock_timeout": "1ms",
+    "search_path": "evil",
+    "bytea_output": "escape",
+    "DateStyle": "German",
+    "standard_conforming_strings": "off",
+    "client_encoding": "LATIN1",
+}
+
+
+@pytest.mark.parametrize("name", [*DEFAULTS, "all of them"])
+def test_defaults_of_a_database_do_not_matter(postgres, database, url, name):
+    for setting, value in DEFAULTS.items() if name == "all of them" else [(name, DEFAULTS[name])]:
+        postgres.sql("postgres", f"ALTER DATABASE \"{database}\" SET {setting} = '{value}'")
+    evil = [
+        "CREATE SCHEMA evil",
+        "CREATE FUNCTION evil.min(bigint) RETURNS bigint LANGUAGE sql AS 'SELECT 0::bigint'",
+    ]
+    postgres.sql(database, "SET default_transaction_read_only = off", *evil)
+    store = ServerStore(url)
+    with store.transaction():
+        store.append("people\0€", "debit", "a\\b\0'")
+        time.sleep(0.3)
+        store.append("others", "debit", "2")
+        settings = store._ask(
+            "SELECT current_setting('synchronous_commit'), current_setting('transaction_isolation')"
+        )
+        assert [tuple(row) for row in settings] == [("on", "read committed")]
+    assert store.populations() == ["people\0€", "others"]
+    assert bodies(ServerStore(url), "people\0€") == ["a\\b\0'"]
+
+
+@pytest.mark.parametrize("encoding", ["LATIN1", "SQL_ASCII", "EUC_JP"])
+def test_any_text_is_kept_in_a_database_of_any_encoding(postgres, encoding):
+    url = postgres.create(
+        f"in-{encoding}", f"ENCODING '{encoding}' TEMPLATE template0 LC_COLLATE 'C' LC_CTYPE 'C'"
+    )
+    texts = ["ö€😀", "\0", "a ", "a", "A", "ｱ", "\u00e9", "e\u0301"]
+    store = ServerStore(url)
+    for text in texts:
+        with store.transaction():
+            store.append(text, text, text)
+    again = ServerStore(url)
+    assert again.populations() == texts
+    assert [[(e.kind, e.body) for e in again.entries(text)] for text in texts] == [
+        [(text, text)] for text in texts
+    ]
+
+
+GRANTS = (
+    "GRANT USAGE ON SCHEMA dpframe TO {0}",
+    "GRANT SELECT, INSERT ON dpframe.entries TO {0}",
+    "GRANT SELECT, UPDATE ON dpframe.head TO {0}",
+)
+
+
+@pytest.fixture
+def analyst(postgres, database, url):
+    """A user who may do nothing yet, beside a ledger with an entry."""
+    name = f"a{database}"
+    postgres.sql("postgres", f"CREATE ROLE {name} LOGIN")
+    add(ServerStore(url), "1")
+    yield name
+    postgres.sql(database, f"DROP OWNED BY {name}")
+    postgres.sql("postgres", f"DROP ROLE {name}")
+
+
+def test_who_uses_a_ledger_needs_three_rights_and_can_do_no_more(postgres, database, analyst):
+    import psycopg
+
+    url = postgres.url(database, analyst)
+    for grant in GRANTS[:2]:
+        with pytest.raises(LedgerError, match="lacks a right"):
+            ServerStore(url)
+        postgres.sql(database, grant.format(analyst))
+    postgres.sql(database, f"GRANT SELECT ON dpframe.head TO {analyst}")
+    reader = ServerStore(url)
+    assert bodies(reader) == ["1"]  # an auditor
+    with pytest.raises(LedgerError, match="lacks a right"):
+        add(reader, "2")
+    postgres.sql(database, GRANTS[2].format(analyst))
+    assert add(reader, "2")[0].id == 2
+    words = {"host": str(postgres.folder), "port": postgres.port, "user": analyst, "dbname": database}
+    for statement in (
+        "UPDATE dpframe.entries SET body = ''",
+        "DELETE FROM dpframe.entries",
+        "TRUNCATE dpframe.entries",
+        "UPDATE dpframe.head SET last = 1",
+        "UPDATE dpframe.head SET last = last + 1",
+        "UPDATE dpframe.head SET secret = ''",
+        "DELETE FROM dpframe.head",
+        "INSERT INTO dpframe.head VALUES (2, 1, '', 0, '')",
+        "INSERT INTO dpframe.entries VALUES (9, '', '', '', '', '')",
+        "DROP SCHEMA dpframe CASCADE",
+        "ALTER TABLE dpframe.entries DISABLE TRIGGER ALL",
+    ):
+        with psycopg.connect(**words) as connection, pytest.raises(psycopg.Error):
+            connection.execute(statement)
+    assert bodies(reader) == ["1", "2"]
+
+
+APPEND_ONLY = [
+    "UPDATE dpframe.entries SET body = '' WHERE id = 1",
+    "UPDATE dpframe.entries SET body = '' WHERE id = 99",
+    "DELETE FROM dpframe.entries",
+    "TRUNCATE dpframe.entries",
+    "DELETE FROM dpframe.head",
+    "TRUNCATE dpframe.head",
+    "UPDATE dpframe.head SET last = 0",
+    "UPDATE dpframe.head SET version = 2",
+    "UPDATE dpframe.head SET last = last + 1, digest = ''",
+    "INSERT INTO dpframe.head VALUES (2, 1, '', 0, '')",
+    "INSERT INTO dpframe.entries VALUES (1, '', '', '', '', '')",
+    "INSERT INTO dpframe.entries VALUES (3, '', '', '', '', '')",
+    "INSERT INTO dpframe.entries VALUES (1, '', '', '', '', '') ON CONFLICT (id) DO UPDATE SET body = ''",
+]
+
+
+@pytest.mark.parametrize("statement", APPEND_ONLY)
+def test_triggers_refuse_even_the_owner(postgres, database, url, statement):
+    import psycopg
+
+    store = ServerStore(url)
+    add(store, "1")
+    with pytest.raises(psycopg.Error, match=r"only added to|unique constraint"):
+        postgres.sql(database, statement)
+    assert bodies(store) == bodies(ServerStore(url)) == ["1"]
+    assert add(store, "2")[0].id == 2
+
+
+def test_who_may_not_make_a_ledger_is_told_and_an_empty_schema_of_theirs_will_do(postgres, database):
+    postgres.sql("postgres", f"CREATE ROLE m{database} LOGIN")
+    url = postgres.url(database, f"m{database}")
+    for _ in range(2):
+        with pytest.raises(LedgerError, match="CREATE on the database"):
+            ServerStore(url)
+    assert not ServerStore.exists(url)
+    postgres.sql(database, f"CREATE SCHEMA dpframe AUTHORIZATION m{database}")
+    add(ServerStore(url), "1")
+    assert ServerStore.exists(url)
+
+
+def test_a_standby_is_refused_and_the_first_server_is_not(postgres, database, url):
+    store = ServerStore(url)
+    add(store, "1")
+    standby = Postgres(postgres)
+    try:
+        with pytest.raises(LedgerError, match="standby"):
+            ServerStore(standby.url(database))
+        with pytest.raises(LedgerError, match="standby"):
+            ServerStore.exists(standby.url(database))
+    finally:
+        standby.remove()
+    assert bodies(store) == ["1"]
+
+
+# Copies and clocks ----------------------------------------------------------------------------------------------
+
+
+def test_an_older_copy_is_noticed_while_a_process_remembers(postgres, database, url):
+    """Restored while nobody looks it is a valid ledger, as it is of a file."""
+    store = ServerStore(url)
+    add(store, "1")
+    store._drop()  # a database is copied while nobody uses it
+    postgres.create(f"{database}-old", f'TEMPLATE "{database}"')
+    add(store, "2")
+    twin = ServerStore(postgres.url(f"{database}-old"))
+    assert bodies(twin) == ["1"]
+    add(twin, "another")
+    twin._drop()
+    postgres.sql(
+        "postgres",
+        f'DROP DATABASE "{database}" WITH (FORCE)',
+        f'CREATE DATABASE "{database}" TEMPLATE "{database}-old"',
+    )
+    for _ in range(2):
+        for use in (lambda: bodies(store), lambda: add(store, "3"), store.populations):
+            with pytest.raises(LedgerError, match="rolled back"):
+                use()
+    assert bodies(ServerStore(url)) == ["1", "another"]
+
+
+@pytest.mark.parametrize("how", ["DROP SCHEMA dpframe CASCADE", "another"])
+def test_a_ledger_that_is_gone_or_another_is_noticed(postgres, database, url, how):
+    store = ServerStore(url)
+    add(store, "1")
+    postgres.sql(database, "DROP SCHEMA dpframe CASCADE")
+    if how == "another":
+        add(ServerStore(url), "1")
+    for use in (lambda: bodies(store), lambda: add(store, "2")):
+        with pytest.raises(LedgerError):
+            use()
+    store._drop()
+    with pytest.raises(LedgerError, match=r"gone|replaced"):
+        bodies(store)
+
+
+def test_a_clock_that_goes_back_orders_nothing(url, monkeypatch):
+    times = iter(["2026-01-02", "1999-01-01", "2026-01-01"])
+
+    class Clock(datetime):
+        @classmethod
+        def now(cls, tz=None):
+            return datetime.fromisoformat(next(times)).replace(tzinfo=tz)
+
+    store = ServerStore(url)
+    monkeypatch.setattr(entries_module, "datetime", Clock)
+    for body in ("1", "2", "3"):
+        add(store, body)
+    assert bodies(ServerStore(url)) == ["1", "2", "3"]
+
+
+# Processes ------------------------------------------------------------------------------------------------------
+
+
+@posix
+def test_a_forked_child_has_a_connection_of_its_own(url):
+    code = """
+def child(work):
+    number = os.fork()
+    if not number:
+        work()
+        os._exit(0)
+    assert os.waitpid(number, 0)[1] == 0
+
+def add(body):
+    with store.transaction():
+        store.append("people", "debit", body)
+
+def leave():
+    add("3")
+    sys.exit(0)  # through the end of the interpreter
+
+store = open_store(path)
+add("1")
+backend = store._ask("SELECT pg_backend_pid()")
+child(lambda: add("2"))
+child(leave)
+child(lambda: open_store(path) is store and add("4"))
+assert store._ask("SELECT pg_backend_pid()") == backend
+add("5")
+print(*(entry.body for entry in store.entries("people")))
+"""
+    assert output(start(code, url)) == ["1", "2", "3", "4", "5"]
+
+
+@posix
+def test_a_fork_inside_a_transaction_harms_only_the_child(url):
+    code = """
+store = open_store(path)
+with store.transaction():
+    store.append("people", "debit", "1")
+    number = os.fork()
+    if not number:
+        try:
+            store.append("people", "debit", "2")
+        except LedgerError:
+            print("refused", len(store.entries("people")), flush=True)
+        sys.exit(7)  # through the end of the transaction, and of the interpreter
+    assert os.waitstatus_to_exitcode(os.waitpid(number, 0)[1]) == 7
+    store.append("people", "debit", "3")
+    number = os.fork()
+    if not number:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
+    else:
+        assert os.waitstatus_to_exitcode(os.waitpid(number, 0)[1]) == 1  # a LedgerError at the end of the block
+print(len(store.entries("people")))
+"""
+    assert output(start(code, url)) == ["refused", "0", "2"]
+
+
+@posix
+def test_a_fork_while_another_thread_writes(url):
+    code = """
+import warnings
+warnings.simplefilter("ignore")  # of threads and fork: it is what is tested
+def work():
+    with store.transaction():
+        store.append("people", "debit", "1")
+        inside.set()
+        time.sleep(0.5)
+        store.append("people", "debit", "2")
+
+store, inside = open_store(path), threading.Event()
+thread = threading.Thread(target=work)
+thread.start()
+inside.wait()
+number = os.fork()
+if not number:
+    print(len(store.entries("people")), flush=True)
+    with store.transaction():  # waits for the parent's
+        store.append("people", "debit", "3")
+    print(len(store.entries("people")), flush=True)
+    os._exit(0)
+thread.join()
+assert os.waitpid(number, 0)[1] == 0
+print(len(store.entries("people")))
+"""
+    assert output(start(code, url)) == ["0", "3", "3"]
+
+
+def test_processes_that_make_a_ledger_at_once_make_one(postgres, url):
+    code = """
+store = open_store(path)
+with store.transaction():
+    store.append("people", "debit", store.secret.hex())
+"""
+    for process in [start(code, url) for _ in range(6)]:
+        assert output(process) == []
+    assert len(set(bodies(ServerStore(url)))) == 1
+    assert len(bodies(ServerStore(url))) == 6
+
+
+# URLs and passwords ---------------------------------------------------------------------------------------------
+
+SAME = [
+    ("postgresql://host/db", "postgresql+psycopg://host:5432/db"),
+    ("postgresql://ann:pw@Host.:5432/db?sslmode=require&password=pw2", "postgresql+psycopg://host:5432/db"),
+    ("POSTGRESQL+PSYCOPG://bob@host/db?connect_timeout=3", "postgresql+psycopg://host:5432/db"),
+    ("postgresql://host:5433/a%20b", "postgresql+psycopg://host:5433/a%20b"),
+    ("postgresql://[::1]/db", "postgresql+psycopg://[::1]:5432/db"),
+    ("postgresql:///db?host=/run/x/&port=5433", "postgresql+psycopg:///db?host=%2Frun%2Fx&port=5433"),
+    ("postgresql:///db?host=other", "postgresql+psycopg://other:5432/db"),
+    ("postgresql:///db", "postgresql+psycopg:///db?port=5432"),
+]
+
+
+@pytest.mark.parametrize(("given", "place"), SAME)
+def test_a_place_is_a_server_and_a_database_whoever_asks(given, place, monkeypatch):
+    pytest.importorskip("sqlalchemy")
+    monkeypatch.delenv("PGHOST", raising=False)
+    monkeypatch.delenv("PGPORT", raising=False)
+    assert place_of(given) == place_of(place) == ServerStore.place_of(given) == place
+
+
+def test_a_server_that_the_environment_names_is_named(monkeypatch):
+    pytest.importorskip("sqlalchemy")
+    monkeypatch.setenv("PGHOST", "there")
+    monkeypatch.setenv("PGPORT", "99")
+    assert place_of("postgresql:///db") == "postgresql+psycopg://there:99/db"
+    assert place_of("postgresql://here:1/db") == "postgresql+psycopg://here:1/db"
+
+
+BAD = [
+    "postgresql://ann:Sesame@host",
+    "postgresql://ann:Sesame@host/",
+    "postgresql://ann:Sesame@host:port/db",
+    "postgresql://ann:Ses@ame@host/db",
+    "postgresql:/ann:Sesame@host/db",
+    "postgresql+psycopg://host1,host2/db?password=Sesame",
+    "postgresql+psycopg:///db?host=a&host=b&password=Sesame",
+    "postgresql://host/db?service=Sesame",
+    "postgresql://a/db?host=b",
+]
+
+
+@pytest.mark.parametrize("bad", BAD)
+def test_a_url_of_no_one_database_is_refused_without_its_words(bad):
+    pytest.importorskip("sqlalchemy")
+    with pytest.raises(BadValue) as caught:
+        open_store(bad)
+    assert "Sesame" not in str(caught.value)
+    assert caught.value.__context__ is caught.value.__cause__ is None
+
+
+def texts_of(error):
+    """An error as it is printed, and all that it holds on to."""
+    seen, found = set(), []
+    while error is not None and id(error) not in seen:
+        seen.add(id(error))
+        found += [str(error), repr(error.args), "".join(traceback.format_exception(error))]
+        error = error.__cause__ or error.__context__
+    return "\n".join(found)
+
+
+def test_a_password_is_shown_nowhere(postgres, database, capsys, caplog):
+    postgres.sql("postgres", f"CREATE ROLE {SECRETIVE} LOGIN SUPERUSER PASSWORD 'Sesame€@/:#'")
+    caplog.set_level(logging.DEBUG)
+    right = postgres.url(database, SECRETIVE, "Sesame€@/:#", tcp=True)
+    wrong = postgres.url(database, SECRETIVE, "Sesame?", tcp=True)
+    nowhere = wrong.replace(str(postgres.port), "1")
+    for bad in (wrong, nowhere, right.replace(database, "nothing")):
+        with pytest.raises(LedgerError, match="does not answer") as caught:
+            ServerStore(bad)
+        assert "Sesame" not in texts_of(caught.value)
+    df = pd.DataFrame({"x": [float(i) for i in range(30)]})
+    p = df.dp.open(1, ledger=right, population="people", bounds={"x": (0, 40)})
+    answer = p.mean("x", epsilon=0.5)
+    main(["ledger", right])
+    main(["ledger", right, "--json"])
+    account = p.accountant
+    shown = [
+        *(repr(p), repr(account), account.file, account.place, json.dumps(df.attrs), repr(p._session.terms)),
+        *(repr(answer), answer.receipt() if callable(getattr(answer, "receipt", None)) else ""),
+        *(e.body for e in account._store.entries("people")),
+        *(repr(account._store), p._repr_html_() if hasattr(p, "_repr_html_") else ""),
+        capsys.readouterr().out,
+        caplog.text,
+        postgres.log,
+    ]
+    assert "127.0.0.1" in account.file
+    text = "\n".join(map(str, shown)).replace(
+        "PASSWORD 'Sesame€@/:#'", ""
+    )  # of the administrator's own statement
+    assert "Sesame" not in text
+    assert quote("Sesame€@/:#", safe="") not in text
+    with pytest.raises(SessionError) as caught:
+        df.dp.open(2, ledger=right, population="people", bounds={"x": (0, 40)})
+    assert "Sesame" not in texts_of(caught.value)
+
+
+def test_without_the_extra_a_url_says_what_to_install_and_files_work(path):
+    code = """
+import sys
+sys.modules["sqlalchemy"] = None
+import pandas as pd, dpframe
+for ask in (
+    lambda: dpframe.Accountant(1, ledger="postgresql://ann:Sesame@host/db", population="people"),
+    lambda: pd.DataFrame({"x": [1.0]}).dp.open(1, ledger="postgresql://ann:Sesame@host/db", population="people"),
+):
+    try:
+        ask()
+    except dpframe.BadValue as error:
+        print('pip install "dpframe[server]"' in str(error), "Sesame" in str(error))
+print(dpframe.Accountant(1, ledger=path, population="people").budget.remaining)
+"""
+    assert output(start(code, path)) == ["True", "False", "True", "False", "1.0"]
+
+
+def test_importing_dpframe_imports_no_driver(path):
+    code = "import dpframe\nprint(*{'sqlalchemy', 'psycopg'} & set(sys.modules))\n"
+    assert output(start(code, path)) == []
