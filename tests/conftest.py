@@ -5,6 +5,7 @@
 | ``pytest`` | all but the tests marked ``slow``; of one marked ``slow(but=4)`` four cases; ``scaled`` ones with a smaller share |
 | ``pytest --slow only`` | what that leaves out, with a smaller share too: CI runs this after the line before |
 | ``pytest --slow too`` | both |
+| ``pytest -m extras`` | of the first line those that need what an extra brings, or a server: ``.ci/extras`` installs both |
 | ``pytest -m slow`` | the tests marked ``slow`` or ``scaled``, in full, with the operating system's randomness |
 | ``pytest tests/test_x.py::test_y`` | that test, however slow it is |
 """
@@ -68,7 +69,11 @@ def pytest_collection_modifyitems(config, items):
         for item in items:
             if item.get_closest_marker("scaled"):
                 item.add_marker("slow")
-    elif wanted != "too" and not config.getoption("markexpr") and not any("::" in arg for arg in config.args):
+    elif (
+        wanted != "too"
+        and "slow" not in config.getoption("markexpr")
+        and not any("::" in a for a in config.args)
+    ):
         slow = left_out(items)
         away = [item for item in items if (item in slow) != (wanted == "only")]
         config.hook.pytest_deselected(items=away)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import pwd
 import shutil
 import signal
 import socket
@@ -14,6 +13,11 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
+
+try:
+    import pwd
+except ImportError:  # not on Windows
+    pwd = None  # type: ignore[assignment]
 
 PLACES = (
     "/usr/lib/postgresql/*/bin",
@@ -38,7 +42,7 @@ def missing() -> str | None:
     absent = [name for name in ("sqlalchemy", "psycopg") if find_spec(name) is None]
     if absent:
         return f"{' and '.join(absent)} not installed: pip install -e '.[server]'"
-    if programs() is None:
+    if pwd is None or programs() is None:
         return "no PostgreSQL server installed: apt-get install postgresql"
     if os.getuid() == 0 and (_owner() is None or shutil.which("runuser") is None):
         return "PostgreSQL does not run as root, and there is no user postgres"

@@ -306,11 +306,12 @@ def test_any_text_is_kept_in_a_database_of_any_encoding(postgres, encoding):
     ]
 
 
-GRANTS = (
-    "GRANT USAGE ON SCHEMA dpframe TO {0}",
-    "GRANT SELECT, INSERT ON dpframe.entries TO {0}",
-    "GRANT SELECT, UPDATE ON dpframe.head TO {0}",
-)
+PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "team-budget.md"
+GRANTS = [
+    line.replace("colleague;", "{0}")
+    for line in PAGE.read_text("utf-8").splitlines()
+    if line.startswith("GRANT ")
+]
 
 
 @pytest.fixture
