@@ -99,13 +99,14 @@ SELECT id, stamp, kind, body FROM dpframe.entries WHERE id > :after AND populati
 """
 POPULATIONS: Final = "SELECT population FROM dpframe.entries GROUP BY population ORDER BY min(id)"
 
-AWAY: Final = "the server does not answer. Check that it runs, and host, port, database, user and password"
+AWAY: Final = "the server does not answer. Check that it runs and takes connections, and host, port, database, user and password"
 # By the beginning of an SQLSTATE. What the server itself says stays there: it may quote what it was sent.
 ADVICE: Final = {
     "28": "the server does not let this user in. Check user and password",
     "3D000": "the server has no such database. Check the name, or have it made",
     "42501": "this user lacks a right. Who makes a ledger needs CREATE on the database; who uses it, USAGE on the schema "
     "dpframe, SELECT and INSERT on dpframe.entries, SELECT and UPDATE on dpframe.head",
+    "25P02": "an entry was not written. All of it was undone",
     "25006": "the server is read-only. Give the address of the one that is written to",
     "55P03": "another process holds it for too long. Find out which one, then ask again",
     "57014": "the server was too slow. Ask again later",

@@ -26,7 +26,7 @@ from tests.internals import ServerStore, entries_module, open_store, place_of
 from tests.internals import server_module as module
 from tests.postgres import SECRETIVE, Postgres
 from tests.store.conformance import DurableConformance
-from tests.store.files import add, bodies, output, posix, start
+from tests.store.files import add, bodies, output, posix, start, together
 from tests.store.link import Link
 
 pytestmark = pytest.mark.extras
@@ -205,6 +205,25 @@ def test_a_server_that_was_there_is_waited_for_and_another_is_not(postgres, url,
 
 
 # Locks and clients that hang
+
+
+def test_two_objects_of_one_ledger_take_turns(url):
+    """Nothing but the server's lock stands between them."""
+    stores, errors = [ServerStore(url), ServerStore(url)], []
+
+    def work(store):
+        for _ in range(5):
+            try:
+                with store.transaction():
+                    number = len(store.entries("people"))
+                    time.sleep(0.01)
+                    store.append("people", "debit", str(number))
+            except LedgerError as error:
+                errors.append(error)
+
+    together([threading.Thread(target=work, args=[store]) for store in stores])
+    assert errors == []
+    assert bodies(stores[0]) == [str(i) for i in range(10)]
 
 
 def test_a_lock_is_waited_for_and_given_up(postgres, database, url, monkeypatch):
@@ -633,6 +652,24 @@ def texts_of(error):
     return "\n".join(found)
 
 
+def test_an_auditor_prints_the_books(postgres, database, url, capsys):
+    df = pd.DataFrame({"x": [float(i) for i in range(30)]})
+    df.dp.open(1, ledger=url, population="people", bounds={"x": (0, 40)}).mean(
+        "x", epsilon=0.5, name="how much"
+    )
+    auditor = f"audit{database}"
+    postgres.sql("postgres", f"CREATE ROLE {auditor} LOGIN")
+    rights = (f"{GRANTS[0]}", "GRANT SELECT ON dpframe.entries TO {0}", "GRANT SELECT ON dpframe.head TO {0}")
+    postgres.sql(database, *(right.format(auditor) for right in rights))
+    for words in ([], ["--json"]):
+        main(["ledger", postgres.url(database, auditor), *words])
+        assert "how much" in capsys.readouterr().out
+    with pytest.raises(SystemExit) as caught:
+        main(["ledger", postgres.create(f"{database}-empty")])
+    assert "there is no ledger 'postgresql" in str(caught.value.code)
+    assert postgres.sql(f"{database}-empty", "SELECT to_regnamespace('dpframe')") == [(None,)]
+
+
 def test_a_password_is_shown_nowhere(postgres, database, capsys, caplog):
     postgres.sql("postgres", f"CREATE ROLE {SECRETIVE} LOGIN SUPERUSER PASSWORD 'Sesame€@/:#'")
     caplog.set_level(logging.DEBUG)
@@ -690,3 +727,79 @@ print(dpframe.Accountant(1, ledger=path, population="people").budget.remaining)
 def test_importing_dpframe_imports_no_driver(path):
     code = "import dpframe\nprint(*{'sqlalchemy', 'psycopg'} & set(sys.modules))\n"
     assert output(start(code, path)) == []
+
+
+# Broken copies --------------------------------------------------------------------------------------------------
+
+
+class Unlocked(ServerStore):
+    """Writers do not wait for each other."""
+
+    def _verify(self, lock):
+        super()._verify(False)
+
+
+class Hopeful(ServerStore):
+    """What has no answer is taken for written."""
+
+    def _commit(self, connection):
+        with suppress(LedgerError):
+            super()._commit(connection)
+
+
+class Forgetful(ServerStore):
+    """Readers do not wait until a lost COMMIT is decided."""
+
+    @property
+    def _doubt(self):
+        return False
+
+    @_doubt.setter
+    def _doubt(self, value):
+        pass
+
+
+class Credulous(ServerStore):
+    """COMMIT is asked for without a look."""
+
+    def _commit(self, connection):
+        connection.commit()
+        self._seen = self._next
+
+
+class Mindless(ServerStore):
+    """Only what is there is verified, not whether it goes on from what was seen."""
+
+    def _verify(self, lock):
+        self._seen = module.UNSEEN
+        super()._verify(lock)
+
+
+BROKEN = {
+    Unlocked: ("test_two_objects_of_one_ledger_take_turns", "url"),
+    Hopeful: (
+        "test_a_commit_without_an_answer_raises_and_counts_if_it_was_written",
+        "postgres database link late",
+    ),
+    Forgetful: (
+        "test_a_commit_without_an_answer_raises_and_counts_if_it_was_written",
+        "postgres database link late",
+    ),
+    Credulous: ("test_a_transaction_that_the_server_gave_up_is_not_taken_for_committed", "url"),
+    Mindless: ("test_an_older_copy_is_noticed_while_a_process_remembers", "postgres database url"),
+}
+
+
+@pytest.mark.parametrize("kind", BROKEN)
+def test_a_broken_store_is_seen(postgres, database, url, link, monkeypatch, kind):
+    test, words = BROKEN[kind]
+    given = {
+        "postgres": [postgres],
+        "database": [database],
+        "url": [url],
+        "link": [link],
+        "late": ["late", True],
+    }
+    monkeypatch.setitem(globals(), "ServerStore", kind)
+    with pytest.raises((AssertionError, LedgerError, pytest.fail.Exception)):
+        globals()[test](*(value for word in words.split() for value in given[word]))
