@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import os
 import shutil
-import signal
 import socket
 import subprocess
 import tempfile
-from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -25,6 +23,13 @@ PLACES = (
     "/usr/local/pgsql/bin",
     "/opt/homebrew/opt/postgresql*/bin",
 )
+# What the page tells an administrator to grant, for ``format`` with a user.
+PAGE = Path(__file__).parents[1] / "docs" / "how-to" / "team-budget.md"
+GRANTS = [
+    line.replace("colleague;", "{0}")
+    for line in PAGE.read_text("utf-8").splitlines()
+    if line.startswith("GRANT ")
+]
 SECRETIVE = "sesame"  # a user who needs a password, by TCP
 # A laptop's settings, but for durability, which is what is tested.
 SETTINGS = {
@@ -105,13 +110,23 @@ class Postgres:
         settings = {**SETTINGS, "port": str(self.port), "unix_socket_directories": str(self.folder)}
         with open(self.data / "postgresql.conf", "a", encoding="utf-8") as file:
             file.writelines(f"{name} = '{value}'\n" for name, value in settings.items())
+        # It ends with this process, however that ends: then its input is closed.
+        stop = f"read line; '{self.bin / 'pg_ctl'}' stop -D '{self.data}' -m immediate; exec rm -rf '{self.folder}'"
+        self._guard = subprocess.Popen(
+            [*self._as_owner, "sh", "-c", stop],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
         self.start()
+
+    @property
+    def _as_owner(self) -> list[str]:
+        return ["runuser", "-u", "postgres", "--"] if os.getuid() == 0 else []
 
     def run(self, program: str, *words: object) -> str:
         """What one of the server's programs says. It runs as a user who may run a server."""
-        command = [str(self.bin / program), *map(str, words)]
-        if os.getuid() == 0:
-            command = ["runuser", "-u", "postgres", "--", *command]
+        command = [*self._as_owner, str(self.bin / program), *map(str, words)]
         with open(
             self.folder / "said", "a+", encoding="utf-8"
         ) as said:  # a pipe would stay open with the server
@@ -137,15 +152,10 @@ class Postgres:
 
     def remove(self) -> None:
         """The end of it, whatever state it is in."""
-        with suppress(AssertionError):  # it does not run
-            self.stop("immediate")
+        assert self._guard.stdin is not None
+        self._guard.stdin.close()
+        self._guard.wait(timeout=60)
         shutil.rmtree(self.folder, ignore_errors=True)
-
-    def pause(self, number: int) -> None:
-        os.kill(number, signal.SIGSTOP)
-
-    def resume(self, number: int) -> None:
-        os.kill(number, signal.SIGCONT)
 
     # Databases ------------------------------------------------------------------------------------------------
 

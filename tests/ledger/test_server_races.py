@@ -25,6 +25,7 @@ import pytest
 from dpframe import Accountant, BudgetExceeded, LedgerError
 from tests.internals import open_store, unpack
 from tests.ledger.people import BOUNDS, KEYS, ROOT, people, posix, store_of
+from tests.postgres import GRANTS
 
 pytestmark = [posix, pytest.mark.extras]
 ANSWER = struct.Struct("<q")
@@ -111,12 +112,7 @@ def database(postgres, tmp_path):
     store_of(postgres.create(name))
     if not postgres.sql("postgres", "SELECT 1 FROM pg_roles WHERE rolname = 'colleague'"):
         postgres.sql("postgres", "CREATE ROLE colleague LOGIN")
-    postgres.sql(
-        name,
-        "GRANT USAGE ON SCHEMA dpframe TO colleague",
-        "GRANT SELECT, INSERT ON dpframe.entries TO colleague",
-        "GRANT SELECT, UPDATE ON dpframe.head TO colleague",
-    )
+    postgres.sql(name, *(grant.format("colleague") for grant in GRANTS))
     return name
 
 
@@ -179,12 +175,12 @@ def books(store, number):
 
 
 @pytest.mark.slow(but=1)
-@pytest.mark.parametrize("batch", range(10))
+@pytest.mark.parametrize("batch", range(20))
 def test_eight_processes_on_two_machines_spend_every_budget_exactly(
     postgres, database, machines, full, batch
 ):
     """A thousand races in full; three questions fit each budget, and eight ask at once."""
-    races, places, last = 100 if full else 15, 3, Counter()
+    races, places, last = 50 if full else 15, 3, Counter()
     for number in range(1000 * batch, 1000 * batch + races):
         ended, told = run(machines, number, places)
         assert ended == [0] * 2 * RACERS

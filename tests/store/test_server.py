@@ -1,33 +1,26 @@
-"""The store on a PostgreSQL server, by the tests of all stores, and what a server has to show besides."""
+"""The store on a PostgreSQL server, by the tests of all stores, and what a server has to show besides: connections that are
+cut, locks, copies and forks."""
 
 from __future__ import annotations
 
 import hashlib
-import json
-import logging
 import os
 import signal
 import subprocess
 import threading
 import time
-import traceback
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
-import pandas as pd
 import pytest
 
-from dpframe import BadValue, LedgerError, SessionError
-from dpframe.__main__ import main
-from tests.internals import ServerStore, entries_module, open_store, place_of
+from dpframe import LedgerError
+from tests.internals import ServerStore, entries_module
 from tests.internals import server_module as module
-from tests.postgres import SECRETIVE, Postgres
 from tests.store.conformance import DurableConformance
 from tests.store.files import add, bodies, output, posix, start, together
-from tests.store.link import Link
 
 pytestmark = pytest.mark.extras
 
@@ -96,26 +89,6 @@ class TestServer(DurableConformance):
 
 
 # What a server has to show besides -----------------------------------------------------------------------------
-
-
-@pytest.fixture
-def database(postgres, request):
-    """The name of a database of this test."""
-    name = "db" + hashlib.sha256(request.node.nodeid.encode()).hexdigest()[:12]
-    postgres.create(name)
-    return name
-
-
-@pytest.fixture
-def url(postgres, database):
-    return postgres.url(database)
-
-
-@pytest.fixture
-def link(postgres):
-    line = Link(postgres.port)
-    yield line
-    line.close()
 
 
 def interrupted(store, what, rest=None):
@@ -266,170 +239,6 @@ except LedgerError as error:
     assert add(store, "1")[0].id == 1
     os.kill(process.pid, signal.SIGCONT)
     assert process.communicate("\n", timeout=60)[0] == "refused\n"
-    assert bodies(store) == ["1"]
-
-
-# Settings, rights, encodings ------------------------------------------------------------------------------------
-
-DEFAULTS = {
-    "default_transaction_isolation": "serializable",
-    "default_transaction_read_only": "on",
-    "default_transaction_deferrable": "on",
-    "synchronous_commit": "off",
-    "idle_in_transaction_session_timeout": "200ms",
-    "lock_timeout": "1ms",
-    "search_path": "evil",
-    "bytea_output": "escape",
-    "DateStyle": "German",
-    "standard_conforming_strings": "off",
-    "client_encoding": "LATIN1",
-}
-
-
-@pytest.mark.parametrize("name", [*DEFAULTS, "all of them"])
-def test_defaults_of_a_database_do_not_matter(postgres, database, url, name):
-    for setting, value in DEFAULTS.items() if name == "all of them" else [(name, DEFAULTS[name])]:
-        postgres.sql("postgres", f"ALTER DATABASE \"{database}\" SET {setting} = '{value}'")
-    evil = [
-        "CREATE SCHEMA evil",
-        "CREATE FUNCTION evil.min(bigint) RETURNS bigint LANGUAGE sql AS 'SELECT 0::bigint'",
-    ]
-    postgres.sql(database, "SET default_transaction_read_only = off", *evil)
-    store = ServerStore(url)
-    with store.transaction():
-        store.append("people\0€", "debit", "a\\b\0'")
-        time.sleep(0.3)
-        store.append("others", "debit", "2")
-        settings = store._ask(
-            "SELECT current_setting('synchronous_commit'), current_setting('transaction_isolation')"
-        )
-        assert [tuple(row) for row in settings] == [("on", "read committed")]
-    assert store.populations() == ["people\0€", "others"]
-    assert bodies(ServerStore(url), "people\0€") == ["a\\b\0'"]
-
-
-@pytest.mark.parametrize("encoding", ["LATIN1", "SQL_ASCII", "EUC_JP"])
-def test_any_text_is_kept_in_a_database_of_any_encoding(postgres, encoding):
-    url = postgres.create(
-        f"in-{encoding}", f"ENCODING '{encoding}' TEMPLATE template0 LC_COLLATE 'C' LC_CTYPE 'C'"
-    )
-    texts = ["ö€😀", "\0", "a ", "a", "A", "ｱ", "\u00e9", "e\u0301"]
-    store = ServerStore(url)
-    for text in texts:
-        with store.transaction():
-            store.append(text, text, text)
-    again = ServerStore(url)
-    assert again.populations() == texts
-    assert [[(e.kind, e.body) for e in again.entries(text)] for text in texts] == [
-        [(text, text)] for text in texts
-    ]
-
-
-PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "team-budget.md"
-GRANTS = [
-    line.replace("colleague;", "{0}")
-    for line in PAGE.read_text("utf-8").splitlines()
-    if line.startswith("GRANT ")
-]
-
-
-@pytest.fixture
-def analyst(postgres, database, url):
-    """A user who may do nothing yet, beside a ledger with an entry."""
-    name = f"a{database}"
-    postgres.sql("postgres", f"CREATE ROLE {name} LOGIN")
-    add(ServerStore(url), "1")
-    yield name
-    postgres.sql(database, f"DROP OWNED BY {name}")
-    postgres.sql("postgres", f"DROP ROLE {name}")
-
-
-def test_who_uses_a_ledger_needs_three_rights_and_can_do_no_more(postgres, database, analyst):
-    import psycopg
-
-    url = postgres.url(database, analyst)
-    for grant in GRANTS[:2]:
-        with pytest.raises(LedgerError, match="lacks a right"):
-            ServerStore(url)
-        postgres.sql(database, grant.format(analyst))
-    postgres.sql(database, f"GRANT SELECT ON dpframe.head TO {analyst}")
-    reader = ServerStore(url)
-    assert bodies(reader) == ["1"]  # an auditor
-    with pytest.raises(LedgerError, match="lacks a right"):
-        add(reader, "2")
-    postgres.sql(database, GRANTS[2].format(analyst))
-    assert add(reader, "2")[0].id == 2
-    words = {"host": str(postgres.folder), "port": postgres.port, "user": analyst, "dbname": database}
-    for statement in (
-        "UPDATE dpframe.entries SET body = ''",
-        "DELETE FROM dpframe.entries",
-        "TRUNCATE dpframe.entries",
-        "UPDATE dpframe.head SET last = 1",
-        "UPDATE dpframe.head SET last = last + 1",
-        "UPDATE dpframe.head SET secret = ''",
-        "DELETE FROM dpframe.head",
-        "INSERT INTO dpframe.head VALUES (2, 1, '', 0, '')",
-        "INSERT INTO dpframe.entries VALUES (9, '', '', '', '', '')",
-        "DROP SCHEMA dpframe CASCADE",
-        "ALTER TABLE dpframe.entries DISABLE TRIGGER ALL",
-    ):
-        with psycopg.connect(**words) as connection, pytest.raises(psycopg.Error):
-            connection.execute(statement)
-    assert bodies(reader) == ["1", "2"]
-
-
-APPEND_ONLY = [
-    "UPDATE dpframe.entries SET body = '' WHERE id = 1",
-    "UPDATE dpframe.entries SET body = '' WHERE id = 99",
-    "DELETE FROM dpframe.entries",
-    "TRUNCATE dpframe.entries",
-    "DELETE FROM dpframe.head",
-    "TRUNCATE dpframe.head",
-    "UPDATE dpframe.head SET last = 0",
-    "UPDATE dpframe.head SET version = 2",
-    "UPDATE dpframe.head SET last = last + 1, digest = ''",
-    "INSERT INTO dpframe.head VALUES (2, 1, '', 0, '')",
-    "INSERT INTO dpframe.entries VALUES (1, '', '', '', '', '')",
-    "INSERT INTO dpframe.entries VALUES (3, '', '', '', '', '')",
-    "INSERT INTO dpframe.entries VALUES (1, '', '', '', '', '') ON CONFLICT (id) DO UPDATE SET body = ''",
-]
-
-
-@pytest.mark.parametrize("statement", APPEND_ONLY)
-def test_triggers_refuse_even_the_owner(postgres, database, url, statement):
-    import psycopg
-
-    store = ServerStore(url)
-    add(store, "1")
-    with pytest.raises(psycopg.Error, match=r"only added to|unique constraint"):
-        postgres.sql(database, statement)
-    assert bodies(store) == bodies(ServerStore(url)) == ["1"]
-    assert add(store, "2")[0].id == 2
-
-
-def test_who_may_not_make_a_ledger_is_told_and_an_empty_schema_of_theirs_will_do(postgres, database):
-    postgres.sql("postgres", f"CREATE ROLE m{database} LOGIN")
-    url = postgres.url(database, f"m{database}")
-    for _ in range(2):
-        with pytest.raises(LedgerError, match="CREATE on the database"):
-            ServerStore(url)
-    assert not ServerStore.exists(url)
-    postgres.sql(database, f"CREATE SCHEMA dpframe AUTHORIZATION m{database}")
-    add(ServerStore(url), "1")
-    assert ServerStore.exists(url)
-
-
-def test_a_standby_is_refused_and_the_first_server_is_not(postgres, database, url):
-    store = ServerStore(url)
-    add(store, "1")
-    standby = Postgres(postgres)
-    try:
-        with pytest.raises(LedgerError, match="standby"):
-            ServerStore(standby.url(database))
-        with pytest.raises(LedgerError, match="standby"):
-            ServerStore.exists(standby.url(database))
-    finally:
-        standby.remove()
     assert bodies(store) == ["1"]
 
 
@@ -588,145 +397,6 @@ with store.transaction():
         assert output(process) == []
     assert len(set(bodies(ServerStore(url)))) == 1
     assert len(bodies(ServerStore(url))) == 6
-
-
-# URLs and passwords ---------------------------------------------------------------------------------------------
-
-SAME = [
-    ("postgresql://host/db", "postgresql+psycopg://host:5432/db"),
-    ("postgresql://ann:pw@Host.:5432/db?sslmode=require&password=pw2", "postgresql+psycopg://host:5432/db"),
-    ("POSTGRESQL+PSYCOPG://bob@host/db?connect_timeout=3", "postgresql+psycopg://host:5432/db"),
-    ("postgresql://host:5433/a%20b", "postgresql+psycopg://host:5433/a%20b"),
-    ("postgresql://[::1]/db", "postgresql+psycopg://[::1]:5432/db"),
-    ("postgresql:///db?host=/run/x/&port=5433", "postgresql+psycopg:///db?host=%2Frun%2Fx&port=5433"),
-    ("postgresql:///db?host=other", "postgresql+psycopg://other:5432/db"),
-    ("postgresql:///db", "postgresql+psycopg:///db?port=5432"),
-]
-
-
-@pytest.mark.parametrize(("given", "place"), SAME)
-def test_a_place_is_a_server_and_a_database_whoever_asks(given, place, monkeypatch):
-    pytest.importorskip("sqlalchemy")
-    monkeypatch.delenv("PGHOST", raising=False)
-    monkeypatch.delenv("PGPORT", raising=False)
-    assert place_of(given) == place_of(place) == ServerStore.place_of(given) == place
-
-
-def test_a_server_that_the_environment_names_is_named(monkeypatch):
-    pytest.importorskip("sqlalchemy")
-    monkeypatch.setenv("PGHOST", "there")
-    monkeypatch.setenv("PGPORT", "99")
-    assert place_of("postgresql:///db") == "postgresql+psycopg://there:99/db"
-    assert place_of("postgresql://here:1/db") == "postgresql+psycopg://here:1/db"
-
-
-BAD = [
-    "postgresql://ann:Sesame@host",
-    "postgresql://ann:Sesame@host/",
-    "postgresql://ann:Sesame@host:port/db",
-    "postgresql://ann:Ses@ame@host/db",
-    "postgresql:/ann:Sesame@host/db",
-    "postgresql+psycopg://host1,host2/db?password=Sesame",
-    "postgresql+psycopg:///db?host=a&host=b&password=Sesame",
-    "postgresql://host/db?service=Sesame",
-    "postgresql://a/db?host=b",
-]
-
-
-@pytest.mark.parametrize("bad", BAD)
-def test_a_url_of_no_one_database_is_refused_without_its_words(bad):
-    pytest.importorskip("sqlalchemy")
-    with pytest.raises(BadValue) as caught:
-        open_store(bad)
-    assert "Sesame" not in str(caught.value)
-    assert caught.value.__context__ is caught.value.__cause__ is None
-
-
-def texts_of(error):
-    """An error as it is printed, and all that it holds on to."""
-    seen, found = set(), []
-    while error is not None and id(error) not in seen:
-        seen.add(id(error))
-        found += [str(error), repr(error.args), "".join(traceback.format_exception(error))]
-        error = error.__cause__ or error.__context__
-    return "\n".join(found)
-
-
-def test_an_auditor_prints_the_books(postgres, database, url, capsys):
-    df = pd.DataFrame({"x": [float(i) for i in range(30)]})
-    df.dp.open(1, ledger=url, population="people", bounds={"x": (0, 40)}).mean(
-        "x", epsilon=0.5, name="how much"
-    )
-    auditor = f"audit{database}"
-    postgres.sql("postgres", f"CREATE ROLE {auditor} LOGIN")
-    rights = (f"{GRANTS[0]}", "GRANT SELECT ON dpframe.entries TO {0}", "GRANT SELECT ON dpframe.head TO {0}")
-    postgres.sql(database, *(right.format(auditor) for right in rights))
-    for words in ([], ["--json"]):
-        main(["ledger", postgres.url(database, auditor), *words])
-        assert "how much" in capsys.readouterr().out
-    with pytest.raises(SystemExit) as caught:
-        main(["ledger", postgres.create(f"{database}-empty")])
-    assert "there is no ledger 'postgresql" in str(caught.value.code)
-    assert postgres.sql(f"{database}-empty", "SELECT to_regnamespace('dpframe')") == [(None,)]
-
-
-def test_a_password_is_shown_nowhere(postgres, database, capsys, caplog):
-    postgres.sql("postgres", f"CREATE ROLE {SECRETIVE} LOGIN SUPERUSER PASSWORD 'Sesame€@/:#'")
-    caplog.set_level(logging.DEBUG)
-    right = postgres.url(database, SECRETIVE, "Sesame€@/:#", tcp=True)
-    wrong = postgres.url(database, SECRETIVE, "Sesame?", tcp=True)
-    nowhere = wrong.replace(str(postgres.port), "1")
-    for bad in (wrong, nowhere, right.replace(database, "nothing")):
-        with pytest.raises(LedgerError, match="does not answer") as caught:
-            ServerStore(bad)
-        assert "Sesame" not in texts_of(caught.value)
-    df = pd.DataFrame({"x": [float(i) for i in range(30)]})
-    p = df.dp.open(1, ledger=right, population="people", bounds={"x": (0, 40)})
-    answer = p.mean("x", epsilon=0.5)
-    main(["ledger", right])
-    main(["ledger", right, "--json"])
-    account = p.accountant
-    shown = [
-        *(repr(p), repr(account), account.file, account.place, json.dumps(df.attrs), repr(p._session.terms)),
-        *(repr(answer), answer.receipt() if callable(getattr(answer, "receipt", None)) else ""),
-        *(e.body for e in account._store.entries("people")),
-        *(repr(account._store), p._repr_html_() if hasattr(p, "_repr_html_") else ""),
-        capsys.readouterr().out,
-        caplog.text,
-        postgres.log,
-    ]
-    assert "127.0.0.1" in account.file
-    text = "\n".join(map(str, shown)).replace(
-        "PASSWORD 'Sesame€@/:#'", ""
-    )  # of the administrator's own statement
-    assert "Sesame" not in text
-    assert quote("Sesame€@/:#", safe="") not in text
-    with pytest.raises(SessionError) as caught:
-        df.dp.open(2, ledger=right, population="people", bounds={"x": (0, 40)})
-    assert "Sesame" not in texts_of(caught.value)
-
-
-def test_without_the_extra_a_url_says_what_to_install_and_files_work(path):
-    code = """
-import sys
-sys.modules["sqlalchemy"] = None
-import pandas as pd, dpframe
-for ask in (
-    lambda: dpframe.Accountant(1, ledger="postgresql://ann:Sesame@host/db", population="people"),
-    lambda: pd.DataFrame({"x": [1.0]}).dp.open(1, ledger="postgresql://ann:Sesame@host/db", population="people"),
-):
-    try:
-        ask()
-    except dpframe.BadValue as error:
-        print('pip install "dpframe[server]"' in str(error), "Sesame" in str(error))
-print(dpframe.Accountant(1, ledger=path, population="people").budget.remaining)
-"""
-    assert output(start(code, path)) == ["True", "False", "True", "False", "1.0"]
-
-
-def test_importing_dpframe_imports_no_driver(path):
-    code = "import dpframe\nprint(*{'sqlalchemy', 'psycopg'} & set(sys.modules))\n"
-    assert output(start(code, path)) == []
 
 
 # Broken copies --------------------------------------------------------------------------------------------------
