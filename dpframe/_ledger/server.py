@@ -68,7 +68,7 @@ TRIGGERS: Final = {
     ("head", "stays"): (_BEFORE | _INSERT | _DELETE | _TRUNCATE, f"BEGIN {_NEVER} END"),
 }
 SHAPE: Final = """
-SELECT c.relname::text, a.attname::text, a.atttypid::regtype::text, a.attnotnull AND c.relpersistence = 'p'
+SELECT c.relname::text, a.attname::text, a.atttypid::regtype::text, a.attnotnull AND c.relpersistence = 'p' AND c.relkind = 'r'
 FROM pg_catalog.pg_attribute a JOIN pg_catalog.pg_class c ON c.oid = a.attrelid
 WHERE c.relnamespace = pg_catalog.to_regnamespace('dpframe') AND c.relname IN ('entries', 'head')
 AND a.attnum > 0 AND NOT a.attisdropped
@@ -89,15 +89,13 @@ WHEN 'remote_apply' THEN 'remote_apply' ELSE 'on' END, true)
 ALONE: Final = (
     "SELECT pg_catalog.pg_advisory_xact_lock(7237104117849515815)"  # "dpLgmake": while a ledger is made
 )
-HEAD: Final = "SELECT one, version, secret, last, digest FROM dpframe.head"
+HEAD: Final = "SELECT one, version, secret, last, digest FROM ONLY dpframe.head"
 INSERT: Final = "INSERT INTO dpframe.entries VALUES (:id, :stamp, :population, :kind, :body, :digest)"
-SINCE: Final = (
-    "SELECT id, stamp, population, kind, body, digest FROM dpframe.entries WHERE id >= :start ORDER BY id"
-)
+SINCE: Final = "SELECT id, stamp, population, kind, body, digest FROM ONLY dpframe.entries WHERE id >= :start ORDER BY id"
 ENTRIES: Final = """
-SELECT id, stamp, kind, body FROM dpframe.entries WHERE id > :after AND population = :population ORDER BY id
+SELECT id, stamp, kind, body FROM ONLY dpframe.entries WHERE id > :after AND population = :population ORDER BY id
 """
-POPULATIONS: Final = "SELECT population FROM dpframe.entries GROUP BY population ORDER BY min(id)"
+POPULATIONS: Final = "SELECT population FROM ONLY dpframe.entries GROUP BY population ORDER BY min(id)"
 
 AWAY: Final = "the server does not answer. Check that it runs and takes connections, and host, port, database, user and password"
 # By the beginning of an SQLSTATE. What the server itself says stays there: it may quote what it was sent.

@@ -168,3 +168,61 @@ def test_a_standby_is_refused_and_the_first_server_is_not(postgres, database, ur
     finally:
         standby.remove()
     assert bodies(store) == ["1"]
+
+
+def test_rows_beside_the_table_are_no_entries(postgres, database, url):
+    """A table that inherits has no triggers, and its rows would be read with those of the first."""
+    store = ServerStore(url)
+    add(store, "1")
+    copy = "INSERT INTO public.more SELECT id, stamp, population, kind, 'more'::bytea, digest FROM dpframe.entries"
+    postgres.sql(database, "CREATE TABLE public.more () INHERITS (dpframe.entries)", copy)
+    for one in (store, ServerStore(url)):
+        assert bodies(one) == ["1"]
+        assert one.populations() == ["people"]
+    assert add(store, "2")[0].id == 2
+
+
+def test_rows_that_a_user_may_not_see_are_missed(postgres, database, analyst):
+    """Row security hides entries without an error."""
+    postgres.sql(database, *(grant.format(analyst) for grant in GRANTS))
+    store = ServerStore(postgres.url(database, analyst))
+    postgres.sql(database, "ALTER TABLE dpframe.entries ENABLE ROW LEVEL SECURITY")
+    for use in (
+        lambda: bodies(store),
+        lambda: add(store, "2"),
+        lambda: ServerStore(postgres.url(database, analyst)),
+    ):
+        with pytest.raises(LedgerError):
+            use()
+
+
+def test_a_user_whose_triggers_are_off_writes_nothing(postgres, database, url):
+    ServerStore(url)
+    idle = f'ALTER ROLE "{postgres.user}" IN DATABASE "{database}" SET session_replication_role = replica'
+    postgres.sql("postgres", idle)
+    store = ServerStore(url)
+    with pytest.raises(LedgerError, match="not written"):
+        add(store, "1")
+    assert bodies(store) == []
+
+
+@pytest.mark.parametrize("when", ["between two uses", "inside"])
+def test_a_connection_that_an_administrator_ends(postgres, database, url, when):
+    def end():
+        one = f"datname = '{database}' AND pid <> pg_backend_pid()"
+        assert postgres.sql(
+            database, f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE {one}"
+        ) == [(True,)]
+
+    def inside():
+        with store.transaction():
+            end()
+            store.append("people", "debit", "1")
+
+    store = ServerStore(url)
+    if when == "inside":
+        with pytest.raises(LedgerError, match="does not answer"):
+            inside()
+    else:
+        end()
+    assert add(store, "2")[0].id == 1
