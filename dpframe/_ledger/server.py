@@ -322,10 +322,13 @@ class ServerStore(Once):
         )
         if not isinstance(error, known):
             return error, False
-        state = getattr(getattr(error, "orig", None) or error, "sqlstate", None) or ""
+        cause = getattr(error, "orig", None) or error
+        state = getattr(cause, "sqlstate", None) or ""
         lost = not state or state.startswith(GONE) or getattr(error, "connection_invalidated", False)
         if isinstance(error, UnicodeError):
             what, passing = ADVICE["XX"], False
+        elif not state and isinstance(cause, import_module("psycopg").ProgrammingError):
+            what, passing = "a setting behind ? in its address is none of PostgreSQL's", False
         elif lost:
             what, passing = AWAY, True
         else:

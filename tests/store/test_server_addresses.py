@@ -71,6 +71,14 @@ def test_a_url_of_no_one_database_is_refused_without_its_words(bad):
     assert caught.value.__context__ is caught.value.__cause__ is None
 
 
+def test_an_address_with_an_unknown_setting_says_so():
+    pytest.importorskip("sqlalchemy")
+    address = "postgresql://ann:Sesame@127.0.0.1:1/db?no_such=Sesame"
+    with pytest.raises(LedgerError, match="setting behind") as caught:
+        ServerStore(address)
+    assert "Sesame" not in texts_of(caught.value)
+
+
 def texts_of(error):
     """An error as it is printed, and all that it holds on to."""
     seen, found = set(), []
