@@ -226,3 +226,30 @@ def test_a_connection_that_an_administrator_ends(postgres, database, url, when):
     else:
         end()
     assert add(store, "2")[0].id == 1
+
+
+def test_a_standby_that_takes_over_without_the_last_debit_is_noticed_by_who_remembers_it(
+    postgres, database, link
+):
+    address = f"postgresql://{postgres.user}@127.0.0.1:{link.port}/{database}"
+    store = ServerStore(address)
+    add(store, "1")
+    standby = Postgres(postgres)
+    try:
+        standby.stop()
+        add(store, "2")
+        with open(standby.data / "postgresql.auto.conf", "a", encoding="utf-8") as file:
+            file.write("primary_conninfo = ''\n")  # it hears no more of the first server
+        standby.start()
+        standby.run("pg_ctl", "promote", "-w", "-D", standby.data)
+        link.target = standby.port
+        store._drop()
+        for use in (lambda: bodies(store), lambda: add(store, "3")):
+            with pytest.raises(LedgerError, match="rolled back"):
+                use()
+        assert bodies(ServerStore(address)) == ["1"]  # who is new cannot know
+    finally:
+        standby.remove()
+    link.target = postgres.port
+    store._drop()
+    assert bodies(store) == ["1", "2"]
