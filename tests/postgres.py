@@ -117,6 +117,7 @@ class Postgres:
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
+            start_new_session=True,  # or what ends the tests would end it before its work
         )
         self.start()
 
