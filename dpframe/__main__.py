@@ -1,4 +1,4 @@
-"""``python -m dpframe``: ``demo``, a session on a synthetic visits table; ``ledger FILE``, what a ledger file holds."""
+"""``python -m dpframe``: ``demo``, a session on a synthetic visits table; ``ledger FILE``, what a ledger holds."""
 
 from __future__ import annotations
 
@@ -62,10 +62,8 @@ def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m dpframe", description="Differential privacy for pandas.")
     commands = parser.add_subparsers(dest="command", required=True)
     commands.add_parser("demo", help="a session on synthetic data, from start to end")
-    reader = commands.add_parser(
-        "ledger", help="the populations of a ledger file, what they spent, and on what"
-    )
-    reader.add_argument("file")
+    reader = commands.add_parser("ledger", help="the populations of a ledger, what they spent, and on what")
+    reader.add_argument("file", help="its path, or the URL of a server: postgresql+psycopg://host/database")
     reader.add_argument("--json", action="store_true", help="the same as JSON")
     given = parser.parse_args(arguments)
     if given.command == "demo":

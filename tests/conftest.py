@@ -5,6 +5,7 @@
 | ``pytest`` | all but the tests marked ``slow``; of one marked ``slow(but=4)`` four cases; ``scaled`` ones with a smaller share |
 | ``pytest --slow only`` | what that leaves out, with a smaller share too: CI runs this after the line before |
 | ``pytest --slow too`` | both |
+| ``pytest -m extras`` | of the first line those that need what an extra brings, or a server: ``.ci/extras`` installs both |
 | ``pytest -m slow`` | the tests marked ``slow`` or ``scaled``, in full, with the operating system's randomness |
 | ``pytest tests/test_x.py::test_y`` | that test, however slow it is |
 """
@@ -23,6 +24,7 @@ from hypothesis import settings
 
 from tests.internals import forget_drafts
 from tests.internals import mechanisms_sampling_module as _sampling
+from tests.postgres import Postgres, missing
 
 # Of randomness itself, and of several processes, which must not draw the same.
 OWN_ENTROPY = ("tests/mechanisms/", "tests/ledger/", "tests/store/")
@@ -68,7 +70,11 @@ def pytest_collection_modifyitems(config, items):
         for item in items:
             if item.get_closest_marker("scaled"):
                 item.add_marker("slow")
-    elif wanted != "too" and not config.getoption("markexpr") and not any("::" in arg for arg in config.args):
+    elif (
+        wanted != "too"
+        and "slow" not in config.getoption("markexpr")
+        and not any("::" in a for a in config.args)
+    ):
         slow = left_out(items)
         away = [item for item in items if (item in slow) != (wanted == "only")]
         config.hook.pytest_deselected(items=away)
@@ -132,3 +138,14 @@ def repeatable(request, monkeypatch):
             return taken
 
     monkeypatch.setattr(_sampling, "random_bytes", random_bytes)
+
+
+@pytest.fixture(scope="session")
+def postgres():
+    """A PostgreSQL server, where one is installed."""
+    reason = missing()
+    if reason is not None:
+        pytest.skip(reason)
+    server = Postgres()
+    yield server
+    server.remove()

@@ -38,10 +38,13 @@ from dpframe._groups.periods import Periods, TimeBy
 from dpframe._groups.unit import Unit
 from dpframe._ledger import STORES, open_store, place_of
 from dpframe._ledger import accountant as ledger_module
+from dpframe._ledger import server as server_module
 from dpframe._ledger import sqlite as store_module
+from dpframe._ledger import store as entries_module
 from dpframe._ledger.accountant import Budget
 from dpframe._ledger.former import trusted
-from dpframe._ledger.records import alike
+from dpframe._ledger.records import alike, unpack
+from dpframe._ledger.server import ServerStore
 from dpframe._ledger.sqlite import FileStore
 from dpframe._ledger.store import MemoryStore
 from dpframe._plans import plan as plan_module
@@ -320,6 +323,7 @@ __all__ = [
     "RowSlice",
     "Scores",
     "Sensitivity",
+    "ServerStore",
     "Session",
     "Simplex",
     "Sizes",
@@ -384,6 +388,7 @@ __all__ = [
     "engines_pandas_module",
     "engines_people_module",
     "engines_rows_module",
+    "entries_module",
     "evaluate",
     "events_module",
     "exp_interval",
@@ -458,6 +463,7 @@ __all__ = [
     "scores",
     "search_module",
     "series_of",
+    "server_module",
     "session_module",
     "session_sessions",
     "shift_mu",
@@ -476,6 +482,7 @@ __all__ = [
     "together",
     "trusted",
     "unbiased_module",
+    "unpack",
     "unpacked",
     "worst_spread",
     "zcdp_delta",

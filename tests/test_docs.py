@@ -13,6 +13,7 @@ import pytest
 import dpframe
 from dpframe import Estimate, PrivateFrame, local
 from tests.internals import WORDS, Answer, Budget, Estimated, PrivateColumn, PrivateGroupBy, Reports, Unopened
+from tests.postgres import Postgres
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -54,9 +55,28 @@ def anchors(page: Path) -> set[str]:
     return {re.sub(r"[^\w\- ]", "", h.lower()).replace(" ", "-") for h in headings}
 
 
-@pytest.mark.parametrize("page", PAGES, ids=name_of)
+# Pages whose examples need more than a Python: what has to be there, as a fixture.
+NEEDS = {"docs/how-to/team-budget.md": "budgets"}
+
+
+@pytest.fixture
+def budgets(postgres: Postgres, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An address of a database for ledgers, in the environment."""
+    monkeypatch.setenv("BUDGETS", postgres.create("budgets"))
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if name_of(page) not in NEEDS], ids=name_of)
 def test_every_example_of_the_page_runs(page: Path) -> None:
     run(page)
+
+
+@pytest.mark.extras
+@pytest.mark.parametrize("page", NEEDS)
+def test_every_example_of_a_page_runs_where_there_is_what_it_needs(
+    page: str, request: pytest.FixtureRequest
+) -> None:
+    request.getfixturevalue(NEEDS[page])
+    assert run(ROOT / page)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)

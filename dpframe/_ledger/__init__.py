@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 from dpframe._errors import BadValue
+from dpframe._ledger.server import SERVED, ServerStore
 from dpframe._ledger.sqlite import FileStore
 from dpframe._ledger.store import UNSERVED, Kind, MemoryStore, Store, scheme_of
 
@@ -12,6 +13,7 @@ from dpframe._ledger.store import UNSERVED, Kind, MemoryStore, Store, scheme_of
 STORES: dict[str, Kind] = {
     "": FileStore,
     "memory": MemoryStore,
+    **dict.fromkeys(SERVED, ServerStore),
 }
 # There from the start: a forked child, which may not use it, cannot make one of its own.
 MEMORY: Store = MemoryStore()
@@ -40,6 +42,11 @@ def place_of(ledger: str | None) -> str | None:
         return ledger if kind is None else kind.place_of(ledger)
     except BadValue:
         return ledger
+
+
+def shown(ledger: str) -> str:
+    """A ledger as it may be printed: a path as it was given; of a URL, which may hold a password, the place."""
+    return (place_of(ledger) or ledger) if scheme_of(ledger) else ledger
 
 
 def exists(ledger: str) -> bool:

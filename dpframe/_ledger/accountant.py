@@ -22,7 +22,7 @@ import pandas as pd
 
 from dpframe._errors import BadType, BadValue, BudgetExceeded, DPError, LedgerError, SessionError, caution
 from dpframe._groups.unit import Unit
-from dpframe._ledger import MEMORY, open_store
+from dpframe._ledger import MEMORY, open_store, shown
 from dpframe._ledger.records import (
     Declared,
     Table,
@@ -107,8 +107,9 @@ class Accountant:
         The part of delta kept for releases that fail with a small probability; half of it unless you say otherwise. It is
         fixed here: what it leaves is for the conversion of Gaussian and other losses.
     ledger, population
-        A file that keeps the ledger, and the name of these people in it. Without a file, or in ``"memory:"``, a named
-        population lives as long as the process.
+        What keeps the ledger, and the name of these people in it: the path of a file, or for a team
+        ``"postgresql+psycopg://host/database"``. Without one, or in ``"memory:"``, a named population lives as long as
+        the process.
 
     >>> import pandas as pd
     >>> acc = Accountant(epsilon=1)
@@ -148,7 +149,7 @@ class Accountant:
         self._population = f"unnamed-{uuid4().hex}" if alone else check_population(population)
         given = None if ledger is None else os.fspath(ledger)
         self._store: Store = MemoryStore() if alone else MEMORY if given is None else open_store(given)
-        self._file = given if self._store.durable else None
+        self._file = shown(given) if given is not None and self._store.durable else None
         # Once and for all: in another directory the same word would be another file.
         self.place = self._store.place if self._store.durable else None
         self._lock = threading.RLock()
@@ -219,7 +220,7 @@ class Accountant:
 
     @property
     def file(self) -> str | None:
-        """The path of its ledger, as it was given; None in memory."""
+        """The path of its ledger, as it was given; of a server the place, without user and password; None in memory."""
         return self._file
 
     @property

@@ -1,4 +1,4 @@
-"""``python -m dpframe ledger FILE``: what a ledger file holds, for its owner. Reading only."""
+"""``python -m dpframe ledger FILE``: what a ledger holds, for its owner: a file, or a server by its URL. Reading only."""
 
 from __future__ import annotations
 
@@ -9,14 +9,15 @@ from typing import Any
 import pandas as pd
 
 from dpframe._errors import LedgerError
-from dpframe._ledger import exists, open_store
+from dpframe._ledger import exists, open_store, shown
 from dpframe._ledger.accountant import Accountant
 
 
 def populations(path: str) -> list[Accountant]:
-    """The budgets of a file that is there, in the order in which they were opened."""
+    """The budgets of a ledger that is there, in the order in which they were opened."""
     if not exists(path):
-        raise LedgerError(f"there is no ledger file {path!r}.")
+        kind = "ledger file" if shown(path) == path else "ledger"
+        raise LedgerError(f"there is no {kind} {shown(path)!r}.")
     store = open_store(path)
     found = []
     for name in store.populations():
@@ -40,7 +41,7 @@ def as_json(path: str) -> str:
         }
         for account in populations(path)
     ]
-    return json.dumps({"ledger": path, "populations": told}, indent=1, allow_nan=False)
+    return json.dumps({"ledger": shown(path), "populations": told}, indent=1, allow_nan=False)
 
 
 def _records(table: pd.DataFrame) -> Any:

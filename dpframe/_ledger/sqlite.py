@@ -62,7 +62,7 @@ UNSEEN: Final[Seen] = (-1, b"")
 _encode = json.JSONEncoder(default=list).encode  # one to one on texts; a blob where text belongs is no text
 
 
-def _follow(seen: Seen, when: str, population: str, kind: str, body: str) -> Seen:
+def follow(seen: Seen, when: str, population: str, kind: str, body: str) -> Seen:
     """The chain with one more entry."""
     line = _encode((seen[0] + 1, when, population, kind, body))
     return seen[0] + 1, hashlib.sha256(seen[1] + line.encode()).digest()
@@ -152,7 +152,7 @@ class FileStore(Once):
             if connection is None or not self.busy or self._failed:
                 raise LedgerError(OUTSIDE)
             entry = entry_of(self._next[0] + 1, population, kind, body)
-            after = _follow(self._next, entry.when, population, kind, body)
+            after = follow(self._next, entry.when, population, kind, body)
             row = (entry.id, entry.when, population, kind, body, after[1])
             self._failed = True
             self._guard(lambda: connection.execute("INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?)", row))
@@ -272,7 +272,7 @@ class FileStore(Once):
                 raise self._error(f"it was rolled back or replaced while it was in use. {RESTORE}")
         with closing(connection.execute("SELECT * FROM entries WHERE id >= ? ORDER BY id", (start,))) as rows:
             for number, *fields, digest in rows:
-                seen = _follow(seen, *fields)
+                seen = follow(seen, *fields)
                 if seen != (number, digest):
                     raise damaged
         if seen != tuple(head):

@@ -100,7 +100,10 @@ class Kind(Protocol):
         """Whether there is one already: opening makes those that are not there."""
 
 
-UNSERVED: Final = "a ledger behind a URL is not in this version. Give the path of a file."
+UNSERVED: Final = (
+    "a ledger is the path of a file, or a database of a PostgreSQL server: postgresql+psycopg://host/database. No other URL is "
+    "served."
+)
 
 
 def scheme_of(ledger: str) -> str:

@@ -57,7 +57,7 @@ class AccountTerms:
     population: str | None = None
     place: str | None = None
     shared: Accountant | None = None
-    file: str | None = field(default=None, compare=False)
+    file: str | None = field(default=None, compare=False, repr=False)  # a URL may hold a password
     made: Rule | None = field(default=None, compare=False)  # of a budget of one's own
 
     @classmethod

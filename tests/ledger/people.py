@@ -21,7 +21,7 @@ import pandas as pd
 import pytest
 
 import dpframe
-from tests.internals import FileStore
+from tests.internals import FileStore, ServerStore
 
 ROOT = Path(dpframe.__file__).parents[1]
 BOUNDS = {"age": (0, 110), "cost": (0, 1000)}
@@ -131,19 +131,24 @@ def python(code, *args, folder=None):
 # The books ----------------------------------------------------------------------------------------------------
 
 
+def store_of(path):
+    """A ledger as it is, read by an object of its own: of a file, or of a server."""
+    return ServerStore(path) if "://" in path else FileStore(path)
+
+
 def kinds(path, population="people"):
-    """How many entries of each kind a file has."""
-    return Counter(entry.kind for entry in FileStore(path).entries(population))
+    """How many entries of each kind a ledger has."""
+    return Counter(entry.kind for entry in store_of(path).entries(population))
 
 
 def debits(path, population="people"):
-    """The plans of every debit in a file, debit by debit, without any help of the accountant."""
-    store = FileStore(path)
+    """The plans of every debit in a ledger, debit by debit, without any help of the accountant."""
+    store = store_of(path)
     return [json.loads(e.body)["plans"] for e in store.entries(population) if e.kind == "debit"]
 
 
 def total(path, population="people"):
-    """The exact sum of all epsilons in a file, of pure releases."""
+    """The exact sum of all epsilons in a ledger, of pure releases."""
     plans = [plan for debit in debits(path, population) for plan in debit]
     return sum((Fraction(plan["loss"]["epsilon"]) for plan in plans), Fraction(0))
 

@@ -80,13 +80,16 @@ def test_memory_is_one_by_its_name_and_no_place():
     assert place_of("memory:") is place_of(None) is None
 
 
-@pytest.mark.parametrize("url", ["lines:///a", "memory://host", "postgresql://user:secret@host/db", "file:a"])
+@pytest.mark.parametrize(
+    "url", ["lines:///a", "memory://host", "mysql://user:secret@host/db", "sqlite:///a", "file:a"]
+)
 def test_a_url_that_nobody_serves_is_refused_without_its_words(url):
     with pytest.raises(BadValue) as caught:
         open_store(url)
-    advice = "" if url.startswith("memory") else " Or 'memory:'. A file whose name has a colon is './name'."
-    assert (
-        str(caught.value) == f"a ledger behind a URL is not in this version. Give the path of a file.{advice}"
+    advice = "" if url.startswith("memory") else " A file whose name has a colon is './name'."
+    assert str(caught.value) == (
+        "a ledger is the path of a file, or a database of a PostgreSQL server: postgresql+psycopg://host/database. "
+        f"No other URL is served.{advice}"
     )
     assert place_of(url) in (url, None)
 
@@ -96,7 +99,7 @@ def test_a_url_that_nobody_serves_is_refused_without_its_words(url):
 )
 def test_a_scheme_that_nobody_serves_makes_no_file(tmp_path, monkeypatch, name):
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(BadValue, match=r"not in this version|'memory:'"):
+    with pytest.raises(BadValue, match=r"No other URL is served|'memory:'"):
         pd.DataFrame({"age": [1]}).dp.open(1, ledger=name, population="people")
     assert list(tmp_path.iterdir()) == []
 

@@ -51,7 +51,7 @@ NO_FILES = [
     "",
     ":memory:",
     "a\0b",
-    "postgresql://host/db",
+    "mysql://host/db",
     "sqlite:///a",
     "file:a?mode=memory",
     Path("http://a"),
