@@ -119,13 +119,16 @@ from dpframe.engines import groups as engines_groups_module
 from dpframe.engines import limits as engines_distinct_module
 from dpframe.engines import limits as engines_people_module
 from dpframe.engines import pandas as engines_pandas_module
+from dpframe.engines import parts as engines_parts_module
 from dpframe.engines import rows as derive_module
 from dpframe.engines.expressions import evaluate, predicate
 from dpframe.engines.fingerprints import former_sketch
 from dpframe.engines.keys import coded, together
 from dpframe.engines.limits import at_points
 from dpframe.engines.pandas import PandasEngine
+from dpframe.engines.parts import PartsEngine
 from dpframe.engines.people import pairs_of, people_of
+from dpframe.engines.sources import ParquetSource, Source, SourceFrame, TableSource, files_of, source_of
 from dpframe.learn import _descent as learn_descent_module
 from dpframe.learn import _fits as learn_fits_module
 from dpframe.learn import _models as learn_models_module
@@ -265,8 +268,10 @@ __all__ = [
     "Objective",
     "Pair",
     "PandasEngine",
+    "ParquetSource",
     "Parsed",
     "Part",
+    "PartsEngine",
     "Path",
     "PeopleAround",
     "PeopleBy",
@@ -300,9 +305,12 @@ __all__ = [
     "Simplex",
     "Sizes",
     "Sketches",
+    "Source",
+    "SourceFrame",
     "Spread",
     "Statistic",
     "Statistics",
+    "TableSource",
     "Target",
     "TimeBy",
     "Total",
@@ -358,6 +366,7 @@ __all__ = [
     "engines_distinct_module",
     "engines_groups_module",
     "engines_pandas_module",
+    "engines_parts_module",
     "engines_people_module",
     "engines_rows_module",
     "evaluate",
@@ -365,6 +374,7 @@ __all__ = [
     "exp_interval",
     "expr_module",
     "fieller",
+    "files_of",
     "finder",
     "first_sigma",
     "first_where",
@@ -436,6 +446,7 @@ __all__ = [
     "shift_mu",
     "shrunk",
     "sketch_module",
+    "source_of",
     "spread",
     "stated_gaussian",
     "stats_Rows",

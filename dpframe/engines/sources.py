@@ -1,0 +1,381 @@
+"""Sources: tables that are no pandas frame in memory, handed over in batches of Arrow columns.
+
+*Formal guarantee.* Every scan of a source has the same rows, or its version has changed: what is fixed when a session opens is
+compared before each debit and again before anything is released. All batches have the columns and the types of the schema,
+whatever a file, a chunk or a partition says of its own, so that a cell becomes what it becomes whichever batch it is in.
+Whether two rows are in one part is a function of the cells that name their people.
+"""
+
+from __future__ import annotations
+
+import glob
+import hashlib
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from importlib import import_module
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from dpframe._cells.columns import Vector, prepare
+from dpframe._errors import BadType, BadValue, NotOffered, SessionError
+from dpframe._expr import Column
+from dpframe.engines.people import coded
+
+BATCH = 2**19  # rows, about: small pieces are put together, and large ones cut
+_ODD = np.uint64(0x9E3779B97F4A7C15)
+
+
+class Part(NamedTuple):
+    """Some of the people, with all of their rows: those whose number is ``index`` among ``of``. Rows of nobody are in one too."""
+
+    index: int
+    of: int
+    people: tuple[Column, ...]
+
+
+class SourceFrame(pd.DataFrame):
+    """The columns of a source as an empty frame, which is all that a session sees of it but through its engine."""
+
+    _metadata = ["_source"]  # noqa: RUF012  # as pandas has it
+    _source: Source
+
+    @property
+    def _constructor(self) -> Any:
+        return SourceFrame
+
+
+class Source(ABC):
+    """A table that is read batch by batch, as often as it is asked.
+
+    A new one says how its batches are read, and by what it is known: ``place`` is a text that is the same whenever this table is
+    opened, and ``marks`` are what two sources have in common that share rows. Its line is in `SOURCES`.
+    """
+
+    memory: int = 2**30  # bytes, about, that one pass over its people may take
+    counted: int = 0  # the number of rows, where it is public
+    words: tuple[str, ...] = ()  # what its author is taken at their word for
+    ordered: bool = True  # every scan has the rows in one order
+
+    def __init__(self, schema: Any, place: str, marks: Iterable[Hashable]):
+        self.place = place
+        self.marks = frozenset(("source", mark) for mark in marks)
+        self.names = [str(name) for name in schema.names]
+        self.types = [plain_type(field.type) for field in schema]
+        twice = next((n for i, n in enumerate(self.names) if n in self.names[:i]), None)
+        if twice is not None:
+            raise BadValue(f"column names must be unique: {twice!r} stands twice.")
+        self.schema = self._schema()
+        self._rows: int | None = None
+        self._fixed = self.version()
+
+    def _schema(self) -> SourceFrame:
+        empty = {i: _column([], t) for i, t in enumerate(self.types)}
+        frame = SourceFrame(empty)
+        frame.columns = pd.Index(self.names, tupleize_cols=False)
+        frame._source = self
+        return frame
+
+    @abstractmethod
+    def _scan(self, names: list[str]) -> Iterator[Any]:
+        """Tables or record batches of Arrow with these columns, of all rows. There is at least one column."""
+
+    @abstractmethod
+    def version(self) -> Hashable:
+        """What changes when the rows do: files with their sizes and times, or the number of a snapshot."""
+
+    def check(self) -> None:
+        """Raises where the source is no longer what it was when it was opened."""
+        try:
+            same = self.version() == self._fixed
+        except Exception:
+            same = False
+        if not same:
+            raise SessionError(
+                "this source has changed since it was opened: a file or a table was replaced, written to, or is gone. Open its "
+                "new state under a name of its own: dpframe.open(..., version='...')."
+            )
+
+    def rows(self) -> int:
+        """The number of rows."""
+        if self._rows is None:
+            self._rows = self._count()
+        return self._rows
+
+    def _count(self) -> int:
+        return sum(batch.num_rows for batch in self._scan(self.names[:1])) if self.names else 0
+
+    def batches(self, columns: Sequence[int], part: Part | None = None) -> Iterator[pd.DataFrame]:
+        """Frames with the columns at these places, in this order, in the dtypes of the schema; of all rows, or of a part."""
+        wanted = list(dict.fromkeys([*columns, *(c.position for c in (part.people if part else ()))]))
+        pa: Any = import_module("pyarrow")
+        seen, size, waiting = 0, 0, []
+        for raw in self._scan([self.names[i] for i in wanted]):
+            table = self._plain(pa, raw, wanted)
+            seen += table.num_rows
+            if part is not None and part.of > 1:
+                table = table.filter(pa.array(self._within(table, wanted, part)))
+            for start in range(0, table.num_rows, BATCH):
+                piece = table.slice(start, BATCH)
+                waiting.append(piece)
+                size += piece.num_rows
+                if size >= BATCH:
+                    yield self._frame(pa.concat_tables(waiting), columns)
+                    size, waiting = 0, []
+        if waiting:
+            yield self._frame(pa.concat_tables(waiting), columns)
+        if seen != self.rows():
+            raise ValueError("two scans of one source have not the same rows")
+
+    def _plain(self, pa: Any, raw: Any, wanted: list[int]) -> Any:
+        """The columns in the types of the schema. Only texts of another width, and dictionaries, may be what a batch has."""
+        arrays = []
+        for i in wanted:
+            array = raw.column(self.names[i])
+            if array.type != self.types[i]:
+                if plain_type(array.type) != self.types[i]:
+                    raise TypeError("a batch has another type than its source")
+                array = array.cast(self.types[i])
+            arrays.append(array)
+        return pa.table(arrays, names=[self.names[i] for i in wanted])
+
+    def _within(self, table: Any, wanted: list[int], part: Part) -> NDArray[np.bool_]:
+        """Which rows are in a part."""
+        vectors = [prepare(_series(table.column(wanted.index(c.position))), c.kind) for c in part.people]
+        return lots(vectors, part.of) == part.index
+
+    def _frame(self, table: Any, columns: Sequence[int]) -> pd.DataFrame:
+        frame = pd.DataFrame({i: _series(table.column(self.names[i])) for i in columns})
+        frame.columns = pd.Index([self.names[i] for i in columns], tupleize_cols=False)
+        return frame
+
+    def close(self) -> None:  # noqa: B027  # most hold nothing
+        """Lets go of what it holds."""
+
+
+@np.errstate(all="ignore")
+def lots(columns: Sequence[Vector], of: int) -> NDArray[np.int64]:
+    """A number below ``of`` for each row, that the cells that name its person decide alone."""
+    mixed = np.zeros(len(columns[0]), dtype=np.uint64)
+    for column in columns:
+        values = column.values
+        if column.categories is not None:
+            codes, _, hashes = coded(column)
+            words = np.append(hashes, np.uint64(0))[codes]
+        elif values.dtype.kind == "f":
+            words = (values.astype(np.float64) + 0.0).view(np.uint64)  # -0.0 is 0.0
+        elif values.dtype.kind == "M":
+            words = values.view(np.uint64)
+        else:
+            words = values.astype(np.int64 if values.dtype.kind != "u" else np.uint64).view(np.uint64)
+        mixed = (mixed + words) * _ODD
+        mixed ^= mixed >> np.uint64(29)
+    return (((mixed * _ODD) >> np.uint64(33)) % np.uint64(of)).astype(np.int64)
+
+
+def plain_type(dtype: Any) -> Any:
+    """The type that a column is read in: dictionaries as what they stand for, and texts of every width as one type."""
+    pa: Any = import_module("pyarrow")
+    types: Any = import_module("pyarrow.types")
+    if types.is_dictionary(dtype):
+        return plain_type(dtype.value_type)
+    text = ("is_string", "is_large_string", "is_string_view")
+    if any(hasattr(types, name) and getattr(types, name)(dtype) for name in text):
+        return pa.large_string()
+    return dtype
+
+
+def _column(chunks: list[Any], dtype: Any) -> pd.Series[Any]:
+    pa: Any = import_module("pyarrow")
+    return _series(pa.chunked_array(chunks, type=dtype))
+
+
+def _series(column: Any) -> pd.Series[Any]:
+    pa: Any = import_module("pyarrow")
+    array: Any = pd.arrays.ArrowExtensionArray(column)  # type: ignore[attr-defined]
+    if pa.types.is_large_string(column.type):  # with pandas' own strings the engine needs no dictionary
+        array = pd.array(column, dtype=pd.StringDtype("pyarrow", na_value=np.nan))
+    return pd.Series(array, copy=False)
+
+
+# Arrow ---------------------------------------------------------------------------------------------------------
+
+
+class ParquetSource(Source):
+    """Files on this machine, by a list that is fixed when they are opened."""
+
+    def __init__(self, files: list[str]):
+        pq: Any = _import("pyarrow.parquet", "Parquet files")
+        self.files = files
+        schemas, rows = [], 0
+        for file in files:
+            try:
+                meta = pq.read_metadata(file)
+                schemas.append(meta.schema.to_arrow_schema())
+                rows += meta.num_rows
+            except Exception:
+                meta = None
+            if meta is None:
+                raise BadValue(f"{file!r} cannot be read: it is no Parquet file, or a part of one.")
+        _check_alike(files, schemas)
+        super().__init__(schemas[0], "parquet " + "\n".join(files), files)
+        self._rows = rows
+
+    def _scan(self, names: list[str]) -> Iterator[Any]:
+        ds: Any = import_module("pyarrow.dataset")
+        pq: Any = import_module("pyarrow.parquet")
+        yield from scanned(ds.dataset(self.files, schema=pq.read_schema(self.files[0])), names)
+
+    def version(self) -> Hashable:
+        return stats_of(self.files)
+
+
+def scanned(dataset: Any, names: list[str]) -> Iterator[Any]:
+    """The batches of an Arrow dataset, of which few are in memory at a time."""
+    yield from dataset.to_batches(
+        columns=names, batch_size=BATCH // 4, batch_readahead=4, fragment_readahead=1
+    )
+
+
+def stats_of(files: Iterable[str]) -> Hashable:
+    """Size, time of the last change and inode of each file."""
+    found = [os.stat(file) for file in files]
+    return tuple((s.st_size, s.st_mtime_ns, s.st_ino) for s in found)
+
+
+def _check_alike(files: list[str], schemas: list[Any]) -> None:
+    """One list of columns in all files, each of one type: names and types are public."""
+    first = schemas[0]
+    for file, schema in zip(files[1:], schemas[1:], strict=True):
+        if schema.names != first.names:
+            odd = sorted({*schema.names} ^ {*first.names}) or ["their order"]
+            raise BadValue(f"{files[0]!r} and {file!r} have not the same columns: {', '.join(odd[:5])}.")
+        for name in first.names:
+            one, other = first.field(name).type, schema.field(name).type
+            if one != other:
+                raise BadValue(
+                    f"column {name!r} is {one} in {files[0]!r} and {other} in {file!r}. Write the files with one type."
+                )
+
+
+def files_of(paths: Sequence[str]) -> list[str]:
+    """The files that patterns, folders and names stand for, in order, by their real names and each once."""
+    found: list[str] = []
+    for path in paths:
+        path = os.path.expanduser(path)
+        if "://" in path:
+            raise NotOffered(
+                f"{path!r} is not on this machine. Open a pyarrow dataset or a duckdb relation of it: dpframe.open(dataset, ...)."
+            )
+        if os.path.isdir(path):
+            path = os.path.join(glob.escape(path), "**", "*.parquet")
+        some = (
+            [path]
+            if os.path.isfile(path)
+            else [f for f in glob.glob(path, recursive=True) if os.path.isfile(f)]
+        )
+        if not some:
+            raise BadValue(f"no file is at {path!r}.")
+        found += some
+    return sorted({os.path.realpath(file) for file in found})
+
+
+class TableSource(Source):
+    """A table in memory that Arrow has already."""
+
+    def __init__(self, table: Any):
+        self._table: Any = table
+        super().__init__(table.schema, f"memory {id(table)}", _addresses(table))
+        self._rows = table.num_rows
+
+    def _scan(self, names: list[str]) -> Iterator[Any]:
+        yield from self._table.select(names).to_batches()
+
+    def version(self) -> Hashable:
+        return None  # Arrow's tables do not change
+
+    def close(self) -> None:
+        self._table = self._table.slice(0, 0)
+        vars(self).pop("schema", None)  # with the addresses of its columns nothing is known again
+
+
+def _addresses(table: Any) -> list[Hashable]:
+    found: list[Hashable] = []
+    for column in table.columns:
+        for chunk in column.chunks:
+            buffers = [b.address for b in chunk.buffers() if b is not None and b.size]
+            found += [("memory", buffers[-1], chunk.offset)] if buffers and len(chunk) else []
+    return found
+
+
+class DatasetSource(Source):
+    """A dataset of Arrow; its files, wherever they are, are fixed when it is opened."""
+
+    def __init__(self, dataset: Any):
+        self._dataset = dataset
+        self._files: list[str] = sorted(getattr(dataset, "files", []))
+        if not self._files:
+            raise BadType(
+                f"a {type(dataset).__name__} has no files that could be known again. Open its table: dpframe.open("
+                "dataset.to_table(), ...)."
+            )
+        local = type(dataset.filesystem).__name__ == "LocalFileSystem"
+        names = [os.path.realpath(f) for f in self._files] if local else self._files
+        kind = type(dataset.filesystem).__name__
+        super().__init__(dataset.schema, f"dataset {kind} " + "\n".join(names), names)
+
+    def _scan(self, names: list[str]) -> Iterator[Any]:
+        yield from scanned(self._dataset, names)
+
+    def version(self) -> Hashable:
+        found = self._dataset.filesystem.get_file_info(self._files)
+        return tuple((f.size, f.mtime_ns) for f in found)
+
+
+def _import(module: str, what: str) -> Any:
+    try:
+        return import_module(module)
+    except ImportError:
+        pass
+    raise BadType(f"{what} need pyarrow: pip install pyarrow.")
+
+
+def text_mark(text: str) -> str:
+    """A short name of a long text."""
+    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+
+
+# The line of each kind ---------------------------------------------------------------------------------------------
+
+
+def _of_paths(paths: Any) -> Source:
+    listed = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
+    if not listed or not all(isinstance(p, str | os.PathLike) for p in listed):
+        raise BadType("a list of files is a list of their names.")
+    return ParquetSource(files_of([os.fspath(p) for p in listed]))
+
+
+# By the package and the name of a type, or of one that it inherits from: none is imported to tell them apart.
+SOURCES: dict[str, Callable[[Any], Source]] = {
+    "builtins.str": _of_paths,
+    "builtins.list": _of_paths,
+    "pathlib.Path": _of_paths,
+    "pathlib.PurePath": _of_paths,
+    "pyarrow.Table": TableSource,
+    "pyarrow.Dataset": DatasetSource,
+}
+
+
+def source_of(table: object) -> Source:
+    """The source that reads a table."""
+    for kind in type(table).__mro__:
+        made = SOURCES.get(f"{kind.__module__.partition('.')[0]}.{kind.__name__}")
+        if made is not None:
+            return made(table)
+    known = "names of Parquet files, a pandas, polars or dask frame, a pyarrow table or dataset, a duckdb relation, an ibis table"
+    raise BadType(
+        f"dpframe.open does not read a {type(table).__name__}. It takes {known}, or dpframe.sql(...)."
+    )
