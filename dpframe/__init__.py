@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     )
     from dpframe._frame.accessor import private
     from dpframe._frame.frame import PrivateFrame
+    from dpframe._frame.sources import open
     from dpframe._ledger.accountant import Accountant
     from dpframe._plans.plan import Plan
 
@@ -66,6 +67,7 @@ __all__ = [
     "Refused",
     "SessionError",
     "UnknownColumn",
+    "open",
     "private",
 ]
 
@@ -75,6 +77,7 @@ __version__ = "0.1.0"
 # dpframe beside pandas costs next to nothing.
 _HOMES = {
     "Accountant": "_ledger.accountant",
+    "open": "_frame.sources",
     "private": "_frame.accessor",
     "Plan": "_plans.plan",
     "PrivateFrame": "_frame.frame",

@@ -295,7 +295,9 @@ class Session:
             return [known[label] for label in labels]
 
     def _check_place(self, batch: bool) -> None:
-        """Raise where a new question may not be asked by itself."""
+        """Raise where a new question may not be asked by itself, or where a source is no longer what was opened."""
+        if self.data.source is not None:
+            self.data.source.check()
         if not batch and threading.get_ident() in self.base.planning:
             raise SessionError(
                 "inside its own plan_ahead() block a frame would answer and charge this at once, beside the batch. Ask it of "
@@ -327,6 +329,8 @@ class Session:
         forms = one.question.forms(plan, unit, size)
         raw = self.base._run_question(one.question, engine, plan, unit)
         check(forms, raw)
+        if self.data.source is not None:  # of what was replaced while it was read nothing is told
+            self.data.source.check()
         return raw
 
     def _run_question(self, question: Question, engine: Engine, plan: Plan, unit: Unit) -> tuple[Any, ...]:

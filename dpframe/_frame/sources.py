@@ -1,0 +1,131 @@
+"""Opening what is no pandas frame: files, and tables of other engines, by the same words."""
+
+from __future__ import annotations
+
+import os
+import re
+from fractions import Fraction
+from inspect import Parameter, signature
+from typing import Any
+
+import pandas as pd
+
+from dpframe._errors import BadType, BadValue, DataError, DPError
+from dpframe._frame.frame import PrivateFrame
+from dpframe._ledger.accountant import Accountant
+from dpframe._session.door import debugging, sealed, told
+from dpframe._session.opening import open_session, opened, said
+from dpframe._session.terms import Words
+from dpframe.engines.sources import Source, source_of
+
+_UNITS = {"": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12, "KIB": 2**10, "MIB": 2**20, "GIB": 2**30}
+_LEAST = 2**20
+
+
+def open(source: Any, *budget: Any, memory: int | str | None = None, **words: Any) -> PrivateFrame:
+    """Open the budgeted session of a table that is not in memory, or that another engine has; the words are those of ``df.dp.open``.
+
+    ``source`` is a name or a pattern of Parquet files (``"visits/*.parquet"``), or a list of names; a polars DataFrame or
+    LazyFrame; a pyarrow table or dataset; a duckdb relation; a dask DataFrame; an ibis table; what `dpframe.sql` returns; or a
+    pandas frame, of which this is ``df.dp.open``. Its rows are read in batches, and only the columns that a question needs.
+    With ``unit=`` whole people are read in as many passes as ``memory`` makes needed.
+
+    Formal guarantee: as of ``df.dp.open``. The integers that noise is added to are those of the same rows in one frame, whatever
+    the batches, their order and the number of passes. What changes when the rows do (sizes and times of files) is fixed here: it
+    is compared before each debit, and once more before an answer.
+
+    Parameters
+    ----------
+    memory
+        How much, about, one pass over people may take: bytes, or ``"2GB"``. A quarter of what is free, if left out.
+    ledger, population
+        As of ``df.dp.open``, and required: that a table elsewhere is the same as another one cannot be proven, so its budget
+        has to be known by name. ``because=`` declares why this one needs neither.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> visits = pa.table({"age": [30, 41, 55], "state": ["CA", "NY", "CA"]})
+    >>> p = dpframe.open(visits, 1000, bounds={"age": (0, 110)}, because="an example")
+    >>> p.query("age > 35").count(epsilon=900) == 2
+    True
+    """
+    given = said(budget, words)
+    if isinstance(source, pd.DataFrame):
+        if memory is not None:
+            raise BadType("memory= is for sources that are not in memory: a pandas frame is.")
+        found: PrivateFrame = source.dp.open(**given)  # type: ignore[operator]
+        return found
+    bytes_ = free() // 4 if memory is None else bytes_of(memory)
+    _check_named(given)
+    table = recognised(source)
+    table.memory = max(bytes_, _LEAST)
+    if given.get("neighbors") == "replace-one" and given.get("unit") is None:  # then it is public
+        table.counted = sealed("open", table.rows)
+    p = PrivateFrame._of(opened(table.schema, given))
+    p.accountant.declare([("source", word, "open") for word in (shortened(table.place), *table.words)])
+    return p
+
+
+def _signed() -> None:
+    """Gives `open` the words of ``df.dp.open`` to show."""
+    frame, *rest = signature(open_session, eval_str=True).parameters.values()
+    extra = signature(open, eval_str=True).parameters["memory"]
+    shown: Any = open
+    source = Parameter("source", frame.kind, annotation=Any)
+    shown.__signature__ = signature(open, eval_str=True).replace(parameters=[source, *rest, extra])
+
+
+_signed()
+
+
+def recognised(table: object) -> Source:
+    """The source that reads a table. Whatever its engine says when it fails stays unsaid."""
+    failed: Exception | None = None
+    try:
+        return source_of(table)
+    except DPError:
+        raise
+    except Exception as error:
+        failed = error if debugging() else None
+    raise DataError(told("open")) from failed
+
+
+def _check_named(words: Words) -> None:
+    if words.get("because") is not None or isinstance(words.get("accountant"), Accountant):
+        return
+    missing = [word for word in ("ledger", "population") if words.get(word) is None]
+    if missing:
+        raise BadValue(
+            f"a source outside of memory needs {' and '.join(f'{word}=' for word in missing)}: nothing proves that two of them are "
+            "different tables, so the budget of these people is kept by name. dpframe.open(source, ..., ledger='budget.db', "
+            "population='patients'), or declare why not: because='...'."
+        )
+
+
+def bytes_of(memory: object) -> int:
+    """A size in bytes, from a number or a text such as ``"2GB"``."""
+    if isinstance(memory, int) and not isinstance(memory, bool) and memory > 0:
+        return memory
+    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-z]*)\s*", memory) if isinstance(memory, str) else None
+    size = None if match is None else _UNITS.get(match[2].upper().removesuffix("B") + "B" if match[2] else "")
+    if match is None or size is None or not Fraction(match[1]):
+        raise BadValue(f"memory= must be a number of bytes, or a text such as '2GB', not {memory!r}.")
+    return max(1, int(Fraction(match[1]) * size))
+
+
+def free() -> int:
+    """The bytes of memory that are free, as far as the system tells; a gigabyte where it does not."""
+    try:
+        with os.fdopen(os.open("/proc/meminfo", os.O_RDONLY)) as lines:
+            kilobytes = next(int(line.split()[1]) for line in lines if line.startswith("MemAvailable"))
+        return kilobytes * 1024
+    except (OSError, StopIteration, ValueError):
+        return 2**30
+
+
+def shortened(place: str) -> str:
+    """A place in one line, for the ledger."""
+    first, _, rest = place.partition("\n")
+    more = rest.count("\n") + 1 if rest else 0
+    return first[:300] + (f" and {more} more" if more else "")
