@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     )
     from dpframe._frame.accessor import private
     from dpframe._frame.frame import PrivateFrame
-    from dpframe._frame.sources import open
+    from dpframe._frame.sources import open, sql
     from dpframe._ledger.accountant import Accountant
     from dpframe._plans.plan import Plan
 
@@ -69,6 +69,7 @@ __all__ = [
     "UnknownColumn",
     "open",
     "private",
+    "sql",
 ]
 
 __version__ = "0.1.0"
@@ -79,6 +80,7 @@ _HOMES = {
     "Accountant": "_ledger.accountant",
     "open": "_frame.sources",
     "private": "_frame.accessor",
+    "sql": "_frame.sources",
     "Plan": "_plans.plan",
     "PrivateFrame": "_frame.frame",
     "Estimate": "_answers.estimate",

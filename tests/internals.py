@@ -128,7 +128,9 @@ from dpframe.engines.limits import at_points
 from dpframe.engines.pandas import PandasEngine
 from dpframe.engines.parts import PartsEngine
 from dpframe.engines.people import pairs_of, people_of
-from dpframe.engines.sources import ParquetSource, Source, SourceFrame, TableSource, files_of, source_of
+from dpframe.engines.sources import Source, SourceFrame
+from dpframe.engines.tables import source_of
+from dpframe.engines.tables.arrow import ParquetSource, TableSource, files_of
 from dpframe.learn import _descent as learn_descent_module
 from dpframe.learn import _fits as learn_fits_module
 from dpframe.learn import _models as learn_models_module

@@ -74,8 +74,8 @@ def randomize(
     source = self._session.data.source
     if source is not None and not source.ordered:
         raise NotOffered(
-            "reports stand in the order of the rows, and this source gives them in no fixed one. Write its rows to Parquet files in "
-            "an order that is public, and open those."
+            "reports stand in the order of the rows, and this source gives them in no fixed one. Write its rows to Parquet files "
+            "in an order that is public, and open those."
         )
     _validate.flag(public_index, "public_index")
     if keys is not None and bounds is not None:

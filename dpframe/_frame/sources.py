@@ -10,20 +10,31 @@ from typing import Any
 
 import pandas as pd
 
-from dpframe._errors import BadType, BadValue, DataError, DPError
+from dpframe._errors import BadType, BadValue, DataError, DPError, NoSession
 from dpframe._frame.frame import PrivateFrame
 from dpframe._ledger.accountant import Accountant
 from dpframe._session.door import debugging, sealed, told
 from dpframe._session.opening import open_session, opened, said
 from dpframe._session.terms import Words
-from dpframe.engines.sources import Source, source_of
+from dpframe.engines.sources import Source
+from dpframe.engines.tables import source_of
+from dpframe.engines.tables.databases import Database
 
-_UNITS = {"": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12, "KIB": 2**10, "MIB": 2**20, "GIB": 2**30}
+_UNITS = {
+    "": 1,
+    "KB": 10**3,
+    "MB": 10**6,
+    "GB": 10**9,
+    "TB": 10**12,
+    "KIB": 2**10,
+    "MIB": 2**20,
+    "GIB": 2**30,
+}
 _LEAST = 2**20
 
 
 def open(source: Any, *budget: Any, memory: int | str | None = None, **words: Any) -> PrivateFrame:
-    """Open the budgeted session of a table that is not in memory, or that another engine has; the words are those of ``df.dp.open``.
+    """Open the budgeted session of files, or of a table that another engine has, by the words of ``df.dp.open``.
 
     ``source`` is a name or a pattern of Parquet files (``"visits/*.parquet"``), or a list of names; a polars DataFrame or
     LazyFrame; a pyarrow table or dataset; a duckdb relation; a dask DataFrame; an ibis table; what `dpframe.sql` returns; or a
@@ -67,13 +78,77 @@ def open(source: Any, *budget: Any, memory: int | str | None = None, **words: An
     return p
 
 
+def sql(database: Any, table: str) -> Database:
+    """A table or a view of a database, for `dpframe.open`.
+
+    ``database`` is a URL, ``"sqlite:///clinic.db"`` or ``"duckdb:///clinic.duckdb"``, or a connection of sqlite3 or duckdb.
+
+    A cell of SQLite that is not of the type that its column declares is a null.
+
+    Examples
+    --------
+    >>> import sqlite3
+    >>> clinic = sqlite3.connect(":memory:")
+    >>> _ = clinic.execute("CREATE TABLE visits (patient INTEGER, cost REAL)")
+    >>> _ = clinic.executemany("INSERT INTO visits VALUES (?, ?)", [(1, 10.0), (1, 30.0), (2, 6.0)])
+    >>> p = dpframe.open(dpframe.sql(clinic, "visits"), 1000, unit="patient", max_rows=5, max_groups=1, because="an example")
+    >>> p.count(epsilon=900) == 3
+    True
+    """
+    if not isinstance(table, str) or not table:
+        raise BadType("table must be the name of a table or a view.")
+    return Database(database, table)
+
+
+class OfTable:
+    """``.dp`` of a table of another library: `open` opens it, and then this is its session's frame."""
+
+    def __init__(self, table: Any):
+        self._table = table
+        self._opened: PrivateFrame | None = None
+
+    def open(self, *budget: Any, memory: int | str | None = None, **words: Any) -> PrivateFrame:
+        """As `dpframe.open` of this table."""
+        self._opened = open(self._table, *budget, memory=memory, **words)
+        return self._opened
+
+    @property
+    def _frame(self) -> PrivateFrame:
+        if self._opened is None:
+            raise NoSession(
+                "this table has no session. Open one with the whole budget: table.dp.open(epsilon=1, ...)."
+            )
+        return self._opened
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return getattr(self._frame, name)
+
+    def __getitem__(self, key: Any) -> Any:
+        return self._frame[key]
+
+    def __dir__(self) -> list[str]:
+        return ["open"] if self._opened is None else dir(self._opened)
+
+    def __repr__(self) -> str:
+        return (
+            "no dpframe session: open one with .dp.open(epsilon=..., ...)"
+            if self._opened is None
+            else repr(self._opened)
+        )
+
+
 def _signed() -> None:
     """Gives `open` the words of ``df.dp.open`` to show."""
     frame, *rest = signature(open_session, eval_str=True).parameters.values()
     extra = signature(open, eval_str=True).parameters["memory"]
     shown: Any = open
     source = Parameter("source", frame.kind, annotation=Any)
-    shown.__signature__ = signature(open, eval_str=True).replace(parameters=[source, *rest, extra])
+    whole = signature(open, eval_str=True)
+    shown.__signature__ = whole.replace(parameters=[source, *rest, extra])
+    method: Any = OfTable.open
+    method.__signature__ = whole.replace(parameters=[source.replace(name="self"), *rest, extra])
 
 
 _signed()
@@ -97,9 +172,9 @@ def _check_named(words: Words) -> None:
     missing = [word for word in ("ledger", "population") if words.get(word) is None]
     if missing:
         raise BadValue(
-            f"a source outside of memory needs {' and '.join(f'{word}=' for word in missing)}: nothing proves that two of them are "
-            "different tables, so the budget of these people is kept by name. dpframe.open(source, ..., ledger='budget.db', "
-            "population='patients'), or declare why not: because='...'."
+            f"a source outside of memory needs {' and '.join(f'{word}=' for word in missing)}: nothing proves that two of "
+            "them are different tables, so the budget of these people is kept by name. dpframe.open(source, ..., "
+            "ledger='budget.db', population='patients'), or declare why not: because='...'."
         )
 
 
