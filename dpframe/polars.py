@@ -4,14 +4,16 @@ Answers are pandas objects. A polars frame is not changed in place, so that ``fr
 when it was opened; another frame made of it is another table.
 """
 
-import polars
+from importlib import import_module
+from typing import Any
 
 from dpframe._frame.sources import OfTable
 
 __all__: list[str] = []
 
-for register in (polars.api.register_dataframe_namespace, polars.api.register_lazyframe_namespace):
-    register("dp")(OfTable)
+_api: Any = import_module("polars").api
+for _register in (_api.register_dataframe_namespace, _api.register_lazyframe_namespace):
+    _register("dp")(OfTable)
 
 
 def __dir__() -> list[str]:

@@ -30,6 +30,7 @@ from dpframe._frame.accessor import Unopened
 from dpframe._frame.column import PrivateColumn
 from dpframe._frame.groups import PrivateGroupBy
 from dpframe._frame.randomize import Randomize
+from dpframe._frame.sources import bytes_of, free
 from dpframe._frame.suggestions import bounds_of, limit_of
 from dpframe._groups import periods as times_module
 from dpframe._groups.combinations import RestBy, TupleBy, Tuples
@@ -128,7 +129,7 @@ from dpframe.engines.limits import at_points
 from dpframe.engines.pandas import PandasEngine
 from dpframe.engines.parts import PartsEngine
 from dpframe.engines.people import pairs_of, people_of
-from dpframe.engines.sources import Source, SourceFrame
+from dpframe.engines.sources import Source, SourceFrame, check_steady
 from dpframe.engines.tables import source_of
 from dpframe.engines.tables.arrow import ParquetSource, TableSource, files_of
 from dpframe.learn import _descent as learn_descent_module
@@ -342,7 +343,9 @@ __all__ = [
     "arrange",
     "at_points",
     "bounds_of",
+    "bytes_of",
     "check",
+    "check_steady",
     "choice",
     "choices_module",
     "clipped",
@@ -383,6 +386,7 @@ __all__ = [
     "fits_Output",
     "former_sketch",
     "found_keys",
+    "free",
     "gaussian_tail",
     "interval_of",
     "key_of",

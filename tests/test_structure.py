@@ -184,7 +184,9 @@ def test_what_is_public_and_what_reads_do_not_know_each_other(apart):
 
 def test_rooms_are_few_and_none_is_crowded():
     entries = [path for path in PACKAGE.iterdir() if path.name != "__pycache__"]
-    assert len(entries) <= 31  # `polars` and `dask` among them, which are no rooms: they register an accessor each
+    assert (
+        len(entries) <= 31
+    )  # `polars` and `dask` among them, which are no rooms: they register an accessor each
     files = Counter(path.parent.relative_to(PACKAGE).as_posix() for path in MODULES.values())
     assert [name for name, n in files.items() if n > 14] == []
 

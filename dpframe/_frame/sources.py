@@ -65,7 +65,7 @@ def open(source: Any, *budget: Any, memory: int | str | None = None, **words: An
     if isinstance(source, pd.DataFrame):
         if memory is not None:
             raise BadType("memory= is for sources that are not in memory: a pandas frame is.")
-        found: PrivateFrame = source.dp.open(**given)  # type: ignore[operator]
+        found: PrivateFrame = source.dp.open(**given)
         return found
     bytes_ = free() // 4 if memory is None else bytes_of(memory)
     _check_named(given)

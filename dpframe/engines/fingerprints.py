@@ -384,7 +384,7 @@ def _ordered(rows: NDArray[Any], secret: bytes) -> NDArray[Any]:
     salt = np.uint64(
         int.from_bytes(hashlib.blake2b(secret, digest_size=8, person=b"order").digest(), "little") | 1
     )
-    mixed = (rows ^ (rows >> np.uint64(31))) * salt
+    mixed: NDArray[Any] = (rows ^ (rows >> np.uint64(31))) * salt
     mixed ^= mixed >> np.uint64(29)
     return mixed
 

@@ -12,6 +12,7 @@ import os
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from importlib import import_module
 from typing import Any, NamedTuple
 
@@ -26,12 +27,13 @@ from dpframe.engines.people import coded
 
 BATCH = 2**19  # rows, about: small pieces are put together, and large ones cut
 _ODD = np.uint64(0x9E3779B97F4A7C15)
+_UNKNOWN = object()
 
 
 class Part(NamedTuple):
-    """Some of the people, with all of their rows: those whose number is ``index`` among ``of``. Rows of nobody are in one too."""
+    """Some of the people, with all of their rows: those of one number among ``of``. Rows of nobody are in one too."""
 
-    index: int
+    number: int
     of: int
     people: tuple[Column, ...]
 
@@ -88,14 +90,18 @@ class Source(ABC):
 
     def check(self) -> None:
         """Raises where the source is no longer what it was when it was opened."""
-        try:
-            same = self.version() == self._fixed
-        except Exception:
-            same = False
-        if not same:
+        found: Hashable = _UNKNOWN
+        with suppress(Exception):  # what an engine says is its own
+            found = self.version()
+        if found is _UNKNOWN:
             raise SessionError(
-                "this source has changed since it was opened: a file or a table was replaced, written to, or is gone. Open its "
-                "new state under a name of its own: dpframe.open(..., version='...')."
+                "this source cannot be reached any more: a file is gone, or a connection is closed, lost, or busy with another "
+                "query. Nothing was charged for what is asked now; ask again when it is back."
+            )
+        if found != self._fixed:
+            raise SessionError(
+                "this source has changed since it was opened: a file or a table was replaced or written to. Open its new state "
+                "under a name of its own: dpframe.open(..., version='...')."
             )
 
     def rows(self) -> int:
@@ -144,7 +150,7 @@ class Source(ABC):
     def _within(self, table: Any, wanted: list[int], part: Part) -> NDArray[np.bool_]:
         """Which rows are in a part."""
         vectors = [prepare(_series(table.column(wanted.index(c.position))), c.kind) for c in part.people]
-        return lots(vectors, part.of) == part.index
+        return np.asarray(lots(vectors, part.of) == part.number)
 
     def _frame(self, table: Any, columns: Sequence[int]) -> pd.DataFrame:
         frame = pd.DataFrame({i: _series(table.column(self.names[i])) for i in columns})
@@ -194,7 +200,7 @@ def _column(chunks: list[Any], dtype: Any) -> pd.Series[Any]:
 
 def _series(column: Any) -> pd.Series[Any]:
     pa: Any = import_module("pyarrow")
-    array: Any = pd.arrays.ArrowExtensionArray(column)  # type: ignore[attr-defined]
+    array: Any = pd.arrays.ArrowExtensionArray(column)
     if pa.types.is_large_string(column.type):  # with pandas' own strings the engine needs no dictionary
         array = pd.array(column, dtype=pd.StringDtype("pyarrow", na_value=np.nan))
     return pd.Series(array, copy=False)

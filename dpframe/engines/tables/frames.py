@@ -143,5 +143,5 @@ def _check_read(table: Any, backend: str) -> None:
     except Exception:
         pass
     raise BadType(
-        f"this version of ibis cannot read batches from its {backend}. Open the table without it: the files, or a relation of duckdb."
+        f"this version of ibis cannot read batches from its {backend}. Open the table without it, as files or a relation."
     )
