@@ -1,4 +1,4 @@
-"""Every public name of a tracked frame, a column and groups, asked once on each kind of table; and the page that says what each can.
+"""Every public name of frames, columns and groups, asked once on each kind of table; and the page that says what each can.
 
 ``python -m tests.engines.verbs`` writes the table of docs/explain/engines.md from what it sees.
 """
@@ -9,10 +9,10 @@ import re
 import sqlite3
 import sys
 from collections.abc import Callable
+from glob import glob
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from tempfile import mkdtemp
 from typing import Any
 
 import numpy as np
@@ -25,6 +25,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "explain" / "engines.md"
 E, STATES = 900, ["CA", "NY", "TX"]
 BOUNDS = {"age": (0, 100), "visits": (0, 20), "when": ("2024-01-01", "2024-12-31")}
 OPENED = {"bounds": BOUNDS, "keys": {"state": STATES}}
+AGES = {"bounds": {"age": (0, 100)}, "max_rows": 4, "max_groups": 4}
 UNIT = {"unit": "id", "max_rows": 4, "max_groups": 4}
 
 
@@ -80,7 +81,7 @@ TABLES: dict[str, tuple[str, Callable[[pd.DataFrame, str], Any]]] = {
     "pyarrow table": ("pyarrow", lambda frame, folder: import_module("pyarrow").Table.from_pandas(frame)),
     "pyarrow dataset": (
         "pyarrow",
-        lambda frame, folder: import_module("pyarrow.dataset").dataset(sorted(map(str, Path(_parquet(frame, folder)).parent.glob("*.parquet")))),
+        lambda frame, folder: import_module("pyarrow.dataset").dataset(sorted(glob(_parquet(frame, folder)))),
     ),
     "polars DataFrame": ("polars", lambda frame, folder: import_module("polars").from_pandas(frame)),
     "polars LazyFrame": ("polars", lambda frame, folder: import_module("polars").scan_parquet(_parquet(frame, folder))),
@@ -125,27 +126,12 @@ def _replace(ask: Callable[[Any], Any]) -> Callable[[Any], Any]:
     return ask
 
 
-COMMON = (
-    "agg",
-    "aggregate",
-    "count",
-    "describe",
-    "max",
-    "mean",
-    "median",
-    "min",
-    "nunique",
-    "quantile",
-    "sem",
-    "skew",
-    "std",
-    "sum",
-    "var",
-)
+NUMBERS = ("mean", "median", "min", "max", "sum", "std", "var", "sem", "skew", "quantile", "describe")
+COUNTS = ("count", "nunique")
 FRAME: dict[str, Callable[[Any], Any]] = {
-    **{name: _numbers(name) for name in ("mean", "median", "min", "max", "sum", "std", "var", "sem", "skew", "quantile", "describe")},
+    **{name: _numbers(name) for name in NUMBERS},
     "accountant": lambda p: p.accountant.limits.epsilon,
-    "adopt": lambda p: p.adopt(rows()[["id", "age"]], because="the same rows", bounds={"age": (0, 100)}, max_rows=4, max_groups=4).mean("age", epsilon=E),
+    "adopt": lambda p: p.adopt(rows()[["id", "age"]], because="the same rows", **AGES).mean("age", epsilon=E),
     "agg": lambda p: p.agg(n=("age", "size"), m=("age", "mean"), epsilon=E),
     "aggregate": lambda p: p.aggregate(n=("age", "size"), epsilon=E),
     "argmax": lambda p: p.argmax("state", epsilon=E),
@@ -177,7 +163,7 @@ FRAME: dict[str, Callable[[Any], Any]] = {
     "merge": lambda p: p.merge(pd.DataFrame({"state": STATES, "big": [1.0, 0.0, 1.0]}), on="state").sum("big", epsilon=E),
     "nunique": lambda p: p.nunique("state", epsilon=E),
     "open": lambda p: p.open(queries=50).budget.epsilon,
-    "pipe": lambda p: p.pipe(lambda d: d[["id", "age"]], bounds={"age": (0, 100)}, max_rows=4, max_groups=4).mean("age", epsilon=E),
+    "pipe": lambda p: p.pipe(lambda d: d[["id", "age"]], **AGES).mean("age", epsilon=E),
     "pivot_table": lambda p: p.pivot_table(values="age", index="state", aggfunc="mean", epsilon=E),
     "plan_ahead": _planned,
     "query": lambda p: p.query("age > 50 and state != 'CA'").count(epsilon=E),
@@ -192,7 +178,7 @@ FRAME: dict[str, Callable[[Any], Any]] = {
     "value_counts": lambda p: p.value_counts("state", epsilon=E),
 }  # fmt: skip
 COLUMN: dict[str, Callable[[Any], Any]] = {
-    **{name: (lambda p, n=name: getattr(p["age"], n)(epsilon=E)) for name in ("count", "describe", "max", "mean", "median", "min", "nunique", "quantile", "sem", "skew", "std", "sum", "var")},
+    **{name: (lambda p, n=name: getattr(p["age"], n)(epsilon=E)) for name in NUMBERS + COUNTS},
     **{name: (lambda p, n=name: getattr(p["age"], n)().sum(epsilon=E)) for name in ("isna", "isnull", "notna", "notnull")},
     "abs": lambda p: p["age"].abs().mean(epsilon=E),
     "agg": lambda p: p["age"].agg(["mean", "sum"], epsilon=E),
@@ -216,7 +202,7 @@ COLUMN: dict[str, Callable[[Any], Any]] = {
     "value_counts": lambda p: p["state"].value_counts(epsilon=E),
 }  # fmt: skip
 GROUPS: dict[str, Callable[[Any], Any]] = {
-    **{name: (lambda p, n=name: getattr(p.groupby("state")["age"], n)(epsilon=E)) for name in COMMON if name not in ("agg", "aggregate")},
+    **{name: (lambda p, n=name: getattr(p.groupby("state")["age"], n)(epsilon=E)) for name in NUMBERS + COUNTS},
     "agg": lambda p: p.groupby("state").agg(n=("age", "size"), m=("age", "mean"), epsilon=E),
     "aggregate": lambda p: p.groupby("state").aggregate(n=("age", "size"), epsilon=E),
     "size": lambda p: p.groupby(["state", "flag"]).size(epsilon=E),
@@ -237,8 +223,8 @@ def names() -> set[str]:
 # What a table cannot do, by number, with what to do instead -------------------------------------------------------------------
 
 REASONS = {
-    1: "makes new rows. Make them where the table is kept (a view, a query, a LazyFrame), each of one person's own rows, and open that",
-    2: "adopts a frame in memory. Open the other table by itself, with the same budget: `dpframe.open(other, accountant=p.accountant)`",
+    1: "makes new rows. Make them where the table is kept (a view, a LazyFrame), each of one person's own rows, and open that",
+    2: "adopts a frame in memory. Open the other table with the same budget: `dpframe.open(other, accountant=p.accountant)`",
     3: "gives reports in the order of the rows, and this table has no fixed one. Write it to Parquet in an order that is public",
     4: "needs times, which SQLite keeps as texts. Use duckdb, or Parquet",
 }
