@@ -132,6 +132,7 @@ from dpframe.engines.people import pairs_of, people_of
 from dpframe.engines.sources import Source, SourceFrame, check_steady
 from dpframe.engines.tables import source_of
 from dpframe.engines.tables.arrow import ParquetSource, TableSource, files_of
+from dpframe.engines.tables.databases import SqliteSource
 from dpframe.learn import _descent as learn_descent_module
 from dpframe.learn import _fits as learn_fits_module
 from dpframe.learn import _models as learn_models_module
@@ -311,6 +312,7 @@ __all__ = [
     "Source",
     "SourceFrame",
     "Spread",
+    "SqliteSource",
     "Statistic",
     "Statistics",
     "TableSource",

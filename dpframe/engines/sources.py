@@ -230,3 +230,8 @@ def check_steady(text: str) -> None:
             f"{found[0].upper()} gives other rows each time that this is read, and a question may read it more than once. Keep "
             "the rows first, in a table or in Parquet files, and open those."
         )
+
+
+def quoted(name: str) -> str:
+    """A name in SQL."""
+    return '"' + name.replace('"', '""') + '"'

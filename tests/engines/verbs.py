@@ -88,7 +88,6 @@ TABLES: dict[str, tuple[str, Callable[[pd.DataFrame, str], Any]]] = {
     "duckdb relation": ("duckdb", _duckdb),
     "dask DataFrame": ("dask", lambda frame, folder: import_module("dask.dataframe").from_pandas(frame, npartitions=3)),
     "SQLite table": ("sqlite3", lambda frame, folder: dpframe.sql(f"sqlite:///{_sqlite(frame, folder)}", "visits")),
-    "ibis table": ("ibis", lambda frame, folder: import_module("ibis").sqlite.connect(_sqlite(frame, folder)).table("visits")),
 }  # fmt: skip
 
 
@@ -238,7 +237,6 @@ CANNOT: dict[str, dict[str, int]] = {
     ),
     **dict.fromkeys(("polars LazyFrame", "duckdb relation"), _ROWS | _UNORDERED),
     "SQLite table": _ROWS | _UNORDERED | _TIMELESS,
-    "ibis table": _ROWS | _UNORDERED,
 }
 
 

@@ -362,7 +362,7 @@ def test_cells_of_sqlite_that_are_not_of_their_type_are_nulls(tmp_path):
 def test_a_database_that_is_not_there_is_refused(tmp_path):
     for url, match in [
         (f"sqlite:///{tmp_path}/none.db", "no database is at"),
-        ("postgresql://host/db", "Connect with ibis"),
+        ("mysql://host/db", "write the rows to Parquet"),
         (5, "does not read by a int"),
     ]:
         with pytest.raises(dpframe.DPError, match=match):

@@ -9,7 +9,7 @@ from dpframe._errors import BadType
 from dpframe.engines.sources import Source
 from dpframe.engines.tables.arrow import DatasetSource, TableSource, of_paths
 from dpframe.engines.tables.databases import DuckSource, of_database
-from dpframe.engines.tables.frames import DaskSource, IbisSource, LazySource, of_spark
+from dpframe.engines.tables.frames import DaskSource, LazySource, of_ibis, of_spark
 
 # By the package and the name of a type, or of one that it inherits from: none is imported to tell them apart.
 SOURCES: dict[str, Callable[[Any], Source]] = {
@@ -24,7 +24,7 @@ SOURCES: dict[str, Callable[[Any], Source]] = {
     "duckdb.DuckDBPyRelation": DuckSource,
     "_duckdb.DuckDBPyRelation": DuckSource,
     "dask.DataFrame": DaskSource,
-    "ibis.Table": IbisSource,
+    "ibis.Table": of_ibis,
     "dpframe.Database": of_database,
     "pyspark.DataFrame": of_spark,
 }
@@ -36,7 +36,7 @@ def source_of(table: object) -> Source:
         made = SOURCES.get(f"{kind.__module__.partition('.')[0]}.{kind.__name__}")
         if made is not None:
             return made(table)
-    known = "names of Parquet files, a pandas, polars or dask frame, a pyarrow table or dataset, a duckdb relation, an ibis table"
+    known = "names of Parquet files, a pandas, polars or dask frame, a pyarrow table or dataset, a duckdb relation"
     raise BadType(
         f"dpframe.open does not read a {type(table).__name__}. It takes {known}, or dpframe.sql(...)."
     )

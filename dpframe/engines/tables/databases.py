@@ -10,12 +10,8 @@ from typing import Any, NamedTuple
 from urllib.parse import quote
 
 from dpframe._errors import BadType, BadValue, NotOffered
-from dpframe.engines.sources import QUOTED, Source, check_steady, stats_of
-
-
-def quoted(name: str) -> str:
-    """A name in SQL."""
-    return '"' + name.replace('"', '""') + '"'
+from dpframe.engines.sources import QUOTED, Source, check_steady, quoted, stats_of
+from dpframe.engines.tables.postgres import PostgresSource
 
 
 class DuckSource(Source):
@@ -138,13 +134,15 @@ class Database(NamedTuple):
 
 def of_database(database: Database) -> Source:
     connection, table = database
+    if _is_postgres(connection):
+        return PostgresSource(connection, table)
     if isinstance(connection, str):
         connection = _connected(connection)
     made = DATABASES.get(f"{type(connection).__module__.partition('.')[0]}.{type(connection).__name__}")
     if made is None:
         raise BadType(
-            f"dpframe.sql does not read by a {type(connection).__name__}. It takes a URL (sqlite:///file.db, duckdb:///FILE) "
-            "or a connection of sqlite3 or duckdb; for others use an ibis table, which dpframe.open takes."
+            f"dpframe.sql does not read by a {type(connection).__name__}. It takes a URL (sqlite:///FILE, duckdb:///FILE, "
+            "postgresql://HOST/NAME) or a connection of sqlite3 or duckdb. Of others write the rows to Parquet files."
         )
     return made(connection, table)
 
@@ -160,9 +158,13 @@ def _connected(url: str) -> Any:
         address = "file:" + quote(os.path.abspath(path)) + "?mode=ro"
         return import_module("sqlite3").connect(address, uri=True, check_same_thread=False)
     raise NotOffered(
-        f"dpframe.sql reads sqlite:///FILE and duckdb:///FILE by their URLs, and not {scheme!r}. Connect with ibis, and open its "
-        "table: dpframe.open(connection.table(...), ...)."
+        f"dpframe.sql reads sqlite:///FILE, duckdb:///FILE and postgresql://HOST/NAME, and not {scheme!r}. Of others "
+        "write the rows to Parquet files, and open those: dpframe.open('rows.parquet', ...)."
     )
+
+
+def _is_postgres(url: object) -> bool:
+    return isinstance(url, str) and url.startswith(("postgresql://", "postgres://", "postgresql+psycopg://"))
 
 
 def _of_duck(connection: Any, table: str) -> Source:

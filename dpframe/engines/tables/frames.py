@@ -1,4 +1,4 @@
-"""Frames and table expressions of other libraries: polars, dask, ibis."""
+"""Frames and table expressions of other libraries: polars and dask; and those that are refused."""
 
 from __future__ import annotations
 
@@ -96,52 +96,16 @@ class DaskSource(Source):
         return None  # a graph: what it reads is in nobody's sight but its own
 
 
-class IbisSource(Source):
-    """A table expression of ibis, run anew for each scan by its backend."""
-
-    ordered = False
-
-    def __init__(self, table: Any):
-        self._table, text = table, _sql_of(table)
-        check_steady(text)
-        backend = table.get_backend()
-        _check_read(table, backend.name)
-        super().__init__(
-            table.schema().to_pyarrow(), f"ibis {backend.name} {text}", [("ibis", id(backend), text)]
-        )
-
-    def _scan(self, names: list[str]) -> Iterator[Any]:
-        yield from self._table.select(*names).to_pyarrow_batches(chunk_size=BATCH)
-
-    def version(self) -> Hashable:
-        return None
+def of_ibis(table: Any) -> Source:
+    raise NotOffered(
+        "ibis tables are not read here: some backends come through pandas, which rounds whole numbers where there are nulls, and "
+        "two people can become one. Open what stands behind: dpframe.open(duckdb.sql(ibis.to_sql(table)), ...), or "
+        "dpframe.sql(url, name) of a table or a view."
+    )
 
 
 def of_spark(frame: Any) -> Source:
     raise NotOffered(
         "Spark frames are not read here. Write the rows to Parquet, frame.write.parquet(folder), and open the folder: "
         "dpframe.open(folder, ...)."
-    )
-
-
-def _sql_of(table: Any) -> str:
-    ibis: Any = import_module("ibis")
-    try:
-        return str(ibis.to_sql(table))
-    except NotImplementedError:
-        pass
-    raise NotOffered(
-        "this ibis table is none of a database. Open what it stands for, a polars frame or files: dpframe.open(frame, ...)."
-    )
-
-
-def _check_read(table: Any, backend: str) -> None:
-    """Reads no row, so that a library that does not fit its backend is seen before anything is paid for."""
-    try:
-        list(table.limit(0).to_pyarrow_batches())
-        return
-    except Exception:
-        pass
-    raise BadType(
-        f"this version of ibis cannot read batches from its {backend}. Open the table without it, as files or a relation."
     )
