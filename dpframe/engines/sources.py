@@ -20,10 +20,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from dpframe._cells.columns import Vector, prepare
+from dpframe._cells.columns import Vector, objects, prepare
 from dpframe._errors import BadValue, SessionError
 from dpframe._expr import Column
-from dpframe.engines.people import coded
 
 BATCH = 2**19  # rows, about: small pieces are put together, and large ones cut
 _ODD = np.uint64(0x9E3779B97F4A7C15)
@@ -141,7 +140,7 @@ class Source(ABC):
         for i in wanted:
             array = raw.column(self.names[i])
             if array.type != self.types[i]:
-                if plain_type(array.type) != self.types[i]:
+                if plain_type(array.type) != self.types[i] and not _same_moments(array.type, self.types[i]):
                     raise TypeError("a batch has another type than its source")
                 array = array.cast(self.types[i])
             arrays.append(array)
@@ -168,8 +167,9 @@ def lots(columns: Sequence[Vector], of: int) -> NDArray[np.int64]:
     for column in columns:
         values = column.values
         if column.categories is not None:
-            codes, _, hashes = coded(column)
-            words = np.append(hashes, np.uint64(0))[codes]
+            texts = objects(str(c).encode("utf-8", "surrogatepass") for c in column.categories)
+            hashes = pd.util.hash_array(texts, categorize=False)
+            words = np.append(hashes, np.uint64(0))[values]  # the code of a null is -1
         elif values.dtype.kind == "f":
             words = (values.astype(np.float64) + 0.0).view(np.uint64)  # -0.0 is 0.0
         elif values.dtype.kind == "M":
@@ -191,6 +191,12 @@ def plain_type(dtype: Any) -> Any:
     if any(hasattr(types, name) and getattr(types, name)(dtype) for name in text):
         return pa.large_string()
     return dtype
+
+
+def _same_moments(one: Any, other: Any) -> bool:
+    """Whether two types are of times in UTC that are shown in different zones: a session of a database may have changed its own."""
+    zones = [getattr(dtype, "tz", None) for dtype in (one, other)]
+    return None not in zones and one.unit == other.unit
 
 
 def _column(chunks: list[Any], dtype: Any) -> pd.Series[Any]:
