@@ -194,7 +194,7 @@ def plain_type(dtype: Any) -> Any:
 
 
 def _same_moments(one: Any, other: Any) -> bool:
-    """Whether two types are of times in UTC that are shown in different zones: a session of a database may have changed its own."""
+    """Whether two types are of times in UTC, shown in different zones: a session of a database may change its own."""
     zones = [getattr(dtype, "tz", None) for dtype in (one, other)]
     return None not in zones and one.unit == other.unit
 

@@ -127,6 +127,8 @@ def test_distinct_values_that_do_not_fit_are_read_by_shares(most, monkeypatch):
     assert found[Distincts(Y)].tolist() == [len(set(values.tolist()))]
 
 
+UNDECODABLE = pa.array([b"\xff", b"a", b"\xff"]).view(pa.string())
+
 # Types ------------------------------------------------------------------------------------------------------
 
 
@@ -136,6 +138,7 @@ def sources() -> dict[str, Any]:
     return {
         "dictionaries of their own": [pa.array(list("ab")).dictionary_encode(), pa.array(list("ba")).dictionary_encode()],
         "texts of two widths": [pa.array(["a", "é"]), pa.array(["é", "b"], pa.large_string())],
+        "bytes that are no text": [UNDECODABLE, UNDECODABLE.dictionary_encode()],
         "NaN and null": [pa.array([np.nan, 1.0]), pa.array([None, 1.0])],
         "whole numbers beyond doubles": [pa.array([2**53, 2**53 + 1]), pa.array([2**63 - 1, None])],
         "large unsigned ones": [pa.array([2**64 - 1, 0], pa.uint64()), pa.array([2**63], pa.uint64())],
@@ -165,8 +168,8 @@ def test_a_cell_is_the_same_in_whichever_batch_it_is(name):
     chunks = sources()[name]
     source = Chunks(chunks)
     plain = chunks[0].type.value_type if hasattr(chunks[0].type, "value_type") else chunks[0].type
-    cells = [c for chunk in chunks for c in chunk.cast(plain).to_pylist()]
-    whole = pd.DataFrame({"x": pd.array(pa.array(cells, plain), dtype=pd.ArrowDtype(plain))})
+    cells = pa.chunked_array([chunk.cast(plain) for chunk in chunks])
+    whole = pd.DataFrame({"x": pd.array(cells, dtype=pd.ArrowDtype(plain))})
     leaf = Column.of(0, "x", source.schema.dtypes.iloc[0])
     known = Column.of(0, "x", whole.dtypes.iloc[0])
     assert leaf.kind == known.kind
