@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from dpframe._cells.columns import Vector
+from dpframe._cells.columns import Vector, objects
 from dpframe._errors import DataError
 from dpframe._expr import Column, Expr
 from dpframe._groups.keys import ROW_CEILING
@@ -25,6 +25,7 @@ from dpframe._statistics.base import Distincts, Integers, Persons, Primitive
 from dpframe._statistics.engine import PEOPLE, RowSlice, Scope, Sketches, Texts
 from dpframe.engines.fingerprints import Sketching
 from dpframe.engines.pandas import PandasEngine, shape_of
+from dpframe.engines.people import text_of_scalar
 from dpframe.engines.sources import Part, Source, SourceFrame
 
 _ROW = 160  # bytes that the engine for frames takes for a row of a person, beside its cells
@@ -243,7 +244,8 @@ def _cells(values: Vector, rows: NDArray[np.int64]) -> dict[str, Any]:
     """The values of some rows, alike in every batch: equal numbers are one value, whether whole ones are doubles or not."""
     cells = values.values[rows]
     if values.categories is not None:
-        return {"kind": 0, "value": values.categories[cells]}
+        texts = objects(text_of_scalar(c).encode("utf-8", "surrogatepass") for c in values.categories)
+        return {"kind": 0, "value": pd.Series(texts[cells], dtype=object)}  # else pandas would look at them
     if cells.dtype.kind != "f":
         large = cells > np.uint64(2**63 - 1) if cells.dtype == np.uint64 else False
         return {"kind": np.where(large, np.int8(2), np.int8(0)), "value": cells.astype(np.int64)}
