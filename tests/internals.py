@@ -30,7 +30,7 @@ from dpframe._frame.accessor import Unopened
 from dpframe._frame.column import PrivateColumn
 from dpframe._frame.groups import PrivateGroupBy
 from dpframe._frame.randomize import Randomize
-from dpframe._frame.sources import bytes_of, free
+from dpframe._frame.sources import bytes_of, free, recognised
 from dpframe._frame.suggestions import bounds_of, limit_of
 from dpframe._groups import periods as times_module
 from dpframe._groups.combinations import RestBy, TupleBy, Tuples
@@ -130,7 +130,6 @@ from dpframe.engines.pandas import PandasEngine
 from dpframe.engines.parts import PartsEngine
 from dpframe.engines.people import pairs_of, people_of
 from dpframe.engines.sources import Source, SourceFrame, check_steady
-from dpframe.engines.tables import source_of
 from dpframe.engines.tables.arrow import ParquetSource, TableSource, files_of
 from dpframe.engines.tables.databases import SqliteSource
 from dpframe.learn import _descent as learn_descent_module
@@ -441,6 +440,7 @@ __all__ = [
     "query_Output",
     "rate_of",
     "read_off",
+    "recognised",
     "register",
     "registry_sessions",
     "ridge",
@@ -454,7 +454,6 @@ __all__ = [
     "shift_mu",
     "shrunk",
     "sketch_module",
-    "source_of",
     "spread",
     "stated_gaussian",
     "stats_Rows",

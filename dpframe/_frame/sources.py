@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import warnings
 from fractions import Fraction
 from inspect import Parameter, signature
 from typing import Any
@@ -37,7 +38,7 @@ def open(source: Any, *budget: Any, memory: int | str | None = None, **words: An
     """Open the budgeted session of files, or of a table that another engine has, by the words of ``df.dp.open``.
 
     ``source`` is a name or a pattern of Parquet files (``"visits/*.parquet"``), or a list of names; a polars DataFrame or
-    LazyFrame; a pyarrow table or dataset; a duckdb relation; a dask DataFrame; what `dpframe.sql` returns; or a
+    LazyFrame; a pyarrow table or dataset; a duckdb relation; a dask or a Spark DataFrame; what `dpframe.sql` returns; or a
     pandas frame, of which this is ``df.dp.open``. Its rows are read in batches, and only the columns that a question needs.
     With ``unit=`` whole people are read in as many passes as ``memory`` makes needed.
 
@@ -158,7 +159,9 @@ def recognised(table: object) -> Source:
     """The source that reads a table. Whatever its engine says when it fails stays unsaid."""
     failed: Exception | None = None
     try:
-        return source_of(table)
+        with warnings.catch_warnings():  # nor are its warnings dpframe's
+            warnings.simplefilter("ignore")
+            return source_of(table)
     except DPError:
         raise
     except Exception as error:

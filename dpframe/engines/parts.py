@@ -7,10 +7,9 @@ where columns name them. Of distinct values the sets are joined.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from dataclasses import fields, is_dataclass
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import pandas as pd
@@ -26,10 +25,8 @@ from dpframe._statistics.engine import PEOPLE, RowSlice, Scope, Sketches, Texts
 from dpframe.engines.fingerprints import Sketching
 from dpframe.engines.pandas import PandasEngine, shape_of
 from dpframe.engines.people import text_of_scalar
-from dpframe.engines.sources import Part, Source, SourceFrame
+from dpframe.engines.sources import Part, Source, SourceFrame, Task
 
-_ROW = 160  # bytes that the engine for frames takes for a row of a person, beside its cells
-_TEXT = 48  # bytes of a text, about
 _PAIR = 100  # bytes that a pair of a group and a value takes while sets are joined
 _LEAST = 2**16  # pairs that always fit
 _SHARES = 2**12
@@ -61,8 +58,7 @@ class PartsEngine:
         if not sums:
             return found
         totals: dict[Primitive, Integers] = {}
-        for part in self._parts((scope, *sums), unit):
-            one = part.reduce(scope, sums, unit)
+        for one in self._each(_Reduce(scope, frozenset(sums), unit), (scope, *sums), unit):
             totals = {p: totals[p] + a for p, a in one.items()} if totals else one
         return found | totals
 
@@ -77,8 +73,8 @@ class PartsEngine:
         asked = {*primitives, Persons()}
         places: dict[tuple[str, ...], int] = {}
         found: list[tuple[NDArray[np.int64], dict[Primitive, Integers]]] = []
-        for part in self._parts((tuple(by), where, *asked), unit):
-            texts, sums = part.occurring(by, where, unit, asked)
+        task = _Occurring(tuple(by), where, unit, frozenset(asked))
+        for texts, sums in self._each(task, (tuple(by), where, *asked), unit):
             at = np.array([places.setdefault(text, len(places)) for text in texts], dtype=np.int64)
             found.append((at, {p: sums[p] for p in asked}))
         order = sorted(places, key=lambda texts: tuple(map(place_of_text, texts)))
@@ -97,7 +93,7 @@ class PartsEngine:
 
     def people(self, unit: Unit) -> int:
         """The number of people who have a row."""
-        return sum(part.people(unit) for part in self._parts((), unit))
+        return sum(self._each(_People(unit), (), unit))
 
     def sketches(self, unit: Unit, secret: bytes) -> Sketches:
         """What a ledger knows these people and this table again by: the smallest hashes of all batches."""
@@ -119,13 +115,24 @@ class PartsEngine:
 
     # Parts ------------------------------------------------------------------------------------------------------
 
+    def _each(self, task: Task, question: object, unit: Unit) -> Iterator[Any]:
+        """What a task makes of each part, here or where the rows are; of no rows, if there are none."""
+        columns = columns_of((question, unit.people))
+        elsewhere = self._source.each(task, columns, unit.people, self._key) if columns else None
+        if elsewhere is None:
+            yield from map(task, self._parts(question, unit))
+        elif len(self):
+            yield from elsewhere
+        else:
+            yield task(self._empty())
+
     def _parts(self, question: object, unit: Unit) -> Iterator[PandasEngine]:
         """An engine for each part of the table, with the columns that a question needs: at least one engine, of no rows."""
         columns = columns_of((question, unit.people))
         if not columns:  # only how many rows there are
             yield self._engine({}, len(self))
         elif unit.people:
-            passes = self.passes(columns)
+            passes = self._source.passes(columns)
             for i in range(passes):
                 yield self._frame(columns, Part(i, passes, unit.people))
         elif not len(self):
@@ -133,11 +140,6 @@ class PartsEngine:
         else:
             for frame in self._source.batches(columns):
                 yield self._engine(_by_place(columns, frame), len(frame))
-
-    def passes(self, columns: Sequence[int]) -> int:
-        """In how many passes the people are read, so that those of one fit into the memory that there is."""
-        width = sum(_width(self._source.types[i]) for i in columns) + _ROW
-        return max(1, math.ceil(len(self) * width / max(self._source.memory, 1)))
 
     def _frame(self, columns: Sequence[int], part: Part | None) -> PandasEngine:
         """The rows of a part as one frame."""
@@ -154,7 +156,7 @@ class PartsEngine:
         return self._engine({i: schema.iloc[:, i] for i in range(schema.shape[1])}, 0)
 
     def _engine(self, columns: dict[int, pd.Series[Any]], rows: int) -> PandasEngine:
-        return PandasEngine(cast("pd.DataFrame", Columns(columns, rows)), self._key)
+        return engine_of(columns, rows, self._key)
 
     # Distinct values --------------------------------------------------------------------------------------------
 
@@ -176,9 +178,8 @@ class PartsEngine:
         """The pairs of a group and a value, of a share of the values; None where they are too many."""
         most = max(self._source.memory // _PAIR, _LEAST)
         known = pd.DataFrame({"group": np.zeros(0, np.int64), "kind": np.zeros(0, np.int8), "value": []})
-        for part in self._parts((p, scope), unit):
-            groups, rows, values = part.distinct(p.expr, scope, unit)
-            one = pd.DataFrame({"group": groups, **_cells(values, rows)})
+        for cells in self._each(_Distinct(p.expr, scope, unit), (p, scope), unit):
+            one = pd.DataFrame(cells)
             if shares > 1:
                 hashes = pd.util.hash_array(one["value"].to_numpy(), categorize=False)
                 one = one[(hashes >> np.uint64(20)) % np.uint64(shares) == share]
@@ -186,6 +187,50 @@ class PartsEngine:
             if len(known) > most and shares < _SHARES:
                 return None
         return known
+
+
+# What is made of a part: values that can be sent to where it is -----------------------------------------------------------
+
+
+class _Reduce(NamedTuple):
+    scope: Scope
+    primitives: frozenset[Primitive]
+    unit: Unit
+
+    def __call__(self, part: PandasEngine) -> dict[Primitive, Integers]:
+        return part.reduce(self.scope, set(self.primitives), self.unit)
+
+
+class _Occurring(NamedTuple):
+    by: tuple[Expr, ...]
+    where: Expr | None
+    unit: Unit
+    primitives: frozenset[Primitive]
+
+    def __call__(self, part: PandasEngine) -> tuple[Texts, dict[Primitive, Integers]]:
+        return part.occurring(self.by, self.where, self.unit, self.primitives)
+
+
+class _People(NamedTuple):
+    unit: Unit
+
+    def __call__(self, part: PandasEngine) -> int:
+        return part.people(self.unit)
+
+
+class _Distinct(NamedTuple):
+    expr: Expr
+    scope: Scope
+    unit: Unit
+
+    def __call__(self, part: PandasEngine) -> dict[str, Any]:
+        groups, rows, values = part.distinct(self.expr, self.scope, self.unit)
+        return {"group": groups, **_cells(values, rows)}
+
+
+def engine_of(columns: dict[int, pd.Series[Any]], rows: int, key: bytes) -> PandasEngine:
+    """The engine of some columns, which stand at their places of all."""
+    return PandasEngine(cast("pd.DataFrame", Columns(columns, rows)), key)
 
 
 class Columns:
@@ -254,10 +299,3 @@ def _cells(values: Vector, rows: NDArray[np.int64]) -> dict[str, Any]:
     value = cells.view(np.int64).copy()
     value[whole] = cells[whole].astype(np.int64)
     return {"kind": np.where(whole, np.int8(0), np.int8(1)), "value": value}
-
-
-def _width(dtype: Any) -> int:
-    try:
-        return max(8, int(dtype.bit_width) // 8)
-    except ValueError:
-        return _TEXT

@@ -8,10 +8,11 @@ Whether two rows are in one part is a function of the cells that name their peop
 
 from __future__ import annotations
 
+import math
 import os
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from importlib import import_module
 from typing import Any, NamedTuple
@@ -27,6 +28,9 @@ from dpframe._expr import Column
 BATCH = 2**19  # rows, about: small pieces are put together, and large ones cut
 _ODD = np.uint64(0x9E3779B97F4A7C15)
 _UNKNOWN = object()
+_ROW = 160  # bytes that the engine for frames takes for a row of a person, beside its cells
+_TEXT = 48  # bytes of a text, about
+Task = Callable[[Any], Any]  # of the engine for frames, on some rows
 
 
 class Part(NamedTuple):
@@ -118,7 +122,7 @@ class Source(ABC):
         pa: Any = import_module("pyarrow")
         seen, size, waiting = 0, 0, []
         for raw in self._scan([self.names[i] for i in wanted]):
-            table = self._plain(pa, raw, wanted)
+            table = typed(raw, [self.names[i] for i in wanted], [self.types[i] for i in wanted])
             seen += table.num_rows
             if part is not None and part.of > 1:
                 table = table.filter(pa.array(self._within(table, wanted, part)))
@@ -134,27 +138,26 @@ class Source(ABC):
         if seen != self.rows():
             raise ValueError("two scans of one source have not the same rows")
 
-    def _plain(self, pa: Any, raw: Any, wanted: list[int]) -> Any:
-        """The columns in the types of the schema. Only texts of another width, and dictionaries, may be what a batch has."""
-        arrays = []
-        for i in wanted:
-            array = raw.column(self.names[i])
-            if array.type != self.types[i]:
-                if plain_type(array.type) != self.types[i] and not _same_moments(array.type, self.types[i]):
-                    raise TypeError("a batch has another type than its source")
-                array = array.cast(self.types[i])
-            arrays.append(array)
-        return pa.table(arrays, names=[self.names[i] for i in wanted])
-
     def _within(self, table: Any, wanted: list[int], part: Part) -> NDArray[np.bool_]:
         """Which rows are in a part."""
-        vectors = [prepare(_series(table.column(wanted.index(c.position))), c.kind) for c in part.people]
+        vectors = [prepare(series_of(table.column(wanted.index(c.position))), c.kind) for c in part.people]
         return np.asarray(lots(vectors, part.of) == part.number)
 
     def _frame(self, table: Any, columns: Sequence[int]) -> pd.DataFrame:
-        frame = pd.DataFrame({i: _series(table.column(self.names[i])) for i in columns})
+        frame = pd.DataFrame({i: series_of(table.column(self.names[i])) for i in columns})
         frame.columns = pd.Index([self.names[i] for i in columns], tupleize_cols=False)
         return frame
+
+    def passes(self, columns: Sequence[int]) -> int:
+        """In how many parts the people are read, so that the rows of one fit into the memory that there is."""
+        width = sum(_width(self.types[i]) for i in columns) + _ROW
+        return max(1, math.ceil(self.rows() * width / max(self.memory, 1)))
+
+    def each(
+        self, task: Task, columns: Sequence[int], people: tuple[Column, ...], key: bytes
+    ) -> Iterator[Any] | None:
+        """What a task makes of each part, where the rows are; None where they are read here."""
+        return None
 
     def close(self) -> None:  # noqa: B027  # most hold nothing
         """Lets go of what it holds."""
@@ -193,6 +196,20 @@ def plain_type(dtype: Any) -> Any:
     return dtype
 
 
+def typed(raw: Any, names: list[str], types: list[Any]) -> Any:
+    """Columns in the types of the schema. Only texts of another width, dictionaries, and zones may be what a batch has."""
+    pa: Any = import_module("pyarrow")
+    arrays = []
+    for name, dtype in zip(names, types, strict=True):
+        array = raw.column(name)
+        if array.type != dtype:
+            if plain_type(array.type) != dtype and not _same_moments(array.type, dtype):
+                raise TypeError("a batch has another type than its source")
+            array = array.cast(dtype)
+        arrays.append(array)
+    return pa.table(arrays, names=names)
+
+
 def _same_moments(one: Any, other: Any) -> bool:
     """Whether two types are of times in UTC, shown in different zones: a session of a database may change its own."""
     zones = [getattr(dtype, "tz", None) for dtype in (one, other)]
@@ -201,10 +218,11 @@ def _same_moments(one: Any, other: Any) -> bool:
 
 def _column(chunks: list[Any], dtype: Any) -> pd.Series[Any]:
     pa: Any = import_module("pyarrow")
-    return _series(pa.chunked_array(chunks, type=dtype))
+    return series_of(pa.chunked_array(chunks, type=dtype))
 
 
-def _series(column: Any) -> pd.Series[Any]:
+def series_of(column: Any) -> pd.Series[Any]:
+    """A column of Arrow as pandas has it."""
     pa: Any = import_module("pyarrow")
     array: Any = pd.arrays.ArrowExtensionArray(column)
     if pa.types.is_large_string(column.type):  # with pandas' own strings the engine needs no dictionary
@@ -241,3 +259,10 @@ def check_steady(text: str) -> None:
 def quoted(name: str) -> str:
     """A name in SQL."""
     return '"' + name.replace('"', '""') + '"'
+
+
+def _width(dtype: Any) -> int:
+    try:
+        return max(8, int(dtype.bit_width) // 8)
+    except ValueError:
+        return _TEXT

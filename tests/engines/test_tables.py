@@ -13,6 +13,7 @@ import pytest
 
 import dpframe
 from dpframe import BadValue, SessionError
+from tests.engines import spark
 from tests.engines.conformance import KEY, shaken
 from tests.internals import (
     Bounds,
@@ -28,7 +29,7 @@ from tests.internals import (
     Query,
     Trues,
     Unit,
-    source_of,
+    recognised,
 )
 from tests.internals import expr_module as ex
 from tests.internals import stats_Rows as Rows
@@ -100,6 +101,7 @@ MADE: dict[str, tuple[str, Any]] = {
     "duckdb": ("duckdb", in_duckdb),
     "dask": ("dask", lambda t, d: import_module("dask.dataframe").from_pandas(framed(t), npartitions=3)),
     "sqlite": ("sqlite3", in_sqlite),
+    "spark": ("pyspark", lambda t, d: spark.session().read.parquet(str(files(t, d)).removesuffix("/*.parquet"))),
 }  # fmt: skip
 
 
@@ -123,11 +125,16 @@ def integers(engine: Any, dtypes: Any, people: bool) -> list[Any]:
     return [sums, told, engine.people(Unit(people=(who,))), len(engine)]
 
 
+@pytest.mark.filterwarnings("ignore:PySpark does not yet fully support")
 @pytest.mark.parametrize("people", [False, True], ids=["rows", "people"])
-@pytest.mark.parametrize("kind", MADE)
+@pytest.mark.parametrize(
+    "kind", [pytest.param(k, marks=pytest.mark.slow) if k == "spark" else k for k in MADE]
+)
 def test_the_cells_of_a_table_are_those_that_were_put_in(kind, people, tmp_path):
     pytest.importorskip(MADE[kind][0])
-    source = source_of(MADE[kind][1](nasty(), tmp_path))
+    if kind == "spark" and spark.missing() is not None:
+        pytest.skip(str(spark.missing()))
+    source = recognised(MADE[kind][1](nasty(), tmp_path))
     frame = framed(nasty())
     expected = integers(PandasEngine(frame, KEY), frame.dtypes, people)
     for source.memory in (2**30, 1000):
@@ -162,7 +169,7 @@ def base(server: Any) -> Iterator[Any]:
 @pytest.mark.parametrize("people", [False, True], ids=["rows", "people"])
 def test_the_cells_of_a_server_are_those_that_were_put_in(server, base, people):
     filled(base, nasty(), "%s", "id bigint, x float8, n bigint, s text, b boolean")
-    source = source_of(dpframe.sql(address(server), "t"))
+    source = recognised(dpframe.sql(address(server), "t"))
     frame = framed(nasty())
     expected = integers(PandasEngine(frame, KEY), frame.dtypes, people)
     for source.memory in (2**30, 1000):
@@ -207,3 +214,26 @@ def test_what_a_server_says_when_it_refuses_is_not_shown():
         dpframe.open(dpframe.sql("postgresql://u:sesame@127.0.0.1:1/db", "t"), 1, because="made up")
     assert caught.value.__cause__ is caught.value.__context__ is None
     assert "sesame" not in str(caught.value)
+
+
+# Spark --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+def test_a_frame_of_spark_is_counted_where_it_is_and_each_row_once(tmp_path):
+    if spark.missing() is not None:
+        pytest.skip(str(spark.missing()))
+    frame = spark.session().read.parquet(files(nasty(), tmp_path).removesuffix("/*.parquet"))
+    for other in (frame.limit(3), frame.where("rand() < 0.5"), frame.sample(0.5)):
+        with pytest.raises(BadValue, match="gives other rows each time"):
+            dpframe.open(other, 1, because="made up")
+    p = dpframe.open(frame, 1000, because="made up", unit="id", max_rows=4, max_groups=4)
+    assert p.count(epsilon=100) == sum(i is not None for i in IDS)
+    assert p.count(epsilon=50, max_rows=1, max_groups=1) == len({*IDS} - {None})
+    assert p.query("s == 'a'").count(epsilon=100) == TEXTS.count("a")
+    q = dpframe.open(frame, 1000, because="made up", bounds={"n": (0, 10)})
+    assert q.count(epsilon=100) == 18
+    (tmp_path / "0.parquet").unlink()
+    with pytest.raises(SessionError, match="cannot be reached"):
+        q.mean("n", epsilon=100)
+    assert q.budget.spent == 100

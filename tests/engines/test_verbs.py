@@ -48,7 +48,14 @@ def of_pandas(verb: str, unit: bool, folder: str) -> Any:
 
 
 @pytest.mark.parametrize("unit", [False, True], ids=["rows", "people"])
-@pytest.mark.parametrize("table", [t for t in TABLES if t != "pandas"])
+@pytest.mark.parametrize(
+    "table",
+    [
+        pytest.param(t, marks=pytest.mark.slow) if t == "Spark DataFrame" else t
+        for t in TABLES
+        if t != "pandas"
+    ],
+)
 def test_every_verb_answers_as_on_a_frame_or_refuses_for_nothing(table, unit, tmp_path):
     if not installed(table):
         pytest.skip(f"{TABLES[table][0]} is not installed")

@@ -19,6 +19,7 @@ import numpy as np
 import pandas as pd
 
 import dpframe
+from tests.engines import spark
 from tests.internals import PrivateColumn, PrivateGroupBy
 
 PAGE = Path(__file__).parents[2] / "docs" / "explain" / "engines.md"
@@ -75,6 +76,10 @@ def _duckdb(frame: pd.DataFrame, folder: str) -> Any:
     return base.table("visits")
 
 
+def _spark(frame: pd.DataFrame, folder: str) -> Any:
+    return spark.session().read.parquet(str(Path(_parquet(frame, folder)).parent))
+
+
 TABLES: dict[str, tuple[str, Callable[[pd.DataFrame, str], Any]]] = {
     "pandas": ("pandas", lambda frame, folder: frame),
     "Parquet files": ("pyarrow", _parquet),
@@ -87,13 +92,14 @@ TABLES: dict[str, tuple[str, Callable[[pd.DataFrame, str], Any]]] = {
     "polars LazyFrame": ("polars", lambda frame, folder: import_module("polars").scan_parquet(_parquet(frame, folder))),
     "duckdb relation": ("duckdb", _duckdb),
     "dask DataFrame": ("dask", lambda frame, folder: import_module("dask.dataframe").from_pandas(frame, npartitions=3)),
+    "Spark DataFrame": ("pyspark", _spark),
     "SQLite table": ("sqlite3", lambda frame, folder: dpframe.sql(f"sqlite:///{_sqlite(frame, folder)}", "visits")),
 }  # fmt: skip
 
 
 def installed(table: str) -> bool:
     """Whether the library of a kind of table is there."""
-    return find_spec(TABLES[table][0]) is not None
+    return find_spec(TABLES[table][0]) is not None and (table != "Spark DataFrame" or spark.missing() is None)
 
 
 # The questions ----------------------------------------------------------------------------------------------------------
@@ -235,7 +241,7 @@ CANNOT: dict[str, dict[str, int]] = {
     **dict.fromkeys(
         ("Parquet files", "pyarrow table", "pyarrow dataset", "polars DataFrame", "dask DataFrame"), _ROWS
     ),
-    **dict.fromkeys(("polars LazyFrame", "duckdb relation"), _ROWS | _UNORDERED),
+    **dict.fromkeys(("polars LazyFrame", "duckdb relation", "Spark DataFrame"), _ROWS | _UNORDERED),
     "SQLite table": _ROWS | _UNORDERED | _TIMELESS,
 }
 

@@ -9,7 +9,8 @@ from dpframe._errors import BadType
 from dpframe.engines.sources import Source
 from dpframe.engines.tables.arrow import DatasetSource, TableSource, of_paths
 from dpframe.engines.tables.databases import DuckSource, of_database
-from dpframe.engines.tables.frames import DaskSource, LazySource, of_ibis, of_spark
+from dpframe.engines.tables.frames import DaskSource, LazySource, of_ibis
+from dpframe.engines.tables.spark import SparkSource
 
 # By the package and the name of a type, or of one that it inherits from: none is imported to tell them apart.
 SOURCES: dict[str, Callable[[Any], Source]] = {
@@ -26,7 +27,7 @@ SOURCES: dict[str, Callable[[Any], Source]] = {
     "dask.DataFrame": DaskSource,
     "ibis.Table": of_ibis,
     "dpframe.Database": of_database,
-    "pyspark.DataFrame": of_spark,
+    "pyspark.DataFrame": SparkSource,
 }
 
 
@@ -36,7 +37,7 @@ def source_of(table: object) -> Source:
         made = SOURCES.get(f"{kind.__module__.partition('.')[0]}.{kind.__name__}")
         if made is not None:
             return made(table)
-    known = "names of Parquet files, a pandas, polars or dask frame, a pyarrow table or dataset, a duckdb relation"
+    known = "names of Parquet files, a pandas, polars, dask or Spark frame, a pyarrow table or dataset, a duckdb relation"
     raise BadType(
         f"dpframe.open does not read a {type(table).__name__}. It takes {known}, or dpframe.sql(...)."
     )

@@ -102,10 +102,3 @@ def of_ibis(table: Any) -> Source:
         "two people can become one. Open what stands behind: dpframe.open(duckdb.sql(ibis.to_sql(table)), ...), or "
         "dpframe.sql(url, name) of a table or a view."
     )
-
-
-def of_spark(frame: Any) -> Source:
-    raise NotOffered(
-        "Spark frames are not read here. Write the rows to Parquet, frame.write.parquet(folder), and open the folder: "
-        "dpframe.open(folder, ...)."
-    )
