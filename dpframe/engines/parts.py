@@ -8,8 +8,8 @@ where columns name them. Of distinct values the sets are joined.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import fields, is_dataclass
-from typing import Any, NamedTuple, cast
+from dataclasses import dataclass, fields, is_dataclass
+from typing import Any, cast
 
 import numpy as np
 import pandas as pd
@@ -192,7 +192,8 @@ class PartsEngine:
 # What is made of a part: values that can be sent to where it is -----------------------------------------------------------
 
 
-class _Reduce(NamedTuple):
+@dataclass(frozen=True)
+class _Reduce:
     scope: Scope
     primitives: frozenset[Primitive]
     unit: Unit
@@ -201,7 +202,8 @@ class _Reduce(NamedTuple):
         return part.reduce(self.scope, set(self.primitives), self.unit)
 
 
-class _Occurring(NamedTuple):
+@dataclass(frozen=True)
+class _Occurring:
     by: tuple[Expr, ...]
     where: Expr | None
     unit: Unit
@@ -211,14 +213,16 @@ class _Occurring(NamedTuple):
         return part.occurring(self.by, self.where, self.unit, self.primitives)
 
 
-class _People(NamedTuple):
+@dataclass(frozen=True)
+class _People:
     unit: Unit
 
     def __call__(self, part: PandasEngine) -> int:
         return part.people(self.unit)
 
 
-class _Distinct(NamedTuple):
+@dataclass(frozen=True)
+class _Distinct:
     expr: Expr
     scope: Scope
     unit: Unit
