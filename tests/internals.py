@@ -129,6 +129,7 @@ from dpframe.engines.limits import at_points
 from dpframe.engines.pandas import PandasEngine
 from dpframe.engines.parts import PartsEngine
 from dpframe.engines.people import pairs_of, people_of
+from dpframe.engines.sources import Part as SourcePart
 from dpframe.engines.sources import Source, SourceFrame, check_steady
 from dpframe.engines.tables.arrow import ParquetSource, TableSource, files_of
 from dpframe.engines.tables.databases import SqliteSource
@@ -310,6 +311,7 @@ __all__ = [
     "Sketches",
     "Source",
     "SourceFrame",
+    "SourcePart",
     "Spread",
     "SqliteSource",
     "Statistic",

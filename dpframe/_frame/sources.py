@@ -56,6 +56,7 @@ def open(source: Any, *budget: Any, memory: int | str | None = None, **words: An
 
     Examples
     --------
+    >>> import dpframe
     >>> import pyarrow as pa
     >>> visits = pa.table({"age": [30, 41, 55], "state": ["CA", "NY", "CA"]})
     >>> p = dpframe.open(visits, 1000, bounds={"age": (0, 110)}, because="an example")
@@ -88,6 +89,7 @@ def sql(database: Any, table: str) -> Database:
 
     Examples
     --------
+    >>> import dpframe
     >>> import sqlite3
     >>> clinic = sqlite3.connect(":memory:")
     >>> _ = clinic.execute("CREATE TABLE visits (patient INTEGER, cost REAL)")

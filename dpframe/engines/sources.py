@@ -12,7 +12,7 @@ import math
 import os
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from importlib import import_module
 from typing import Any, NamedTuple
@@ -244,6 +244,18 @@ _UNSTEADY = re.compile(
     r"now|today|current_timestamp|current_date|current_time|get_current_timestamp|clock_timestamp|nextval|setseed)\b",
     re.IGNORECASE,
 )
+
+
+def with_views(text: str, views: Mapping[str, str]) -> str:
+    """A text of SQL, and below it those of the views that it names, and of the views that these name."""
+    used: set[str] = set()
+    texts = [text]
+    for one in texts:  # which grows
+        words = {word.casefold() for word in re.findall(r"\w+", one)}
+        more = [n for n in views if n not in used and {*re.findall(r"\w+", n.casefold())} <= words]
+        used |= {*more}
+        texts += [views[name] for name in sorted(more)]
+    return "\n".join(texts)
 
 
 def check_steady(text: str) -> None:

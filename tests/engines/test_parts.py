@@ -38,6 +38,7 @@ from tests.internals import (
     PartsEngine,
     Persons,
     Query,
+    SourcePart,
     Spread,
     TableSource,
     Trues,
@@ -203,3 +204,19 @@ def test_a_scan_that_ends_early_is_an_error():
     for unit in (Unit(), Unit("add-remove", (leaf,), 1, 1)):
         with pytest.raises(ValueError, match="not the same rows"):
             PartsEngine(source, KEY).reduce(Query(()), {Trues(ex.compare(">", leaf, ex.constant(0)))}, unit)
+
+
+def test_a_person_is_in_one_part_by_whatever_zero():
+    cells = pa.array([0.0, -0.0, 1.5, None, float("nan")] * 40)
+    source = Chunks([cells[:70], cells[70:]])
+    leaf = Column.of(0, "x", source.schema.dtypes.iloc[0])
+    for of in (2, 3, 16):
+        parts = [
+            pd.concat(
+                [f["x"] for f in source.batches([0], SourcePart(i, of, (leaf,)))] or [pd.Series(dtype=float)]
+            )
+            for i in range(of)
+        ]
+        assert sum(map(len, parts)) == 200
+        assert sum((part == 0).any() for part in parts) == 1
+        assert sum((part == 1.5).any() for part in parts) == 1

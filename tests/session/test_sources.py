@@ -359,6 +359,18 @@ def test_cells_of_sqlite_that_are_not_of_their_type_are_nulls(tmp_path):
         p.count(epsilon=1)
 
 
+def test_a_view_of_sqlite_is_refused_for_its_own_text_and_for_what_it_names(tmp_path):
+    base = sqlite3.connect(tmp_path / "x.db")
+    base.execute("CREATE TABLE t (id INTEGER)")
+    base.execute("CREATE VIEW few AS SELECT * FROM t LIMIT 3")
+    base.execute("CREATE VIEW over AS SELECT * FROM Few")
+    base.execute("CREATE VIEW steady AS SELECT * FROM t WHERE id > 0")
+    for name in ("few", "over"):
+        with pytest.raises(BadValue, match="LIMIT"):
+            dpframe.open(dpframe.sql(base, name), 1, because="made up")
+    assert dpframe.open(dpframe.sql(base, "steady"), 1000, because="made up").count(epsilon=90) == 0
+
+
 def test_a_database_that_is_not_there_is_refused(tmp_path):
     for url, match in [
         (f"sqlite:///{tmp_path}/none.db", "no database is at"),

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from urllib.parse import quote
 
 from dpframe._errors import BadType, BadValue, NotOffered
-from dpframe.engines.sources import QUOTED, Source, check_steady, quoted, stats_of
+from dpframe.engines.sources import QUOTED, Source, check_steady, quoted, stats_of, with_views
 from dpframe.engines.tables.postgres import PostgresSource
 
 
@@ -21,11 +21,8 @@ class DuckSource(Source):
 
     def __init__(self, relation: Any):
         self._relation, text = relation, relation.sql_query()
-        views = dict(self._asked("select view_name, sql from duckdb_views() where not internal"))
-        used = {name for name in views if name in text}
-        while more := {n for n in views if n not in used and any(n in views[u] for u in used)}:
-            used |= more
-        text = "\n".join([text, *(views[name] for name in sorted(used))])
+        views = self._asked("select view_name, sql from duckdb_views() where not internal")
+        text = with_views(text, dict(views))
         check_steady(text)
         self._databases = [
             p for _, p in self._asked("select database_name, path from duckdb_databases()") if p
@@ -86,7 +83,7 @@ class SqliteSource(Source):
         kinds = {name: self._kind(name, str(declared)) for _, name, declared, *_ in listed}
         self._read = {name: text.format(quoted(name)) for name, (text, _) in kinds.items()}
         views = dict(connection.execute("SELECT name, sql FROM sqlite_master WHERE type = 'view'").fetchall())
-        check_steady("\n".join(views.values()) if table in views else "")
+        check_steady(with_views(table, views).removeprefix(table))
         self._file = next((f for _, n, f in connection.execute("PRAGMA database_list") if n == "main"), "")
         place = os.path.realpath(self._file) if self._file else f"memory {id(connection)}"
         schema = pa.schema([(name, getattr(pa, kind)()) for name, (_, kind) in kinds.items()])

@@ -8,7 +8,7 @@ from importlib import import_module
 from typing import Any
 
 from dpframe._errors import BadType, BadValue, SessionError
-from dpframe.engines.sources import Source, check_steady, quoted
+from dpframe.engines.sources import Source, check_steady, quoted, with_views
 
 _FETCH = 2**16  # rows that are under way at a time
 _EPOCH = "(extract(epoch FROM {0}) * 1000000)::int8"
@@ -53,7 +53,7 @@ class PostgresSource(Source):
             raise BadValue(f"this database has no table {table!r}.")
         kinds = {name: _TEXT if sort == "e" else _TYPES.get(kind, _OTHER) for name, kind, sort in listed}
         self._read = {name: text.format(quoted(name)) for name, (text, _) in kinds.items()}
-        self._check_views(table.rpartition(".")[2])
+        check_steady(with_views(table, dict(self._asked(_VIEWS))).removeprefix(table))
         types = {"timestamp": pa.timestamp("us"), "timestamptz": pa.timestamp("us", "UTC")}
         fields = [(name, types.get(kind) or getattr(pa, kind)()) for name, (_, kind) in kinds.items()]
         info = self._connection.info
@@ -64,13 +64,6 @@ class PostgresSource(Source):
     def _asked(self, text: str, *words: object) -> list[Any]:
         found: list[Any] = self._connection.execute(text, words or None).fetchall()
         return found
-
-    def _check_views(self, table: str) -> None:
-        views = dict(self._asked(_VIEWS))
-        used = {table} & views.keys()
-        while more := {n for n in views if n not in used and any(n in views[u] for u in used)}:
-            used |= more
-        check_steady("\n".join(views[name] for name in sorted(used)))
 
     def _scan(self, names: list[str]) -> Iterator[Any]:
         pa: Any = import_module("pyarrow")
