@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import re
 import warnings
+from contextlib import suppress
 from fractions import Fraction
+from importlib import import_module
 from inspect import Parameter, signature
 from typing import Any
 
@@ -195,13 +197,18 @@ def bytes_of(memory: object) -> int:
 
 
 def free() -> int:
-    """The bytes of memory that are free, as far as the system tells; a gigabyte where it does not."""
-    try:
-        with os.fdopen(os.open("/proc/meminfo", os.O_RDONLY)) as lines:
-            kilobytes = next(int(line.split()[1]) for line in lines if line.startswith("MemAvailable"))
-        return kilobytes * 1024
-    except (OSError, StopIteration, ValueError):
-        return 2**30
+    """The bytes of memory that are free, as far as the system tells, else a gigabyte; at most what the process may have."""
+    found = 2**30
+    with (
+        suppress(OSError, StopIteration, ValueError),
+        os.fdopen(os.open("/proc/meminfo", os.O_RDONLY)) as lines,
+    ):
+        found = 1024 * next(int(line.split()[1]) for line in lines if line.startswith("MemAvailable"))
+    with suppress(ImportError):  # there is no such module on Windows
+        resource: Any = import_module("resource")
+        limits = (resource.getrlimit(kind)[0] for kind in (resource.RLIMIT_DATA, resource.RLIMIT_AS))
+        found = min(found, *(limit for limit in limits if limit != resource.RLIM_INFINITY), found)
+    return found
 
 
 def shortened(place: str) -> str:

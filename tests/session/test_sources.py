@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import subprocess
+import sys
 from typing import Any
 
 import numpy as np
@@ -100,8 +102,13 @@ def test_memory_that_is_none_is_refused(bad):
         bytes_of(bad)
 
 
-def test_some_memory_is_free():
+def test_some_memory_is_free_and_no_more_than_a_process_may_have():
     assert free() > 2**20
+    resource = pytest.importorskip("resource")
+    code = "import resource as r; r.setrlimit(r.RLIMIT_DATA, (2**30, 2**30)); import dpframe._frame.sources as s; print(s.free())"
+    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert int(told) <= 2**30
+    assert resource.getrlimit(resource.RLIMIT_DATA)[0] != 2**30
 
 
 # What cannot be opened ----------------------------------------------------------------------------------------
