@@ -149,6 +149,7 @@ class PartsEngine:
         if not frames:
             return self._empty()
         whole = pd.concat(frames, ignore_index=True) if len(frames) > 1 else frames[0]
+        del frames
         return self._engine(_by_place(columns, whole), len(whole))
 
     def _empty(self) -> PandasEngine:

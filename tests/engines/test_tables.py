@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterator
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -237,3 +238,20 @@ def test_a_frame_of_spark_is_counted_where_it_is_and_each_row_once(tmp_path):
     with pytest.raises(SessionError, match="cannot be reached"):
         q.mean("n", epsilon=100)
     assert q.budget.spent == 100
+
+
+def test_names_with_dots_and_nested_columns_are_columns_like_any_other(tmp_path):
+    odd = pa.table(
+        {"a": [1, 2, 3], "a.b": [1.0, 2.0, None], "x y": ["q", "r", None], "s": [{"u": 1}, None, {"u": 2}]}
+    )
+    import_module("pyarrow.parquet").write_table(odd, tmp_path / "odd.parquet")
+    p = dpframe.open(tmp_path / "odd.parquet", 1000, because="made up")
+    assert [p[name].notna().sum(epsilon=90) for name in odd.column_names] == [3, 2, 2, 2]
+    assert p.query("a == 2 and `x y` == 'r'").count(epsilon=90) == 1
+    many = Path(tmp_path / "many.parquet")
+    import_module("pyarrow.parquet").write_table(nasty(), many, row_group_size=18)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("dpframe.engines.tables.arrow.BATCH", 2)  # a group that is too large to be read at once
+        assert dpframe.open(many, 1000, because="made up").query("s == 'a'").count(epsilon=90) == TEXTS.count(
+            "a"
+        )

@@ -33,9 +33,15 @@ class ParquetSource(Source):
         self._rows = rows
 
     def _scan(self, names: list[str]) -> Iterator[Any]:
-        ds: Any = import_module("pyarrow.dataset")
         pq: Any = import_module("pyarrow.parquet")
-        yield from scanned(ds.dataset(self.files, schema=pq.read_schema(self.files[0])), names)
+        for name in self.files:
+            with pq.ParquetFile(name, pre_buffer=False) as file:
+                # One group at a time: what reads ahead holds many of them. Only of very large ones pieces are read, at some cost.
+                for i in range(file.num_row_groups):
+                    if file.metadata.row_group(i).num_rows <= 8 * BATCH:
+                        yield file.read_row_group(i, columns=names)
+                    else:
+                        yield from file.iter_batches(BATCH, row_groups=[i], columns=names)
 
     def version(self) -> Hashable:
         return stats_of(self.files)
