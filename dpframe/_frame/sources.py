@@ -8,6 +8,7 @@ import warnings
 from contextlib import suppress
 from fractions import Fraction
 from importlib import import_module
+from importlib.util import find_spec
 from inspect import Parameter, signature
 from typing import Any
 
@@ -161,6 +162,8 @@ _signed()
 
 def recognised(table: object) -> Source:
     """The source that reads a table. Whatever its engine says when it fails stays unsaid."""
+    if find_spec("pyarrow") is None:
+        raise BadType("what is not a pandas frame is read by pyarrow: pip install pyarrow.")
     failed: Exception | None = None
     try:
         with warnings.catch_warnings():  # nor are its warnings dpframe's

@@ -170,6 +170,12 @@ def test_a_query_that_only_names_such_things_is_not():
     check_steady("""select "limit", 'random()' from t -- limit 3\n where x > 'it''s now()' /* rand() */""")
 
 
+def test_what_reads_tables_is_named_where_it_is_missing(files, monkeypatch):
+    monkeypatch.setattr("dpframe._frame.sources.find_spec", lambda name: None)
+    with pytest.raises(BadType, match="pip install pyarrow"):
+        dpframe.open(str(files), 1, because="made up")
+
+
 # A second budget ----------------------------------------------------------------------------------------------
 
 

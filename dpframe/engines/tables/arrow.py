@@ -16,7 +16,7 @@ class ParquetSource(Source):
     """Files on this machine, by a list that is fixed when they are opened."""
 
     def __init__(self, files: list[str]):
-        pq: Any = _import("pyarrow.parquet", "Parquet files")
+        pq: Any = import_module("pyarrow.parquet")
         self.files = files
         schemas, rows = [], 0
         for file in files:
@@ -148,11 +148,3 @@ def of_paths(paths: Any) -> Source:
     if not listed or not all(isinstance(p, str | os.PathLike) for p in listed):
         raise BadType("a list of files is a list of their names.")
     return ParquetSource(files_of([os.fspath(p) for p in listed]))
-
-
-def _import(module: str, what: str) -> Any:
-    try:
-        return import_module(module)
-    except ImportError:
-        pass
-    raise BadType(f"{what} need pyarrow: pip install pyarrow.")
