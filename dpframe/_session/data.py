@@ -124,10 +124,10 @@ class Data:
 
     def forget(self) -> None:
         """Let go of the cells. What they are known by stays."""
-        if self._engine is not None:
-            self._engine.close()
         if self.source is not None:
             self.source.close()
+        if self._engine is not None:
+            self._engine.close()
         self.snapshot, self.held, self._engine = self.snapshot.iloc[:0], None, None
 
 

@@ -295,9 +295,7 @@ class Session:
             return [known[label] for label in labels]
 
     def _check_place(self, batch: bool) -> None:
-        """Raise where a new question may not be asked by itself, or where a source is no longer what was opened."""
-        if self.data.source is not None:
-            self.data.source.check()
+        """Raise where a new question may not be asked by itself."""
         if not batch and threading.get_ident() in self.base.planning:
             raise SessionError(
                 "inside its own plan_ahead() block a frame would answer and charge this at once, beside the batch. Ask it of "
@@ -310,6 +308,8 @@ class Session:
 
     def _debit(self, new: dict[Label, Asked], plans: list[Plan], words: list[Word]) -> None:
         """The one charge of new questions, in the ledger before any data is read; nothing gives it back."""
+        if self.data.source is not None:  # of what is no longer what was opened nothing is paid for
+            self.data.source.check()
         if debugging():
             self.accountant.declare([DEBUGGED])
         name = ", ".join(label.name for label in new if label.name is not None) or None
