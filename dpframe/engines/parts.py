@@ -23,7 +23,7 @@ from dpframe._groups.unit import Unit
 from dpframe._statistics.base import Distincts, Integers, Persons, Primitive
 from dpframe._statistics.engine import PEOPLE, RowSlice, Scope, Sketches, Texts
 from dpframe.engines.fingerprints import Sketching
-from dpframe.engines.pandas import PandasEngine, shape_of
+from dpframe.engines.pandas import PandasEngine
 from dpframe.engines.people import text_of_scalar
 from dpframe.engines.sources import Part, Source, SourceFrame, Task
 
@@ -80,7 +80,7 @@ class PartsEngine:
         order = sorted(places, key=lambda texts: tuple(map(place_of_text, texts)))
         rank = np.empty(len(order), dtype=np.int64)
         rank[[places[text] for text in order]] = np.arange(len(order))
-        totals = {p: np.zeros(shape_of(p, len(order)), dtype=np.int64) for p in asked}
+        totals = {p: np.zeros((*a.shape[:-1], len(order)), dtype=np.int64) for p, a in found[0][1].items()}
         for at, sums in found:
             for p, total in totals.items():
                 total[..., rank[at]] += sums[p]
