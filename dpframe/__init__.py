@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     )
     from dpframe._frame.accessor import private
     from dpframe._frame.frame import PrivateFrame
+    from dpframe._frame.sources import open, sql
     from dpframe._ledger.accountant import Accountant
     from dpframe._plans.plan import Plan
 
@@ -66,7 +67,9 @@ __all__ = [
     "Refused",
     "SessionError",
     "UnknownColumn",
+    "open",
     "private",
+    "sql",
 ]
 
 __version__ = "0.1.0"
@@ -75,7 +78,9 @@ __version__ = "0.1.0"
 # dpframe beside pandas costs next to nothing.
 _HOMES = {
     "Accountant": "_ledger.accountant",
+    "open": "_frame.sources",
     "private": "_frame.accessor",
+    "sql": "_frame.sources",
     "Plan": "_plans.plan",
     "PrivateFrame": "_frame.frame",
     "Estimate": "_answers.estimate",

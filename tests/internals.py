@@ -30,6 +30,7 @@ from dpframe._frame.accessor import Unopened
 from dpframe._frame.column import PrivateColumn
 from dpframe._frame.groups import PrivateGroupBy
 from dpframe._frame.randomize import Randomize
+from dpframe._frame.sources import bytes_of, free, recognised
 from dpframe._frame.suggestions import bounds_of, limit_of
 from dpframe._groups import periods as times_module
 from dpframe._groups.combinations import RestBy, TupleBy, Tuples
@@ -126,13 +127,19 @@ from dpframe.engines import groups as engines_groups_module
 from dpframe.engines import limits as engines_distinct_module
 from dpframe.engines import limits as engines_people_module
 from dpframe.engines import pandas as engines_pandas_module
+from dpframe.engines import parts as engines_parts_module
 from dpframe.engines import rows as derive_module
 from dpframe.engines.expressions import evaluate, predicate
 from dpframe.engines.fingerprints import former_sketch
 from dpframe.engines.keys import coded, together
 from dpframe.engines.limits import at_points
 from dpframe.engines.pandas import PandasEngine
+from dpframe.engines.parts import PartsEngine
 from dpframe.engines.people import pairs_of, people_of
+from dpframe.engines.sources import Part as SourcePart
+from dpframe.engines.sources import Source, SourceFrame, check_steady
+from dpframe.engines.tables.arrow import ParquetSource, TableSource, files_of
+from dpframe.engines.tables.databases import SqliteSource
 from dpframe.learn import _descent as learn_descent_module
 from dpframe.learn import _fits as learn_fits_module
 from dpframe.learn import _models as learn_models_module
@@ -292,8 +299,10 @@ __all__ = [
     "Objective",
     "Pair",
     "PandasEngine",
+    "ParquetSource",
     "Parsed",
     "Part",
+    "PartsEngine",
     "Path",
     "PeopleAround",
     "PeopleBy",
@@ -328,9 +337,14 @@ __all__ = [
     "Simplex",
     "Sizes",
     "Sketches",
+    "Source",
+    "SourceFrame",
+    "SourcePart",
     "Spread",
+    "SqliteSource",
     "Statistic",
     "Statistics",
+    "TableSource",
     "Target",
     "TimeBy",
     "Total",
@@ -360,7 +374,9 @@ __all__ = [
     "arrange",
     "at_points",
     "bounds_of",
+    "bytes_of",
     "check",
+    "check_steady",
     "choice",
     "choices_module",
     "clipped",
@@ -386,6 +402,7 @@ __all__ = [
     "engines_distinct_module",
     "engines_groups_module",
     "engines_pandas_module",
+    "engines_parts_module",
     "engines_people_module",
     "engines_rows_module",
     "entries_module",
@@ -394,6 +411,7 @@ __all__ = [
     "exp_interval",
     "expr_module",
     "fieller",
+    "files_of",
     "finder",
     "first_sigma",
     "first_where",
@@ -401,6 +419,7 @@ __all__ = [
     "fits_Output",
     "former_sketch",
     "found_keys",
+    "free",
     "gaussian_tail",
     "interval_of",
     "key_of",
@@ -455,6 +474,7 @@ __all__ = [
     "query_Output",
     "rate_of",
     "read_off",
+    "recognised",
     "register",
     "registry_sessions",
     "ridge",

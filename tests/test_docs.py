@@ -55,6 +55,8 @@ def anchors(page: Path) -> set[str]:
     return {re.sub(r"[^\w\- ]", "", h.lower()).replace(" ", "-") for h in headings}
 
 
+# Pages whose examples need other libraries.
+NEEDED = {"other-engines.md": ("polars", "duckdb", "dask.dataframe"), "larger-than-memory.md": ("pyarrow",)}
 # Pages whose examples need more than a Python: what has to be there, as a fixture.
 NEEDS = {"docs/how-to/team-budget.md": "budgets"}
 
@@ -67,6 +69,8 @@ def budgets(postgres: Postgres, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("page", [page for page in PAGES if name_of(page) not in NEEDS], ids=name_of)
 def test_every_example_of_the_page_runs(page: Path) -> None:
+    for library in NEEDED.get(page.name, ()):
+        pytest.importorskip(library)
     run(page)
 
 

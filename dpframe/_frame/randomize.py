@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from dpframe import _validate
 from dpframe._answers import reports as _reports
 from dpframe._answers.reports import Kind
-from dpframe._errors import BadType, BadValue, Refused
+from dpframe._errors import BadType, BadValue, NotOffered, Refused
 from dpframe._expr import Column, Expr
 from dpframe._frame.modes import WHOLE
 from dpframe._frame.spelling import priced
@@ -71,6 +71,12 @@ def randomize(
             "reports of chosen rows would show which rows they are. Randomize the whole column: df.dp.randomize(...). "
             "Groups can be made of what is public or randomized: dpframe.local.estimate(reports, by=...)."
         )
+    source = self._session.data.source
+    if source is not None and not source.ordered:
+        raise NotOffered(
+            "reports stand in the order of the rows, and this source gives them in no fixed one. Write its rows to Parquet files "
+            "in an order that is public, and open those."
+        )
     _validate.flag(public_index, "public_index")
     if keys is not None and bounds is not None:
         raise BadValue("keys= are for values told apart, and bounds= for a number: give one of them.")
@@ -96,6 +102,8 @@ def randomize(
     if public_index:
         if unit.people:
             raise BadValue("with unit= reports come in an order of their own: leave public_index= out.")
+        if source is not None:
+            raise BadValue("rows of a source outside of memory have no labels: leave public_index= out.")
         words += (Word("index", "the labels of the rows", "randomize"),)
     index = self._session.data.index if public_index else None
 

@@ -23,6 +23,7 @@ from dpframe._expr import Column
 from dpframe._ledger import former as _former
 from dpframe._statistics.engine import Engine
 from dpframe.engines import engine_for
+from dpframe.engines.sources import SourceFrame
 
 if TYPE_CHECKING:
     from dpframe._session.session import Session
@@ -67,8 +68,10 @@ class Data:
         # What was done to get to derived rows; nothing for the frame that was opened.
         self.steps = "" if origin is None else origin.steps
         self.held = held  # what the snapshot shares its buffers with, where that is another frame
-        self.rows = len(snapshot)
-        self.marks = marks(snapshot)
+        # Of a source outside of memory the snapshot is its columns alone, and the number of rows is known where it is public.
+        self.source = snapshot._source if isinstance(snapshot, SourceFrame) else None
+        self.rows = len(snapshot) if self.source is None else self.source.counted
+        self.marks = marks(snapshot) if self.source is None else self.source.marks
         # The same object means the same rows, also when the session is closed.
         self.index = snapshot.index
         self.reader: Engine | None = None  # the engine, once something is read
@@ -121,6 +124,8 @@ class Data:
 
     def forget(self) -> None:
         """Let go of the cells. What they are known by stays."""
+        if self.source is not None:
+            self.source.close()
         if self.reader is not None:
             self.reader.close()
         self.snapshot, self.held, self.reader = self.snapshot.iloc[:0], None, None

@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 
 from dpframe._encoding import digest
-from dpframe._errors import BadValue, SessionError
+from dpframe._errors import BadValue, NotOffered, SessionError
 from dpframe._expr import Column, Cut, Expr
 from dpframe._groups.keys import ROW_CEILING, Keys, keys_for
 from dpframe._groups.periods import Span
@@ -128,6 +128,11 @@ class Source:
 
     def __init__(self, session: Session, columns: Mapping[Hashable, Expr], where: Expr | None, verb: str):
         session.check_alive()
+        if session.data.source is not None:
+            raise NotOffered(
+                f"{verb} makes new rows, which it does of a frame in memory. Of a source outside of memory make them before you "
+                f"open it, where it is kept (a view, a query, a LazyFrame), each from one person's own rows: dpframe.open(...)."
+            )
         if debugging():
             session.accountant.declare([DEBUGGED])
         self.session, self.columns, self.where, self.verb = session, dict(columns), where, verb

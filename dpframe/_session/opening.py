@@ -237,10 +237,14 @@ def _attach(session: Session, because: object) -> None:
     account, frame, unit = session.accountant, session.data.snapshot, session.terms.unit
     places = [c.position for c in unit.people]
     known = sealed("open", session._engine.sketches, unit, account.secret)
+    if session.data.source is not None:
+        session.data.source.check()
     table = Table(session.data.schema, session.data.version, known.table)
     people = frame.iloc[:, places] if places else frame
 
     def former() -> list[str] | None:
+        if session.data.source is not None:  # which no ledger of the first format has seen
+            return None
         return sealed("open", former_sketch, people, account.secret)
 
     account.attach(unit, known.people, because, table, former)

@@ -305,6 +305,8 @@ class Session:
 
     def _debit(self, new: dict[Label, Asked], plans: list[Plan], words: list[Word]) -> None:
         """The one charge of new questions, in the ledger before any data is read; nothing gives it back."""
+        if self.data.source is not None:  # of what is no longer what was opened nothing is paid for
+            self.data.source.check()
         if debugging():
             self.accountant.declare([DEBUGGED])
         name = ", ".join(label.name for label in new if label.name is not None) or None
@@ -325,6 +327,8 @@ class Session:
         forms = one.question.forms(plan, unit, size)
         raw = self.base._run_question(one.question, engine, plan, unit)
         check(forms, raw)
+        if self.data.source is not None:  # of what was replaced while it was read nothing is told
+            self.data.source.check()
         return raw
 
     def _run_question(self, question: Question, engine: Engine, plan: Plan, unit: Unit) -> tuple[Any, ...]:

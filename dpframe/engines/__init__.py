@@ -10,10 +10,13 @@ import pandas as pd
 from dpframe._errors import BadType
 from dpframe._statistics.engine import Engine
 from dpframe.engines.pandas import PandasEngine
+from dpframe.engines.parts import PartsEngine
+from dpframe.engines.sources import SourceFrame
 
 # From the type of a table to what makes its engine, given the table and the key that decides whose groups count.
 ENGINES: dict[type, Callable[[Any, bytes], Engine]] = {
     pd.DataFrame: PandasEngine,
+    SourceFrame: PartsEngine.of,
 }
 
 

@@ -304,6 +304,49 @@ def sketches(frame: pd.DataFrame, unit: Sequence[int], secret: bytes) -> Sketche
     )
 
 
+class Sketching:
+    """The sketch of rows that come batch by batch: of the smallest hashes so far, with how many rows have each."""
+
+    def __init__(self, secret: bytes):
+        self._secret = secret
+        self.smallest: NDArray[Any] = np.zeros(0, dtype=np.uint64)
+        self._rows: NDArray[Any] = np.zeros(0, dtype=np.int64)
+        self._sums = [0, 0, 0]
+
+    def hashes(self, frame: pd.DataFrame) -> NDArray[Any]:
+        """A keyed hash of each row."""
+        return _hashes(frame, self._secret)
+
+    def add(self, rows: NDArray[Any]) -> None:
+        """Some more rows, by their hashes."""
+        with np.errstate(all="ignore"):
+            sums = [len(rows), int(_mixed(rows).sum()), int(_mixed(rows ^ _STEP).sum())]
+        self._sums = [(a + b) % 2**64 for a, b in zip(self._sums, sums, strict=True)]
+        order = _ordered(rows, self._secret)
+        if len(self.smallest) == SIZE:
+            rows = rows[order <= _ordered(self.smallest, self._secret).max()]
+        some, counts = np.unique(rows, return_counts=True)
+        both = np.concatenate([self.smallest, some])
+        found, places = np.unique(both, return_inverse=True)
+        many = np.zeros(len(found), dtype=np.int64)
+        np.add.at(many, places, np.concatenate([self._rows, counts]))
+        kept = np.argsort(_ordered(found, self._secret), kind="stable")[:SIZE]
+        self.smallest, self._rows = found[kept], many[kept]
+
+    def sketch(self) -> list[str]:
+        """Empty where too few rows are different."""
+        return _sketch(self.smallest, self._secret)
+
+    def known_by(self) -> list[str]:
+        """As `known_by`, but that whether nearly all rows differ is told by those of the smallest hashes; else by sums of hashes,
+        which no order changes."""
+        different = len(self.smallest)
+        if different >= max(ENOUGH, DIFFERENT * int(self._rows.sum())):
+            return self.sketch()
+        text = repr(self._sums).encode()
+        return [hashlib.blake2b(text, key=self._secret, digest_size=16).hexdigest()]
+
+
 def known_by(rows: NDArray[Any], secret: bytes) -> list[str]:
     """By what a table is known again, whatever the order of its rows: their sketch, or a keyed digest of all of them.
 
@@ -333,12 +376,17 @@ def _sketch(rows: NDArray[Any], secret: bytes) -> list[str]:
 def _smallest(rows: NDArray[Any], secret: bytes) -> NDArray[Any]:
     """The first of the different hashes, in an order that is keyed here: numbers are hashed without the key by pandas."""
     rows = np.unique(rows)
+    return rows[np.argsort(_ordered(rows, secret), kind="stable")[:SIZE]]
+
+
+@np.errstate(all="ignore")
+def _ordered(rows: NDArray[Any], secret: bytes) -> NDArray[Any]:
     salt = np.uint64(
         int.from_bytes(hashlib.blake2b(secret, digest_size=8, person=b"order").digest(), "little") | 1
     )
-    mixed = (rows ^ (rows >> np.uint64(31))) * salt
+    mixed: NDArray[Any] = (rows ^ (rows >> np.uint64(31))) * salt
     mixed ^= mixed >> np.uint64(29)
-    return rows[np.argsort(mixed, kind="stable")[:SIZE]]
+    return mixed
 
 
 def _hashes(frame: pd.DataFrame, secret: bytes) -> NDArray[Any]:

@@ -305,16 +305,15 @@ def by_size(pairs: Pairs, of: str, bins: int) -> Integers:
 # Distinct values -------------------------------------------------------------------------------------------
 
 
-def distinct_counts(
+def distinct_pairs(
     values: Vector,
     asked: NDArray[np.bool_] | None,
     buckets: Buckets | None,
-    groups: int,
     people: People | None,
     limit: int,
     key: bytes,
-) -> Integers:
-    """The number of distinct values in each group, of the rows that are asked about and have one."""
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The pairs of a group and a value that count: of each its group, and a row that has the value."""
     codes, size, hashes = coded(values)
     asked = codes >= 0 if asked is None else asked & (codes >= 0)
     if buckets is not None:
@@ -334,7 +333,9 @@ def distinct_counts(
             seed += group.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
         kept = smallest(person, _mixed(_mixed(seed, key), key), limit)
         pairs = pd.unique(pairs[own[kept]])
-    return np.bincount(pairs // max(1, size), minlength=groups)
+    rows = np.empty(size, dtype=np.int64)
+    rows[codes[codes >= 0]] = np.flatnonzero(codes >= 0)
+    return pairs // max(1, size), rows[pairs % max(1, size)]
 
 
 def smallest(person: Codes, rank: NDArray[np.uint64], limit: int) -> NDArray[np.bool_]:

@@ -45,7 +45,7 @@ from dpframe.engines.expressions import evaluate, predicate
 from dpframe.engines.fingerprints import sketches
 from dpframe.engines.groups import arrow_buckets, finder_of, rest_buckets, tuple_buckets
 from dpframe.engines.keys import Occurring, coded, together
-from dpframe.engines.limits import Bound, at_points, by_size, distinct_counts, within_groups
+from dpframe.engines.limits import Bound, at_points, by_size, distinct_pairs, within_groups
 from dpframe.engines.people import Pairs, People, pairs_of, people_of
 
 ROWS = Unit()
@@ -304,13 +304,20 @@ class PandasEngine:
         return paired
 
     def _distinct(self, expr: Expr, query: Scope, unit: Unit) -> Integers:
+        return np.bincount(self.distinct(expr, query, unit)[0], minlength=query.groups)
+
+    @np.errstate(all="ignore")
+    def distinct(
+        self, expr: Expr, query: Scope, unit: Unit
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64], Vector]:
+        """The pairs of a group and a value that count, each once: their groups, a row of each, and the values of all rows."""
         memo: dict[Any, Any] = {}
         everything = slice(0, len(self._frame))  # one dictionary for all rows
         values = self._vector(expr, everything, memo)
         asked = None if query.where is None else self._holds(query.where, memo)
         people = self._whose(unit.people) if unit.people else None
         buckets = self._grouping(query.by)
-        return distinct_counts(values, asked, buckets, query.groups, people, unit.groups or 0, self._key)
+        return *distinct_pairs(values, asked, buckets, people, unit.groups or 0, self._key), values
 
     def _values(self, expr: Expr, grid: Grid | None, memo: dict[Any, Any]) -> NDArray[np.float64]:
         """A value for each row of the frame, on its grid from the lower bound; NaN for null, and 0 where no grid is given."""

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from dpframe._errors import BadType, BadValue, LineageError, NoSession, Refused, SessionError
+from dpframe._errors import BadType, BadValue, LineageError, NoSession, NotOffered, Refused, SessionError
 from dpframe._expr import Column, Expr
 from dpframe._frame.tracked import Frame, Tracked
 from dpframe._frame.verbs.merge import is_private
@@ -127,6 +127,11 @@ def adopt(
         raise SessionError("a batch asks one frame: adopt first, and then with p.plan_ahead() as batch: ...")
     base = self._session.base
     base.check_alive()
+    if base.data.source is not None:
+        raise NotOffered(
+            "a session on a source outside of memory adopts no frame. Open the other one by itself, with the same budget: "
+            "dpframe.open(other, accountant=p.accountant, ...)."
+        )
     if not (isinstance(because, str) and because.strip()):
         raise BadType(
             "adopt needs because='...', a sentence that says why each row of this frame is one person's own work: it is "

@@ -1,0 +1,306 @@
+"""Exact sums over a source: its batches one after the other by the engine for frames, and their integers added.
+
+*Formal guarantee.* The integers are those of the whole table in one frame, in whatever batches, order or number of passes it is
+read. All primitives but distinct values are sums over parts: over any, where a row is a person, and over parts of whole people
+where columns name them. Of distinct values the sets are joined.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields, is_dataclass
+from typing import Any, cast
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from dpframe._cells.columns import Vector, objects
+from dpframe._errors import DataError
+from dpframe._expr import Column, Expr
+from dpframe._groups.keys import ROW_CEILING
+from dpframe._groups.unit import Unit
+from dpframe._statistics.base import Distincts, Integers, Persons, Primitive
+from dpframe._statistics.engine import PEOPLE, RowSlice, Scope, Sketches, Texts
+from dpframe.engines.fingerprints import Sketching
+from dpframe.engines.pandas import PandasEngine
+from dpframe.engines.people import text_of_scalar
+from dpframe.engines.sources import Part, Source, SourceFrame, Task
+
+_PAIR = 100  # bytes that a pair of a group and a value takes while sets are joined
+_LEAST = 2**16  # pairs that always fit
+_SHARES = 2**12
+
+
+class PartsEngine:
+    """Reads a source in batches: all of its rows at once never stand in memory, but those of one pass over the people do."""
+
+    def __init__(self, source: Source, key: bytes = b""):
+        self._source, self._key = source, key
+
+    @classmethod
+    def of(cls, frame: SourceFrame, key: bytes) -> PartsEngine:
+        """The engine of what a session keeps of a source."""
+        return cls(frame._source, key)
+
+    def __len__(self) -> int:
+        rows = self._source.rows()
+        if rows > ROW_CEILING:
+            raise DataError(f"more than {ROW_CEILING} rows are not supported: exact sums would not fit.")
+        return rows
+
+    def reduce(self, scope: Scope, primitives: set[Primitive], unit: Unit) -> dict[Primitive, Integers]:
+        """The primitive sums of each group, part by part."""
+        sums = {p for p in primitives if p.additive}
+        found: dict[Primitive, Integers] = {
+            p: self._distinct(p, scope, unit) for p in primitives if isinstance(p, Distincts)
+        }
+        if not sums:
+            return found
+        totals: dict[Primitive, Integers] = {}
+        for one in self._each(_Reduce(scope, frozenset(sums), unit), (scope, *sums), unit):
+            totals = {p: totals[p] + a for p, a in one.items()} if totals else one
+        return found | totals
+
+    def occurring(
+        self,
+        by: Sequence[Expr],
+        where: Expr | None,
+        unit: Unit,
+        primitives: frozenset[Primitive] | set[Primitive] = PEOPLE,
+    ) -> tuple[Texts, dict[Primitive, Integers]]:
+        """The combinations of values that count for somebody, of all parts together, in the order that one frame has."""
+        asked = {*primitives, Persons()}
+        places: dict[tuple[str, ...], int] = {}
+        found: list[tuple[NDArray[np.int64], dict[Primitive, Integers]]] = []
+        task = _Occurring(tuple(by), where, unit, frozenset(asked))
+        for texts, sums in self._each(task, (tuple(by), where, *asked), unit):
+            at = np.array([places.setdefault(text, len(places)) for text in texts], dtype=np.int64)
+            found.append((at, {p: sums[p] for p in asked}))
+        order = sorted(places, key=lambda texts: tuple(map(place_of_text, texts)))
+        rank = np.empty(len(order), dtype=np.int64)
+        rank[[places[text] for text in order]] = np.arange(len(order))
+        totals = {p: np.zeros((*a.shape[:-1], len(order)), dtype=np.int64) for p, a in found[0][1].items()}
+        for at, sums in found:
+            for p, total in totals.items():
+                total[..., rank[at]] += sums[p]
+        return order, totals
+
+    def slices(self, exprs: Sequence[Expr], where: Expr | None, unit: Unit) -> Iterator[RowSlice]:
+        """All rows. What asks for them keeps all of them, and so does this: the columns that it needs, and no others."""
+        columns = columns_of((tuple(exprs), where, unit.people))
+        yield from self._frame(columns, None).slices(exprs, where, unit)
+
+    def people(self, unit: Unit) -> int:
+        """The number of people who have a row."""
+        return sum(self._each(_People(unit), (), unit))
+
+    def sketches(self, unit: Unit, secret: bytes) -> Sketches:
+        """What a ledger knows these people and this table again by: the smallest hashes of all batches."""
+        places = [c.position for c in unit.people]
+        everything = list(range(len(self._source.names)))
+        people, table = Sketching(secret), Sketching(secret)
+        for frame in self._source.batches(places or everything):
+            people.add(people.hashes(frame))
+        if not unit.people:
+            return Sketches(people.sketch(), people.known_by())
+        for frame in self._source.batches(everything):
+            some = np.isin(people.hashes(frame.iloc[:, places]), people.smallest)
+            table.add(table.hashes(frame[some]))
+        return Sketches(people.sketch(), table.known_by())
+
+    def close(self) -> None:
+        """Lets go of the source."""
+        self._source.close()
+
+    # Parts ------------------------------------------------------------------------------------------------------
+
+    def _each(self, task: Task, question: object, unit: Unit) -> Iterator[Any]:
+        """What a task makes of each part, here or where the rows are; of no rows, if there are none."""
+        columns = columns_of((question, unit.people))
+        elsewhere = self._source.each(task, columns, unit.people, self._key) if columns else None
+        if elsewhere is None:
+            yield from map(task, self._parts(question, unit))
+        elif len(self):
+            yield from elsewhere
+        else:
+            yield task(self._empty())
+
+    def _parts(self, question: object, unit: Unit) -> Iterator[PandasEngine]:
+        """An engine for each part of the table, with the columns that a question needs: at least one engine, of no rows."""
+        columns = columns_of((question, unit.people))
+        if not columns:  # only how many rows there are
+            yield self._engine({}, len(self))
+        elif unit.people:
+            passes = self._source.passes(columns)
+            for i in range(passes):
+                yield self._frame(columns, Part(i, passes, unit.people))
+        elif not len(self):
+            yield self._empty()
+        else:
+            for frame in self._source.batches(columns):
+                yield self._engine(_by_place(columns, frame), len(frame))
+
+    def _frame(self, columns: Sequence[int], part: Part | None) -> PandasEngine:
+        """The rows of a part as one frame."""
+        if not columns:
+            return self._engine({}, len(self))
+        frames = list(self._source.batches(columns, part))
+        if not frames:
+            return self._empty()
+        whole = pd.concat(frames, ignore_index=True) if len(frames) > 1 else frames[0]
+        del frames
+        return self._engine(_by_place(columns, whole), len(whole))
+
+    def _empty(self) -> PandasEngine:
+        schema = self._source.schema
+        return self._engine({i: schema.iloc[:, i] for i in range(schema.shape[1])}, 0)
+
+    def _engine(self, columns: dict[int, pd.Series[Any]], rows: int) -> PandasEngine:
+        return engine_of(columns, rows, self._key)
+
+    # Distinct values --------------------------------------------------------------------------------------------
+
+    def _distinct(self, p: Distincts, scope: Scope, unit: Unit) -> Integers:
+        """The values that count of each group, as sets that are joined part by part."""
+        shares = 1
+        while True:
+            found = np.zeros(scope.groups, dtype=np.int64)
+            for share in range(shares):
+                known = self._values(p, scope, unit, share, shares)
+                if known is None:
+                    break
+                found += np.bincount(known["group"].to_numpy(), minlength=scope.groups)
+            else:
+                return found
+            shares *= 2  # what would not fit into the memory is read by parts of the values
+
+    def _values(self, p: Distincts, scope: Scope, unit: Unit, share: int, shares: int) -> pd.DataFrame | None:
+        """The pairs of a group and a value, of a share of the values; None where they are too many."""
+        most = max(self._source.memory // _PAIR, _LEAST)
+        known = pd.DataFrame({"group": np.zeros(0, np.int64), "kind": np.zeros(0, np.int8), "value": []})
+        for cells in self._each(_Distinct(p.expr, scope, unit), (p, scope), unit):
+            one = pd.DataFrame(cells)
+            if shares > 1:
+                hashes = pd.util.hash_array(one["value"].to_numpy(), categorize=False)
+                one = one[(hashes >> np.uint64(20)) % np.uint64(shares) == share]
+            known = one if not len(known) else pd.concat([known, one], ignore_index=True).drop_duplicates()
+            if len(known) > most and shares < _SHARES:
+                return None
+        return known
+
+
+# What is made of a part: values that can be sent to where it is -----------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Reduce:
+    scope: Scope
+    primitives: frozenset[Primitive]
+    unit: Unit
+
+    def __call__(self, part: PandasEngine) -> dict[Primitive, Integers]:
+        return part.reduce(self.scope, set(self.primitives), self.unit)
+
+
+@dataclass(frozen=True)
+class _Occurring:
+    by: tuple[Expr, ...]
+    where: Expr | None
+    unit: Unit
+    primitives: frozenset[Primitive]
+
+    def __call__(self, part: PandasEngine) -> tuple[Texts, dict[Primitive, Integers]]:
+        return part.occurring(self.by, self.where, self.unit, self.primitives)
+
+
+@dataclass(frozen=True)
+class _People:
+    unit: Unit
+
+    def __call__(self, part: PandasEngine) -> int:
+        return part.people(self.unit)
+
+
+@dataclass(frozen=True)
+class _Distinct:
+    expr: Expr
+    scope: Scope
+    unit: Unit
+
+    def __call__(self, part: PandasEngine) -> dict[str, Any]:
+        groups, rows, values = part.distinct(self.expr, self.scope, self.unit)
+        return {"group": groups, **_cells(values, rows)}
+
+
+def engine_of(columns: dict[int, pd.Series[Any]], rows: int, key: bytes) -> PandasEngine:
+    """The engine of some columns, which stand at their places of all."""
+    return PandasEngine(cast("pd.DataFrame", Columns(columns, rows)), key)
+
+
+class Columns:
+    """Some columns of a frame, at the places that they have in all of them. Those that were not read are not there."""
+
+    def __init__(self, columns: dict[int, pd.Series[Any]], rows: int):
+        self._columns, self._rows = columns, rows
+
+    def __len__(self) -> int:
+        return self._rows
+
+    @property
+    def iloc(self) -> Columns:
+        """The same: what is asked for is all rows of the column at a place, or none of them."""
+        return self
+
+    def __getitem__(self, key: Any) -> Any:
+        if isinstance(key, tuple):
+            return self._columns[key[1]]
+        return Columns({}, 0)
+
+    def memory_usage(self, index: bool, deep: bool) -> NDArray[np.int64]:
+        """The bytes of each column."""
+        return np.array([c.nbytes for c in self._columns.values()] or [0])
+
+
+def _by_place(columns: Sequence[int], frame: pd.DataFrame) -> dict[int, pd.Series[Any]]:
+    return {place: frame.iloc[:, i] for i, place in enumerate(columns)}
+
+
+def columns_of(thing: object) -> list[int]:
+    """The places of the columns that a question reads, wherever they stand in it."""
+    return sorted({c.position for c in _columns(thing)})
+
+
+def _columns(thing: object) -> Iterator[Column]:
+    if isinstance(thing, Expr):
+        yield from thing.columns()
+    elif isinstance(thing, tuple | list):
+        for one in thing:
+            yield from _columns(one)
+    elif is_dataclass(thing):
+        for field in fields(thing):
+            yield from _columns(getattr(thing, field.name))
+
+
+def place_of_text(text: str) -> Any:
+    """What the texts of keys of one column are sorted by: numbers and times by their value, all else by its text."""
+    kind, rest = text[0], text[1:]
+    if kind == "n":
+        return int(rest) if rest.lstrip("-").isdigit() else float(rest)
+    return int(rest.split()[0]) if kind == "t" else text
+
+
+def _cells(values: Vector, rows: NDArray[np.int64]) -> dict[str, Any]:
+    """The values of some rows, alike in every batch: equal numbers are one value, whether whole ones are doubles or not."""
+    cells = values.values[rows]
+    if values.categories is not None:
+        texts = objects(text_of_scalar(c).encode("utf-8", "surrogatepass") for c in values.categories)
+        return {"kind": 0, "value": pd.Series(texts[cells], dtype=object)}  # else pandas would look at them
+    if cells.dtype.kind != "f":
+        large = cells > np.uint64(2**63 - 1) if cells.dtype == np.uint64 else False
+        return {"kind": np.where(large, np.int8(2), np.int8(0)), "value": cells.astype(np.int64)}
+    cells = cells.astype(np.float64)
+    whole = (np.abs(cells) < 2.0**63) & (np.trunc(cells) == cells)
+    value = cells.view(np.int64).copy()
+    value[whole] = cells[whole].astype(np.int64)
+    return {"kind": np.where(whole, np.int8(0), np.int8(1)), "value": value}

@@ -1,0 +1,280 @@
+"""Sources: tables that are no pandas frame in memory, handed over in batches of Arrow columns.
+
+*Formal guarantee.* Every scan of a source has the same rows, or its version has changed: what is fixed when a session opens is
+compared before each debit and again before anything is released. All batches have the columns and the types of the schema,
+whatever a file, a chunk or a partition says of its own, so that a cell becomes what it becomes whichever batch it is in.
+Whether two rows are in one part is a function of the cells that name their people.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from importlib import import_module
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from dpframe._cells.columns import Vector, objects, prepare
+from dpframe._errors import BadValue, SessionError
+from dpframe._expr import Column
+
+BATCH = 2**19  # rows, about: small pieces are put together, and large ones cut
+_ODD = np.uint64(0x9E3779B97F4A7C15)
+_UNKNOWN = object()
+_ROW = 160  # bytes that the engine for frames takes for a row of a person, beside its cells
+_TEXT = 48  # bytes of a text, about
+Task = Callable[[Any], Any]  # of the engine for frames, on some rows
+
+
+class Part(NamedTuple):
+    """Some of the people, with all of their rows: those of one number among ``of``. Rows of nobody are in one too."""
+
+    number: int
+    of: int
+    people: tuple[Column, ...]
+
+
+class SourceFrame(pd.DataFrame):
+    """The columns of a source as an empty frame, which is all that a session sees of it but through its engine."""
+
+    _metadata = ["_source"]  # noqa: RUF012  # as pandas has it
+    _source: Source
+
+    @property
+    def _constructor(self) -> Any:
+        return SourceFrame
+
+
+class Source(ABC):
+    """A table that is read batch by batch, as often as it is asked.
+
+    A new one says how its batches are read, and by what it is known: ``place`` is a text that is the same whenever this table is
+    opened, and ``marks`` are what two sources have in common that share rows. Its line is in `SOURCES`.
+    """
+
+    memory: int = 2**30  # bytes, about, that one pass over its people may take
+    counted: int = 0  # the number of rows, where it is public
+    words: tuple[str, ...] = ()  # what its author is taken at their word for
+    ordered: bool = True  # every scan has the rows in one order
+
+    def __init__(self, schema: Any, place: str, marks: Iterable[Hashable]):
+        self.place = place
+        self.marks = frozenset(("source", mark) for mark in marks)
+        self.names = [str(name) for name in schema.names]
+        self.types = [plain_type(field.type) for field in schema]
+        twice = next((n for i, n in enumerate(self.names) if n in self.names[:i]), None)
+        if twice is not None:
+            raise BadValue(f"column names must be unique: {twice!r} stands twice.")
+        self.schema = self._schema()
+        self._rows: int | None = None
+        self._fixed = self.version()
+
+    def _schema(self) -> SourceFrame:
+        empty = {i: _column([], t) for i, t in enumerate(self.types)}
+        frame = SourceFrame(empty)
+        frame.columns = pd.Index(self.names, tupleize_cols=False)
+        frame._source = self
+        return frame
+
+    @abstractmethod
+    def _scan(self, names: list[str]) -> Iterator[Any]:
+        """Tables or record batches of Arrow with these columns, of all rows. There is at least one column."""
+
+    @abstractmethod
+    def version(self) -> Hashable:
+        """What changes when the rows do: files with their sizes and times, or the number of a snapshot."""
+
+    def check(self) -> None:
+        """Raises where the source is no longer what it was when it was opened."""
+        found: Hashable = _UNKNOWN
+        with suppress(Exception):  # what an engine says is its own
+            found = self.version()
+        if found is _UNKNOWN:
+            raise SessionError(
+                "this source cannot be reached any more: a file is gone, or a connection is closed, lost, or busy with another "
+                "query. Nothing was charged for what is asked now; ask again when it is back."
+            )
+        if found != self._fixed:
+            raise SessionError(
+                "this source has changed since it was opened: a file or a table was replaced or written to. Open its new state "
+                "under a name of its own: dpframe.open(..., version='...')."
+            )
+
+    def rows(self) -> int:
+        """The number of rows."""
+        if self._rows is None:
+            self._rows = self._count()
+        return self._rows
+
+    def _count(self) -> int:
+        return sum(batch.num_rows for batch in self._scan(self.names[:1])) if self.names else 0
+
+    def batches(self, columns: Sequence[int], part: Part | None = None) -> Iterator[pd.DataFrame]:
+        """Frames with the columns at these places, in this order, in the dtypes of the schema; of all rows, or of a part."""
+        wanted = list(dict.fromkeys([*columns, *(c.position for c in (part.people if part else ()))]))
+        pa: Any = import_module("pyarrow")
+        seen, size, waiting = 0, 0, []
+        for raw in self._scan([self.names[i] for i in wanted]):
+            table = typed(raw, [self.names[i] for i in wanted], [self.types[i] for i in wanted])
+            seen += table.num_rows
+            if part is not None and part.of > 1:
+                table = table.filter(pa.array(self._within(table, wanted, part)))
+            for start in range(0, table.num_rows, BATCH):
+                piece = table.slice(start, BATCH)
+                waiting.append(piece)
+                size += piece.num_rows
+                if size >= BATCH:
+                    yield self._frame(pa.concat_tables(waiting), columns)
+                    size, waiting = 0, []
+        if waiting:
+            yield self._frame(pa.concat_tables(waiting), columns)
+        if seen != self.rows():
+            raise ValueError("two scans of one source have not the same rows")
+
+    def _within(self, table: Any, wanted: list[int], part: Part) -> NDArray[np.bool_]:
+        """Which rows are in a part."""
+        vectors = [prepare(series_of(table.column(wanted.index(c.position))), c.kind) for c in part.people]
+        return np.asarray(lots(vectors, part.of) == part.number)
+
+    def _frame(self, table: Any, columns: Sequence[int]) -> pd.DataFrame:
+        frame = pd.DataFrame({i: series_of(table.column(self.names[i])) for i in columns})
+        frame.columns = pd.Index([self.names[i] for i in columns], tupleize_cols=False)
+        return frame
+
+    def passes(self, columns: Sequence[int]) -> int:
+        """In how many parts the people are read, so that the rows of one fit into the memory that there is."""
+        width = sum(_width(self.types[i]) for i in columns) + _ROW
+        return max(1, math.ceil(self.rows() * width / max(self.memory, 1)))
+
+    def each(
+        self, task: Task, columns: Sequence[int], people: tuple[Column, ...], key: bytes
+    ) -> Iterator[Any] | None:
+        """What a task makes of each part, where the rows are; None where they are read here."""
+        return None
+
+    def close(self) -> None:  # noqa: B027  # most hold nothing
+        """Lets go of what it holds."""
+
+
+@np.errstate(all="ignore")
+def lots(columns: Sequence[Vector], of: int) -> NDArray[np.int64]:
+    """A number below ``of`` for each row, that the cells that name its person decide alone."""
+    mixed = np.zeros(len(columns[0]), dtype=np.uint64)
+    for column in columns:
+        values = column.values
+        if column.categories is not None:
+            texts = objects(str(c).encode("utf-8", "surrogatepass") for c in column.categories)
+            hashes = pd.util.hash_array(texts, categorize=False)
+            words = np.append(hashes, np.uint64(0))[values]  # the code of a null is -1
+        elif values.dtype.kind == "f":
+            words = (values.astype(np.float64) + 0.0).view(np.uint64)  # -0.0 is 0.0
+        elif values.dtype.kind == "M":
+            words = values.view(np.uint64)
+        else:
+            words = values.astype(np.int64 if values.dtype.kind != "u" else np.uint64).view(np.uint64)
+        mixed = (mixed + words) * _ODD
+        mixed ^= mixed >> np.uint64(29)
+    return (((mixed * _ODD) >> np.uint64(33)) % np.uint64(of)).astype(np.int64)
+
+
+def plain_type(dtype: Any) -> Any:
+    """The type that a column is read in: dictionaries as what they stand for, and texts of every width as one type."""
+    pa: Any = import_module("pyarrow")
+    types: Any = import_module("pyarrow.types")
+    if types.is_dictionary(dtype):
+        return plain_type(dtype.value_type)
+    text = ("is_string", "is_large_string", "is_string_view")
+    if any(hasattr(types, name) and getattr(types, name)(dtype) for name in text):
+        return pa.large_string()
+    return dtype
+
+
+def typed(raw: Any, names: list[str], types: list[Any]) -> Any:
+    """Columns in the types of the schema. Only texts of another width, dictionaries, and zones may be what a batch has."""
+    pa: Any = import_module("pyarrow")
+    arrays = []
+    for name, dtype in zip(names, types, strict=True):
+        array = raw.column(name)
+        if array.type != dtype:
+            if plain_type(array.type) != dtype and not _same_moments(array.type, dtype):
+                raise TypeError("a batch has another type than its source")
+            array = array.cast(dtype)
+        arrays.append(array)
+    return pa.table(arrays, names=names)
+
+
+def _same_moments(one: Any, other: Any) -> bool:
+    """Whether two types are of times in UTC, shown in different zones: a session of a database may change its own."""
+    zones = [getattr(dtype, "tz", None) for dtype in (one, other)]
+    return None not in zones and one.unit == other.unit
+
+
+def _column(chunks: list[Any], dtype: Any) -> pd.Series[Any]:
+    pa: Any = import_module("pyarrow")
+    return series_of(pa.chunked_array(chunks, type=dtype))
+
+
+def series_of(column: Any) -> pd.Series[Any]:
+    """A column of Arrow as pandas has it."""
+    pa: Any = import_module("pyarrow")
+    array: Any = pd.arrays.ArrowExtensionArray(column)
+    if pa.types.is_large_string(column.type):  # with pandas' own strings the engine needs no dictionary
+        array = pd.array(column, dtype=pd.StringDtype("pyarrow", na_value=np.nan))
+    return pd.Series(array, copy=False)
+
+
+def stats_of(files: Iterable[str]) -> Hashable:
+    """Size, time of the last change and inode of each file."""
+    found = [os.stat(file) for file in files]
+    return tuple((s.st_size, s.st_mtime_ns, s.st_ino) for s in found)
+
+
+# Queries that are run anew for each scan --------------------------------------------------------------------------------
+
+QUOTED = re.compile(r"\"(?:[^\"]|\"\")*\"|'(?:[^']|'')*'|--[^\n]*|/\*.*?\*/", re.DOTALL)
+_UNSTEADY = re.compile(
+    r"\b(limit|offset|fetch|slice|sample|tablesample|shuffle|random|rand|randn|uuid|uuidv4|uuidv7|gen_random_uuid|newid|"
+    r"now|today|current_timestamp|current_date|current_time|get_current_timestamp|clock_timestamp|nextval|setseed)\b",
+    re.IGNORECASE,
+)
+
+
+def with_views(text: str, views: Mapping[str, str]) -> str:
+    """A text of SQL, and below it those of the views that it names, and of the views that these name."""
+    used: set[str] = set()
+    texts = [text]
+    for one in texts:  # which grows
+        words = {word.casefold() for word in re.findall(r"\w+", one)}
+        more = [n for n in views if n not in used and {*re.findall(r"\w+", n.casefold())} <= words]
+        used |= {*more}
+        texts += [views[name] for name in sorted(more)]
+    return "\n".join(texts)
+
+
+def check_steady(text: str) -> None:
+    """Raises where a query may have other rows each time that it is run: by chance, by the clock, or by which come first."""
+    found = _UNSTEADY.search(QUOTED.sub(" ", text))
+    if found is not None:
+        raise BadValue(
+            f"{found[0].upper()} gives other rows each time that this is read, and a question may read it more than once. Keep "
+            "the rows first, in a table or in Parquet files, and open those."
+        )
+
+
+def quoted(name: str) -> str:
+    """A name in SQL."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _width(dtype: Any) -> int:
+    try:
+        return max(8, int(dtype.bit_width) // 8)
+    except ValueError:
+        return _TEXT

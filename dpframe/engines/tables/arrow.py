@@ -1,0 +1,150 @@
+"""Parquet files, and what Arrow has: tables in memory, and datasets of files anywhere."""
+
+from __future__ import annotations
+
+import glob
+import os
+from collections.abc import Hashable, Iterator, Sequence
+from importlib import import_module
+from typing import Any
+
+from dpframe._errors import BadType, BadValue, NotOffered
+from dpframe.engines.sources import BATCH, Source, stats_of
+
+
+class ParquetSource(Source):
+    """Files on this machine, by a list that is fixed when they are opened."""
+
+    def __init__(self, files: list[str]):
+        pq: Any = import_module("pyarrow.parquet")
+        self.files = files
+        schemas, rows = [], 0
+        for file in files:
+            try:
+                meta = pq.read_metadata(file)
+                schemas.append(meta.schema.to_arrow_schema())
+                rows += meta.num_rows
+            except Exception:
+                meta = None
+            if meta is None:
+                raise BadValue(f"{file!r} cannot be read: it is no Parquet file, or a part of one.")
+        _check_alike(files, schemas)
+        super().__init__(schemas[0], "parquet " + "\n".join(files), files)
+        self._rows = rows
+
+    def _scan(self, names: list[str]) -> Iterator[Any]:
+        pq: Any = import_module("pyarrow.parquet")
+        for name in self.files:
+            with pq.ParquetFile(name, pre_buffer=False) as file:
+                # One group at a time: what reads ahead holds many of them. Only of very large ones pieces are read, at some cost.
+                for i in range(file.num_row_groups):
+                    if file.metadata.row_group(i).num_rows <= 8 * BATCH:
+                        yield file.read_row_group(i, columns=names)
+                    else:
+                        yield from file.iter_batches(BATCH, row_groups=[i], columns=names)
+
+    def version(self) -> Hashable:
+        return stats_of(self.files)
+
+
+def scanned(dataset: Any, names: list[str]) -> Iterator[Any]:
+    """The batches of an Arrow dataset, of which few are in memory at a time."""
+    yield from dataset.to_batches(
+        columns=names, batch_size=BATCH // 4, batch_readahead=4, fragment_readahead=1
+    )
+
+
+def _check_alike(files: list[str], schemas: list[Any]) -> None:
+    """One list of columns in all files, each of one type: names and types are public."""
+    first = schemas[0]
+    for file, schema in zip(files[1:], schemas[1:], strict=True):
+        if schema.names != first.names:
+            odd = sorted({*schema.names} ^ {*first.names}) or ["their order"]
+            raise BadValue(f"{files[0]!r} and {file!r} have not the same columns: {', '.join(odd[:5])}.")
+        for name in first.names:
+            one, other = first.field(name).type, schema.field(name).type
+            if one != other:
+                raise BadValue(
+                    f"column {name!r} is {one} in {files[0]!r} and {other} in {file!r}. Write the files with one type."
+                )
+
+
+def files_of(paths: Sequence[str]) -> list[str]:
+    """The files that patterns, folders and names stand for, in order, by their real names and each once."""
+    found: list[str] = []
+    for path in paths:
+        path = os.path.expanduser(path)
+        if "://" in path:
+            raise NotOffered(
+                f"{path!r} is not on this machine. Open a pyarrow dataset or a duckdb relation of it: dpframe.open(dataset, ...)."
+            )
+        if os.path.isdir(path):
+            path = os.path.join(glob.escape(path), "**", "*.parquet")
+        some = (
+            [path]
+            if os.path.isfile(path)
+            else [f for f in glob.glob(path, recursive=True) if os.path.isfile(f)]
+        )
+        if not some:
+            raise BadValue(f"no file is at {path!r}.")
+        found += some
+    return sorted({os.path.realpath(file) for file in found})
+
+
+class TableSource(Source):
+    """A table in memory that Arrow has already."""
+
+    def __init__(self, table: Any):
+        self._table: Any = table
+        super().__init__(table.schema, f"memory {id(table)}", _addresses(table))
+        self._rows = table.num_rows
+
+    def _scan(self, names: list[str]) -> Iterator[Any]:
+        yield from self._table.select(names).to_batches()
+
+    def version(self) -> Hashable:
+        return None  # Arrow's tables do not change
+
+    def close(self) -> None:
+        self._table = self._table.slice(0, 0)
+        vars(self).pop("schema", None)  # with the addresses of its columns nothing is known again
+
+
+def _addresses(table: Any) -> list[Hashable]:
+    found: list[Hashable] = []
+    for column in table.columns:
+        for chunk in column.chunks:
+            buffers = [b.address for b in chunk.buffers() if b is not None and b.size]
+            found += [("memory", buffers[-1], chunk.offset)] if buffers and len(chunk) else []
+    return found
+
+
+class DatasetSource(Source):
+    """A dataset of Arrow; its files, wherever they are, are fixed when it is opened."""
+
+    def __init__(self, dataset: Any):
+        self._dataset = dataset
+        self._files: list[str] = sorted(getattr(dataset, "files", []))
+        if not self._files:
+            raise BadType(
+                f"a {type(dataset).__name__} has no files that could be known again. Open its table: dpframe.open("
+                "dataset.to_table(), ...)."
+            )
+        local = type(dataset.filesystem).__name__ == "LocalFileSystem"
+        names = [os.path.realpath(f) for f in self._files] if local else self._files
+        kind = type(dataset.filesystem).__name__
+        super().__init__(dataset.schema, f"dataset {kind} " + "\n".join(names), names)
+
+    def _scan(self, names: list[str]) -> Iterator[Any]:
+        yield from scanned(self._dataset, names)
+
+    def version(self) -> Hashable:
+        found = self._dataset.filesystem.get_file_info(self._files)
+        return tuple((f.size, f.mtime_ns) for f in found)
+
+
+def of_paths(paths: Any) -> Source:
+    listed = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
+    if not listed or not all(isinstance(p, str | os.PathLike) for p in listed):
+        raise BadType("a list of files is a list of their names.")
+    return ParquetSource(files_of([os.fspath(p) for p in listed]))

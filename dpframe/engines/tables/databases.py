@@ -1,0 +1,176 @@
+"""Tables of databases: relations of duckdb, and SQLite."""
+
+from __future__ import annotations
+
+import glob
+import os
+from collections.abc import Callable, Hashable, Iterator
+from importlib import import_module
+from typing import Any, NamedTuple
+from urllib.parse import quote
+
+from dpframe._errors import BadType, BadValue, NotOffered
+from dpframe.engines.sources import QUOTED, Source, check_steady, quoted, stats_of, with_views
+from dpframe.engines.tables.postgres import PostgresSource
+
+
+class DuckSource(Source):
+    """A relation of duckdb, run anew for each scan by its own connection."""
+
+    ordered = False
+
+    def __init__(self, relation: Any):
+        self._relation, text = relation, relation.sql_query()
+        views = self._asked("select view_name, sql from duckdb_views() where not internal")
+        text = with_views(text, dict(views))
+        check_steady(text)
+        self._databases = [
+            p for _, p in self._asked("select database_name, path from duckdb_databases()") if p
+        ]
+        literals = [q[1:-1].replace("''", "'") for q in QUOTED.findall(text) if q[0] == "'"]
+        self._files = sorted(
+            {os.path.realpath(f) for one in literals for f in glob.glob(one) if os.path.isfile(f)}
+        )
+        tables = [t for t, _ in self._tables() if t in text]
+        where = ", ".join(map(os.path.realpath, self._databases))
+        marks: list[Hashable] = [*self._files, *((where, t) for t in tables if where)]
+        with self._stream(relation.limit(0)) as stream:
+            schema = stream.schema
+        super().__init__(
+            schema, f"duckdb {where or id(relation)} {text}", marks or [("duckdb", id(relation))]
+        )
+
+    def _asked(self, text: str) -> list[Any]:
+        found: list[Any] = self._relation.query("dpframe_asks", text).fetchall()
+        return found
+
+    def _tables(self) -> list[Any]:
+        return sorted(
+            self._asked("select table_name, estimated_size from duckdb_tables() where not internal")
+        )
+
+    @staticmethod
+    def _stream(relation: Any) -> Any:
+        pa: Any = import_module("pyarrow")
+        return pa.RecordBatchReader.from_stream(relation)
+
+    def _scan(self, names: list[str]) -> Iterator[Any]:
+        with self._stream(self._relation.project(", ".join(map(quoted, names)))) as stream:
+            yield from stream  # one that is left open would keep its connection from anything else
+
+    def version(self) -> Hashable:
+        files = [f for path in self._databases for f in (path, f"{path}.wal") if os.path.exists(f)]
+        return stats_of([*files, *self._files]), tuple(map(tuple, self._tables()))
+
+
+class SqliteSource(Source):
+    """A table or a view of SQLite. A cell that is not of the type that its column declares is a null."""
+
+    ordered = False
+    _TYPES = (  # by parts of the declared type, in SQLite's own order: how a cell is read, and as what
+        (("BOOL",), "CASE WHEN typeof({0}) = 'integer' AND {0} IN (0, 1) THEN {0} END", "bool_"),
+        (("INT",), "CASE typeof({0}) WHEN 'integer' THEN {0} END", "int64"),
+        (("CHAR", "CLOB", "TEXT", "DATE", "TIME"), "CASE typeof({0}) WHEN 'text' THEN CAST({0} AS BLOB) END", "large_string"),
+        (("REAL", "FLOA", "DOUB", "NUM", "DEC"), "CASE WHEN typeof({0}) IN ('integer', 'real') THEN {0} * 1.0 END", "float64"),
+    )  # fmt: skip
+
+    def __init__(self, connection: Any, table: str):
+        pa: Any = import_module("pyarrow")
+        self._connection, self._name = connection, table
+        listed = connection.execute(f"PRAGMA table_info({quoted(table)})").fetchall()
+        if not listed:
+            raise BadValue(f"this database has no table {table!r}.")
+        kinds = {name: self._kind(name, str(declared)) for _, name, declared, *_ in listed}
+        self._read = {name: text.format(quoted(name)) for name, (text, _) in kinds.items()}
+        views = dict(connection.execute("SELECT name, sql FROM sqlite_master WHERE type = 'view'").fetchall())
+        check_steady(with_views(table, views).removeprefix(table))
+        self._file = next((f for _, n, f in connection.execute("PRAGMA database_list") if n == "main"), "")
+        place = os.path.realpath(self._file) if self._file else f"memory {id(connection)}"
+        schema = pa.schema([(name, getattr(pa, kind)()) for name, (_, kind) in kinds.items()])
+        super().__init__(schema, f"sqlite {place} {table}", [("sqlite", place, table)])
+
+    def _kind(self, name: str, declared: str) -> tuple[str, str]:
+        for parts, text, kind in self._TYPES:
+            if any(part in declared.upper() for part in parts):
+                return text, kind
+        raise BadType(
+            f"column {name!r} declares no type that says what its cells are ({declared!r}). Make a view that does without it, or "
+            "a table with types: INTEGER, REAL, TEXT, BOOLEAN."
+        )
+
+    def _scan(self, names: list[str]) -> Iterator[Any]:
+        pa: Any = import_module("pyarrow")
+        texts = ", ".join(self._read[n] for n in names)
+        cursor = self._connection.execute(f"SELECT {texts} FROM {quoted(self._name)}")
+        types = [self.types[self.names.index(n)] for n in names]
+        while rows := cursor.fetchmany(2**16):
+            columns = []
+            for cells, dtype in zip(zip(*rows, strict=True), types, strict=True):
+                if pa.types.is_large_string(
+                    dtype
+                ):  # bytes, of which some may be no text: nothing decodes them here
+                    columns.append(pa.array(cells, pa.large_binary()).view(dtype))
+                elif pa.types.is_boolean(dtype):
+                    columns.append(pa.array(cells, pa.int64()).cast(dtype))
+                else:
+                    columns.append(pa.array(cells, dtype))
+            yield pa.table(columns, names=names)
+
+    def version(self) -> Hashable:
+        (seen,) = self._connection.execute("PRAGMA data_version").fetchone()
+        files = [f for f in (self._file, f"{self._file}-wal") if self._file and os.path.exists(f)]
+        return seen, self._connection.total_changes, stats_of(files)
+
+
+class Database(NamedTuple):
+    """A table of a database: what `dpframe.sql` returns, for `dpframe.open`."""
+
+    connection: Any
+    table: str
+
+
+def of_database(database: Database) -> Source:
+    connection, table = database
+    if _is_postgres(connection):
+        return PostgresSource(connection, table)
+    if isinstance(connection, str):
+        connection = _connected(connection)
+    made = DATABASES.get(f"{type(connection).__module__.partition('.')[0]}.{type(connection).__name__}")
+    if made is None:
+        raise BadType(
+            f"dpframe.sql does not read by a {type(connection).__name__}. It takes a URL (sqlite:///FILE, duckdb:///FILE, "
+            "postgresql://HOST/NAME) or a connection of sqlite3 or duckdb. Of others write the rows to Parquet files."
+        )
+    return made(connection, table)
+
+
+def _connected(url: str) -> Any:
+    scheme, _, path = url.partition(":///")
+    path = os.path.expanduser(path)
+    if scheme in ("sqlite", "duckdb") and path:
+        if not os.path.isfile(path):
+            raise BadValue(f"no database is at {path!r}.")
+        if scheme == "duckdb":
+            return import_module("duckdb").connect(path, read_only=True)
+        address = "file:" + quote(os.path.abspath(path)) + "?mode=ro"
+        return import_module("sqlite3").connect(address, uri=True, check_same_thread=False)
+    raise NotOffered(
+        f"dpframe.sql reads sqlite:///FILE, duckdb:///FILE and postgresql://HOST/NAME, and not {scheme!r}. Of others "
+        "write the rows to Parquet files, and open those: dpframe.open('rows.parquet', ...)."
+    )
+
+
+def _is_postgres(url: object) -> bool:
+    return isinstance(url, str) and url.startswith(("postgresql://", "postgres://", "postgresql+psycopg://"))
+
+
+def _of_duck(connection: Any, table: str) -> Source:
+    return DuckSource(connection.table(table))
+
+
+# By the package and the name of a connection: what reads a table by it.
+DATABASES: dict[str, Callable[[Any, str], Source]] = {
+    "sqlite3.Connection": SqliteSource,
+    "duckdb.DuckDBPyConnection": _of_duck,
+    "_duckdb.DuckDBPyConnection": _of_duck,
+}

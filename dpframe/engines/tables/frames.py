@@ -1,0 +1,104 @@
+"""Frames and table expressions of other libraries: polars and dask; and those that are refused."""
+
+from __future__ import annotations
+
+import glob
+import json
+import re
+import warnings
+from collections.abc import Hashable, Iterator
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from dpframe._errors import BadType, NotOffered
+from dpframe.engines.sources import BATCH, QUOTED, Source, check_steady, stats_of
+
+
+class LazySource(Source):
+    """A LazyFrame of polars, which is run anew for each scan."""
+
+    ordered = False
+
+    def __init__(self, lazy: Any):
+        pl: Any = import_module("polars")
+        self._lazy, plan = lazy, lazy.explain(optimized=False)
+        check_steady(plan)
+        self._all = list(lazy.collect_schema().names())
+        if re.search(r"python", QUOTED.sub(" ", plan), re.IGNORECASE):
+            self.words = (
+                "Python code in a LazyFrame: each row it makes is of one person's own rows, and the same each time",
+            )
+        self._files = self._scanned(plan)
+        memory = f" {id(lazy)}" if re.search(r"\bDF \[", plan) else ""
+        schema = pl.DataFrame(schema=lazy.collect_schema()).to_arrow().schema
+        super().__init__(schema, f"polars {plan}{memory}", self._files or [plan + memory])
+
+    def _scanned(self, plan: str) -> list[str]:
+        """The files that are in its plan, of which a long list is shown in its JSON alone."""
+        if "SCAN [" not in plan:
+            return []
+        found: list[str] = []
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            todo = [json.loads(self._lazy.serialize(format="json"))]
+        while todo:
+            one = todo.pop()
+            if isinstance(one, dict):
+                paths = one.get("Paths")
+                found += (
+                    [p["inner"] if isinstance(p, dict) else p for p in paths]
+                    if isinstance(paths, list)
+                    else []
+                )
+            todo += one.values() if isinstance(one, dict) else one if isinstance(one, list) else []
+        return sorted({file for path in found for file in glob.glob(path, recursive=True) or [path]})
+
+    def _scan(self, names: list[str]) -> Iterator[Any]:
+        pl: Any = import_module("polars")
+        some = self._lazy.select([pl.nth(self._all.index(name)) for name in names])  # a name may be a pattern
+        for frame in some.collect_batches(chunk_size=BATCH, maintain_order=True):
+            yield frame.to_arrow()
+
+    def version(self) -> Hashable:
+        return stats_of(self._files)
+
+
+class DaskSource(Source):
+    """A DataFrame of dask, of which one partition after the other is computed."""
+
+    def __init__(self, frame: Any):
+        pa: Any = import_module("pyarrow")
+        self._frame_of_dask, meta = frame, frame._meta
+        for name, dtype in meta.dtypes.items():
+            unknown = isinstance(dtype, pd.CategoricalDtype) and "__UNKNOWN_CATEGORIES__" in dtype.categories
+            if not isinstance(name, str) or dtype == np.dtype(object) or unknown:
+                raise BadType(
+                    f"column {name!r} of this dask frame is of dtype {dtype}, whose cells may be anything. Give it one before "
+                    f"you open it: frame.astype({{{name!r}: 'string[pyarrow]'}}); columns are named by texts."
+                )
+        self._arrow = pa.Schema.from_pandas(meta, preserve_index=False)
+        super().__init__(self._arrow, f"dask {frame._name}", [("dask", frame._name)])
+
+    def _scan(self, names: list[str]) -> Iterator[Any]:
+        pa: Any = import_module("pyarrow")
+        some = self._frame_of_dask[names]
+        schema, dtypes = pa.schema([self._arrow.field(n) for n in names]), list(some._meta.dtypes)
+        for i in range(some.npartitions):
+            part = some.partitions[i].compute()
+            if list(part.dtypes) != dtypes:
+                raise TypeError("a partition has other dtypes than its frame")
+            yield pa.Table.from_pandas(part, schema=schema, preserve_index=False)
+
+    def version(self) -> Hashable:
+        return None  # a graph: what it reads is in nobody's sight but its own
+
+
+def of_ibis(table: Any) -> Source:
+    raise NotOffered(
+        "ibis tables are not read here: some backends come through pandas, which rounds whole numbers where there are nulls, and "
+        "two people can become one. Open what stands behind: dpframe.open(duckdb.sql(ibis.to_sql(table)), ...), or "
+        "dpframe.sql(url, name) of a table or a view."
+    )

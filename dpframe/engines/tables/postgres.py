@@ -1,0 +1,117 @@
+"""Tables of PostgreSQL, in one snapshot that is kept as long as they are open."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Hashable, Iterator
+from importlib import import_module
+from typing import Any
+
+from dpframe._errors import BadType, BadValue, SessionError
+from dpframe.engines.sources import Source, check_steady, quoted, with_views
+
+_FETCH = 2**16  # rows that are under way at a time
+_EPOCH = "(extract(epoch FROM {0}) * 1000000)::int8"
+# By the name of a type: how a cell is read, by operations that no cell makes fail, and the type of Arrow that it has here.
+_INT, _FLOAT = ("({0})::int8", "int64"), ("({0})::float8", "float64")
+_TEXT = ("convert_to(({0})::text, 'UTF8')", "large_string")
+_TYPES: dict[str, tuple[str, str]] = {
+    **dict.fromkeys(("int2", "int4", "int8", "oid"), _INT),
+    **dict.fromkeys(("float4", "float8"), _FLOAT),
+    **dict.fromkeys(("text", "varchar", "bpchar", "name", "uuid"), _TEXT),
+    "bool": ("{0}", "bool_"),
+    # What a double cannot hold is infinite, or zero, as Python rounds it; a cast would raise.
+    "numeric": (
+        "CASE WHEN {0} = 'NaN' THEN NULL WHEN abs({0}) < 1e-300 THEN 0 WHEN {0} > 1e300 THEN 'Infinity'::float8 "
+        "WHEN {0} < -1e300 THEN '-Infinity'::float8 ELSE ({0})::float8 END",
+        "float64",
+    ),
+    "date": ("CASE WHEN isfinite({0}) THEN {0} - date '1970-01-01' END", "date32"),
+    "timestamp": (f"CASE WHEN isfinite({{0}}) THEN {_EPOCH} END", "timestamp"),
+    "timestamptz": (f"CASE WHEN isfinite({{0}}) THEN {_EPOCH} END", "timestamptz"),
+}
+_OTHER = ("CASE WHEN {0} IS NOT NULL THEN ''::bytea END", "binary")  # of which nothing but nulls is asked
+_COLUMNS = """
+    SELECT a.attname::text, t.typname::text, t.typtype::text FROM pg_attribute a JOIN pg_type t ON t.oid = a.atttypid
+    WHERE a.attrelid = to_regclass(%s) AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum
+"""
+_VIEWS = "SELECT viewname::text, definition FROM pg_views WHERE schemaname NOT IN ('pg_catalog', 'information_schema')"
+
+
+class PostgresSource(Source):
+    """A table or a view, read in one transaction of its own, which sees what there was when it was opened and nothing else."""
+
+    ordered = False
+
+    def __init__(self, url: str, table: str):
+        pa: Any = import_module("pyarrow")
+        self._connection = _connected(url)
+        weakref.finalize(self, self._connection.close)
+        self._name = ".".join(map(quoted, table.split(".")))
+        listed = self._asked(_COLUMNS, self._name)
+        if not listed:
+            raise BadValue(f"this database has no table {table!r}.")
+        kinds = {name: _TEXT if sort == "e" else _TYPES.get(kind, _OTHER) for name, kind, sort in listed}
+        self._read = {name: text.format(quoted(name)) for name, (text, _) in kinds.items()}
+        check_steady(with_views(table, dict(self._asked(_VIEWS))).removeprefix(table))
+        types = {"timestamp": pa.timestamp("us"), "timestamptz": pa.timestamp("us", "UTC")}
+        fields = [(name, types.get(kind) or getattr(pa, kind)()) for name, (_, kind) in kinds.items()]
+        info = self._connection.info
+        ((found,),) = self._asked("SELECT to_regclass(%s)::oid::int8", self._name)
+        place = f"{info.host}:{info.port}/{info.dbname}"
+        super().__init__(pa.schema(fields), f"postgresql {place} {table}", [("postgresql", place, found)])
+
+    def _asked(self, text: str, *words: object) -> list[Any]:
+        found: list[Any] = self._connection.execute(text, words or None).fetchall()
+        return found
+
+    def _scan(self, names: list[str]) -> Iterator[Any]:
+        pa: Any = import_module("pyarrow")
+        types = [self.types[self.names.index(n)] for n in names]
+        texts = ", ".join(self._read[n] for n in names)
+        with self._connection.cursor(
+            name="dpframe", binary=True
+        ) as cursor:  # on the server: rows come as they are fetched
+            cursor.execute(f"SELECT {texts} FROM {self._name}")
+            while rows := cursor.fetchmany(_FETCH):
+                columns = zip(zip(*rows, strict=True), types, strict=True)
+                yield pa.table([_array(pa, cells, dtype) for cells, dtype in columns], names=names)
+
+    def version(self) -> Hashable:
+        """The snapshot, which is one as long as the transaction is."""
+        return str(self._asked("SELECT pg_current_snapshot()::text")[0][0])
+
+    def close(self) -> None:
+        self._connection.close()
+
+
+def _array(pa: Any, cells: Any, dtype: Any) -> Any:
+    if pa.types.is_large_string(dtype):  # bytes, which nothing decodes here
+        return pa.array(cells, pa.large_binary()).view(dtype)
+    if pa.types.is_timestamp(dtype):
+        return pa.array(cells, pa.int64()).cast(dtype)
+    return pa.array(cells, pa.int32()).cast(dtype) if pa.types.is_date32(dtype) else pa.array(cells, dtype)
+
+
+def _connected(url: str) -> Any:
+    """A connection in a transaction that sees one state. What a server says when it refuses may quote a password."""
+    try:
+        psycopg: Any = import_module("psycopg")
+    except ImportError:
+        psycopg = None
+    if psycopg is None:
+        raise BadType("a table of PostgreSQL needs psycopg: pip install 'psycopg[binary]'.")
+    connection = None
+    try:
+        connection = psycopg.connect(url.replace("postgresql+psycopg://", "postgresql://", 1))
+        connection.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
+        connection.read_only = True
+        connection.execute("SELECT pg_current_snapshot()")
+        return connection
+    except Exception:
+        if connection is not None:
+            connection.close()
+    raise SessionError(
+        "this database cannot be reached, or does not let this user in. Try the same URL with psql; what the server says is not "
+        "shown here, since it may quote a password."
+    )

@@ -1,0 +1,159 @@
+"""DataFrames of Spark: a cluster counts its own rows, and hands over sums.
+
+What a task makes of some rows is one row of bytes, which the driver collects. Spark runs a task again when its worker is lost,
+and hands over the result of one of the runs: each row is counted once.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import re
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from contextlib import redirect_stdout, suppress
+from importlib import import_module
+from io import StringIO
+from typing import Any
+from urllib.parse import unquote
+
+import pandas as pd
+
+from dpframe._cells.columns import prepare
+from dpframe._errors import BadType, BadValue
+from dpframe._expr import Column
+from dpframe.engines.sources import BATCH, Source, Task, check_steady, lots, series_of, stats_of, typed
+
+_LOT = "dpframe lot"
+
+
+class SparkSource(Source):
+    """A DataFrame of Spark, whose plan is run anew for each scan."""
+
+    ordered = False
+
+    def __init__(self, frame: Any):
+        convert: Any = import_module("pyspark.sql.pandas.types")
+        self._spark, plan = frame, _plan_of(frame)
+        check_steady(re.sub(r"\b(Global|Local)Limit\b|\bTail\b", "Limit", plan))
+        local = [f for f in frame.inputFiles() if f.startswith("file:")]
+        self._files = sorted(unquote("/" + f.removeprefix("file:").lstrip("/")) for f in local)
+        marks: list[Hashable] = [os.path.realpath(f) for f in self._files]
+        _check_workers(frame.sparkSession)
+        token = frame.semanticHash()
+        schema = convert.to_arrow_schema(frame.schema)
+        super().__init__(schema, f"spark {token} " + "\n".join(self._files), marks or [("spark", token)])
+
+    def version(self) -> Hashable:
+        return stats_of(self._files)
+
+    def _some(self, names: Sequence[str]) -> Any:
+        return self._spark.select(*(f"`{name.replace('`', '``')}`" for name in names))
+
+    def _count(self) -> int:
+        return int(self._spark.count())
+
+    def _scan(self, names: list[str]) -> Iterator[Any]:
+        pa: Any = import_module("pyarrow")
+        rows = self._some(names).mapInArrow(_as_bytes, "found binary").toLocalIterator()
+        for row in rows:
+            yield from pa.ipc.open_stream(bytes(row[0]))
+
+    def each(
+        self, task: Task, columns: Sequence[int], people: tuple[Column, ...], key: bytes
+    ) -> Iterator[Any]:
+        """What a task makes of the rows of each partition; with people each of them is in one."""
+        wanted = list(dict.fromkeys([*columns, *(c.position for c in people)]))
+        names = [self.names[i] for i in wanted]
+        rows = self._some(names)
+        types = [self.types[i] for i in wanted]
+        if people:
+            at = [(wanted.index(c.position), c.kind) for c in people]
+            count = max(rows.sparkSession.sparkContext.defaultParallelism, self.passes(columns))
+            spark: Any = import_module("pyspark.sql.types")
+            schema = spark.StructType([*rows.schema.fields, spark.StructField(_LOT, spark.IntegerType())])
+            rows = rows.mapInArrow(_with_lots(names, types, at, count), schema)
+            rows = rows.repartition(count, f"`{_LOT}`")
+        work = _counting(task, columns, names, types, bool(people), key)
+        seen = 0
+        for row in rows.mapInArrow(work, "found binary").collect():
+            size, found = pickle.loads(bytes(row[0]))
+            seen += size
+            yield found
+        if seen != self.rows():
+            raise ValueError("two scans of one source have not the same rows")
+
+
+def _plan_of(frame: Any) -> str:
+    """The analysed plan, as Spark prints it."""
+    with redirect_stdout(StringIO()) as told:
+        frame.explain(extended=True)
+    found = re.search(r"== Analyzed Logical Plan ==\n.*?\n(.*?)\n== ", told.getvalue(), re.DOTALL)
+    if found is None:
+        raise BadValue(
+            "this DataFrame has no plan that can be read. Write its rows to Parquet files, and open those."
+        )
+    return found[1]
+
+
+def _check_workers(session: Any) -> None:
+    """Sends a row there and back, so that workers that cannot read are seen before anything is paid for."""
+    with suppress(Exception):
+        if len(session.range(1).mapInArrow(_as_bytes, "found binary").collect()) == 1:
+            return
+    raise BadType(
+        "the workers of this Spark session cannot run dpframe. They need the Python of the driver (PYSPARK_PYTHON), with dpframe "
+        "and pyarrow."
+    )
+
+
+# What runs on workers: functions of plain values, which bring no session along --------------------------------------------
+
+
+def _as_bytes(batches: Any) -> Iterator[Any]:
+    pa: Any = import_module("pyarrow")
+    for batch in batches:
+        sink = pa.BufferOutputStream()
+        with pa.ipc.new_stream(sink, batch.schema) as stream:
+            stream.write_batch(batch)
+        yield pa.record_batch([pa.array([sink.getvalue().to_pybytes()], pa.binary())], names=["found"])
+
+
+def _with_lots(
+    names: list[str], types: list[Any], at: list[tuple[int, Any]], of: int
+) -> Callable[[Any], Iterator[Any]]:
+    def work(batches: Any) -> Iterator[Any]:
+        pa: Any = import_module("pyarrow")
+        for batch in batches:
+            table = typed(pa.table(batch.columns, names=names), names, types)
+            lot = lots([prepare(series_of(table.column(i)), kind) for i, kind in at], of)
+            yield pa.record_batch([*batch.columns, pa.array(lot, pa.int32())], names=[*names, _LOT])
+
+    return work
+
+
+def _counting(
+    task: Task, columns: Sequence[int], names: list[str], types: list[Any], whole: bool, key: bytes
+) -> Callable[[Any], Iterator[Any]]:
+    def work(batches: Any) -> Iterator[Any]:
+        pa: Any = import_module("pyarrow")
+        parts: Any = import_module("dpframe.engines.parts")
+        waiting: list[Any] = []
+
+        def found() -> Any:
+            table = pa.concat_tables(waiting)
+            some: dict[int, pd.Series[Any]] = {
+                place: series_of(table.column(i)) for i, place in enumerate(columns)
+            }
+            made = task(parts.engine_of(some, table.num_rows, key))
+            waiting.clear()
+            raw = pickle.dumps((table.num_rows, made))
+            return pa.record_batch([pa.array([raw], pa.binary())], names=["found"])
+
+        for batch in batches:
+            waiting.append(typed(pa.table(batch.columns[: len(names)], names=names), names, types))
+            if not whole and sum(t.num_rows for t in waiting) >= BATCH:
+                yield found()
+        if waiting:
+            yield found()
+
+    return work

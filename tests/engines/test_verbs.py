@@ -1,0 +1,95 @@
+"""Every verb on every kind of table: what pandas answers, or a refusal that costs nothing. The page says the same."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import dpframe
+from tests.engines.verbs import CANNOT, PAGE, TABLES, UNIT, VERBS, installed, names, opened, written
+from tests.internals import Session
+
+pytest.importorskip("pyarrow")
+
+
+@pytest.fixture(autouse=True)
+def one_key(monkeypatch):
+    """Whose groups count is decided by the same hashes on all tables."""
+    monkeypatch.setattr(Session, "_key", lambda self: b"12345678")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
+
+
+def alike(one: Any, other: Any) -> None:
+    """The same answer, but for noise that is next to nothing."""
+    if isinstance(one, pd.DataFrame | pd.Series):
+        assert type(one) is type(other)
+        one, other = (
+            x.loc[sorted(x.index, key=str)] for x in (one, other)
+        )  # noise decides the order of equal counts
+        assert list(map(str, one.index)) == list(map(str, other.index))
+        one, other = one.to_numpy(), other.to_numpy()
+    if isinstance(one, float | int | np.ndarray) and not isinstance(one, bool):
+        first, second = (np.asarray(x, dtype=float) for x in (one, other))
+        np.testing.assert_allclose(first, second, rtol=0.05, atol=0.6)
+    elif not isinstance(one, dpframe.PrivateFrame):
+        assert str(one) == str(other)
+
+
+ANSWERS: dict[tuple[str, bool], Any] = {}
+
+
+def of_pandas(verb: str, unit: bool, folder: str) -> Any:
+    if (verb, unit) not in ANSWERS:
+        ANSWERS[verb, unit] = VERBS[verb](opened("pandas", folder, verb, unit))
+    return ANSWERS[verb, unit]
+
+
+@pytest.mark.parametrize("unit", [False, True], ids=["rows", "people"])
+@pytest.mark.parametrize(
+    "table",
+    [
+        pytest.param(t, marks=pytest.mark.slow) if t == "Spark DataFrame" else t
+        for t in TABLES
+        if t != "pandas"
+    ],
+)
+def test_every_verb_answers_as_on_a_frame_or_refuses_for_nothing(table, unit, tmp_path):
+    if not installed(table):
+        pytest.skip(f"{TABLES[table][0]} is not installed")
+    wrong = {}
+    for i, (verb, ask) in enumerate(VERBS.items()):
+        if verb == "p.suggest_limits" and not unit:
+            continue  # of people alone
+        folder = tmp_path / str(i)
+        folder.mkdir()
+        p = opened(table, str(folder), verb, unit)
+        refused = verb in CANNOT[table]
+        try:
+            found = ask(p)
+            if refused:
+                wrong[verb] = "is answered"
+                continue
+        except dpframe.DPError as error:
+            if not refused or p.budget.spent:
+                wrong[verb] = repr(error)
+            continue
+        try:
+            alike(found, of_pandas(verb, unit, str(folder)))
+        except AssertionError as error:
+            wrong[verb] = str(error)
+    assert wrong == {}
+
+
+def test_every_public_name_is_asked():
+    assert set(VERBS) == names()
+    assert UNIT["unit"] == "id"
+
+
+def test_the_page_has_what_was_seen():
+    assert PAGE.read_text() == written()

@@ -1,0 +1,287 @@
+"""Every public name of frames, columns and groups, asked once on each kind of table; and the page that says what each can.
+
+``python -m tests.engines.verbs`` writes the table of docs/explain/engines.md from what it sees.
+"""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+import sys
+from collections.abc import Callable
+from glob import glob
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+import dpframe
+from tests.engines import spark
+from tests.internals import PrivateColumn, PrivateGroupBy
+
+PAGE = Path(__file__).parents[2] / "docs" / "explain" / "engines.md"
+E, STATES = 900, ["CA", "NY", "TX"]
+BOUNDS = {"age": (0, 100), "visits": (0, 20), "when": ("2024-01-01", "2024-12-31")}
+OPENED = {"bounds": BOUNDS, "keys": {"state": STATES}}
+AGES = {"bounds": {"age": (0, 100)}, "max_rows": 4, "max_groups": 4}
+UNIT = {"unit": "id", "max_rows": 4, "max_groups": 4}
+
+
+def rows() -> pd.DataFrame:
+    """Sixty people with four rows each, who are in at most four groups of anything that is grouped by."""
+    rng, person = np.random.default_rng(7), np.repeat(np.arange(60), 4)
+    age = rng.integers(20, 90, 240).astype(float)
+    age[::11] = np.nan
+    return pd.DataFrame(
+        {
+            "id": person,
+            "state": pd.array(np.array(STATES)[(person + rng.integers(0, 2, 240)) % 3], dtype="str"),
+            "age": age,
+            "visits": rng.integers(0, 20, 240),
+            "flag": rng.random(240) < 0.4,
+            "when": pd.to_datetime("2024-01-01") + pd.to_timedelta(rng.integers(0, 360, 240), unit="D"),
+        }
+    ).astype({"when": "datetime64[us]"})
+
+
+# The tables -------------------------------------------------------------------------------------------------------------
+
+
+def _sqlite(frame: pd.DataFrame, folder: str) -> str:
+    base = sqlite3.connect(f"{folder}/visits.db")
+    base.execute(
+        'CREATE TABLE visits (id INTEGER, state TEXT, age REAL, visits INTEGER, flag BOOLEAN, "when" TIMESTAMP)'
+    )
+    cells = frame.assign(when=frame["when"].astype(str), flag=frame["flag"].astype(int)).astype(object)
+    base.executemany(
+        "INSERT INTO visits VALUES (?, ?, ?, ?, ?, ?)", cells.where(frame.notna(), None).to_numpy().tolist()
+    )
+    base.commit()
+    base.close()
+    return f"{folder}/visits.db"
+
+
+def _parquet(frame: pd.DataFrame, folder: str) -> str:
+    for i in range(3):
+        frame.iloc[i * 80 : (i + 1) * 80].to_parquet(f"{folder}/part{i}.parquet")
+    return f"{folder}/part*.parquet"
+
+
+def _duckdb(frame: pd.DataFrame, folder: str) -> Any:
+    base = import_module("duckdb").connect(f"{folder}/visits.duckdb")
+    base.execute(f"create table visits as select * from read_parquet('{_parquet(frame, folder)}')").fetchall()
+    return base.table("visits")
+
+
+def _spark(frame: pd.DataFrame, folder: str) -> Any:
+    return spark.session().read.parquet(str(Path(_parquet(frame, folder)).parent))
+
+
+TABLES: dict[str, tuple[str, Callable[[pd.DataFrame, str], Any]]] = {
+    "pandas": ("pandas", lambda frame, folder: frame),
+    "Parquet files": ("pyarrow", _parquet),
+    "pyarrow table": ("pyarrow", lambda frame, folder: import_module("pyarrow").Table.from_pandas(frame)),
+    "pyarrow dataset": (
+        "pyarrow",
+        lambda frame, folder: import_module("pyarrow.dataset").dataset(sorted(glob(_parquet(frame, folder)))),
+    ),
+    "polars DataFrame": ("polars", lambda frame, folder: import_module("polars").from_pandas(frame)),
+    "polars LazyFrame": ("polars", lambda frame, folder: import_module("polars").scan_parquet(_parquet(frame, folder))),
+    "duckdb relation": ("duckdb", _duckdb),
+    "dask DataFrame": ("dask", lambda frame, folder: import_module("dask.dataframe").from_pandas(frame, npartitions=3)),
+    "Spark DataFrame": ("pyspark", _spark),
+    "SQLite table": ("sqlite3", lambda frame, folder: dpframe.sql(f"sqlite:///{_sqlite(frame, folder)}", "visits")),
+}  # fmt: skip
+
+
+def installed(table: str) -> bool:
+    """Whether the library of a kind of table is there."""
+    return find_spec(TABLES[table][0]) is not None and (table != "Spark DataFrame" or spark.missing() is None)
+
+
+# The questions ----------------------------------------------------------------------------------------------------------
+
+
+def _numbers(name: str, **more: Any) -> Callable[[Any], Any]:
+    return lambda p: getattr(p, name)("age", epsilon=E, **more)
+
+
+def _planned(p: Any) -> Any:
+    with p.plan_ahead() as batch:
+        answer = batch.count(epsilon=E)
+    return answer.answer
+
+
+def _fit(p: Any) -> Any:
+    model = p.fit(dpframe.learn.LinearRegression(l2=0), X=["visits"], y="age", epsilon=E)
+    return np.round(model.intercept_ / 10)
+
+
+def _randomized(p: Any, column: bool = False) -> Any:
+    words = {"keys": STATES, "epsilon": E}
+    found = p["state"].randomize(**words) if column else p.randomize("state", **words)
+    return found.value_counts().sort_index()
+
+
+def _replace(ask: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    ask.neighbors = "replace-one"  # type: ignore[attr-defined]
+    return ask
+
+
+NUMBERS = ("mean", "median", "min", "max", "sum", "std", "var", "sem", "skew", "quantile", "describe")
+COUNTS = ("count", "nunique")
+FRAME: dict[str, Callable[[Any], Any]] = {
+    **{name: _numbers(name) for name in NUMBERS},
+    "accountant": lambda p: p.accountant.limits.epsilon,
+    "adopt": lambda p: p.adopt(rows()[["id", "age"]], because="the same rows", **AGES).mean("age", epsilon=E),
+    "agg": lambda p: p.agg(n=("age", "size"), m=("age", "mean"), epsilon=E),
+    "aggregate": lambda p: p.aggregate(n=("age", "size"), epsilon=E),
+    "argmax": lambda p: p.argmax("state", epsilon=E),
+    "assign": lambda p: p.assign(old="age > 50")["old"].sum(epsilon=E),
+    "astype": lambda p: p.astype({"visits": "float64"})["visits"].mean(epsilon=E),
+    "budget": lambda p: p.budget.epsilon,
+    "choose": lambda p: p.choose([10, 50, 95], "(age - @candidate).abs() <= 30", epsilon=E),
+    "clip": lambda p: p[["age"]].clip(30, 60).mean("age", epsilon=E),
+    "close": lambda p: p.close(),
+    "columns": lambda p: [c for c in p.columns if c != "codes"],
+    "corr": lambda p: p[["age", "visits"]].corr(epsilon=E).round(0),
+    "count": lambda p: p.count(epsilon=E),
+    "counts": lambda p: p.counts({"old": p["age"] > 60, "some": p["visits"] > 3}, epsilon=E),
+    "cov": lambda p: p[["age", "visits"]].cov(epsilon=E).round(-2),
+    "crosstab": lambda p: p.crosstab("state", "flag", epsilon=E),
+    "cut": lambda p: p.cut("age", [0, 50, 100]).value_counts(epsilon=E),
+    "declarations": lambda p: len(p.declarations) > 0,
+    "drop": lambda p: p.drop(columns="age").count(epsilon=E),
+    "dropna": lambda p: p.dropna(subset=["age"]).count(epsilon=E),
+    "explain": lambda p: p.explain.count(epsilon=E).scale,
+    "explode": lambda p: p.explode("codes", max_rows=9, max_groups=9).count(epsilon=E),
+    "fillna": lambda p: p.fillna({"age": 0})["age"].mean(epsilon=E),
+    "fit": _fit,
+    "groupby": lambda p: p.groupby("state").size(epsilon=E),
+    "histogram": lambda p: p.histogram("age", bins=[0, 25, 50, 100], epsilon=E),
+    "isin": lambda p: p[p["state"].isin(["CA"])].count(epsilon=E),
+    "ledger": lambda p: len(p.ledger),
+    "melt": lambda p: p.melt(["id"], ["age", "visits"], max_rows=8, max_groups=8).mean("value", epsilon=E),
+    "merge": lambda p: p.merge(pd.DataFrame({"state": STATES, "big": [1.0, 0.0, 1.0]}), on="state").sum("big", epsilon=E),
+    "nunique": lambda p: p.nunique("state", epsilon=E),
+    "open": lambda p: p.open(queries=50).budget.epsilon,
+    "pipe": lambda p: p.pipe(lambda d: d[["id", "age"]], **AGES).mean("age", epsilon=E),
+    "pivot_table": lambda p: p.pivot_table(values="age", index="state", aggfunc="mean", epsilon=E),
+    "plan_ahead": _planned,
+    "query": lambda p: p.query("age > 50 and state != 'CA'").count(epsilon=E),
+    "randomize": _replace(_randomized),
+    "rename": lambda p: p.rename(columns={"age": "years"}).mean("years", epsilon=E),
+    "resample": lambda p: p.resample("QE", on="when").size(epsilon=E),
+    "sort_values": lambda p: p.groupby("state").size(epsilon=E).sort_values(),
+    "suggest_bounds": lambda p: p.suggest_bounds("visits", epsilon=E),
+    "suggest_limits": lambda p: p.suggest_limits(epsilon=E),
+    "top": lambda p: p.top("state", k=1, epsilon=E),
+    "unique": lambda p: p.unique("state", epsilon=E).tolist(),
+    "value_counts": lambda p: p.value_counts("state", epsilon=E),
+}  # fmt: skip
+COLUMN: dict[str, Callable[[Any], Any]] = {
+    **{name: (lambda p, n=name: getattr(p["age"], n)(epsilon=E)) for name in NUMBERS + COUNTS},
+    **{name: (lambda p, n=name: getattr(p["age"], n)().sum(epsilon=E)) for name in ("isna", "isnull", "notna", "notnull")},
+    "abs": lambda p: p["age"].abs().mean(epsilon=E),
+    "agg": lambda p: p["age"].agg(["mean", "sum"], epsilon=E),
+    "aggregate": lambda p: p["age"].aggregate("mean", epsilon=E),
+    "argmax": lambda p: p["state"].argmax(epsilon=E),
+    "astype": lambda p: p["visits"].astype(float).mean(epsilon=E),
+    "between": lambda p: p["age"].between(30, 60).sum(epsilon=E),
+    "clip": lambda p: p["age"].clip(30, 60).mean(epsilon=E),
+    "cut": lambda p: p["age"].cut([0, 50, 100]).value_counts(epsilon=E),
+    "dt": lambda p: p["when"].dt.month.value_counts(epsilon=E),
+    "fillna": lambda p: p["age"].fillna(0).mean(epsilon=E),
+    "histogram": lambda p: p["age"].histogram(bins=[0, 25, 50, 100], epsilon=E),
+    "isin": lambda p: p["state"].isin(["CA"]).sum(epsilon=E),
+    "map": lambda p: p["state"].map({"CA": 1.0, "NY": 2.0, "TX": 3.0}).mean(epsilon=E, bounds=(0, 3)),
+    "name": lambda p: p["age"].name,
+    "randomize": _replace(lambda p: _randomized(p, column=True)),
+    "round": lambda p: p["age"].round(-1).mean(epsilon=E, bounds=(0, 100)),
+    "str": lambda p: (p["state"].str.lower() == "ca").sum(epsilon=E),
+    "top": lambda p: p["state"].top(1, epsilon=E),
+    "unique": lambda p: p["state"].unique(epsilon=E).tolist(),
+    "value_counts": lambda p: p["state"].value_counts(epsilon=E),
+}  # fmt: skip
+GROUPS: dict[str, Callable[[Any], Any]] = {
+    **{name: (lambda p, n=name: getattr(p.groupby("state")["age"], n)(epsilon=E)) for name in NUMBERS + COUNTS},
+    "agg": lambda p: p.groupby("state").agg(n=("age", "size"), m=("age", "mean"), epsilon=E),
+    "aggregate": lambda p: p.groupby("state").aggregate(n=("age", "size"), epsilon=E),
+    "size": lambda p: p.groupby(["state", "flag"]).size(epsilon=E),
+}  # fmt: skip
+VERBS = {
+    **{f"p.{name}": ask for name, ask in FRAME.items()},
+    **{f"p[column].{name}": ask for name, ask in COLUMN.items()},
+    **{f"p.groupby(...).{name}": ask for name, ask in GROUPS.items()},
+}
+
+
+def names() -> set[str]:
+    """All public names, as they stand in `VERBS`."""
+    kinds = {"p": dpframe.PrivateFrame, "p[column]": PrivateColumn, "p.groupby(...)": PrivateGroupBy}
+    return {f"{p}.{name}" for p, kind in kinds.items() for name in dir(kind) if not name.startswith("_")}
+
+
+# What a table cannot do, by number, with what to do instead -------------------------------------------------------------------
+
+REASONS = {
+    1: "makes new rows. Make them where the table is kept (a view, a LazyFrame), each of one person's own rows, and open that",
+    2: "adopts a frame in memory. Open the other table with the same budget: `dpframe.open(other, accountant=p.accountant)`",
+    3: "gives reports in the order of the rows, and this table has no fixed one. Write it to Parquet in an order that is public",
+    4: "needs times, which SQLite keeps as texts. Use duckdb, or Parquet",
+}
+_ROWS = {"p.explode": 1, "p.melt": 1, "p.merge": 1, "p.pipe": 1, "p.adopt": 2}
+_UNORDERED = {"p.randomize": 3, "p[column].randomize": 3}
+_TIMELESS = {"p.resample": 4, "p[column].dt": 4}
+CANNOT: dict[str, dict[str, int]] = {
+    "pandas": {},
+    **dict.fromkeys(
+        ("Parquet files", "pyarrow table", "pyarrow dataset", "polars DataFrame", "dask DataFrame"), _ROWS
+    ),
+    **dict.fromkeys(("polars LazyFrame", "duckdb relation", "Spark DataFrame"), _ROWS | _UNORDERED),
+    "SQLite table": _ROWS | _UNORDERED | _TIMELESS,
+}
+
+
+HELD: list[Any] = []  # a session knows whether its frame still lives
+
+
+def opened(table: str, folder: str, verb: str, unit: bool) -> Any:
+    """A session on such a table of the rows."""
+    frame, words = rows(), {**OPENED, **(UNIT if unit else {})}
+    words["neighbors"] = getattr(VERBS[verb], "neighbors", "add-remove")
+    if table == "pandas":
+        frame["codes"] = [["a", "b"]] * len(frame)
+    made = TABLES[table][1](frame, folder)
+    HELD.append(made)
+    if table == "SQLite table":
+        words["bounds"] = {name: pair for name, pair in BOUNDS.items() if name != "when"}
+    return dpframe.open(made, 1000, 1e-6, because="made up", **words)
+
+
+def page() -> str:
+    """The table of the page."""
+    head = ["", *TABLES]
+    lines = [f"| {' | '.join(head)} |", f"|{'---|' * len(head)}"]
+    for verb in VERBS:
+        cells = [f"no ({CANNOT[table][verb]})" if verb in CANNOT[table] else "yes" for table in TABLES]
+        lines.append(f"| `{verb}` | {' | '.join(cells)} |")
+    reasons = [f"- ({number}) It {why}." for number, why in REASONS.items()]
+    return "\n".join([*lines, "", *reasons])
+
+
+MARKS = "<!-- the table: python -m tests.engines.verbs -->\n", "<!-- its end -->\n"
+
+
+def written() -> str:
+    """The page with its table anew."""
+    first, last = map(re.escape, MARKS)
+    return re.sub(f"(?<={first}).*(?={last})", lambda _: f"\n{page()}\n\n", PAGE.read_text(), flags=re.DOTALL)
+
+
+if __name__ == "__main__":
+    PAGE.write_text(written())
+    sys.exit(0)
