@@ -122,10 +122,10 @@ from dpframe.engines import pandas as engines_pandas_module
 from dpframe.engines import rows as derive_module
 from dpframe.engines.expressions import evaluate, predicate
 from dpframe.engines.fingerprints import former_sketch
-from dpframe.engines.keys import coded, together
+from dpframe.engines.keys import Occurring, coded, together
 from dpframe.engines.limits import at_points
 from dpframe.engines.pandas import PandasEngine
-from dpframe.engines.people import pairs_of, people_of
+from dpframe.engines.people import Draw, number_of, numbers_of, pairs_of, people_of
 from dpframe.learn import _descent as learn_descent_module
 from dpframe.learn import _fits as learn_fits_module
 from dpframe.learn import _models as learn_models_module
@@ -236,6 +236,7 @@ __all__ = [
     "Design",
     "DistinctCount",
     "Distincts",
+    "Draw",
     "Estimated",
     "Exponential",
     "Expr",
@@ -263,6 +264,7 @@ __all__ = [
     "NoisyMax",
     "NoisyTop",
     "Objective",
+    "Occurring",
     "Pair",
     "PandasEngine",
     "Parsed",
@@ -402,6 +404,8 @@ __all__ = [
     "mu_for",
     "newton",
     "noise_of",
+    "number_of",
+    "numbers_of",
     "of_people",
     "open_store",
     "opening_module",
