@@ -126,6 +126,12 @@ from dpframe.engines.keys import Occurring, coded, together
 from dpframe.engines.limits import at_points
 from dpframe.engines.pandas import PandasEngine
 from dpframe.engines.people import Draw, number_of, numbers_of, pairs_of, people_of
+from dpframe.engines.sql import SqlEngine
+from dpframe.engines.sql import databases as sql_databases_module
+from dpframe.engines.sql import dialects as sql_dialects_module
+from dpframe.engines.sql import engine as sql_engine_module
+from dpframe.engines.sql.databases import DuckDatabase, PostgresDatabase, SparkDatabase, SqliteDatabase
+from dpframe.engines.sql.expressions import held_as
 from dpframe.learn import _descent as learn_descent_module
 from dpframe.learn import _fits as learn_fits_module
 from dpframe.learn import _models as learn_models_module
@@ -237,6 +243,7 @@ __all__ = [
     "DistinctCount",
     "Distincts",
     "Draw",
+    "DuckDatabase",
     "Estimated",
     "Exponential",
     "Expr",
@@ -275,6 +282,7 @@ __all__ = [
     "Periods",
     "Persons",
     "Planned",
+    "PostgresDatabase",
     "Powers",
     "Price",
     "Primitive",
@@ -302,7 +310,10 @@ __all__ = [
     "Simplex",
     "Sizes",
     "Sketches",
+    "SparkDatabase",
     "Spread",
+    "SqlEngine",
+    "SqliteDatabase",
     "Statistic",
     "Statistics",
     "Target",
@@ -374,6 +385,7 @@ __all__ = [
     "former_sketch",
     "found_keys",
     "gaussian_tail",
+    "held_as",
     "interval_of",
     "key_of",
     "keys_for",
@@ -441,6 +453,9 @@ __all__ = [
     "shrunk",
     "sketch_module",
     "spread",
+    "sql_databases_module",
+    "sql_dialects_module",
+    "sql_engine_module",
     "stated_gaussian",
     "stats_Rows",
     "stats_module",

@@ -1,4 +1,4 @@
-"""The hash by which a person's groups and values are drawn: a function of cells and key, fair, and alike however ids are stored."""
+"""The hash by which a person's groups and values are drawn: a function of cells and key, fair, and alike however stored."""
 
 from __future__ import annotations
 
