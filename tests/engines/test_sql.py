@@ -24,7 +24,10 @@ class Divided(SqlEngine):
 
 
 def engine_in(make: Any, frame: pd.DataFrame, key: bytes = KEY, kind: type[SqlEngine] = SqlEngine) -> Any:
-    return kind(make(frame), "visits", frame.iloc[:0], key, PandasEngine(frame, key))
+    database = make(frame)
+    return kind(
+        database, getattr(database, "relation", "visits"), frame.iloc[:0], key, PandasEngine(frame, key)
+    )
 
 
 class TestSqlite(EngineConformance):

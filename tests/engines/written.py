@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
+import itertools
 import math
 import sqlite3
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from tests.internals import DuckDatabase, SqliteDatabase, held_as
+from tests.internals import DuckDatabase, PostgresDatabase, SqliteDatabase, held_as
 
 TYPES = {"integer": "BIGINT", "double": "DOUBLE PRECISION", "bool": "BOOLEAN", "text": "TEXT"}
 
@@ -33,14 +36,16 @@ def cells_of(frame: pd.DataFrame, nan: bool) -> tuple[list[tuple[str, str]], lis
     ]
 
 
-def create(execute: Any, insert: Any, frame: pd.DataFrame, *, nan: bool, mark: str) -> None:
+def create(
+    execute: Any, insert: Any, frame: pd.DataFrame, *, nan: bool, mark: str, name: str = "visits"
+) -> None:
     """A table called visits, with a column for the number of the row so that none is without columns."""
     columns, rows = cells_of(frame, nan)
     named = ", ".join(f'"{name}" {TYPES[kind]}' for name, kind in columns)
-    execute(f"CREATE TABLE visits (row_number BIGINT{', ' * bool(named)}{named})")
+    execute(f"CREATE TABLE {name} (row_number BIGINT{', ' * bool(named)}{named})")
     if rows:
         marks = ", ".join(mark.format(i + 1) for i in range(len(columns) + 1))
-        insert(f"INSERT INTO visits VALUES ({marks})", [(i, *row) for i, row in enumerate(rows)])
+        insert(f"INSERT INTO {name} VALUES ({marks})", [(i, *row) for i, row in enumerate(rows)])
 
 
 def in_duckdb(frame: pd.DataFrame) -> Any:
@@ -69,6 +74,32 @@ def in_duckdb(frame: pd.DataFrame) -> Any:
                         f"UPDATE visits SET \"{name}\" = 'NaN' WHERE row_number IN ({', '.join(map(str, at))})"
                     )
     return DuckDatabase(connection)
+
+
+class Places:
+    """A connection to the server of the tests, for as long as they run, and numbers for tables in it."""
+
+    connection: Any = None
+    tables = itertools.count()
+
+
+def in_postgresql(frame: pd.DataFrame) -> Any:
+    connection, name = Places.connection, f"visits_{next(Places.tables)}"
+    with connection.cursor() as cursor:
+        create(cursor.execute, cursor.executemany, frame, nan=True, mark="%s", name=name)
+    database = PostgresDatabase(connection)
+    database.relation = name  # type: ignore[attr-defined]
+    return database
+
+
+@contextlib.contextmanager
+def connected(server: Any) -> Iterator[None]:
+    import psycopg
+
+    words = {"host": str(server.folder), "port": server.port, "user": server.user, "dbname": "postgres"}
+    with psycopg.connect(**words, autocommit=True) as Places.connection:
+        yield
+    Places.connection = None
 
 
 def in_sqlite(frame: pd.DataFrame) -> Any:
