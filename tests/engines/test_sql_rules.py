@@ -474,7 +474,7 @@ def test_cells_of_another_type_than_their_column_are_null_in_sqlite():
             "x": [np.nan, np.nan, np.nan, 1, 2.5],
             "y": pd.array([None, None, None, 1, None], dtype="Int64"),
             "g": pd.Series(["a", None, None, None, None], dtype="str"),
-            "flag": pd.array([None, None, None, True, True], dtype="boolean"),
+            "flag": pd.array([None, None, None, True, None], dtype="boolean"),
         }
     )
     leaves = [Column.of(i, c, df.dtypes.iloc[i]) for i, c in enumerate(df)]
@@ -488,6 +488,29 @@ def test_cells_of_another_type_than_their_column_are_null_in_sqlite():
     assert shaken(engine.reduce(Query(()), asked_here, Unit())) == expected
     engine._database.dialect = Declared()
     assert shaken(engine.reduce(Query(()), asked_here, Unit())) != expected
+
+
+def test_columns_that_a_database_does_not_know_are_read_elsewhere():
+    """Which is known before anything is asked, and so before anything is paid."""
+    duckdb = pytest.importorskip("duckdb", reason="tables in duckdb need duckdb")
+    connection = duckdb.connect()
+    connection.execute("CREATE TABLE visits (x DOUBLE, g UUID)")
+    connection.execute("INSERT INTO visits VALUES (1, '00000000-0000-0000-0000-000000000001')")
+    df = pd.DataFrame(
+        {
+            "x": [1.0],
+            "g": pd.Series(["00000000-0000-0000-0000-000000000001"], dtype="str"),
+            "missing": [2.0],
+        }
+    )
+    engine = SqlEngine(DuckDatabase(connection), "visits", df, KEY, PandasEngine(df, KEY))
+    leaves = [Column.of(i, c, df.dtypes.iloc[i]) for i, c in enumerate(df)]
+    written = [engine.writes(Query(()), {Powers(leaf, None, 0)}, Unit()) for leaf in leaves]
+    assert written == [True, True, False]
+    for leaf in leaves:
+        assert engine.reduce(Query(()), {Powers(leaf, None, 0)}, Unit())[Powers(leaf, None, 0)].tolist() == [
+            [1]
+        ]
 
 
 def test_postgresql_writes_no_arithmetic_that_may_raise():

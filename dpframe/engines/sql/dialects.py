@@ -34,6 +34,7 @@ class Dialect:
     name: ClassVar[str] = "duckdb"
     integers: ClassVar[str] = "BIGINT"
     doubles: ClassVar[str] = "DOUBLE"
+    texts: ClassVar[str] = "VARCHAR"
     quote: ClassVar[str] = '"'
     division: ClassVar[str] = "//"
     collation: ClassVar[str] = ' COLLATE "C"'
@@ -83,11 +84,11 @@ class Dialect:
 
     def read_bool(self, column: str) -> str:
         """A cell of a column of bools."""
-        return column
+        return f"CAST({column} AS BOOLEAN)"
 
     def read_text(self, column: str) -> str:
-        """A cell of a column of texts."""
-        return self.binary(column)
+        """A cell of a column of texts, or of what is read as texts."""
+        return self.binary(f"CAST({column} AS {self.texts})")
 
     def binary(self, text: str) -> str:
         """The same text, compared by its bytes."""
@@ -187,7 +188,7 @@ class Sqlite(Dialect):
         return f"(CASE WHEN typeof({column}) IN ('integer', 'real') THEN CAST({column} AS REAL) END)"
 
     def read_bool(self, column: str) -> str:
-        return f"(CASE WHEN typeof({column}) IN ('integer', 'real') THEN {column} <> 0 END)"
+        return f"(CASE WHEN typeof({column}) = 'integer' AND {column} IN (0, 1) THEN {column} <> 0 END)"
 
     def read_text(self, column: str) -> str:
         return self.binary(f"CASE WHEN typeof({column}) = 'text' THEN {column} END")
@@ -206,7 +207,7 @@ class Postgres(Dialect):
     """PostgreSQL, which has no NUL in texts, and raises where doubles overflow or vanish."""
 
     name = "postgresql"
-    doubles, division = "DOUBLE PRECISION", "/"
+    doubles, texts, division = "DOUBLE PRECISION", "TEXT", "/"
     raises = True
 
     def double(self, value: float) -> str:
@@ -233,7 +234,7 @@ class Spark(Dialect):
 
     name = "spark"
     quote, division = "`", "div"
-    collation, inline = "", ""
+    collation, inline, texts = "", "", "STRING"
     wide, snapshots = False, False
 
     def parameter(self, place: int) -> str:

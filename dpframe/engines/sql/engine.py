@@ -16,12 +16,12 @@ import pandas as pd
 
 from dpframe._cells.texts import order_of, text_of
 from dpframe._errors import DataError
-from dpframe._expr import Expr
+from dpframe._expr import Column, Expr
 from dpframe._groups.unit import Unit
 from dpframe._statistics.base import Integers, Persons, Primitive
 from dpframe._statistics.engine import PEOPLE, Engine, RowSlice, Scope, Sketches, Texts
 from dpframe.engines.sql.databases import Database, Rows
-from dpframe.engines.sql.expressions import Compiler, Unwritten
+from dpframe.engines.sql.expressions import Compiler, Unwritten, held_as
 from dpframe.engines.sql.selections import Statement
 from dpframe.engines.sql.statements import found_keys, people_who_are, statements
 
@@ -37,6 +37,7 @@ class SqlEngine:
     def __init__(self, database: Database, relation: str, schema: pd.DataFrame, key: bytes, fallback: Engine):
         self._database, self._relation, self._schema = database, relation, schema.iloc[:0]
         self._key, self._fallback = key, fallback
+        self._unread = self._refused()
 
     def __len__(self) -> int:
         ((rows,),) = self._rows([Statement(f"SELECT COUNT(*) FROM {self._relation} AS r", [])])[0]
@@ -94,7 +95,27 @@ class SqlEngine:
         self._fallback.close()
 
     def _compiler(self) -> Compiler:
-        return Compiler(self._database.dialect, self._schema)
+        return Compiler(self._database.dialect, self._schema, self._unread)
+
+    def _refused(self) -> frozenset[int]:
+        """The columns that the database does not know or does not take for what their dtypes say: found without reading a row."""
+        empty = self._schema.dtypes
+        columns = [Column.of(i, name, empty.iloc[i]) for i, name in enumerate(self._schema)]
+
+        def refused(some: list[Column]) -> bool:
+            compiler = Compiler(self._database.dialect, self._schema)
+            terms = [compiler.term(column).sql for column in some]
+            sql = f"SELECT {', '.join(terms)} FROM {self._relation} AS r WHERE 1 = 0"
+            with suppress(Exception):
+                self._database.fetch(*compiler.whole(sql))
+                return False
+            return True
+
+        held = [c for c in columns if isinstance(c.name, str) and held_as(empty.iloc[c.position]) is not None]
+        known = [c for c in held if "\0" not in str(c.name)]
+        if not known or not refused(known):
+            return frozenset()
+        return frozenset(c.position for c in known if refused([c]))
 
     def writes(self, scope: Scope, primitives: set[Primitive], unit: Unit) -> bool:
         """Whether the database is asked: by the question, the dtypes and the dialect alone. If not, all of it goes to the

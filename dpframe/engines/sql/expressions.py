@@ -41,8 +41,8 @@ class Term(NamedTuple):
 class Compiler:
     """Writes the expressions of one statement, and collects what is bound to it."""
 
-    def __init__(self, dialect: Dialect, schema: pd.DataFrame):
-        self.dialect, self._schema = dialect, schema
+    def __init__(self, dialect: Dialect, schema: pd.DataFrame, unread: frozenset[int] = frozenset()):
+        self.dialect, self._schema, self._unread = dialect, schema, unread
         self._bound: list[Any] = []
         self._places: dict[tuple[type, str], int] = {}
 
@@ -126,7 +126,7 @@ def _column(c: Compiler, e: ex.Column) -> Term:
     name: Any = c._schema.columns[e.position]
     dtype, d = c._schema.dtypes.iloc[e.position], c.dialect
     held = held_as(dtype)
-    if not isinstance(name, str) or "\0" in name or held is None:
+    if not isinstance(name, str) or "\0" in name or held is None or e.position in c._unread:
         raise Unwritten
     kind, narrow = held
     read: dict[Kind, Callable[[str], str]] = {
