@@ -309,7 +309,9 @@ def test_groups_and_people_are_those_of_numpy_bit_for_bit(make, by, unit):
 @pytest.mark.slow(but=12)
 @pytest.mark.parametrize("unit", UNITS)
 @pytest.mark.parametrize(
-    "by", [(G,), (SMALL,), (Y, G), (FLAG, SMALL), (X,), (ex.Fill(G, constant("none")),)], ids=str
+    "by",
+    [(G,), (SMALL,), (Y, G), (FLAG, SMALL), (X,), (ex.Fill(G, constant("none")),)],
+    ids=lambda by: " ".join(map(str, by)),
 )
 def test_keys_that_nobody_listed_are_those_of_numpy(make, by, unit):
     df = table(300, 6)

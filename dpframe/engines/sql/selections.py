@@ -222,6 +222,12 @@ def _integers(groups: int, places: list[int], values: list[int]) -> Integers:
     return found
 
 
+def whole(cell: Any) -> int:
+    """An integer that a database returned, in a type that is exact; a sum of no rows is 0."""
+    assert not isinstance(cell, float), "a sum that may be rounded"
+    return 0 if cell is None else int(cell)
+
+
 def reader_of(
     measures: dict[Primitive, Measure | None], people: bool, total: Callable[[list[int]], int], width: int
 ) -> Reader:
@@ -229,9 +235,7 @@ def reader_of(
 
     def read(rows: Returned, groups: int) -> dict[Primitive, Integers]:
         places = [int(row[0]) for row in rows]
-        columns = [
-            [0 if cell is None else int(cell) for cell in column] for column in zip(*rows, strict=True)
-        ][1:]
+        columns = [[whole(cell) for cell in column] for column in zip(*rows, strict=True)][1:]
         columns = columns or [[]] * (
             2 + people + sum(1 + width * len(m.sums) for m in measures.values() if m)
         )

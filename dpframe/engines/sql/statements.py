@@ -45,6 +45,7 @@ from dpframe.engines.sql.selections import (
     measure_of,
     placed,
     reader_of,
+    whole,
 )
 
 # Rows that are people -----------------------------------------------------------------------------------------
@@ -299,7 +300,7 @@ def _table(p: Primitive, rows: Returned, shape: tuple[int, int]) -> dict[Primiti
     """Counts by a column of places and one of groups."""
     found = np.zeros(shape, dtype=np.int64)
     for place, group, n in rows:
-        found[int(place), int(group)] = int(n)
+        found[int(place), int(group)] = whole(n)
     return {p: found}
 
 
