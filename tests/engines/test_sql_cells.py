@@ -31,6 +31,7 @@ from tests.internals import (
     Query,
     RestBy,
     Spread,
+    SqlEngine,
     Trues,
     Unit,
     keys_for,
@@ -322,6 +323,25 @@ def test_keys_that_nobody_listed_are_those_of_numpy(make, by, unit):
         found, expected = (e.occurring(by, FLAG, asks, asked) for e in (engine, numpy))
         assert found[0] == expected[0]
         assert shaken(found[1]) == shaken(expected[1])
+
+
+@pytest.mark.parametrize("passes", [2, 5])
+@pytest.mark.parametrize("unit", [name for name in UNITS if UNITS[name]])
+def test_people_in_passes_are_counted_as_at_once(make, unit, passes):
+    """Each pass over some of the people, whose sums and keys are added."""
+    df = table(300, 8)
+    numpy, database = PandasEngine(df, KEY), make(df)
+    engine = SqlEngine(database, "visits", df.iloc[:0], KEY, numpy, passes=passes)
+    asks, asked = Unit("add-remove", UNITS[unit], 2, 3), {*PRIMITIVES, Spread("rows", 4)}
+    for by in ("texts", "bins", "nothing"):
+        query = Query((), FLAG, BY[by])
+        assert engine.writes(query, asked, asks)
+        assert shaken(engine.reduce(query, asked, asks)) == shaken(numpy.reduce(query, asked, asks))
+    found, expected = (
+        e.occurring((G, SMALL), None, asks, frozenset({Persons(), Rows()})) for e in (engine, numpy)
+    )
+    assert found[0] == expected[0]
+    assert shaken(found[1]) == shaken(expected[1])
 
 
 @SOME

@@ -22,7 +22,7 @@ from dpframe._statistics.base import Integers, Persons, Primitive
 from dpframe._statistics.engine import PEOPLE, Engine, RowSlice, Scope, Sketches, Texts
 from dpframe.engines.sql.databases import Database, Rows
 from dpframe.engines.sql.expressions import Compiler, Unwritten, held_as
-from dpframe.engines.sql.selections import Statement
+from dpframe.engines.sql.selections import Part, Statement
 from dpframe.engines.sql.statements import found_keys, people_who_are, statements
 
 
@@ -31,10 +31,21 @@ class SqlEngine:
 
     ``relation`` is what stands after FROM, written by whoever knows the source: never by an analyst. ``schema`` is a frame
     without rows whose columns, by their names, are the relation's, with the dtypes that `fallback` reads them in. Both read the
-    same rows, and a table has at most as many as the library's sums allow for.
+    same rows, and a table has at most as many as the library's sums allow for. Questions about people go through the table in
+    so many ``passes``, each over some of the people, for what would not fit into memory at once.
     """
 
-    def __init__(self, database: Database, relation: str, schema: pd.DataFrame, key: bytes, fallback: Engine):
+    def __init__(
+        self,
+        database: Database,
+        relation: str,
+        schema: pd.DataFrame,
+        key: bytes,
+        fallback: Engine,
+        *,
+        passes: int = 1,
+    ):
+        self._passes = passes
         self._database, self._relation, self._schema = database, relation, schema.iloc[:0]
         self._key, self._fallback = key, fallback
         self._unread = self._refused()
@@ -48,9 +59,10 @@ class SqlEngine:
         planned = self._planned(scope, primitives, unit)
         if not planned:
             return self._fallback.reduce(scope, primitives, unit)
+        returned, kinds = self._rows([statement for one in planned for statement in one]), len(planned[0])
         found: dict[Primitive, Integers] = {}
-        for statement, rows in zip(planned, self._rows(planned), strict=True):
-            found |= statement.read(rows)
+        for i, statement in enumerate(planned[0]):
+            found |= statement.read([row for rows in returned[i::kinds] for row in rows])
         return found
 
     def occurring(
@@ -62,16 +74,23 @@ class SqlEngine:
     ) -> tuple[Texts, dict[Primitive, Integers]]:
         """The combinations of values that count for somebody, as texts, and their primitive sums."""
         asked = {*primitives, Persons()}
+        parts = self._parts(unit)
         try:
-            statement = found_keys(self._compiler(), self._relation, by, where, asked, unit, self._key)
+            planned = [
+                found_keys(self._compiler(), self._relation, by, where, asked, unit, self._key, part)
+                for part in parts
+            ]
         except Unwritten:
+            planned = []
+        if not self._together(planned):
             return self._fallback.occurring(by, where, unit, primitives)
-        (rows,) = self._rows([statement])
-        named = [(tuple(map(_text, statement.kinds, row)), row) for row in rows]
-        known = [(texts, row) for texts, row in named if None not in texts]
-        known.sort(key=lambda one: [order_of(text) for text in one[0] if text is not None])
-        sums = statement.read([(place, *row[len(by) :]) for place, (_, row) in enumerate(known)], len(known))
-        return [texts for texts, _ in known], sums  # type: ignore[misc]  # none of them is None
+        returned = [row for rows in self._rows(planned) for row in rows]
+        named = [(tuple(map(_text, planned[0].kinds, row)), row) for row in returned]
+        known = {texts for texts, _ in named if None not in texts}
+        order: Any = sorted(known, key=lambda texts: [order_of(text) for text in texts if text is not None])
+        places = {texts: place for place, texts in enumerate(order)}
+        rows = [(places[texts], *row[len(by) :]) for texts, row in named if texts in places]
+        return order, planned[0].read(rows, len(order))
 
     def slices(self, exprs: Sequence[Expr], where: Expr | None, unit: Unit) -> Iterator[RowSlice]:
         """All rows, slice by slice, as the other engine reads them."""
@@ -122,12 +141,25 @@ class SqlEngine:
         fallback, so that one question reads one state of the data."""
         return bool(self._planned(scope, primitives, unit))
 
-    def _planned(self, scope: Scope, primitives: set[Primitive], unit: Unit) -> list[Statement]:
+    def _planned(self, scope: Scope, primitives: set[Primitive], unit: Unit) -> list[list[Statement]]:
+        """The statements of each pass."""
         try:
-            planned = statements(self._compiler, self._relation, scope, primitives, unit, self._key)
+            planned = [
+                statements(self._compiler, self._relation, scope, primitives, unit, self._key, part)
+                for part in self._parts(unit)
+            ]
         except Unwritten:
             return []
-        return planned if len(planned) == 1 or self._database.dialect.snapshots else []
+        return planned if self._together([statement for one in planned for statement in one]) else []
+
+    def _parts(self, unit: Unit) -> list[Part | None]:
+        if not unit.people or self._passes == 1:
+            return [None]
+        return [Part(unit.people, place, self._passes) for place in range(self._passes)]
+
+    def _together(self, planned: list[Statement]) -> bool:
+        """Whether there are statements, and they read one state of the data."""
+        return len(planned) == 1 or (len(planned) > 1 and self._database.dialect.snapshots)
 
     def _rows(self, planned: list[Statement]) -> list[Rows]:
         """What the statements return, all of one state of the data."""

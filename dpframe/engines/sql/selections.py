@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dpframe._expr import Expr
+from dpframe._expr import Column, Expr
 from dpframe._groups.combinations import RestBy
 from dpframe._groups.keys import BinBy, By, KeyBy
 from dpframe._statistics.base import (
@@ -27,8 +27,10 @@ from dpframe._statistics.base import (
     Rows,
     Trues,
 )
+from dpframe.engines.people import FOLD, PRIME
 from dpframe.engines.sql.databases import Listing
 from dpframe.engines.sql.databases import Rows as Returned
+from dpframe.engines.sql.dialects import Dialect
 from dpframe.engines.sql.expressions import Compiler, Kind, Unwritten, held
 
 MOST_BINS = 256
@@ -56,12 +58,37 @@ class Statement:
 # What is selected of a row ------------------------------------------------------------------------------------
 
 
+class Part(NamedTuple):
+    """Some of the people: those whose number has this rest."""
+
+    people: tuple[Column, ...]
+    place: int
+    of: int
+
+
+def number_of(dialect: Dialect, cells: Sequence[tuple[str, Kind]]) -> str:
+    """The number of a person or a key by these cells, none of them a double, as `dpframe.engines.people` defines it."""
+    if any(kind == "double" for _, kind in cells):
+        raise Unwritten
+    first, *rest = (
+        dialect.number(cell if kind == "text" else f"CAST({cell} AS {dialect.integers})", kind)
+        for cell, kind in cells
+    )
+    for more in rest:
+        first = f"(({first} * {FOLD} + {more}) % {PRIME})"
+    return first
+
+
 class Source:
     """The rows that are asked about: values of their cells, then what is made of those, so that no text grows by repetition."""
 
-    def __init__(self, compiler: Compiler, relation: str, where: Expr | None):
+    def __init__(self, compiler: Compiler, relation: str, where: Expr | None, part: Part | None = None):
         self.c, self._relation = compiler, relation
-        self._where = "" if where is None else f" WHERE {compiler.truth(where)}"
+        conditions = [] if where is None else [compiler.truth(where)]
+        if part is not None and part.of > 1:
+            own = [(term.sql, term.kind) for term in map(compiler.key, part.people)]
+            conditions.append(f"({number_of(compiler.dialect, own)} % {part.of} = {part.place})")
+        self._where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
         self._values: dict[str, str] = {}
         self._derived: dict[str, str] = {}
         self._stages: dict[str, str] = {}
@@ -217,8 +244,9 @@ def _integers(groups: int, places: list[int], values: list[int]) -> Integers:
     """A number for each group; in 64 bits where that is enough."""
     wide = any(value >= 2**63 for value in values)
     found: Integers = np.zeros(groups, dtype=object if wide else np.int64)
-    if places:
-        found[places] = values
+    np.add.at(
+        found, np.array(places, dtype=np.int64), np.array(values, dtype=found.dtype)
+    )  # a place may stand twice
     return found
 
 

@@ -32,17 +32,19 @@ from dpframe._statistics.base import (
     Trues,
 )
 from dpframe._statistics.engine import Scope
-from dpframe.engines.people import FOLD, PRIME, Draw
+from dpframe.engines.people import PRIME, Draw
 from dpframe.engines.sql.databases import Rows as Returned
 from dpframe.engines.sql.expressions import Compiler, Kind, Unwritten
 from dpframe.engines.sql.selections import (
     Level,
     Measure,
+    Part,
     Reader,
     Source,
     Statement,
     levels_of,
     measure_of,
+    number_of,
     placed,
     reader_of,
     whole,
@@ -58,8 +60,10 @@ def statements(
     primitives: set[Primitive],
     unit: Unit,
     key: bytes,
+    part: Part | None = None,
 ) -> list[Statement]:
-    """All that is asked, in as few statements as there are kinds of it; `Unwritten` if there is none for some of it."""
+    """All that is asked, in as few statements as there are kinds of it; `Unwritten` if there is none for some of it. Of some of
+    the people, with a ``part``: their sums add up."""
     alone: set[Primitive] = {
         p
         for p in primitives
@@ -68,11 +72,11 @@ def statements(
     sums = primitives - alone
     found = []
     for p in sorted(alone, key=str):
-        source = Source(compiler(), relation, scope.where)
+        source = Source(compiler(), relation, scope.where, part)
         levels = levels_of(source, scope.by)
         found.append(_alone(source, levels, p, unit, scope, key))
     if sums:
-        source = Source(compiler(), relation, scope.where)
+        source = Source(compiler(), relation, scope.where, part)
         levels = levels_of(source, scope.by)
         measures = {p: measure_of(source, p) for p in sorted(sums, key=str)}
         one = (
@@ -136,21 +140,11 @@ class Crowd:
         """The condition that a row is a person's."""
         return " AND ".join(f"{name} IS NOT NULL" for name in self.names)
 
-    def _number(self, cells: Sequence[tuple[str, Kind]]) -> str:
-        d = self._source.c.dialect
-        first, *rest = (
-            d.number(f"CAST({name} AS {d.integers})" if kind != "text" else name, kind)
-            for name, kind in cells
-        )
-        for more in rest:
-            first = f"(({first} * {FOLD} + {more}) % {PRIME})"
-        return first
-
     def ranked(self, sql: str) -> str:
         """The same rows, with the hash of their person and group as h, as `dpframe.engines.people.Draw` has it."""
         a, b, d, f, g, e, last = self._constants
-        x = self._number(self._people)
-        y = self._number(list(zip(self._groups, self._kinds, strict=True)))
+        x = number_of(self._source.c.dialect, self._people)
+        y = number_of(self._source.c.dialect, list(zip(self._groups, self._kinds, strict=True)))
         p = str(PRIME)
         sql = f"SELECT n0.*, {x} AS hx, {y} AS hy FROM {self._source.stage(sql)} AS n0"
         sql = f"SELECT n1.*, (hy * {a} + {b}) % {p} AS ht, (hy * {f} + {g}) % {p} AS hs FROM {self._source.stage(sql)} AS n1"
@@ -300,7 +294,7 @@ def _table(p: Primitive, rows: Returned, shape: tuple[int, int]) -> dict[Primiti
     """Counts by a column of places and one of groups."""
     found = np.zeros(shape, dtype=np.int64)
     for place, group, n in rows:
-        found[int(place), int(group)] = whole(n)
+        found[int(place), int(group)] += whole(n)
     return {p: found}
 
 
@@ -430,9 +424,10 @@ def found_keys(
     primitives: set[Primitive],
     unit: Unit,
     key: bytes,
+    part: Part | None = None,
 ) -> Statement:
     """The keys that occur, in columns of their own, and the sums of each. Doubles are keys only where a row is a person."""
-    source = Source(compiler, relation, where)
+    source = Source(compiler, relation, where, part)
     terms = [compiler.key(e) for e in by]
     names, kinds = [source.value(term.sql) for term in terms], [term.kind for term in terms]
     if len(set(names)) < len(names) or not all(
