@@ -192,10 +192,21 @@ VALUES = [
 ]
 
 
+# Bounds that lie close together, far from zero: places on their grids are beyond 2**51, where doubles are halves and whole.
+FAR = [
+    (1e9, 1e9 + 1),
+    (-(2.0**40) - 1, 1.0 - 2.0**40),
+    (3e15, 3e15 + 8),
+    (-3e15 - 8, -3e15),
+    (2.0**53, 2.0**53 + 8),
+]
+
+
 def grids() -> list[Grid]:
     """Coarse ones, on which many values lie between two points, and fine ones."""
     bounds = [(-3.0, 5.0), (0.0, 1e6), (-1e300, 1e300), (-0.5, -0.25), (2.0, 2.0), (-5e-324, 5e-324)]
-    return [Grid.for_width(Bounds(*ends), bits) for ends in bounds for bits in (2, 3, 15, 31)]
+    found = [Grid.for_width(Bounds(*ends), bits) for ends in [*bounds, *FAR] for bits in (2, 3, 15, 31)]
+    return [grid for grid in found if max(abs(grid.low), abs(grid.high)) < 2**62]  # others are not written
 
 
 @pytest.fixture(scope="module", params=MAKE)
@@ -232,6 +243,24 @@ def test_values_lie_where_they_do_on_numpy(opened, place):
         return
     assert engine.writes(Query(()), asked, Unit())
     assert shaken(engine.reduce(Query(()), asked, Unit())) == shaken(numpy.reduce(Query(()), asked, Unit()))
+
+
+@pytest.mark.parametrize(
+    "low", [*(a for a, _ in FAR), 2.0**51 - 4, 2.0**52 - 4, -(2.0**52) - 4, 2.0**51 / 4 - 1, 2.0**50]
+)
+def test_places_far_from_zero_are_rounded_as_on_numpy(make, low):
+    """Halves among them, on coarse grids and on fine ones."""
+    df = pd.DataFrame({"x": low + np.arange(-16, 80) / 8})
+    x = Column.of(0, "x", df["x"].dtype)
+    close = [Grid(Bounds(low, low + 8), k) for k in (-2, -1, 0, 1, 2, 3)]
+    asked: set[Primitive] = {
+        Powers(x, grid, 1) for grid in close if max(abs(grid.low), abs(grid.high)) < 2**62
+    }
+    engine, numpy = engine_in(make, df), PandasEngine(df, KEY)
+    assert engine.writes(Query(()), asked, Unit())
+    assert shaken(engine.reduce(Query(()), asked, Unit())) == shaken(numpy.reduce(Query(()), asked, Unit()))
+    beyond = {Powers(x, Grid(Bounds(low, low + 8), 40), 1)}
+    assert engine.writes(Query(()), beyond, Unit()) is (abs(low) * 2.0**40 < 2**62)
 
 
 NOT_WRITTEN = [

@@ -249,6 +249,23 @@ def test_texts_are_told_apart_by_their_bytes_whatever_the_collation(kind):
     assert wrong[-1] < expected[-1]  # people have become one
 
 
+@pytest.mark.parametrize("low", [3e15, -3e15 - 8, 2.0**52 - 4])
+def test_what_rounds_near_zero_does_not_round_far_from_it(low):
+    """1.5 * 2**52 rounds halves between 2**51 and 2**52 to multiples of two."""
+    df = pd.DataFrame({"x": low + np.arange(-16, 80) / 8})
+    asked_for: set[Primitive] = {Powers(Column.of(0, "x", df["x"].dtype), Grid(Bounds(low, low + 8), 0), 1)}
+    engine = engine_in(in_sqlite, df)
+    expected = shaken(PandasEngine(df, KEY).reduce(Query(()), asked_for, Unit()))
+    assert shaken(engine.reduce(Query(()), asked_for, Unit())) == expected
+
+    class Near(Sqlite):
+        def rounded_far(self, x: str, wide: str, zero: str) -> str:
+            return self.rounded(x, f"(1.5 * {wide})")
+
+    engine._database.dialect = Near()
+    assert shaken(engine.reduce(Query(()), asked_for, Unit())) != expected
+
+
 def test_sums_beyond_64_bits_are_exact():
     connection = sqlite3.connect(":memory:", isolation_level=None)
     connection.execute("CREATE TABLE t (a INTEGER)")

@@ -6,9 +6,9 @@
 - there is one null. A NaN becomes NULL where a column of doubles is read and where arithmetic may make one;
 - comparisons are two-valued: COALESCE says what a null compares to;
 - values are clipped by CASE, since GREATEST takes nulls in three ways, and rounded half to even by adding and taking away
-  1.5 * 2**52, since ROUND takes ties in two;
+  1.5 * 2**52 (2**52 where they are beyond 2**51), since ROUND takes ties in two;
 - doubles are written with an exponent, without which they are decimals, or are bound;
-- only whole doubles below 2**53 are cast to integers, which neither rounds nor raises;
+- only whole doubles below 2**62 are cast to integers, which neither rounds nor raises;
 - integers are divided only where neither is negative;
 - texts are compared and grouped byte by byte, whatever the collation of the column: one that folds cases would make one person of
   two, who stays when one of them leaves;
@@ -113,10 +113,10 @@ class Dialect:
         return f"TRUNC({x})"
 
     def clipped(self, x: str, low: str | None, high: str | None) -> str:
-        """The nearest number between two, the upper one last; NULL of NULL."""
-        if low is not None:
-            x = f"(CASE WHEN {x} < {low} THEN {low} ELSE {x} END)"
-        return x if high is None else f"(CASE WHEN {x} > {high} THEN {high} ELSE {x} END)"
+        """The nearest number between two, of which the first is no larger; NULL of NULL."""
+        below = "" if low is None else f" WHEN {x} < {low} THEN {low}"
+        above = "" if high is None else f" WHEN {x} > {high} THEN {high}"
+        return f"(CASE{below}{above} ELSE {x} END)" if below or above else x
 
     def scaled(self, x: str, exponent: int, factor: str) -> str:
         """A clipped value times 2**exponent, which is ``factor``, to be rounded."""
@@ -125,6 +125,11 @@ class Dialect:
     def rounded(self, x: str, magic: str) -> str:
         """The nearest whole number to a double below 2**51, of two the even one."""
         return f"(({x} + {magic}) - {magic})"
+
+    def rounded_far(self, x: str, wide: str, zero: str) -> str:
+        """The same of any double, by 2**52, beyond which all of them are whole."""
+        near = f"WHEN {x} >= {zero} THEN (({x} + {wide}) - {wide}) ELSE (({x} - {wide}) + {wide})"
+        return f"(CASE WHEN {x} >= {wide} OR {x} <= -{wide} THEN {x} {near} END)"
 
     # Conditions and integers --------------------------------------------------------------------------------
 

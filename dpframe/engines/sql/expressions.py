@@ -23,6 +23,7 @@ from dpframe.engines.sql.dialects import MAGIC, Dialect
 
 LONGEST = 60_000  # characters of a statement
 LISTED = 500  # values in a list
+SMALL, LARGEST = 2**51, 2**62  # places on a grid that are rounded in one way, and that fit into integers
 Kind = Literal["integer", "double", "bool", "text"]
 
 
@@ -114,9 +115,16 @@ class Compiler:
     def steps(self, x: str, grid: Grid) -> str:
         """The place of a double on its grid, from the lower bound; NULL of NULL."""
         d, (low, high) = self.dialect, grid.bounds
+        largest = max(abs(grid.low), abs(grid.high))
+        if largest >= LARGEST:
+            raise Unwritten
         clipped = d.clipped(x, self.number(low), self.number(high))
         scaled = d.scaled(clipped, grid.exponent, self.number(2.0**grid.exponent))
-        return f"({d.as_integer(d.rounded(scaled, self.number(MAGIC)))} - {d.whole_number(grid.low)})"
+        if largest < SMALL:
+            rounded = d.rounded(scaled, self.number(MAGIC))
+        else:  # bounds that lie close together, far from zero
+            rounded = d.rounded_far(scaled, self.number(2.0**52), self.number(0.0))
+        return f"({d.as_integer(rounded)} - {d.whole_number(grid.low)})"
 
 
 # ---- leaves -----------------------------------------------------------------------------------------------
@@ -206,6 +214,8 @@ def _unary(c: Compiler, e: ex.Unary) -> Term:
 
 def _clip(c: Compiler, e: ex.Clip) -> Term:
     x, ends = c.term(e.x), [None if end is None else end.value for end in (e.lower, e.upper)]
+    if None not in ends and not ends[0] <= ends[1]:  # of which numpy takes the upper one
+        raise Unwritten
     if x.kind == "integer" and all(fits(end, x.dtype) for end in ends):
         low, high = (None if end is None else c.dialect.whole_number(int(end)) for end in ends)
         return x._replace(sql=c.dialect.clipped(x.sql, low, high))
