@@ -213,7 +213,8 @@ def _unary(c: Compiler, e: ex.Unary) -> Term:
 
 
 def _clip(c: Compiler, e: ex.Clip) -> Term:
-    x, ends = c.term(e.x), [None if end is None else end.value for end in (e.lower, e.upper)]
+    x = c.term(e.x)
+    ends: list[Any] = [None if end is None else end.value for end in (e.lower, e.upper)]
     if None not in ends and not ends[0] <= ends[1]:  # of which numpy takes the upper one
         raise Unwritten
     if x.kind == "integer" and all(fits(end, x.dtype) for end in ends):
