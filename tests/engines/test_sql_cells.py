@@ -263,6 +263,25 @@ def test_places_far_from_zero_are_rounded_as_on_numpy(make, low):
     assert engine.writes(Query(()), beyond, Unit()) is (abs(low) * 2.0**40 < 2**62)
 
 
+def test_long_conditions_are_written_in_their_length(make):
+    """A chain of a hundred is written once for each, and what would be too long is asked elsewhere."""
+    df = table(40, 1)
+    engine, numpy = engine_in(make, df), PandasEngine(df, KEY)
+    chain: Any = ex.Compare(">", X, constant(-100))
+    for i in range(90):
+        one = ex.Compare("!=", SMALL, constant(i - 300))
+        chain = ex.And(chain, one) if i % 2 else ex.Or(one, chain)
+    assert shaken(engine.reduce(Query((), chain), {Rows()}, Unit())) == shaken(
+        numpy.reduce(Query((), chain), {Rows()}, Unit())
+    )
+    folded: Any = X
+    for _ in range(40):
+        folded = ex.Clip(folded, constant(-3), constant(3))
+    asked: set[Primitive] = {Powers(folded, COARSE, 1)}
+    assert not engine.writes(Query(()), asked, Unit())
+    assert shaken(engine.reduce(Query(()), asked, Unit())) == shaken(numpy.reduce(Query(()), asked, Unit()))
+
+
 NOT_WRITTEN = [
     ex.Arithmetic("/", X, Y),
     ex.Arithmetic("/", X, constant(0)),
@@ -296,7 +315,11 @@ BY: dict[str, Any] = {
     "bins": (BinBy(X, (-2.5, -1.0, 0.0, 0.5, 2.5, 5.0), "x"),),
     "bins of whole": (BinBy(Y, (-1.0, 0.0, 1.5, 2.0**53), "y"),),
 }
-WIDE, SQUARE = Grid.for_width(Bounds(-3.0, 5.0), 31), Grid.for_width(Bounds(-3.0, 5.0), 15)
+COARSE, WIDE, SQUARE = (
+    Grid.for_width(Bounds(-3.0, 5.0), 3),
+    Grid.for_width(Bounds(-3.0, 5.0), 31),
+    Grid.for_width(Bounds(-3.0, 5.0), 15),
+)
 PRIMITIVES: list[Primitive] = [
     Rows(),
     Persons(),

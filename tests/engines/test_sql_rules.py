@@ -114,6 +114,8 @@ class Narrow(Duck):
     def as_integer(self, x: str) -> str:
         return f"CAST({x} AS SMALLINT)"
 
+    as_narrow = as_integer
+
 
 class Signed(Duck):
     def number(self, cell: str, kind: str) -> str:

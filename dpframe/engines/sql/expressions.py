@@ -23,6 +23,7 @@ from dpframe.engines.sql.dialects import MAGIC, Dialect
 
 LONGEST = 60_000  # characters of a statement
 LISTED = 500  # values in a list
+QUOTED = re.compile("""'[^']*'|"[^"]*"|`[^`]*`""")
 SMALL, LARGEST = 2**51, 2**62  # places on a grid that are rounded in one way, and that fit into integers
 Kind = Literal["integer", "double", "bool", "text"]
 
@@ -32,11 +33,13 @@ class Unwritten(Exception):
 
 
 class Term(NamedTuple):
-    """The SQL of a value, and what it is; of an integer the dtype that numpy holds it in."""
+    """The SQL of a value, and what it is; of an integer the dtype that numpy holds it in; of a condition one that is true where
+    it is, and may be NULL elsewhere."""
 
     sql: str
     kind: Kind
     dtype: np.dtype[Any] | None = None
+    hit: str | None = None
 
 
 class Compiler:
@@ -62,6 +65,9 @@ class Compiler:
         def numbered(found: re.Match[str]) -> str:
             return self.dialect.parameter(places.setdefault(int(found[1]), len(places)))
 
+        depth = np.cumsum([(char in "([") - (char in ")]") for char in QUOTED.sub("", text)]).max()
+        if depth > self.dialect.deepest:
+            raise Unwritten
         return re.sub("\0(\\d+)\0", numbered, text), [self._bound[place] for place in places]
 
     def number(self, value: float) -> str:
@@ -75,16 +81,24 @@ class Compiler:
         if write is None:
             raise Unwritten
         found = write(self, e)
-        if len(found.sql) > LONGEST:  # operands may stand more than once
+        if len(found.sql) + len(found.hit or "") > LONGEST:  # operands may stand more than once
             raise Unwritten
         return found
 
     def truth(self, e: ex.Expr) -> str:
         """A condition that is never NULL."""
-        found = self.term(e)
+        return self.truth_of(self.term(e))
+
+    def truth_of(self, found: Term) -> str:
+        """The same of one that is written already."""
         if found.kind != "bool":
             raise Unwritten
         return self.dialect.two_valued(found.sql, False)
+
+    def hit(self, e: ex.Expr) -> str:
+        """A condition for rows to be found by, for which NULL is no hit either: databases skip files by a plain one."""
+        found = self.term(e)
+        return found.hit or self.truth_of(found)
 
     def double(self, e: ex.Expr) -> str:
         """A number or a bool as a double."""
@@ -112,8 +126,8 @@ class Compiler:
             return Term(f"(CASE WHEN {found.sql} THEN 1 WHEN NOT {found.sql} THEN 0 END)", "bool")
         return found
 
-    def steps(self, x: str, grid: Grid) -> str:
-        """The place of a double on its grid, from the lower bound; NULL of NULL."""
+    def steps(self, x: str, grid: Grid, degree: int = 1) -> str:
+        """The place of a double on its grid, from the lower bound, of which powers are taken; NULL of NULL."""
         d, (low, high) = self.dialect, grid.bounds
         largest = max(abs(grid.low), abs(grid.high))
         if largest >= LARGEST:
@@ -124,7 +138,9 @@ class Compiler:
             rounded = d.rounded(scaled, self.number(MAGIC))
         else:  # bounds that lie close together, far from zero
             rounded = d.rounded_far(scaled, self.number(2.0**52), self.number(0.0))
-        return f"({d.as_integer(rounded)} - {d.whole_number(grid.low)})"
+        narrow = largest < 2**30 and grid.width**degree < 2**31
+        whole = d.as_narrow(rounded) if narrow else d.as_integer(rounded)
+        return f"({whole} - {d.whole_number(grid.low)})"
 
 
 # ---- leaves -----------------------------------------------------------------------------------------------
@@ -276,7 +292,8 @@ def _unheld(c: Compiler, e: ex.Expr) -> bool:
 
 def _compared(c: Compiler, op: str, left: str, right: str) -> Term:
     sign = {"==": "=", "!=": "<>"}.get(op, op)
-    return Term(c.dialect.two_valued(f"({left} {sign} {right})", op == "!="), "bool")
+    found = f"({left} {sign} {right})"
+    return Term(c.dialect.two_valued(found, op == "!="), "bool", None, None if op == "!=" else found)
 
 
 def _with_constant(c: Compiler, op: str, x: Term, wanted: Any) -> Term:
@@ -313,11 +330,18 @@ def _constantly(c: Compiler, op: str, x: str, above: bool) -> Term:
 
 
 def _and(c: Compiler, e: ex.And) -> Term:
-    return Term(f"({c.truth(e.left)} AND {c.truth(e.right)})", "bool")
+    return _joined(c, "AND", e.left, e.right)
 
 
 def _or(c: Compiler, e: ex.Or) -> Term:
-    return Term(f"({c.truth(e.left)} OR {c.truth(e.right)})", "bool")
+    return _joined(c, "OR", e.left, e.right)
+
+
+def _joined(c: Compiler, word: str, left: ex.Expr, right: ex.Expr) -> Term:
+    sides = [c.term(left), c.term(right)]
+    truths = f" {word} ".join(map(c.truth_of, sides))
+    hits = f" {word} ".join(side.hit or c.truth_of(side) for side in sides)
+    return Term(f"({truths})", "bool", None, f"({hits})")
 
 
 def _not(c: Compiler, e: ex.Not) -> Term:

@@ -84,7 +84,7 @@ class Source:
 
     def __init__(self, compiler: Compiler, relation: str, where: Expr | None, part: Part | None = None):
         self.c, self._relation = compiler, relation
-        conditions = [] if where is None else [compiler.truth(where)]
+        conditions = [] if where is None else [compiler.hit(where)]
         if part is not None and part.of > 1:
             own = [(term.sql, term.kind) for term in map(compiler.key, part.people)]
             conditions.append(f"({number_of(compiler.dialect, own)} % {part.of} = {part.place})")
@@ -226,13 +226,13 @@ def measure_of(source: Source, p: Primitive) -> Measure | None:
     if isinstance(p, Powers) and p.grid is None:
         return Measure(source.value(c.term(p.expr).sql))
     if isinstance(p, Powers) and p.grid is not None:
-        a = source.derived(c.steps(source.value(c.double(p.expr)), p.grid))
+        a = source.derived(c.steps(source.value(c.double(p.expr)), p.grid, p.degree))
         return Measure(a, tuple(" * ".join([a] * k) for k in range(1, p.degree + 1)), (p.grid.width,))
     if not isinstance(p, Products):
         raise Unwritten
     x, y = source.value(c.double(p.expr)), source.value(c.double(p.other))
-    a = source.derived(f"CASE WHEN {y} IS NULL THEN NULL ELSE {c.steps(x, p.grid)} END")
-    b = source.derived(f"CASE WHEN {x} IS NULL THEN NULL ELSE {c.steps(y, p.other_grid)} END")
+    a = source.derived(f"CASE WHEN {y} IS NULL THEN NULL ELSE {c.steps(x, p.grid, 2)} END")
+    b = source.derived(f"CASE WHEN {x} IS NULL THEN NULL ELSE {c.steps(y, p.other_grid, 2)} END")
     return Measure(a, (a, b, f"{a} * {b}"), (p.grid.width, p.other_grid.width))
 
 
