@@ -131,13 +131,19 @@ from dpframe.engines import parts as engines_parts_module
 from dpframe.engines import rows as derive_module
 from dpframe.engines.expressions import evaluate, predicate
 from dpframe.engines.fingerprints import former_sketch
-from dpframe.engines.keys import coded, together
+from dpframe.engines.keys import Occurring, coded, together
 from dpframe.engines.limits import at_points
 from dpframe.engines.pandas import PandasEngine
 from dpframe.engines.parts import PartsEngine
-from dpframe.engines.people import pairs_of, people_of
+from dpframe.engines.people import Draw, number_of, numbers_of, pairs_of, people_of
 from dpframe.engines.sources import Part as SourcePart
 from dpframe.engines.sources import Source, SourceFrame, check_steady
+from dpframe.engines.sql import SqlEngine
+from dpframe.engines.sql import databases as sql_databases_module
+from dpframe.engines.sql import dialects as sql_dialects_module
+from dpframe.engines.sql import engine as sql_engine_module
+from dpframe.engines.sql.databases import DuckDatabase, PostgresDatabase, SparkDatabase, SqliteDatabase
+from dpframe.engines.sql.expressions import held_as
 from dpframe.engines.tables.arrow import ParquetSource, TableSource, files_of
 from dpframe.engines.tables.databases import SqliteSource
 from dpframe.learn import _descent as learn_descent_module
@@ -270,6 +276,8 @@ __all__ = [
     "Design",
     "DistinctCount",
     "Distincts",
+    "Draw",
+    "DuckDatabase",
     "Estimated",
     "Exponential",
     "Expr",
@@ -297,6 +305,7 @@ __all__ = [
     "NoisyMax",
     "NoisyTop",
     "Objective",
+    "Occurring",
     "Pair",
     "PandasEngine",
     "ParquetSource",
@@ -309,6 +318,7 @@ __all__ = [
     "Periods",
     "Persons",
     "Planned",
+    "PostgresDatabase",
     "Powers",
     "Price",
     "Primitive",
@@ -340,7 +350,10 @@ __all__ = [
     "Source",
     "SourceFrame",
     "SourcePart",
+    "SparkDatabase",
     "Spread",
+    "SqlEngine",
+    "SqliteDatabase",
     "SqliteSource",
     "Statistic",
     "Statistics",
@@ -421,6 +434,7 @@ __all__ = [
     "found_keys",
     "free",
     "gaussian_tail",
+    "held_as",
     "interval_of",
     "key_of",
     "keys_for",
@@ -452,6 +466,8 @@ __all__ = [
     "newton",
     "noise_module",
     "noise_of",
+    "number_of",
+    "numbers_of",
     "of_people",
     "open_store",
     "opening_module",
@@ -490,6 +506,9 @@ __all__ = [
     "shrunk",
     "sketch_module",
     "spread",
+    "sql_databases_module",
+    "sql_dialects_module",
+    "sql_engine_module",
     "stated_gaussian",
     "stats_Rows",
     "stats_module",

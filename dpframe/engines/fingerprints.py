@@ -43,8 +43,8 @@ def hashes_of(column: pd.Series[Any]) -> Hashes:
         assert vector.categories is not None
         texts = objects(str(c).encode("utf-8", "surrogatepass") for c in vector.categories)
         return np.append(pd.util.hash_array(texts, categorize=False), _NULL)[vector.values]
-    codes, _, hashes = coded(vector)
-    found = np.append(hashes, _NULL)[codes]
+    known = coded(vector)
+    found = np.append(known.hashes(), _NULL)[known.codes]
     for i, text in unmatched(column, vector):
         found[i] = int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "little")
     return found

@@ -15,20 +15,20 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from dpframe._cells.columns import Vector
-from dpframe._cells.texts import order_of, text_of, texts_of, times
+from dpframe._cells.texts import key_of, order_of, text_of, texts_of, times
 from dpframe._expr import Expr
 from dpframe._statistics.engine import Texts
+from dpframe.engines.people import Numbers, folded, number_of
 
 Codes = NDArray[np.int64]
 
 
 class Coded(NamedTuple):
-    """A place for each row in a table that has the number of its key, or -1 there; for each key its text, and a hash of it."""
+    """A place for each row in a table that has the number of its key, or -1 there; and for each key its text."""
 
     places: NDArray[Any]
     table: Codes
     texts: NDArray[Any]
-    hashes: NDArray[np.uint64]
 
     @property
     def codes(self) -> Codes:
@@ -71,31 +71,43 @@ def coded(vector: Vector) -> Coded:
 def _numbered(codes: NDArray[Any], places: Any, texts: list[str]) -> Coded:
     table = np.append(np.asarray(places, dtype=np.int64), -1)
     found = np.array(texts, dtype=object)
-    return Coded(codes, table, found, pd.util.hash_array(found, categorize=False))
+    return Coded(codes, table, found)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Occurring:
-    """Group by the values that occur, before anybody knows which: the bucket of each row, and a hash of each value."""
+    """Group by the values that occur, before anybody knows which: the bucket of each row, and the texts of the values."""
 
     exprs: tuple[Expr, ...]
     buckets: Codes
-    hashes: NDArray[np.uint64]
+    texts: Texts
     token: ClassVar[str] = ""
     word: ClassVar[None] = None
 
     @property
     def index(self) -> pd.Index[Any]:
         """The places of the values: only their number is of use."""
-        return pd.RangeIndex(len(self.hashes))
+        return pd.RangeIndex(len(self.texts))
+
+    def numbers(self) -> Numbers:
+        """The number of each combination, by which it is drawn: a function of its values, and not of what else is there."""
+        known: dict[str, int] = {}
+        found = np.zeros(len(self.texts), dtype=np.int64)
+        for level in range(len(self.exprs)):
+            texts = [combination[level] for combination in self.texts]
+            for text in {*texts} - known.keys():
+                known[text] = number_of(key_of(text))
+            more = np.array([known[text] for text in texts], dtype=np.int64)
+            found = folded(found, more) if level else more
+        return found
 
     def to_json(self) -> object:
         raise AssertionError("what occurs is no part of a question")
 
 
-def together(columns: list[Coded]) -> tuple[Codes, Texts, NDArray[np.uint64]]:
-    """The combinations that occur: numbered in the order of their parts, each with its texts and a hash."""
-    codes, hashes = columns[0].codes, columns[0].hashes
+def together(columns: list[Coded]) -> tuple[Codes, Texts]:
+    """The combinations that occur: numbered in the order of their parts, each with its texts."""
+    codes = columns[0].codes
     places: list[Codes] = [np.arange(len(columns[0].texts))]
     for one in columns[1:]:
         size = max(1, len(one.texts))
@@ -104,8 +116,5 @@ def together(columns: list[Coded]) -> tuple[Codes, Texts, NDArray[np.uint64]]:
         first = int(len(uniques) > 0 and uniques[0] < 0)
         codes, uniques = found - first, uniques[first:]
         outer, inner = uniques // size, uniques % size
-        with np.errstate(over="ignore"):
-            hashes = hashes[outer] * np.uint64(0x9E3779B97F4A7C15) + one.hashes[inner]
         places = [*(p[outer] for p in places), inner]
-    texts = list(zip(*(c.texts[p].tolist() for c, p in zip(columns, places, strict=True)), strict=True))
-    return codes, texts, hashes
+    return codes, list(zip(*(c.texts[p].tolist() for c, p in zip(columns, places, strict=True)), strict=True))

@@ -17,6 +17,7 @@ the limit, neither is named.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import reduce
 from typing import Any
 
@@ -27,12 +28,13 @@ from numpy.typing import NDArray
 from dpframe._cells.codec import Buckets
 from dpframe._cells.columns import Vector
 from dpframe._statistics.base import Integers
-from dpframe.engines.people import Codes, Pairs, People, _mixed, coded
+from dpframe.engines.people import Codes, Draw, Numbers, Pairs, People, coded, folded, numbers_of
 
 Places = NDArray[np.int64]
 GROUP_BITS = 32  # more than there may be groups
 _ROOM = 2**22  # cells of a table of people by groups
 _PART = 2**19  # pairs that are added up at once
+_STRIP = 2**13  # pairs that are drawn for at once
 _EXACT_ROWS = 2**21  # so many values below 2**32 add up exactly in doubles
 
 
@@ -41,27 +43,29 @@ _EXACT_ROWS = 2**21  # so many values below 2**32 add up exactly in doubles
 
 def within_groups(
     pairs: Pairs,
-    hashes: NDArray[np.uint64],
+    people: People,
     limit: int,
     key: bytes,
-    labels: NDArray[np.uint64] | None = None,
+    labels: Callable[[], Numbers] | None = None,
 ) -> NDArray[np.bool_] | None:
     """Which pairs stay when a person may be in so many groups; None if all do. Pairs of one person stand together.
 
-    Groups that nobody listed are numbered by what other people have, so their hashes come as ``labels``; in their numbers
-    only the order counts, which is that of the values themselves.
+    The number of a listed group is its place in the list. Groups that nobody listed have the places that other people's values
+    leave them, so the numbers of their own values come as ``labels``; of their places only the order counts, which is that of
+    the values themselves.
     """
     counts = np.bincount(pairs.person)
-    many = counts[pairs.person] > limit
-    if not many.any():
+    over = np.flatnonzero(counts > limit)
+    if not len(over):
         return None
+    numbers, places = people.numbers(over), None if labels is None else labels()
     if pairs.table:
-        return _smallest_of_table(
-            pairs, _ranks(pairs.person, pairs.group, hashes, key, labels), len(hashes), limit
-        )
+        rank = _ranks(pairs.person, pairs.group, numbers, key, places)
+        return _smallest_of_table(pairs, rank, people.size, limit)
+    many = counts[pairs.person] > limit
     chosen = np.flatnonzero(many)
     person = pairs.person[chosen]
-    rank = _ranks(person, pairs.group[chosen], hashes, key, labels)
+    rank = _ranks(person, pairs.group[chosen], numbers, key, places)
     starts = np.flatnonzero(np.r_[True, person[1:] != person[:-1]])
     lengths = np.diff(np.r_[starts, len(person)])
     keep = np.ones(len(many), dtype=bool)
@@ -80,20 +84,21 @@ def within_groups(
 
 
 def _ranks(
-    person: NDArray[Any],
-    group: NDArray[Any],
-    hashes: NDArray[np.uint64],
-    key: bytes,
-    labels: NDArray[np.uint64] | None,
+    person: NDArray[Any], group: NDArray[Any], numbers: Numbers, key: bytes, places: Numbers | None
 ) -> NDArray[np.uint64]:
-    """The keyed hashes by which a person's groups are chosen. The low bits are the group itself: no two of a person's are
+    """What a person's groups are chosen by: their hashes, and in the low bits the group itself. No two of a person's are
     equal, so exactly so many are among the smallest."""
-    group = group.astype(np.uint64)
-    with np.errstate(over="ignore"):
-        own = group * np.uint64(0x9E3779B97F4A7C15) if labels is None else labels[group]
-        seed = hashes[person] + own
-    low = np.uint64(2**GROUP_BITS - 1)
-    rank: NDArray[np.uint64] = (_mixed(_mixed(seed, key), key) & ~low) | group
+    rank = np.empty(len(person), dtype=np.uint64)
+    draw = Draw(key)
+    size = int(group.max(initial=0)) + 1
+    m, c = draw.multipliers(np.arange(size) if places is None else places[:size])
+    for start in range(0, len(person), _STRIP):
+        rows = slice(start, start + _STRIP)
+        some = group[rows]
+        found = draw.with_multipliers(numbers.take(person[rows]), m.take(some), c.take(some))
+        found <<= GROUP_BITS
+        found |= some
+        rank[rows] = found.view(np.uint64)
     return rank
 
 
@@ -240,11 +245,12 @@ class Bound:
 def at_points(
     pairs: Pairs,
     kept: NDArray[np.bool_] | None,
-    hashes: NDArray[np.uint64],
+    people: People,
     limit: int,
     groups: int,
     at: Places,
     points: int,
+    key: bytes,
     drawn: bool = False,
 ) -> Integers:
     """How many of the values that count lie at each of so many points, by group. ``at`` is below 0 for no value.
@@ -265,9 +271,11 @@ def at_points(
         # Pair and point in one number, which sorts faster than two: fewer than 2**30 pairs have two values or more.
         wide = (np.cumsum(many) - 1)[pair[over]] * points + at[over]
         wide.sort()
-        coins = np.zeros(pairs.size, dtype=np.int64)
-        coins[pairs.at] = (hashes[pairs.person] >> np.uint64(40)).astype(np.int64) + pairs.group
-        k, coin = counts[chosen], coins[chosen]
+        place = np.zeros(pairs.size, dtype=np.int64)
+        place[pairs.at] = np.arange(len(pairs.person))
+        person, group = pairs.person[place[chosen]], pairs.group[place[chosen]]
+        coin = Draw(key).ranks(people.numbers(person)[person], group.astype(np.int64))
+        k = counts[chosen]
         picked = wide[np.cumsum(k) - k + coin % k if drawn else _middles(k, limit, coin)]
         pair = np.concatenate([pair[~over], chosen[picked // points]])
         at = np.concatenate([at[~over], picked % points])
@@ -314,7 +322,8 @@ def distinct_pairs(
     key: bytes,
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """The pairs of a group and a value that count: of each its group, and a row that has the value."""
-    codes, size, hashes = coded(values)
+    codes, known = coded(values)
+    size = len(known)
     asked = codes >= 0 if asked is None else asked & (codes >= 0)
     if buckets is not None:
         asked &= buckets > 0
@@ -328,17 +337,17 @@ def distinct_pairs(
         both = pd.unique(people.codes[asked] * np.int64(max(1, len(pairs))) + own)
         person, own = both // max(1, len(pairs)), both % max(1, len(pairs))
         group, value = pairs[own] // max(1, size), pairs[own] % max(1, size)
-        with np.errstate(over="ignore"):
-            seed = people.hashes[person] + hashes[value] * np.uint64(0xD6E8FEB86659FD93)
-            seed += group.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
-        kept = smallest(person, _mixed(_mixed(seed, key), key), limit)
+        numbers = people.numbers(np.unique(person))[person]
+        named, at = np.unique(value, return_inverse=True)
+        seed = folded(numbers, numbers_of(known[named])[at])
+        kept = smallest(person, Draw(key).ranks(seed, group), limit)
         pairs = pd.unique(pairs[own[kept]])
     rows = np.empty(size, dtype=np.int64)
     rows[codes[codes >= 0]] = np.flatnonzero(codes >= 0)
     return pairs // max(1, size), rows[pairs % max(1, size)]
 
 
-def smallest(person: Codes, rank: NDArray[np.uint64], limit: int) -> NDArray[np.bool_]:
+def smallest(person: Codes, rank: NDArray[Any], limit: int) -> NDArray[np.bool_]:
     """Which entries are below the (limit + 1)-th smallest of their person: at most ``limit``, fewer if hashes are equal."""
     kept = np.ones(len(person), dtype=bool)
     many = np.bincount(person)[person] > limit if len(person) else kept

@@ -170,7 +170,7 @@ class PandasEngine:
         memo: dict[Any, Any] = {}
         # Some statistics need no limits; the plan has asked for every limit that is needed.
         limit, most = unit.limited(unit.rows or 1, unit.groups or 1).reach(query.groups if query.by else None)
-        hashes = self._whose(unit.people).hashes
+        people = self._whose(unit.people)
         paired: dict[int, Paired] = {}
         found: dict[Primitive, Integers] = {}
         for p in primitives:
@@ -200,7 +200,7 @@ class PandasEngine:
             elif isinstance(p, Leaves):
                 values = self._values(p.expr, p.grid, memo)[asked]
                 at = np.where(np.isnan(values), -1, values).astype(np.int64)
-                found[p] = at_points(pairs, kept, hashes, limit, query.groups, at, p.points)
+                found[p] = at_points(pairs, kept, people, limit, query.groups, at, p.points, self._key)
         return found
 
     def _one_group_of_people(
@@ -208,7 +208,7 @@ class PandasEngine:
     ) -> Integers:
         """Values in bins that are no groups: a person counts for so many in all of them together, or for one."""
         asked, pairs, _ = self._paired(Scope(query.where, ()), unit, 1, memo)
-        hashes = self._whose(unit.people).hashes
+        people = self._whose(unit.people)
         at = np.empty(len(self._frame), dtype=np.int64)
         for rows in self._pieces():
             vector = self._vector(p.expr, rows, memo)
@@ -218,11 +218,11 @@ class PandasEngine:
                 null = vector.nulls()
                 at[rows] = 0 if null is None else np.where(null, -1, 0)
         if isinstance(p, Magnitudes):
-            return at_points(pairs, None, hashes, 1, 1, at[asked], MAGNITUDES, drawn=True)
+            return at_points(pairs, None, people, 1, 1, at[asked], MAGNITUDES, self._key, drawn=True)
         buckets = self._grouping(query.by)
         assert buckets is not None
         at += np.where(at < 0, 0, buckets)  # a bid that reaches no price is one all the same
-        return at_points(pairs, None, hashes, limit, 1, at[asked], query.groups + 1)[1:, 0]
+        return at_points(pairs, None, people, limit, 1, at[asked], query.groups + 1, self._key)[1:, 0]
 
     @np.errstate(all="ignore")
     def occurring(
@@ -242,8 +242,8 @@ class PandasEngine:
             texts: Texts = [(text,) for text in columns[0].texts.tolist()]
             sums: dict[Primitive, Integers] = dict.fromkeys(PEOPLE_AND_ROWS, columns[0].counts())
         else:
-            codes, texts, hashes = together(columns)
-            found = Occurring(tuple(by), codes + 1, hashes)
+            codes, texts = together(columns)
+            found = Occurring(tuple(by), codes + 1, texts)
             scope, asked = Scope(where, (found,)), {*primitives, Persons()}
             sums = self._reduce_people(scope, asked, unit) if unit.people else self._sums(scope, asked)
         # A value that is in the frame and counts for nobody is no key: one person may bring any number of those.
@@ -293,8 +293,8 @@ class PandasEngine:
         group = None if buckets is None else buckets[asked].astype(np.int64) - 1
         pairs = pairs_of(people.codes[asked], group, people.size, query.groups)
         found = query.by[0] if query.by else None
-        labels = found.hashes if isinstance(found, Occurring) else None
-        kept = within_groups(pairs, people.hashes, most, self._key, labels) if query.by else None
+        labels = found.numbers if isinstance(found, Occurring) else None
+        kept = within_groups(pairs, people, most, self._key, labels) if query.by else None
         paired = asked, pairs, kept
         size = asked.nbytes + sum(a.nbytes for a in pairs if isinstance(a, np.ndarray))
         if (

@@ -1,34 +1,240 @@
-"""Who each row belongs to, and the pairs of a person and a group that have rows.
+"""Who each row belongs to, the pairs of a person and a group that have rows, and the hash that chooses among them.
 
-*Formal guarantee.* Whether two rows are one person's is a function of the cells that name them. The hash of a person is one of
-those cells and the key.
+*Formal guarantee.* Whether two rows are one person's is a function of the cells that name them, and so is the number of a
+person. The hash of a person and a group is a function of their numbers and the key.
+
+*The hash.* Which of a person's groups count, and which of their values, is drawn by arithmetic modulo the prime
+P = 2**31 - 1 that every engine has, in 64-bit integers and without overflow, so that all draw alike, whatever the order of the
+rows, and in however many parts they are read. It is no cryptography and need not be: docs/guarantees/people.md holds for any
+fixed function of the person, the group and the key. The key, whose constants come from a keyed BLAKE2b, makes the draw fair,
+and keeps it out of anybody's hands.
+
+====================================  =================================================================================
+a cell                                its number
+====================================  =================================================================================
+whole numbers, doubles, decimals      numerator times the inverse of the denominator, modulo P: equal numbers have one,
+                                      whatever dtype holds them. ``True`` is 1; infinities have one each
+texts                                 the first 15 hexadecimal digits of the MD5 of their UTF-8, modulo P
+moments                               their nanoseconds since 1970, modulo P, whatever their unit
+intervals                             the number of their text
+several columns                       x * 1588635695 + y modulo P of the number x of those before and y of the next
+====================================  =================================================================================
+
+A null and a cell that is no plain scalar is nobody and has none. Two people of one number draw alike, which harms nobody.
 """
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from decimal import Decimal
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from dpframe._cells.codec import TICKS, ticks_of, unit_of
 from dpframe._cells.columns import UNMATCHED, Vector, number_text, objects
 
 Codes = NDArray[np.int64]
+Numbers = NDArray[np.int64]  # below P
+PRIME = 2**31 - 1
+FOLD = 1_588_635_695  # a primitive root of P
+_INFINITE = 314_159
+_PART = 2**14  # numbers at a time, that stay in the processor's cache
 
 
-class People(NamedTuple):
-    """Who each row belongs to: a code, or -1 for nobody; how many people have a row, and a hash of each.
+# The numbers of cells ----------------------------------------------------------------------------------------
+
+
+def number_of(cell: Any) -> int:
+    """The number of a plain scalar, by the table above."""
+    if isinstance(cell, str):
+        return _of_text(cell)
+    if isinstance(cell, bool | int):
+        return cell % PRIME
+    if isinstance(cell, float):
+        return int(_of_doubles(np.array([cell]))[0])
+    if isinstance(cell, Decimal):
+        return _of_decimal(cell)
+    if isinstance(cell, pd.Timestamp):
+        ticks, unit = ticks_of(cell)
+        return ticks * (TICKS["ns"] // TICKS[unit]) % PRIME
+    return _of_text(text_of_scalar(cell))
+
+
+def numbers_of(values: NDArray[Any]) -> Numbers:
+    """The numbers of numbers, of ticks of a unit, or of plain scalars."""
+    kind = values.dtype.kind
+    if kind == "O":
+        return np.array([number_of(cell) for cell in values.tolist()], dtype=np.int64)
+    if kind == "f":
+        return _of_doubles(values.astype(np.float64))
+    if kind == "M":
+        return reduced(_whole(values.view(np.int64)) * (TICKS["ns"] // TICKS[unit_of(values)] % PRIME))
+    return _whole(values)
+
+
+def _whole(values: NDArray[Any]) -> Numbers:
+    """Of integers and bools: the rest that is not negative."""
+    if values.dtype.kind == "b" or (values.dtype.itemsize < 4 and values.dtype.kind == "u"):
+        return values.astype(np.int64)
+    if values.dtype == np.uint64:
+        return (values % np.uint64(PRIME)).astype(np.int64)
+    wide = values.astype(np.int64)
+    if len(wide) and wide.min() >= 0 and wide.max() < PRIME:
+        return wide
+    return wide % PRIME
+
+
+def _of_doubles(values: NDArray[np.float64]) -> Numbers:
+    """m * 2**e modulo P for the double m * 2**e: of powers of two there are 31, and half of one is 2**30."""
+    infinite = np.isinf(values)
+    part, power = np.frexp(np.where(infinite, 0.0, values))
+    whole = (part * 2.0**53).astype(np.int64) % PRIME
+    found = reduced(whole << (power.astype(np.int64) - 53) % 31)
+    found[infinite] = np.where(values[infinite] > 0, _INFINITE, PRIME - _INFINITE)
+    return found
+
+
+def _of_decimal(cell: Decimal) -> int:
+    sign, digits, exponent = cell.as_tuple()
+    if not isinstance(exponent, int):
+        return PRIME - _INFINITE if sign else _INFINITE
+    found = 0
+    for digit in digits:  # of which there may be too many for one integer to be read from them
+        found = (found * 10 + digit) % PRIME
+    return (-found if sign else found) * pow(10, exponent, PRIME) % PRIME
+
+
+def _of_text(text: str) -> int:
+    digest = hashlib.md5(text.encode("utf-8", "surrogatepass"), usedforsecurity=False).digest()
+    return (int.from_bytes(digest[:8], "big") >> 4) % PRIME
+
+
+def folded(numbers: Numbers, more: Numbers) -> Numbers:
+    """The number of two things together."""
+    return reduced(numbers * FOLD + more)
+
+
+def reduced(values: NDArray[np.int64]) -> Numbers:
+    """Integers from 0 to 2**63 - 1 modulo P, in place."""
+    for start in range(0, len(values), _PART):
+        part = values[start : start + _PART]
+        _near(part)
+        _near(part)
+        part += (part + 1) >> 31  # what is P or a little more
+        part &= PRIME
+    return values
+
+
+def _near(values: NDArray[np.int64]) -> Numbers:
+    """Equal numbers modulo P that are smaller, in place: 2**31 is 1. Of what is below 2**63 two times leave at most P + 2."""
+    high = values >> 31
+    values &= PRIME
+    values += high
+    return values
+
+
+class Draw:
+    """The hash of a person and a group: which of a person's groups, and of their values, count.
+
+    Both numbers, x of the person and y of the group, go through two rounds. With multipliers m and c of the group,
+    ``t = (y a + b)(y a + b + d) mod P``, m = 1 + t mod (P - 1) and c likewise from other constants, the hash is
+    ``u (u + e) mod P`` of ``u = (x m + c) mod P``. The constants are the key's.
+
+    >>> draw = Draw(b"12345678")
+    >>> draw.ranks(np.array([7, 7, 8]), np.array([0, 1, 0])).tolist() == [
+    ...     draw.rank(7, 0), draw.rank(7, 1), draw.rank(8, 0)
+    ... ]
+    True
+    """
+
+    __slots__ = ("constants",)
+
+    def __init__(self, key: bytes):
+        words = (hashlib.blake2b(bytes([i]), key=key[:64], digest_size=16).digest() for i in range(7))
+        self.constants = tuple(1 + int.from_bytes(word, "big") % (PRIME - 1) for word in words)
+
+    @property
+    def last(self) -> int:
+        """The constant e of the last round, which is the same for all groups."""
+        return self.constants[6]
+
+    def multipliers(self, groups: Numbers) -> tuple[Numbers, Numbers]:
+        """m and c of each of these groups."""
+        first, second = (
+            self._round(groups, *self.constants[3 * i : 3 * i + 3]) % (PRIME - 1) + 1 for i in range(2)
+        )
+        return first, second
+
+    @staticmethod
+    def _round(numbers: Numbers, a: int, b: int, d: int) -> Numbers:
+        u = reduced(numbers * a + b)
+        return reduced(u * reduced(u + d))
+
+    def ranks(self, people: Numbers, groups: Numbers) -> Numbers:
+        """The hash of each person and group."""
+        return self.with_multipliers(people, *self.multipliers(groups))
+
+    def with_multipliers(self, people: Numbers, m: Numbers, c: Numbers) -> Numbers:
+        """The hash of each person and the group that has these multipliers."""
+        u = people * m
+        u += c
+        _near(_near(u))
+        v = _near(u + self.last)  # both are at most P + 2 now, and their product is below 2**63
+        v *= u
+        return reduced(v)
+
+    def rank(self, person: int, group: int) -> int:
+        """The same in plain Python, as it is defined."""
+        a, b, d, f, g, h, e = self.constants
+        t, s = group * a + b, group * f + g
+        m, c = (1 + one % PRIME % (PRIME - 1) for one in (t * (t + d), s * (s + h)))
+        u = person * m + c
+        return u * (u + e) % PRIME
+
+
+# Who each row belongs to -------------------------------------------------------------------------------------
+
+
+class People:
+    """Who each row belongs to: a code, or -1 for nobody; how many people have a row, and what is known of each.
 
     Every code below ``size`` is that of a row, so the size is a function of the set of people who are there: neither of the
     range of their numbers, nor of the categories that nobody has.
     """
 
-    codes: Codes
-    size: int
-    hashes: NDArray[np.uint64]
+    def __init__(self, codes: Codes, size: int, columns: list[tuple[Coded, Codes]], key: bytes):
+        self.codes, self.size = codes, size
+        self._columns, self._key = (
+            columns,
+            key,
+        )  # of each column its values, and of each person the place of theirs
+        self._numbers = np.zeros(size, dtype=np.int64)
+        self._numbered = np.zeros(size, dtype=bool)
+
+    def numbers(self, some: Codes) -> Numbers:
+        """The numbers of people, by which groups and values are drawn: right for these, which need not be all there are."""
+        new = some[~self._numbered[some]]
+        if len(new):
+            first, *rest = (numbers_of(column.values[places[new]]) for column, places in self._columns)
+            for more in rest:
+                first = folded(first, more)
+            self._numbers[new] = first
+            self._numbered[new] = True
+        return self._numbers
+
+    @cached_property
+    def hashes(self) -> NDArray[np.uint64]:
+        """A hash of each, of 64 bits: what tells people of one frame from those of another of the same dtypes."""
+        first, *rest = (column.hashes()[places] for column, places in self._columns)
+        with np.errstate(over="ignore"):
+            for more in rest:
+                first = _mixed(first * np.uint64(31) + more, self._key)
+        return _mixed(first, self._key)
 
 
 @np.errstate(all="ignore")  # no NaN may raise, whatever the caller has set
@@ -37,33 +243,57 @@ def people_of(columns: Sequence[Vector], key: bytes) -> People:
 
     A cell that is no plain scalar is nobody, too: many people would be one, who is not gone when one of them is.
     """
-    codes, hashes = _named(columns[0])
-    for column in columns[1:]:
-        inner, more = _named(column)
-        size = max(1, len(more))
+    codes, column, places = _named(columns[0])
+    known, people = [(column, places)], len(places)
+    for vector in columns[1:]:
+        inner, column, places = _named(vector)
+        size = max(1, len(places))
         wide = np.where((codes < 0) | (inner < 0), -1, codes * size + inner)
         codes, pairs = _factorized(wide, wide < 0)
-        hashes = _mixed(hashes[pairs // size] * np.uint64(31) + more[pairs % size], key)
-    return People(codes, len(hashes), _mixed(hashes, key))
+        known = [(one, at[pairs // size]) for one, at in known] + [(column, places[pairs % size])]
+        people = len(pairs)
+    return People(codes, people, known, key)
 
 
-def _named(column: Vector) -> tuple[Codes, NDArray[np.uint64]]:
-    """Codes without gaps, and a hash for each."""
-    codes, _, hashes = coded(column)
-    if column.categories is not None:
-        unknown = np.array([c is UNMATCHED for c in column.categories] + [False])
-        codes = np.where(unknown.take(column.values, mode="wrap"), -1, codes)
-    there = np.zeros(len(hashes) + 1, dtype=bool)  # one more, for -1
+def _named(vector: Vector) -> tuple[Codes, Coded, Codes]:
+    """Codes without gaps, the values that may be, and for each code the place of its own among them."""
+    column = coded(vector)
+    codes = column.codes
+    if vector.categories is not None:
+        unknown = np.array([c is UNMATCHED for c in vector.categories] + [False])
+        codes = np.where(unknown.take(vector.values, mode="wrap"), -1, codes)
+    there = np.zeros(column.size + 1, dtype=bool)  # one more, for -1
     there[codes] = True
     there = there[:-1]
     if there.all():
-        return codes, hashes
+        return codes, column, np.arange(column.size)
     without_gaps = np.append(np.cumsum(there) - 1, -1)
-    return np.take(without_gaps, codes, mode="wrap"), hashes[there]
+    return np.take(without_gaps, codes, mode="wrap"), column, np.flatnonzero(there)
 
 
-def coded(column: Vector) -> tuple[Codes, int, NDArray[np.uint64]]:
-    """A code for each cell, -1 for null; how many codes there may be, and a hash for each that its value alone decides."""
+class Coded(NamedTuple):
+    """A code for each cell, -1 for null, and the values that may be: numbers, ticks, or of a dictionary what is in it."""
+
+    codes: Codes
+    values: NDArray[Any]
+
+    @property
+    def size(self) -> int:
+        """How many codes there may be."""
+        return len(self.values)
+
+    def hashes(self) -> NDArray[np.uint64]:
+        """A hash of each value, which dtype and value alone decide."""
+        values = self.values
+        if values.dtype == object:  # no text may raise, whatever it holds
+            values = objects(text_of_scalar(c).encode("utf-8", "surrogatepass") for c in values)
+        return pd.util.hash_array(
+            values.view(np.int64) if values.dtype.kind == "M" else values, categorize=False
+        )
+
+
+def coded(column: Vector) -> Coded:
+    """A code for each cell, and what it stands for: equal numbers have one, of whatever type."""
     if column.categories is not None:
         return _of_categories(column)
     values = column.values
@@ -72,7 +302,7 @@ def coded(column: Vector) -> tuple[Codes, int, NDArray[np.uint64]]:
     elif values.dtype.kind == "f":
         values = values.astype(np.float64) + 0.0  # -0.0 is 0.0
     codes, uniques = _ranged(values, column.nulls()) or _factorized(values, column.nulls())
-    return codes, len(uniques), pd.util.hash_array(uniques, categorize=False)
+    return Coded(codes, uniques.view(column.values.dtype) if column.values.dtype.kind == "M" else uniques)
 
 
 def _ranged(values: NDArray[Any], null: NDArray[np.bool_] | None) -> tuple[Codes, NDArray[Any]] | None:
@@ -97,18 +327,16 @@ def _factorized(values: NDArray[Any], null: NDArray[np.bool_] | None = None) -> 
     return codes.astype(np.int64, copy=False), uniques
 
 
-def _of_categories(column: Vector) -> tuple[Codes, int, NDArray[np.uint64]]:
+def _of_categories(column: Vector) -> Coded:
     """Codes of a dictionary, in which a number may stand as 1 and as 1.0."""
     assert column.categories is not None
-    texts = [text_of_scalar(c) for c in column.categories]
-    places = {text: i for i, text in enumerate(dict.fromkeys(texts))}
-    to_place = np.array([places[t] for t in texts] or [0], dtype=np.int64)
-    codes = np.where(column.values < 0, -1, to_place[column.values])
-    cells = objects(
-        text.encode("utf-8", "surrogatepass") for text in places
-    )  # no text may raise, whatever it holds
-    hashes = pd.util.hash_array(cells, categorize=False)
-    return codes, len(places), hashes
+    places: dict[str, int] = {}
+    to_place = [places.setdefault(text_of_scalar(c), i) for i, c in enumerate(column.categories)]
+    known = np.array(list(places.values()), dtype=np.int64)  # of equal ones the first
+    compact = np.zeros(len(to_place) or 1, dtype=np.int64)
+    compact[known] = np.arange(len(known))
+    codes = np.where(column.values < 0, -1, compact[np.array(to_place or [0])][column.values])
+    return Coded(codes, column.categories[known])
 
 
 def text_of_scalar(cell: Any) -> str:

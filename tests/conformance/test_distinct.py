@@ -211,7 +211,7 @@ def test_keeping_ties_is_seen(monkeypatch):
             kept[at] = rank[at] <= np.sort(rank[at])[:limit][-1]
         return kept
 
-    monkeypatch.setattr(_distinct, "_mixed", lambda hashes, key: hashes * np.uint64(0))
+    monkeypatch.setattr(_distinct.Draw, "ranks", lambda self, people, groups: people * 0)
     unit = unit_of("add-remove", 3)
     assert sum(counted(frame_of(HEAVY), True, unit)) == 0
     monkeypatch.setattr(_distinct, "smallest", keeps_ties)
@@ -233,8 +233,8 @@ def test_a_choice_by_codes_of_the_frame_is_seen(monkeypatch):
     coded = _distinct.coded
 
     def by_place(vector: Any) -> Any:
-        codes, size, _ = coded(vector)
-        return codes, size, np.arange(size, dtype=np.uint64)
+        codes, known = coded(vector)
+        return codes, np.arange(len(known))
 
     monkeypatch.setattr(_distinct, "coded", by_place)
     named = {

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.internals import Column, coded, key_of, prepare, text_of, together
+from tests.internals import Column, Occurring, coded, key_of, prepare, text_of, together
 
 COLUMNS = {
     "str": pd.Series(["b", "a", None, "b", ""]),
@@ -94,8 +94,10 @@ def test_the_order_of_two_keys_does_not_depend_on_the_others(one, more):
 def test_combinations_of_two_columns():
     frame = pd.DataFrame({"a": ["x", "y", "x", None, "x"], "b": [2, 1, 2, 1, 1]})
     columns = [coded(prepare(frame[c], Column.of(0, c, frame[c].dtype).kind)) for c in frame]
-    codes, texts, hashes = together(columns)
+    codes, texts = together(columns)
     assert [tuple(map(key_of, t)) for t in texts] == [("x", 1), ("x", 2), ("y", 1)]
     assert codes.tolist() == [1, 2, 1, -1, 0]
+    exprs = tuple(Column.of(i, c, frame[c].dtype) for i, c in enumerate(frame))
     alone = together([coded(prepare(frame.loc[[2], c], Column.of(0, c, frame[c].dtype).kind)) for c in frame])
-    assert alone[2][0] == hashes[1]  # a hash is the combination's own
+    numbers = [Occurring(exprs, codes, texts).numbers() for codes, texts in (alone, (codes, texts))]
+    assert numbers[0][0] == numbers[1][1]  # a number is the combination's own

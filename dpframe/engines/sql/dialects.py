@@ -1,0 +1,267 @@
+"""How each database writes what this package asks for: quotes, casts, rounding, and the rules that make integers alike.
+
+*Formal guarantee.* What is written here means the same integers in every dialect, whatever the cells are, since it rests on IEEE
+754 in doubles and on 64-bit integers that no step overflows, and on nothing that databases do in their own ways:
+
+- there is one null. A NaN becomes NULL where a column of doubles is read and where arithmetic may make one;
+- comparisons are two-valued: COALESCE says what a null compares to;
+- values are clipped by CASE, since GREATEST takes nulls in three ways, and rounded half to even by adding and taking away
+  1.5 * 2**52 (2**52 where they are beyond 2**51), since ROUND takes ties in two;
+- doubles are written with an exponent, without which they are decimals, or are bound;
+- only whole doubles below 2**62 are cast to integers, which neither rounds nor raises;
+- integers are divided only where neither is negative;
+- texts are compared and grouped byte by byte, whatever the collation of the column: one that folds cases would make one person of
+  two, who stays when one of them leaves;
+- sums of 64-bit integers are exact: where a database has no more than 64 bits, their halves are added;
+- no text, and no key of a session, is ever printed into a statement.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import ClassVar, Literal
+
+from dpframe.engines.people import PRIME
+
+MAGIC = 1.5 * 2.0**52  # a double whose neighbours are whole numbers
+HALF = 16  # bits of the lower half of an integer
+Type = Literal["integer", "double", "text"]
+
+
+class Dialect:
+    """What duckdb reads, which is nearest to the standard; others say where they differ."""
+
+    name: ClassVar[str] = "duckdb"
+    integers: ClassVar[str] = "BIGINT"
+    doubles: ClassVar[str] = "DOUBLE"
+    texts: ClassVar[str] = "VARCHAR"
+    quote: ClassVar[str] = '"'
+    division: ClassVar[str] = "//"
+    collation: ClassVar[str] = ' COLLATE "C"'
+    inline: ClassVar[str] = " NOT MATERIALIZED"  # a named part of a statement is no table to be filled
+    bound_doubles: ClassVar[bool] = False  # whether their text is not read exactly
+    wide: ClassVar[bool] = True  # whether a sum of integers has more than 64 bits
+    deepest: ClassVar[int] = 150  # parentheses in each other, for its parser
+    snapshots: ClassVar[bool] = True  # whether several statements can read one state of the data
+    raises: ClassVar[bool] = False  # whether arithmetic of doubles raises where it leaves their range
+
+    # Names and literals -------------------------------------------------------------------------------------
+
+    def identifier(self, name: str) -> str:
+        """A name, quoted."""
+        return self.quote + name.replace(self.quote, 2 * self.quote) + self.quote
+
+    def parameter(self, place: int) -> str:
+        """Where the value of a parameter goes, counted from 0; it may stand more than once."""
+        return f"${place + 1}"
+
+    def whole_number(self, value: int) -> str:
+        """An integer of 64 bits."""
+        return (
+            "(-9223372036854775807 - 1)" if value == -(2**63) else f"({value})" if value < 0 else str(value)
+        )
+
+    def double(self, value: float) -> str:
+        """A double, exactly."""
+        if math.isinf(value):
+            return f"CAST('{'-' * (value < 0)}Infinity' AS {self.doubles})"
+        text = repr(value)
+        text = text if "e" in text else f"{text}e0"
+        return f"({text})" if value < 0 else text
+
+    def holds(self, text: str) -> bool:
+        """Whether a column of texts can hold this one."""
+        return not any(0xD800 <= ord(c) < 0xE000 for c in text)
+
+    # Cells --------------------------------------------------------------------------------------------------
+
+    def read_integer(self, column: str) -> str:
+        """A cell of a column of whole numbers of at most 64 bits."""
+        return f"CAST({column} AS {self.integers})"
+
+    def read_double(self, column: str) -> str:
+        """A cell of a column of doubles or of narrower floats."""
+        return self.without_nan(f"CAST({column} AS {self.doubles})")
+
+    def read_bool(self, column: str) -> str:
+        """A cell of a column of bools."""
+        return f"CAST({column} AS BOOLEAN)"
+
+    def read_text(self, column: str) -> str:
+        """A cell of a column of texts, or of what is read as texts."""
+        return self.binary(f"CAST({column} AS {self.texts})")
+
+    def binary(self, text: str) -> str:
+        """The same text, compared by its bytes."""
+        return f"({text}{self.collation})"
+
+    # Doubles ------------------------------------------------------------------------------------------------
+
+    def without_nan(self, x: str) -> str:
+        """NULL in place of NaN, which these databases hold for equal to itself."""
+        return f"NULLIF({x}, CAST('NaN' AS {self.doubles}))"
+
+    def as_double(self, whole: str) -> str:
+        """An integer as the nearest double."""
+        return f"CAST({whole} AS {self.doubles})"
+
+    def as_integer(self, x: str) -> str:
+        """A whole double as an integer."""
+        return f"CAST({x} AS {self.integers})"
+
+    def as_narrow(self, x: str) -> str:
+        """The same of one below 2**31, in a type whose sums are quicker, and which its powers fit."""
+        return f"CAST({x} AS INTEGER)"
+
+    def truncated(self, x: str) -> str | None:
+        """A double without what stands after its point; None where there is no such function."""
+        return f"TRUNC({x})"
+
+    def clipped(self, x: str, low: str | None, high: str | None) -> str:
+        """The nearest number between two, of which the first is no larger; NULL of NULL."""
+        below = "" if low is None else f" WHEN {x} < {low} THEN {low}"
+        above = "" if high is None else f" WHEN {x} > {high} THEN {high}"
+        return f"(CASE{below}{above} ELSE {x} END)" if below or above else x
+
+    def scaled(self, x: str, exponent: int, factor: str) -> str:
+        """A clipped value times 2**exponent, which is ``factor``, to be rounded."""
+        return f"({x} * {factor})"
+
+    def rounded(self, x: str, magic: str) -> str:
+        """The nearest whole number to a double below 2**51, of two the even one."""
+        return f"(({x} + {magic}) - {magic})"
+
+    def rounded_far(self, x: str, wide: str, zero: str) -> str:
+        """The same of any double, by 2**52, beyond which all of them are whole."""
+        near = f"WHEN {x} >= {zero} THEN (({x} + {wide}) - {wide}) ELSE (({x} - {wide}) + {wide})"
+        return f"(CASE WHEN {x} >= {wide} OR {x} <= -{wide} THEN {x} {near} END)"
+
+    # Conditions and integers --------------------------------------------------------------------------------
+
+    def two_valued(self, condition: str, of_null: bool) -> str:
+        """A condition, and what it is where it is NULL."""
+        return f"COALESCE({condition}, {'TRUE' if of_null else 'FALSE'})"
+
+    def quotient(self, a: str, b: str) -> str:
+        """The whole part of a / b, of which neither is negative."""
+        return f"({a} {self.division} {b})"
+
+    def small_sum(self, a: str) -> str:
+        """A sum that is below 2**63: of one person's rows."""
+        return f"CAST(SUM({a}) AS {self.integers})"
+
+    def totals(self, a: str) -> list[str]:
+        """A sum of integers that are not negative: itself, or that of their upper halves and that of the lower ones."""
+        if self.wide:
+            return [f"SUM({a})"]
+        half = str(2**HALF)
+        return [f"SUM({self.quotient(a, half)})", f"SUM({a} % {half})"]
+
+    @staticmethod
+    def total(parts: list[int]) -> int:
+        """The sum whose halves are these."""
+        return parts[0] if len(parts) == 1 else (parts[0] << HALF) + parts[1]
+
+    # The hash -----------------------------------------------------------------------------------------------
+
+    def digest(self, text: str) -> str:
+        """The first 15 hexadecimal digits of the MD5 of a text's UTF-8, as an integer."""
+        return f"CAST(('0x' || substr(md5({text}), 1, 15)) AS {self.integers})"
+
+    def number(self, cell: str, kind: str) -> str:
+        """The number of a person or a key, as `dpframe.engines.people` defines it: of an integer or of a text."""
+        if kind == "text":
+            return f"({self.digest(cell)} % {PRIME})"
+        return f"((({cell}) % {PRIME} + {PRIME}) % {PRIME})"
+
+
+class Sqlite(Dialect):
+    """SQLite, whose cells are of any type, whatever their column is declared as, and which has no NaN: it is NULL there.
+
+    A cell of another type than the column's is NULL here. Doubles are bound, since their text need not be read exactly, and MD5
+    is a function that the connection brings along.
+    """
+
+    name = "sqlite"
+    integers, doubles, division = "INTEGER", "REAL", "/"
+    collation = " COLLATE BINARY"
+    bound_doubles = True
+    wide = False
+    deepest = 24
+
+    def parameter(self, place: int) -> str:
+        return f"?{place + 1}"
+
+    def read_integer(self, column: str) -> str:
+        return f"(CASE WHEN typeof({column}) = 'integer' THEN {column} END)"
+
+    def read_double(self, column: str) -> str:
+        return f"(CASE WHEN typeof({column}) IN ('integer', 'real') THEN CAST({column} AS REAL) END)"
+
+    def read_bool(self, column: str) -> str:
+        return f"(CASE WHEN typeof({column}) = 'integer' AND {column} IN (0, 1) THEN {column} <> 0 END)"
+
+    def read_text(self, column: str) -> str:
+        return self.binary(f"CASE WHEN typeof({column}) = 'text' THEN {column} END")
+
+    def without_nan(self, x: str) -> str:
+        return x
+
+    def as_narrow(self, x: str) -> str:
+        return self.as_integer(x)
+
+    def truncated(self, x: str) -> str | None:
+        return None
+
+    def digest(self, text: str) -> str:
+        return f"dpframe_digest(CAST({text} AS BLOB))"
+
+
+class Postgres(Dialect):
+    """PostgreSQL, which has no NUL in texts, and raises where doubles overflow or vanish."""
+
+    name = "postgresql"
+    doubles, texts, division = "DOUBLE PRECISION", "TEXT", "/"
+    raises = True
+
+    def double(self, value: float) -> str:
+        """Its own literals are decimals, with an exponent too."""
+        return f"CAST('{value!r}' AS {self.doubles})" if math.isfinite(value) else super().double(value)
+
+    def as_narrow(self, x: str) -> str:
+        return self.as_integer(x)
+
+    def holds(self, text: str) -> bool:
+        return "\0" not in text and super().holds(text)
+
+    def scaled(self, x: str, exponent: int, factor: str) -> str:
+        """What would round to 0 is 0 first, so that nothing vanishes."""
+        if exponent >= 0:
+            return super().scaled(x, exponent, factor)
+        least = self.double(math.ldexp(1.0, min(-exponent - 1, 1023)))
+        x = f"(CASE WHEN {x} > -{least} AND {x} < {least} THEN {self.double(0.0)} ELSE {x} END)"
+        return super().scaled(x, exponent, factor)
+
+    def digest(self, text: str) -> str:
+        return f"(('x' || substr(md5(convert_to({text}, 'UTF8')), 1, 15))::bit(60)::bigint)"
+
+
+class Spark(Dialect):
+    """Spark SQL, which reads one state of the data a statement."""
+
+    name = "spark"
+    quote, division = "`", "div"
+    collation, inline, texts = "", "", "STRING"
+    wide, snapshots = False, False
+
+    def parameter(self, place: int) -> str:
+        return f":p{place + 1}"
+
+    def as_narrow(self, x: str) -> str:
+        return self.as_integer(x)
+
+    def truncated(self, x: str) -> str | None:
+        return None
+
+    def digest(self, text: str) -> str:
+        return f"CAST(conv(substr(md5({text}), 1, 15), 16, 10) AS {self.integers})"

@@ -1,0 +1,396 @@
+"""Expressions in SQL: those whose value in a row is defined bit by bit, as `dpframe.engines.expressions` has it on numpy.
+
+*Formal guarantee.* Whether an expression can be written is decided by its nodes, its constants and the dtypes of its columns, and
+never by a cell. What is written has the value that numpy has, in each row: the operations are those of IEEE doubles, of 64-bit
+integers, and of texts byte by byte, by the rules of `dpframe.engines.sql.dialects`.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from dpframe import _expr as ex
+from dpframe._cells.codec import _held, as_double, form_of
+from dpframe._cells.columns import fits
+from dpframe._statistics.base import Grid
+from dpframe.engines.sql.dialects import MAGIC, Dialect
+
+LONGEST = 60_000  # characters of a statement
+LISTED = 500  # values in a list
+QUOTED = re.compile("""'[^']*'|"[^"]*"|`[^`]*`""")
+SMALL, LARGEST = 2**51, 2**62  # places on a grid that are rounded in one way, and that fit into integers
+Kind = Literal["integer", "double", "bool", "text"]
+
+
+class Unwritten(Exception):
+    """What is asked has no SQL here. It never leaves the engine, which asks another one instead."""
+
+
+class Term(NamedTuple):
+    """The SQL of a value, and what it is; of an integer the dtype that numpy holds it in; of a condition one that is true where
+    it is, and may be NULL elsewhere."""
+
+    sql: str
+    kind: Kind
+    dtype: np.dtype[Any] | None = None
+    hit: str | None = None
+
+
+class Compiler:
+    """Writes the expressions of one statement, and collects what is bound to it."""
+
+    def __init__(self, dialect: Dialect, schema: pd.DataFrame, unread: frozenset[int] = frozenset()):
+        self.dialect, self._schema, self._unread = dialect, schema, unread
+        self._bound: list[Any] = []
+        self._places: dict[tuple[type, str], int] = {}
+
+    def bind(self, value: Any) -> str:
+        """The place of a parameter with this value, until the statement is whole."""
+        key = type(value), repr(value)
+        if key not in self._places:
+            self._places[key] = len(self._bound)
+            self._bound.append(value)
+        return f"\0{self._places[key]}\0"
+
+    def whole(self, text: str) -> tuple[str, list[Any]]:
+        """A statement and its parameters, numbered as they come up in it: databases refuse one that does not."""
+        places: dict[int, int] = {}
+
+        def numbered(found: re.Match[str]) -> str:
+            return self.dialect.parameter(places.setdefault(int(found[1]), len(places)))
+
+        depth = np.cumsum([(char in "([") - (char in ")]") for char in QUOTED.sub("", text)]).max()
+        if depth > self.dialect.deepest:
+            raise Unwritten
+        return re.sub("\0(\\d+)\0", numbered, text), [self._bound[place] for place in places]
+
+    def number(self, value: float) -> str:
+        """A double: by its text, or bound where a text would not be read exactly."""
+        value = float(value)
+        return self.bind(value) if self.dialect.bound_doubles else self.dialect.double(value)
+
+    def term(self, e: ex.Expr) -> Term:
+        """The value of an expression."""
+        write = _NODES.get(type(e))
+        if write is None:
+            raise Unwritten
+        found = write(self, e)
+        if len(found.sql) + len(found.hit or "") > LONGEST:  # operands may stand more than once
+            raise Unwritten
+        return found
+
+    def truth(self, e: ex.Expr) -> str:
+        """A condition that is never NULL."""
+        return self.truth_of(self.term(e))
+
+    def truth_of(self, found: Term) -> str:
+        """The same of one that is written already."""
+        if found.kind != "bool":
+            raise Unwritten
+        return self.dialect.two_valued(found.sql, False)
+
+    def hit(self, e: ex.Expr) -> str:
+        """A condition for rows to be found by, for which NULL is no hit either: databases skip files by a plain one."""
+        found = self.term(e)
+        return found.hit or self.truth_of(found)
+
+    def double(self, e: ex.Expr) -> str:
+        """A number or a bool as a double."""
+        if isinstance(e, ex.Constant) and e.kind in ("number", "bool"):
+            return self.number(_double_of(e.value))
+        return self.as_double(self.term(e))
+
+    def as_double(self, term: Term) -> str:
+        """A value as a double."""
+        if term.kind == "double":
+            return term.sql
+        if term.kind == "integer":
+            return self.dialect.as_double(term.sql)
+        if term.kind == "bool":
+            one, zero = self.number(1.0), self.number(0.0)
+            return f"(CASE WHEN {term.sql} THEN {one} WHEN NOT {term.sql} THEN {zero} END)"
+        raise Unwritten
+
+    def key(self, e: ex.Expr) -> Term:
+        """A value that rows are grouped by, or that names somebody: equal ones are one, zeros of both signs too."""
+        found = self.term(e)
+        if found.kind == "double":
+            return Term(f"({found.sql} + {self.number(0.0)})", "double")
+        if found.kind == "bool":
+            return Term(f"(CASE WHEN {found.sql} THEN 1 WHEN NOT {found.sql} THEN 0 END)", "bool")
+        return found
+
+    def steps(self, x: str, grid: Grid, degree: int = 1) -> str:
+        """The place of a double on its grid, from the lower bound, of which powers are taken; NULL of NULL."""
+        d, (low, high) = self.dialect, grid.bounds
+        largest = max(abs(grid.low), abs(grid.high))
+        if largest >= LARGEST:
+            raise Unwritten
+        clipped = d.clipped(x, self.number(low), self.number(high))
+        scaled = d.scaled(clipped, grid.exponent, self.number(2.0**grid.exponent))
+        if largest < SMALL:
+            rounded = d.rounded(scaled, self.number(MAGIC))
+        else:  # bounds that lie close together, far from zero
+            rounded = d.rounded_far(scaled, self.number(2.0**52), self.number(0.0))
+        narrow = largest < 2**30 and grid.width**degree < 2**31
+        whole = d.as_narrow(rounded) if narrow else d.as_integer(rounded)
+        return f"({whole} - {d.whole_number(grid.low)})"
+
+
+# ---- leaves -----------------------------------------------------------------------------------------------
+
+
+def _column(c: Compiler, e: ex.Column) -> Term:
+    name: Any = c._schema.columns[e.position]
+    dtype, d = c._schema.dtypes.iloc[e.position], c.dialect
+    held = held_as(dtype)
+    if not isinstance(name, str) or "\0" in name or held is None or e.position in c._unread:
+        raise Unwritten
+    kind, narrow = held
+    read: dict[Kind, Callable[[str], str]] = {
+        "integer": d.read_integer,
+        "double": d.read_double,
+        "bool": d.read_bool,
+        "text": d.read_text,
+    }
+    return Term(read[kind](f"r.{d.identifier(name)}"), kind, narrow)
+
+
+def held_as(dtype: Any) -> tuple[Kind, np.dtype[Any] | None] | None:
+    """What a column of this dtype is in a database; None where it is more than that, such as a decimal or a category."""
+    if isinstance(dtype, pd.StringDtype):
+        return "text", None
+    if isinstance(dtype, pd.ArrowDtype):
+        if str(dtype.pyarrow_dtype) in ("string", "large_string", "string_view"):
+            return "text", None
+        if str(dtype.pyarrow_dtype) not in _ARROW:
+            return None
+    if isinstance(dtype, pd.SparseDtype):
+        return None
+    plain: Any = getattr(dtype, "numpy_dtype", dtype)
+    if not isinstance(plain, np.dtype):
+        return None
+    if plain.kind == "b":
+        return "bool", None
+    if plain.kind == "f" and plain.itemsize in (4, 8):
+        return "double", None
+    whole = plain.kind == "i" or (plain.kind == "u" and plain.itemsize < 8)
+    return ("integer", plain) if whole else None
+
+
+_ARROW = {f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)} | {"bool", "float", "double"}
+
+
+def _constant(c: Compiler, e: ex.Constant) -> Term:
+    value = e.value
+    if isinstance(value, bool):
+        return Term("TRUE" if value else "FALSE", "bool")
+    if isinstance(value, str) and c.dialect.holds(value):
+        return Term(c.dialect.binary(c.bind(value)), "text")
+    if isinstance(value, int) and -(2**63) <= value < 2**63:
+        return Term(c.dialect.whole_number(value), "integer", np.dtype(np.int64))
+    if isinstance(value, int | float):
+        return Term(c.number(_double_of(value)), "double")
+    raise Unwritten
+
+
+def _double_of(value: Any) -> float:
+    """A constant as a double."""
+    try:
+        found = float(value)
+    except OverflowError:
+        raise Unwritten from None
+    if math.isnan(found):
+        raise Unwritten
+    return found
+
+
+# ---- arithmetic -------------------------------------------------------------------------------------------
+
+
+def _arithmetic(c: Compiler, e: ex.Arithmetic) -> Term:
+    """Of doubles. Division is by constants alone: by a zero it raises here, is null there, and infinite elsewhere."""
+    divided = e.op == "/" and isinstance(e.right, ex.Constant) and e.right.value not in (0, None)
+    if c.dialect.raises or not (e.op in ("+", "-", "*") or divided):
+        raise Unwritten
+    found = f"({c.double(e.left)} {e.op} {c.double(e.right)})"
+    return Term(c.dialect.without_nan(found) if e.nullable else found, "double")
+
+
+def _unary(c: Compiler, e: ex.Unary) -> Term:
+    x = c.double(e.x)
+    return Term(f"(-{x})" if e.op == "-" else f"ABS({x})", "double")
+
+
+def _clip(c: Compiler, e: ex.Clip) -> Term:
+    x = c.term(e.x)
+    ends: list[Any] = [None if end is None else end.value for end in (e.lower, e.upper)]
+    if None not in ends and not ends[0] <= ends[1]:  # of which numpy takes the upper one
+        raise Unwritten
+    if x.kind == "integer" and all(fits(end, x.dtype) for end in ends):
+        low, high = (None if end is None else c.dialect.whole_number(int(end)) for end in ends)
+        return x._replace(sql=c.dialect.clipped(x.sql, low, high))
+    low, high = (None if end is None else c.number(_double_of(end)) for end in ends)
+    return Term(c.dialect.clipped(c.as_double(x), low, high), "double")
+
+
+def _fill(c: Compiler, e: ex.Fill) -> Term:
+    x, value = c.term(e.x), e.value.value
+    if x.kind == "text":
+        return Term(c.dialect.binary(f"COALESCE({x.sql}, {c.term(e.value).sql})"), "text")
+    if x.kind == "bool":
+        return Term(c.dialect.two_valued(x.sql, bool(value)), "bool")
+    if x.kind == "integer" and fits(value, x.dtype):
+        return x._replace(sql=f"COALESCE({x.sql}, {c.dialect.whole_number(int(value))})")
+    return Term(f"COALESCE({c.as_double(x)}, {c.number(_double_of(value))})", "double")
+
+
+def _cast(c: Compiler, e: ex.Cast) -> Term:
+    x = c.term(e.x)
+    if e.to == "str" or x.kind == "text":
+        raise Unwritten
+    if e.to == "bool":
+        return x if x.kind == "bool" else Term(f"({c.as_double(x)} <> {c.number(0.0)})", "bool")
+    if e.to == "int" and x.kind == "bool":
+        return Term(f"(CASE WHEN {x.sql} THEN 1 WHEN NOT {x.sql} THEN 0 END)", "integer", np.dtype(np.int8))
+    if e.to == "float" or x.kind == "integer":
+        return Term(c.as_double(x), "double")
+    whole, most = c.dialect.truncated(x.sql), c.number(np.finfo(np.float64).max)
+    if whole is None:
+        raise Unwritten
+    return Term(f"(CASE WHEN ABS({x.sql}) <= {most} THEN {whole} END)", "double")
+
+
+# ---- conditions -------------------------------------------------------------------------------------------
+
+
+def _compare(c: Compiler, e: ex.Compare) -> Term:
+    op, left = e.op, c.term(e.left)
+    if isinstance(e.right, ex.Constant) and left.kind != "text":
+        return _with_constant(c, op, left, e.right.value)
+    right = c.term(e.right) if not _unheld(c, e.right) else None
+    if right is None or "text" in (left.kind, right.kind):
+        if op not in ("==", "!=") or left.kind != "text" or (right is not None and right.kind != "text"):
+            raise Unwritten  # the order of texts is that of an encoding
+        if right is None:  # which no cell can be
+            return Term("TRUE" if op == "!=" else "FALSE", "bool")
+        return _compared(c, op, left.sql, right.sql)
+    if left.kind == right.kind == "integer":
+        return _compared(c, op, left.sql, right.sql)
+    return _compared(c, op, c.as_double(left), c.as_double(right))
+
+
+def _unheld(c: Compiler, e: ex.Expr) -> bool:
+    return isinstance(e, ex.Constant) and isinstance(e.value, str) and not c.dialect.holds(e.value)
+
+
+def _compared(c: Compiler, op: str, left: str, right: str) -> Term:
+    sign = {"==": "=", "!=": "<>"}.get(op, op)
+    found = f"({left} {sign} {right})"
+    return Term(c.dialect.two_valued(found, op == "!="), "bool", None, None if op == "!=" else found)
+
+
+def _with_constant(c: Compiler, op: str, x: Term, wanted: Any) -> Term:
+    """Exactly, also where no cell can hold the constant: it lies between two that can."""
+    if not isinstance(wanted, int | float) or wanted != wanted:
+        raise Unwritten
+    if x.kind == "double":
+        if as_double(wanted) is not None:
+            return _compared(c, op, x.sql, c.number(float(wanted)))
+        if op in ("==", "!="):
+            return Term("TRUE" if op == "!=" else "FALSE", "bool")
+        near = _double_of(wanted)
+        below = op in ("<", "<=")
+        op = ("<" if below else ">=") if near > wanted else ("<=" if below else ">")
+        return _compared(c, op, x.sql, c.number(near))
+    whole = x.sql if x.kind == "integer" else f"(CASE WHEN {x.sql} THEN 1 WHEN NOT {x.sql} THEN 0 END)"
+    if math.isinf(wanted):
+        return _constantly(c, op, whole, {"<": wanted > 0, "<=": wanted > 0}.get(op, wanted < 0))
+    floor = int(wanted // 1)
+    if floor != wanted:
+        if op in ("==", "!="):
+            return Term("TRUE" if op == "!=" else "FALSE", "bool")
+        op = "<=" if op in ("<", "<=") else ">"
+    if not -(2**63) <= floor < 2**63:
+        return _constantly(c, op, whole, {"<": floor > 0, "<=": floor > 0}.get(op, floor < 0))
+    return _compared(c, op, whole, c.dialect.whole_number(floor))
+
+
+def _constantly(c: Compiler, op: str, x: str, above: bool) -> Term:
+    """What a number that lies beyond all others compares to; a null is not above and not below."""
+    if op in ("==", "!="):
+        return Term("TRUE" if op == "!=" else "FALSE", "bool")
+    return Term(f"({x} IS NOT NULL)" if above else "FALSE", "bool")
+
+
+def _and(c: Compiler, e: ex.And) -> Term:
+    return _joined(c, "AND", e.left, e.right)
+
+
+def _or(c: Compiler, e: ex.Or) -> Term:
+    return _joined(c, "OR", e.left, e.right)
+
+
+def _joined(c: Compiler, word: str, left: ex.Expr, right: ex.Expr) -> Term:
+    sides = [c.term(left), c.term(right)]
+    truths = f" {word} ".join(map(c.truth_of, sides))
+    hits = f" {word} ".join(side.hit or c.truth_of(side) for side in sides)
+    return Term(f"({truths})", "bool", None, f"({hits})")
+
+
+def _not(c: Compiler, e: ex.Not) -> Term:
+    return Term(f"(NOT {c.truth(e.x)})", "bool")
+
+
+def _is_null(c: Compiler, e: ex.IsNull) -> Term:
+    return Term(f"({c.term(e.x).sql} IS NULL)", "bool")
+
+
+def _is_in(c: Compiler, e: ex.IsIn) -> Term:
+    x = c.key(e.x)
+    if len(e.values) > LISTED:
+        raise Unwritten
+    null = any(v.value is None for v in e.values)
+    listed = [
+        one for v in e.values if v.value is not None and (one := held(c.dialect, v.value, x)) is not None
+    ]
+    if not listed:
+        return Term(f"({x.sql} IS NULL)" if null else "FALSE", "bool")
+    if x.kind == "text":
+        known = [c.dialect.binary(c.bind(one)) for one in listed]
+    elif x.kind == "double":
+        known = [c.number(one) for one in listed]
+    else:
+        known = [c.dialect.whole_number(one) for one in listed]
+    return Term(c.dialect.two_valued(f"({x.sql} IN ({', '.join(known)}))", null), "bool")
+
+
+def held(dialect: Dialect, value: Any, key: Term) -> Any:
+    """A listed value as the cells of a key hold it; None if no cell can equal it."""
+    if key.kind == "text":
+        return value if isinstance(value, str) and dialect.holds(value) else None
+    dtypes: dict[Kind, Any] = {"integer": key.dtype, "double": np.float64, "bool": np.bool_}
+    return _held(form_of(value), np.dtype(dtypes[key.kind]))
+
+
+_NODES: dict[type[ex.Expr], Callable[[Compiler, Any], Term]] = {
+    ex.Column: _column,
+    ex.Constant: _constant,
+    ex.Compare: _compare,
+    ex.And: _and,
+    ex.Or: _or,
+    ex.Not: _not,
+    ex.IsNull: _is_null,
+    ex.IsIn: _is_in,
+    ex.Arithmetic: _arithmetic,
+    ex.Unary: _unary,
+    ex.Clip: _clip,
+    ex.Fill: _fill,
+    ex.Cast: _cast,
+}

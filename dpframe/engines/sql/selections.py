@@ -1,0 +1,285 @@
+"""What is selected of a row, the groups that it is in, and what is summed: the parts that statements are made of.
+
+*Formal guarantee.* What is selected of a row is a function of that row; which group it is in, one of its own cells and of the
+public list.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from itertools import count
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from dpframe._expr import Column, Expr
+from dpframe._groups.combinations import RestBy
+from dpframe._groups.keys import BinBy, By, KeyBy
+from dpframe._statistics.base import (
+    Bids,
+    Integers,
+    Persons,
+    Powers,
+    Primitive,
+    Products,
+    Rows,
+    Trues,
+)
+from dpframe.engines.people import FOLD, PRIME
+from dpframe.engines.sql.databases import Listing
+from dpframe.engines.sql.databases import Rows as Returned
+from dpframe.engines.sql.dialects import Dialect
+from dpframe.engines.sql.expressions import Compiler, Kind, Unwritten, held
+
+MOST_BINS = 256
+MOST_KEYS = 2**20
+_NAMES = count()
+Reader = Callable[[Returned, int], dict[Primitive, Integers]]
+
+
+@dataclass
+class Statement:
+    """What a database runs, what it needs for that, and how its rows are read."""
+
+    sql: str
+    parameters: list[Any]
+    listings: dict[str, Listing] = field(default_factory=dict)
+    reader: Reader = lambda rows, groups: {}
+    groups: int = 1
+    kinds: tuple[Kind, ...] = ()  # of the keys in its first columns, which nobody listed
+
+    def read(self, rows: Returned, groups: int | None = None) -> dict[Primitive, Integers]:
+        """The primitive sums in the rows that it returned, the first column of which is the place of a group."""
+        return self.reader(rows, self.groups if groups is None else groups)
+
+
+# What is selected of a row ------------------------------------------------------------------------------------
+
+
+class Part(NamedTuple):
+    """Some of the people: those whose number has this rest."""
+
+    people: tuple[Column, ...]
+    place: int
+    of: int
+
+
+def number_of(dialect: Dialect, cells: Sequence[tuple[str, Kind]]) -> str:
+    """The number of a person or a key by these cells, none of them a double, as `dpframe.engines.people` defines it."""
+    if any(kind == "double" for _, kind in cells):
+        raise Unwritten
+    first, *rest = (
+        dialect.number(cell if kind == "text" else f"CAST({cell} AS {dialect.integers})", kind)
+        for cell, kind in cells
+    )
+    for more in rest:
+        first = f"(({first} * {FOLD} + {more}) % {PRIME})"
+    return first
+
+
+class Source:
+    """The rows that are asked about: values of their cells, then what is made of those, so that no text grows by repetition."""
+
+    def __init__(self, compiler: Compiler, relation: str, where: Expr | None, part: Part | None = None):
+        self.c, self._relation = compiler, relation
+        conditions = [] if where is None else [compiler.hit(where)]
+        if part is not None and part.of > 1:
+            own = [(term.sql, term.kind) for term in map(compiler.key, part.people)]
+            conditions.append(f"({number_of(compiler.dialect, own)} % {part.of} = {part.place})")
+        self._where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
+        self._values: dict[str, str] = {}
+        self._derived: dict[str, str] = {}
+        self._stages: dict[str, str] = {}
+        self.listings: dict[str, Listing] = {}
+
+    def value(self, sql: str) -> str:
+        """The name of something that is read of a row."""
+        return self._values.setdefault(sql, f"v{len(self._values)}")
+
+    def derived(self, sql: str) -> str:
+        """The name of something that is made of such."""
+        return self._derived.setdefault(sql, f"a{len(self._derived)}")
+
+    def listing(self, listing: Listing) -> str:
+        """The name of a list."""
+        name = f"dpframe_list_{next(_NAMES)}"
+        self.listings[name] = listing
+        return name
+
+    def statement(self, sql: str, reader: Reader, kinds: tuple[Kind, ...] = ()) -> Statement:
+        """What is made of these rows."""
+        inline = self.c.dialect.inline
+        stages = ", ".join(f"{name} AS{inline} ({sql})" for sql, name in self._stages.items())
+        return Statement(*self.c.whole(f"WITH {stages} {sql}"), self.listings, reader, kinds=kinds)
+
+    def stage(self, sql: str) -> str:
+        """The name of a table that the statement goes through: one inside the other they would be too deep for some parsers."""
+        return self._stages.setdefault(sql, f"t{len(self._stages)}")
+
+    def sql(self) -> str:
+        """All of it, by these names."""
+        values = [f"{sql} AS {name}" for sql, name in self._values.items()]
+        inner = f"SELECT {', '.join(values) or '1 AS one'} FROM {self._relation} AS r{self._where}"
+        if not self._derived:
+            return inner
+        derived = [*self._values.values(), *(f"{sql} AS {name}" for sql, name in self._derived.items())]
+        return f"SELECT {', '.join(derived)} FROM {self.stage(inner)} AS b"
+
+
+class Level(NamedTuple):
+    """One grouping: the name that its rows go by, and the place of a group by that name, for which a list may be needed."""
+
+    name: str
+    place: str
+    join: str
+    size: int
+
+
+def levels_of(source: Source, by: Sequence[By]) -> list[Level]:
+    """The groupings of a question, as far as they can be written."""
+    found = []
+    for i, one in enumerate(by):
+        if isinstance(one, BinBy):
+            name = source.derived(_bin(source, one))
+            found.append(Level(name, f"s.{name}", "", len(one.index)))
+        elif isinstance(one, KeyBy):
+            found.append(_keyed(source, i, one, None))
+        elif isinstance(one, RestBy):
+            found.append(_keyed(source, i, one.listed, len(one.listed.index)))
+        else:
+            raise Unwritten
+    return found
+
+
+def _bin(source: Source, by: BinBy) -> str:
+    """The bin of a number by bisection: left-closed, the last one closed."""
+    c, edges = source.c, by.edges
+    if len(edges) > MOST_BINS or not all(map(math.isfinite, edges)):
+        raise Unwritten
+    x = source.value(c.double(by.expr))
+    first, last = c.number(edges[0]), c.number(edges[-1])
+
+    def among(low: int, high: int) -> str:
+        if high - low == 1:
+            return str(low)
+        middle = (low + high) // 2
+        return f"CASE WHEN {x} < {c.number(edges[middle])} THEN {among(low, middle)} ELSE {among(middle, high)} END"
+
+    bins = len(edges) - 1
+    outside = f"{x} IS NULL OR {x} < {first} OR {x} > {last}"
+    return f"(CASE WHEN {outside} THEN NULL WHEN {x} = {last} THEN {bins - 1} ELSE {among(0, bins)} END)"
+
+
+def _keyed(source: Source, i: int, by: KeyBy, rest: int | None) -> Level:
+    c, keys = source.c, by.keys
+    key = c.key(by.expr)
+    name, size = source.value(key.sql), len(keys) + (rest is not None)
+    if len(keys) > MOST_KEYS:
+        raise Unwritten
+    places = [(place, k) for place, k in enumerate(keys.index.tolist()) if place != keys.null]
+    known = [(place, one) for place, k in places if (one := held(c.dialect, k, key)) is not None]
+    null = "NULL" if keys.null is None else str(keys.null)
+    if key.kind == "bool":
+        cases = "".join(f" WHEN s.{name} = {int(one)} THEN {place}" for place, one in known)
+        listed, join = (f"CASE{cases} END" if cases else "NULL"), ""
+    else:
+        columns = (("place", "integer"), ("value", key.kind))
+        table, alias = source.listing(Listing(columns, known)), f"l{i}"  # type: ignore[arg-type]  # no bool
+        listed = f"{alias}.place"
+        value = c.dialect.binary(f"{alias}.value") if key.kind == "text" else f"{alias}.value"
+        kind = "JOIN" if keys.null is None and rest is None else "LEFT JOIN"
+        join = f" {kind} {table} AS {alias} ON {value} = s.{name}"
+        if kind == "JOIN":
+            return Level(name, listed, join, size)
+    other = listed if rest is None else f"COALESCE({listed}, {rest})"
+    return Level(name, f"(CASE WHEN s.{name} IS NULL THEN {null} ELSE {other} END)", join, size)
+
+
+def placed(levels: list[Level]) -> str:
+    """The place of a combination of groups, the last one the fastest; NULL where one of them is none."""
+    place = levels[0].place if levels else "0"
+    for level in levels[1:]:
+        place = f"({place} * {level.size} + {level.place})"
+    return place
+
+
+# What is summed -----------------------------------------------------------------------------------------------
+
+
+class Measure(NamedTuple):
+    """A primitive by what is counted and what is summed of a row, and the widths of what is."""
+
+    counted: str
+    sums: tuple[str, ...] = ()
+    widths: tuple[int, ...] = ()
+
+
+def measure_of(source: Source, p: Primitive) -> Measure | None:
+    """None of what is a count of rows or people; the rest is in statements of its own."""
+    c = source.c
+    if isinstance(p, Rows | Persons | Bids):
+        return None
+    if isinstance(p, Trues):
+        return Measure(source.value(f"CASE WHEN {c.truth(p.expr)} THEN 1 END"))
+    if isinstance(p, Powers) and p.grid is None:
+        return Measure(source.value(c.term(p.expr).sql))
+    if isinstance(p, Powers) and p.grid is not None:
+        a = source.derived(c.steps(source.value(c.double(p.expr)), p.grid, p.degree))
+        return Measure(a, tuple(" * ".join([a] * k) for k in range(1, p.degree + 1)), (p.grid.width,))
+    if not isinstance(p, Products):
+        raise Unwritten
+    x, y = source.value(c.double(p.expr)), source.value(c.double(p.other))
+    a = source.derived(f"CASE WHEN {y} IS NULL THEN NULL ELSE {c.steps(x, p.grid, 2)} END")
+    b = source.derived(f"CASE WHEN {x} IS NULL THEN NULL ELSE {c.steps(y, p.other_grid, 2)} END")
+    return Measure(a, (a, b, f"{a} * {b}"), (p.grid.width, p.other_grid.width))
+
+
+def _shaped(p: Primitive, rows: list[Integers]) -> Integers:
+    return np.stack(rows) if isinstance(p, Powers | Products) else rows[0]
+
+
+def _integers(groups: int, places: list[int], values: list[int]) -> Integers:
+    """A number for each group; in 64 bits where that is enough."""
+    wide = any(value >= 2**63 for value in values)
+    found: Integers = np.zeros(groups, dtype=object if wide else np.int64)
+    np.add.at(
+        found, np.array(places, dtype=np.int64), np.array(values, dtype=found.dtype)
+    )  # a place may stand twice
+    return found
+
+
+def whole(cell: Any) -> int:
+    """An integer that a database returned, in a type that is exact; a sum of no rows is 0."""
+    assert not isinstance(cell, float), "a sum that may be rounded"
+    return 0 if cell is None else int(cell)
+
+
+def reader_of(
+    measures: dict[Primitive, Measure | None], people: bool, total: Callable[[list[int]], int], width: int
+) -> Reader:
+    """Of rows with a place, rows, people if there are any, and for each measure its count and its sums in so many parts."""
+
+    def read(rows: Returned, groups: int) -> dict[Primitive, Integers]:
+        places = [int(row[0]) for row in rows]
+        columns = [[whole(cell) for cell in column] for column in zip(*rows, strict=True)][1:]
+        columns = columns or [[]] * (
+            2 + people + sum(1 + width * len(m.sums) for m in measures.values() if m)
+        )
+        at = iter(columns)
+        sizes = _integers(groups, places, next(at))
+        persons = _integers(groups, places, next(at)) if people else sizes
+        found: dict[Primitive, Integers] = {}
+        for p, measure in measures.items():
+            if measure is None:
+                found[p] = persons if isinstance(p, Persons) else sizes
+                continue
+            parts = [next(at)]
+            for _ in measure.sums:
+                halves = [next(at) for _ in range(width)]
+                parts.append([total(list(one)) for one in zip(*halves, strict=True)])
+            found[p] = _shaped(p, [_integers(groups, places, part) for part in parts])
+        return found
+
+    return read

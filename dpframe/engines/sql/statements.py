@@ -1,0 +1,464 @@
+"""Statements for questions: who rows belong to, and what each person adds.
+
+*Formal guarantee.* A statement is made of the question, of dtypes and of the key, and what it returns is what
+`dpframe.engines.limits` defines. Over people that is: of each person and group the rows, counts and sums; of a person in
+more groups than may count those with the smallest hashes; totals of more rows than the limit scaled and moved back
+(docs/guarantees/people.md). No step looks at another person's rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from dpframe._expr import Expr
+from dpframe._groups.unit import Unit
+from dpframe._statistics.base import (
+    LARGEST_POWER,
+    LEAST_POWER,
+    MAGNITUDES,
+    Bids,
+    Distincts,
+    Integers,
+    Leaves,
+    Magnitudes,
+    Persons,
+    Powers,
+    Primitive,
+    Products,
+    Rows,
+    Spread,
+    Trues,
+)
+from dpframe._statistics.engine import Scope
+from dpframe.engines.people import PRIME, Draw
+from dpframe.engines.sql.databases import Rows as Returned
+from dpframe.engines.sql.expressions import Compiler, Kind, Unwritten
+from dpframe.engines.sql.selections import (
+    Level,
+    Measure,
+    Part,
+    Reader,
+    Source,
+    Statement,
+    levels_of,
+    measure_of,
+    number_of,
+    placed,
+    reader_of,
+    whole,
+)
+
+# Rows that are people -----------------------------------------------------------------------------------------
+
+
+def statements(
+    compiler: Callable[[], Compiler],
+    relation: str,
+    scope: Scope,
+    primitives: set[Primitive],
+    unit: Unit,
+    key: bytes,
+    part: Part | None = None,
+) -> list[Statement]:
+    """All that is asked, in as few statements as there are kinds of it; `Unwritten` if there is none for some of it. Of some of
+    the people, with a ``part``: their sums add up."""
+    alone: set[Primitive] = {
+        p
+        for p in primitives
+        if isinstance(p, Leaves | Distincts | Spread | Magnitudes) or (isinstance(p, Bids) and unit.people)
+    }
+    sums = primitives - alone
+    found = []
+    for p in sorted(alone, key=str):
+        source = Source(compiler(), relation, scope.where, part)
+        levels = levels_of(source, scope.by)
+        found.append(_alone(source, levels, p, unit, scope, key))
+    if sums:
+        source = Source(compiler(), relation, scope.where, part)
+        levels = levels_of(source, scope.by)
+        measures = {p: measure_of(source, p) for p in sorted(sums, key=str)}
+        one = (
+            _of_people(source, levels, measures, unit, scope, key)
+            if unit.people
+            else _of_rows(source, levels, measures)
+        )
+        found.append(one)
+    for one in found:
+        one.groups = scope.groups
+    return found
+
+
+def _summed(source: Source, measures: dict[Primitive, Measure | None]) -> list[str]:
+    """Counts and sums over rows, in the order in which they are read."""
+    d, found = source.c.dialect, ["COUNT(*)"]
+    for measure in measures.values():
+        if measure is not None:
+            found.append(f"COUNT({measure.counted})")
+            found += [part for one in measure.sums for part in d.totals(one)]
+    return found
+
+
+def _of_rows(source: Source, levels: list[Level], measures: dict[Primitive, Measure | None]) -> Statement:
+    """Rows by the cells that they are grouped by, and then by the places of those, of which there are fewer to be found."""
+    d, sums = source.c.dialect, _summed(source, measures)
+    named = [f"m{i}" for i in range(len(sums))]
+    if levels:
+        names = list(dict.fromkeys(level.name for level in levels))
+        selected = [*names, *(f"{sql} AS {name}" for sql, name in zip(sums, named, strict=True))]
+        cells = (
+            f"SELECT {', '.join(selected)} FROM {source.stage(source.sql())} AS q GROUP BY {', '.join(names)}"
+        )
+        columns = [f"{placed(levels)} AS place", *(f"s.{name}" for name in named)]
+        places = f"SELECT {', '.join(columns)} FROM {source.stage(cells)} AS s{''.join(level.join for level in levels)}"
+        outer = ", ".join(["place", *(f"SUM({name})" for name in named)])
+        sql = f"SELECT {outer} FROM {source.stage(places)} AS o WHERE place IS NOT NULL GROUP BY place"
+    else:
+        sql = f"SELECT {', '.join(['0 AS place', *sums])} FROM {source.stage(source.sql())} AS q"
+    reader = reader_of(measures, False, d.total, len(d.totals("a")))
+    return source.statement(sql, reader)
+
+
+# People -------------------------------------------------------------------------------------------------------
+
+
+class Crowd:
+    """Rows with whose they are and the place of their group, or the keys that nobody listed, and the hash of both."""
+
+    def __init__(self, source: Source, unit: Unit, groups: Sequence[str], kinds: Sequence[Kind], key: bytes):
+        self._source, self._groups, self._kinds = source, list(groups), list(kinds)
+        found = [source.c.key(column) for column in unit.people]
+        if any(one.kind == "double" for one in found):  # whose numbers have no SQL here
+            raise Unwritten
+        self._people = [(source.value(one.sql), one.kind) for one in found]
+        self._constants = [source.c.bind(one) for one in Draw(key).constants]
+        self.names = [name for name, _ in self._people]
+
+    @property
+    def somebody(self) -> str:
+        """The condition that a row is a person's."""
+        return " AND ".join(f"{name} IS NOT NULL" for name in self.names)
+
+    def ranked(self, sql: str) -> str:
+        """The same rows, with the hash of their person and group as h, as `dpframe.engines.people.Draw` has it."""
+        a, b, d, f, g, e, last = self._constants
+        x = number_of(self._source.c.dialect, self._people)
+        y = number_of(self._source.c.dialect, list(zip(self._groups, self._kinds, strict=True)))
+        p = str(PRIME)
+        sql = f"SELECT n0.*, {x} AS hx, {y} AS hy FROM {self._source.stage(sql)} AS n0"
+        sql = f"SELECT n1.*, (hy * {a} + {b}) % {p} AS ht, (hy * {f} + {g}) % {p} AS hs FROM {self._source.stage(sql)} AS n1"
+        t, s = f"(ht * ((ht + {d}) % {p})) % {p}", f"(hs * ((hs + {e}) % {p})) % {p}"
+        sql = f"SELECT n2.*, 1 + ({t}) % {PRIME - 1} AS hm, 1 + ({s}) % {PRIME - 1} AS hc FROM {self._source.stage(sql)} AS n2"
+        sql = f"SELECT n3.*, (hx * hm + hc) % {p} AS hu FROM {self._source.stage(sql)} AS n3"
+        return f"SELECT n4.*, (hu * ((hu + {last}) % {p})) % {p} AS h FROM {self._source.stage(sql)} AS n4"
+
+    def first(self, sql: str, most: int, rank: str = "ROW_NUMBER") -> str:
+        """Of each person the first so many groups by their hashes; of equal ones that which stands before the other."""
+        own, order = ", ".join(self.names), ", ".join(["h", *self._groups])
+        nth = f"{rank}() OVER (PARTITION BY {own} ORDER BY {order}) AS nth"
+        numbered = f"SELECT w0.*, {nth} FROM {self._source.stage(self.ranked(sql))} AS w0"
+        return f"SELECT * FROM {self._source.stage(numbered)} AS w1 WHERE nth <= {most}"
+
+
+def _joined(source: Source, levels: list[Level], names: Sequence[str]) -> str:
+    """Rows with the place of their group, which may be NULL."""
+    selected = [f"{placed(levels)} AS place", *(f"s.{name}" for name in dict.fromkeys(names))]
+    joins = "".join(level.join for level in levels)
+    return f"SELECT {', '.join(selected)} FROM {source.stage(source.sql())} AS s{joins}"
+
+
+def _grouped(source: Source, levels: list[Level], crowd: Crowd, names: Sequence[str]) -> str:
+    """Somebody's rows in a group, with its place."""
+    joined = _joined(source, levels, [*crowd.names, *names])
+    return f"SELECT * FROM {source.stage(joined)} AS o WHERE place IS NOT NULL AND {crowd.somebody}"
+
+
+def _names(measures: dict[Primitive, Measure | None]) -> list[str]:
+    """What is read of a row for these."""
+    found: list[str] = []
+    for measure in measures.values():
+        if measure is not None:
+            found += [measure.counted, *(name for one in measure.sums for name in one.split(" * "))]
+    return found
+
+
+def _of_people(
+    source: Source,
+    levels: list[Level],
+    measures: dict[Primitive, Measure | None],
+    unit: Unit,
+    scope: Scope,
+    key: bytes,
+) -> Statement:
+    limit, most = _limits(unit, scope)
+    crowd = Crowd(source, unit, ["place"], ["integer"], key)
+    rows = _grouped(source, levels, crowd, _names(measures))
+    d = source.c.dialect
+    sql = _bounded(
+        source, crowd, rows, ["place"], measures, limit, most if scope.by and most < scope.groups else None
+    )
+    return source.statement(sql, reader_of(measures, True, d.total, len(d.totals("a"))))
+
+
+def _limits(unit: Unit, scope: Scope) -> tuple[int, int]:
+    """As the engine on numpy reads them: some statistics need no limits, and the plan has asked for those that are needed."""
+    return unit.limited(unit.rows or 1, unit.groups or 1).reach(scope.groups if scope.by else None)
+
+
+def _bounded(
+    source: Source,
+    crowd: Crowd,
+    rows: str,
+    groups: list[str],
+    measures: dict[Primitive, Measure | None],
+    limit: int,
+    most: int | None,
+) -> str:
+    """What people add to each group: pairs, those that stay, their totals scaled and moved back, and the sums of these."""
+    d, names = source.c.dialect, [*crowd.names, *groups]
+    numbered = list(enumerate(m for m in measures.values() if m is not None))
+    if any(
+        len(m.widths) == 1 and len(m.sums) > 2 for _, m in numbered
+    ):  # moments of which a third one may be out of reach
+        raise Unwritten
+    selected = [*names, "COUNT(*) AS k"]
+    for i, m in numbered:
+        selected += [f"COUNT({m.counted}) AS c{i}"]
+        selected += [f"COALESCE({d.small_sum(one)}, 0) AS s{i}_{j}" for j, one in enumerate(m.sums)]
+    sql = f"SELECT {', '.join(selected)} FROM {source.stage(rows)} AS q GROUP BY {', '.join(names)}"
+    if most is not None:
+        sql = crowd.first(sql, most)
+
+    def scaled(total: str) -> str:
+        whole, rest = d.quotient(total, "k"), f"({total} % k)"
+        up = d.quotient(f"({rest} * {limit} + {d.quotient('k', '2')})", "k")
+        return f"(CASE WHEN k > {limit} THEN {whole} * {limit} + {up} ELSE {total} END)"
+
+    one, two, three = ([*groups, "k"] for _ in range(3))
+    one[-1] = f"CASE WHEN k > {limit} THEN {limit} ELSE k END AS k"
+    outer = [*groups, "SUM(k)", "COUNT(*)"]
+    for i, m in numbered:
+        c, sums = f"c{i}", [f"s{i}_{j}" for j in range(len(m.sums))]
+        one += [f"{scaled(name)} AS {name}" for name in (c, *sums)]
+        own, mixed = (
+            sums[: len(m.widths)],
+            sums[len(m.widths) :],
+        )  # of values themselves, and of squares or products
+        two += [c, *mixed]
+        two += [
+            f"{d.clipped(name, '0', f'({width} * {c})')} AS {name}"
+            for name, width in zip(own, m.widths, strict=False)
+        ]
+        three += [c, *own, *(f"{d.clipped(name, *_ends(m, c, own))} AS {name}" for name in mixed)]
+        outer += [f"SUM({c})", *(part for name in sums for part in d.totals(name))]
+    for stage in (one, two, three):
+        sql = f"SELECT {', '.join(stage)} FROM {source.stage(sql)} AS t"
+    return f"SELECT {', '.join(outer)} FROM {source.stage(sql)} AS u GROUP BY {', '.join(groups)}"
+
+
+def _ends(m: Measure, c: str, own: list[str]) -> tuple[str, str]:
+    """Between what a sum of squares, or of products, of so many values lies that have these sums."""
+    if len(own) == 1:
+        s, w = own[0], m.widths[0]
+        least, most = f"2 * {w} * {s} - {w * w} * {c}", f"({w} * {s})"
+    else:
+        (s, t), (w, v) = own, m.widths
+        least = f"{v} * {s} + {w} * {t} - {w * v} * {c}"
+        most = f"(CASE WHEN {v} * {s} < {w} * {t} THEN {v} * {s} ELSE {w} * {t} END)"
+    return f"(CASE WHEN {least} > 0 THEN {least} ELSE 0 END)", most
+
+
+# Statements of their own ------------------------------------------------------------------------------------
+
+
+def _alone(
+    source: Source, levels: list[Level], p: Primitive, unit: Unit, scope: Scope, key: bytes
+) -> Statement:
+    """A primitive that is no sum over rows."""
+    if isinstance(p, Spread):
+        sql, reader = _spread(source, levels, p, unit, key)
+    elif isinstance(p, Distincts):
+        sql, reader = _distinct(source, levels, p, unit)
+    elif isinstance(p, Leaves):
+        sql, reader = _leaves(source, levels, p, unit, scope, key)
+    elif isinstance(p, Magnitudes):
+        sql, reader = _magnitudes(source, p, unit, key)
+    else:
+        assert isinstance(p, Bids)
+        sql, reader = _bids(source, levels, p, unit, scope, key)
+    return source.statement(sql, reader)
+
+
+def _table(p: Primitive, rows: Returned, shape: tuple[int, int]) -> dict[Primitive, Integers]:
+    """Counts by a column of places and one of groups."""
+    found = np.zeros(shape, dtype=np.int64)
+    for place, group, n in rows:
+        found[int(place), int(group)] += whole(n)
+    return {p: found}
+
+
+def _spread(source: Source, levels: list[Level], p: Spread, unit: Unit, key: bytes) -> tuple[str, Reader]:
+    if not unit.people:
+        raise Unwritten
+    crowd = Crowd(source, unit, ["place"], ["integer"], key)
+    own = ", ".join(crowd.names)
+    rows = source.stage(_grouped(source, levels, crowd, []))
+    pairs = f"SELECT {own}, place, COUNT(*) AS k FROM {rows} AS q GROUP BY {own}, place"
+    size = "COUNT(*)" if p.of == "groups" else "MAX(k)"
+    sizes = f"SELECT {size} AS n FROM {source.stage(pairs)} AS t GROUP BY {own}"
+    cases = "".join(f" WHEN n <= {2**i} THEN {i}" for i in range(p.bins - 1))
+    bins = f"CASE{cases} ELSE {p.bins - 1} END" if cases else "0"
+    sql = f"SELECT bin, 0, COUNT(*) FROM (SELECT {bins} AS bin FROM {source.stage(sizes)} AS u) AS v GROUP BY bin"
+    return sql, lambda rows, groups: _table(p, rows, (p.bins, 1))
+
+
+def _distinct(source: Source, levels: list[Level], p: Distincts, unit: Unit) -> tuple[str, Reader]:
+    if unit.people:  # who may name so many values, drawn by numbers of values too
+        raise Unwritten
+    name = source.value(source.c.key(p.expr).sql)
+    joined = _joined(source, levels, [name])
+    sql = f"SELECT 0, place, COUNT(DISTINCT {name}) FROM {source.stage(joined)} AS o WHERE place IS NOT NULL GROUP BY place"
+    return sql, lambda rows, groups: {p: _table(p, rows, (1, groups))[p][0]}
+
+
+def _leaves(
+    source: Source, levels: list[Level], p: Leaves, unit: Unit, scope: Scope, key: bytes
+) -> tuple[str, Reader]:
+    a = source.derived(source.c.steps(source.value(source.c.double(p.expr)), p.grid))
+    if unit.people:
+        limit, most = _limits(unit, scope)
+        crowd = Crowd(source, unit, ["place"], ["integer"], key)
+        rows = _grouped(source, levels, crowd, [a])
+        few = scope.by and most < scope.groups
+        rows = crowd.first(rows, most, "DENSE_RANK") if few else crowd.ranked(rows)
+        rows = _middles(source, crowd, rows, a, limit)
+    else:
+        joined = _joined(source, levels, [a])
+        rows = f"SELECT * FROM {source.stage(joined)} AS o WHERE place IS NOT NULL AND {a} IS NOT NULL"
+    sql = f"SELECT {a}, place, COUNT(*) FROM {source.stage(rows)} AS t GROUP BY {a}, place"
+    return sql, lambda rows, groups: _table(p, rows, (p.points, groups))
+
+
+def _bids(
+    source: Source, levels: list[Level], p: Bids, unit: Unit, scope: Scope, key: bytes
+) -> tuple[str, Reader]:
+    """Bins that are no groups: a person counts for so many rows in all of them together."""
+    if any(level.join for level in levels):
+        raise Unwritten
+    limit, _ = _limits(unit, scope)
+    x = source.value(source.c.term(p.expr).sql)
+    crowd = Crowd(source, unit, ["place"], ["integer"], key)
+    selected = ", ".join(["0 AS place", *(f"s.{name}" for name in dict.fromkeys([*crowd.names, x]))])
+    bins = f"CASE WHEN s.{x} IS NULL THEN NULL ELSE COALESCE({placed(levels)} + 1, 0) END AS bin"
+    rows = f"SELECT * FROM (SELECT {selected}, {bins} FROM {source.stage(source.sql())} AS s) AS o WHERE {crowd.somebody}"
+    rows = _middles(source, crowd, crowd.ranked(rows), "bin", limit)
+    sql = f"SELECT 0, bin, COUNT(*) FROM {source.stage(rows)} AS t GROUP BY bin"
+    return sql, lambda rows, groups: {p: _table(p, rows, (1, groups + 1))[p][0, 1:]}
+
+
+def _magnitudes(source: Source, p: Magnitudes, unit: Unit, key: bytes) -> tuple[str, Reader]:
+    """Rows by the sign and power of two of a value; people by that of the one at the rank that their hash draws."""
+    x = source.value(source.c.double(p.expr))
+    size, middle = source.derived(f"ABS({x})"), MAGNITUDES // 2
+
+    def steps(low: int, high: int) -> str:
+        """By bisection: the least power of two that is no smaller, from 2**low to 2**high."""
+        if low == high:
+            return str(low - LEAST_POWER)
+        power = (low + high) // 2
+        limit = source.c.number(2.0**power)
+        return f"CASE WHEN {size} <= {limit} THEN {steps(low, power)} ELSE {steps(power + 1, high)} END"
+
+    step = f"({steps(LEAST_POWER, LARGEST_POWER)})"
+    below = f"{x} < {source.c.number(0.0)}"
+    place = (
+        f"CASE WHEN {size} IS NULL THEN NULL WHEN {below} THEN {middle} - {step} ELSE {middle} + {step} END"
+    )
+    if unit.people:
+        crowd = Crowd(source, unit, ["place"], ["integer"], key)
+        own = ", ".join(crowd.names)
+        rows = f"SELECT {own}, 0 AS place, {place} AS bin FROM {source.stage(source.sql())} AS s"
+        rows = f"SELECT * FROM {source.stage(rows)} AS o WHERE bin IS NOT NULL AND {crowd.somebody}"
+        order = f"ROW_NUMBER() OVER (PARTITION BY {own} ORDER BY bin)"
+        rows = f"SELECT m0.*, COUNT(*) OVER (PARTITION BY {own}) AS n, {order} AS j FROM {source.stage(crowd.ranked(rows))} AS m0"
+        rows = f"SELECT * FROM {source.stage(rows)} AS m1 WHERE j - 1 = h % n"
+    else:
+        rows = f"SELECT * FROM (SELECT {place} AS bin FROM {source.stage(source.sql())} AS s) AS o WHERE bin IS NOT NULL"
+    sql = f"SELECT bin, 0, COUNT(*) FROM {source.stage(rows)} AS t GROUP BY bin"
+    return sql, lambda rows, groups: _table(p, rows, (MAGNITUDES, 1))
+
+
+def _middles(source: Source, crowd: Crowd, rows: str, a: str, limit: int) -> str:
+    """Of each person and group the values that count: all, or the middles of so many equal parts of them in their order.
+
+    Of n values in order, those at rank floor(m) count, for m = (2 i + 1) n / (2 R) and i below R; where m is whole, that at m - 1
+    where i and the hash add up to an odd number. A value at rank r is asked by two of these at most: i0, the first with
+    m >= r, and, where 2 R (r + 1) / n is an odd whole number 2 i1 + 1, by i1.
+    """
+    d, pair = source.c.dialect, ", ".join([*crowd.names, "place"])
+    some = f"SELECT * FROM {source.stage(rows)} AS m0 WHERE {a} IS NOT NULL"
+    counted = f"SELECT m1.*, COUNT(*) OVER (PARTITION BY {pair}) AS n, ROW_NUMBER() OVER (PARTITION BY {pair} ORDER BY {a}) AS j"
+    sql = f"{counted} FROM {source.stage(some)} AS m1"  # j is the rank, counted from 1
+    first, next_one = (
+        d.quotient(f"(2 * {limit} * (j - 1) + n - 1)", "(2 * n)"),
+        d.quotient(f"(2 * {limit} * j)", "n"),
+    )
+    sql = f"SELECT m2.*, {first} AS i0, {next_one} AS i1 FROM {source.stage(sql)} AS m2"
+    m = "((2 * i0 + 1) * n)"
+    whole, odd = f"({m} % {2 * limit} = 0)", "(({} + h) % 2 = 1)"
+    at_first = f"(i0 < {limit} AND {m} < {2 * limit} * j AND NOT ({whole} AND {odd.format('i0')}))"
+    before = d.quotient("(i1 - 1)", "2") if limit else "0"
+    at_next = f"((2 * {limit} * j) % n = 0 AND i1 % 2 = 1 AND {before} < {limit} AND {odd.format(before)})"
+    return f"SELECT * FROM {source.stage(sql)} AS m3 WHERE n <= {limit} OR {at_first} OR {at_next}"
+
+
+# Keys that nobody listed, and people ------------------------------------------------------------------------
+
+
+def found_keys(
+    compiler: Compiler,
+    relation: str,
+    by: Sequence[Expr],
+    where: Expr | None,
+    primitives: set[Primitive],
+    unit: Unit,
+    key: bytes,
+    part: Part | None = None,
+) -> Statement:
+    """The keys that occur, in columns of their own, and the sums of each. Doubles are keys only where a row is a person."""
+    source = Source(compiler, relation, where, part)
+    terms = [compiler.key(e) for e in by]
+    names, kinds = [source.value(term.sql) for term in terms], [term.kind for term in terms]
+    if len(set(names)) < len(names) or not all(
+        isinstance(p, Rows | Persons | Trues | Powers | Products) for p in primitives
+    ):
+        raise Unwritten
+    measures = {p: measure_of(source, p) for p in sorted(primitives, key=str)}
+    there = " AND ".join(f"{name} IS NOT NULL" for name in names)
+    d = compiler.dialect
+    if unit.people:
+        if "double" in kinds:
+            raise Unwritten
+        crowd = Crowd(source, unit, names, kinds, key)
+        limit, most = unit.limited(unit.rows or 1, unit.groups or 1).reach(2**62)
+        rows = f"SELECT * FROM {source.stage(source.sql())} AS o WHERE {there} AND {crowd.somebody}"
+        if set(crowd.names) & set(names):
+            raise Unwritten
+        sql = _bounded(source, crowd, rows, names, measures, limit, most)
+    else:
+        rows = f"SELECT * FROM {source.stage(source.sql())} AS o WHERE {there}"
+        selected = ", ".join([*names, *_summed(source, measures)])
+        sql = f"SELECT {selected} FROM {source.stage(rows)} AS q GROUP BY {', '.join(names)}"
+    reader = reader_of(measures, bool(unit.people), d.total, len(d.totals("a")))
+    return source.statement(sql, reader, tuple(kinds))
+
+
+def people_who_are(compiler: Compiler, relation: str, unit: Unit) -> Statement:
+    """How many people have a row."""
+    source = Source(compiler, relation, None)
+    names = [source.value(compiler.key(column).sql) for column in unit.people]
+    there = " AND ".join(f"{name} IS NOT NULL" for name in names)
+    own, rows = ", ".join(dict.fromkeys(names)), source.stage(source.sql())
+    people = f"SELECT {own} FROM {rows} AS s WHERE {there} GROUP BY {own}"
+    return source.statement(f"SELECT COUNT(*) FROM {source.stage(people)} AS p", lambda rows, groups: {})

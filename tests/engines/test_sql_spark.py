@@ -1,0 +1,90 @@
+"""The engine that asks a database, on Spark in local mode: the cells and groups of the other databases, bit for bit."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from tests.engines import test_sql_cells as cells
+from tests.engines.conformance import KEY, shaken
+from tests.engines.written import cells_of
+from tests.internals import (
+    Leaves,
+    Magnitudes,
+    PandasEngine,
+    Persons,
+    Powers,
+    Primitive,
+    Query,
+    SparkDatabase,
+    SqlEngine,
+    Trues,
+    Unit,
+)
+from tests.internals import expr_module as ex
+from tests.internals import stats_Rows as Rows
+
+sql = pytest.importorskip("pyspark.sql", reason="Spark is asked with pyspark")
+pytestmark = [
+    pytest.mark.slow,  # a statement takes a tenth of a second, and a session ten
+    pytest.mark.skipif(shutil.which("java") is None, reason="Spark runs on Java"),
+    pytest.mark.filterwarnings("ignore"),  # of Spark's own
+]
+TYPES = {"integer": "bigint", "double": "double", "bool": "boolean", "text": "string"}
+Both = Callable[[int], tuple[Any, Any]]
+
+
+@pytest.fixture(scope="module")
+def both() -> Iterator[Both]:
+    builder = sql.SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
+    session = builder.config("spark.sql.shuffle.partitions", "2").getOrCreate()
+    session.sparkContext.setLogLevel("OFF")
+
+    def made(seed: int) -> tuple[Any, Any]:
+        df = cells.table(300, seed)
+        columns, rows = cells_of(df, True)
+        schema = ", ".join(f"{name} {TYPES[kind]}" for name, kind in columns)
+        session.createDataFrame(rows, schema).createOrReplaceTempView("visits")
+        numpy = PandasEngine(df, KEY)
+        return SqlEngine(SparkDatabase(session), "visits", df.iloc[:0], KEY, numpy), PandasEngine(df, KEY)
+
+    yield made
+    session.stop()
+
+
+def test_conditions_and_values_are_those_of_numpy(both):
+    engine, numpy = both(7)
+    pieces: list[set[Primitive]] = [
+        {Trues(e) for e in cells.CONDITIONS[i : i + 40]} for i in range(0, len(cells.CONDITIONS), 40)
+    ]
+    pieces += [{Powers(e, grid, 1) for grid in cells.grids()} for e in cells.VALUES]
+    cut = {Powers(ex.Cast(cells.X, "int"), grid, 1) for grid in cells.grids()}
+    for asked in pieces:
+        assert engine.writes(Query(()), asked, Unit()) is (asked != cut)  # there is no TRUNC
+        assert shaken(engine.reduce(Query(()), asked, Unit())) == shaken(
+            numpy.reduce(Query(()), asked, Unit())
+        )
+
+
+def test_groups_people_and_keys_are_those_of_numpy(both):
+    engine, numpy = both(5)
+    sums = {p for p in cells.PRIMITIVES if not isinstance(p, Leaves | Magnitudes)}
+    points = {p for p in cells.PRIMITIVES if isinstance(p, Leaves)}
+    for people in cells.UNITS.values():
+        unit = Unit("add-remove", people, 2, 3) if people else Unit()
+        for by in cells.BY.values():
+            query = Query((), cells.FLAG, by)
+            assert not engine.writes(
+                query, sums | points, unit
+            )  # two statements might read two states of the data
+            for asked in (sums, points):
+                assert engine.writes(query, asked, unit)
+                assert shaken(engine.reduce(query, asked, unit)) == shaken(numpy.reduce(query, asked, unit))
+        for keys in ((cells.G,), (cells.Y, cells.G)):
+            asked_for = frozenset({Persons(), Rows()})
+            found, expected = (e.occurring(keys, None, unit, asked_for) for e in (engine, numpy))
+            assert found[0] == expected[0]
+            assert shaken(found[1]) == shaken(expected[1])
