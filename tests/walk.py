@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 import dpframe
 from dpframe.datasets import BOUNDS, KEYS, visits
+from tests.internals import forget_drafts
 
 PACKAGE = str(Path(dpframe.__file__).parent) + "/"
 INSIDE = ("<genexpr>", "<lambda>", "<listcomp>", "<setcomp>", "<dictcomp>", "<module>")
@@ -71,6 +72,7 @@ def walks() -> dict[str, Callable[[], Any]]:
     grouped.dp.open(**words)
     p = asked.dp.open(**words)
     p.count()
+    forget_drafts()
     return {
         "open": lambda: unopened.dp.open(**words),
         "mean": lambda: p.mean("cost"),

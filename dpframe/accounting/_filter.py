@@ -10,6 +10,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from fractions import Fraction
+from functools import cached_property
 from typing import Any, ClassVar, NamedTuple
 
 from dpframe import _search
@@ -144,7 +145,7 @@ class Filter(ABC):
     def __init__(self, limits: Limits):
         self.limits = limits
 
-    @property
+    @cached_property
     def conversion(self) -> Fraction:
         """The part of delta that converts losses."""
         return self.limits.conversion
