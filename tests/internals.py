@@ -213,7 +213,7 @@ def make_plan(
 ) -> Planned:
     """The plan of a question at a price, as a session makes it."""
     plan = noted(question.plan(unit, price, public_rows, declared), price)
-    return Planned(plan, plan._draft.statistics)
+    return Planned(plan, () if plan._draft is None else plan._draft.statistics)
 
 
 def noise_of(plan: Plan) -> Any:
