@@ -114,7 +114,7 @@ class OfTable:
         self._opened: PrivateFrame | None = None
 
     def open(self, *budget: Any, memory: int | str | None = None, **words: Any) -> PrivateFrame:
-        """As `dpframe.open` of this table."""
+        """Opens a session, as `dpframe.open` of this table does."""
         self._opened = open(self._table, *budget, memory=memory, **words)
         return self._opened
 

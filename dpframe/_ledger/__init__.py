@@ -27,8 +27,7 @@ def open_store(ledger: str | os.PathLike[str] | None) -> Store:
     text: str = os.fspath(ledger) if isinstance(ledger, os.PathLike) else ledger
     kind = STORES.get(scheme_of(text)) if isinstance(text, str) else FileStore  # which says what it wants
     if kind is None:
-        served = ", ".join(f"'{scheme}:'" for scheme in STORES if scheme)
-        raise BadValue(f"{UNSERVED} Or {served}. A file whose name has a colon is './name'.")
+        raise BadValue(f"{UNSERVED} A file whose name has a colon is './name'.")
     place = kind.place_of(text)
     return _stores.get(place) or _stores.setdefault(place, kind(text))
 

@@ -287,7 +287,7 @@ class ServerStore(Once):
         _close(self._held)
 
     def _forget(self) -> None:
-        """In a forked child: the connection is the parent's, who would lose it if it was closed here."""
+        """Lets go of the connection in a forked child: it is the parent's, who would lose it if it was closed here."""
         for connection in self._held:
             ctypes.pythonapi.Py_IncRef(ctypes.py_object(connection))
         self._held.clear()
@@ -384,7 +384,7 @@ class ServerStore(Once):
         connection.commit()
 
     def _verify(self, lock: bool) -> None:
-        """From the last entry that was seen to the head, every digest must follow from the one before."""
+        """Checks that from the last entry that was seen to the head every digest follows from the one before."""
         damaged = self._error(f"some of its entries were changed or lost. {RESTORE}")
         heads = self._run(HEAD + " FOR UPDATE" * lock)
         if len(heads) != 1:
@@ -415,7 +415,7 @@ class ServerStore(Once):
 
 
 def _moment(kind: int) -> str:
-    """When a trigger of this type runs, in SQL."""
+    """The moment when a trigger of this type runs, in SQL."""
     words = {_INSERT: "INSERT", _DELETE: "DELETE", _UPDATE: "UPDATE", _TRUNCATE: "TRUNCATE"}
     return f"{'BEFORE' if kind & _BEFORE else 'AFTER'} {' OR '.join(w for bit, w in words.items() if kind & bit)}"
 

@@ -338,8 +338,8 @@ class Sketching:
         return _sketch(self.smallest, self._secret)
 
     def known_by(self) -> list[str]:
-        """As `known_by`, but that whether nearly all rows differ is told by those of the smallest hashes; else by sums of hashes,
-        which no order changes."""
+        """The same as `known_by`, but that whether nearly all rows differ is told by those of the smallest hashes; else by sums
+        of hashes, which no order changes."""
         different = len(self.smallest)
         if different >= max(ENOUGH, DIFFERENT * int(self._rows.sum())):
             return self.sketch()

@@ -78,7 +78,7 @@ def numbers_of(values: NDArray[Any]) -> Numbers:
 
 
 def _whole(values: NDArray[Any]) -> Numbers:
-    """Of integers and bools: the rest that is not negative."""
+    """The rest, which is not negative, of integers and bools."""
     if values.dtype.kind == "b" or (values.dtype.itemsize < 4 and values.dtype.kind == "u"):
         return values.astype(np.int64)
     if values.dtype == np.uint64:

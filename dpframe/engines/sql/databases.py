@@ -38,7 +38,7 @@ class Database(Protocol):
         """Lets go of a list."""
 
     def snapshot(self) -> AbstractContextManager[None]:
-        """Inside, all statements read one state of the data."""
+        """A block in which all statements read one state of the data."""
 
 
 class DuckDatabase:

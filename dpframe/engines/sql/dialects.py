@@ -225,7 +225,7 @@ class Postgres(Dialect):
     raises = True
 
     def double(self, value: float) -> str:
-        """Its own literals are decimals, with an exponent too."""
+        """A cast of the text: literals are decimals here, with an exponent too."""
         return f"CAST('{value!r}' AS {self.doubles})" if math.isfinite(value) else super().double(value)
 
     def as_narrow(self, x: str) -> str:

@@ -215,7 +215,8 @@ def _double_of(value: Any) -> float:
 
 
 def _arithmetic(c: Compiler, e: ex.Arithmetic) -> Term:
-    """Of doubles. Division is by constants alone: by a zero it raises here, is null there, and infinite elsewhere."""
+    """Sums, differences, products and quotients of doubles. Division is by constants alone: by a
+    zero it raises here, is null there, and infinite elsewhere."""
     divided = e.op == "/" and isinstance(e.right, ex.Constant) and e.right.value not in (0, None)
     if c.dialect.raises or not (e.op in ("+", "-", "*") or divided):
         raise Unwritten

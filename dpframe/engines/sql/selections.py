@@ -259,7 +259,8 @@ def whole(cell: Any) -> int:
 def reader_of(
     measures: dict[Primitive, Measure | None], people: bool, total: Callable[[list[int]], int], width: int
 ) -> Reader:
-    """Of rows with a place, rows, people if there are any, and for each measure its count and its sums in so many parts."""
+    """The reader of answers whose rows hold a place, a number of rows, one of people if there are any, and of each measure the
+    count and the sums in so many parts."""
 
     def read(rows: Returned, groups: int) -> dict[Primitive, Integers]:
         places = [int(row[0]) for row in rows]

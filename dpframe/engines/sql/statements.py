@@ -154,7 +154,7 @@ class Crowd:
         return f"SELECT n4.*, (hu * ((hu + {last}) % {p})) % {p} AS h FROM {self._source.stage(sql)} AS n4"
 
     def first(self, sql: str, most: int, rank: str = "ROW_NUMBER") -> str:
-        """Of each person the first so many groups by their hashes; of equal ones that which stands before the other."""
+        """The first so many groups of each person by their hashes; of equal ones that which stands before the other."""
         own, order = ", ".join(self.names), ", ".join(["h", *self._groups])
         nth = f"{rank}() OVER (PARTITION BY {own} ORDER BY {order}) AS nth"
         numbered = f"SELECT w0.*, {nth} FROM {self._source.stage(self.ranked(sql))} AS w0"
@@ -202,7 +202,8 @@ def _of_people(
 
 
 def _limits(unit: Unit, scope: Scope) -> tuple[int, int]:
-    """As the engine on numpy reads them: some statistics need no limits, and the plan has asked for those that are needed."""
+    """The limits as the engine on numpy reads them: some statistics need no limits, and the plan has asked for those that are
+    needed."""
     return unit.limited(unit.rows or 1, unit.groups or 1).reach(scope.groups if scope.by else None)
 
 
@@ -363,7 +364,7 @@ def _magnitudes(source: Source, p: Magnitudes, unit: Unit, key: bytes) -> tuple[
     size, middle = source.derived(f"ABS({x})"), MAGNITUDES // 2
 
     def steps(low: int, high: int) -> str:
-        """By bisection: the least power of two that is no smaller, from 2**low to 2**high."""
+        """The bisection in SQL for the least power of two that is no smaller, from 2**low to 2**high."""
         if low == high:
             return str(low - LEAST_POWER)
         power = (low + high) // 2
@@ -390,7 +391,7 @@ def _magnitudes(source: Source, p: Magnitudes, unit: Unit, key: bytes) -> tuple[
 
 
 def _middles(source: Source, crowd: Crowd, rows: str, a: str, limit: int) -> str:
-    """Of each person and group the values that count: all, or the middles of so many equal parts of them in their order.
+    """The values that count of each person and group: all, or the middles of so many equal parts of them in their order.
 
     Of n values in order, those at rank floor(m) count, for m = (2 i + 1) n / (2 R) and i below R; where m is whole, that at m - 1
     where i and the hash add up to an odd number. A value at rank r is asked by two of these at most: i0, the first with
