@@ -7,7 +7,7 @@ import os
 from dpframe._errors import BadValue
 from dpframe._ledger.server import SERVED, ServerStore
 from dpframe._ledger.sqlite import FileStore
-from dpframe._ledger.store import UNSERVED, Kind, MemoryStore, Store, scheme_of
+from dpframe._ledger.store import UNSERVED, Kind, MemoryStore, Store, scheme_of, text_of
 
 # From the scheme of a URL to the stores that serve it; a path has none.
 STORES: dict[str, Kind] = {
@@ -24,10 +24,10 @@ def open_store(ledger: str | os.PathLike[str] | None) -> Store:
     """The one store that this process has of a ledger, whoever was first; for None a new one in memory."""
     if ledger is None:
         return MemoryStore()
-    text: str = os.fspath(ledger) if isinstance(ledger, os.PathLike) else ledger
+    text: str = text_of(ledger) if isinstance(ledger, os.PathLike) else ledger
     kind = STORES.get(scheme_of(text)) if isinstance(text, str) else FileStore  # which says what it wants
     if kind is None:
-        raise BadValue(f"{UNSERVED} A file whose name has a colon is './name'.")
+        raise BadValue(UNSERVED)
     place = kind.place_of(text)
     return _stores.get(place) or _stores.setdefault(place, kind(text))
 

@@ -33,7 +33,7 @@ from dpframe._ledger.records import (
     same_table,
     unpack,
 )
-from dpframe._ledger.store import Entry, MemoryStore, Store
+from dpframe._ledger.store import Entry, MemoryStore, Store, text_of
 from dpframe._plans.plan import Plan
 from dpframe._plans.price import Budget
 from dpframe.accounting import open_filter
@@ -147,7 +147,7 @@ class Accountant:
         self._limits = rule.limits
         alone = population is None and ledger is None  # nothing else can have this budget
         self._population = f"unnamed-{uuid4().hex}" if alone else check_population(population)
-        given = None if ledger is None else os.fspath(ledger)
+        given = None if ledger is None else text_of(ledger)
         self._store: Store = MemoryStore() if alone else MEMORY if given is None else open_store(given)
         self._file = shown(given) if given is not None and self._store.durable else None
         # Once and for all: in another directory the same word would be another file.

@@ -102,7 +102,7 @@ class Kind(Protocol):
 
 UNSERVED: Final = (
     "a ledger is the path of a file, or a database of a PostgreSQL server: postgresql+psycopg://host/database. No other URL is "
-    "served."
+    "served. A file whose name has a colon is './name'."
 )
 
 
@@ -115,6 +115,18 @@ def scheme_of(ledger: str) -> str:
     # One slash, since Path() makes two into one. A colon within the name of a folder belongs to a path.
     match = re.match(r"([A-Za-z][\w+.-]+):(?:/|[^/\\]*\Z)|(file|memory):", ledger)
     return "" if match is None else (match[1] or match[2]).lower()
+
+
+def text_of(ledger: str | os.PathLike[str]) -> str:
+    """The path or URL of a ledger as text. A path object is a path, though it drops the "./" before a name with a colon.
+
+    >>> from pathlib import Path
+    >>> text_of(Path("./study:2026")), text_of("study.db")
+    ('./study:2026', 'study.db')
+    """
+    text = os.fspath(ledger)
+    alone = isinstance(ledger, os.PathLike) and isinstance(text, str) and not re.search(r"[/\\]", text)
+    return f"./{text}" if alone and scheme_of(text) else text
 
 
 class Once:

@@ -21,6 +21,7 @@ from dpframe._groups.unit import Neighbors
 from dpframe._ledger import place_of
 from dpframe._ledger.accountant import Accountant
 from dpframe._ledger.records import Table
+from dpframe._ledger.store import text_of
 from dpframe._session.data import Data, root_positions
 from dpframe._session.registry import ATTR, closed, find, same_place, sessions
 from dpframe._session.session import Session, sealed
@@ -256,7 +257,7 @@ def _present(frame: pd.DataFrame, words: Words) -> Session | None:
     name = frame.attrs.get(ATTR)
     here = sessions.get(name) if isinstance(name, str) else None
     # A frame that names a session of another process may go on with the ledger and the population it names.
-    file = os.fspath(ledger) if isinstance(ledger, str | os.PathLike) else None
+    file = text_of(ledger) if isinstance(ledger, str | os.PathLike) else None
     if here is not None or (file is not None and same_place(frame.attrs, place_of(file), population)):
         return here
     return find(frame.attrs)

@@ -21,6 +21,7 @@ from dpframe._groups.unit import Unit, limits_for
 from dpframe._ledger import place_of
 from dpframe._ledger.accountant import Accountant, check_population
 from dpframe._ledger.records import Declared
+from dpframe._ledger.store import text_of
 from dpframe._session.data import Data
 from dpframe._validate import Bounds
 from dpframe.accounting import ACCOUNTANTS, open_filter
@@ -134,7 +135,7 @@ class AccountTerms:
 def _file(ledger: object) -> str:
     if not isinstance(ledger, str | os.PathLike):
         raise BadType(f"ledger= must be the path of a file, not {type(ledger).__name__}.")
-    return str(os.fspath(ledger))
+    return str(text_of(ledger))
 
 
 @dataclass(frozen=True, slots=True)

@@ -86,12 +86,20 @@ def test_memory_is_one_by_its_name_and_no_place():
 def test_a_url_that_nobody_serves_is_refused_without_its_words(url):
     with pytest.raises(BadValue) as caught:
         open_store(url)
-    advice = "" if url.startswith("memory") else " A file whose name has a colon is './name'."
     assert str(caught.value) == (
         "a ledger is the path of a file, or a database of a PostgreSQL server: postgresql+psycopg://host/database. "
-        f"No other URL is served.{advice}"
+        "No other URL is served. A file whose name has a colon is './name'."
     )
     assert place_of(url) in (url, None)
+
+
+def test_a_path_object_is_a_path_though_its_name_has_a_colon(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    words = {"ledger": Path("./study:2026"), "population": "people"}
+    pd.DataFrame({"age": [1]}).dp.open(1, **words).count()
+    assert [path.name for path in tmp_path.iterdir()] == ["study:2026"]
+    again = pd.DataFrame({"age": [1]}).dp.open(1, **{**words, "ledger": "./study:2026"}, because="a test")
+    assert again.budget.fraction > 0
 
 
 @pytest.mark.parametrize(
