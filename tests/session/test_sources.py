@@ -14,7 +14,7 @@ import pytest
 
 import dpframe
 from dpframe import BadType, BadValue, DataError, NotOffered, PrivacyWarning, SessionError
-from tests.internals import TableSource, bytes_of, check_steady, free
+from tests.internals import ParquetSource, TableSource, bytes_of, check_steady, free
 
 pa = pytest.importorskip("pyarrow")
 import pyarrow.parquet as pq  # noqa: E402
@@ -321,6 +321,14 @@ def test_reports_stand_in_the_order_of_the_rows(files, tmp_path):
     with pytest.raises(NotOffered, match="no fixed"):
         q.randomize("state", epsilon=100)
     assert q.budget.spent == 0
+
+
+def test_reports_of_rows_in_no_fixed_order_are_refused(files, tmp_path, monkeypatch):
+    monkeypatch.setattr(ParquetSource, "ordered", False)
+    p = opened(str(files / "v0.parquet"), tmp_path, neighbors="replace-one")
+    with pytest.raises(NotOffered, match="no fixed"):
+        p.randomize("state", epsilon=100)
+    assert p.budget.spent == 0
 
 
 def test_rows_are_counted_at_open_only_where_their_number_is_public(files, tmp_path):
