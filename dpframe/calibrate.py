@@ -20,9 +20,9 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import NamedTuple
 
-from dpframe import _search, _validate
+from dpframe import _validate
 from dpframe._errors import BadType, BadValue
-from dpframe.accounting import Loss, _gaussian, named_rule
+from dpframe.accounting import Loss, _gaussian, _search, named_rule
 from dpframe.accounting._filter import Charge, Limits, most_that
 from dpframe.accounting._sums import Advanced
 from dpframe.tails import (

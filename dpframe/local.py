@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from dpframe import _search, _validate, calibrate
+from dpframe import _validate, calibrate
 from dpframe._answers import reports as _reports
 from dpframe._answers import unbiased as _unbiased
 from dpframe._answers.receipt import REPORTS, receipt_of
@@ -29,6 +29,7 @@ from dpframe._expr import Column
 from dpframe._frame.randomize import labels_of, number_kind, rounded_places
 from dpframe._groups.keys import Keys, keys_for
 from dpframe._session.registry import ATTR as SESSION
+from dpframe.accounting import _search
 from dpframe.mechanisms._sampling import exp_interval
 from dpframe.mechanisms.response import Response
 

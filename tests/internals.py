@@ -5,10 +5,8 @@ from __future__ import annotations
 from functools import partial
 from typing import Any, NamedTuple
 
-from dpframe import _encoding as encoding_module
 from dpframe import _expr as expr_module
 from dpframe import _ledger as stores_module
-from dpframe import _search as search_module
 from dpframe import mechanisms
 from dpframe import plot as drawing_module
 from dpframe._answers import unbiased as unbiased_module
@@ -18,10 +16,11 @@ from dpframe._answers.foundkeys import found_keys
 from dpframe._answers.reports import Kind, Reports, series_of
 from dpframe._answers.unbiased import Computed, Estimated
 from dpframe._cells import columns as engines_columns_module
+from dpframe._cells import encoding as encoding_module
 from dpframe._cells.codec import finder
 from dpframe._cells.columns import UNMATCHED, Vector, plain, prepare
+from dpframe._cells.encoding import encode, encoded_fields, tag_of
 from dpframe._cells.texts import key_of, order_of, text_of
-from dpframe._encoding import encode, encoded_fields, tag_of
 from dpframe._expr import Column, Expr, constant, kind_of
 from dpframe._expr._parse import _ACROSS, MAX_LENGTH, Parsed, parse
 from dpframe._expr._ranges import outward
@@ -60,7 +59,6 @@ from dpframe._questions.keysearch import Finding, KeySearch, Roomy
 from dpframe._questions.question import Query, Question
 from dpframe._questions.reports import packed, unpacked
 from dpframe._refusals import ADVICE
-from dpframe._search import first_where, last_where
 from dpframe._session import derived as lineage_module
 from dpframe._session import opening as opening_module
 from dpframe._session import session as door_module
@@ -111,12 +109,14 @@ from dpframe._validate import Bounds
 from dpframe.accounting import _gaussian as accounting_gaussian_module
 from dpframe.accounting import _pld_bounds as accounting_pld_atoms_module
 from dpframe.accounting import _pld_bounds as accounting_pld_ranges_module
+from dpframe.accounting import _search as search_module
 from dpframe.accounting import pld as accounting_pld_module
 from dpframe.accounting import residue as accounting_residue_module
 from dpframe.accounting import residue as accounting_residue_numbers_module
 from dpframe.accounting._additive import Rdp, zcdp_delta, zcdp_epsilon, zcdp_rho
 from dpframe.accounting._filter import Charge, Filter, Limits, Price, pure_sum, stated_gaussian
 from dpframe.accounting._gaussian import delta, delta_at, mu_for, pure_mu, shift_mu
+from dpframe.accounting._search import first_where, last_where
 from dpframe.accounting._tight import largest
 from dpframe.accounting.residue import after, after_curve, after_exponential, after_laplace, after_pure
 from dpframe.audit import _events as events_module

@@ -30,11 +30,10 @@ LINES = 600
 # The rooms, lowest first: a room knows the ones below it. Rooms of one line do not know each other.
 ROOMS = """
 _errors
-_refusals _search _validate
+_refusals _validate
 plot attacks datasets
 accounting
 _expr mechanisms
-_encoding
 _cells
 _groups tails
 _statistics
@@ -155,7 +154,7 @@ def objects(tree):
 # Rooms that name a higher one where types are checked, and how many such imports they have: none should.
 LOOKING_UP: dict[str, int] = {}
 # What is public never sees data, and an engine knows no price.
-PURE = "accounting _expr mechanisms _encoding _groups tails _statistics utilities calibrate _plans _questions _ledger"
+PURE = "accounting _expr mechanisms _groups tails _statistics utilities calibrate _plans _questions _ledger"
 APART = {
     **{public: {"engines", "_session"} for public in PURE.split()},
     "engines": {"accounting", "_plans", "_ledger"},
@@ -181,9 +180,8 @@ def test_what_is_public_and_what_reads_do_not_know_each_other(apart):
 
 
 def test_rooms_are_few_and_none_is_crowded():
-    accessors = {MODULES["dpframe.polars"], MODULES["dpframe.dask"]}  # which register `.dp`, and are no rooms
-    assert len({*PACKAGE.iterdir()} - {PACKAGE / "__pycache__"} - accessors) <= 30
-    files = Counter(p.parent.relative_to(PACKAGE).as_posix() for p in {*MODULES.values()} - accessors)
+    assert len({*PACKAGE.iterdir()} - {PACKAGE / "__pycache__"}) <= 30
+    files = Counter(path.parent.relative_to(PACKAGE).as_posix() for path in MODULES.values())
     assert [name for name, n in files.items() if n > 14] == []
 
 

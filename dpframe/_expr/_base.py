@@ -26,7 +26,7 @@ INTEGERS = (-(2.0**64), 2.0**64)
 
 
 class Encoded:
-    """Room for the bytes that stand for a frozen value in questions (`_encoding.encode`), once they were made. It is no field, so
+    """Room for the bytes that stand for a frozen value in questions (`_cells.encoding`), once they were made. It is no field, so
     that it is neither compared nor copied nor pickled."""
 
     __slots__ = ("encoded",)

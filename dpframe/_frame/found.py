@@ -9,7 +9,7 @@ from typing import Any, cast
 
 from dpframe import _validate
 from dpframe._answers.foundkeys import Columns, found_keys
-from dpframe._encoding import encode
+from dpframe._cells.encoding import encode
 from dpframe._errors import BadType, BadValue, BudgetError, MissingKeys
 from dpframe._frame.modes import HALF, WHOLE, Asking, Finish, priced
 from dpframe._frame.selection import Selection

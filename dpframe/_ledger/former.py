@@ -12,7 +12,7 @@ import json
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Any
 
-from dpframe._encoding import plain
+from dpframe._cells.encoding import plain
 from dpframe._expr import Expr
 from dpframe._groups.keys import describe
 from dpframe._groups.unit import Unit

@@ -19,7 +19,7 @@ from typing import Any, ClassVar, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from dpframe._encoding import SHOWN
+from dpframe._cells.encoding import SHOWN
 from dpframe._errors import BadValue
 from dpframe._expr import Expr
 from dpframe._groups.keys import By

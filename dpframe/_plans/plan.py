@@ -16,7 +16,7 @@ from html import escape
 from typing import Any, NamedTuple
 
 from dpframe import _validate
-from dpframe._encoding import encode
+from dpframe._cells.encoding import encode
 from dpframe._errors import BadValue, BudgetError, NotOffered
 from dpframe._groups.unit import Unit
 from dpframe._plans.aggregates import (

@@ -18,12 +18,12 @@ from typing import Any, NamedTuple, TypedDict
 import numpy as np
 import pandas as pd
 
-from dpframe import _search, _validate
+from dpframe import _validate
 from dpframe import plot as _plot
 from dpframe._errors import BadType, BadValue, BudgetError, did_you_mean
 from dpframe._plans.plan import Plan
 from dpframe._refusals import PANDAS_WORDS
-from dpframe.accounting import ACCOUNTANTS
+from dpframe.accounting import ACCOUNTANTS, _search
 from dpframe.accounting._filter import Charge, Filter, Price
 from dpframe.accounting.loss import Events, PureDP
 from dpframe.mechanisms._base import AUTO, MECHANISMS, Mechanism, names

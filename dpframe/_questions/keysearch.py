@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from dpframe._encoding import SHOWN
+from dpframe._cells.encoding import SHOWN
 from dpframe._errors import BadValue, BudgetError
 from dpframe._expr import Expr
 from dpframe._groups.combinations import Sought

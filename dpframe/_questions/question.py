@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, Protocol
 
 from numpy.typing import NDArray
 
-from dpframe._encoding import SHOWN
+from dpframe._cells.encoding import SHOWN
 from dpframe._expr import Expr
 from dpframe._groups.keys import By, Word
 from dpframe._groups.unit import Unit

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from dpframe._encoding import digest
+from dpframe._cells.encoding import digest
 from dpframe._errors import BadValue
 from dpframe._expr import Column
 from dpframe._ledger import former as _former

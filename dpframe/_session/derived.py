@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from dpframe._encoding import digest
+from dpframe._cells.encoding import digest
 from dpframe._errors import BadValue, NotOffered, SessionError
 from dpframe._expr import Column, Cut, Expr
 from dpframe._groups.keys import ROW_CEILING, Keys, keys_for

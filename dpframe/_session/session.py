@@ -25,7 +25,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from dpframe._encoding import digest, encode
+from dpframe._cells.encoding import digest, encode
 from dpframe._errors import BadType, BadValue, DataError, SessionError
 from dpframe._expr import Expr
 from dpframe._groups.combinations import Tuples

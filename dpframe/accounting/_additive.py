@@ -19,8 +19,7 @@ from typing import ClassVar, Final, NamedTuple
 
 import numpy as np
 
-from dpframe import _search
-from dpframe.accounting import _gaussian
+from dpframe.accounting import _gaussian, _search
 from dpframe.accounting._filter import Charge, Filter, Price, Stake, failures, stated_gaussian, summed
 from dpframe.accounting.loss import Events, Floats, Loss, PureDP
 

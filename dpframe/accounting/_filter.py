@@ -13,8 +13,7 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any, ClassVar, NamedTuple
 
-from dpframe import _search
-from dpframe.accounting import _gaussian
+from dpframe.accounting import _gaussian, _search
 from dpframe.accounting.loss import ZERO, Events, Loss
 
 

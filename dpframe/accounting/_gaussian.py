@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
-from dpframe import _search
+from dpframe.accounting import _search
 
 # The relative error of the curve below is under 1e-8 for every mu and every t where it is a double.
 _SLACK = 2e-8

@@ -20,9 +20,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from dpframe import _search, _validate
+from dpframe import _validate
 from dpframe._errors import BadValue
-from dpframe.accounting import _gaussian, residue
+from dpframe.accounting import _gaussian, _search, residue
 
 ZERO = Fraction(0)
 _RANGE = Fraction(1, 2**400), Fraction(2**400)

@@ -17,7 +17,7 @@ from fractions import Fraction
 from functools import cached_property
 from typing import ClassVar, NamedTuple
 
-from dpframe import _search
+from dpframe.accounting import _search
 from dpframe.accounting._filter import (
     Charge,
     Filter,

@@ -7,8 +7,7 @@ from fractions import Fraction
 from functools import cached_property, lru_cache
 from typing import ClassVar, NamedTuple, cast
 
-from dpframe import _search
-from dpframe.accounting import _gaussian
+from dpframe.accounting import _gaussian, _search
 from dpframe.accounting._additive import Gdp, mu_squared_sum
 from dpframe.accounting._filter import (
     Charge,

@@ -31,7 +31,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
-from dpframe import _search
+from dpframe.accounting import _search
 
 Array = NDArray[np.float64]
 

@@ -11,8 +11,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dpframe import _search
-from dpframe._encoding import SHOWN
+from dpframe._cells.encoding import SHOWN
 from dpframe._errors import BudgetError
 from dpframe._groups.keys import Word
 from dpframe._groups.unit import Unit
@@ -20,6 +19,7 @@ from dpframe._plans.plan import Part, Plan, noise_for
 from dpframe._questions.question import Array, Noise
 from dpframe._statistics.base import Sensitivity
 from dpframe._statistics.engine import Engine
+from dpframe.accounting import _search
 from dpframe.accounting import loss as losses
 from dpframe.accounting._additive import Rdp
 from dpframe.accounting._filter import Price

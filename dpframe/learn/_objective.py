@@ -10,15 +10,14 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from scipy import special
 
-from dpframe import _search
-from dpframe._encoding import SHOWN
+from dpframe._cells.encoding import SHOWN
 from dpframe._errors import BudgetError
 from dpframe._groups.keys import Word
 from dpframe._groups.unit import Unit
 from dpframe._plans.plan import Part, Plan
 from dpframe._questions.question import Array, Noise
 from dpframe._statistics.engine import Engine
-from dpframe.accounting import _gaussian
+from dpframe.accounting import _gaussian, _search
 from dpframe.accounting._filter import Price
 from dpframe.accounting.loss import ApproxDP
 from dpframe.learn._design import Floats

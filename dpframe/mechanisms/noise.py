@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from dpframe import _search
+from dpframe.accounting import _search
 from dpframe.accounting._filter import Price
 from dpframe.accounting._gaussian import shift_mu
 from dpframe.accounting.loss import DiscreteGaussian, Loss, PureDP

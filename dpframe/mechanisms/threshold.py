@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dpframe import _search
 from dpframe._errors import BadValue
+from dpframe.accounting import _search
 from dpframe.mechanisms import _sampling
 from dpframe.mechanisms._base import Mechanism, Noise, Pure, register
 from dpframe.mechanisms.noise import Gaussian, Laplace, sum_quantile

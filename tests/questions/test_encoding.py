@@ -171,7 +171,7 @@ import datetime, sys
 from decimal import Decimal
 from fractions import Fraction
 import numpy as np, pandas as pd
-from dpframe._encoding import digest
+from dpframe._cells.encoding import digest
 print(digest(None, 1, 1.0, "x", ("x", 2), Fraction(1, 3), Decimal("1.0"), np.int8(1), pd.Timestamp("2024-01-01", tz="UTC"),
     frozenset({"a", "b", "c", "d"}), pd.Index(["x", "y"], name="s"), datetime.date(2024, 1, 1)))
 """
@@ -219,10 +219,12 @@ def frozen_classes():
         if k.__name__ in ("Query", "Unit", "Design", "Target", "Loss") and dataclasses.is_dataclass(k)
     }
     kinds |= {k for k in known if k.__name__ == "Output" and dataclasses.is_dataclass(k)}
-    # With slots=True the class as it was written lives on beside the one that the module has.
+    # With slots=True the class as it was written lives on beside the one that the module has; a toy of a page is in no module.
     own = {k for k in kinds if k.__module__.startswith("dpframe.")}  # and no twin of another test
     return {
-        k for k in own if getattr(sys.modules[k.__module__], k.__name__) is k and not inspect.isabstract(k)
+        k
+        for k in own
+        if getattr(sys.modules[k.__module__], k.__name__, None) is k and not inspect.isabstract(k)
     }
 
 
