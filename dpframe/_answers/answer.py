@@ -26,8 +26,8 @@ from dpframe._errors import BadType, BadValue
 from dpframe._ledger.store import pack, receipt_text, unpack
 from dpframe._plans.aggregates import AGGREGATES
 from dpframe._plans.plan import Cost, Plan, all_choices, refuse_choices
+from dpframe._plans.price import own_errors
 from dpframe._questions.question import Release, interval_of, numbers
-from dpframe._refusals import own_errors
 
 # Numbers -----------------------------------------------------------------------------------------------------
 

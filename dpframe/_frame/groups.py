@@ -19,9 +19,9 @@ from dpframe._frame.verbs.measure import Measures, spec_of
 from dpframe._groups.combinations import Sought
 from dpframe._groups.keys import EVERY, By, combined_index
 from dpframe._plans.aggregates import DESCRIBED, ORDERS, Output, named_in_agg
-from dpframe._plans.price import Payment, checked
+from dpframe._plans.price import Payment, checked, own_errors
 from dpframe._questions.question import Query
-from dpframe._refusals import ADVICE, own_errors, refuse
+from dpframe._refusals import ADVICE, refuse
 from dpframe._session.session import Session
 
 

@@ -27,7 +27,8 @@ from dpframe._groups.keys import By, Keys, Word, describe, keys_for, need_keys
 from dpframe._groups.periods import Span
 from dpframe._groups.unit import Unit
 from dpframe._plans.aggregates import AGGREGATES, CHOSEN, ORDERS, Output, powers, too_wide
-from dpframe._plans.price import Budget, Payment, checked, known_n
+from dpframe._plans.budget import Budget
+from dpframe._plans.price import Payment, checked, known_n
 from dpframe._questions.question import Query, Question, Release
 from dpframe._refusals import Unprinted
 from dpframe._session.batch import Batch
