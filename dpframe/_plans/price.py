@@ -1,4 +1,4 @@
-"""A budget, which says what is left, and what a question may take of it: from the words of a call to a price.
+"""The budget and what is left of it, and the price of a question: what it may take, from the keyword arguments of a call.
 
 Pure: nothing here reads data, and nothing here can spend.
 """
@@ -85,10 +85,10 @@ class Budget:
     @cached_property
     def remaining(self) -> float:
         """The largest epsilon that one more question with pure noise may ask for, rounded down: asked for, it fits."""
-        found = float(self.fits)
-        while Fraction(str(found)) > self.fits:  # a price is the decimal that is typed
-            found = math.nextafter(found, 0.0)
-        return found
+        epsilon = float(self.fits)
+        while Fraction(str(epsilon)) > self.fits:  # a price is the decimal that is typed
+            epsilon = math.nextafter(epsilon, 0.0)
+        return epsilon
 
     @cached_property
     def fits(self) -> Fraction:
@@ -96,7 +96,7 @@ class Budget:
         return self._largest(self._admits(self._pure_at))
 
     def _pure_at(self, epsilon: Fraction) -> Charge:
-        """The charge of a question with pure noise that asks for so much."""
+        """The charge of a question with pure noise that asks for this epsilon."""
         bought = self.rule.worth(epsilon, self._now).epsilon
         return Charge(((PureDP(epsilon if bought is None else bought), 1),))
 
@@ -116,18 +116,18 @@ class Budget:
         least, most = Fraction(0), self.rule.limits.epsilon
         if self.state is None:
             return least
-        known = self.rule.pure_spent(self.state)
-        if known is not None and known < most and admits(most - known):
-            least = most - known  # exactly
+        spent = self.rule.pure_spent(self.state)
+        if spent is not None and spent < most and admits(most - spent):
+            least = most - spent  # exactly
         return _search.last_where(admits, least, most, rounds=40)
 
     @property
     def _now(self) -> Any:
-        """The state by which questions are priced, also where nothing is left to pay with."""
+        """The state that prices questions, also where nothing is left to pay with."""
         return self.rule.start() if self.state is None else self.state
 
     def _following(self, charges: Sequence[Charge]) -> Budget:
-        """The budget by which questions are priced if these debits come first, which nobody has made yet."""
+        """The budget that prices a question after these debits, which nobody has made yet."""
         return replace(self, state=self.rule.ahead(self._now, charges)) if charges else self
 
     def times(self, charge: Charge) -> int:
@@ -181,11 +181,11 @@ class Budget:
             if accountant is None
             else [_validate.choice(accountant, "accountant", ACCOUNTANTS)]
         )
-        limits, listed = self.rule.limits, runs(self.charges)
+        limits, events = self.rule.limits, runs(self.charges)
         rows = []
         for name in names:
-            found = ACCOUNTANTS[name].report(listed, limits.delta) if listed else 0.0
-            rows.append((found, found / self.epsilon, self.rule.batches or not ACCOUNTANTS[name].batches))
+            epsilon = ACCOUNTANTS[name].report(events, limits.delta) if events else 0.0
+            rows.append((epsilon, epsilon / self.epsilon, self.rule.batches or not ACCOUNTANTS[name].batches))
         index = pd.Index(names, name="accountant")
         return pd.DataFrame(rows, columns=["epsilon", "used", "guards"], index=index)
 
@@ -225,14 +225,14 @@ class Budget:
         after = self.rule.after(self.state, charge)
         if after is None:
             return f"it does not fit: {self._shortfall(charge).strip()}"
-        taken = float(self.rule.spent(after)) - self.fraction
+        used = float(self.rule.spent(after)) - self.fraction
         note = self.rule.warning(self.state, after)
         times = self.times(charge)
         least = (
             "at least " if self.rule.batches or any(loss.bounded_range for loss, _ in charge.losses) else ""
         )
         text = (
-            f"takes {100 * taken:.3g} % of it; {100 * self.fraction:.3g} % is used so far; "
+            f"takes {100 * used:.3g} % of it; {100 * self.fraction:.3g} % is used so far; "
             f"fits {least}{times} time{'' if times == 1 else 's'}"
         )
         return text if note is None else f"{text}. Note: {note}"
@@ -262,10 +262,10 @@ class Budget:
 
     def _refusal(self, charge: Charge, at: Callable[[Fraction], Charge] | None = None) -> str:
         """The text of a refusal: requested, spent, remaining, difference, what would fit, and which rule would allow it."""
-        what = "these questions" if len(charge.losses) > 1 else "this question"
+        subject = "these questions" if len(charge.losses) > 1 else "this question"
         why = self._shortfall(charge) + self._advice(charge, at) + self._others(charge)
         return (
-            f"the budget does not allow {what}: {why} "
+            f"the budget does not allow {subject}: {why} "
             "Nothing was charged. Answers already released stay free to use and to repeat."
         )
 
@@ -276,24 +276,24 @@ class Budget:
         if len(charge.losses) > 1:
             return ""  # of a batch no one epsilon would help
         if self.state is not None:
-            asked, left = self.rule.delta_asked(self.state, charge)
-            if asked > left:
+            requested, left = self.rule.delta_asked(self.state, charge)
+            if requested > left:
                 return f" A delta= of {_below(left, 6)} would fit." if left > 0 else " No delta is left."
         admits = self._admits(self._pure_at if at is None else at)
         fits = self._largest(admits)
         if fits * 10_000 < self.rule.limits.epsilon:
             return " Next to nothing is left." if fits else " No epsilon is left."
-        shown = (_below(fits, digits) for digits in range(6, 0, -1))
-        found = next((text for text in shown if admits(Fraction(text))), None)
-        return "" if found is None else f" The largest epsilon that still fits is {found}."
+        texts = (_below(fits, digits) for digits in range(6, 0, -1))
+        fitting = next((text for text in texts if admits(Fraction(text))), None)
+        return "" if fitting is None else f" The largest epsilon that still fits is {fitting}."
 
     def _others(self, charge: Charge) -> str:
         if not self.rule.limits.delta:
             return ""
-        others = [kind for kind in ACCOUNTANTS.values() if kind is not type(self.rule)]
-        allowing = [repr(kind.name) for kind in others if not kind.batches and self._under(kind, charge)]
+        kinds = [kind for kind in ACCOUNTANTS.values() if kind is not type(self.rule)]
+        allowing = [repr(kind.name) for kind in kinds if not kind.batches and self._under(kind, charge)]
         text = f" An accountant that would have allowed it: {', '.join(allowing)}." if allowing else ""
-        for kind in others if not self.rule.batches and not self.charges else ():
+        for kind in kinds if not self.rule.batches and not self.charges else ():
             if kind.batches and self._under(kind, charge):
                 text += f" As a batch declared in advance, accountant={kind.name!r} would have allowed it."
         return f"{text} What accountants count: 'How to choose an accountant' (docs/how-to/choose-an-accountant.md)."
@@ -301,8 +301,8 @@ class Budget:
     def _under(self, kind: type[Filter], charge: Charge) -> bool:
         rule = kind(self.rule.limits)
         state = rule.start()
-        for one in merged([*self.charges, charge]):
-            state = rule.after(state, one)
+        for debit in merged([*self.charges, charge]):
+            state = rule.after(state, debit)
             if state is None:
                 return False
         return True
@@ -311,20 +311,20 @@ class Budget:
 def _below(number: Fraction, digits: int) -> str:
     """A number as text with so many digits, rounded down."""
     with localcontext(prec=digits, rounding=ROUND_DOWN):
-        found = Decimal(number.numerator) / Decimal(number.denominator)
-    return f"{found.normalize():f}"
+        rounded = Decimal(number.numerator) / Decimal(number.denominator)
+    return f"{rounded.normalize():f}"
 
 
 def runs(charges: Any) -> Events:
     """The losses in order, equal neighbours counted together."""
-    found: list[tuple[Any, int]] = []
+    counted: list[tuple[Any, int]] = []
     for charge in charges:
         for loss, n in charge.losses:
-            if found and found[-1][0] == loss:
-                found[-1] = (loss, found[-1][1] + n)
+            if counted and counted[-1][0] == loss:
+                counted[-1] = (loss, counted[-1][1] + n)
             else:
-                found.append((loss, n))
-    return tuple(found)
+                counted.append((loss, n))
+    return tuple(counted)
 
 
 def merged(charges: Any) -> list[Charge]:
@@ -337,7 +337,7 @@ def merged(charges: Any) -> list[Charge]:
 
 
 class Payment(TypedDict, total=False):
-    """The words that every releasing verb takes."""
+    """The keyword arguments about the price that every releasing verb takes."""
 
     epsilon: float | None
     delta: float | None
@@ -356,14 +356,14 @@ _LEAST = Fraction(1, 2**40)
 
 
 def checked(payment: Mapping[str, Any]) -> Payment:
-    """The words of a call; one that no verb knows is an error, not ignored.
+    """The keyword arguments of a call, checked: one that no verb knows is an error, not ignored.
 
-    A word of pandas' own that changes nothing is let through, and any other is refused with its reason.
+    An argument that pandas' method has is let through where it changes nothing, and refused with its reason where it would.
     """
     for word, value in payment.items():
         if word in PANDAS_WORDS:
             neutral, reason = PANDAS_WORDS[word]
-            if not any(type(value) is type(one) and value == one for one in neutral):
+            if not any(type(value) is type(plain) and value == plain for plain in neutral):
                 raise BadType(f"{word}= is refused here: {reason}")
         elif word not in WORDS:
             raise BadType(f"no such argument: {word}=.{did_you_mean(word, WORDS, 'Price words')}")
@@ -382,11 +382,11 @@ def price_of(
     plan_for: Callable[[Price], Plan],
     part: Fraction = Fraction(1),
 ) -> Price:
-    """The price that was asked for, what the wanted accuracy needs, or a share of the budget. ``part`` of it, where a question
-    is asked in several releases."""
-    mechanism, asked = payment.get("mechanism", AUTO), None
+    """The price that a call names, the least that gives the accuracy it names, or a share of the budget; ``part`` of that where
+    a question is answered by several releases."""
+    mechanism, kind = payment.get("mechanism", AUTO), None
     if not (isinstance(mechanism, str) and mechanism == AUTO):
-        asked = MECHANISMS.get(_validate.choice(mechanism, "mechanism", names()))
+        kind = MECHANISMS.get(_validate.choice(mechanism, "mechanism", names()))
     epsilon, delta, within = payment.get("epsilon"), payment.get("delta"), payment.get("within")
     rule, state = budget.rule, budget._now if budget.state is None else budget.state
     if within is None and payment.get("n") is not None:
@@ -394,45 +394,45 @@ def price_of(
     if within is not None:
         if epsilon is not None or delta is not None:
             raise BadValue("within= finds the price itself: leave epsilon= and delta= out.")
-        price = _price_within(budget, within, known_n(payment.get("n"), people), asked, plan_for)
+        price = _price_within(budget, within, known_n(payment.get("n"), people), kind, plan_for)
     elif delta is not None:
-        price = _stated(budget, epsilon, delta, asked, part)
+        price = _stated(budget, epsilon, delta, kind, part)
     elif epsilon is not None:
         e = _validate.epsilon(epsilon)
         price = rule.worth(e if part == 1 else e * part, state)
     else:
         price = rule.share(budget.queries if part == 1 else budget.queries / part, state)
-    if asked is not None and asked.needs_delta and price.mu_squared is None and price.rho is None:
+    if kind is not None and kind.needs_delta and price.mu_squared is None and price.rho is None:
         if not rule.limits.delta:
             raise BudgetError("this session has delta=0, so it has no room for the Gaussian mechanism.")
         price = rule.gaussian_stated(price.epsilon or rule.limits.epsilon * part / budget.queries, state)
     # For a choice within= may have found another mechanism to be cheaper than noisy max.
     if price.mechanism == mechanism:
         return price
-    found = MECHANISMS.get(price.mechanism)
-    return price if found is not None and found.chooses else price._replace(mechanism=mechanism)
+    chosen = MECHANISMS.get(price.mechanism)
+    return price if chosen is not None and chosen.chooses else price._replace(mechanism=mechanism)
 
 
 def worded(paid: str) -> str:
-    """The price as it was typed."""
+    """The price as the user typed it, for messages."""
     words = zip(("epsilon", "delta", "within"), paid.removeprefix("half|").split("|"), strict=False)
     typed = ", ".join(f"{word} {value}" for word, value in words if value not in ("", "None"))
     return f"asked at {typed}" if typed else "asked for a share"
 
 
 def _stated(
-    budget: Budget, epsilon: object, delta: object, asked: type[Mechanism] | None, part: Fraction
+    budget: Budget, epsilon: object, delta: object, kind: type[Mechanism] | None, part: Fraction
 ) -> Price:
-    """The price of words that name a delta."""
+    """The price of a call that names a delta."""
     rule = budget.rule
     e = part * (rule.limits.epsilon / budget.queries if epsilon is None else _validate.epsilon(epsilon))
     d = delta_of(delta, rule) * part
-    if asked is not None and asked.wastes_delta and d:
+    if kind is not None and kind.wastes_delta and d:
         raise BadValue(
-            f"mechanism={asked.name!r} is purely epsilon-private: leave delta= out, it would be wasted."
+            f"mechanism={kind.name!r} is purely epsilon-private: leave delta= out, it would be wasted."
         )
-    if asked is not None and asked.needs_delta and not d:
-        raise BadValue(f"mechanism={asked.name!r} needs delta > 0.")
+    if kind is not None and kind.needs_delta and not d:
+        raise BadValue(f"mechanism={kind.name!r} needs delta > 0.")
     if d and not rule.limits.delta:
         raise BudgetError("this session has delta=0, so it has no room for a price with delta.")
     if d:
@@ -460,17 +460,17 @@ def known_n(n: object, people: int | None) -> float | None:
         raise BadType(
             f"n= is one number, public or released, not a {type(n).__name__}. Of groups give the smallest."
         )
-    known = _validate.real(n, "n") if interval is None else float(interval()[0])
-    if known < 1:
+    number = _validate.real(n, "n") if interval is None else float(interval()[0])
+    if number < 1:
         raise BadValue("n= must be at least 1; of a released count the lower end of its interval is taken.")
-    return known
+    return number
 
 
 def _price_within(
     budget: Budget,
     within: object,
     n: float | None,
-    asked: type[Mechanism] | None,
+    kind: type[Mechanism] | None,
     plan_for: Callable[[Price], Plan],
 ) -> Price:
     """The least price, in the session's currency, whose 95 % interval is at most this wide on either side."""
@@ -478,16 +478,16 @@ def _price_within(
     if target <= 0:
         raise BadValue(f"within= must be positive, not {within}.")
     rule = budget.rule
-    found = []
-    if asked is None or not asked.needs_delta:
+    prices = []
+    if kind is None or not kind.needs_delta:
         # A purely private kind that nothing chooses by itself is priced by its own name.
-        word = asked.name if asked is not None and asked.measures and not asked.automatic else AUTO
-        found.append(_least(target, n, lambda x: Price(x, mechanism=word), rule, plan_for))
-    chooser = Exponential if asked is None else asked
+        name = kind.name if kind is not None and kind.measures and not kind.automatic else AUTO
+        prices.append(_least(target, n, lambda x: Price(x, mechanism=name), rule, plan_for))
+    chooser = Exponential if kind is None else kind
     if chooser.chooses and plan_for(Price(Fraction(1))).ranged:
         ranged = _least(target, n, lambda x: Price(x, mechanism=chooser.name), rule, plan_for)
-        found = [*found, ranged] if asked is None else [ranged]
-    if (asked is None or asked.needs_delta) and rule.gaussian(
+        prices = [*prices, ranged] if kind is None else [ranged]
+    if (kind is None or kind.needs_delta) and rule.gaussian(
         Fraction(1), budget.queries, budget._now
     ) is not None:
 
@@ -498,14 +498,14 @@ def _price_within(
 
         # A selection has a mechanism of its own, which is pure.
         if not plan_for(Price(Fraction(1))).selects:
-            found.append(_least(target, n, gaussian, rule, plan_for))
-    if not found:
+            prices.append(_least(target, n, gaussian, rule, plan_for))
+    if not prices:
         raise BudgetError(
             "the accountant of this session cannot count Gaussian noise now: leave mechanism= out."
             if rule.limits.delta
             else "this session has delta=0, so it has no room for the Gaussian mechanism."
         )
-    return min(found, key=lambda price: _cost(budget, plan_for(price).charge))
+    return min(prices, key=lambda price: _cost(budget, plan_for(price).charge))
 
 
 def _cost(budget: Budget, charge: Charge) -> tuple[bool, float]:
