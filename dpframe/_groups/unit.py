@@ -52,7 +52,7 @@ class Unit(Encoded):
             )
         return self.rows, min(self.groups or 1, groups) if groups is not None else 1
 
-    def told(self, grouped: bool) -> str:
+    def limits_text(self, grouped: bool) -> str:
         """The limits in words, for a plan."""
         if not self.people:
             return ""

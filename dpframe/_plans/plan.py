@@ -448,7 +448,7 @@ def draft(query: Outputs, unit: Unit, public_rows: int | None) -> Draft:
             cells[i] = aggregate.cell(outputs[i], part, place, statistic, readings[part])
     why = f"; the price is shared by {len(statistics)} statistics" if len(statistics) > 1 else ""
     if unit.people:  # the text about how much a person with many rows counts
-        texts = dict.fromkeys(s.told(unit, groups is not None) for s in statistics if not s.once)
+        texts = dict.fromkeys(s.limits_text(unit, groups is not None) for s in statistics if not s.once)
         why += "".join(texts) if texts else "; a person counts once"
     picks = tuple([AGGREGATES[outputs[serves[0]].aggregate].picks for _, serves in arranged])
     in_order = tuple([cells[i] for i in sorted(cells)])

@@ -82,7 +82,7 @@ class Fit(Question):
             parts,
             (),
             1,
-            offer.why + unit.told(False),
+            offer.why + unit.limits_text(False),
             tuple(map(str, declared)),
             told,
         )
