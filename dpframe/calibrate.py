@@ -169,8 +169,8 @@ def queries(
     if accountant is not None and not isinstance(accountant, str):
         raise BadType("accountant= must be the name of one, such as 'tight'.")
     kind = named_rule(accountant or None, d)
-    kept = d * kind.reserve_share if reserve is None else _validate.delta(reserve, "reserve")
-    rule = kind(Limits(e, d, kept))
+    reserved = d * kind.reserve_share if reserve is None else _validate.delta(reserve, "reserve")
+    rule = kind(Limits(e, d, reserved))
 
     def fit(k: int) -> bool:
         return rule.after(rule.start(), Charge(((each, k),), rule.delta_limit)) is not None
@@ -458,7 +458,7 @@ def _people(size: float) -> int:
 
 
 def _least(enough: Callable[[float], bool]) -> float:
-    """The least x > 0 from which on it is enough, to the last digits and on the safe side."""
+    """The least x > 0 from which on ``enough`` holds, to the last digits and on the safe side."""
     low = high = 1.0
     while not enough(high):
         low, high = high, 2 * high

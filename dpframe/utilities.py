@@ -24,13 +24,13 @@ def __dir__() -> list[str]:
 
 
 class Columns(Protocol):
-    """What a utility is told of: the columns of a tracked frame, and what is declared of them."""
+    """The view that a utility has of a tracked frame: its columns, and the declarations about them."""
 
     def named(self, column: Any) -> tuple[_expr.Expr, Hashable]:
         """The expression of a column, and its name."""
 
     def bounds(self, expr: _expr.Expr, name: Hashable, given: Any) -> _validate.Bounds:
-        """The declared bounds of a column, or those that are given."""
+        """The bounds that are given, else those that are declared for the column."""
 
 
 class Scored(NamedTuple):
@@ -101,10 +101,10 @@ class _Distance(Utility):
         )
 
 
-def _numbers(frame: Columns, column: Any, what: str) -> tuple[_expr.Expr, Hashable]:
+def _numbers(frame: Columns, column: Any, utility: str) -> tuple[_expr.Expr, Hashable]:
     expr, name = frame.named(column)
     if expr.kind not in ("number", "bool"):
-        raise BadType(f"column {name!r} is of kind {expr.kind}: {what} needs numbers.")
+        raise BadType(f"column {name!r} is of kind {expr.kind}: {utility} needs numbers.")
     return expr, name
 
 
