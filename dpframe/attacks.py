@@ -42,7 +42,7 @@ LARGE = 400_000  # cells of the question matrix beyond which a linear program ta
 
 
 def alone(frame: pd.DataFrame, on: Sequence[str]) -> pd.Series[bool]:
-    """Which rows are the only ones with their values in these columns.
+    """A mask of the rows that are the only ones with their values in these columns.
 
     >>> alone(pd.DataFrame({"zip": ["1", "1", "2"], "sex": ["F", "F", "F"]}), ["zip", "sex"]).tolist()
     [False, False, True]

@@ -35,11 +35,11 @@ def __dir__() -> list[str]:
 STATES = ["CA", "FL", "IL", "MA", "NY", "OH", "TX", "WA"]
 DIAGNOSES = ["asthma", "diabetes", "flu", "fracture", "hypertension", "migraine"]
 
-# What is public about the visits: used by the demo, the docs and the notebooks.
+# Public facts about the visits, for the demo, the docs and the notebooks.
 BOUNDS = {"age": (0, 110), "cost": (0, 50_000), "days": (0, 60)}
 KEYS = {"state": STATES, "diagnosis": DIAGNOSES}
 
-# Of `patient_visits`: diagnoses with the chapter of a classification they belong to.
+# The diagnoses of `patient_visits`, each with its chapter of a classification.
 CHAPTERS = {
     "asthma": "J00-J99",
     "diabetes": "E00-E90",
@@ -51,11 +51,11 @@ CHAPTERS = {
     "stroke": "I00-I99",
 }
 
-# Of `salaries`.
+# Of `salaries`: regions and grades.
 REGIONS = ["Centre", "Coast", "Highlands", "Lakes", "North", "South"]
 GRADES = ["assistant", "clerk", "specialist", "manager", "director"]
 
-# Of `town`: its names are common ones put together by chance.
+# The names of `town` are common ones, put together by chance.
 FIRST = {
     "F": "Alice Amina Anna Carmen Chloe Elena Emma Fatima Grace Hannah Ines Julia Lucy Maria Mei Nora Olga Priya Sara Zoe",
     "M": "Adam Ahmed Ben Carlos David Emil Felix Hugo Ivan James Karim Leo Liam Marco Noah Omar Paul Ravi Tom Yusuf",
@@ -197,7 +197,7 @@ def salaries(people: int = 10_000, seed: int = 0) -> pd.DataFrame:
 
 
 def bids(bidders: int = 1_000, seed: int = 0) -> pd.DataFrame:
-    """What each bidder would pay for one copy of a song: three kinds of them, so that the best price is no average.
+    """Bids: the most that each bidder would pay for a song. There are three kinds of bidders, so the best price is no average.
 
     >>> bids(3)
        bidder   bid

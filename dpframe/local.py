@@ -79,7 +79,7 @@ def _covers(epsilon: float, odds: Fraction) -> bool:
 
 
 def delta_of(epsilon: Real) -> float:
-    """How far from a fair coin a yes or no may be at this epsilon: true with probability 1/2 + delta, rounded down.
+    """The distance from a fair coin that epsilon allows to a yes or no: true with probability 1/2 + delta, rounded down.
 
     *Formal guarantee.* ``delta = tanh(epsilon / 2) / 2``, so that an answer that is true with 1/2 + delta is epsilon-private.
 
@@ -122,7 +122,7 @@ def sample_size(
     method: str = "bound",
     level: Real = 0.95,
 ) -> int:
-    """How many people, so that the share of those who would say yes is within ``alpha`` with probability ``level``.
+    """The number of people for which the share of those who would say yes is within ``alpha`` with probability ``level``.
 
     ``method="bound"`` and ``"normal"`` are `dpframe.calibrate.randomized_response_n`, of ``epsilon`` or of the epsilon of
     ``delta``. ``"notes"`` is their n >= 1 / (delta alpha)**2, for a level of 3/4; for another level it is that over
@@ -149,7 +149,7 @@ def sample_size(
 
 
 def answer(value: Any, *, epsilon: Real, keys: Any = None, bounds: Any = None, other: Any = None) -> Any:
-    """What one person says who trusts nobody: one of the listed values, or a point between the bounds.
+    """The answer of one person who trusts nobody: one of the listed values, or a point between the bounds.
 
     It is for the device of that person: no budget counts it, and each call tells as much again. A value that is not
     listed says a uniform one, or is ``other=``; None or NaN is a uniform point.
@@ -219,7 +219,7 @@ def _kind_of(epsilon: object, keys: Any, bounds: Any, other: Any) -> tuple[Kind,
 
 
 def estimate(reports: pd.Series[Any], by: pd.Series[Any] | None = None) -> pd.DataFrame:
-    """What reports say together: the frequency and the count of each value, or the mean and the sum of a number.
+    """The estimate from many reports: the frequency and the count of each value, or the mean and the sum of a number.
 
     ``by`` makes groups. A public Series with the same index gives an estimate for each of its values. Another Series of
     reports gives the share of all rows that have each pair of values (categories only). Every number is unbiased over the

@@ -31,7 +31,7 @@ def __dir__() -> list[str]:
 def region(
     epsilons: float | Iterable[float] = (0, 0.1, 0.5, 1, 2, 4), delta: float = 0, ax: Any = None
 ) -> Any:
-    """Which pairs of chances (epsilon, delta) allows; takes and returns matplotlib axes.
+    """The pairs of chances that (epsilon, delta) allows, as a picture; takes and returns matplotlib axes.
 
     p is the chance of some event if a person takes part, p' if not. Both p <= e^eps p' + delta and the same for the
     complements must hold, either way round. At epsilon 0 and delta 0 only the diagonal is left: what is released does

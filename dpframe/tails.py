@@ -58,7 +58,7 @@ def gaussian_tail(*, reach: Real, sigma: Real, answers: int = 1) -> float:
 
 
 def gaussian_within(sigma: Real, *, answers: int = 1, level: Real = 0.95) -> float:
-    """How far off: all ``answers`` numbers with Gaussian noise are within +- this, with probability ``level``.
+    """The distance within which all ``answers`` numbers with Gaussian noise are, with probability ``level``.
 
     `gaussian_tail` backwards. It grows with the square root of ln k, where `laplace_within` grows with ln k. For whole-number
     noise round it up.

@@ -109,7 +109,7 @@ def _numbers(frame: Columns, column: Any, utility: str) -> tuple[_expr.Expr, Has
 
 
 def revenue(column: Any) -> Utility:
-    """What a price earns: the price, times the number of bids in the column that reach it (digital goods).
+    """The revenue at a price: the price times the number of bids in the column that reach it (digital goods).
 
     Formal guarantee: a row moves the revenue at one price against that at another by at most the largest price, added,
     removed or replaced. Nulls are no bids. Prices count as multiples of the largest times about 2**-30; whole ones below
@@ -125,7 +125,7 @@ def revenue(column: Any) -> Utility:
 
 
 def distance(column: Any, bounds: Any = None) -> Utility:
-    """How near a place is to everybody: minus the sum of the distances from the values of the column, clipped to bounds.
+    """The nearness of a place to everybody: minus the sum of its distances from the values of the column, clipped to bounds.
 
     Formal guarantee: a row moves the utility of one candidate against that of another by at most upper - lower, twice
     that where rows are replaced. Nulls count for nothing. Every candidate is one more pass over the rows.

@@ -109,7 +109,7 @@ def finder(listed: Iterable[tuple[Any, int]]) -> Finder:
 
 
 def finder_of_forms(table: dict[Hashable, int], null: int = 0) -> Finder:
-    """The same as `finder`, for a table from forms to positions."""
+    """A function as `finder` returns it, for a table from forms to positions."""
     dtype = np.min_scalar_type(max([null, *table.values()]))
     by_dictionary: dict[int, tuple[Any, Buckets]] = {}  # held, so that the id of one stays its own
     by_dtype: dict[Any, Callable[[Array], Buckets]] = {}

@@ -29,7 +29,7 @@ from dpframe._validate import Bounds
 
 @dataclass(frozen=True, slots=True)
 class OfPoints(Vector):
-    """How many values lie on each point of a grid."""
+    """The number of values on each point of a grid."""
 
     place = 6
 

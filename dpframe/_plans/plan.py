@@ -42,7 +42,7 @@ _as_text = json.JSONEncoder(separators=(",", ":"), check_circular=False).encode
 
 
 class Cost(NamedTuple):
-    """What a release guarantees by itself: it is (epsilon, delta)-private."""
+    """The guarantee of a release by itself: it is (epsilon, delta)-private."""
 
     epsilon: float
     delta: float
@@ -312,7 +312,7 @@ class Plan:
         return f'{_as_text(head)[:-1]},"cells":{cells},{tail}}}'
 
     def to_json(self) -> Any:
-        """The same, as a value that `from_json` reads."""
+        """The plan as a JSON value, which `from_json` reads."""
         return json.loads(self.text)
 
     @staticmethod

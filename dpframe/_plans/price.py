@@ -415,8 +415,8 @@ def price_of(
 
 def worded(paid: str) -> str:
     """The price as the user typed it, for messages."""
-    words = zip(("epsilon", "delta", "within"), paid.removeprefix("half|").split("|"), strict=False)
-    typed = ", ".join(f"{word} {value}" for word, value in words if value not in ("", "None"))
+    pairs = zip(("epsilon", "delta", "within"), paid.removeprefix("half|").split("|"), strict=False)
+    typed = ", ".join(f"{name} {value}" for name, value in pairs if value not in ("", "None"))
     return f"asked at {typed}" if typed else "asked for a share"
 
 
@@ -509,7 +509,7 @@ def _price_within(
 
 
 def _cost(budget: Budget, charge: Charge) -> tuple[bool, float]:
-    """What does not fit any more comes last; else what takes the smaller part of a whole budget."""
+    """The order of charges by cost: whether one does not fit any more, then the part of a whole budget that it takes."""
     rule = budget.rule
     fits = budget.state is not None and rule.after(budget.state, charge) is not None
     alone = rule.after(rule.emptied(budget._now), charge)

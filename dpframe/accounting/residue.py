@@ -118,7 +118,7 @@ def _around(room: Callable[[float], float], size: float, epsilon: float, mu: flo
 
 @lru_cache(maxsize=1024)  # a price that was found is paid next
 def after_pure(epsilon: float, mu: float) -> float | None:
-    """What remains of mu after any epsilon-private event.
+    """The mu that remains after any epsilon-private event.
 
     Formal guarantee: such an event is dominated by randomized response (Kairouz, Oh and Viswanath 2015), and for that
     pair the threshold 0 decides (theorem 2 of the page). It ends at mu = 2 Phi**-1(e**epsilon / (1 + e**epsilon)).
@@ -191,7 +191,7 @@ def _direct(kind: str, epsilon: float, mu: float) -> float | None:
 
 
 def after(kind: str, epsilon: float, mu: float) -> float | None:
-    """What remains of mu after an event of this kind: "pure", "exponential" or "laplace".
+    """The mu that remains after an event of this kind: "pure", "exponential" or "laplace".
 
     Formal guarantee: as `after_pure`, `after_exponential`, `after_laplace`. Costs are kept for a ladder of mu and taken
     from the step below, since a cost certified at one mu is one at every larger mu (theorem 4 of the page); where
@@ -215,7 +215,7 @@ def after(kind: str, epsilon: float, mu: float) -> float | None:
 
 
 def after_exponential(epsilon: float, mu: float) -> float | None:
-    """What remains of mu after a choice of bounded range epsilon: the exponential mechanism, or Gumbel noisy max.
+    """The mu that remains after a choice of bounded range epsilon: the exponential mechanism, or Gumbel noisy max.
 
     Formal guarantee: for every pair of neighbours the losses of the event lie in an interval of length epsilon
     (Durfee and Rogers 2019), so some pair of losses a and a - epsilon, 0 <= a <= epsilon, dominates it, and mu' does
@@ -229,7 +229,7 @@ def after_exponential(epsilon: float, mu: float) -> float | None:
 
 
 def after_laplace(epsilon: float, mu: float) -> float | None:
-    """What remains of mu after one number with Laplace noise of scale sensitivity/epsilon.
+    """The mu that remains after one number with Laplace noise of scale sensitivity/epsilon.
 
     Formal guarantee: the exact curve of the Laplace pair is used, 1 - exp((t - epsilon)/2) for |t| <= epsilon.
 
@@ -248,7 +248,7 @@ def after_curve(
     *,
     symmetric: bool = False,
 ) -> float | None:
-    """What remains of mu after an event with this dominating pair: P's masses at increasing losses and at infinity.
+    """The mu that remains after an event with this dominating pair: P's masses at increasing losses and at infinity.
 
     Formal guarantee: sum_i p_i H_mu'(t - l_i) + infinite <= H_mu(t) + slack at all real t, and the same for the
     pair reversed. The slack is owed besides, as a part of delta. Masses have to be right to twelve digits, as is

@@ -100,7 +100,7 @@ class Recorder(Session):
         )
 
     def names_of_rows(self, frame: pd.DataFrame, places: Places) -> Array:
-        """The same name for the same row in both runs, wherever it stands; of equal rows each has its own."""
+        """The names of rows: a row has one name in both runs, wherever it stands, and equal rows have different names."""
         hashes = pd.Series(_hashes(frame), dtype="uint64")
         twins = hashes.groupby(hashes).cumcount().to_numpy()
         names = [
