@@ -29,7 +29,7 @@ from dpframe._validate import Bounds
 
 @dataclass(frozen=True, slots=True)
 class OfPoints(Vector):
-    """How many values lie on each point of a grid."""
+    """The number of values on each point of a grid."""
 
     place = 6
 
@@ -126,5 +126,5 @@ class TreeQuantile(Aggregate):
 def _points(cell: Cell, places: NDArray[Any]) -> Floats:
     """Points of a grid in data units."""
     with np.errstate(over="ignore"):
-        found = np.ldexp(cell.constants["low"] + places.astype(float), -int(cell.constants["exponent"]))
-    return np.asarray(np.clip(found, cell.lower, cell.upper) + 0.0)
+        points = np.ldexp(cell.constants["low"] + places.astype(float), -int(cell.constants["exponent"]))
+    return np.asarray(np.clip(points, cell.lower, cell.upper) + 0.0)

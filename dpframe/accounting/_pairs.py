@@ -1,4 +1,4 @@
-"""Losses: what one release can cost, as curves. Each kind knows its own, and nothing else asks what kind it is.
+"""Losses: the cost of one release, as curves. Each kind knows its own, and nothing else asks which kind it is.
 
 A loss stands for a worst-case pair of output laws (P, Q) on neighbouring data; all that it states are upper bounds.
 Defaults are what holds for every epsilon-private release: randomized response dominates it (Kairouz, Oh and Viswanath
@@ -163,7 +163,7 @@ class Loss:
     """The cost of one release; see the module. Equal losses are equal, and hash alike."""
 
     kind: ClassVar[str]
-    # What remains of mu after such a release of some epsilon.
+    # The function that gives the mu left after such a release of some epsilon.
     _remains: ClassVar[staticmethod[..., float | None]] = staticmethod(after_pure)
 
     if TYPE_CHECKING:  # a field of some kinds: a property here would be taken for their default
@@ -217,7 +217,7 @@ class Loss:
         return None if self.epsilon is None else self._remains(float(self.epsilon) * UP, mu)
 
     def leaves(self, mu_squared: Fraction) -> Fraction | None:
-        """What is left of mu squared after one such release; None if it does not fit."""
+        """The mu squared that is left after one such release; None if it does not fit."""
         left = None
         if self.epsilon is not None:
             mu, epsilon = math.sqrt(mu_squared) * (1 - 1e-15), float(self.epsilon)

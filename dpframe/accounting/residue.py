@@ -70,7 +70,7 @@ def _direct(kind: str, epsilon: float, mu: float) -> float | None:
 
 
 def after(kind: str, epsilon: float, mu: float) -> float | None:
-    """What remains of mu after an event of this kind: "pure", "exponential" or "laplace".
+    """The mu that remains after an event of this kind: "pure", "exponential" or "laplace".
 
     Formal guarantee: as `after_pure`, `after_exponential`, `after_laplace`. Costs are kept for a ladder of mu and taken
     from the step below, since a cost certified at one mu is one at every larger mu (theorem 4 of the page); where
@@ -94,7 +94,7 @@ def after(kind: str, epsilon: float, mu: float) -> float | None:
 
 
 def after_exponential(epsilon: float, mu: float) -> float | None:
-    """What remains of mu after a choice of bounded range epsilon: the exponential mechanism, or Gumbel noisy max.
+    """The mu that remains after a choice of bounded range epsilon: the exponential mechanism, or Gumbel noisy max.
 
     Formal guarantee: for every pair of neighbours the losses of the event lie in an interval of length epsilon
     (Durfee and Rogers 2019), so some pair of losses a and a - epsilon, 0 <= a <= epsilon, dominates it, and mu' does
@@ -108,7 +108,7 @@ def after_exponential(epsilon: float, mu: float) -> float | None:
 
 
 def after_laplace(epsilon: float, mu: float) -> float | None:
-    """What remains of mu after one number with Laplace noise of scale sensitivity/epsilon.
+    """The mu that remains after one number with Laplace noise of scale sensitivity/epsilon.
 
     Formal guarantee: the exact curve of the Laplace pair is used, 1 - exp((t - epsilon)/2) for |t| <= epsilon.
 
@@ -127,7 +127,7 @@ def after_curve(
     *,
     symmetric: bool = False,
 ) -> float | None:
-    """What remains of mu after an event with this dominating pair: P's masses at increasing losses and at infinity.
+    """The mu that remains after an event with this dominating pair: P's masses at increasing losses and at infinity.
 
     Formal guarantee: sum_i p_i H_mu'(t - l_i) + infinite <= H_mu(t) + slack at all real t, and the same for the
     pair reversed. The slack is owed besides, as a part of delta. Masses have to be right to twelve digits, as is
