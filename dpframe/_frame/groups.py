@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any, NoReturn, Unpack, cast
 
@@ -17,10 +18,10 @@ from dpframe._frame.modes import Ask, Asking, Finish
 from dpframe._frame.selection import Selection
 from dpframe._frame.spelling import of_groups, priced
 from dpframe._frame.verbs import agg_spec as _specs
-from dpframe._frame.verbs.measure import Measures
+from dpframe._frame.verbs.measure import Measures, described
 from dpframe._groups.combinations import Sought
 from dpframe._groups.keys import EVERY, By, combined_index
-from dpframe._plans.aggregates import DESCRIBED, ORDERS, Output, named_in_agg
+from dpframe._plans.aggregates import ORDERS, Output, named_in_agg
 from dpframe._plans.price import Payment, checked
 from dpframe._questions.question import Query
 from dpframe._refusals import ADVICE, own_errors, refuse
@@ -244,18 +245,21 @@ class PrivateGroupBy(Measures):
         return super().quantile(column, q, bounds, resolution=resolution, method=method, **payment)
 
     @priced
-    def describe(self, *, bounds: Any = None, **payment: Unpack[Payment]) -> pd.DataFrame:
-        """Count, mean and standard deviation of the selected columns in each group, at one price.
+    def describe(
+        self, *, percentiles: Any = None, bounds: Any = None, **payment: Unpack[Payment]
+    ) -> pd.DataFrame:
+        """Count, mean, standard deviation and quantiles of the selected columns in each group, at one price.
 
-        Formal guarantee: epsilon-DP for its price; one vector a column, as `std` alone has it.
+        Formal guarantee: epsilon-DP for its price; see `PrivateFrame.describe`.
         """
         if self._chosen is None:
             raise BadType("name the columns: ['x'].describe() or [['x', 'y']].describe().")
         payment = checked(payment)
-        wanted = _specs.read(list(DESCRIBED), {}, self._chosen).wanted
+        summary = described(self._selection, self._chosen, percentiles, bounds)
         outs = [
-            self._selection.output(w.aggregate, w.column, bounds, w.aggregate if self._single else w.label)
-            for w in wanted
+            out if self._single else replace(out, name=(name, out.name))
+            for name, outs in summary
+            for out in outs
         ]
         columns = _release.columns_of([out.name for out in outs])
         if not self._as_index:

@@ -191,25 +191,80 @@ def test_crosstab_of_several_columns_and_of_values(df, p, margins):
     assert len(known) < len(df)
 
 
-def test_describe_has_the_first_rows_of_pandas(df, p):
-    rows = ["count", "mean", "std"]
+MOMENTS = ["count", "mean", "std"]
+
+
+def test_describe_has_the_rows_of_pandas(df, p):
     answer = p.describe(epsilon=EXACT)
-    same(answer, df[NUMBERS].describe().loc[rows])
-    covers(answer, df[NUMBERS].describe().loc[rows])
-    same(p["cost"].describe(epsilon=EXACT), df["cost"].describe().loc[rows])
-    same(p.describe(["zone"], bounds={"zone": (1, 2)}, epsilon=EXACT), df[["zone"]].describe().loc[rows])
+    assert list(answer.index) == list(df[NUMBERS].describe().index)
+    same(answer.loc[MOMENTS], df[NUMBERS].describe().loc[MOMENTS])
+    ends = answer.dp.interval(0.99)
+    assert ends.loc[MOMENTS].notna().all(axis=None)
+    assert ends.drop(MOMENTS).isna().all(axis=None)
+    one = p["cost"].describe(epsilon=EXACT)
+    assert list(one.index) == list(df["cost"].describe().index)
+    same(one[MOMENTS], df["cost"].describe()[MOMENTS])
     groups = p.groupby("state")
-    same(groups["age"].describe(epsilon=EXACT), df.groupby("state")["age"].describe()[rows])
-    wide = df.groupby("state")[NUMBERS].describe().loc[:, (slice(None), rows)]
-    wide.columns = pd.MultiIndex.from_tuples(list(wide.columns))
-    same(groups[NUMBERS].describe(epsilon=EXACT), wide)
-    assert len(p.ledger) == 5
+    inside = groups["age"].describe(epsilon=EXACT)
+    assert list(inside.columns) == list(df.groupby("state")["age"].describe().columns)
+    same(inside[MOMENTS], df.groupby("state")["age"].describe()[MOMENTS])
+    wide = df.groupby("state")[NUMBERS].describe()
+    both = groups[NUMBERS].describe(epsilon=EXACT)
+    assert list(both.columns) == list(wide.columns)
+    assert np.allclose(both["age"][MOMENTS], wide["age"][MOMENTS], rtol=1e-2)
+    assert len(p.ledger) == 4
 
 
-def test_describe_costs_one_price_and_a_column_no_more_than_its_deviation(p):
+@pytest.mark.parametrize(
+    "percentiles", [[], [0.1], [0.5, 0.05, 0.999], (0.25,), [i / 10 for i in range(1, 10)]]
+)
+def test_describe_takes_percentiles_and_names_them_as_pandas_does(percentiles):
+    rng = np.random.default_rng(5)
+    df = pd.DataFrame({"x": rng.integers(0, 100, 4000)})
+    p = df.dp.open(1000, bounds={"x": (0, 100)})
+    answer = p.describe("x", percentiles=percentiles, epsilon=900)
+    exact = df["x"].describe(percentiles=sorted(percentiles))
+    assert list(answer.index) == list(exact.index)
+    assert np.allclose(answer.drop(["min", "max"]), exact.drop(["min", "max"]), rtol=0.01, atol=1)
+    assert np.allclose(answer[["min", "max"]], df["x"].quantile([0.01, 0.99]), atol=1)
+
+
+@pytest.mark.parametrize("given", [[0.5, 0.5], 1.5, "0.5", [0.25, None]])
+def test_percentiles_that_are_none_are_refused(p, given):
+    with pytest.raises((BadValue, BadType)):
+        p.describe(percentiles=given)
+    assert p.ledger.empty
+
+
+def test_describe_costs_one_price_shared_by_moments_and_quantiles(p):
     one = p[["age"]].explain.describe(epsilon=1)
-    assert one.parts == p.explain.std("age", epsilon=1).parts
-    assert len(p.explain.describe(epsilon=1).parts) == 2
+    moments, points = one.parts
+    assert moments == p.explain.std("age", epsilon=0.5).parts[0]
+    assert points == p.explain.quantile("age", [0.01, 0.25, 0.5, 0.75, 0.99], epsilon=0.5).parts[0]
+    assert one.epsilon == 1
+    assert len(p.explain.describe(epsilon=1).parts) == 4
+
+
+def test_quantiles_and_functions_that_name_aggregates_are_taken_by_agg(df, p):
+    table = p.groupby("state")["age"].agg(["min", "q90", "max", np.mean, "quantile"], epsilon=EXACT)
+    groups = df.groupby("state")["age"]
+    for name, level in (("min", 0.01), ("q90", 0.9), ("max", 0.99), ("quantile", 0.5)):
+        exact = groups.quantile(level, interpolation="nearest")
+        assert np.abs(table[name] - exact).max() <= 2, name
+    assert np.allclose(table["mean"], groups.mean(), rtol=1e-2)
+    assert p.agg({"age": "max"}, epsilon=EXACT)["age"] == p.max("age", epsilon=EXACT)
+    assert p["age"].agg("q99", epsilon=EXACT) == p.agg(top=("age", "q99"), epsilon=EXACT).loc["top", "age"]
+    wide = p.pivot_table("age", "state", aggfunc=["min", "max"], epsilon=EXACT)
+    assert list(wide.columns) == [("min", "age"), ("max", "age")]
+
+
+@pytest.mark.parametrize(
+    "name", ["q", "q101", "q-5", "q٩٠", "q5%", "Q90", "first", "last", "mode", "all", "tree", "unique"]
+)
+def test_a_name_that_is_no_aggregate_is_refused_with_advice(p, name):
+    with pytest.raises(BadValue, match=f"no private aggregate '{name}'.*'q90'"):
+        p.groupby("state")["age"].agg(["mean", name])
+    assert p.ledger.empty
 
 
 def test_describe_without_bounds_says_what_to_write(df):
@@ -301,8 +356,8 @@ REFUSED = {
     "as_index": (lambda p: p.groupby("state", as_index="no"), BadType, "True or False"),
     "bins": (lambda p: p.value_counts("age", bins=3), NotOffered, "histogram"),
     "include": (lambda p: p.describe(include="all"), BadType, "name the columns"),
-    "function": (lambda p: p.agg({"age": max}), BadType, "function"),
-    "function in a list": (lambda p: p.agg(["mean", np.mean]), BadType, "function"),
+    "function": (lambda p: p.agg({"age": lambda x: x.max()}), BadType, "function"),
+    "function in a list": (lambda p: p.agg(["mean", np.std]), BadType, "function"),
     "no such aggregate": (lambda p: p.agg(["mean", "mode"]), BadValue, "no private aggregate"),
     "twice": (lambda p: p.agg({"age": ["mean", "mean"]}), BadValue, "twice"),
     "nothing": (lambda p: p.agg([]), BadValue, "at least one"),

@@ -295,10 +295,14 @@ MORE_AGGREGATES = dict.fromkeys(
     ),
     "two aggregates more are among those there are",
 )
+DESCRIBED = {
+    'p.describe("age", epsilon=0.5)': "describe has the quantiles of pandas; what it was is agg(['count', 'mean', 'std'])"
+}
 CHANGED: dict[str, dict[str, str]] = {
-    "house": {**MORE_AGGREGATES},
+    "house": {**MORE_AGGREGATES, **DESCRIBED},
     "0.1": {
         **MORE_AGGREGATES,
+        **DESCRIBED,
         'p.groupby(p["state"].str.upper()).size(epsilon=0.5)': AT_ONCE,
         'p.groupby(p["state"].str.upper())["cost"].mean(epsilon=0.5)': AT_ONCE,
         'p.argmax("age", epsilon=0.5)': "half a price finds keys with a delta that follows its part of the budget",

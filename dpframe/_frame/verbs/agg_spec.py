@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
+import numpy as np
 import pandas as pd
 
 from dpframe._errors import BadType, BadValue
-from dpframe._plans.aggregates import AGGREGATES, CHOSEN, named_in_agg
+from dpframe._plans.aggregates import AGGREGATES, ORDERS, level_named, named_in_agg
 from dpframe._plans.price import WORDS
 
 Form = Literal["one", "list", "dict", "dict of lists", "named"]
@@ -29,17 +30,48 @@ class Spec(NamedTuple):
     wanted: tuple[Wanted, ...]
 
 
+# Functions that stand for an aggregate, whatever the data: others could look at rows as they are.
+_FUNCTIONS: dict[Any, str] = {
+    sum: "sum",
+    min: "min",
+    max: "max",
+    np.sum: "sum",
+    np.mean: "mean",
+    np.median: "median",
+    np.min: "min",
+    np.max: "max",
+}
+
+
 def aggregate_name(value: Any) -> str:
-    """One of the aggregates that have a price, by name."""
+    """The name of one of the aggregates that have a price; also of a function that means one, such as ``np.mean``."""
+    if isinstance(value, Hashable) and not isinstance(value, str):
+        value = _FUNCTIONS.get(value, value)
     if not isinstance(value, str):
         raise BadType(
-            "an aggregate is a name such as 'mean', or a list of names; not a function, which could see the data."
+            "an aggregate is a name such as 'mean' or 'q90', or a list of names; not a function, which could see the data."
         )
-    one = AGGREGATES.get(value)
-    if value not in CHOSEN and (one is None or not one.named_in_agg):
-        known = ", ".join((*named_in_agg(), *CHOSEN))
-        raise BadValue(f"no private aggregate {value!r}. Those there are: {known}.")
+    if not is_aggregate(value):
+        known = ", ".join((*named_in_agg(), *ORDERS))
+        raise BadValue(
+            f"no private aggregate {value!r}{_INSTEAD.get(value, '.')} Those there are: {known}, and quantiles such as 'q90'."
+        )
     return value
+
+
+_INSTEAD: dict[str, str] = {
+    **dict.fromkeys(("first", "last", "nth", "any", "idxmax", "idxmin"), ": it would be one person's value."),
+    "all": ": one person would decide it. Take the mean of the condition, which is the share of rows where it holds.",
+    "mode": ": the most common value is p.argmax(column).",
+    "unique": ": the values that many people have are p.unique(column).",
+    "describe": ": several aggregates are a verb of their own, p.describe().",
+}
+
+
+def is_aggregate(name: str) -> bool:
+    """Whether `agg` may name it."""
+    one = AGGREGATES.get(name)
+    return level_named(name) is not None if one is None or one.picks else one.named_in_agg
 
 
 def aggregate_names(values: Sequence[Any]) -> list[str]:
@@ -108,7 +140,7 @@ def split_words(
     for word in ("n", "name"):
         value = payment.get(word)
         # n= is a number where it is a price word; of one column: agg(avg="mean", name="count").
-        aggregate = (single or word == "n") and isinstance(value, str) and value in (*named_in_agg(), *CHOSEN)
+        aggregate = (single or word == "n") and isinstance(value, str) and is_aggregate(value)
         if aggregate or isinstance(value, tuple | pd.NamedAgg):
             del payment[word]
     named = {w: value for w, value in outputs.items() if w not in payment}

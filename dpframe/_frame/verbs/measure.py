@@ -5,7 +5,7 @@ What they leave to the kinds of `Measures` is which columns are meant where none
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any, NamedTuple, Unpack, cast
@@ -19,10 +19,11 @@ from dpframe._answers.estimate import IntEstimate, scalar
 from dpframe._answers.layout import Grid
 from dpframe._errors import BadType, BadValue, UnknownColumn, unknown_column
 from dpframe._frame.modes import Asking, Finish
+from dpframe._frame.selection import Selection
 from dpframe._frame.spelling import priced
 from dpframe._frame.verbs import agg_spec as _specs
 from dpframe._groups.keys import EVERY
-from dpframe._plans.aggregates import AGGREGATES, ORDERS, Output
+from dpframe._plans.aggregates import AGGREGATES, DESCRIBED, ORDERS, Output
 from dpframe._plans.price import Payment, checked
 from dpframe._questions.question import Query
 
@@ -76,10 +77,13 @@ class Measures(Asking):
     def _aggregated(self, spec: Any, named: Mapping[str, Any], bounds: Any, payment: dict[str, Any]) -> Any:
         """The answer of `agg`."""
         form, wanted = _specs.read(spec, named, list(self._selection.columns))
-        if form in ("named", "list", "dict of lists"):
-            return grid(self, wanted, bounds, payment, named=form == "named")
         outs = [self._selection.wanted(w.aggregate, w.column, bounds, w.label) for w in wanted]
-        return self._ask_for(outs, payment)
+        if form not in ("named", "list", "dict of lists"):
+            return self._ask_for(outs, payment)
+        places = [
+            (w.label if form == "named" else w.aggregate, self._selection.named(w.column)[1]) for w in wanted
+        ]
+        return grid(self, outs, places, payment)
 
     def _measure(
         self, aggregate: str, column: Any, bounds: Any, ddof: int, payment: Mapping[str, Any]
@@ -401,24 +405,50 @@ class Measures(Asking):
 
 def grid(
     asking: Measures,
-    wanted: Sequence[_specs.Wanted],
-    bounds: Any,
+    outputs: Sequence[Output],
+    places: Sequence[tuple[Hashable, Hashable]],
     payment: Any,
-    named: bool = False,
     whole: bool = True,
 ) -> Any:
-    """A row an aggregate or a named output, a column a column, in the order in which they first appear."""
-    selection = asking._selection
-    labels = [selection.named(w.column)[1] for w in wanted]
-    outs = tuple(selection.wanted(w.aggregate, w.column, bounds, w.label) for w in wanted)
-    rows = list(dict.fromkeys(w.label if named else w.aggregate for w in wanted))
-    columns = list(dict.fromkeys(labels))
-    places = {
-        (w.label if named else w.aggregate, c): i for i, (w, c) in enumerate(zip(wanted, labels, strict=True))
-    }
-    layout = Grid(tuple(tuple(places.get((row, c), -1) for c in columns) for row in rows))
+    """A table of outputs, each in the row and the column of its place, in the order in which these first appear."""
+    rows = list(dict.fromkeys(row for row, _ in places))
+    columns = list(dict.fromkeys(column for _, column in places))
+    numbers = {place: i for i, place in enumerate(places)}
+    layout = Grid(tuple(tuple(numbers.get((row, c), -1) for c in columns) for row in rows))
     index, across = pd.Index(rows, tupleize_cols=False), pd.Index(columns, tupleize_cols=False)
-    return asking._ask_for(outs, payment, lambda r, _: _release.laid_out(r, layout, index, across, whole))
+    return asking._ask_for(outputs, payment, lambda r, _: _release.laid_out(r, layout, index, across, whole))
+
+
+def described(
+    selection: Selection, columns: Sequence[Any], percentiles: Any, bounds: Any
+) -> list[tuple[Hashable, list[Output]]]:
+    """Each column with what `describe` shows of it, named as pandas' rows: count, mean, std, and quantiles in their order, of
+    which the first and the last stand near the least and the greatest value."""
+    given = [0.25, 0.5, 0.75] if percentiles is None else percentiles
+    none = isinstance(given, list | tuple) and not given
+    exact = () if none else levels_of(given, {}).exact
+    inner = sorted(set(exact))
+    if len(inner) < len(exact):
+        raise BadValue("percentiles= names one twice.")
+    labels = _percents(inner)
+    levels = [("min", ORDERS["min"]), *zip(labels, inner, strict=True), ("max", ORDERS["max"])]
+    how = how_for(len(levels), "auto")
+    return [
+        (
+            selection.named(column)[1],
+            [
+                *(selection.output(a, column, bounds, name=a) for a in DESCRIBED),
+                *(selection.order(column, level, bounds, None, name, how) for name, level in levels),
+            ],
+        )
+        for column in columns
+    ]
+
+
+def _percents(levels: Sequence[Fraction]) -> list[str]:
+    """The names that pandas gives to percentiles."""
+    rows = pd.Series([0.0]).describe(percentiles=[float(level) for level in levels]).index
+    return list(rows[len(DESCRIBED) + 1 : -1])
 
 
 class Levels(NamedTuple):
