@@ -539,7 +539,8 @@ def aggregate_name(value: Any) -> str:
         raise BadType(
             "an aggregate is a name such as 'mean' or 'q90', or a list of names; not a function, which could see the data."
         )
-    if not is_aggregate(value):
+    kind = AGGREGATES.get(value)
+    if (kind is None or not kind.named_in_agg) and level_named(value) is None:
         known = ", ".join((*named_in_agg(), *ORDERS))
         raise BadValue(
             f"no private aggregate {value!r}{_INSTEAD.get(value, '.')} Those there are: {known}, and quantiles such as 'q90'."
@@ -554,12 +555,6 @@ _INSTEAD: dict[str, str] = {
     "unique": ": the values that many people have are p.unique(column).",
     "describe": ": several aggregates are a verb of their own, p.describe().",
 }
-
-
-def is_aggregate(name: str) -> bool:
-    """Whether `agg` may name it."""
-    one = AGGREGATES.get(name)
-    return level_named(name) is not None if one is None or one.picks else one.named_in_agg
 
 
 def aggregate_names(values: Sequence[Any]) -> list[str]:
@@ -628,7 +623,11 @@ def split_words(
     for word in ("n", "name"):
         value = payment.get(word)
         # n= is a number where it is a price word; of one column: agg(avg="mean", name="count").
-        aggregate = (single or word == "n") and isinstance(value, str) and is_aggregate(value)
+        aggregate = (
+            (single or word == "n")
+            and isinstance(value, str)
+            and (value in named_in_agg() or level_named(value) is not None)
+        )
         if aggregate or isinstance(value, tuple | pd.NamedAgg):
             del payment[word]
     named = {w: value for w, value in outputs.items() if w not in payment}
