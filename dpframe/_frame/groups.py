@@ -16,7 +16,8 @@ from dpframe._errors import BadType, BadValue, MissingKeys, NotOffered
 from dpframe._frame.found import Search
 from dpframe._frame.selection import Ask, Asking, Finish, Selection
 from dpframe._frame.spelling import of_groups, priced
-from dpframe._frame.verbs.measure import Measures, described, spec_of
+from dpframe._frame.verbs.measure import Measures, spec_of
+from dpframe._frame.verbs.summaries import described
 from dpframe._groups.combinations import Sought
 from dpframe._groups.keys import EVERY, By, combined_index
 from dpframe._plans.aggregates import ORDERS, Output, named_in_agg

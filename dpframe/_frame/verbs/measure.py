@@ -5,7 +5,7 @@ What they leave to the kinds of `Measures` is which columns are meant where none
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any, Literal, NamedTuple, Unpack, cast
@@ -13,15 +13,15 @@ from typing import Any, Literal, NamedTuple, Unpack, cast
 import numpy as np
 import pandas as pd
 
-from dpframe import _validate
 from dpframe._answers import answer as _release
 from dpframe._answers.answer import IntEstimate, scalar
 from dpframe._answers.layout import Grid
 from dpframe._errors import BadType, BadValue, UnknownColumn, unknown_column
-from dpframe._frame.selection import Asking, Finish, Selection
+from dpframe._frame.selection import Asking, Finish
 from dpframe._frame.spelling import priced
 from dpframe._groups.keys import EVERY
-from dpframe._plans.aggregates import AGGREGATES, DESCRIBED, ORDERS, Output, level_named, named_in_agg
+from dpframe._plans.aggregates import AGGREGATES, ORDERS, Output, level_named, named_in_agg
+from dpframe._plans.order import Levels, how_for, levels_of
 from dpframe._plans.price import WORDS, Payment, checked
 from dpframe._questions.question import Query
 
@@ -317,7 +317,7 @@ class Measures(Asking):
         0.9    70.0
         Name: age, dtype: float64
         """
-        levels = levels_of(q, payment)
+        levels = _levels(q, payment)
         how = how_for(len(levels.exact), method)
         if not levels.several:
             return self._at_level(column, levels.exact[0], bounds, resolution, payment, how)
@@ -348,7 +348,7 @@ class Measures(Asking):
         >>> p.median("age", epsilon=80, resolution=1)
         30
         """
-        levels_of(0.5, payment)
+        _levels(0.5, payment)
         return self._at_level(column, ORDERS["median"], bounds, resolution, payment)
 
     @priced
@@ -417,82 +417,16 @@ def grid(
     return asking._ask_for(outputs, payment, lambda r, _: _release.laid_out(r, layout, index, across, whole))
 
 
-def described(
-    selection: Selection, columns: Sequence[Any], percentiles: Any, bounds: Any
-) -> list[tuple[Hashable, list[Output]]]:
-    """Each column with what `describe` shows of it, named as pandas' rows: count, mean, std, and quantiles in their order, of
-    which the first and the last stand near the least and the greatest value."""
-    given = [0.25, 0.5, 0.75] if percentiles is None else percentiles
-    none = isinstance(given, list | tuple) and not given
-    exact = () if none else levels_of(given, {}).exact
-    inner = sorted(set(exact))
-    if len(inner) < len(exact):
-        raise BadValue("percentiles= names one twice.")
-    labels = _percents(inner)
-    levels = [("min", ORDERS["min"]), *zip(labels, inner, strict=True), ("max", ORDERS["max"])]
-    how = how_for(len(levels), "auto")
-    return [
-        (
-            selection.named(column)[1],
-            [
-                *(selection.output(a, column, bounds, name=a) for a in DESCRIBED),
-                *(selection.order(column, level, bounds, None, name, how) for name, level in levels),
-            ],
-        )
-        for column in columns
-    ]
-
-
-def _percents(levels: Sequence[Fraction]) -> list[str]:
-    """The names that pandas gives to percentiles."""
-    rows = pd.Series([0.0]).describe(percentiles=[float(level) for level in levels]).index
-    return list(rows[len(DESCRIBED) + 1 : -1])
-
-
-class Levels(NamedTuple):
-    """``q=`` as it was typed, exactly, and whether it was a list."""
-
-    exact: tuple[Fraction, ...]
-    typed: tuple[float, ...]
-    several: bool
-
-
-_MOST_LEVELS = 2**14  # each is an output of its own, and answers are points of a grid of some 4096
-
-
-def levels_of(q: Any, payment: Mapping[str, Any]) -> Levels:
-    """One level or a list of them, each within [0, 1]."""
+def _levels(q: Any, payment: Mapping[str, Any]) -> Levels:
+    """``q=`` of a verb, whose other words are looked at first."""
     if "candidates" in payment:
         raise BadValue("quantiles take no candidates=: bounds= are enough, and resolution= says how fine.")
     checked(payment)
-    if isinstance(q, str | bytes | Mapping | set | frozenset | pd.Series | pd.DataFrame):
-        raise BadType(f"q must be a number in [0, 1] or a list of them, not {type(q).__name__}.")
-    several = isinstance(q, Iterable) and (not isinstance(q, np.ndarray) or q.ndim > 0)
-    if several:
-        _validate.length(q, "q", _MOST_LEVELS)
-    given = list(q) if several else [q]
-    if not given:
-        raise BadValue("q is an empty list, so nothing is asked.")
-    exact = tuple(_validate.exact(one, "q") for one in given)
-    for one, level in zip(given, exact, strict=True):
-        if not 0 <= level <= 1:
-            raise BadValue(f"q must lie in [0, 1], not {one}.")
-    return Levels(exact, tuple(map(float, exact)), several)
-
-
-_MOST_CHOSEN = 8  # levels; beyond them a tree has the smaller error (docs/guarantees/quantiles.md)
-
-
-def how_for(levels: int, method: Any) -> str:
-    """Which aggregate answers: a choice, or a reading of the whole distribution."""
-    method = _validate.choice(method, "method", ("auto", "choose", "tree"))
-    if method == "auto":
-        method = "tree" if levels > _MOST_CHOSEN else "choose"
-    return "tree" if method == "tree" else "quantile"
+    return levels_of(q)
 
 
 def _single(q: Any, payment: Mapping[str, Any]) -> Fraction:
-    levels = levels_of(q, payment)
+    levels = _levels(q, payment)
     if levels.several:
         raise BadType("q= is one number here. For several levels ask quantile.")
     return levels.exact[0]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from fractions import Fraction
 from typing import Any, Unpack, cast
 
 import numpy as np
@@ -14,12 +15,13 @@ from dpframe._answers import answer as _release
 from dpframe._answers.layout import Correlations, Grid, Layout
 from dpframe._errors import BadType, BadValue, MissingBounds, NotOffered
 from dpframe._expr import Expr
-from dpframe._frame.selection import callers_frame, predicate_of
+from dpframe._frame.selection import Selection, callers_frame, predicate_of
 from dpframe._frame.spelling import priced
 from dpframe._frame.tracked import Tracked
-from dpframe._frame.verbs.measure import described, grid
+from dpframe._frame.verbs.measure import grid
 from dpframe._groups.keys import EVERY, BinBy
-from dpframe._plans.aggregates import Output
+from dpframe._plans.aggregates import DESCRIBED, ORDERS, Output
+from dpframe._plans.order import how_for, levels_of
 from dpframe._plans.price import Payment, checked
 from dpframe._questions.question import Query
 
@@ -66,6 +68,38 @@ def describe(
         ((out.name, name), replace(out, name=(name, out.name))) for name, outs in summary for out in outs
     ]
     return grid(self, [out for _, out in cells], [place for place, _ in cells], payment, whole=False)
+
+
+def described(
+    selection: Selection, columns: Sequence[Any], percentiles: Any, bounds: Any
+) -> list[tuple[Hashable, list[Output]]]:
+    """Each column with what `describe` shows of it, named as pandas' rows: count, mean, std, and quantiles in their order, of
+    which the first and the last stand near the least and the greatest value."""
+    given = [0.25, 0.5, 0.75] if percentiles is None else percentiles
+    none = isinstance(given, list | tuple) and not given
+    exact = () if none else levels_of(given).exact
+    inner = sorted(set(exact))
+    if len(inner) < len(exact):
+        raise BadValue("percentiles= names one twice.")
+    labels = _percents(inner)
+    levels = [("min", ORDERS["min"]), *zip(labels, inner, strict=True), ("max", ORDERS["max"])]
+    how = how_for(len(levels), "auto")
+    return [
+        (
+            selection.named(column)[1],
+            [
+                *(selection.output(a, column, bounds, name=a) for a in DESCRIBED),
+                *(selection.order(column, level, bounds, None, name, how) for name, level in levels),
+            ],
+        )
+        for column in columns
+    ]
+
+
+def _percents(levels: Sequence[Fraction]) -> list[str]:
+    """The names that pandas gives to percentiles."""
+    rows = pd.Series([0.0]).describe(percentiles=[float(level) for level in levels]).index
+    return list(rows[len(DESCRIBED) + 1 : -1])
 
 
 def _numbers_with_bounds(frame: Tracked, bounds: Any) -> list[Hashable]:
