@@ -346,15 +346,25 @@ REFUSED = {
     "nulls": (lambda p: p.mean("cost", skipna=False), BadType, "fillna"),
     "min_count": (lambda p: p.groupby("state")["cost"].sum(min_count=3), BadType, "count beside"),
     "engine": (lambda p: p.groupby("state")["cost"].sum(engine="numba"), BadType, "own engine"),
-    "observed": (lambda p: p.groupby("state", observed=True), BadValue, "which keys occur"),
-    "observed in a pivot": (
-        lambda p: p.pivot_table("age", "state", observed=True),
-        BadValue,
-        "which keys occur",
-    ),
+    "observed": (lambda p: p.groupby("state", observed="yes"), BadType, "True or False"),
+    "observed in a pivot": (lambda p: p.pivot_table("age", "state", observed=1), BadType, "True or False"),
     "level": (lambda p: p.groupby("state", level=0), NotOffered, "columns"),
     "as_index": (lambda p: p.groupby("state", as_index="no"), BadType, "True or False"),
-    "bins": (lambda p: p.value_counts("age", bins=3), NotOffered, "histogram"),
+    "bins of several": (lambda p: p.value_counts(["age", "zone"], bins=3), BadType, "one column"),
+    "bins that look": (lambda p: p.value_counts("age", bins="auto"), BadValue, "look at the data"),
+    "subset twice": (lambda p: p.value_counts("age", subset=["zone"]), BadType, "not both"),
+    "sort": (lambda p: p.groupby("state")["zone"].value_counts(sort=1), BadType, "True or False"),
+    "values of flat groups": (
+        lambda p: p.groupby("state", as_index=False)["zone"].value_counts(),
+        NotOffered,
+        "reset_index",
+    ),
+    "values of combinations": (
+        lambda p: p.groupby(["state", "zone"], keys=[("CA", 1)])["smoker"].value_counts(),
+        NotOffered,
+        "column by column",
+    ),
+    "values of no column": (lambda p: p.groupby("state").value_counts(), BadType, "name the column"),
     "include": (lambda p: p.describe(include="all"), BadType, "name the columns"),
     "function": (lambda p: p.agg({"age": lambda x: x.max()}), BadType, "function"),
     "function in a list": (lambda p: p.agg(["mean", np.std]), BadType, "function"),
@@ -409,3 +419,66 @@ def test_pivot_over_keys_given_to_the_verb(df):
     exact = df.pivot_table("age", "state", "zone", aggfunc="sum").loc[["NY", "CA"], [2]]
     same(answer, exact)
     assert "keys" in set(p.declarations["what"])
+
+
+# Values, counted ----------------------------------------------------------------------------------------------------
+
+
+COUNTED = {
+    "two columns": lambda d, **w: d[["state", "smoker"]].value_counts(**w),
+    "one selected": lambda d, **w: d[["state"]].value_counts(**w),
+    "a list": lambda d, **w: d.value_counts(["state", "zone"], **w),
+    "subset": lambda d, **w: d.value_counts(subset=["state", "smoker"], **w),
+    "shares of pairs": lambda d, **w: d[["state", "smoker"]].value_counts(normalize=True, **w),
+    "in groups": lambda d, **w: d.groupby("state")["smoker"].value_counts(**w),
+    "in groups, two": lambda d, **w: d.groupby("state")[["smoker", "zone"]].value_counts(**w),
+    "shares in groups": lambda d, **w: d.groupby("state")["zone"].value_counts(normalize=True, **w),
+    "least first": lambda d, **w: d.groupby("state")["zone"].value_counts(ascending=True, **w),
+    "bins": lambda d, **w: d["age"].value_counts(bins=[0, 20, 60, 110], **w),
+    "bins in their order": lambda d, **w: d["age"].value_counts(bins=[0, 20, 60, 110], sort=False, **w),
+}
+
+
+@pytest.mark.parametrize("ask", COUNTED.values(), ids=COUNTED)
+def test_values_are_counted_as_pandas_counts_them(df, p, ask):
+    answer, exact = ask(p, epsilon=EXACT), ask(df)
+    assert type(answer.index) is type(exact.index)
+    assert answer.index.names == exact.index.names
+    pd.testing.assert_series_equal(answer.sort_index(), exact.sort_index(), rtol=1e-2, check_flags=False)
+    if isinstance(exact.index, pd.MultiIndex) and "groups" in ask.__code__.co_names:
+        assert list(answer.index.get_level_values(0)) == list(exact.index.get_level_values(0))
+    ends = answer.dp.interval(1 - 1e-9)
+    assert (ends["lower"] <= answer).all()
+    assert (answer <= ends["upper"]).all()
+    assert ends.index.equals(answer.index)
+    assert len(p.ledger) == 1
+
+
+def test_counts_in_groups_stand_largest_first_in_each_group(df, p):
+    answer = p.groupby("state")["zone"].value_counts(epsilon=EXACT)
+    for _, part in answer.groupby(level="state"):
+        assert part.is_monotonic_decreasing
+    shares = p.groupby("state")["zone"].value_counts(normalize=True, epsilon=EXACT)
+    assert np.allclose(shares.groupby(level="state").sum(), 1)
+    assert len(p.ledger) == 1  # the same release
+
+
+def test_nulls_of_a_frame_are_one_release(df, p):
+    same(p.isna().sum(epsilon=EXACT), df.isna().sum())
+    same(p.notnull().mean(epsilon=EXACT), df.notna().mean())
+    same(p[["age", "cost"]].isnull().sum(epsilon=EXACT), df[["age", "cost"]].isnull().sum())
+    assert len(p.ledger) == 3
+    plan = p[["age", "cost"]].explain.isna().sum(epsilon=1)
+    assert [part.l1 for part in plan.parts] == [1, 1]
+    assert plan.parts[0].noise == p.explain.count(epsilon=0.5).parts[0].noise
+
+
+def test_all_columns_of_groups_are_measured_where_none_is_named(df, p):
+    numbers = df[["state", "age", "cost"]]
+    groups = p[["state", "age", "cost"]].groupby("state")
+    same(groups.mean(epsilon=EXACT), numbers.groupby("state").mean())
+    same(groups.sum(epsilon=EXACT), numbers.groupby("state").sum())
+    flat = p[["state", "age", "cost"]].groupby("state", as_index=False, observed=True).mean(epsilon=EXACT)
+    same(flat, numbers.groupby("state", as_index=False).mean())
+    with pytest.raises(BadType, match=r"p\.groupby\(\.\.\.\)\[\['x', 'y'\]\]"):
+        p.assign(name="state").groupby("zone").mean()

@@ -33,6 +33,11 @@ class Measures(Asking):
 
     # A frame is groups by nothing. Groups have other columns in mind where none is named, and lay answers out by their keys.
 
+    @property
+    def _keyed(self) -> Sequence[Hashable]:
+        """The columns that are keys, which are not measured where all are."""
+        return ()
+
     def _columns_for(self, column: Any, verb: str, numeric_only: bool) -> tuple[Sequence[Any], bool]:
         """The columns that are meant, and whether the answer is that of one."""
         if column is not EVERY:
@@ -41,11 +46,13 @@ class Measures(Asking):
             return self._selection.numbers, False
         names, numbers = list(self._selection.columns), self._selection.numbers
         if AGGREGATES[verb].needs_bounds and len(numbers) < len(names):
-            name = next(name for name in names if name not in numbers)
-            raise BadType(
-                f"column {name!r} is of kind {self._selection.columns[name].kind}: only numbers have a {verb}. Name the columns, "
-                f"p[['x', 'y']].{verb}(), or take all that are numbers: {verb}(numeric_only=True)."
-            )
+            other = next((name for name in names if name not in numbers and name not in self._keyed), None)
+            if other is not None:
+                whose = "p.groupby(...)" if self._keyed else "p"
+                raise BadType(
+                    f"column {other!r} is of kind {self._selection.columns[other].kind}: only numbers have a {verb}. Name the "
+                    f"columns, {whose}[['x', 'y']].{verb}(), or take all that are numbers: {verb}(numeric_only=True)."
+                )
         return names, False
 
     def _one_column(self, column: Any) -> Any:

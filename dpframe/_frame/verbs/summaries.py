@@ -175,7 +175,7 @@ def histogram(
     if expr.kind not in ("number", "bool"):
         instead = f"p.resample('ME', on={name!r}).size()" if expr.kind == "time" else "value_counts"
         raise BadType(f"column {name!r} is of kind {expr.kind}: a histogram needs numbers. Use {instead}.")
-    by = BinBy(expr, _edges(self, expr, name, bins, bounds), name)
+    by = BinBy(expr, edges_of(self, expr, name, bins, bounds), name)
     query = Query((Output("count", "size"),), self._selection.where, (by,))
     return cast(
         "pd.Series[Any]",
@@ -183,7 +183,8 @@ def histogram(
     )
 
 
-def _edges(frame: Tracked, expr: Expr, name: Hashable, bins: Any, bounds: Any) -> tuple[float, ...]:
+def edges_of(frame: Tracked, expr: Expr, name: Hashable, bins: Any, bounds: Any) -> tuple[float, ...]:
+    """The edges of bins as they are given, or so many even ones between public bounds."""
     if isinstance(bins, str):
         raise BadValue(f"bins={bins!r} would look at the data. Give a number of bins or a list of edges.")
     if isinstance(bins, int | np.integer):
