@@ -256,7 +256,7 @@ def across(release: Release, index: pd.Index[Any], name: Hashable = None) -> pd.
 
 
 def proportions(
-    release: Release, layout: Pivot, index: pd.Index[Any], name: Hashable, order: Any = None
+    release: Release, layout: Layout, index: pd.Index[Any], name: Hashable, order: Any = None
 ) -> pd.Series[Any]:
     """Counts divided by their total, a row a group."""
     return column(release, layout, index, name, order)

@@ -214,6 +214,8 @@ class PrivateFrame(Tracked):
     clip = steps.clip
     astype = steps.astype
     isin = steps.isin
+    isna = isnull = steps.isna
+    notna = notnull = steps.notna
     cut = steps.cut
     sort_values = steps.sort_values
     explode = reshape.explode
