@@ -18,6 +18,9 @@ from dpframe._expr._ranges import Interval, outward
 # What is known about a column's values; None when nothing is.
 Lookup = Callable[["Column"], Interval]
 
+# The keys that are declared of a column; None when none are.
+KeysOf = Callable[["Column"], "tuple[Any, ...] | None"]
+
 # A tree may share branches (x + x of x + x), so its size is bounded as well as its depth.
 MAX_DEPTH = 100
 MAX_SIZE = 20_000
@@ -85,6 +88,11 @@ class Expr(Encoded):
         """A closed interval that holds every value, if the columns are clipped to their declared bounds."""
         return self.interval(lambda column: declared.get(column.position))
 
+    def members(self, keys: KeysOf, ends: Lookup) -> tuple[Any, ...] | None:
+        """All values there can be, null apart, in the order of groups, from what is declared of the columns: their `keys`, and
+        the ends of their times; None where these are not known, or too many."""
+        return (False, True) if self.kind == "bool" else None
+
     @property
     def finite(self) -> bool:
         """Whether the value is provably neither infinite nor NaN, whatever the columns hold."""
@@ -134,6 +142,9 @@ class Column(Expr):
         if self.kind == "bool":
             return (0.0, 1.0)
         return declared.get(self.position) if self.kind == "number" else None
+
+    def members(self, keys: KeysOf, ends: Lookup) -> tuple[Any, ...] | None:
+        return (False, True) if self.kind == "bool" else keys(self)
 
     def to_json(self) -> Any:
         return {"column": str(self.name), "position": self.position}

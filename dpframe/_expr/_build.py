@@ -404,3 +404,5 @@ METHODS: dict[str, Callable[..., Expr]] = {
     "abs": absolute,
     "round": round_to,
 }
+# And functions that it may call, of which more stand where they are defined.
+CALLS: dict[str, Callable[..., Expr]] = {"abs": absolute}

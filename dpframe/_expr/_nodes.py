@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
-from dpframe._expr._base import INTEGERS, Constant, Expr, Lookup, as_double, as_json
+from dpframe._expr._base import INTEGERS, Constant, Expr, KeysOf, Lookup, as_double, as_json
 from dpframe._expr._kinds import CASTS, Kind
 from dpframe._expr._parts import DATES, TEXT, VALUES
 from dpframe._expr._ranges import ARITHMETIC, Interval
@@ -257,7 +257,19 @@ class Cast(_Same):
 
 
 @dataclass(frozen=True, slots=True)
-class Cut(Expr):
+class _Listed(Expr):
+    """A node that has `categories`: all its values, where they are few and public."""
+
+    @property
+    def categories(self) -> tuple[Any, ...]:
+        return ()
+
+    def members(self, keys: KeysOf, ends: Lookup) -> tuple[Any, ...] | None:
+        return (False, True) if self.kind == "bool" else self.categories or None
+
+
+@dataclass(frozen=True, slots=True)
+class Cut(_Listed):
     """``pd.cut`` with given edges: a label per interval, null outside."""
 
     x: Expr
@@ -298,7 +310,7 @@ class Cut(Expr):
 
 
 @dataclass(frozen=True, slots=True)
-class MapDict(Expr):
+class MapDict(_Listed):
     """``Series.map`` with a public dict: what is not in it becomes null."""
 
     x: Expr
@@ -371,7 +383,7 @@ class StrPart(Expr):
 
 
 @dataclass(frozen=True, slots=True)
-class DatePart(Expr):
+class DatePart(_Listed):
     """``x.dt.part``, in the local time of the column."""
 
     x: Expr

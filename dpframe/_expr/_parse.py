@@ -161,7 +161,7 @@ class _Reader:
         op = _ARITHMETIC.get(type(node.op))
         if op is None:
             self._refuse(node, f"arithmetic here is {', '.join(_ARITHMETIC.values())}.")
-        return ex.arithmetic(op, self.read(node.left), self.read(node.right))
+        return ex.operate(op, self.read(node.left), self.read(node.right))
 
     def _read_UnaryOp(self, node: ast.UnaryOp) -> Expr:
         x = self.read(node.operand)
@@ -189,6 +189,9 @@ class _Reader:
             left = right
         return found[0] if len(found) == 1 else _fold(found, ex.logical_and)
 
+    def _read_IfExp(self, node: ast.IfExp) -> Expr:
+        return ex.choose(self.read(node.test), self._scalar(node.body), self._scalar(node.orelse))
+
     def _read_Constant(self, node: ast.Constant) -> Expr:
         if isinstance(node.value, bytes | complex) or node.value is ...:
             self._refuse(node, "constants are numbers, strings in quotes, True and False.")
@@ -214,6 +217,8 @@ class _Reader:
         self._refuse_member(node, node.attr)
 
     def _read_Call(self, node: ast.Call) -> Expr:
+        if isinstance(node.func, ast.Name) and node.func.id in ex.CALLS:
+            return self._call_function(node, ex.CALLS[node.func.id])
         if not isinstance(node.func, ast.Attribute):
             self._refuse(
                 node, "functions are not called here. Methods of one cell are: x.abs(), x.round(2), ..."
@@ -234,6 +239,17 @@ class _Reader:
             self._refuse_member(node, name)
         x = self.read(owner)
         return self._call(node, lambda *a, **k: method(x, *a, **k), method)
+
+    def _call_function(self, node: ast.Call, make: Callable[..., Expr]) -> Expr:
+        """``log(x)``: a function of cells, whose arguments are expressions."""
+        signature = inspect.signature(make)
+        try:
+            given = signature.bind(*node.args)
+        except TypeError:
+            given = None
+        if given is None or node.keywords or any(isinstance(a, ast.Starred) for a in node.args):
+            self._refuse(node, f"the arguments here are ({', '.join(signature.parameters)}).")
+        return make(*map(self.read, node.args))
 
     def _call(
         self, node: ast.Call, make: Callable[..., Expr], like: Callable[..., Expr] | None = None
@@ -327,7 +343,6 @@ _WORDS: dict[type[ast.AST], str] = {
     ast.SetComp: "comprehension",
     ast.DictComp: "comprehension",
     ast.GeneratorExp: "comprehension",
-    ast.IfExp: "conditional (if ... else)",
     ast.Dict: "dict",
     ast.List: "list outside 'in'",
     ast.Tuple: "tuple outside 'in'",

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Mapping
 from typing import Any, NoReturn
 
-import numpy as np
 import pandas as pd
 
 from dpframe import _expr
@@ -14,6 +13,7 @@ from dpframe._answers.estimate import scalar
 from dpframe._errors import BadType, NotOffered, Refused
 from dpframe._expr import Expr
 from dpframe._frame import randomize as _randomize
+from dpframe._frame.columns.numpy import applied, called
 from dpframe._frame.selection import Taken
 from dpframe._frame.spelling import of_column, priced
 from dpframe._frame.tracked import Tracked
@@ -21,22 +21,7 @@ from dpframe._frame.verbs import agg_spec as _specs
 from dpframe._frame.verbs import choose, summaries, tables
 from dpframe._frame.verbs.measure import Measures
 from dpframe._questions.question import Release
-from dpframe._refusals import ADVICE, Unprinted, own_errors, refuse
-
-_MIRRORED = {
-    "add": "__radd__",
-    "subtract": "__rsub__",
-    "multiply": "__rmul__",
-    "divide": "__rtruediv__",
-    "floor_divide": "__rfloordiv__",
-    "remainder": "__rmod__",
-    "equal": "__eq__",
-    "not_equal": "__ne__",
-    "less": "__gt__",
-    "less_equal": "__ge__",
-    "greater": "__lt__",
-    "greater_equal": "__le__",
-}
+from dpframe._refusals import ADVICE, Unprinted, own_errors
 
 
 class PrivateColumn(Taken):
@@ -61,15 +46,15 @@ class PrivateColumn(Taken):
         frame = self._frame._where(self._frame._expression(key))
         return PrivateColumn(frame, self._expr, self._name)
 
-    def _new(self, expr: Expr) -> PrivateColumn:
-        return PrivateColumn(self._frame, expr, self._name)
+    def _new(self, expr: Expr, name: Any = ...) -> PrivateColumn:
+        return PrivateColumn(self._frame, expr, self._name if name is ... else name)
 
     def _other(self, other: Any) -> Expr:
         return self._frame._expression(other)
 
     def _math(self, op: str, other: Any, swapped: bool = False) -> PrivateColumn:
         a, b = self._expr, self._other(other)
-        return self._new(_expr.arithmetic(op, *((b, a) if swapped else (a, b))))
+        return self._new(_expr.operate(op, *((b, a) if swapped else (a, b))))
 
     def _compare(self, op: str, other: Any) -> PrivateColumn:
         return self._new(_expr.compare(op, self._expr, self._other(other)))
@@ -120,7 +105,7 @@ class PrivateColumn(Taken):
         return self._new(_expr.negate(_expr.negate(self._expr)))
 
     def __neg__(self) -> PrivateColumn:
-        return self._new(_expr.negate(self._expr))
+        return self._new(_expr.minus(self._expr))
 
     def __abs__(self) -> PrivateColumn:
         return self.abs()
@@ -144,12 +129,13 @@ class PrivateColumn(Taken):
         return self._compare(">=", other)
 
     def __array_ufunc__(self, ufunc: Any, method: Any, *inputs: Any, **options: Any) -> PrivateColumn:
-        """``np.float64(2) * p["x"]``: a numpy scalar on the left is a constant; an array is refused."""
-        mirrored = _MIRRORED.get(ufunc.__name__)
-        if mirrored is None or method != "__call__" or np.ndim(inputs[0]) or inputs[0] is self or options:
-            refuse("__array__")
-        result: PrivateColumn = getattr(self, mirrored)(np.asarray(inputs[0])[()])
+        """``np.log(p["x"])``, ``np.float64(2) * p["x"]``: an expression of one row; an array beside it is refused."""
+        result: PrivateColumn = applied(self, ufunc, method, inputs, options)
         return result
+
+    def __array_function__(self, function: Any, types: Any, args: Any, words: Any) -> Any:
+        """``np.where(p["x"] > 1, "a", "b")``: an expression of one row, or the release that the column has by this name."""
+        return called(self, function, args, words)
 
     def __and__(self, other: Any) -> PrivateColumn:
         return self._new(_expr.logical_and(self._expr, self._other(other)))
@@ -157,7 +143,10 @@ class PrivateColumn(Taken):
     def __or__(self, other: Any) -> PrivateColumn:
         return self._new(_expr.logical_or(self._expr, self._other(other)))
 
-    __rand__, __ror__ = __and__, __or__
+    def __xor__(self, other: Any) -> PrivateColumn:
+        return self._new(_expr.logical_xor(self._expr, self._other(other)))
+
+    __rand__, __ror__, __rxor__ = __and__, __or__, __xor__
 
     def __round__(self, decimals: int = 0) -> PrivateColumn:
         return self.round(decimals)
@@ -214,6 +203,38 @@ class PrivateColumn(Taken):
         if not isinstance(mapping, Mapping):
             raise BadType("map takes a dict of public values: a function could see the data.")
         return self._new(_expr.map_dict(self._expr, mapping))
+
+    def where(self, cond: Any, other: Any = None) -> PrivateColumn:
+        """The cell where a condition holds, and else another value: a constant, a tracked column, or null.
+
+        Bounds are those of both. Where both are constants or have keys, groups need no keys.
+
+        >>> df = pd.DataFrame({"state": ["CA", "NY", "TX"]})
+        >>> p = df.dp.open(1000)
+        >>> p["state"].where(p["state"] == "CA", "elsewhere").value_counts(keys=["CA", "elsewhere"], epsilon=800)
+        state
+        elsewhere    2
+        CA           1
+        Name: count, dtype: int64
+        """
+        return self._chosen(cond, self, other)
+
+    def mask(self, cond: Any, other: Any = None) -> PrivateColumn:
+        """Another value where a condition holds, and else the cell: `where` with the condition turned round."""
+        return self._chosen(cond, other, self)
+
+    def case_when(self, caselist: Any) -> PrivateColumn:
+        """The value of the first condition that holds, of ``[(condition, value), ...]``, and else the cell."""
+        if not isinstance(caselist, list) or not all(isinstance(c, tuple) and len(c) == 2 for c in caselist):
+            raise BadType("case_when takes a list of pairs: [(p['x'] > 1, 'a'), (p['x'] > 0, 'b')].")
+        found = self
+        for cond, value in reversed(caselist):
+            found = found.mask(cond, value)
+        return found
+
+    def _chosen(self, cond: Any, x: Any, y: Any) -> PrivateColumn:
+        sides = [_expr.constant(None, null=True) if _is_null(v) else self._other(v) for v in (x, y)]
+        return self._new(_expr.choose(self._other(cond), *sides))
 
     def cut(self, bins: Any, *, labels: Any = None, right: bool = True) -> PrivateColumn:
         """The interval between given edges that each value is in, as ``pd.cut``; outside them null. Groups need no keys then.
@@ -298,6 +319,10 @@ class PrivateColumn(Taken):
 
     def __repr__(self) -> Any:
         return f"PrivateColumn {self._expr} ({self._expr.kind})"
+
+
+def _is_null(value: Any) -> bool:
+    return value is None or value is pd.NA or value is pd.NaT or (isinstance(value, float) and value != value)
 
 
 class _Parts(Unprinted):

@@ -176,10 +176,23 @@ class Selection:
         declared = self.schema.keys.get(expr.position) if isinstance(expr, Column) else None
         if declared is not None:
             return declared.named(name)
-        own = (False, True) if expr.kind == "bool" else getattr(expr, "categories", None)
+        own = expr.members(self._declared_keys, self._ends)
         if not own:
             raise need_keys(name if isinstance(expr, Column) else str(expr), verb)
         return keys_for(list(own), expr, name, ordered=isinstance(expr, Cut))
+
+    def _declared_keys(self, column: Column) -> tuple[Any, ...] | None:
+        """The keys that are declared of a root column, without null."""
+        listed = self.schema.keys.get(column.position)
+        return (
+            None
+            if listed is None
+            else tuple(k for i, k in enumerate(listed.index.tolist()) if i != listed.null)
+        )
+
+    def _ends(self, column: Column) -> tuple[float, float] | None:
+        """What is declared of the ends of a column: of times in nanoseconds."""
+        return self.schema.bounds.get(column.position)
 
     # What can be asked of one column --------------------------------------------------------------------------
 

@@ -37,6 +37,7 @@ from dpframe._cells.columns import (
     objects,
     plain,
 )
+from dpframe.engines import choices
 from dpframe.engines.texts import as_text, cut, date_part, map_dict, str_part
 
 ColumnOf = Callable[[ex.Column], Vector]
@@ -365,4 +366,7 @@ _NODES: Nodes = {
     ex.Cut: cut,
     ex.MapDict: map_dict,
     ex.DatePart: date_part,
+    ex.If: choices.choice,
+    ex.Function: choices.function,
+    ex.Pairwise: choices.pairwise,
 }

@@ -88,6 +88,10 @@ class Maker:
         ends = sorted((self.constant(), self.constant()))
         return ex.clip(self.column("ximu"), *(self.pick(end, None) for end in ends))
 
+    def chosen(self) -> Expr:
+        side = self.pick(constant(self.constant()), constant(None, null=True), self.number(), constant(True))
+        return ex.choose(self.truth(), *self.pick((self.number(), side), (side, self.number())))
+
     def mapped(self) -> Expr:
         value = st.one_of(st.none(), st.booleans(), st.integers(-9, 9), st.just(-(2**70)), WIDE)
         values = self._draw(st.lists(value, min_size=2, max_size=2))
@@ -114,6 +118,9 @@ MADE: dict[type[Expr], Callable[[Maker], Expr]] = {
     ex.Cast: lambda make: ex.cast(make.number(), make.pick("float", "int", "bool")),
     ex.Cut: lambda make: ex.cut(make.number(), [0, 1, 2]),
     ex.MapDict: lambda make: make.mapped(),
+    ex.If: lambda make: make.chosen(),
+    ex.Function: lambda make: ex.function(make.pick(*ex.FUNCTIONS), make.number()),
+    ex.Pairwise: lambda make: ex.pairwise(make.pick(*ex.PAIRS), make.number(), make.operand()),
     ex.StrPart: lambda make: ex.str_part(make.column("s"), *make.pick(("len",), ("contains", "a"))),
     ex.DatePart: lambda make: ex.date_part(
         make.column("t"), make.pick(*(part for part, (kind, _) in ex.DATES.items() if kind == "number"))
