@@ -38,7 +38,8 @@ from dpframe._cells.columns import (
     plain,
 )
 from dpframe.engines import choices
-from dpframe.engines.texts import as_text, cut, date_part, map_dict, str_part
+from dpframe.engines.texts import as_text, cut, map_dict, str_part
+from dpframe.engines.times import date_part
 
 ColumnOf = Callable[[ex.Column], Vector]
 # What an expression makes of the categories of its operands, kept while those stay the same.
