@@ -15,6 +15,7 @@ from dpframe._expr._build import *
 from dpframe._expr._choices import *
 from dpframe._expr._functions import *
 from dpframe._expr._kinds import *
+from dpframe._expr._moments import *
 from dpframe._expr._nodes import *
 from dpframe._expr._operators import *
 from dpframe._expr._parts import *

@@ -8,7 +8,7 @@ from typing import Any
 
 from dpframe._errors import BadType
 from dpframe._expr._base import Constant, Expr, KeysOf, Lookup
-from dpframe._expr._build import CALLS, METHODS, _boolean, _describe, _moment, constant
+from dpframe._expr._build import CALLS, METHODS, _boolean, _describe, _length, _moment, constant
 from dpframe._expr._kinds import Kind
 from dpframe._expr._ranges import Interval, union
 
@@ -109,7 +109,9 @@ def choose(condition: Expr, x: object, y: object) -> Expr:
 
 
 def _of_kind(c: Constant, x: Expr) -> Constant:
-    """A constant as the other side has it: a date may be given as text, and numbers of any type are one for their kind."""
+    """A constant as the other side has it: dates and durations may be given as text."""
+    if x.kind == "duration":
+        return _length(c)
     return _moment(c, x) if x.kind == "time" and c.kind in ("text", "time") else c
 
 

@@ -12,7 +12,18 @@ import pandas as pd
 
 from dpframe._expr._base import INTEGERS, Constant, Expr, KeysOf, Lookup, as_double, as_json
 from dpframe._expr._kinds import CASTS, Kind
-from dpframe._expr._parts import DATES, TEXT, VALUES
+from dpframe._expr._parts import (
+    DATE_CALLS,
+    DATES,
+    DAY,
+    OF_DAYS,
+    TEXT,
+    VALUES,
+    days_of,
+    local_ends,
+    span_of_days,
+    years_of,
+)
 from dpframe._expr._ranges import ARITHMETIC, Interval
 
 
@@ -395,18 +406,41 @@ class DatePart(_Listed):
 
     @property
     def nullable(self) -> bool:
-        return self.x.nullable
+        return self.x.nullable and self.kind != "bool"  # no time is the start of nothing
 
     @property
     def integral(self) -> bool:
-        return self.kind == "number"
+        return self.kind in ("number", "bool")
 
     @property
     def tz(self) -> str | None:
         return self.x.tz if self.part == "normalize" else None
 
     def interval(self, lookup: Lookup) -> Interval:
-        return DATES[self.part][1]
+        fixed = DATES[self.part][1]
+        ends = None if fixed is not None else self.x.interval(lookup)
+        if ends is None:
+            return fixed
+        if self.kind == "time":
+            local = ends if self.part == "normalize" else local_ends(ends, self.x.tz)
+            return None if local is None else (local[0] - 2 * DAY, local[1])
+        years = years_of(ends, self.x.tz) if self.part in ("year", "iso_year") else None
+        near = self.part == "iso_year"  # a year of weeks begins up to three days before or after
+        return None if years is None else (float(years[0] - near), float(years[1] + near))
+
+    def members(self, keys: KeysOf, ends: Lookup) -> tuple[Any, ...] | None:
+        if self.categories or self.kind == "bool":
+            return _Listed.members(self, keys, ends)
+        known = self.x.interval(ends)
+        if known is None:
+            return None
+        if self.part == "year":
+            years = years_of(known, self.x.tz)
+            return None if years is None else tuple(range(years[0], years[1] + 1))
+        if self.part == "normalize":
+            return span_of_days(known, self.x.tz)
+        days = days_of(known, self.x.tz) if self.part in OF_DAYS else None
+        return None if days is None else tuple(OF_DAYS[self.part](days))
 
     @property
     def categories(self) -> tuple[Any, ...]:
@@ -414,7 +448,7 @@ class DatePart(_Listed):
         return VALUES.get(self.part, ())
 
     def __str__(self) -> str:
-        return f"{_owner(self.x)}.dt.{self.part}" + ("()" if DATES[self.part][0] != "number" else "")
+        return f"{_owner(self.x)}.dt.{self.part}" + ("()" if self.part in DATE_CALLS else "")
 
 
 def _part(x: Expr) -> str:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import pandas as pd
+
 from dpframe._expr._base import Constant, Expr
 from dpframe._expr._build import arithmetic, logical_and, logical_not, logical_or, negate
 
@@ -23,7 +25,7 @@ def operate(op: str, left: Expr, right: Expr) -> Expr:
 def minus(x: Expr) -> Expr:
     """``-x`` of a number or a duration."""
     make = BY_KIND.get(x.kind)
-    return negate(x) if make is None else make("-", Constant(0), x)
+    return negate(x) if make is None else make("-", Constant(pd.Timedelta(0)), x)
 
 
 def logical_xor(left: Expr, right: Expr) -> Expr:

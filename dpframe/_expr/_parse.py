@@ -80,7 +80,6 @@ _COMPARE: dict[type[ast.cmpop], str] = {
 }
 
 
-_DATE_CALLS = ("normalize", "day_name", "month_name")
 _SHORT = 200  # texts below this length are asked over and over, and their trees are kept
 
 
@@ -169,7 +168,7 @@ class _Reader:
             return ex.logical_not(x)
         if isinstance(x, ex.Constant) and x.kind == "number":
             return ex.constant(-x.value if isinstance(node.op, ast.USub) else x.value)
-        return ex.negate(x) if isinstance(node.op, ast.USub) else ex.negate(ex.negate(x))
+        return ex.minus(x) if isinstance(node.op, ast.USub) else ex.minus(ex.minus(x))
 
     def _read_Compare(self, node: ast.Compare) -> Expr:
         left, found = node.left, list[Expr]()
@@ -212,8 +211,14 @@ class _Reader:
         )
 
     def _read_Attribute(self, node: ast.Attribute) -> Expr:
-        if isinstance(node.value, ast.Attribute) and node.value.attr == "dt" and node.attr not in _DATE_CALLS:
-            return ex.date_part(self.read(node.value.value), node.attr)
+        if (
+            isinstance(node.value, ast.Attribute)
+            and node.value.attr == "dt"
+            and node.attr not in ex.DATE_METHODS
+        ):
+            return ex.time_part(self.read(node.value.value), node.attr)
+        if isinstance(node.value, ast.Call) and _is_iso(node.value):
+            return ex.iso_part(self.read(node.value.func.value.value), node.attr)  # type: ignore[attr-defined]  # it is
         self._refuse_member(node, node.attr)
 
     def _read_Call(self, node: ast.Call) -> Expr:
@@ -231,9 +236,10 @@ class _Reader:
             x = self.read(owner.value)
             return self._call(node, lambda *a, **k: ex.str_part(x, name, *a, **k))
         if isinstance(owner, ast.Attribute) and space == "dt":
-            if name not in _DATE_CALLS or node.args or node.keywords:
-                self._refuse(node, f"of .dt only {', '.join(_DATE_CALLS)} are called, and without arguments.")
-            return ex.date_part(self.read(owner.value), name)
+            if name not in ex.DATE_METHODS:
+                self._refuse(node, f"of .dt only {', '.join(ex.DATE_METHODS)} are called.")
+            x, part = self.read(owner.value), ex.DATE_METHODS[name]
+            return self._call(node, lambda *a, **k: part(x, *a, **k), part)
         method = ex.METHODS.get(name)
         if method is None:
             self._refuse_member(node, name)
@@ -325,6 +331,15 @@ class _Reader:
             return None
         x = self.read(node)
         return x.value if isinstance(x, ex.Constant) else x
+
+
+def _is_iso(call: ast.Call) -> bool:
+    """Whether it is ``x.dt.isocalendar()``."""
+    found = call.func
+    known = (
+        isinstance(found, ast.Attribute) and found.attr == "isocalendar" and not (call.args or call.keywords)
+    )
+    return known and isinstance(found.value, ast.Attribute) and found.value.attr == "dt"  # type: ignore[attr-defined]  # it is
 
 
 def _fold(parts: list[Expr], join: Callable[[Expr, Expr], Expr]) -> Expr:

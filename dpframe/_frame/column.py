@@ -14,6 +14,7 @@ from dpframe._errors import BadType, NotOffered, Refused
 from dpframe._expr import Expr
 from dpframe._frame import randomize as _randomize
 from dpframe._frame.columns.numpy import applied, called
+from dpframe._frame.columns.parts import TextParts, TimeParts
 from dpframe._frame.selection import Taken
 from dpframe._frame.spelling import of_column, priced
 from dpframe._frame.tracked import Tracked
@@ -21,7 +22,7 @@ from dpframe._frame.verbs import agg_spec as _specs
 from dpframe._frame.verbs import choose, summaries, tables
 from dpframe._frame.verbs.measure import Measures
 from dpframe._questions.question import Release
-from dpframe._refusals import ADVICE, Unprinted, own_errors
+from dpframe._refusals import ADVICE, own_errors
 
 
 class PrivateColumn(Taken):
@@ -188,7 +189,7 @@ class PrivateColumn(Taken):
 
     def abs(self) -> PrivateColumn:
         """The values without their signs."""
-        return self._new(_expr.absolute(self._expr))
+        return self._new(_expr.magnitude(self._expr))
 
     def round(self, decimals: int = 0) -> PrivateColumn:
         """The values rounded to some decimals, half to even."""
@@ -250,18 +251,31 @@ class PrivateColumn(Taken):
         return self._new(_expr.cut(self._expr, bins, labels, right))
 
     @property
-    def str(self) -> _Parts:
+    def str(self) -> TextParts:
         """String methods of one cell: len, lower, upper, strip, startswith, endswith, contains, slice, ...
 
         Of a column of objects every cell that is no text gives a null, also a list: its dtype does not tell, and an error
         would say what is in the cells. Lists have `PrivateFrame.explode`.
         """
-        return _Parts(self, _expr.str_part)
+        return TextParts(self)
 
     @property
-    def dt(self) -> _Parts:
-        """Parts of a date: year, month, day, hour, dayofweek, ..."""
-        return _Parts(self, _expr.date_part)
+    def dt(self) -> TimeParts:
+        """Parts of a date: year, month, day, hour, dayofweek, ...; of a duration: days, seconds, total_seconds().
+
+        What follows from a day (years, months, days, periods, weeks) has keys by itself where the range of the times is declared.
+
+        >>> df = pd.DataFrame({"came": pd.to_datetime(["2025-01-30", "2025-02-01"]), "left": pd.to_datetime(["2025-02-02"] * 2)})
+        >>> p = df.dp.open(1000, bounds={"came": ("2025-01-01", "2025-02-28")})
+        >>> p.groupby(p["came"].dt.to_period("M")).size(epsilon=80)
+        came
+        2025-01    1
+        2025-02    1
+        Freq: M, dtype: int64
+        >>> round((p["left"] - p["came"]).dt.days.sum((0, 30), epsilon=80))
+        4
+        """
+        return TimeParts(self)
 
     # Releases -------------------------------------------------------------------------------------------------
 
@@ -323,60 +337,6 @@ class PrivateColumn(Taken):
 
 def _is_null(value: Any) -> bool:
     return value is None or value is pd.NA or value is pd.NaT or (isinstance(value, float) and value != value)
-
-
-class _Parts(Unprinted):
-    """``.str`` and ``.dt``: the attribute's name picks the part, and one that is not offered is no attribute."""
-
-    def __init__(self, column: PrivateColumn, make: Any):
-        self._column = column
-        self._make = make
-
-    def _part(self, name: str, *args: Any, **options: Any) -> PrivateColumn:
-        return self._column._new(self._make(self._column._expr, name, *args, **options))
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("_"):
-            raise AttributeError(name)
-        dates = self._make is _expr.date_part
-        known = [*_expr.DATES, *_expr.DATE_NAMES] if dates else list(_expr.TEXT)
-        accessor, kinds = (".dt", ("time",)) if dates else (".str", ("text", "label"))
-        expr = self._column._expr
-        if expr.kind not in kinds:
-            raise NotOffered(
-                f"{accessor} needs {'timestamps' if dates else 'strings'}, and {expr} ({expr.kind}) is none."
-            )
-        if name not in known:
-            raise NotOffered(f"{accessor}.{name} is not offered. Use one of {', '.join(sorted(known))}.")
-        if not dates:
-            return lambda *args, **options: self._part(name, *args, **options)
-        if name not in ("day_name", "month_name", "normalize"):
-            return self._part(name)
-
-        def part(*args: Any, **options: Any) -> PrivateColumn:
-            if any(v is not None for v in (*args, *options.values())):
-                raise BadType(
-                    f".dt.{name} takes no arguments here: names are English, and times as they are."
-                )
-            return self._part(name)
-
-        return part
-
-    def __call__(self, *args: Any, **options: Any) -> NoReturn:
-        raise BadType("what is called is a part: p['name'].str.lower(), p['when'].dt.normalize().")
-
-    def __dir__(self) -> Iterable[str]:
-        return sorted(_expr.DATES if self._make is _expr.date_part else _expr.TEXT)
-
-    def __getitem__(self, key: Any) -> PrivateColumn:
-        if self._make is _expr.date_part:
-            raise BadType("only .str takes brackets.")
-        if not isinstance(key, slice):
-            return self._part("get", key)
-        return self._part("slice", key.start, key.stop, key.step)
-
-    def __repr__(self) -> str:
-        return f"{self._column!r}{'.dt' if self._make is _expr.date_part else '.str'}: {', '.join(dir(self))}"
 
 
 own_errors(PrivateColumn, pd.Series)

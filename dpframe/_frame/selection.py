@@ -16,7 +16,7 @@ import pandas as pd
 
 from dpframe import _expr, _validate
 from dpframe._errors import BadType, BadValue, LineageError, MissingBounds
-from dpframe._expr import Column, Cut, Expr
+from dpframe._expr import NO_KEYS, Column, Cut, Expr
 from dpframe._expr._parse import parse
 from dpframe._groups.combinations import Sought, Tuples
 from dpframe._groups.keys import By, Keys, Word, describe, keys_for, need_keys
@@ -215,7 +215,7 @@ class Selection:
     def distinct(self, column: Any, label: Hashable = None) -> Output:
         """How many values a column has; of the column that names a person, how many people there are."""
         expr, name = self.named(column)
-        if expr.kind == "other":
+        if expr.kind in NO_KEYS:
             raise BadType(f"column {name!r} has a dtype whose values cannot be told apart.")
         name = name if label is None else label
         if (expr,) == self.schema.unit.people:
