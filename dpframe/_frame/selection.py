@@ -20,7 +20,7 @@ import pandas as pd
 
 from dpframe import _expr, _validate
 from dpframe._errors import BadType, BadValue, LineageError, MissingBounds, Refused
-from dpframe._expr import Column, Cut, Expr
+from dpframe._expr import NO_KEYS, Column, Cut, Expr
 from dpframe._expr._parse import parse
 from dpframe._groups.combinations import Sought, Tuples
 from dpframe._groups.keys import By, Keys, Word, describe, keys_for, need_keys
@@ -186,10 +186,23 @@ class Selection:
         declared = self.schema.keys.get(expr.position) if isinstance(expr, Column) else None
         if declared is not None:
             return declared.named(name)
-        own = (False, True) if expr.kind == "bool" else getattr(expr, "categories", None)
+        own = expr.members(self._declared_keys, self._ends)
         if not own:
             raise need_keys(name if isinstance(expr, Column) else str(expr), verb)
         return keys_for(list(own), expr, name, ordered=isinstance(expr, Cut))
+
+    def _declared_keys(self, column: Column) -> tuple[Any, ...] | None:
+        """The keys that are declared of a root column, without null."""
+        listed = self.schema.keys.get(column.position)
+        return (
+            None
+            if listed is None
+            else tuple(k for i, k in enumerate(listed.index.tolist()) if i != listed.null)
+        )
+
+    def _ends(self, column: Column) -> tuple[float, float] | None:
+        """What is declared of the ends of a column: of times in nanoseconds."""
+        return self.schema.bounds.get(column.position)
 
     # What can be asked of one column --------------------------------------------------------------------------
 
@@ -212,7 +225,7 @@ class Selection:
     def distinct(self, column: Any, label: Hashable = None) -> Output:
         """How many values a column has; of the column that names a person, how many people there are."""
         expr, name = self.named(column)
-        if expr.kind == "other":
+        if expr.kind in NO_KEYS:
             raise BadType(f"column {name!r} has a dtype whose values cannot be told apart.")
         name = name if label is None else label
         if (expr,) == self.schema.unit.people:

@@ -27,10 +27,10 @@ from numpy.typing import NDArray
 
 from dpframe._cells.encoding import digest, encode
 from dpframe._errors import BadType, BadValue, DataError, SessionError
-from dpframe._expr import Expr
+from dpframe._expr import Expr, zone_of
 from dpframe._groups.combinations import Tuples
 from dpframe._groups.keys import Keys, Word
-from dpframe._groups.periods import Span
+from dpframe._groups.periods import Span, ends_of
 from dpframe._groups.unit import Unit, limits_for
 from dpframe._ledger import former as _former
 from dpframe._ledger.accountant import Accountant, Label, Names, found
@@ -130,6 +130,10 @@ class Session:
             self.public_rows = self.rows if known else None
             self.bounds: dict[int, tuple[float, float]] = dict(terms.bounds)
             self.times: dict[int, Span] = dict(terms.times)
+            for place, span in terms.times:  # of times in nanoseconds, for what follows from them
+                zone = zone_of(self.data.dtypes[place])
+                if (ends := ends_of(span, zone)) is not None:
+                    self.bounds[place] = ends
             self.keys: dict[int, Keys] = {
                 i: k for i, k in terms.keys if isinstance(i, int) and isinstance(k, Keys)
             }
