@@ -1,4 +1,4 @@
-"""Tables in memory, in files and on Spark, next to pandas, duckdb and polars: ``python tests/benchmarks/bench_engines.py [part ...]``.
+"""Tables in memory, in files and on Spark: ``python tests/benchmarks/bench_engines.py [part ...]``.
 
 | part | what it prints |
 |---|---|
@@ -7,9 +7,10 @@
 | ``large`` | 10^8 rows in Parquet files, read by processes that may not have more than 2.5 GB |
 | ``spark`` | Spark on this machine, from 10^6 rows to 10^8: start, open, questions |
 
-Without a part all of them run. ``--rows`` and ``--large`` set other numbers of rows. Each engine is measured in a process of its
-own, which checks that its answer is about that of the others. dpframe's times are of a new session, opening it included, and of
-the same question asked again for new noise. The data is made in a temporary folder, which is removed.
+Without a part all of them run. ``--rows`` and ``--large`` set other numbers of rows. Plain pandas, duckdb and polars are asked
+the same. Each engine is measured in a process of its own, and its answer has to be about that of the others. dpframe's times are of a
+new session, opening it included, and of the same question asked again for new noise. The data is made in a temporary folder,
+which is removed.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -69,7 +71,9 @@ class Dpframe:
             "count": lambda: p.query("age >= 30").count(**words),
             "mean": lambda: p.mean("cost", **words),
             "mean of 50 groups": lambda: p.groupby("state")["cost"].mean(**words).mean(),
-            "variance of 50 groups": lambda: p.query("age >= 30").groupby("state")["cost"].var(**words).mean(),
+            "variance of 50 groups": lambda: (
+                p.query("age >= 30").groupby("state")["cost"].var(**words).mean()
+            ),
             PEOPLE: lambda: p.groupby("state")["cost"].mean(**words).mean(),
         }
         return float(asked[question]())
@@ -404,11 +408,11 @@ def one_spark(sizes: list[str]) -> None:
     for files in sizes:
         engine = Dpframe(lambda files: session.read.parquet(files))
         engine.load(files)
-        opening, p = timed(lambda engine=engine: engine.opened("count"))
+        opening, p = timed(partial(engine.opened, "count"))
         asked = {}
         for question in SPARK:
             p = engine.opened(question)
-            asked[question] = [timed(lambda q=question, p=p: engine.ask(q, p))[0] for _ in range(2)]
+            asked[question] = [timed(partial(engine.ask, question, p))[0] for _ in range(2)]
         session.read.parquet(files).createOrReplaceTempView("visits")
         plain, _ = timed(lambda: session.sql(SQL["variance of 50 groups"].format("visits")).collect())
         print(json.dumps([start, opening, asked, plain]), flush=True)
