@@ -8,8 +8,8 @@
 | ``spark`` | Spark on this machine, from 10^6 rows to 10^8: start, open, questions |
 
 Without a part all of them run. ``--rows`` and ``--large`` set other numbers of rows. Plain pandas, duckdb and polars are asked
-the same. Each engine is measured in a process of its own, and its answer has to be about that of the others. dpframe's times are of a
-new session, opening it included, and of the same question asked again for new noise. The data is made in a temporary folder,
+the same. Each engine is measured in a process of its own, and its answer has to be about that of the others. dpframe's times are
+of a new session, opening it included, and of the same question asked again for new noise. The data is made in a temporary folder,
 which is removed.
 """
 
