@@ -57,6 +57,37 @@ def opened(fuse: Path, once: bool, people: bool, **delta: float) -> Any:
     )
 
 
+def test_code_in_a_plan_is_its_authors_word_and_a_plan_without_any_is_not():
+    from pyspark.sql import functions
+
+    rows = spark.session().range(20).selectExpr("id", "id % 2 AS x")
+    twice = functions.udf(lambda x: 2 * x, "long")
+    with_code = [
+        *(rows.withColumn("y", twice("x")), rows.mapInArrow(lambda batches: batches, rows.schema)),
+        *(
+            rows.groupBy("x").applyInPandas(lambda d: d, rows.schema),
+            spark.session().createDataFrame(rows.rdd),
+        ),
+    ]
+    plain = [rows.where("x > 0"), rows.groupBy("x").count(), rows.distinct()]
+    for frame, expected in [*((f, True) for f in with_code), *((f, False) for f in plain)]:
+        p = dpframe.open(frame, 1, because="made up")
+        assert (
+            p.declarations.astype(str).apply(lambda c: c.str.contains("an RDD")).to_numpy().any() == expected
+        )
+
+
+def test_rows_that_are_chosen_by_which_come_first_are_refused():
+    rows = spark.session().range(20).selectExpr("id", "id % 2 AS x")
+    unsteady = [
+        *(rows.dropDuplicates(["x"]), rows.groupBy("x").agg({"id": "first"})),
+        *(rows.selectExpr("monotonically_increasing_id() AS m"), rows.selectExpr("uuid() AS u")),
+    ]
+    for frame in unsteady:
+        with pytest.raises(dpframe.BadValue, match=r"not deterministic|gives other rows"):
+            dpframe.open(frame, 1, because="made up")
+
+
 def died(fuse: Path) -> int:
     log = Path(f"{fuse}.died")
     return len(log.read_text()) if log.exists() else 0

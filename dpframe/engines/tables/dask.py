@@ -37,6 +37,9 @@ class DaskSource(Source):
                     f"column {name!r} of this dask frame is of dtype {dtype}, whose cells may be anything. Give it one before "
                     f"you open it: frame.astype({{{name!r}: 'string[pyarrow]'}}); columns are named by texts."
                 )
+        self.words = (
+            "a graph of dask: each row it makes is of one person's own rows, and the same each time that it is computed",
+        )
         self._arrow = pa.Schema.from_pandas(meta, preserve_index=False)
         _check_workers()
         super().__init__(self._arrow, f"dask {frame._name}", [("dask", frame._name)])

@@ -10,8 +10,15 @@ from collections.abc import Hashable, Iterator
 from importlib import import_module
 from typing import Any
 
-from dpframe._errors import NotOffered
+from dpframe._errors import BadValue, NotOffered
 from dpframe.engines.sources import BATCH, QUOTED, Source, check_steady, stats_of
+
+# What a plan of polars shows of functions in Python; and of a choice that nobody made.
+_CODE = re.compile(
+    r"python|\bmap_groups\b|\.(?:reduce|fold|cum_fold|cum_reduce|rolling_map)\(", re.IGNORECASE
+)
+_PATHS = re.compile(r"\bSCAN \[[^\]\n]*\]")  # names of files, which may have any words
+_ANY = re.compile(r"\bUNIQUE\[[^\]]*keep_strategy: Any\] BY Some\b")
 
 
 class LazySource(Source):
@@ -22,9 +29,15 @@ class LazySource(Source):
     def __init__(self, lazy: Any):
         pl: Any = import_module("polars")
         self._lazy, plan = lazy, lazy.explain(optimized=False)
-        check_steady(plan)
+        shown = QUOTED.sub(" ", _PATHS.sub("SCAN", plan))
+        check_steady(shown)
         self._all = list(lazy.collect_schema().names())
-        if re.search(r"python", QUOTED.sub(" ", plan), re.IGNORECASE):
+        if _ANY.search(shown):
+            raise BadValue(
+                "unique(..., keep='any') keeps other rows each time that this is read, and a question may read it more than "
+                "once. Say which: unique(..., keep='first', maintain_order=True), or 'none'."
+            )
+        if _CODE.search(shown):
             self.words = (
                 "Python code in a LazyFrame: each row it makes is of one person's own rows, and the same each time",
             )
