@@ -144,6 +144,7 @@ from dpframe.engines.sql import engine as sql_engine_module
 from dpframe.engines.sql.databases import DuckDatabase, PostgresDatabase, SparkDatabase, SqliteDatabase
 from dpframe.engines.sql.expressions import held_as
 from dpframe.engines.tables.arrow import ParquetSource, TableSource, files_of
+from dpframe.engines.tables.dask import DaskSource
 from dpframe.engines.tables.databases import SqliteSource
 from dpframe.learn import _descent as learn_descent_module
 from dpframe.learn import _fits as learn_fits_module
@@ -271,6 +272,7 @@ __all__ = [
     "Charge",
     "Column",
     "Computed",
+    "DaskSource",
     "Descent",
     "Design",
     "DistinctCount",

@@ -21,9 +21,26 @@ import pandas as pd
 from dpframe._cells.columns import prepare
 from dpframe._errors import BadType, BadValue
 from dpframe._expr import Column
-from dpframe.engines.sources import BATCH, Source, Task, check_steady, lots, series_of, stats_of, typed
+from dpframe.engines.sources import (
+    BATCH,
+    QUOTED,
+    Source,
+    Task,
+    check_steady,
+    lots,
+    series_of,
+    stats_of,
+    typed,
+)
 
 _LOT = "dpframe lot"
+# What a physical plan shows of functions that are not Spark's own.
+_CODE = re.compile(
+    r"Python|Pandas|InArrow|\bUDF\(|MapPartitions|MapElements|MapGroups|AppendColumns|ExistingRDD"
+)
+_CHOSEN = re.compile(
+    r"\b(?:first|last|any_value)\("
+)  # of an optimized plan, where dropDuplicates is made of them
 
 
 class SparkSource(Source):
@@ -33,8 +50,13 @@ class SparkSource(Source):
 
     def __init__(self, frame: Any):
         convert: Any = import_module("pyspark.sql.pandas.types")
-        self._spark, plan = frame, _plan_of(frame)
-        check_steady(re.sub(r"\b(Global|Local)Limit\b|\bTail\b", "Limit", plan))
+        self._spark, plans = frame, _plans_of(frame)
+        check_steady(re.sub(r"\b(Global|Local)Limit\b|\bTail\b", "Limit", plans["Analyzed Logical"]))
+        _check_chosen(frame, plans["Optimized Logical"])
+        if _CODE.search(QUOTED.sub(" ", plans["Physical"])):
+            self.words = (
+                "code, or an RDD, in a DataFrame of Spark: each row it makes is of one person's own rows, and the same each time",
+            )
         local = [f for f in frame.inputFiles() if f.startswith("file:")]
         self._files = sorted(unquote("/" + f.removeprefix("file:").lstrip("/")) for f in local)
         marks: list[Hashable] = [os.path.realpath(f) for f in self._files]
@@ -83,16 +105,31 @@ class SparkSource(Source):
             raise ValueError("two scans of one source have not the same rows")
 
 
-def _plan_of(frame: Any) -> str:
-    """The analysed plan, as Spark prints it."""
+def _plans_of(frame: Any) -> dict[str, str]:
+    """The plans by their names, as Spark prints them."""
     with redirect_stdout(StringIO()) as told:
         frame.explain(extended=True)
-    found = re.search(r"== Analyzed Logical Plan ==\n.*?\n(.*?)\n== ", told.getvalue(), re.DOTALL)
-    if found is None:
+    pieces = re.split(r"^== (\w+(?: \w+)?) Plan ==\n", told.getvalue(), flags=re.MULTILINE)
+    plans = dict(zip(pieces[1::2], pieces[2::2], strict=True))
+    if not {"Analyzed Logical", "Optimized Logical", "Physical"} <= {*plans}:
         raise BadValue(
             "this DataFrame has no plan that can be read. Write its rows to Parquet files, and open those."
         )
-    return found[1]
+    types, _, analyzed = plans["Analyzed Logical"].partition("\n")
+    return plans | {"Analyzed Logical": analyzed or types}
+
+
+def _check_chosen(frame: Any, plan: str) -> None:
+    """Raises where a plan may give other rows each time: where Spark says so, and where rows are chosen by which come first."""
+    steady = _CHOSEN.search(QUOTED.sub(" ", plan)) is None
+    with suppress(Exception):  # a session of Spark Connect keeps its plans to itself
+        steady = steady and bool(frame._jdf.queryExecution().optimizedPlan().deterministic())
+    if not steady:
+        raise BadValue(
+            "this DataFrame is not deterministic: it has a function such as first, dropDuplicates of some columns, or "
+            "monotonically_increasing_id, and a question may read it more than once. Write its rows to Parquet files, and "
+            "open those."
+        )
 
 
 def _check_workers(session: Any) -> None:
