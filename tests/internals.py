@@ -121,6 +121,7 @@ from dpframe.accounting.residue import after, after_curve, after_exponential, af
 from dpframe.audit import _events as events_module
 from dpframe.audit._replay import Recorder
 from dpframe.engines import ENGINES, engine_for
+from dpframe.engines import compiled as compiled_module
 from dpframe.engines import fingerprints as sketch_module
 from dpframe.engines import groups as engines_groups_module
 from dpframe.engines import limits as engines_distinct_module
@@ -397,6 +398,7 @@ __all__ = [
     "clipped",
     "coded",
     "coins",
+    "compiled_module",
     "constant",
     "cost_of_price",
     "counts_module",
