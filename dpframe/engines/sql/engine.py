@@ -15,7 +15,7 @@ from typing import Any
 import pandas as pd
 
 from dpframe._cells.texts import order_of, text_of
-from dpframe._errors import DataError
+from dpframe._errors import DataError, debugging
 from dpframe._expr import Column, Expr
 from dpframe._groups.unit import Unit
 from dpframe._statistics.base import Integers, Persons, Primitive
@@ -165,11 +165,12 @@ class SqlEngine:
         """What the statements return, all of one state of the data."""
         len(self._fallback)  # which refuses a table of more rows than sums allow for
         found: list[Rows] | None = None
+        cause: Exception | None = None
         registered: list[str] = []
-        with suppress(
-            Exception
-        ):  # whose text may hold a cell, and which is no context of what is raised below
+        try:
             found = self._run(planned, registered)
+        except Exception as error:  # whose text may hold a cell, and which is no context of what is raised below
+            cause = error if debugging() else None
         for name in registered:
             with suppress(Exception):  # of a connection that is gone nothing is kept
                 self._database.forget(name)
@@ -177,7 +178,7 @@ class SqlEngine:
             raise DataError(
                 "the database failed while it read the data. Why is not told, since it may depend on people's cells; its own "
                 "log may say so to its owner."
-            )
+            ) from cause
         return found
 
     def _run(self, planned: list[Statement], registered: list[str]) -> list[Rows]:

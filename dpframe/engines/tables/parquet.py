@@ -43,6 +43,7 @@ class FilesDatabase(DuckDatabase):
             "memory_limit": f"{max(memory, _LEAST)}B",
             "temp_directory": folder,
             "preserve_insertion_order": "false",
+            "enable_external_file_cache": "false",
             "autoload_known_extensions": "false",
             "autoinstall_known_extensions": "false",
             "python_enable_replacements": "false",
