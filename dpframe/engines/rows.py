@@ -19,8 +19,10 @@ from numpy.typing import NDArray
 from dpframe._cells.codec import Finder, finder_of_forms, forms_of
 from dpframe._cells.columns import Vector, objects, plain, prepare
 from dpframe._errors import BadType
-from dpframe._expr import Column, Expr
+from dpframe._expr import Column, Expr, Within
 from dpframe.engines.expressions import evaluate, predicate
+from dpframe.engines.people import people_of
+from dpframe.engines.within import Kept
 from dpframe.mechanisms import _sampling
 
 Places = NDArray[np.intp]
@@ -36,11 +38,14 @@ class Rows:
     def __init__(self, frame: pd.DataFrame):
         self._frame = frame
         self._vectors: dict[int, Vector] = {}
+        self._within = Kept(self.column, lambda people: people_of(list(map(self.column, people)), b"").codes)
 
     def __len__(self) -> int:
         return len(self._frame)
 
-    def column(self, leaf: Column) -> Vector:
+    def column(self, leaf: Column | Within) -> Vector:
+        if isinstance(leaf, Within):
+            return self._within.vector(leaf)
         if leaf.position not in self._vectors:
             self._vectors[leaf.position] = prepare(self._frame.iloc[:, leaf.position], leaf.kind)
         return self._vectors[leaf.position]
