@@ -70,7 +70,11 @@ def _added(x: Interval, rows: int | None, args: tuple[Any, ...]) -> Interval:
 
 def _variance(x: Interval, rows: int | None, args: tuple[Any, ...]) -> Interval:
     """Half of the squared width, as two values at the ends have it, or a quarter where ddof is 0; far from the ends less."""
-    return None if x is None else outward(Fraction(0), (Fraction(x[1]) - Fraction(x[0])) ** 2 / (4 - 2 * args[0]))
+    return (
+        None
+        if x is None
+        else outward(Fraction(0), (Fraction(x[1]) - Fraction(x[0])) ** 2 / (4 - 2 * args[0]))
+    )
 
 
 def _deviation(x: Interval, rows: int | None, args: tuple[Any, ...]) -> Interval:
@@ -98,7 +102,7 @@ WITHIN: dict[str, How] = {
     "var": How(_NUMBERS, "number", _variance),
     "std": How(_NUMBERS, "number", _deviation),
     "sem": How(_NUMBERS, "number", _error),
-    "prod": How(_NUMBERS, "number", _unknown, integral=None, ordered=True),
+    "prod": How(_NUMBERS, "number", _unknown, integral=None),
     "median": How(_NUMBERS, "number", _same),
     "quantile": How(_NUMBERS, "number", _same),
     "min": How(_SORTED, None, _same, picks=True, integral=None),
@@ -175,7 +179,7 @@ class Within(Expr):
         return WITHIN[self.how].reach(x, self.rows, self.args)
 
     def __post_init__(self) -> None:
-        """As of other expressions; here some of the operands stand in tuples."""
+        """Checks the depth and the size as of other expressions, of operands that stand in tuples."""
         below = self.children
         object.__setattr__(self, "depth", 1 + max(c.depth for c in below))
         object.__setattr__(self, "size", 1 + sum(c.size for c in below))

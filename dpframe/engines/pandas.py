@@ -67,7 +67,6 @@ class PandasEngine:
         self._people: dict[tuple[int, ...], People] = {}
         self._last: tuple[Any, Paired] | None = None  # of the last question without a filter
         self._columns: dict[int, Vector] = {}
-        self._within = Kept(self.column, lambda people: self._whose(people).codes, lambda: self._room)
         self._buckets: OrderedDict[By, Buckets] = OrderedDict()
         self._counts: dict[By, Integers] = {}  # of the rows in each group, where the buckets are kept
 
@@ -78,6 +77,11 @@ class PandasEngine:
     def _room(self) -> int:
         """The bytes that may be kept for the next question: no more than the frame itself has."""
         return int(self._frame.memory_usage(index=True, deep=False).sum()) + 2**16
+
+    @cached_property
+    def _within(self) -> Kept:
+        """What was made of each person's rows."""
+        return Kept(self.column, lambda people: self._whose(people).codes, lambda: self._room)
 
     def column(self, leaf: Column | Within, rows: slice | None = None) -> Vector:
         """Some rows of a root column, or all, as numpy arrays that are normalised once; or what each person's rows make."""

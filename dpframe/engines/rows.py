@@ -19,10 +19,10 @@ from numpy.typing import NDArray
 from dpframe._cells.codec import Finder, finder_of_forms, forms_of
 from dpframe._cells.columns import Vector, objects, plain, prepare
 from dpframe._errors import BadType
-from dpframe._expr import Column, Expr, Within
+from dpframe._expr import Column, Expr, Key, Within
 from dpframe.engines.expressions import evaluate, predicate
 from dpframe.engines.people import people_of
-from dpframe.engines.within import Kept
+from dpframe.engines.within import Kept, sorted_places
 from dpframe.mechanisms import _sampling
 
 Places = NDArray[np.intp]
@@ -53,12 +53,16 @@ class Rows:
     def vector(self, expr: Expr) -> Vector:
         return evaluate(expr, self.column, slice(0, len(self)))
 
-    def kept(self, where: Expr | None) -> Places:
-        """The places of the rows where a condition holds."""
-        if where is None:
-            return np.arange(len(self))
+    def kept(self, where: Expr | None, order: Sequence[Key] = ()) -> Places:
+        """The places of the rows where a condition holds, sorted by some keys, and else in the order of the frame."""
         with np.errstate(all="ignore"):
-            return np.flatnonzero(predicate(where, self.column, slice(0, len(self))))
+            every = slice(0, len(self))
+            places = np.arange(len(self))
+            if where is not None:
+                places = np.flatnonzero(predicate(where, self.column, every))
+            for key in reversed(order):
+                places = places[sorted_places(self.vector(key.expr), key, places)]
+        return places
 
     def array(self, expr: Expr) -> Any:
         """The cells of a root column as they are; of an expression in a dtype that its dtypes decide."""

@@ -20,7 +20,7 @@ from dpframe._cells.columns import NAT, Vector, as_floats
 from dpframe._cells.texts import order_of, text_of
 from dpframe._expr import WITHIN, Expr, Key, Within
 from dpframe.engines.expressions import ColumnOf, evaluate, predicate
-from dpframe.engines.people import Codes, coded
+from dpframe.engines.people import Codes, coded, text_of_scalar
 
 Places = NDArray[np.intp]
 Floats = NDArray[np.float64]
@@ -82,7 +82,7 @@ class Layout:
     """The rows of a frame that count, put together by person.
 
     ``codes`` says whose each row is, and -1 of a row that does not count; ``whose`` the same of all rows, whether or not they
-    count: what a person has one value of they all see. With ``by`` a person's rows of one value are what a person's rows are else.
+    count: what a person has one value of they all see. With ``by`` the rows of one person and one value are put together.
     """
 
     def __init__(
@@ -109,7 +109,7 @@ class Layout:
         """The rows that count: those of one person together, sorted by the keys, and else in the order of the frame."""
         rows = np.flatnonzero(self.codes >= 0)
         for vector, key in reversed(self._keys):
-            rows = rows[_sorted(vector, key, rows)]
+            rows = rows[sorted_places(vector, key, rows)]
         bits = max(len(rows) - 1, 1).bit_length()
         if bits + max(self.size - 1, 1).bit_length() > 62:
             return np.asarray(rows[np.argsort(self.codes[rows], kind="stable")])
@@ -126,16 +126,16 @@ class Layout:
 
     @cached_property
     def begins(self) -> NDArray[np.int64]:
-        """Of each row in that order where those of its person begin."""
+        """Where the rows of the same person begin, for each row in that order."""
         return np.repeat(self.starts, self.counts)
 
     @cached_property
     def within(self) -> NDArray[np.int64]:
-        """Of each row in that order how many of the same person come before it."""
+        """How many rows of the same person come before each row in that order."""
         return np.arange(len(self.order)) - self.begins
 
 
-def _sorted(vector: Vector, key: Key, rows: Places) -> Places:
+def sorted_places(vector: Vector, key: Key, rows: Places) -> Places:
     """The places of some rows in the order of their cells, as `numpy.argsort` has them; equal cells in the order they had."""
     cells = Vector(
         vector.kind,
@@ -145,9 +145,9 @@ def _sorted(vector: Vector, key: Key, rows: Places) -> Places:
     )
     values, null = cells.values, cells.nulls()
     if cells.categories is not None:  # texts by their characters, and other cells by their value
-        known = [text_of(c) or "" for c in cells.categories]
-        ranks = {text: i for i, text in enumerate(sorted(set(known), key=lambda t: order_of(t) if t else ("", 0, "")))}
-        values = np.array([*(ranks[text] for text in known), 0], dtype=np.int64).take(values, mode="wrap")
+        known = [_place_of(c) for c in cells.categories]
+        ranks = {place: i for i, place in enumerate(sorted(set(known)))}
+        values = np.array([*(ranks[place] for place in known), 0], dtype=np.int64).take(values, mode="wrap")
     elif values.dtype.kind == "M":
         values = values.view(np.int64)
     if key.descending:  # of integers and bools their complement, which does not overflow
@@ -158,6 +158,12 @@ def _sorted(vector: Vector, key: Key, rows: Places) -> Places:
     behind = null[places]
     parts = (places[~behind], places[behind])
     return np.concatenate(parts if key.nulls_last else parts[::-1])
+
+
+def _place_of(cell: Any) -> tuple[str, Any, str]:
+    """What cells of a dictionary are sorted by; those that are not equal differ in it."""
+    text = text_of(cell)
+    return ("", 0, text_of_scalar(cell)) if text is None else order_of(text)
 
 
 class Cells:
@@ -295,7 +301,7 @@ def _extreme(c: Cells, e: Within) -> Vector:
 
 
 def _quantile(c: Cells, e: Within) -> Vector:
-    """Between the two values around the place, as pandas has it by default."""
+    """The value at a place between two others, as pandas has it by default."""
     rows, counts = c.by_value()
     level = 0.5 if e.how == "median" else float(e.args[0])
     place = level * (np.maximum(counts, 1) - 1)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from functools import reduce
 from typing import Any
@@ -168,16 +167,6 @@ def isin(self: Frame, values: Mapping[Any, Any] | Iterable[Any]) -> Frame:
     return _each(
         self, {**dict.fromkeys(self._selection.columns, ()), **wanted}, lambda column, v: column.isin(v)
     )
-
-
-def sort_values(self: Frame, *args: Any, **kwargs: Any) -> Frame:
-    """Nothing: a private answer does not depend on the order of rows. Says so in a warning."""
-    warnings.warn(
-        "sort_values does nothing here: no answer depends on the order of rows. Sort the answer instead.",
-        UserWarning,
-        stacklevel=2,
-    )
-    return self
 
 
 def _of_columns(verb: str, given: Any, columns: Any, index: Any, axis: Any) -> Any:
