@@ -186,7 +186,7 @@ class Selection:
         """The keys that a verb is given, the declared ones of a root column, or those an expression brings along."""
         if given is not None:
             return keys_for(given, expr, name)
-        root = stem(expr)
+        root = expr if isinstance(expr, Column) else stem(expr)
         declared = self.schema.keys.get(root.position) if isinstance(root, Column) else None
         if declared is not None:
             return declared.named(name)

@@ -9,11 +9,12 @@ to be sorted, so that a neighbour's row can change somebody's last digit.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from dpframe._cells.columns import NAT, Vector, as_floats
@@ -92,10 +93,9 @@ class Layout:
         self.whose, self.size = whose, int(whose.max(initial=-1)) + 1
         for expr in by:
             cells = coded(kept.value(expr, self.rows))
-            wide = np.where(self.whose < 0, -1, self.whose * (cells.size + 1) + cells.codes + 1)
-            uniques, inner = np.unique(wide, return_inverse=True)
-            self.whose = inner.astype(np.int64) - (len(uniques) > 0 and uniques[0] < 0)
-            self.size = int(self.whose.max(initial=-1)) + 1
+            wide = self.whose * (cells.size + 1) + cells.codes + 1
+            inner, uniques = pd.factorize(wide)
+            self.whose, self.size = np.where(self.whose < 0, _NEVER, inner), len(uniques)
         self.codes = self.whose if asked is None else np.where(asked, self.whose, _NEVER)
         self._keys = [(kept.value(key.expr, self.rows), key) for key in order]
 
@@ -107,17 +107,21 @@ class Layout:
     @cached_property
     def order(self) -> Places:
         """The rows that count: those of one person together, sorted by the keys, and else in the order of the frame."""
-        rows = np.flatnonzero(self.codes >= 0)
-        for vector, key in reversed(self._keys):
-            rows = rows[sorted_places(vector, key, rows)]
-        bits = max(len(rows) - 1, 1).bit_length()
+        codes, rows = self.codes, None
+        if self._keys or (self.rows and int(codes.min()) < 0):
+            rows = np.flatnonzero(codes >= 0)
+            for vector, key in reversed(self._keys):
+                rows = rows[sorted_places(vector, key, rows)]
+            codes = codes[rows]
+        bits = max(len(codes) - 1, 1).bit_length()
         if bits + max(self.size - 1, 1).bit_length() > 62:
-            return np.asarray(rows[np.argsort(self.codes[rows], kind="stable")])
-        # With its place in the low bits a code sorts much faster than by argsort, and the order stays what it was.
-        packed = (self.codes[rows] << bits) | np.arange(len(rows))
-        packed.sort()
-        packed &= (1 << bits) - 1
-        return np.asarray(rows[packed])
+            seats = np.argsort(codes, kind="stable")
+        else:  # with its place in the low bits a code sorts much faster than by argsort, and the order stays what it was
+            seats = codes << bits
+            seats |= np.arange(len(codes))
+            seats.sort()
+            seats &= (1 << bits) - 1
+        return np.asarray(seats if rows is None else rows[seats])
 
     @cached_property
     def starts(self) -> NDArray[np.int64]:
@@ -125,9 +129,30 @@ class Layout:
         return np.asarray(np.cumsum(self.counts) - self.counts)
 
     @cached_property
+    def people(self) -> NDArray[np.int64]:
+        """Whose each row in that order is."""
+        return np.repeat(np.arange(self.size), self.counts)
+
+    @cached_property
     def begins(self) -> NDArray[np.int64]:
         """Where the rows of the same person begin, for each row in that order."""
         return np.repeat(self.starts, self.counts)
+
+    def end(self, last: bool) -> Places:
+        """The first or the last row of each person, and where there is none -1."""
+        some = np.flatnonzero(self.counts)
+        places = np.full(self.size, _NEVER, dtype=np.intp)
+        if self._keys:
+            at = self.starts + self.counts - 1 if last else self.starts
+            places[some] = self.order[at[some]]
+            return places
+        rows = np.flatnonzero(self.codes >= 0)
+        if last:
+            np.maximum.at(places, self.codes[rows], rows)
+            return places
+        places[some] = self.rows
+        np.minimum.at(places, self.codes[rows], rows)
+        return places
 
     @cached_property
     def within(self) -> NDArray[np.int64]:
@@ -200,7 +225,7 @@ class Cells:
     def in_order(self) -> Places:
         """The rows that count and have a value: those of one person together, and in order."""
         order = self.layout.order
-        return order[self.valid[order]]
+        return order if self.valid.all() else order[self.valid[order]]
 
     def by_value(self, descending: bool = False) -> tuple[Places, NDArray[np.int64]]:
         """The same by the value of the cell, and how many rows each person has there."""
@@ -223,15 +248,16 @@ class Cells:
     def picked(self, places: Places) -> Vector:
         """The cell at a place for each row; null where there is none."""
         v, none = self.vector, places < 0
-        at = np.where(none, 0, places)
-        values = v.values.take(at) if len(v.values) else v.values
-        null = None if v.null is None else v.null.take(at) | none
+        if not len(v.values):
+            return v
+        values = v.values.take(places, mode="wrap")
+        null = None if v.null is None else v.null.take(places, mode="wrap") | none
         if v.categories is not None:
-            values = np.where(none, values.dtype.type(-1), values)
+            values[none] = -1
         elif values.dtype.kind == "M":
-            values = np.where(none, np.array(NAT).view(values.dtype), values)
+            values.view(np.int64)[none] = NAT
         elif values.dtype.kind == "f":
-            values = np.where(none, values.dtype.type(np.nan), values)
+            values[none] = np.nan
         elif null is None and none.any():
             null = none
         return Vector(v.kind, values, null, v.categories)
@@ -302,16 +328,16 @@ def _extreme(c: Cells, e: Within) -> Vector:
 
 def _quantile(c: Cells, e: Within) -> Vector:
     """The value at a place between two others, as pandas has it by default."""
-    rows, counts = c.by_value()
     level = 0.5 if e.how == "median" else float(e.args[0])
-    place = level * (np.maximum(counts, 1) - 1)
-    low = np.floor(place).astype(np.int64)
-    high, starts = np.minimum(low + 1, np.maximum(counts, 1) - 1), np.cumsum(counts) - counts
-    found, some = np.full(c.layout.size, np.nan), counts > 0
-    values = c.floats[rows]
-    below, above = values[(starts + low)[some]], values[(starts + high)[some]]
-    part = (place - low)[some]
-    found[some] = np.where(part > 0, below + (above - below) * part, below)
+    found = np.full(c.layout.size, np.nan)
+    for some, table, _ in _tables(c.floats[c.in_order()], c.counts, np.inf):
+        table.sort(axis=1)
+        counts, rows = c.counts[some], np.arange(len(some))
+        place = level * (counts - 1)
+        low = np.floor(place).astype(np.int64)
+        part, below = place - low, table[rows, low]
+        above = table[rows, np.minimum(low + 1, counts - 1)]
+        found[some] = np.where(part > 0, below + (above - below) * part, below)
     return c.spread(found)
 
 
@@ -333,7 +359,10 @@ def _count(c: Cells, e: Within) -> Vector:
 def _nunique(c: Cells, e: Within) -> Vector:
     cells = coded(c.vector)
     wide = c.layout.codes[c.valid] * max(cells.size, 1) + cells.codes[c.valid]
-    people = np.unique(wide) // max(cells.size, 1)
+    wide.sort()
+    new = np.ones(len(wide), dtype=bool)
+    np.not_equal(wide[1:], wide[:-1], out=new[1:])
+    people = wide[new] // max(cells.size, 1)
     return c.spread(np.bincount(people, minlength=c.layout.size).astype(np.float64))
 
 
@@ -353,10 +382,16 @@ def _end(c: Cells, e: Within) -> Vector:
 def _shift(c: Cells, e: Within) -> Vector:
     """The cell so many rows before."""
     layout, (steps,) = c.layout, e.args
-    at = layout.within - steps
-    inside = (at >= 0) & (at < np.repeat(layout.counts, layout.counts))
+    n = len(layout.order)
+    to, of = (
+        (slice(steps, n), slice(0, max(n - steps, 0)))
+        if steps >= 0
+        else (slice(0, n + steps), slice(-steps, n))
+    )
     places = np.full(layout.rows, _NEVER, dtype=np.intp)
-    places[layout.order[inside]] = layout.order[(layout.begins + at)[inside]]
+    if abs(steps) < n:
+        same = layout.people[to] == layout.people[of]
+        places[layout.order[to]] = np.where(same, layout.order[of], _NEVER)
     return c.picked(places)
 
 
@@ -403,17 +438,30 @@ _ACCUMULATE: dict[str, tuple[Any, float]] = {
 
 
 def _accumulated(operation: Any, values: Floats, layout: Layout) -> Floats:
-    """The running result of each person, one row after the other: people of about as many rows stand in one table, a row a
-    person, so that nobody's result is a difference of everybody's."""
+    """The running result of each person, one row after the other."""
     found = np.empty(len(values))
-    widths = np.ceil(np.log2(np.maximum(layout.counts, 1))).astype(np.int64)
-    for width in np.unique(widths[layout.counts > 0]).tolist():
-        some = np.flatnonzero((widths == width) & (layout.counts > 0))
-        seats = np.arange(2**width)
-        inside = seats < layout.counts[some, None]
-        at = np.where(inside, layout.starts[some, None] + seats, 0)
-        found[at[inside]] = operation.accumulate(np.where(inside, values[at], 0.0), axis=1)[inside]
+    for _, table, at in _tables(values, layout.counts, 0.0):
+        inside = at >= 0
+        found[at[inside]] = operation.accumulate(table, axis=1)[inside]
     return found
+
+
+def _tables(
+    values: Floats, counts: NDArray[np.int64], blank: float
+) -> Iterator[tuple[Places, Floats, Places]]:
+    """Values that are put together by person as tables with a row a person, for people of about as many values; so that what is
+    made of a row is made of one person's values. The people, their table, and the place of each value, -1 of a blank."""
+    starts = np.cumsum(counts) - counts
+    widths = np.ceil(np.log2(np.maximum(counts, 1))).astype(np.int64)
+    widths[counts == 0] = -1
+    for width in np.unique(widths[counts > 0]).tolist():
+        some = np.flatnonzero(widths == width)
+        seats = np.arange(2**width)
+        at = starts[some, None] + seats
+        at[seats >= counts[some, None]] = _NEVER
+        table = values.take(at, mode="wrap")
+        table[at < 0] = blank
+        yield some, table, at
 
 
 def _cumcount(c: Cells, e: Within) -> Vector:
@@ -455,9 +503,8 @@ def _duplicated(c: Cells, e: Within) -> Vector:
     """Whether a row is not the one that stays of its person's; of rows that do not count it is."""
     layout, (keep,) = c.layout, e.args
     again = np.ones(layout.rows, dtype=bool)
-    some = np.flatnonzero(layout.counts == 1 if keep is False else layout.counts)
-    at = layout.starts if keep != "last" else layout.starts + layout.counts - 1
-    again[layout.order[at[some]]] = False
+    places = layout.end(keep == "last")
+    again[places[layout.counts == 1 if keep is False else layout.counts > 0]] = False
     return Vector("bool", again)
 
 
