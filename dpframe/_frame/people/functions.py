@@ -53,7 +53,7 @@ class OwnColumn(PrivateColumn):
         """What a value is more than that of the person's row so many rows before."""
         return self._new(difference(self._frame, self._expr, whole(periods, "periods")))
 
-    def pctchange(self, periods: int = 1) -> Any:
+    def pct_change(self, periods: int = 1) -> Any:
         """By which part a value is more than that of the person's row so many rows before."""
         return self._new(change(self._frame, self._expr, whole(periods, "periods")))
 

@@ -198,7 +198,7 @@ class PersonGroupBy(Unprinted):
         steps = whole(periods, "periods")
         return self._each_row(lambda x: difference(self._frame, x, steps))
 
-    def pctchange(self, periods: int = 1) -> Any:
+    def pct_change(self, periods: int = 1) -> Any:
         """By which part a value is more than that of the person's row so many rows before."""
         steps = whole(periods, "periods")
         return self._each_row(lambda x: change(self._frame, x, steps))
