@@ -20,9 +20,11 @@ from dpframe._cells.codec import finder
 from dpframe._cells.columns import UNMATCHED, Vector, plain, prepare
 from dpframe._cells.encoding import encode, encoded_fields, tag_of
 from dpframe._cells.texts import key_of, order_of, text_of
-from dpframe._expr import Column, Expr, constant, kind_of
+from dpframe._expr import Column, Expr, compare, constant, kind_of, logical_not
 from dpframe._expr._parse import _ACROSS, MAX_LENGTH, Parsed, parse
 from dpframe._expr._ranges import outward
+from dpframe._expr._within import Key as WithinKey
+from dpframe._expr._within import within
 from dpframe._frame import suggestions as suggestions_module
 from dpframe._frame.accessor import Unopened
 from dpframe._frame.column import PrivateColumn
@@ -315,6 +317,7 @@ __all__ = [
     "PeopleAround",
     "PeopleBy",
     "Periods",
+    "PersonGroupBy",
     "Persons",
     "Planned",
     "PostgresDatabase",
@@ -370,6 +373,7 @@ __all__ = [
     "Unopened",
     "ValueCount",
     "Vector",
+    "WithinKey",
     "_uniform",
     "accounting_gaussian_module",
     "accounting_pld_atoms_module",
@@ -394,6 +398,7 @@ __all__ = [
     "clipped",
     "coded",
     "coins",
+    "compare",
     "constant",
     "cost_of_price",
     "counts_module",
@@ -452,6 +457,7 @@ __all__ = [
     "levels",
     "limit_of",
     "lineage_module",
+    "logical_not",
     "loss_of",
     "make_plan",
     "measured",
@@ -522,6 +528,7 @@ __all__ = [
     "unbiased_module",
     "unpack",
     "unpacked",
+    "within",
     "worst_spread",
     "zcdp_delta",
     "zcdp_epsilon",

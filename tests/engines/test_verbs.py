@@ -10,7 +10,18 @@ import pandas as pd
 import pytest
 
 import dpframe
-from tests.engines.verbs import CANNOT, OF_PEOPLE, PAGE, TABLES, UNIT, VERBS, installed, names, opened, written
+from tests.engines.verbs import (
+    CANNOT,
+    OF_PEOPLE,
+    PAGE,
+    TABLES,
+    UNIT,
+    VERBS,
+    installed,
+    names,
+    opened,
+    written,
+)
 from tests.internals import Session
 
 pytest.importorskip("pyarrow")

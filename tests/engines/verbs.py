@@ -222,7 +222,22 @@ def _own(p: Any) -> Any:
     return p.sort_values(SORTED).groupby("id")["visits"]
 
 
-PERSON = ("sum", "mean", "median", "quantile", "var", "std", "sem", "min", "max", "first", "last", "count", "nunique", "size")
+PERSON = (
+    "sum",
+    "mean",
+    "median",
+    "quantile",
+    "var",
+    "std",
+    "sem",
+    "min",
+    "max",
+    "first",
+    "last",
+    "count",
+    "nunique",
+    "size",
+)
 ROWS = ("shift", "cummin", "cummax", "ffill", "bfill", "rank", "cumcount", "cumsum")
 PEOPLE: dict[str, Callable[[Any], Any]] = {
     **{name: (lambda p, n=name: getattr(_own(p), n)().mean(epsilon=E)) for name in PERSON + ROWS},
