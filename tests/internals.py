@@ -20,13 +20,16 @@ from dpframe._cells.codec import finder
 from dpframe._cells.columns import UNMATCHED, Vector, plain, prepare
 from dpframe._cells.encoding import encode, encoded_fields, tag_of
 from dpframe._cells.texts import key_of, order_of, text_of
-from dpframe._expr import Column, Expr, constant, kind_of
+from dpframe._expr import Column, Expr, compare, constant, kind_of, logical_not
 from dpframe._expr._parse import _ACROSS, MAX_LENGTH, Parsed, parse
 from dpframe._expr._ranges import outward
+from dpframe._expr._within import Key as WithinKey
+from dpframe._expr._within import within
 from dpframe._frame import suggestions as suggestions_module
 from dpframe._frame.accessor import Unopened
 from dpframe._frame.column import PrivateColumn
 from dpframe._frame.groups import PrivateGroupBy
+from dpframe._frame.people.groups import PersonGroupBy
 from dpframe._frame.randomize import Randomize
 from dpframe._frame.sources import bytes_of, free, recognised
 from dpframe._frame.suggestions import bounds_of, limit_of
@@ -318,6 +321,7 @@ __all__ = [
     "PeopleAround",
     "PeopleBy",
     "Periods",
+    "PersonGroupBy",
     "Persons",
     "Planned",
     "PostgresDatabase",
@@ -373,6 +377,7 @@ __all__ = [
     "Unopened",
     "ValueCount",
     "Vector",
+    "WithinKey",
     "_uniform",
     "accounting_gaussian_module",
     "accounting_pairs_module",
@@ -398,6 +403,7 @@ __all__ = [
     "clipped",
     "coded",
     "coins",
+    "compare",
     "compiled_module",
     "constant",
     "cost_of_price",
@@ -457,6 +463,7 @@ __all__ = [
     "levels",
     "limit_of",
     "lineage_module",
+    "logical_not",
     "loss_of",
     "make_plan",
     "measured",
@@ -527,6 +534,7 @@ __all__ = [
     "unbiased_module",
     "unpack",
     "unpacked",
+    "within",
     "worst_spread",
     "zcdp_delta",
     "zcdp_epsilon",

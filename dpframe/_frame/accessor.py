@@ -193,7 +193,7 @@ def _derived_message(session: _session.Session) -> str:
     root, columns = session.data.root(), session.leaves
     offers = _rewrite.Offers(
         columns,
-        frame=_offered(PrivateFrame),
+        frame=_offered(PrivateFrame) - (set() if session.unit.people else _rewrite.OF_PEOPLE),
         column=_offered(PrivateColumn),
         groups=_offered(PrivateGroupBy),
         text=TEXT,

@@ -19,6 +19,8 @@ from dpframe._expr import Column, Expr
 from dpframe._frame import randomize as _randomize
 from dpframe._frame import suggestions
 from dpframe._frame.column import PrivateColumn
+from dpframe._frame.people import steps as _people
+from dpframe._frame.people.groups import own_groups
 from dpframe._frame.selection import Ask, Selection
 from dpframe._frame.spelling import priced
 from dpframe._frame.tracked import Tracked, is_pandas_col
@@ -217,7 +219,10 @@ class PrivateFrame(Tracked):
     isna = isnull = steps.isna
     notna = notnull = steps.notna
     cut = steps.cut
-    sort_values = steps.sort_values
+    sort_values = _people.sort_values
+    duplicated = _people.duplicated
+    drop_duplicates = _people.drop_duplicates
+    _own_groups = own_groups
     explode = reshape.explode
     melt = reshape.melt
     merge = _merge.merge

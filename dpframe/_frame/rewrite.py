@@ -23,7 +23,8 @@ State = Literal["frame", "column", "groups", "answer"]
 # What becomes of a tracked frame; of all else that it has, an answer.
 _SAME_ROWS = {"assign", "rename", "drop", "fillna", "clip", "astype", "isin"}
 _NEW_ROWS = {"explode", "melt", "merge", "pipe"}
-_FRAMES = {*_SAME_ROWS, *_NEW_ROWS, "query", "dropna"}
+OF_PEOPLE = {"drop_duplicates", "duplicated"}  # steps that need to know whose each row is
+_FRAMES = {*_SAME_ROWS, *_NEW_ROWS, "query", "dropna", "drop_duplicates", "sort_values"}
 _GROUPS = {"groupby", "resample"}
 _NULLS = {"isna", "notna", "isnull", "notnull"}
 _ROWWISE = {*_NULLS, "isin", "between", "fillna", "clip", "abs", "round", "astype", "map", "cut"}
@@ -180,7 +181,10 @@ class _Steps:
 
     def call(self, base: ast.expr, name: str, node: ast.Call) -> ast.expr:
         args, keywords = node.args, node.keywords
-        if self.state == "frame" and name in _IDLE:
+        idle = (
+            name != "sort_values" or not set(self.offers.frame) >= OF_PEOPLE
+        )  # within a person the order counts
+        if self.state == "frame" and name in _IDLE and idle:
             return base
         self._offered(name)
         if name == "open":

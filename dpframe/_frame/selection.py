@@ -20,7 +20,7 @@ import pandas as pd
 
 from dpframe import _expr, _validate
 from dpframe._errors import BadType, BadValue, LineageError, MissingBounds, Refused
-from dpframe._expr import NO_KEYS, Column, Cut, Expr
+from dpframe._expr import NO_KEYS, Column, Cut, Expr, Key, stem
 from dpframe._expr._parse import parse
 from dpframe._groups.combinations import Sought, Tuples
 from dpframe._groups.keys import By, Keys, Word, describe, keys_for, need_keys
@@ -78,6 +78,10 @@ class Selection:
     where: Expr | None = None
     by: tuple[By | Sought, ...] = ()
     words: tuple[Word, ...] = ()
+    sorts: tuple[
+        Key, ...
+    ] = ()  # what the rows are sorted by, on which no answer depends but through verbs within a person
+    most: int | None = None  # so many of these rows a person has at most, where the steps prove it
 
     # Other selections -----------------------------------------------------------------------------------------
 
@@ -183,7 +187,8 @@ class Selection:
         """The keys that a verb is given, the declared ones of a root column, or those an expression brings along."""
         if given is not None:
             return keys_for(given, expr, name)
-        declared = self.schema.keys.get(expr.position) if isinstance(expr, Column) else None
+        root = expr if isinstance(expr, Column) else stem(expr)
+        declared = self.schema.keys.get(root.position) if isinstance(root, Column) else None
         if declared is not None:
             return declared.named(name)
         own = expr.members(self._declared_keys, self._ends)
@@ -445,6 +450,11 @@ def priced(
     return Asked(question, price, declared, unit, typed, name, fresh, at)
 
 
+def own_limits(unit: Unit, most: int) -> dict[str, int]:
+    """The limits of rows of which a person has so many at most, unless a question names others."""
+    return {"max_rows": min(unit.rows or most, most), "max_groups": min(unit.groups or most, most)}
+
+
 class Asking:
     """What verbs are asked of: a session, what of it is asked about, and what becomes of a question."""
 
@@ -466,6 +476,8 @@ class Asking:
         declared: tuple[Word, ...] = (),
     ) -> Any:
         """Every question goes this way; ``declared`` are facts that it takes for public beside those of the selection."""
-        words = self._selection.words + declared
+        words, most = self._selection.words + declared, self._selection.most
+        if most is not None:  # a person counts for no more rows than there can be
+            payment = {**own_limits(self._session.unit, most), **payment}
         with np.errstate(all="ignore"):  # what a caller has set for numpy decides nothing about an answer
             return self._mode.ask(self._session, question, answer, payment, words, part)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Self, TypeVar
 
 import numpy as np
@@ -21,6 +22,8 @@ Frame = TypeVar("Frame", bound="Tracked")
 
 class Tracked(Measures, Unprinted):
     """A selection of a session, of which the functions in `_frame.verbs` make others, and questions."""
+
+    _own_groups: Callable[..., Any]  # the groups of each person's own rows, where columns name the person
 
     def _new(self, selection: Selection) -> Self:
         """What is asked about after a step."""

@@ -1,7 +1,7 @@
 """Row-wise expressions on numpy: one slice of rows at a time, each row by itself.
 
 *Formal guarantee.* The value of a row depends on that row's cells only, and no cell makes this raise or warn:
-evaluating some of the rows gives some of the values.
+evaluating some of the rows gives some of the values. What a person's rows make together is looked up, as a column is.
 
 The rule for nulls: a comparison with a null is False, except that ``!=`` is True; ``isin`` finds a null only
 where one is listed; ``not`` negates that two-valued answer; a null condition is False; arithmetic with a null is
@@ -40,7 +40,8 @@ from dpframe._cells.columns import (
 from dpframe.engines import choices, times
 from dpframe.engines.texts import as_text, cut, map_dict, str_part
 
-ColumnOf = Callable[[ex.Column], Vector]
+# All rows of a root column, or of what `dpframe.engines.within` makes of the rows of each person.
+ColumnOf = Callable[[Any], Vector]
 # What an expression makes of the categories of its operands, kept while those stay the same.
 Memo = dict[tuple[ex.Expr, str], tuple[tuple[Array, ...], Any]]
 # How each kind of node is evaluated.
@@ -133,7 +134,7 @@ def in_ticks(c: ex.Constant, v: Vector) -> Fraction:
 # ---- leaves -----------------------------------------------------------------------------------------------
 
 
-def _column(b: Block, e: ex.Column) -> Vector:
+def _column(b: Block, e: ex.Column | ex.Within) -> Vector:
     return b._column(e).rows(b._rows)
 
 
@@ -349,6 +350,7 @@ def is_in(b: Block, e: ex.IsIn) -> Vector:
 
 _NODES: Nodes = {
     ex.Column: _column,
+    ex.Within: _column,
     ex.Constant: _constant,
     ex.Compare: comparison,
     ex.And: both,

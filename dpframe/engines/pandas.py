@@ -17,7 +17,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from dpframe._cells.columns import Vector, prepare
-from dpframe._expr import Column, Expr
+from dpframe._expr import Column, Expr, Within
 from dpframe._groups.combinations import RestBy, TupleBy
 from dpframe._groups.keys import By, KeyBy, groups_of
 from dpframe._groups.unit import Unit
@@ -48,6 +48,7 @@ from dpframe.engines.groups import arrow_buckets, finder_of, rest_buckets, tuple
 from dpframe.engines.keys import Occurring, coded, together
 from dpframe.engines.limits import Bound, at_points, by_size, distinct_pairs, within_groups
 from dpframe.engines.people import Pairs, People, pairs_of, people_of
+from dpframe.engines.within import Kept
 
 ROWS = Unit()
 _BLOCK = 2**16
@@ -78,10 +79,16 @@ class PandasEngine:
         """The bytes that may be kept for the next question: no more than the frame itself has."""
         return int(self._frame.memory_usage(index=True, deep=False).sum()) + 2**16
 
-    def column(self, leaf: Column, rows: slice | None = None) -> Vector:
-        """Some rows of a root column, or all, as numpy arrays that are normalised once."""
-        vector = self._columns.get(leaf.position)
+    @cached_property
+    def _within(self) -> Kept:
+        """What was made of each person's rows."""
+        return Kept(self.column, lambda people: self._whose(people).codes, lambda: self._room)
+
+    def column(self, leaf: Column | Within, rows: slice | None = None) -> Vector:
+        """Some rows of a root column, or all, as numpy arrays that are normalised once; or what each person's rows make."""
+        vector = self._within.vector(leaf) if isinstance(leaf, Within) else self._columns.get(leaf.position)
         if vector is None:
+            assert isinstance(leaf, Column)
             vector = prepare(self._frame.iloc[:, leaf.position], leaf.kind)
             self._columns[leaf.position] = vector
         if rows is None or rows.stop - rows.start == len(vector.values):
@@ -279,6 +286,7 @@ class PandasEngine:
         """Lets go of the frame, and of all that was made of it."""
         self._frame = self._frame.iloc[:0]
         self._last = None
+        self._within.clear()
         for kept in (self._people, self._columns, self._buckets, self._counts):
             kept.clear()
 

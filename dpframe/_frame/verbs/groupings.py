@@ -74,7 +74,7 @@ def groupby(
     observed: bool | None = None,
     dropna: bool | None = None,
     level: None = None,
-) -> PrivateGroupBy:
+) -> Any:
     """Groups by one column or several; ``keys`` lists the groups that may appear, all of which come back.
 
     For several columns ``keys`` is a dict by column (or a list of lists), and the groups are all combinations; or a
@@ -89,6 +89,9 @@ def groupby(
     In a session with delta columns may be left unlisted: their keys are those that enough people share, found and
     measured in one release for the whole price (docs/guarantees/keys.md); where a choice is asked for, half of the price
     finds them first. The session then knows them, and later questions are ordinary ones.
+
+    By the column that ``unit=`` names these are each person's own rows, and their verbs are steps, free
+    (`dpframe._frame.people.groups.PersonGroupBy`).
 
     Formal guarantee of each release: a row is in one group, by its own cells and public lists, so groups of every kind
     have the sensitivities of docs/guarantees/statistics.md.
@@ -107,6 +110,10 @@ def groupby(
     dtype: int64
     """
     check_options(group_keys, observed, level, as_index)
+    if self._session.unit.people and keys is None and other is None and bounds is None:
+        own = self._own_groups(by, as_index)
+        if own is not None:
+            return own
     selection = replace(self._selection, by=groupings(self, by, keys, sort, dropna, other, bounds))
     return PrivateGroupBy(self._session, selection, self._mode, as_index=as_index)
 

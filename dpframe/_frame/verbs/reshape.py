@@ -32,7 +32,7 @@ def source_of(frame: Tracked, verb: str) -> Source:
         raise SessionError(
             "a batch asks one frame: derive it first, p = p.explode(...), and then with p.plan_ahead() as batch: ..."
         )
-    return Source(frame._session, selection.columns, selection.where, verb)
+    return Source(frame._session, selection.columns, selection.where, verb, selection.sorts)
 
 
 def derived_frame(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from functools import reduce
 from typing import Any
@@ -192,16 +191,6 @@ def notna(self: Frame) -> Frame:
     return self._new(
         self._selection.having({n: _expr.not_null(e) for n, e in self._selection.columns.items()})
     )
-
-
-def sort_values(self: Frame, *args: Any, **kwargs: Any) -> Frame:
-    """Nothing: a private answer does not depend on the order of rows. Says so in a warning."""
-    warnings.warn(
-        "sort_values does nothing here: no answer depends on the order of rows. Sort the answer instead.",
-        UserWarning,
-        stacklevel=2,
-    )
-    return self
 
 
 def _of_columns(verb: str, given: Any, columns: Any, index: Any, axis: Any) -> Any:
