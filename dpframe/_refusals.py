@@ -28,7 +28,6 @@ ADVICE: dict[str, str] = {
     "apply": "a function could look across people. Write the steps as expressions, p.assign(y='x / 2'), or p.pipe(f).",
     "transform": "a function could look across people. Write the steps as expressions: p.assign(y='x / 2').",
     "join": "write p.merge(table.reset_index(), on='key') with a public table.",
-    "sample": "a sample of rows is not private. Every release already looks at all rows.",
     "duplicated": "it compares people with each other, so one person's row could change another's.",
     "drop_duplicates": "it compares people with each other, so one person's row could change another's.",
     "rank": "it compares people with each other, so one person's row could change another's.",
@@ -42,9 +41,6 @@ ADVICE: dict[str, str] = {
     "pivot": "it copies cells of people. Write p.pivot_table(values, index, columns, aggfunc): a release.",
     "groups": "it would list the rows of each group. The keys are those you declared.",
     "ngroups": "the groups are the keys you declared: len(p.groupby('k')).",
-    "copy": "a tracked frame is never changed in place, so p itself is its copy.",
-    "dtypes": "print(p) tells the kind of each column; the names are p.columns.",
-    "info": "print(p) tells the kind of each column; for how many rows there are ask p.count().",
     "get_group": "choose the rows by a condition: p[p['k'] == 1].",
     "hist": "ask for the counts, and plot them: p.histogram('x', bins=...).dp.plot().",
     "plot": "plot an answer: p.histogram('x', bins=...).dp.plot().",
@@ -52,7 +48,7 @@ ADVICE: dict[str, str] = {
     "corr": "write p[['x', 'y']].corr(): one release for all pairs of these columns.",
     "cov": "write p[['x', 'y']].cov(): one release for all pairs of these columns.",
 }
-for _name in ("head", "tail", "values", "iloc", "loc", "at", "iat", "index", "T", "array", "item"):
+for _name in ("values", "index", "T", "array", "item"):
     ADVICE[_name] = f".{_name} is refused: {_ROWS}"
 for _name in ("loc", "iloc", "at", "iat", "xs"):
     ADVICE[_name] = (

@@ -107,7 +107,11 @@ def of_frame(
     if places is None or (frame is not session.data.root() and list(frame.columns) == list(session.leaves)):
         return _Derived(frame, session)
     leaves = list(session.leaves.values())
-    return PrivateFrame._of(session, {name: leaves[i] for name, i in zip(frame.columns, places, strict=True)})
+    opened = PrivateFrame._of(
+        session, {name: leaves[i] for name, i in zip(frame.columns, places, strict=True)}
+    )
+    vars(opened)["_fleeting"] = True
+    return opened
 
 
 def of_series(series: pd.Series[Any]) -> PrivateColumn | _release.Answer | _reports.Reports | Unanswerable:

@@ -6,7 +6,7 @@ import math
 import os
 import sys
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from types import FrameType
 from typing import Any, Protocol
@@ -68,6 +68,7 @@ class Selection:
     where: Expr | None = None
     by: tuple[By | Sought, ...] = ()
     words: tuple[Word, ...] = ()
+    index: Mapping[Hashable, Expr] = field(default_factory=dict)  # what `set_index` has moved there, by level
 
     # Other selections -----------------------------------------------------------------------------------------
 
@@ -114,7 +115,8 @@ class Selection:
 
     def level(self, column: Any) -> tuple[Expr, Hashable]:
         """A column to group by, as `named` has it."""
-        expr, name = self.named(column)
+        in_index = type(column) is str and column in self.index and column not in self.columns
+        expr, name = (self.index[column], column) if in_index else self.named(column)
         if name is not None and name in self.schema.index_names:
             raise BadValue(
                 f"{name!r} is both a column and an index level, which pandas calls ambiguous. Rename one."
