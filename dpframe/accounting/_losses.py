@@ -105,14 +105,14 @@ class Loss:
         left = None
         if self.epsilon is not None:
             mu, epsilon = math.sqrt(mu_squared) * (1 - 1e-15), float(self.epsilon)
-            found = self.residue(mu)
-            if found is not None:
-                n, d = found.as_integer_ratio()
+            mu_left = self.residue(mu)
+            if mu_left is not None:
+                n, d = mu_left.as_integer_ratio()
                 left = Fraction(n * n, d * d)
                 # The mu of a pure release is at least sqrt(2 pi) tanh(epsilon/2), the tangent of a quantile that is convex; so
                 # mostly no difference leaves more, as doubles tell: each is right to 1e-14 of mu squared.
                 least = 2 * math.pi * math.tanh(epsilon / 2) ** 2
-                if found * found > mu * mu * (1 + 1e-13) - least * (1 - 1e-12):
+                if mu_left * mu_left > mu * mu * (1 + 1e-13) - least * (1 - 1e-12):
                     return left
         if self.mu_squared is not None and self.mu_squared <= mu_squared:
             rest = mu_squared - self.mu_squared
@@ -126,16 +126,16 @@ class Loss:
             return None
         if rest == 0:
             return self.epsilon
-        found = max(_solve(curve, rest) for curve in self.curves)
+        epsilon = max(_solve(curve, rest) for curve in self.curves)
         if self.epsilon is not None:
-            return min(self.epsilon, Fraction(found))
-        return Fraction(found) if math.isfinite(found) else None
+            return min(self.epsilon, Fraction(epsilon))
+        return Fraction(epsilon) if math.isfinite(epsilon) else None
 
     def to_json(self) -> dict[str, Any]:
         """The record of a loss: its kind and its parameters; exact numbers are text."""
-        own: Any = type(self)  # every kind is a dataclass
+        kind: Any = type(self)  # every kind is a dataclass
         record: dict[str, Any] = {"type": self.kind}
-        for name in own.__match_args__:  # the names of its fields
+        for name in kind.__match_args__:  # the names of its fields
             value = getattr(self, name)
             if isinstance(value, tuple):  # of parts, whose numbers are pairs
                 value = [[str(number) for number in pair] for pair in value]
@@ -161,8 +161,8 @@ def response_curve(epsilon: float, t: Floats) -> Floats:
     truth = 1 / (1 + math.exp(-epsilon))
     up = truth * np.maximum(-np.expm1(np.minimum(t - epsilon, 0.0)), 0.0)
     down = (1 - truth) * np.maximum(-np.expm1(np.minimum(t + epsilon, 0.0)), 0.0)
-    found: Floats = up + down
-    return found
+    curve: Floats = up + down
+    return curve
 
 
 def _renyi_of_response(epsilon: float, orders: Floats) -> Floats:
@@ -171,8 +171,8 @@ def _renyi_of_response(epsilon: float, orders: Floats) -> Floats:
     small = np.maximum(x, y) < 300
     x, y = np.where(small, x, 1.0), np.where(small, y, 1.0)
     value = np.log1p(2 * np.sinh(x) * np.sinh(y) / math.cosh(min(epsilon / 2, 300.0))) / (orders - 1)
-    found: Floats = np.where(small, np.minimum(value * UP, epsilon), epsilon)
-    return found
+    divergence: Floats = np.where(small, np.minimum(value * UP, epsilon), epsilon)
+    return divergence
 
 
 def assign(loss: Loss, **values: Any) -> None:
@@ -245,16 +245,16 @@ class Laplace(Loss):
 
         def delta(t: Floats) -> Floats:
             inner = -np.expm1((np.clip(t, -e, e) - e) / 2)
-            found: Floats = np.where(t < -e, -np.expm1(np.minimum(t, 0.0)), inner)
-            return found
+            curve: Floats = np.where(t < -e, -np.expm1(np.minimum(t, 0.0)), inner)
+            return curve
 
         return (Curve(delta, -e, e),)
 
 
 def _exp_minus_linear(x: Floats) -> Floats:
     series = x * x / 2 * (1 + x / 3 * (1 + x / 4 * (1 + x / 5 * (1 + x / 6 * (1 + x / 7)))))
-    found: Floats = np.where(np.abs(x) < 1e-2, series, np.expm1(x) - x)
-    return found
+    difference: Floats = np.where(np.abs(x) < 1e-2, series, np.expm1(x) - x)
+    return difference
 
 
 @dataclass(frozen=True)
@@ -292,11 +292,11 @@ class DiscreteLaplace(Loss):
         e = float(self.epsilon)
 
         def delta(t: Floats) -> Floats:
-            place = np.searchsorted(losses, t, side="right")
+            index = np.searchsorted(losses, t, side="right")
             above = np.concatenate([np.cumsum(masses[::-1])[::-1], [0.0]])
             lifted = np.concatenate([np.cumsum((masses * np.exp(-losses))[::-1])[::-1], [0.0]])
-            found: Floats = np.clip((above[place] - np.exp(np.minimum(t, 700.0)) * lifted[place]) * UP, 0, 1)
-            return np.maximum(found, -np.expm1(np.minimum(t, 0.0)))
+            curve: Floats = np.clip((above[index] - np.exp(np.minimum(t, 700.0)) * lifted[index]) * UP, 0, 1)
+            return np.maximum(curve, -np.expm1(np.minimum(t, 0.0)))
 
         return (Curve(delta, -e, e),)
 
@@ -350,8 +350,8 @@ class Exponential(Loss):
 
         def delta(t: Floats) -> Floats:
             inner = np.expm1((np.clip(t, -e, e) - e) / 2) ** 2 / -math.expm1(-e)
-            found: Floats = np.where(t < -e, -np.expm1(np.minimum(t, 0.0)), inner)
-            return found
+            curve: Floats = np.where(t < -e, -np.expm1(np.minimum(t, 0.0)), inner)
+            return curve
 
         return (Curve(delta, -e, e),)
 
@@ -412,8 +412,8 @@ class _Normal(Loss):
         return left if left.numerator >= 0 else None
 
     def epsilon_at(self, delta: Fraction) -> Fraction | None:
-        found = _gaussian.epsilon_for(self.mu, float(delta) * (1 - 1e-12))
-        return Fraction(found) if math.isfinite(found) else None
+        epsilon = _gaussian.epsilon_for(self.mu, float(delta) * (1 - 1e-12))
+        return Fraction(epsilon) if math.isfinite(epsilon) else None
 
 
 @dataclass(frozen=True)
@@ -456,16 +456,16 @@ class DiscreteGaussian(_Normal):
         pairs = tuple((number(v, "variance"), number(d, "sensitivity squared")) for v, d in parts)
         if bool(pairs) == (sigma is not None):
             raise BadValue("DiscreteGaussian takes sigma= or parts=, and one of them only.")
-        own = pairs or ((number(sigma, "sigma") ** 2, number(sensitivity, "sensitivity") ** 2),)
-        object.__setattr__(self, "parts", own)
+        vectors = pairs or ((number(sigma, "sigma") ** 2, number(sensitivity, "sensitivity") ** 2),)
+        object.__setattr__(self, "parts", vectors)
 
     @cached_property
     def mu_squared(self) -> Fraction:
-        found = []
+        squares = []
         for v, d in self.parts:
             n, m = _gaussian.shift_mu(v).as_integer_ratio()
-            found.append(Fraction(n * n * d.numerator, m * m * d.denominator))
-        return found[0] if len(found) == 1 else sum(found, ZERO)
+            squares.append(Fraction(n * n * d.numerator, m * m * d.denominator))
+        return squares[0] if len(squares) == 1 else sum(squares, ZERO)
 
     @cached_property
     def rho(self) -> Fraction:
@@ -535,10 +535,10 @@ class PoissonGaussian(_Normal):
     def renyi(self, orders: Floats) -> Floats:
         whole = np.ceil(orders)  # the divergence grows with the order
         plain = orders * float(self.rho) * UP
-        found = [
+        sampled = [
             _renyi_sampled(float(self.q), float(self.sigma), int(a)) if a <= 1024 else math.inf for a in whole
         ]
-        least: Floats = np.minimum(plain, np.array(found))
+        least: Floats = np.minimum(plain, np.array(sampled))
         return least
 
     @property
@@ -581,8 +581,8 @@ def _removed(q: float, sigma: float, t: Floats) -> Floats:
     far, near = special.ndtr(-x / sigma), special.ndtr(-(x - 1) / sigma)
     lift = np.expm1(np.minimum(t, 700.0))
     value = q * (near - far) - lift * far + _ROUNDING * (q * (near + far) + np.abs(lift) * far)
-    found: Floats = np.where(inside, np.maximum(value, 0.0), -np.expm1(np.minimum(t, 0.0)))
-    return found
+    curve: Floats = np.where(inside, np.maximum(value, 0.0), -np.expm1(np.minimum(t, 0.0)))
+    return curve
 
 
 def _added(q: float, sigma: float, t: Floats) -> Floats:
@@ -591,7 +591,7 @@ def _added(q: float, sigma: float, t: Floats) -> Floats:
     z = np.maximum(np.where(inside, np.expm1(np.where(inside, -t, 0.0)) + q, 1.0), 1e-300)
     x = sigma * sigma * np.log(z / q) + 0.5
     near, far = special.ndtr(x / sigma), special.ndtr((x - 1) / sigma)
-    lift, kept = np.expm1(np.minimum(t, 700.0)), np.exp(np.minimum(t, 700.0)) * q
-    value = kept * (near - far) - lift * near + _ROUNDING * (kept * (near + far) + np.abs(lift) * near)
-    found: Floats = np.where(inside, np.maximum(value, 0.0), 0.0)
-    return found
+    lift, weight = np.expm1(np.minimum(t, 700.0)), np.exp(np.minimum(t, 700.0)) * q
+    value = weight * (near - far) - lift * near + _ROUNDING * (weight * (near + far) + np.abs(lift) * near)
+    curve: Floats = np.where(inside, np.maximum(value, 0.0), 0.0)
+    return curve

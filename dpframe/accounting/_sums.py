@@ -65,10 +65,10 @@ class Pure(Filter):
     def after(self, state: Sums, charge: Charge) -> Sums | None:
         epsilon, delta = totals(charge.losses)
         if epsilon is None:
-            own = stated_sums(charge.losses, charge.delta)
-            if own is None:
+            stated = stated_sums(charge.losses, charge.delta)
+            if stated is None:
                 return None
-            epsilon, delta = own
+            epsilon, delta = stated
         total = Sums(state.epsilon + epsilon, state.delta + delta if delta else state.delta)
         return total if total.epsilon <= self.limits.epsilon and total.delta <= self.limits.delta else None
 
@@ -108,9 +108,11 @@ class Pure(Filter):
         return state.delta
 
     def refusal(self, state: Sums, charge: Charge) -> str:
-        asked, left = charge.epsilon, self.limits.epsilon - state.epsilon
-        if asked is not None and asked > left:
-            return shortage("epsilon", *map(short, (asked, state.epsilon, left, asked - left)))
+        requested, remaining = charge.epsilon, self.limits.epsilon - state.epsilon
+        if requested is not None and requested > remaining:
+            return shortage(
+                "epsilon", *map(short, (requested, state.epsilon, remaining, requested - remaining))
+            )
         return super().refusal(state, charge)
 
 
@@ -139,10 +141,10 @@ class _Advanced(Filter):
         needing = sum(n for loss, n in losses if loss.epsilon is None)
         squares = drift = 0.0
         for loss, n in losses:
-            own = loss.epsilon if loss.epsilon is not None else loss.epsilon_at(delta / needing)
-            if own is None or own > 700:
+            epsilon = loss.epsilon if loss.epsilon is not None else loss.epsilon_at(delta / needing)
+            if epsilon is None or epsilon > 700:
                 return None
-            e = float(own) * _UP
+            e = float(epsilon) * _UP
             squares, drift = (squares + n * e * e) * _UP, (drift + n * cls.drift(e)) * _UP
         return Squares(squares, drift, failures(losses) + (delta if needing else 0))
 
@@ -151,20 +153,20 @@ class _Advanced(Filter):
         return (math.sqrt(2 * math.log(1 / delta) * sums.squares) + sums.drift) * _UP
 
     def after(self, state: Squares, charge: Charge) -> Squares | None:
-        own = self._sums(charge.losses, charge.delta)
-        if own is None:
+        cost = self._sums(charge.losses, charge.delta)
+        if cost is None:
             return None
         total = Squares(
-            (state.squares + own.squares) * _UP,
-            (state.drift + own.drift) * _UP,
-            state.failures + own.failures,
+            (state.squares + cost.squares) * _UP,
+            (state.drift + cost.drift) * _UP,
+            state.failures + cost.failures,
         )
         fits = total.failures <= self.limits.reserve and self._epsilon(total) <= self.limits.epsilon
         return total if fits else None
 
     def _epsilon(self, sums: Squares) -> Fraction:
-        found = self._total(sums, float(self.conversion) * (1 - 1e-12))
-        return Fraction(found) if math.isfinite(found) else 2 * self.limits.epsilon
+        epsilon = self._total(sums, float(self.conversion) * (1 - 1e-12))
+        return Fraction(epsilon) if math.isfinite(epsilon) else 2 * self.limits.epsilon
 
     def spent(self, state: Squares) -> Fraction:
         """The part of the sum of squares that is gone, since that grows evenly from release to release."""

@@ -115,17 +115,19 @@ class Tight(Filter):
         return min(used)
 
     def times(self, state: Either, charge: Charge) -> int:
-        own, each = charge.epsilon, charge.failures
+        epsilon, failure = charge.epsilon, charge.failures
         counts = []
-        if own is not None and state.epsilon is not None:
-            count = int((self.limits.epsilon - state.epsilon) / own) if own else 2**40
+        if epsilon is not None and state.epsilon is not None:
+            count = int((self.limits.epsilon - state.epsilon) / epsilon) if epsilon else 2**40
             then = self.after(state, charge)  # the first may leave more room to the others
             room = state.room if then is None else then.room
-            counts.append(min(count, int((room - state.failures) / each)) if each else count)
+            counts.append(min(count, int((room - state.failures) / failure)) if failure else count)
         if state.mu_squared is not None:
             left = state.mu_squared
             count = residue_times(left, charge)
-            counts.append(min(count, int((self.limits.reserve - state.failures) / each)) if each else count)
+            counts.append(
+                min(count, int((self.limits.reserve - state.failures) / failure)) if failure else count
+            )
         first = 1 if not any(counts) and self.after(state, charge) is not None else 0
         return max([*counts, first])
 
@@ -134,19 +136,19 @@ class Tight(Filter):
 
     def _offer(
         self,
-        asked: Fraction,
+        epsilon: Fraction,
         state: Either,
-        most: Fraction | None,
+        largest_pure: Fraction | None,
         wanted: Fraction | None,
         pure: Fraction | None,
         keeps: bool = False,
     ) -> Price:
-        """A price for what was asked: at most ``wanted`` for a Gaussian, at most ``pure`` for a pure release; which ``keeps`` to
-        its part of the residue, or has to where the plain sum has no room."""
-        part, left, limit = asked / self.limits.epsilon, state.mu_squared, self.limit
-        own, spent = asked if pure is None else pure, state.epsilon
+        """The price of a question of this epsilon: at most ``wanted`` of mu squared for a Gaussian, at most ``pure`` for a pure
+        release. A pure release that ``keeps``, or finds no room in the plain sum, takes no more than its part of the residue."""
+        part, left, limit = epsilon / self.limits.epsilon, state.mu_squared, self.limit
+        pure_epsilon, spent = epsilon if pure is None else pure, state.epsilon
         if left is None:
-            return Price(own, stake=Stake(asked, part))
+            return Price(pure_epsilon, stake=Stake(epsilon, part))
         share = part * limit
         mu_squared = share if wanted is None else min(wanted, share)
         # A Gaussian ends the plain sum, so the residue must be on promise after it: as it is if it was before. Doubles, right
@@ -154,15 +156,18 @@ class Tight(Filter):
         if spent is not None and left < limit:
             gone = 1 - float(left) / float(limit)
             if float(spent) < (gone + 1e-12) * float(self.limits.epsilon):
-                promised = (spent + asked) / self.limits.epsilon * limit
+                promised = (spent + epsilon) / self.limits.epsilon * limit
                 mu_squared = min(mu_squared, promised - (limit - left))
         cost = None
-        if keeps or spent is None or spent + own > self.limits.epsilon:
-            cost, own = share, largest("pure", left, share, most if pure is None else pure) or own
+        if keeps or spent is None or spent + pure_epsilon > self.limits.epsilon:
+            cost, pure_epsilon = (
+                share,
+                largest("pure", left, share, largest_pure if pure is None else pure) or pure_epsilon,
+            )
         waits = mu_squared.numerator <= 0
         scaled = wanted is None or mu_squared < wanted
-        stake = Stake(asked, part, scaled, left, cost, waits)
-        return Price(own, None if waits else mu_squared, None, self.conversion, stake=stake)
+        stake = Stake(epsilon, part, scaled, left, cost, waits)
+        return Price(pure_epsilon, None if waits else mu_squared, None, self.conversion, stake=stake)
 
     def share(self, queries: int | Fraction, state: Either) -> Price:
         """The price of epsilon/queries.
@@ -213,12 +218,14 @@ class Tight(Filter):
         )
 
     def stated(self, epsilon: Fraction, delta: Fraction, state: Either) -> Price:
-        own = stated_gaussian(epsilon, delta).mu_squared
-        if own is None:
+        mu_squared = stated_gaussian(epsilon, delta).mu_squared
+        if mu_squared is None:
             return self._offer(epsilon, state, epsilon, Fraction(0), None)
-        price = self._offer(epsilon, state, epsilon, own, min(epsilon, _gaussian.pure_for_mu(own)))
+        price = self._offer(
+            epsilon, state, epsilon, mu_squared, min(epsilon, _gaussian.pure_for_mu(mu_squared))
+        )
         if price.mu_squared is None:  # nothing to compare with
-            return self._offer(epsilon, state, epsilon, own, None)
+            return self._offer(epsilon, state, epsilon, mu_squared, None)
         return price._replace(delta=delta)
 
     @staticmethod
@@ -271,8 +278,8 @@ _KINDS = {"pure": (PureDP, 40, 1e-9, 2, 1.0), "ranged": (Exponential, 8, 1e-3, 4
 
 
 def largest(kind: str, left: Fraction, cost: Fraction, most: Fraction | None) -> Fraction | None:
-    """The largest epsilon, nearly, up to ``most``, of which one release takes at most ``cost`` of what is left of mu squared;
-    None if none does, or if not so much is left.
+    """The largest epsilon (nearly) up to ``most`` with which one release takes at most ``cost`` of the mu squared that is left;
+    None if there is none, or if less than ``cost`` is left.
 
     >>> round(float(largest("pure", Fraction(1), Fraction(1, 100), None)), 3)
     0.1
@@ -291,7 +298,7 @@ def _search_largest(kind: str, left: Fraction, cost: Fraction, most: Fraction | 
     make, rounds, close, first, response = _KINDS[kind]
     whole = float(cost)
 
-    def taken(epsilon: Fraction) -> float:
+    def used_part(epsilon: Fraction) -> float:
         after = make(epsilon).leaves(left)
         if after is None:
             return math.inf
@@ -299,14 +306,14 @@ def _search_largest(kind: str, left: Fraction, cost: Fraction, most: Fraction | 
         n, d = after.numerator, after.denominator
         return (left.numerator * d - n * left.denominator) / (left.denominator * d) / whole * _UP
 
-    def dear(epsilon: Fraction) -> bool:
+    def too_dear(epsilon: Fraction) -> bool:
         """Whether it takes too much, at a first look."""
         # Affinities multiply, and what dominates has no larger one: that of mu is exp(-mu**2 / 8), of randomized response
         # 1 / cosh(epsilon / 2).
         quarter = min(float(epsilon), 100.0) * response / 4
         return 8 * math.log1p(2 * math.sinh(quarter) ** 2) > whole * (1 + 1e-9)
 
-    if most is not None and not dear(most) and taken(most) <= 1:
+    if most is not None and not too_dear(most) and used_part(most) <= 1:
         return most
     if cost > left:
         return None
@@ -314,8 +321,8 @@ def _search_largest(kind: str, left: Fraction, cost: Fraction, most: Fraction | 
     over: float | None = math.inf  # what `high` takes; None where more is not known than that it is too much
     if most is None or high < most:
         over = None
-        while not dear(high):
-            over = taken(high)
+        while not too_dear(high):
+            over = used_part(high)
             if over > 1:
                 break
             low, high, under = high, 2 * high, over
@@ -326,18 +333,18 @@ def _search_largest(kind: str, left: Fraction, cost: Fraction, most: Fraction | 
     for _ in range(rounds):
         if not low < at < high:
             break
-        own = taken(at)
-        if own <= 1:
-            low, under = at, own
+        used = used_part(at)
+        if used <= 1:
+            low, under = at, used
         else:
-            high, over = at, own
+            high, over = at, used
         if float(high) - float(low) <= close * float(high):
             break
         # A cost is nearly a square, which grows a little faster: between two known ones it is nearly a power.
-        over = taken(high) if low and over is None else over
+        over = used_part(high) if low and over is None else over
         power = math.log(over / under) / math.log(high / low) if low and over and math.isfinite(over) else 2.0
         guess = float(low) * under ** (-1 / power) if low else 0.0
-        near = Fraction(guess * (1 - close / 3 if guess * (1 + close) > high or own > 1 else 1 + close / 3))
+        near = Fraction(guess * (1 - close / 3 if guess * (1 + close) > high or used > 1 else 1 + close / 3))
         at = near if low < near < high else Fraction(float(low + high) / 2)
     return low or None
 

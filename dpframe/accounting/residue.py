@@ -102,10 +102,10 @@ def _around(room: Callable[[float], float], size: float, epsilon: float, mu: flo
     low, high, at = 0.0, mu, math.sqrt(max(mu * mu - epsilon * epsilon, mu * mu / 16))
     scale, flat = _ROOT_2PI / 2 * (1 + math.exp(epsilon)), math.inf
     for _ in range(64):
-        own, shape = room(at), (epsilon / at - at / 2) ** 2 / 2
-        low, high = (at, high) if own >= 0 else (low, at)
+        gap, shape = room(at), (epsilon / at - at / 2) ** 2 / 2
+        low, high = (at, high) if gap >= 0 else (low, at)
         flat = scale * math.exp(shape) if shape < 300 else math.inf
-        near = at + own * flat
+        near = at + gap * flat
         if abs(near - at) <= 2.0**-26 * at:  # then the next error is of the order of its square
             at = near
             break
@@ -133,8 +133,12 @@ def after_pure(epsilon: float, mu: float) -> float | None:
     if epsilon == 0:
         return mu
     if mu > _TOP:
-        kept = after_pure(epsilon, _TOP)
-        return None if kept is None else _remains(mu, (_TOP - kept) * (_TOP + kept) * (1 + 4 * _ULP))
+        remaining = after_pure(epsilon, _TOP)
+        return (
+            None
+            if remaining is None
+            else _remains(mu, (_TOP - remaining) * (_TOP + remaining) * (1 + 4 * _ULP))
+        )
     if epsilon > 700:
         return None
     room, size = _room(epsilon, mu)
@@ -257,27 +261,27 @@ def after_curve(
     """
     if not mu >= 0:
         raise _bad(0.0, mu)
-    found, masses = np.asarray(losses, float), np.asarray(probabilities, float)
-    if found.ndim != 1 or found.shape != masses.shape or not found.size:
+    values, masses = np.asarray(losses, float), np.asarray(probabilities, float)
+    if values.ndim != 1 or values.shape != masses.shape or not values.size:
         raise ValueError("losses and probabilities must be two lists of the same length")
-    if not (np.isfinite(found).all() and (np.diff(found) > 0).all() and np.abs(found).max() <= 600):
+    if not (np.isfinite(values).all() and (np.diff(values) > 0).all() and np.abs(values).max() <= 600):
         raise ValueError("losses must be finite, at most 600, and increase")
     if not ((masses >= 0).all() and infinite >= 0 and slack >= 0):
         raise ValueError("probabilities, infinite and slack must not be negative")
-    found, masses = found[masses > 0], masses[masses > 0]
-    lost = 1 - math.fsum(masses * np.exp(-found))
+    values, masses = values[masses > 0], masses[masses > 0]
+    lost = 1 - math.fsum(masses * np.exp(-values))
     if abs(math.fsum(masses) + infinite - 1) > 1e-12 or lost < -1e-12:
         raise ValueError("these are no probabilities of a pair: P must sum to 1, and Q to at most 1")
     owed = infinite + (lost if lost > 1e-12 else 0.0)
     if owed > slack:
         return None
-    if not found.any():
+    if not values.any():
         return mu
     spare = (slack - owed) * (1 - 1e-12)
     if mu <= 0:
         return None
     at = min(mu, _TOP)
-    cost = cost_of(atoms(found, masses, symmetric), at, spare)
+    cost = cost_of(atoms(values, masses, symmetric), at, spare)
     return None if cost is None else _remains(mu, cost)
 
 
@@ -402,15 +406,15 @@ class _Step:
         v = self.variance
         points, weights = self.event.nodes(float(x.max()) + self.event.reach / v)
         slope = (side * x)[:, None, None]
-        found = np.full(len(x), -np.inf)
+        largest = np.full(len(x), -np.inf)
         block = max(1, 2_000_000 // points.size)
         for i in range(0, len(x), block):
             exponent = slope[i : i + block] * points - points * points / (2 * v)
             top = exponent.max(axis=2)
             with np.errstate(divide="ignore"):
                 logs = top + np.log((np.exp(exponent - top[..., None]) * weights).sum(axis=2))
-            found[i : i + block] = logs.max(axis=1)
-        return found
+            largest[i : i + block] = logs.max(axis=1)
+        return largest
 
     def below(self, x: Array) -> tuple[Array, Array]:
         """log B at these x >= 0, with what is to spare, and its derivative; -x has the same."""
@@ -493,8 +497,8 @@ def _cells(x: Array, a: Array, b: Array, slope: Array) -> Array:
     chord = a[:-1] + (a[1:] - a[:-1]) * (cross / width)
     # The smaller tangent: an inexact crossing then errs upwards.
     tangent = np.minimum(b[:-1] + slope[:-1] * cross, b[1:] - slope[1:] * (width - cross))
-    found: Array = chord - tangent
-    return found
+    excess: Array = chord - tangent
+    return excess
 
 
 def cost_of(event: Bump, mu: float, spare: float) -> float | None:
