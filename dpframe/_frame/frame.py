@@ -170,11 +170,11 @@ class PrivateFrame(Tracked):
         return cellwise.across(self, aggregate, numeric)
 
     def any(self, axis: Any = 0, bool_only: bool = False, skipna: bool = True) -> Any:
-        """A column that tells whether any condition of a row holds, with ``axis=1``. Down the columns it would have no price rule."""
+        """A column that tells whether any condition of a row holds, with ``axis=1``. Down a column it has no price."""
         return self._flags("any", axis, skipna)
 
     def all(self, axis: Any = 0, bool_only: bool = False, skipna: bool = True) -> Any:
-        """A column that tells whether all conditions of a row hold, with ``axis=1``. Down the columns it would have no price rule."""
+        """A column that tells whether all conditions of a row hold, with ``axis=1``. Down a column it has no price."""
         return self._flags("all", axis, skipna)
 
     def _flags(self, verb: str, axis: Any, skipna: Any) -> PrivateColumn:
@@ -353,7 +353,7 @@ class PrivateFrame(Tracked):
         )
 
     def __setitem__(self, key: Any, value: Any) -> None:
-        """Sets a column, as in ``p["bmi"] = p["weight"] / p["height"] ** 2``: a new one of this frame, or another one in the place of an old one.
+        """Sets a column of this frame, a new one or one in the place of another: ``p["bmi"] = p["weight"] / p["height"] ** 2``.
 
         Nothing is read, and no other frame changes: neither columns and frames taken from this one before, nor ``df.dp``.
         """

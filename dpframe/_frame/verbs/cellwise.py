@@ -11,7 +11,7 @@ from typing import Any
 import pandas as pd
 
 from dpframe import _expr, _validate
-from dpframe._answers.receipt import ANSWER, receipt_of
+from dpframe._answers.answer import ANSWER, receipt_of
 from dpframe._errors import BadType, NotOffered, Refused
 from dpframe._expr import Expr
 from dpframe._frame.column import PrivateColumn
@@ -31,7 +31,9 @@ def each(self: Frame, operate: Operator, other: Any) -> Frame:
     made = {name: operate(PrivateColumn(self, expr, name), operands[name]) for name, expr in columns.items()}
     strange = next((one for one in made.values() if not isinstance(one, PrivateColumn)), None)
     if strange is not None:  # a text on the left of % formats what is on its right
-        raise BadType("this operation is none of columns: it would make a text. Give a number, p[['x', 'y']] % 2.")
+        raise BadType(
+            "this operation is none of columns: it would make a text. Give a number, p[['x', 'y']] % 2."
+        )
     return self._new(self._selection.having({name: one._expr for name, one in made.items()}))
 
 
@@ -83,7 +85,9 @@ def method(name: str, operate: Operator, swapped: bool = False) -> Any:
         return each(self, both, other)
 
     verb.__name__ = name
-    verb.__doc__ = f"The frame with each column put through ``{name}`` with a constant, one for each column, or with ``axis=0`` a tracked column."
+    verb.__doc__ = (
+        f"The frame with ``{name}`` of each column and a constant, one for each, or with ``axis=0`` a column."
+    )
     return verb
 
 

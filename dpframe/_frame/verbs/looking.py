@@ -41,11 +41,10 @@ class _Marked:
     def __repr__(self) -> str:
         return f"{_MARK}\n{super().__repr__()}"
 
-    def _reduce(self, *args: Any, **words: Any) -> Any:
-        caution(
-            "a number of made-up rows says nothing about the data. For a release ask p.count(), p.mean('x')."
-        )
-        return super()._reduce(*args, **words)  # type: ignore[misc]  # pandas' own, of sums and means
+    def _reduce(self, op: Any, name: str, **words: Any) -> Any:
+        if name not in ("any", "all"):  # which are of conditions
+            caution("a number of made-up rows says nothing of the data. For a release ask p.count(), p.mean('x').")
+        return super()._reduce(op, name, **words)  # type: ignore[misc]  # pandas' own, of sums and means
 
 
 class MadeUpColumn(_Marked, pd.Series):

@@ -338,7 +338,7 @@ def set_index(
     >>> p.set_index("t").resample("QE")["cost"].sum(epsilon=900)
     t
     2024-03-31    7
-    Freq: QE-MAR, Name: cost, dtype: int64
+    Freq: QE-DEC, Name: cost, dtype: int64
     """
     if _validate.flag(verify_integrity, "verify_integrity"):
         raise Refused("verify_integrity= would tell whether two people have one value. Leave it out.")
