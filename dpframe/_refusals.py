@@ -29,7 +29,8 @@ ADVICE: dict[str, str] = {
     "transform": "a function could look across people. Write the steps as expressions: p.assign(y='x / 2').",
     "join": "write p.merge(table.reset_index(), on='key') with a public table.",
     "duplicated": "it compares people with each other, so one person's row could change another's.",
-    "drop_duplicates": "it compares people with each other, so one person's row could change another's.",
+    "drop_duplicates": "it compares people with each other, so one person's row could change another's. How many different "
+    "values there are is p.nunique('x').",
     "rank": "it compares people with each other, so one person's row could change another's.",
     "cumsum": "it adds across people in order. Ask p.resample('ME', on='t')['x'].sum() and add up the answer.",
     "shift": "it reads a neighbouring row, which is another person's.",
@@ -38,6 +39,8 @@ ADVICE: dict[str, str] = {
     "bfill": "it fills from a neighbouring row, which is another person's. Write p.fillna(constant).",
     "nlargest": f"choosing rows by comparing people is refused: {_ROWS}",
     "nsmallest": f"choosing rows by comparing people is refused: {_ROWS}",
+    "concat": "rows of two tables are put together before a session is opened: both = pd.concat([a, b]), and then "
+    "both.dp.open(1).",
     "pivot": "it copies cells of people. Write p.pivot_table(values, index, columns, aggfunc): a release.",
     "groups": "it would list the rows of each group. The keys are those you declared.",
     "ngroups": "the groups are the keys you declared: len(p.groupby('k')).",

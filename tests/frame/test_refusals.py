@@ -66,10 +66,7 @@ ROWS = {
             "iterrows",
         ]
     },
-    **{
-        name: (lambda p, name=name: getattr(p, name), "release")
-        for name in ["values", "T", "index"]
-    },
+    **{name: (lambda p, name=name: getattr(p, name), "release") for name in ["values", "T", "index"]},
     "rows by place": (lambda p: p.iloc[0], "release"),
     "some rows by place": (lambda p: p.iloc[:3, 0], "release"),
     "rows by label": (lambda p: p.loc[0], "release"),

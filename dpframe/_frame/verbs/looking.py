@@ -43,7 +43,9 @@ class _Marked:
 
     def _reduce(self, op: Any, name: str, **words: Any) -> Any:
         if name not in ("any", "all"):  # which are of conditions
-            caution("a number of made-up rows says nothing of the data. For a release ask p.count(), p.mean('x').")
+            caution(
+                "a number of made-up rows says nothing of the data. For a release ask p.count(), p.mean('x')."
+            )
         return super()._reduce(op, name, **words)  # type: ignore[misc]  # pandas' own, of sums and means
 
 

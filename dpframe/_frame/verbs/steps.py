@@ -312,7 +312,7 @@ def add_suffix(self: Frame, suffix: str, axis: Any = None) -> Frame:
 def set_axis(self: Frame, labels: Any, *, axis: Any = 0, copy: object = None) -> Frame:
     """The frame with other names for all of its columns, in their order: ``set_axis(["a", "b"], axis=1)``."""
     if not _validate.among(axis, (1, "columns")):
-        raise Refused("rows have no labels here. For the names of columns: p.set_axis([...], axis=1).")
+        raise Refused("rows have no labels here. For the names of columns: p.rename(columns={'x': 'new'}).")
     columns = self._selection.columns
     names = [_validate.hashable(label, "a name") for label in _list(labels, "labels")]
     if len(names) != len(columns):
@@ -404,7 +404,7 @@ def eval(self: Frame, expr: str, *, inplace: bool = False) -> Any:
     if len(lines) == 1 and not _TARGET.match(expr):
         made, frame = frame._written(expr.strip(), caller)
         if _validate.flag(inplace, "inplace"):
-            raise BadValue("inplace= needs a column that is set: p.eval('y = x / 2', inplace=True).")
+            raise BadValue("inplace= needs a column that is set, as p.eval('y = x / 2') sets one.")
         return PrivateColumn(frame, made, None)
     for line in lines:
         target = _TARGET.match(line)
