@@ -10,7 +10,7 @@ import math
 import os
 import sys
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from types import FrameType
 from typing import Any, Final, Protocol, cast
@@ -82,6 +82,7 @@ class Selection:
         Key, ...
     ] = ()  # what the rows are sorted by, on which no answer depends but through verbs within a person
     most: int | None = None  # so many of these rows a person has at most, where the steps prove it
+    index: Mapping[Hashable, Expr] = field(default_factory=dict)  # what `set_index` has moved there, by level
 
     # Other selections -----------------------------------------------------------------------------------------
 
@@ -128,7 +129,8 @@ class Selection:
 
     def level(self, column: Any) -> tuple[Expr, Hashable]:
         """A column to group by, as `named` has it."""
-        expr, name = self.named(column)
+        in_index = type(column) is str and column in self.index and column not in self.columns
+        expr, name = (self.index[column], column) if in_index else self.named(column)
         if name is not None and name in self.schema.index_names:
             raise BadValue(
                 f"{name!r} is both a column and an index level, which pandas calls ambiguous. Rename one."

@@ -52,13 +52,22 @@ def resample(
     Freq: ME, dtype: int64
     """
     check_options(group_keys, None, level)
-    if on is None:
-        raise BadType(
-            "resample needs on=, a column of times: a tracked frame has no index. resample('ME', on='t')."
-        )
+    on = _index_of(self) if on is None else on
     grouper = grouper_for(rule, "t", closed, label, origin, offset)
     selection = replace(self._selection, by=(_periods(self._selection, on, rule_of(grouper), bounds),))
     return PrivateGroupBy(self._session, selection, self._mode)
+
+
+def _index_of(frame: Tracked) -> Taken:
+    """The column that `set_index` has made the index."""
+    index = frame._selection.index
+    if len(index) != 1:
+        raise BadType(
+            "resample needs a column of times, p.resample('ME', on='t'), or one that is the index: "
+            "p.set_index('t').resample('ME')."
+        )
+    ((name, expr),) = index.items()
+    return Taken(frame, expr, name)
 
 
 def groupby(
