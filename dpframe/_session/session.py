@@ -310,7 +310,7 @@ class Session:
         """The one charge of new questions, in the ledger before any data is read; nothing gives it back."""
         if self.data.source is not None:  # of what is no longer what was opened nothing is paid for
             self.data.source.check()
-        if debugging():
+        if SWITCH in os.environ and debugging():
             self.accountant.declare([DEBUGGED])
         name = ", ".join(label.name for label in new if label.name is not None) or None
         one, *others = new.values()
