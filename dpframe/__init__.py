@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import pandas as pd
 
 if TYPE_CHECKING:
-    from dpframe._answers.estimate import Estimate
+    from dpframe._answers.answer import Estimate
     from dpframe._errors import (
         BadExpression,
         BadType,
@@ -83,7 +83,7 @@ _HOMES = {
     "sql": "_frame.sources",
     "Plan": "_plans.plan",
     "PrivateFrame": "_frame.frame",
-    "Estimate": "_answers.estimate",
+    "Estimate": "_answers.answer",
 }
 
 
@@ -109,7 +109,8 @@ class _FormerModules:
         "dpframe._batch": "dpframe._session.batch",
         "dpframe._budget": "dpframe._plans.price",
         "dpframe._column": "dpframe._frame.column",
-        "dpframe._estimate": "dpframe._answers.estimate",
+        "dpframe._estimate": "dpframe._answers.answer",
+        "dpframe._answers.estimate": "dpframe._answers.answer",
         "dpframe._measured": "dpframe._plans.aggregates",
         "dpframe._plan": "dpframe._plans.plan",
         "dpframe._private": "dpframe._frame.frame",
@@ -142,17 +143,15 @@ class _FormerModules:
         module.__getattr__ = partial(getattr, import_module(self.names[module.__name__]))  # type: ignore[method-assign]
 
 
-def _of_frame(frame: pd.DataFrame) -> Any:
-    return import_module("dpframe._frame.accessor").of_frame(frame)
-
-
-def _of_series(series: "pd.Series[Any]") -> Any:
-    return import_module("dpframe._frame.accessor").of_series(series)
+def _first(data: Any) -> Any:
+    """``.dp`` when it is first read: loads the surface, which puts its own accessors in this one's place."""
+    import_module("dpframe._frame.accessor").register()
+    return data.dp
 
 
 # pandas-stubs asks for classes here; pandas itself takes any callable.
 _frame_accessor: Any = pd.api.extensions.register_dataframe_accessor("dp")
 _series_accessor: Any = pd.api.extensions.register_series_accessor("dp")
-_frame_accessor(_of_frame)
-_series_accessor(_of_series)
+_frame_accessor(_first)
+_series_accessor(_first)
 sys.meta_path.append(_FormerModules)

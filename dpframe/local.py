@@ -21,14 +21,14 @@ import pandas as pd
 from dpframe import _validate, calibrate
 from dpframe._answers import reports as _reports
 from dpframe._answers import unbiased as _unbiased
-from dpframe._answers.receipt import REPORTS, receipt_of
+from dpframe._answers.answer import REPORTS, receipt_of
 from dpframe._answers.reports import Kind, Reports
 from dpframe._cells.columns import objects, prepare
 from dpframe._errors import BadType, BadValue
 from dpframe._expr import Column
 from dpframe._frame.randomize import labels_of, number_kind, rounded_places
 from dpframe._groups.keys import Keys, keys_for
-from dpframe._session.registry import ATTR as SESSION
+from dpframe._session.data import ATTR as SESSION
 from dpframe.accounting import _search
 from dpframe.mechanisms._sampling import exp_interval
 from dpframe.mechanisms.response import Response

@@ -10,8 +10,7 @@ from dpframe import _ledger as stores_module
 from dpframe import mechanisms
 from dpframe import plot as drawing_module
 from dpframe._answers import unbiased as unbiased_module
-from dpframe._answers.answer import Answer
-from dpframe._answers.estimate import FloatEstimate, IntEstimate, interval_of
+from dpframe._answers.answer import Answer, FloatEstimate, IntEstimate
 from dpframe._answers.foundkeys import found_keys
 from dpframe._answers.reports import Kind, Reports, series_of
 from dpframe._answers.unbiased import Computed, Estimated
@@ -43,10 +42,9 @@ from dpframe._ledger import sqlite as store_module
 from dpframe._ledger import store as entries_module
 from dpframe._ledger.accountant import Budget
 from dpframe._ledger.former import trusted
-from dpframe._ledger.records import alike, unpack
 from dpframe._ledger.server import ServerStore
 from dpframe._ledger.sqlite import FileStore
-from dpframe._ledger.store import MemoryStore
+from dpframe._ledger.store import MemoryStore, alike, unpack
 from dpframe._plans import plan as plan_module
 from dpframe._plans.aggregates import AGGREGATES, ORDERS, Cell, Measured, fieller, named_in_agg
 from dpframe._plans.aggregates import Output as query_Output
@@ -56,14 +54,14 @@ from dpframe._plans.price import _cost as cost_of_price
 from dpframe._questions import entries as engines_rows_module
 from dpframe._questions.entries import of_people
 from dpframe._questions.keysearch import Finding, KeySearch, Roomy
-from dpframe._questions.question import Query, Question
+from dpframe._questions.question import Query, Question, interval_of
 from dpframe._questions.reports import packed, unpacked
 from dpframe._refusals import ADVICE
 from dpframe._session import derived as lineage_module
 from dpframe._session import opening as opening_module
 from dpframe._session import session as door_module
 from dpframe._session import session as session_module
-from dpframe._session.registry import sessions as registry_sessions
+from dpframe._session.data import sessions as registry_sessions
 from dpframe._session.session import Session
 from dpframe._session.session import sessions as session_sessions
 from dpframe._statistics import base as stats_module

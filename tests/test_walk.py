@@ -11,7 +11,7 @@ import pytest
 from tests.walk import visits_of
 
 ROOT = Path(__file__).parent.parent
-LIMITS = {"open": (15, 66), "mean": (23, 121), "agg": (41, 198)}
+LIMITS = {"open": (14, 65), "mean": (22, 121), "agg": (33, 197)}
 
 
 @pytest.fixture(scope="module")

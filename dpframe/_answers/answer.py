@@ -1,29 +1,227 @@
-"""Answers: numbers and pandas objects that know their plan and their interval.
+"""Answers: numbers and pandas objects that know their plan, their interval and their receipt.
 
-A grouped answer is a plain Series or DataFrame. Its receipt (the plan and the noisy integers, as one JSON
-string in ``attrs``) is bound to the values and the index it came with: after any change it is refused.
+A grouped answer is a plain Series or DataFrame. Its receipt is one JSON text in ``attrs``, with the plan, the noisy integers and
+where each number stands (`dpframe._answers.layout`). The seal of a receipt is a digest of values, dtypes and labels: after any
+change of those the receipt no longer describes the answer, and is refused.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+import hashlib
+import json
+import math
+from collections import OrderedDict
+from collections.abc import Hashable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import lru_cache
-from typing import Any, cast
+from typing import Any, NoReturn, cast
 
 import numpy as np
 import pandas as pd
 
 from dpframe import _validate
 from dpframe import plot as _plot
-from dpframe._answers.estimate import numbers
 from dpframe._answers.layout import Across, Column, Columns, Layout, Levels, Pivot, layout_from
-from dpframe._answers.receipt import ANSWER, reading, receipt, seal_of, seals
-from dpframe._errors import BadValue
-from dpframe._ledger.records import unpack
+from dpframe._errors import BadType, BadValue
+from dpframe._ledger.store import pack, receipt_text, unpack
 from dpframe._plans.aggregates import AGGREGATES
 from dpframe._plans.plan import Cost, Plan, all_choices, refuse_choices
-from dpframe._questions.question import Release
+from dpframe._questions.question import Release, interval_of, numbers
 from dpframe._refusals import own_errors
+
+# Numbers -----------------------------------------------------------------------------------------------------
+
+
+class Estimate:
+    """What `IntEstimate` and `FloatEstimate` share: a released number, its plan and its interval.
+
+    Arithmetic gives plain numbers: ``answer / 1000`` is a float that has no interval any more. So does what writes it down,
+    ``str``, ``format``, ``print``, csv and JSON; its ``repr`` alone shows how wide its interval is.
+    """
+
+    _plan: Plan
+    _raw: tuple[Any, ...]
+
+    @property
+    def plan(self) -> Plan:
+        """What was asked, with which mechanism, scale and price."""
+        return self._plan
+
+    @property
+    def cost(self) -> Cost:
+        """What this release guarantees by itself: ``epsilon`` and ``delta``. The ledger counts it by its accountant."""
+        return self._plan.cost
+
+    def interval(self, level: float = 0.95) -> tuple[float, float]:
+        """Where the answer without noise lies with probability ``level``.
+
+        It covers the noise: not the clipping to the bounds, and not what a sample says about a population.
+        """
+        level = _validate.level(level)
+        refuse_choices(self._plan.cells[:1])
+        low, high = interval_of(self._plan, self._raw, 0, level)
+        return float(low[0]) + 0.0, float(high[0]) + 0.0  # no negative zero
+
+    @property
+    def dp(self) -> Estimate:
+        """The number itself, so that ``answer.dp.interval()`` reads the same for numbers and for tables."""
+        return self
+
+    def plot(self, *args: Any, **kwargs: Any) -> NoReturn:
+        """Refused: one number is no picture."""
+        raise BadType(
+            "one number is no picture: print it, or its .interval(). Series and DataFrames have .dp.plot()."
+        )
+
+    def __repr__(self) -> str:
+        if self._plan.selects:
+            return f"{float(cast(Any, self)):.12g}"
+        low, high = self.interval()
+        value, half = float(cast(Any, self)), (high - low) / 2
+        if max(abs(value), half) >= 1e15:
+            return f"{value:.6g} ± {half:.3g}"
+        # Two digits of the half-width, and as many of the value; whole numbers stay whole.
+        fine = half > 0 and not self._plan.cells[0].whole
+        digits = max(0, 1 - math.floor(math.log10(half))) if fine else 0
+        return f"{value:.{digits}f} ± {half:.{digits}f}"
+
+    def _repr_html_(self) -> str:
+        if self._plan.selects:
+            return f"<b>{self!r}</b> <small>chosen; {self._plan._alone}</small>"
+        low, high = self.interval()
+        return f"<b>{self!r}</b> <small>95 % interval {low:.6g} to {high:.6g}; {self._plan._alone}</small>"
+
+
+class IntEstimate(Estimate, int):
+    """A whole number that was released. It may be negative: noise is as likely below as above."""
+
+    __str__ = int.__repr__
+
+    def __new__(cls, value: int, plan: Plan, raw: tuple[Any, ...]) -> IntEstimate:
+        self = int.__new__(cls, value)
+        self._plan, self._raw = plan, raw
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return IntEstimate, (int(self), self._plan, self._raw)
+
+
+class FloatEstimate(Estimate, float):
+    """A number that was released."""
+
+    __str__ = float.__repr__
+
+    def __new__(cls, value: float, plan: Plan, raw: tuple[Any, ...]) -> FloatEstimate:
+        self = float.__new__(cls, value)
+        self._plan, self._raw = plan, raw
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return FloatEstimate, (float(self), self._plan, self._raw)
+
+
+def scalar(release: Release) -> Estimate:
+    """The answer to a question without groups."""
+    value = numbers(release.plan, release.raw, 0)[0]
+    if release.plan.cells[0].whole:
+        return IntEstimate(int(value), release.plan, release.raw)
+    return FloatEstimate(float(value), release.plan, release.raw)
+
+
+# Receipts ----------------------------------------------------------------------------------------------------
+
+ANSWER = "dpframe_receipt"  # the key in `attrs` of what a session answered,
+REPORTS = "dpframe_reports"  # of reports of rows,
+ESTIMATE = "dpframe_estimate"  # and of estimates from them
+
+
+def receipt_of(answer: Any, kind: str) -> str | None:
+    """The text of an answer's receipt; None if it has none of this kind."""
+    text = answer.attrs.get(kind)
+    return text if isinstance(text, str) else None
+
+
+@contextmanager
+def reading(text: str, whose: str) -> Iterator[Any]:
+    """A receipt's JSON, to be taken apart: whatever is not as dpframe writes it is one refusal."""
+    try:
+        yield json.loads(text)
+    except (ValueError, KeyError, TypeError):
+        raise BadValue(f"the receipt of {whose} is not one that dpframe wrote.") from None
+
+
+def receipt(
+    release: Release,
+    layout: Layout,
+    arrays: Sequence[Any],
+    labels: Sequence[Hashable] | None,
+    index: pd.Index[Any],
+    order: Any = None,
+    skip: int = 0,
+) -> str:
+    """The receipt of an answer with these columns, or of a Series, which has no ``labels``.
+
+    The columns of a table are sealed one by one too, so that each can be taken alone; the first ``skip`` of them are keys.
+    ``order`` is how the rows were rearranged after they were laid out.
+    """
+    whole, each = seals(arrays, labels or (), index)
+    extra: dict[str, Any] = {"seal": whole}
+    if layout.computed:
+        extra |= {"layout": layout.to_json(), "skip": skip}
+    if labels is not None and (len(labels) or layout.computed):
+        extra["each"] = each[skip:]
+    shape = "laid out series" if layout.computed and labels is None else layout.shape
+    places = None if order is None else pack([order[None, :]])
+    return receipt_text(release.plan, release.raw, shape=shape, order=places, **extra)
+
+
+# Answers over the same keys share one index object; held here, so that its id stays its own.
+_digests: OrderedDict[int, tuple[pd.Index[Any], bytes]] = OrderedDict()
+_DTYPES = {
+    np.dtype(kind): np.dtype(kind).name for kind in (np.int64, np.float64)
+}  # numpy is slow to write a dtype
+
+
+def seals(arrays: Sequence[Any], labels: Sequence[Hashable], index: pd.Index[Any]) -> tuple[str, list[str]]:
+    """Digests of values, dtypes and labels, so that a receipt goes with one answer only: that of all columns, and those of
+    each column with its own label."""
+    known = _digests.get(id(index))
+    if known is None or known[0] is not index:
+        digest = hashlib.blake2b(digest_size=16)
+        if isinstance(index, pd.IntervalIndex):
+            digest.update(
+                index.left.to_numpy().tobytes() + index.right.to_numpy().tobytes() + index.closed.encode()
+            )
+        elif isinstance(index.dtype, np.dtype) and index.dtype.kind in "iufb":
+            digest.update(index.to_numpy().tobytes())
+        else:
+            digest.update("\x1f".join(map(str, index.to_numpy())).encode())
+        _digests[id(index)] = known = index, digest.digest()
+        while len(_digests) > 32:
+            _digests.popitem(last=False)
+    names = "\x1f".join(map(repr, index.names)).encode()  # an index can be renamed in place
+    start = hashlib.blake2b(known[1] + names, digest_size=16)
+    whole, each = start.copy(), []
+    for place, array in enumerate(arrays):
+        cells = array.tobytes() if array.dtype != object else "\x1f".join(map(str, array)).encode()
+        written = (_DTYPES.get(array.dtype) or str(array.dtype)).encode() + cells
+        whole.update(written)
+        if labels:
+            one = start.copy()
+            one.update(written + str(labels[place]).encode())
+            each.append(one.hexdigest())
+    whole.update("\x1f".join(map(str, labels)).encode())
+    return whole.hexdigest(), each
+
+
+def seal_of(answer: pd.Series[Any] | pd.DataFrame, labelled: bool) -> str:
+    """The seal an answer would have. A Series may be renamed, or become the one column of a frame."""
+    frame = answer.to_frame() if isinstance(answer, pd.Series) else answer
+    arrays = [frame.iloc[:, i].to_numpy() for i in range(frame.shape[1])]
+    return seals(arrays, list(frame.columns) if labelled else [], answer.index)[0]
+
+
+# Series and tables -------------------------------------------------------------------------------------------
 
 
 def values(release: Release, cell: int) -> Any:
@@ -255,4 +453,5 @@ def _title(cell: Any) -> str:
     return "rows" if unnamed else str(cell.name)
 
 
-own_errors(Answer, object)
+for _kind in (Estimate, Answer):
+    own_errors(_kind, object)

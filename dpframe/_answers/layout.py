@@ -16,9 +16,9 @@ from typing import Any, ClassVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from dpframe._answers.estimate import interval_of, levels_shown, numbers
 from dpframe._plans.aggregates import AGGREGATES, Measured, fieller
 from dpframe._plans.plan import Plan, measured
+from dpframe._questions.question import interval_of, levels_shown, numbers
 from dpframe.mechanisms._base import Noise
 
 Ends = tuple[NDArray[Any], NDArray[Any]]

@@ -4,25 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
 from html import escape
-from typing import Any, NoReturn
+from typing import Any, NoReturn, cast
 
 import pandas as pd
 
 from dpframe._answers import answer as _release
 from dpframe._answers import reports as _reports
 from dpframe._answers import unbiased as _unbiased
-from dpframe._answers.receipt import ANSWER, ESTIMATE, REPORTS, receipt_of
+from dpframe._answers.answer import ANSWER, ESTIMATE, REPORTS, receipt_of
 from dpframe._errors import BadType, BadValue, DPError, LineageError, NoSession
 from dpframe._expr._parts import DATE_NAMES, DATES, TEXT
 from dpframe._frame import rewrite as _rewrite
 from dpframe._frame.column import PrivateColumn
 from dpframe._frame.frame import PrivateFrame
 from dpframe._frame.groups import PrivateGroupBy
-from dpframe._frame.modes import Ask
+from dpframe._frame.selection import Ask
 from dpframe._refusals import ADVICE, own_errors
-from dpframe._session import registry as _registry
 from dpframe._session import session as _session
-from dpframe._session.data import root_positions
+from dpframe._session.data import elsewhere, root_positions, session_of
 from dpframe._session.opening import open_session, opened, with_words_of
 from dpframe._session.terms import Words
 
@@ -95,9 +94,9 @@ def of_frame(
         receipt = receipt_of(frame, ANSWER)
         if receipt is not None:
             return _release.Answer(frame, receipt)
-        session = _registry.find(frame.attrs)
+        session = session_of(frame.attrs)
     except (NoSession, BadValue) as reason:
-        return Elsewhere(frame, reason) if _registry.elsewhere(frame.attrs) else Unanswerable(reason)
+        return Elsewhere(frame, reason) if elsewhere(frame.attrs) else Unanswerable(reason)
     if session is None:
         return Unopened(frame)
     places = root_positions(frame, session.data.snapshot)
@@ -125,7 +124,7 @@ def _column_or_answer(series: pd.Series[Any]) -> PrivateColumn | _release.Answer
     receipt = receipt_of(series, ANSWER)
     if receipt is not None:
         return _release.Answer(series, receipt)
-    session = _registry.find(series.attrs)
+    session = session_of(series.attrs)
     if session is None:
         raise NoSession(
             "this Series has no dpframe session. Open one on its DataFrame: df.dp.open(epsilon=...)."
@@ -238,6 +237,13 @@ def private(frame: pd.DataFrame) -> PrivateFrame:
     if not isinstance(found, PrivateFrame):
         raise NoSession("this frame has no session. Open one: df.dp.open(epsilon=...).")
     return found
+
+
+def register() -> None:
+    """Has pandas make ``.dp`` here from now on. `import dpframe` leaves that to whoever first reads it, to load little itself."""
+    for frames, made in ((pd.DataFrame, of_frame), (pd.Series, of_series)):
+        accessor: Any = type(vars(frames)["dp"])
+        cast(Any, frames).dp = accessor("dp", made)
 
 
 for _kind in (Unopened, Elsewhere, _Derived):

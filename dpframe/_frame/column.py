@@ -10,16 +10,15 @@ import pandas as pd
 
 from dpframe import _expr
 from dpframe._answers import answer as _release
-from dpframe._answers.estimate import scalar
+from dpframe._answers.answer import scalar
 from dpframe._errors import BadType, NotOffered, Refused
 from dpframe._expr import Expr
 from dpframe._frame import randomize as _randomize
 from dpframe._frame.selection import Taken
 from dpframe._frame.spelling import of_column, priced
 from dpframe._frame.tracked import Tracked
-from dpframe._frame.verbs import agg_spec as _specs
 from dpframe._frame.verbs import choose, summaries, tables
-from dpframe._frame.verbs.measure import Measures
+from dpframe._frame.verbs.measure import Measures, spec_of, split_words
 from dpframe._questions.question import Release
 from dpframe._refusals import ADVICE, Unprinted, own_errors, refuse
 
@@ -275,8 +274,8 @@ class PrivateColumn(Taken):
         count     2.0
         Name: age, dtype: float64
         """
-        payment, named = _specs.split_words(outputs, bounds)
-        form, wanted = _specs.read(spec, named, [self.name], single=True)
+        payment, named = split_words(outputs, bounds)
+        form, wanted = spec_of(spec, named, [self.name], single=True)
         labels = [w.aggregate if form == "list" else w.label for w in wanted]
         outs = tuple(
             self._frame._selection.wanted(w.aggregate, self, bounds, label)

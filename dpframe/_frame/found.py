@@ -11,8 +11,7 @@ from dpframe import _validate
 from dpframe._answers.foundkeys import Columns, found_keys
 from dpframe._cells.encoding import encode
 from dpframe._errors import BadType, BadValue, BudgetError, MissingKeys
-from dpframe._frame.modes import HALF, WHOLE, Asking, Finish, priced
-from dpframe._frame.selection import Selection
+from dpframe._frame.selection import HALF, WHOLE, Asking, Finish, Selection, priced
 from dpframe._groups.combinations import Sought, TupleBy, Tuples
 from dpframe._groups.keys import By, KeyBy, Keys, combined_index
 from dpframe._plans.aggregates import Output

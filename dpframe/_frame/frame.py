@@ -19,8 +19,7 @@ from dpframe._expr import Column, Expr
 from dpframe._frame import randomize as _randomize
 from dpframe._frame import suggestions
 from dpframe._frame.column import PrivateColumn
-from dpframe._frame.modes import Ask
-from dpframe._frame.selection import Selection
+from dpframe._frame.selection import Ask, Selection
 from dpframe._frame.spelling import priced
 from dpframe._frame.tracked import Tracked, is_pandas_col
 from dpframe._frame.verbs import adopt as _adopt

@@ -13,11 +13,9 @@ from dpframe import _validate
 from dpframe._answers import answer as _release
 from dpframe._errors import BadType, BadValue, MissingKeys, NotOffered
 from dpframe._frame.found import Search
-from dpframe._frame.modes import Ask, Asking, Finish
-from dpframe._frame.selection import Selection
+from dpframe._frame.selection import Ask, Asking, Finish, Selection
 from dpframe._frame.spelling import of_groups, priced
-from dpframe._frame.verbs import agg_spec as _specs
-from dpframe._frame.verbs.measure import Measures
+from dpframe._frame.verbs.measure import Measures, spec_of
 from dpframe._groups.combinations import Sought
 from dpframe._groups.keys import EVERY, By, combined_index
 from dpframe._plans.aggregates import DESCRIBED, ORDERS, Output, named_in_agg
@@ -123,7 +121,7 @@ class PrivateGroupBy(Measures):
         return ask_groups(self, self._selection.by, tuple(outputs), layout, payment)
 
     def _aggregated(self, spec: Any, named: Mapping[str, Any], bounds: Any, payment: dict[str, Any]) -> Any:
-        read = _specs.read(spec, named, self._chosen, self._single)
+        read = spec_of(spec, named, self._chosen, self._single)
         if read.form == "one" and read.wanted and read.wanted[0].aggregate == "size":
             return self.size(**cast(Any, payment))
         plain = self._single and read.form == "list"
@@ -252,7 +250,7 @@ class PrivateGroupBy(Measures):
         if self._chosen is None:
             raise BadType("name the columns: ['x'].describe() or [['x', 'y']].describe().")
         payment = checked(payment)
-        wanted = _specs.read(list(DESCRIBED), {}, self._chosen).wanted
+        wanted = spec_of(list(DESCRIBED), {}, self._chosen).wanted
         outs = [
             self._selection.output(w.aggregate, w.column, bounds, w.aggregate if self._single else w.label)
             for w in wanted

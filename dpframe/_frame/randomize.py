@@ -15,7 +15,7 @@ from dpframe._answers import reports as _reports
 from dpframe._answers.reports import Kind
 from dpframe._errors import BadType, BadValue, NotOffered, Refused
 from dpframe._expr import Column, Expr
-from dpframe._frame.modes import WHOLE
+from dpframe._frame.selection import WHOLE
 from dpframe._frame.spelling import priced
 from dpframe._frame.tracked import Tracked
 from dpframe._groups.keys import Keys, Word, describe

@@ -10,8 +10,7 @@ import pandas as pd
 from dpframe import _expr
 from dpframe._errors import Refused
 from dpframe._expr import Expr
-from dpframe._frame.modes import Ask, RowsOnly
-from dpframe._frame.selection import Selection, Taken
+from dpframe._frame.selection import Ask, RowsOnly, Selection, Taken
 from dpframe._frame.verbs.measure import Measures
 from dpframe._plans.plan import Plan
 from dpframe._refusals import Unprinted

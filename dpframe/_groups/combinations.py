@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import math
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -22,6 +21,7 @@ from dpframe._groups.keys import (
     Keys,
     Word,
     describe,
+    groups_of,
     keys_for,
     listed_key,
     with_options,
@@ -285,7 +285,7 @@ def with_rest(levels: Sequence[KeyBy | Sought], other: Any) -> tuple[By | Sought
         else RestBy(level, other[name])
         for level, name in zip(levels, names, strict=True)
     )
-    if math.prod(len(by.index) for by in groupings if not isinstance(by, Sought)) > GROUP_CEILING:
+    if groups_of(by for by in groupings if not isinstance(by, Sought)) > GROUP_CEILING:
         raise BadValue(
             f"with other= there are more than {GROUP_CEILING} combinations of keys. Group by fewer columns."
         )

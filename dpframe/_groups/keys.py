@@ -310,6 +310,11 @@ class By(Protocol):
     def to_json(self) -> object: ...
 
 
+def groups_of(by: Iterable[By]) -> int:
+    """How many groups that makes, a group being a combination of one of each; one, of all the rows, where nothing groups them."""
+    return math.prod(len(one.index) for one in by)
+
+
 def combined_index(by: Sequence[By]) -> pd.Index[Any] | None:
     """The index of an answer: one level a grouping, every combination, in the order declared."""
     if not by:

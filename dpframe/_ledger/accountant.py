@@ -23,17 +23,20 @@ import pandas as pd
 from dpframe._errors import BadType, BadValue, BudgetExceeded, DPError, LedgerError, SessionError, caution
 from dpframe._groups.unit import Unit
 from dpframe._ledger import MEMORY, open_store, public_name
-from dpframe._ledger.records import (
+from dpframe._ledger.store import (
     Declared,
+    Entry,
+    MemoryStore,
+    Store,
     Table,
     alike,
     charge_for,
     charge_of,
     receipt_text,
     same_table,
+    text_of,
     unpack,
 )
-from dpframe._ledger.store import Entry, MemoryStore, Store, text_of
 from dpframe._plans.plan import Plan
 from dpframe._plans.price import Budget
 from dpframe.accounting import open_filter

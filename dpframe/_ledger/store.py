@@ -1,4 +1,4 @@
-"""The seam between accountants and what keeps their entries: the contract of a store, and the one in memory.
+"""What is recorded, and the seam between accountants and what keeps it: entries, the contract of a store, and one in memory.
 
 Formal guarantee. An entry appended in a `transaction` that ended without an error is read by every later `entries`
 of its population, in all threads and processes that use the store: at once, after the death of the process, and
@@ -8,16 +8,24 @@ not at all. Where that cannot be established there is a `LedgerError`, never a s
 
 from __future__ import annotations
 
+import base64
+import json
 import os
 import re
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from datetime import UTC, datetime
+from fractions import Fraction
 from functools import cached_property
-from typing import Final, NamedTuple, NoReturn, Protocol
+from typing import Any, Final, NamedTuple, NoReturn, Protocol
+
+import numpy as np
 
 from dpframe._errors import BadType, BadValue, LedgerError, SessionError
+from dpframe._plans.plan import Plan
+from dpframe.accounting._filter import Charge
+from dpframe.accounting.loss import Events, loss_from_json
 from dpframe.mechanisms import _sampling
 
 
@@ -222,3 +230,90 @@ class MemoryStore(Once):
             raise SessionError(FORKED)
         with self._lock:
             return list(dict.fromkeys(owner for owner, _ in self._entries))
+
+
+# What entries are made of: the charge of plans, answers, and sketches of tables and people ----------------------
+
+Declared = tuple[str, str, str]  # what, value, where
+
+
+class Table(NamedTuple):
+    """What answers are about: a table by its columns and version, and by what it is known again."""
+
+    columns: str
+    version: str | None
+    rows: list[str]
+
+
+def charge_for(plans: Sequence[Plan]) -> Charge:
+    """The charge of plans that are one debit."""
+    charges = [plan.charge for plan in plans]
+    if len(charges) == 1:
+        return charges[0]
+    losses: Events = tuple(event for charge in charges for event in charge.losses)
+    return Charge(losses, sum((charge.delta for charge in charges), Fraction(0)))
+
+
+def charge_of(body: dict[str, Any]) -> Charge:
+    """The charge of a debit's record: what `charge_for` made of its plans."""
+    losses = tuple((loss_from_json(plan["loss"]), 1) for plan in body["plans"])
+    return Charge(losses, sum((Fraction(plan["stated_at"]) for plan in body["plans"]), Fraction(0)))
+
+
+# Answers: a plan with its noisy integers -------------------------------------------------------------------
+
+
+def pack(raw: Sequence[Any]) -> list[Any]:
+    """Noisy integers as JSON: base64 of little-endian int64, or digits where they are longer; text, one dimension, as it is."""
+    packed: list[Any] = []
+    for array in raw:
+        if array.dtype.kind == "U" or (array.dtype == object and array.ndim == 1):
+            packed.append({"text": array.tolist()})
+        elif array.dtype == object:
+            packed.append([[str(x) for x in row] for row in array])
+        else:
+            data = base64.b64encode(np.ascontiguousarray(array, dtype="<i8").tobytes()).decode()
+            packed.append({"rows": array.shape[0], "data": data})
+    return packed
+
+
+def unpack(packed: Sequence[Any]) -> list[Any]:
+    return [_unpacked(p) for p in packed]
+
+
+def _unpacked(p: Any) -> Any:
+    if isinstance(p, list):
+        return np.array([[int(x) for x in row] for row in p], dtype=object)
+    if "text" in p:
+        texts = np.empty(
+            len(p["text"]), dtype=object
+        )  # a fixed width would cut NULs off, and give all the room of the longest
+        texts[:] = p["text"]
+        return texts
+    return np.frombuffer(base64.b64decode(p["data"]), dtype="<i8").reshape(p["rows"], -1)
+
+
+_as_text = json.JSONEncoder(separators=(",", ":")).encode
+
+
+def receipt_text(plan: Plan, raw: Sequence[Any], **extra: Any) -> str:
+    rest = _as_text({"raw": pack(raw), **extra})
+    return f'{{"version":1,"plan":{plan.text},{rest[1:]}'
+
+
+# Sketches: of two tables those that share so many hashes hold the same people, or are one --------------------
+
+SHARED = 0.25  # of the people of two frames
+SAME = 0.5  # of the rows of one table in two states
+
+
+def alike(one: list[str], other: list[str]) -> bool:
+    """Whether they share a quarter of the smaller one's hashes."""
+    if not one or not other:
+        return False
+    return len(set(one) & set(other)) >= SHARED * min(len(one), len(other))
+
+
+def same_table(one: list[str], other: list[str]) -> bool:
+    """Whether at least half of the rows of the larger of two tables are in both, about; of one without a sketch, all."""
+    return len(set(one) & set(other)) >= SAME * max(len(one), len(other))

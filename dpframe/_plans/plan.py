@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 from dpframe import _validate
 from dpframe._cells.encoding import encode
 from dpframe._errors import BadValue, BudgetError, NotOffered
+from dpframe._groups.keys import groups_of
 from dpframe._groups.unit import Unit
 from dpframe._plans.aggregates import (
     AGGREGATES,
@@ -431,7 +432,7 @@ _MOST_DRAFTS, _LONGEST = 256, 2000
 
 def draft(query: Outputs, unit: Unit, public_rows: int | None) -> Draft:
     """The draft of a question. It is kept where a short key holds all that it follows from, and then made once."""
-    outputs, groups = query.outputs, math.prod([len(b.index) for b in query.by]) if query.by else None
+    outputs, groups = query.outputs, groups_of(query.by) if query.by else None
     selects = AGGREGATES[outputs[0].aggregate].selects
     coded = b"" if selects or len(outputs) > LISTED else encode(outputs)
     key = coded, groups, unit.neighbors, not unit.people, unit.rows, unit.groups, public_rows

@@ -6,20 +6,20 @@ the data (docs/guarantees/session.md).
 
 from __future__ import annotations
 
-import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
+import numpy as np
 from numpy.typing import NDArray
 
 from dpframe._cells.encoding import SHOWN
 from dpframe._expr import Expr
-from dpframe._groups.keys import By, Word
+from dpframe._groups.keys import By, Word, groups_of
 from dpframe._groups.unit import Unit
-from dpframe._plans.aggregates import AGGREGATES, LISTED, Output
-from dpframe._plans.plan import Part, Plan, choice, draft, noise_for, picked
+from dpframe._plans.aggregates import AGGREGATES, LISTED, Measured, Output
+from dpframe._plans.plan import Part, Plan, choice, draft, measured, noise_for, picked
 from dpframe._statistics.engine import Engine, Scope
 from dpframe.accounting._filter import Price
 from dpframe.mechanisms._base import Form
@@ -32,6 +32,40 @@ class Release(NamedTuple):
 
     plan: Plan
     raw: tuple[Any, ...]
+
+
+def numbers(plan: Plan, raw: Sequence[Any], cell: int) -> NDArray[Any]:
+    """The answers of one output, an entry a group, as int64 or float64 by the plan alone."""
+    one = plan.cells[cell]
+    answers = AGGREGATES[one.aggregate].value(Measured(one, plan.parts[one.part].noise, raw[one.part]))
+    return answers if answers.dtype == object else answers.astype(np.int64 if one.whole else np.float64)
+
+
+def interval_of(plan: Plan, raw: tuple[Any, ...], cell: int, level: float) -> tuple[Any, Any]:
+    """The interval of one output of a release, a pair for each group."""
+    one = plan.cells[cell]
+    aggregate = AGGREGATES[one.aggregate]
+    each = levels_shown(plan, raw, level)
+    if each is None:
+        return aggregate.interval(measured(plan, raw, one), level)
+    low, high = np.empty(len(each)), np.empty(len(each))
+    for at_level in np.unique(each):
+        at = each == at_level
+        some = tuple(part[:, at] for part in raw)
+        low[at], high[at] = aggregate.interval(measured(plan, some, one), float(at_level))
+        if aggregate.least_shown is not None:
+            # What is shown is the larger noise, so above it counts are no rarer than without a threshold.
+            high[at] = aggregate.interval(measured(plan, some, one), level)[1]
+    return low if aggregate.least_shown is None else np.maximum(low, aggregate.least_shown), high
+
+
+def levels_shown(plan: Plan, raw: tuple[Any, ...], level: float) -> NDArray[np.float64] | None:
+    """Where a threshold showed the groups: at which level an interval covers each of them; None without one."""
+    for part, integers in zip(plan.parts, raw, strict=False):
+        found: NDArray[np.float64] | None = part.noise.levels(integers, level)
+        if found is not None:
+            return found
+    return None
 
 
 class Noise(Protocol):
@@ -121,7 +155,7 @@ class Query(Question):
     @property
     def groups(self) -> int:
         """The number of groups; 1 without a grouping."""
-        return math.prod(len(b.index) for b in self.by)
+        return groups_of(self.by)
 
     @property
     def verb(self) -> str:

@@ -1,4 +1,4 @@
-"""The rows that a session asks about: as they stood, by what they are known again, and where they came from.
+"""The rows that a session asks about: as they stood, by what they are known again, and which session a frame belongs to.
 
 Whether a frame's columns are the very columns of another is seen by their buffers; no value is compared. Data keeps a shallow
 copy of its frame. Copy-on-write makes pandas copy a buffer before writing to it, so while that copy lives, a column with the
@@ -8,8 +8,9 @@ another buffer.
 
 from __future__ import annotations
 
+import json
 import weakref
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -18,9 +19,10 @@ import numpy as np
 import pandas as pd
 
 from dpframe._cells.encoding import digest
-from dpframe._errors import BadValue
+from dpframe._errors import BadValue, NoSession
 from dpframe._expr import Column
 from dpframe._ledger import former as _former
+from dpframe._ledger import place_of
 from dpframe._statistics.engine import Engine
 from dpframe.engines import engine_for
 from dpframe.engines.sources import SourceFrame
@@ -211,3 +213,49 @@ def root_positions(frame: pd.DataFrame, root: pd.DataFrame) -> list[int] | None:
 def marks(frame: pd.DataFrame) -> frozenset[Mark]:
     """The marks of all columns that have one, for as long as the frame is kept. Without rows there is nothing to share."""
     return frozenset(m for m in _marks(frame) if m is not None) if len(frame) else frozenset()
+
+
+# Which session a frame belongs to, by the name that it carries in its attrs ------------------------------------
+
+ATTR = "dpframe"
+
+# Sessions live here, because an accessor is built anew at every access and attrs are copied.
+sessions: dict[str, Session] = {}
+closed: list[Session] = []  # without their data
+
+
+def session_of(attrs: Mapping[Hashable, Any]) -> Session | None:
+    """The session a frame's attrs name; None where they name none."""
+    name = attrs.get(ATTR)
+    if name is None:
+        return None
+    session = sessions.get(name) if isinstance(name, str) else None
+    if session is None:
+        place = elsewhere(attrs)
+        if place is not None:
+            ledger, population = place
+            raise NoSession(
+                "this frame names a dpframe session of another process. Its budget is in a file: open it again with the terms "
+                f"it had, df.dp.open(..., ledger={ledger!r}, population={population!r})."
+            )
+        raise NoSession(
+            "this frame names a dpframe session that is not in this process: it was closed, or it ended with the "
+            "process that opened it. Its budget is gone. If the data has never been asked, remove the name "
+            "(del df.attrs['dpframe']) and open a session."
+        )
+    return session
+
+
+def same_place(attrs: Mapping[Hashable, Any], file: str | None, population: object) -> bool:
+    """Whether the session that a frame names had this ledger and population, in whatever process."""
+    place = elsewhere(attrs)
+    return place is not None and (place_of(place[0]), place[1]) == (file, population)
+
+
+def elsewhere(attrs: Mapping[Hashable, Any]) -> tuple[str, str] | None:
+    """The ledger file and the population that a frame's session of another process had."""
+    try:
+        place = json.loads(attrs[ATTR])
+        return str(place["ledger"]), str(place["population"])
+    except (KeyError, TypeError, ValueError):
+        return None

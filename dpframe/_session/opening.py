@@ -20,10 +20,8 @@ from dpframe._groups.keys import ROW_CEILING
 from dpframe._groups.unit import Neighbors
 from dpframe._ledger import place_of
 from dpframe._ledger.accountant import Accountant
-from dpframe._ledger.records import Table
-from dpframe._ledger.store import text_of
-from dpframe._session.data import Data, root_positions
-from dpframe._session.registry import ATTR, closed, find, same_place, sessions
+from dpframe._ledger.store import Table, text_of
+from dpframe._session.data import ATTR, Data, closed, root_positions, same_place, session_of, sessions
 from dpframe._session.session import Session, sealed
 from dpframe._session.terms import AccountTerms, Terms, Words
 from dpframe.engines.fingerprints import former_sketch
@@ -260,7 +258,7 @@ def _present(frame: pd.DataFrame, words: Words) -> Session | None:
     file = text_of(ledger) if isinstance(ledger, str | os.PathLike) else None
     if here is not None or (file is not None and same_place(frame.attrs, place_of(file), population)):
         return here
-    return find(frame.attrs)
+    return session_of(frame.attrs)
 
 
 def _warn_of_delta(data: Data, terms: Terms) -> None:

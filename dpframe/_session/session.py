@@ -38,8 +38,7 @@ from dpframe._plans.aggregates import AGGREGATES, Output
 from dpframe._plans.plan import Plan, noted
 from dpframe._plans.price import Budget, Payment, price_of, worded
 from dpframe._questions.question import Array, Query, Question, Release
-from dpframe._session.data import Data
-from dpframe._session.registry import closed, sessions
+from dpframe._session.data import Data, closed, sessions
 from dpframe._session.terms import Terms
 from dpframe._statistics.engine import Engine
 from dpframe.accounting._filter import Charge, Price

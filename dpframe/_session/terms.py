@@ -20,8 +20,7 @@ from dpframe._groups.periods import Span, span_of
 from dpframe._groups.unit import Unit, limits_for
 from dpframe._ledger import place_of
 from dpframe._ledger.accountant import Accountant, check_population
-from dpframe._ledger.records import Declared
-from dpframe._ledger.store import text_of
+from dpframe._ledger.store import Declared, text_of
 from dpframe._session.data import Data
 from dpframe._validate import Bounds
 from dpframe.accounting import ACCOUNTANTS, open_filter

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
@@ -12,7 +11,7 @@ from numpy.typing import NDArray
 
 from dpframe._cells.columns import Vector
 from dpframe._expr import Expr
-from dpframe._groups.keys import By
+from dpframe._groups.keys import By, groups_of
 from dpframe._groups.unit import Unit
 from dpframe._statistics.base import Integers, Persons, Primitive, Rows
 
@@ -33,7 +32,7 @@ class Scope:
     @property
     def groups(self) -> int:
         """The number of groups; 1, of all the rows, without a grouping."""
-        return math.prod(len(by.index) for by in self.by)
+        return groups_of(self.by)
 
 
 class RowSlice(NamedTuple):

@@ -22,8 +22,7 @@ import pandas as pd
 
 from dpframe import _validate
 from dpframe._errors import BadType, BadValue, SessionError
-from dpframe._session import registry as _registry
-from dpframe._session.data import marks
+from dpframe._session.data import ATTR, marks, sessions
 from dpframe._session.opening import scope
 from dpframe.audit import _events
 from dpframe.audit._divergences import approximate_max_divergence, kl_divergence, max_divergence
@@ -143,7 +142,7 @@ def epsilon_lower_bound(
     if not callable(release):
         raise BadType("release must be a function of a frame.")
     for side in (frame, neighbour):
-        if isinstance(side, pd.DataFrame) and _registry.ATTR in side.attrs:
+        if isinstance(side, pd.DataFrame) and ATTR in side.attrs:
             raise SessionError(
                 "this frame has a session: an audit draws far more answers than a budget allows. Audit a frame that is made up."
             )
@@ -172,7 +171,7 @@ def _drawn(release: Callable[[Any], Any], side: Any) -> Any:
                 # session on any other frame, which existed before, stays.
                 data = session.data
                 if columns & data.marks or rows.is_(data.index) or data.root() is None:
-                    _registry.sessions.pop(session.name, None)
+                    sessions.pop(session.name, None)
 
 
 def from_draws(

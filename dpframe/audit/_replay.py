@@ -26,9 +26,8 @@ from dpframe._frame.frame import PrivateFrame
 from dpframe._groups.unit import Unit
 from dpframe._plans.plan import Plan
 from dpframe._questions.question import Array, Question
-from dpframe._session.data import Data
+from dpframe._session.data import ATTR, Data, sessions
 from dpframe._session.opening import open_session, said
-from dpframe._session.registry import ATTR, sessions
 from dpframe._session.session import Session, sealed
 from dpframe._statistics.engine import Engine
 from dpframe.engines.fingerprints import hashes_of

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from dpframe._cells.columns import Vector, prepare
 from dpframe._expr import Column, Expr
 from dpframe._groups.combinations import RestBy, TupleBy
-from dpframe._groups.keys import By, KeyBy
+from dpframe._groups.keys import By, KeyBy, groups_of
 from dpframe._groups.unit import Unit
 from dpframe._statistics.base import (
     LARGEST_POWER,
@@ -109,7 +109,7 @@ class PandasEngine:
     def _sums(self, query: Scope, primitives: set[Primitive]) -> dict[Primitive, Integers]:
         where, n, groups, buckets = query.where, len(self._frame), 1, None
         if query.by:
-            groups, buckets = query.groups, self._grouping(query.by)
+            groups, buckets = groups_of(query.by), self._grouping(query.by)
         # Of the rows that are asked about, by group: known of the whole frame, or added up block by block.
         if where is not None:
             counts = np.zeros(groups, np.int64)

@@ -169,7 +169,7 @@ MODULES = (
     "_frame/verbs/steps",
     "_frame/verbs/tables",
     "_frame/groups",
-    "_answers/estimate",
+    "_answers/answer",
 )
 # What stands for the user's own in a text, and what a text cannot be tried without.
 STANDS_FOR = {

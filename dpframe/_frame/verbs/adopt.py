@@ -17,7 +17,7 @@ from dpframe._frame.verbs.reshape import derived_frame, source_of
 from dpframe._groups.keys import Word, describe
 from dpframe._groups.unit import limits_for
 from dpframe._session import personwise as _personwise
-from dpframe._session.data import marks
+from dpframe._session.data import ATTR, marks, session_of, sessions
 from dpframe._session.derived import (
     Source,
     declare_anew,
@@ -26,7 +26,6 @@ from dpframe._session.derived import (
     made_of,
     unit_for,
 )
-from dpframe._session.registry import ATTR, find, sessions
 from dpframe._session.session import Session, sealed
 from dpframe.engines.people import people_of
 from dpframe.engines.rows import frame_of, people_labels, rows_of
@@ -218,7 +217,7 @@ def _check_unowned(other: pd.DataFrame, base: Session) -> None:
     """A frame with a session of its own is asked there."""
     owner: Session | None = None
     try:
-        owner = find(other.attrs)
+        owner = session_of(other.attrs)
         known = True
     except NoSession:
         known = other.attrs.get(ATTR) == base.name

@@ -14,8 +14,7 @@ from dpframe._answers import answer as _release
 from dpframe._errors import BadType, BadValue, MissingBounds
 from dpframe._expr import Expr
 from dpframe._frame.found import listed
-from dpframe._frame.modes import WHOLE
-from dpframe._frame.selection import Taken, callers_frame, predicate_of
+from dpframe._frame.selection import WHOLE, Taken, callers_frame, predicate_of
 from dpframe._frame.spelling import priced
 from dpframe._frame.tracked import Tracked
 from dpframe._frame.verbs.groupings import level_of

@@ -12,11 +12,10 @@ import pandas as pd
 from dpframe._errors import BadType, BadValue, MissingBounds, MissingKeys, NotOffered
 from dpframe._expr import Column, Expr
 from dpframe._frame.groups import PrivateGroupBy, check_options
-from dpframe._frame.modes import Asking
-from dpframe._frame.selection import Selection, Taken
+from dpframe._frame.selection import Asking, Selection, Taken
 from dpframe._frame.tracked import Tracked
 from dpframe._groups.combinations import Sought, TupleBy, Tuples, lists_tuples, with_rest
-from dpframe._groups.keys import GROUP_CEILING, By, KeyBy, keys_of, with_options
+from dpframe._groups.keys import GROUP_CEILING, By, KeyBy, groups_of, keys_of, with_options
 from dpframe._groups.periods import Rule, TimeBy, grouper_for, periods_of, rule_of, span_of, unit_for
 
 
@@ -232,7 +231,7 @@ def _with_periods(
         _periods(frame._selection, name, rules[i], bounds) if i in rules else next(levels)
         for i, name in enumerate(names)
     )
-    if math.prod(len(level.index) for level in found if not isinstance(level, Sought)) > GROUP_CEILING:
+    if groups_of(level for level in found if not isinstance(level, Sought)) > GROUP_CEILING:
         raise BadValue(
             f"there are more than {GROUP_CEILING} combinations of periods and keys. Group by fewer."
         )

@@ -16,9 +16,8 @@ from dpframe._frame.verbs.reshape import derived_frame, names_of, source_of
 from dpframe._groups.keys import Word, describe, keys_for
 from dpframe._groups.unit import limits_for
 from dpframe._ledger import former as _former
-from dpframe._session.data import marks
+from dpframe._session.data import ATTR, marks, sessions
 from dpframe._session.derived import Made, Source, derived, hash_of, no_limits, unit_for
-from dpframe._session.registry import ATTR, sessions
 from dpframe._session.session import Session, sealed
 from dpframe._validate import Bounds
 from dpframe.engines.rows import Places, Table, array_of, taken, with_room_for_nulls

@@ -16,8 +16,7 @@ from dpframe._expr import Expr
 from dpframe._frame.selection import callers_frame, predicate_of
 from dpframe._frame.spelling import priced
 from dpframe._frame.tracked import Tracked
-from dpframe._frame.verbs import agg_spec as _specs
-from dpframe._frame.verbs.measure import grid
+from dpframe._frame.verbs.measure import grid, spec_of
 from dpframe._groups.keys import EVERY, BinBy
 from dpframe._plans.aggregates import DESCRIBED, Output
 from dpframe._plans.price import Payment, checked
@@ -53,7 +52,7 @@ def describe(
         index = pd.Index(DESCRIBED)
         return self._ask_for(outs, payment, lambda r, _: _release.across(r, index, name))
     names = _described(self, bounds) if column is EVERY else column
-    spec = _specs.read(list(DESCRIBED), {}, _validate.column_names(names, self._selection.columns))
+    spec = spec_of(list(DESCRIBED), {}, _validate.column_names(names, self._selection.columns))
     return grid(self, spec.wanted, bounds, payment, whole=False)
 
 

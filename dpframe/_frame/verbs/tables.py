@@ -17,8 +17,8 @@ from dpframe._frame.found import key_search
 from dpframe._frame.groups import ask_groups, check_options
 from dpframe._frame.spelling import priced
 from dpframe._frame.tracked import Tracked
-from dpframe._frame.verbs import agg_spec as _specs
 from dpframe._frame.verbs.groupings import groupings, level_of, levels_for
+from dpframe._frame.verbs.measure import Wanted, aggregate_name, aggregate_names
 from dpframe._groups.combinations import Sought, with_rest
 from dpframe._groups.keys import EVERY, By, combined_index, need_keys
 from dpframe._plans.aggregates import Output
@@ -199,7 +199,7 @@ def crosstab(
     down, beside = _sides(self, index, columns, keys, None, dropna, "crosstab")
     out = Output("count", "size")
     if values is not None:
-        out = self._selection.wanted(_specs.aggregate_name(aggfunc), values, bounds, aggfunc)
+        out = self._selection.wanted(aggregate_name(aggfunc), values, bounds, aggfunc)
     names = _names(rownames, down, "rownames"), _names(colnames, beside, "colnames")
     return cast(
         pd.DataFrame,
@@ -260,7 +260,7 @@ def _pivot(
 # Labels of a table: which outputs stand above which keys, and where the margins are
 
 
-def _pivoted(values: Any, aggfunc: Any, keyed: bool, sort: bool) -> list[_specs.Wanted]:
+def _pivoted(values: Any, aggfunc: Any, keyed: bool, sort: bool) -> list[Wanted]:
     """The outputs in pandas' order, each labelled with what stands above its keys.
 
     ``keyed`` tells whether there are keys above the table; without them the outputs need names.
@@ -272,10 +272,9 @@ def _pivoted(values: Any, aggfunc: Any, keyed: bool, sort: bool) -> list[_specs.
         found = []
         for column in _sorted(list(aggfunc), sort):
             given = aggfunc[column]
-            many = _specs.aggregate_names(given if isinstance(given, list) else [given])
+            many = aggregate_names(given if isinstance(given, list) else [given])
             found += [
-                _specs.Wanted((column, a) if lists else (column,), column, a)
-                for a in _sorted(many, lists and sort)
+                Wanted((column, a) if lists else (column,), column, a) for a in _sorted(many, lists and sort)
             ]
         if not found:
             raise BadValue("pivot_table needs at least one aggregate: aggfunc={'age': 'mean'}.")
@@ -289,10 +288,10 @@ def _pivoted(values: Any, aggfunc: Any, keyed: bool, sort: bool) -> list[_specs.
         raise BadValue("pivot_table needs at least one column of values.")
     named = isinstance(values, list) or not keyed
     if isinstance(aggfunc, list):
-        many = _specs.aggregate_names(aggfunc)
-        return [_specs.Wanted((a, c) if named else (a,), c, a) for a in many for c in columns]
-    one = _specs.aggregate_name(aggfunc)
-    return [_specs.Wanted((c,) if named else (), c, one) for c in columns]
+        many = aggregate_names(aggfunc)
+        return [Wanted((a, c) if named else (a,), c, a) for a in many for c in columns]
+    one = aggregate_name(aggfunc)
+    return [Wanted((c,) if named else (), c, one) for c in columns]
 
 
 def _listed(values: Any) -> list[Any]:
