@@ -105,6 +105,7 @@ from dpframe._statistics.order import (
 from dpframe._statistics.scores import Revenue, Scores
 from dpframe._validate import Bounds
 from dpframe.accounting import _gaussian as accounting_gaussian_module
+from dpframe.accounting import _pairs as accounting_pairs_module
 from dpframe.accounting import _pld_bounds as accounting_pld_atoms_module
 from dpframe.accounting import _pld_bounds as accounting_pld_ranges_module
 from dpframe.accounting import _search as search_module
@@ -371,6 +372,7 @@ __all__ = [
     "Vector",
     "_uniform",
     "accounting_gaussian_module",
+    "accounting_pairs_module",
     "accounting_pld_atoms_module",
     "accounting_pld_module",
     "accounting_pld_ranges_module",

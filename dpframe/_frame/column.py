@@ -19,8 +19,9 @@ from dpframe._frame.spelling import of_column, priced
 from dpframe._frame.tracked import Tracked
 from dpframe._frame.verbs import choose, summaries, tables
 from dpframe._frame.verbs.measure import Measures, spec_of, split_words
+from dpframe._plans.price import own_errors
 from dpframe._questions.question import Release
-from dpframe._refusals import ADVICE, Unprinted, own_errors, refuse
+from dpframe._refusals import ADVICE, Unprinted, refuse
 
 _MIRRORED = {
     "add": "__radd__",

@@ -27,8 +27,9 @@ from dpframe._frame.verbs import choose as _choose
 from dpframe._frame.verbs import groupings, reshape, steps, summaries, tables
 from dpframe._frame.verbs import merge as _merge
 from dpframe._ledger.accountant import Accountant
-from dpframe._plans.price import Budget, Payment, checked
-from dpframe._refusals import ADVICE, own_errors, refuse
+from dpframe._plans.budget import Budget
+from dpframe._plans.price import Payment, checked, own_errors
+from dpframe._refusals import ADVICE, refuse
 from dpframe._session.batch import Batch
 from dpframe._session.opening import open_session, opened, with_words_of
 from dpframe._session.session import Session
@@ -213,6 +214,8 @@ class PrivateFrame(Tracked):
     clip = steps.clip
     astype = steps.astype
     isin = steps.isin
+    isna = isnull = steps.isna
+    notna = notnull = steps.notna
     cut = steps.cut
     sort_values = steps.sort_values
     explode = reshape.explode

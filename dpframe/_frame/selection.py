@@ -26,8 +26,9 @@ from dpframe._groups.combinations import Sought, Tuples
 from dpframe._groups.keys import By, Keys, Word, describe, keys_for, need_keys
 from dpframe._groups.periods import Span
 from dpframe._groups.unit import Unit
-from dpframe._plans.aggregates import AGGREGATES, CHOSEN, ORDERS, Output, powers, too_wide
-from dpframe._plans.price import Budget, Payment, checked, known_n
+from dpframe._plans.aggregates import AGGREGATES, Output, level_named, powers, too_wide
+from dpframe._plans.budget import Budget
+from dpframe._plans.price import Payment, checked, known_n
 from dpframe._questions.question import Query, Question, Release
 from dpframe._refusals import Unprinted
 from dpframe._session.batch import Batch
@@ -241,9 +242,12 @@ class Selection:
 
     def wanted(self, aggregate: str, column: Any, bounds: Any, label: Hashable) -> Output:
         """An output of `agg`, which names aggregates of every kind."""
-        if aggregate in CHOSEN:
-            return self.order(column, ORDERS[aggregate], bounds, None, name=label)
-        if AGGREGATES[aggregate].counts_rows:
+        one = AGGREGATES.get(aggregate)
+        if one is None or one.picks:
+            level = level_named(aggregate)
+            assert level is not None  # as the spec was read
+            return self.order(column, level, bounds, None, name=label)
+        if one.counts_rows:
             self.named(column)
             return Output(label, aggregate)
         return self.output(aggregate, column, bounds, name=label)

@@ -37,8 +37,8 @@ from dpframe._ledger.store import (
     text_of,
     unpack,
 )
+from dpframe._plans.budget import Budget
 from dpframe._plans.plan import Plan
-from dpframe._plans.price import Budget
 from dpframe.accounting import open_filter
 from dpframe.accounting._filter import Charge, Filter, Limits
 

@@ -35,8 +35,9 @@ from dpframe._groups.unit import Unit, limits_for
 from dpframe._ledger import former as _former
 from dpframe._ledger.accountant import Accountant, Label, Names, found
 from dpframe._plans.aggregates import AGGREGATES, Output
+from dpframe._plans.budget import Budget
 from dpframe._plans.plan import Plan, noted
-from dpframe._plans.price import Budget, Payment, price_of, worded
+from dpframe._plans.price import Payment, price_of, worded
 from dpframe._questions.question import Array, Query, Question, Release
 from dpframe._session.data import Data, closed, sessions
 from dpframe._session.terms import Terms

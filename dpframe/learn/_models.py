@@ -18,9 +18,8 @@ from dpframe._expr import Column, Expr
 from dpframe._frame.frame import PrivateFrame
 from dpframe._groups.keys import Word, describe, keys_for
 from dpframe._plans.plan import Cost, Plan
-from dpframe._plans.price import checked, delta_of
+from dpframe._plans.price import checked, delta_of, own_errors
 from dpframe._questions.question import Release
-from dpframe._refusals import own_errors
 from dpframe._validate import Bounds
 from dpframe.learn import _checks
 from dpframe.learn._descent import EVERYBODY, Descent

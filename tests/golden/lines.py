@@ -295,10 +295,19 @@ MORE_AGGREGATES = dict.fromkeys(
     ),
     "two aggregates more are among those there are",
 )
+DESCRIBED = {
+    'p.describe("age", epsilon=0.5)': "describe has the quantiles of pandas; what it was is agg(['count', 'mean', 'std'])"
+}
+MORE_VERBS = {
+    'p.value_counts("age", bins=[0, 50, 100], epsilon=0.5)': "values are counted by intervals",
+    "p.nothing": "a verb has a name that is near it",
+}
 CHANGED: dict[str, dict[str, str]] = {
-    "house": {**MORE_AGGREGATES},
+    "house": {**MORE_AGGREGATES, **DESCRIBED, **MORE_VERBS},
     "0.1": {
         **MORE_AGGREGATES,
+        **DESCRIBED,
+        **MORE_VERBS,
         'p.groupby(p["state"].str.upper()).size(epsilon=0.5)': AT_ONCE,
         'p.groupby(p["state"].str.upper())["cost"].mean(epsilon=0.5)': AT_ONCE,
         'p.argmax("age", epsilon=0.5)': "half a price finds keys with a delta that follows its part of the budget",
