@@ -26,6 +26,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Hashable, Iterable
+from datetime import date
 from typing import Any
 
 import numpy as np
@@ -33,6 +34,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from dpframe._cells.columns import UNMATCHED, Array, Vector, objects
+from dpframe._expr import NO_KEYS
 
 Buckets = NDArray[Any]  # 0: nothing that is listed
 Finder = Callable[[Vector], Buckets]
@@ -53,9 +55,9 @@ def form_of(value: Any) -> Hashable:
     """The form of a plain scalar that is not null: two scalars have one form if they are equal, by the table above."""
     if type(value) is bool:
         return bool, value
-    if type(value) is pd.Timestamp:
-        ticks, unit = ticks_of(value)
-        return _moment(ticks, unit, value.tz is not None)
+    if type(value) in (pd.Timestamp, date):
+        ticks, unit = ticks_of(pd.Timestamp(value))
+        return _moment(ticks, unit, getattr(value, "tz", None) is not None)
     return value  # type: ignore[no-any-return]  # of a type whose equality is Python's own, or UNMATCHED
 
 
@@ -69,7 +71,7 @@ def forms_of(vector: Vector) -> list[Hashable]:
     if vector.categories is not None:
         forms = (form_of(c) for c in vector.categories.tolist() if c is not None and c is not UNMATCHED)
         return list(dict.fromkeys(forms))
-    if vector.kind == "other":
+    if vector.kind in NO_KEYS:
         return []
     null = vector.nulls()
     values = np.unique(vector.values if null is None else vector.values[~null])
@@ -78,7 +80,7 @@ def forms_of(vector: Vector) -> list[Hashable]:
     return [form_of(v) for v in values.tolist()]
 
 
-def ticks_of(moment: pd.Timestamp) -> tuple[int, str]:
+def ticks_of(moment: pd.Timestamp | pd.Timedelta) -> tuple[int, str]:
     stamp: Any = in_utc(moment).asm8
     return int(stamp.astype(np.int64)), np.datetime_data(stamp.dtype)[0]
 
@@ -87,8 +89,8 @@ def unit_of(values: Array) -> str:
     return np.datetime_data(values.dtype)[0]
 
 
-def in_utc(moment: pd.Timestamp) -> pd.Timestamp:
-    return moment if moment.tz is None else moment.tz_convert(None)
+def in_utc(moment: Any) -> Any:
+    return moment if getattr(moment, "tz", None) is None else moment.tz_convert(None)
 
 
 # ---- where cells stand in a list --------------------------------------------------------------------------
@@ -125,7 +127,7 @@ def finder_of_forms(table: dict[Hashable, int], null: int = 0) -> Finder:
         return np.take(by_dictionary[id(categories)][1], vector.values, mode="wrap")
 
     def of_value(vector: Vector) -> Buckets:
-        if vector.kind == "other":
+        if vector.kind in NO_KEYS:
             return np.zeros(len(vector), dtype=dtype)
         cell_dtype = vector.values.dtype
         if cell_dtype not in by_dtype:

@@ -36,8 +36,8 @@ LAST = np.iinfo(np.int64).max  # and of the last one
 class Vector:
     """The cells of a column as plain arrays, all of one kind.
 
-    `values` holds numbers or bools in their native dtype, datetime64 for times (UTC for zoned ones), and
-    codes into `categories` for text and labels. Nulls are the rows of `null`, and NaN, NaT and code -1.
+    `values` holds numbers or bools in their native dtype, datetime64 for times (UTC for zoned ones), timedelta64 for durations,
+    and codes into `categories` for text and labels. Nulls are the rows of `null`, and NaN, NaT and code -1.
     """
 
     kind: Kind
@@ -58,7 +58,7 @@ class Vector:
         """A mask of the nulls, whichever way they are stored; None if this kind of storage has none."""
         if self.categories is not None:
             return self.values < 0
-        if self.kind == "time":
+        if self.values.dtype.kind in "mM":
             return np.isnat(self.values)
         if self.values.dtype.kind == "f":
             nan = np.isnan(self.values)
@@ -182,6 +182,17 @@ def _time(cells: Any, arrow: Any) -> Vector:
         cells = cells.tz_convert(None)
     values = np.asarray(cells)
     return Vector("time", values if values.dtype.isnative else values.astype(values.dtype.newbyteorder("=")))
+
+
+def _duration_cells(cells: Any, arrow: Any) -> Vector:
+    if arrow is not None:
+        pa: Any = import_module("pyarrow")
+        ticks, _ = _filled(arrow.cast(pa.int64()), NAT)
+        return Vector("duration", ticks.view(f"m8[{arrow.type.unit}]"))
+    values = np.asarray(cells)
+    return Vector(
+        "duration", values if values.dtype.isnative else values.astype(values.dtype.newbyteorder("="))
+    )
 
 
 def _other(cells: Any, arrow: Any) -> Vector:
@@ -409,5 +420,6 @@ _PREPARE: dict[Kind, Callable[[Any, Any], Vector]] = {
     "text": _text,
     "label": _label,
     "time": _time,
+    "duration": _duration_cells,
     "other": _other,
 }

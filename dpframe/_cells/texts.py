@@ -48,7 +48,7 @@ def text_of(cell: Any) -> str | None:
         return _moment(cell)
     if isinstance(cell, pd.Interval):
         return _interval(cell)
-    return None
+    return f"p{cell.freqstr} {cell.ordinal}" if isinstance(cell, pd.Period) else None
 
 
 def _moment(cell: Any) -> str | None:
@@ -120,6 +120,9 @@ def key_of(text: str, tz: Any = None) -> Any:
         return stamp if tz is None else stamp.tz_localize("UTC").tz_convert(tz)
     if kind == "m":
         return pd.Timestamp(rest)
+    if kind == "p":
+        freq, ordinal = rest.split()
+        return pd.Period(ordinal=int(ordinal), freq=freq)
     closed, left, right = rest.split()
     return pd.Interval(float(left), float(right), closed)  # type: ignore[arg-type]  # as it was written
 
@@ -139,4 +142,6 @@ def times(uniques: NDArray[Any]) -> list[str | None]:
 
 def order_of(text: str) -> tuple[str, Any, str]:
     """The sort key of a text: numbers are sorted by value, all others by text."""
+    if text[0] == "p":
+        return "p", int(text.split()[1]), text
     return ("n", Fraction(text[1:]), text) if text[0] in "nd" else (text[0], 0, text)

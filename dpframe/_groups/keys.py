@@ -16,7 +16,7 @@ import pandas as pd
 
 from dpframe._cells.codec import Finder, finder, form_of, index_of
 from dpframe._errors import BadType, BadValue, MissingKeys
-from dpframe._expr import DatePart, Expr
+from dpframe._expr import NO_KEYS, DatePart, Expr
 from dpframe._validate import MAX_LISTED, flag, length
 
 GROUP_CEILING = 2**26  # more groups than this would not fit in memory
@@ -75,7 +75,7 @@ def _is_null(key: object) -> bool:
 
 
 _KEY_TYPES: dict[str, tuple[type, ...]] = {"number": (int, float), "bool": (bool,), "text": (str,)}
-_LABEL_TYPES = (str, int, float, bool, Decimal, pd.Timestamp, pd.Interval)
+_LABEL_TYPES = (str, int, float, bool, Decimal, pd.Timestamp, pd.Interval, pd.Period)
 
 
 def keys_for(listed: Any, expr: Expr, name: Hashable, ordered: bool = False) -> Keys:
@@ -177,7 +177,7 @@ def _checked_key(key: Any, expr: Expr, name: Hashable) -> Any:
     kind = expr.kind
     if kind == "time":
         return _time_key(key, expr, name)
-    if kind == "other":
+    if kind in NO_KEYS:
         raise BadType(f"column {name!r} has a dtype that cannot be grouped by.")
     for plain in (int, float):  # released numbers are subclasses; as keys they are what they show
         if isinstance(key, plain) and not isinstance(key, bool):
@@ -198,14 +198,15 @@ def _checked_key(key: Any, expr: Expr, name: Hashable) -> Any:
     return key
 
 
-def _time_key(key: Any, expr: Expr, name: Hashable) -> pd.Timestamp:
+def _time_key(key: Any, expr: Expr, name: Hashable) -> pd.Timestamp | date:
     try:
         stamp = pd.Timestamp(key)
     except (TypeError, ValueError):
         raise BadType(f"a key of {name!r} is a {type(key).__name__}, but the column holds times.") from None
     if (stamp.tz is None) != (getattr(expr, "tz", None) is None):
         raise BadType(f"keys of {name!r} and the column must both have a time zone, or neither.")
-    return stamp
+    dates = isinstance(expr, DatePart) and expr.part == "date"
+    return stamp.date() if dates else stamp  # as pandas shows them
 
 
 class Word(NamedTuple):

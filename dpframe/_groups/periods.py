@@ -15,7 +15,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from dpframe._errors import BadType, BadValue, NotOffered
+from dpframe._cells.codec import ticks_of
+from dpframe._errors import BadType, BadValue, DPError, NotOffered
 from dpframe._expr import Expr
 from dpframe._groups.keys import GROUP_CEILING, Word, types_of
 
@@ -74,6 +75,16 @@ def _last_moment(day: pd.Timestamp) -> pd.Timestamp:
             continue
         return last
     return day
+
+
+def ends_of(span: Span, zone: str | None) -> tuple[int, int] | None:
+    """The ends in nanoseconds, as expressions know them: in UTC where the column has a zone; None where they are no moments."""
+    try:
+        ends = [ticks_of(end) for end in in_zone(span, zone, "")]
+    except DPError:  # which is said where it is asked for
+        return None
+    low, high = (ticks * (TICKS["ns"] // TICKS[unit]) for ticks, unit in ends)
+    return low, high
 
 
 def in_zone(span: Span, zone: str | None, name: object) -> tuple[pd.Timestamp, pd.Timestamp]:

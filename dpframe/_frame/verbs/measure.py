@@ -13,6 +13,7 @@ from typing import Any, Literal, NamedTuple, Unpack, cast
 import numpy as np
 import pandas as pd
 
+from dpframe import _validate
 from dpframe._answers import answer as _release
 from dpframe._answers.answer import IntEstimate, scalar
 from dpframe._answers.layout import Grid
@@ -101,9 +102,16 @@ class Measures(Asking):
                 f"{message} What {aggregate} takes by position is a column, then bounds; others are keywords, such as "
                 "epsilon=0.1."
             )
+        if "axis" in payment and column is EVERY and bounds is None and _sideways(payment):
+            return self._across(aggregate, payment)
         names, single = self._columns_for(column, aggregate, payment.get("numeric_only") is True)
         outs = [self._selection.output(aggregate, name, bounds, ddof=ddof) for name in names]
         return self._ask_for(outs, payment, single=single)
+
+    def _across(self, aggregate: str, payment: Mapping[str, Any]) -> Any:
+        """What an aggregate is of the columns of one row: a column, where rows have columns."""
+        checked(payment)
+        raise AssertionError("axis= is refused where it is checked")
 
     # Sums and moments -----------------------------------------------------------------------------------------
 
@@ -125,6 +133,8 @@ class Measures(Asking):
         """
         if isinstance(column, float) and column not in self._selection.columns:
             raise BadType(f"count takes the name of a column. A price is a keyword: count(epsilon={column}).")
+        if "axis" in payment and column is EVERY and _sideways(payment):
+            return cast(IntEstimate, self._across("count", payment))
         out = Output("rows", "size") if column is EVERY else self._selection.output("count", column, None)
         return cast(IntEstimate, self._ask_for([out], payment, single=True))
 
@@ -409,6 +419,11 @@ class Measures(Asking):
         names, single = self._columns_for(column, "quantile", payment.get("numeric_only") is True)
         outs = [self._selection.order(name, level, bounds, resolution, how=how) for name in names]
         return self._ask_for(outs, payment, single=single, choices=True)
+
+
+def _sideways(payment: Mapping[str, Any]) -> bool:
+    """Whether pandas' ``axis=`` says that the columns of one row are put together."""
+    return _validate.among(payment["axis"], (1, "columns"))
 
 
 def grid(
