@@ -68,7 +68,7 @@ def levels_shown(plan: Plan, raw: tuple[Any, ...], level: float) -> NDArray[np.f
     return None
 
 
-class Noise(Protocol):
+class AddNoise(Protocol):
     """The right to add noise, which the door hands to a question: it turns the exact integers of a part of the plan into an array
     that may leave. In a session the plan's mechanism does so; an audit hands in a function that records the integers.
 
@@ -133,7 +133,7 @@ class Question(ABC):
         """The forms of the arrays that `run` returns, from public facts alone; ``size`` is the number of people, if public."""
 
     @abstractmethod
-    def run(self, data: Engine, plan: Plan, unit: Unit, noise: Noise) -> tuple[Array, ...]:
+    def run(self, data: Engine, plan: Plan, unit: Unit, noise: AddNoise) -> tuple[Array, ...]:
         """The arrays of whole numbers or of text that may leave. They come from ``data``, an engine, through ``noise`` alone.
 
         Only the door calls it.
@@ -218,7 +218,7 @@ class Query(Question):
         pairs = zip(plan.parts, plan._draft.statistics, strict=True)
         return tuple([part.noise.form(statistic.shape(plan.groups)) for part, statistic in pairs])
 
-    def run(self, data: Engine, plan: Plan, unit: Unit, noise: Noise) -> tuple[Array, ...]:
+    def run(self, data: Engine, plan: Plan, unit: Unit, noise: AddNoise) -> tuple[Array, ...]:
         wanted = {p for s in plan._draft.statistics for p in s.primitives}
         reduced = data.reduce(Scope(self.where, self.by), wanted, unit)
         return tuple(noise(i, s.integers(reduced)) for i, s in enumerate(plan._draft.statistics))

@@ -32,18 +32,18 @@ Words = Mapping[
 _NO_UNIT = "max_rows= and max_groups= need unit=, the column that names a person."
 
 
-class Rule(NamedTuple):
+class RuleAtStart(NamedTuple):
     """A rule that adds losses, with its limits, and its state on an empty ledger."""
 
     rule: Filter
     empty: Any
 
 
-def _rule(epsilon: Any, delta: Any, accountant: Any, reserve: Any) -> Rule:
+def _rule(epsilon: Any, delta: Any, accountant: Any, reserve: Any) -> RuleAtStart:
     """The rule of a new budget, checked. To find out whether anything fits takes longer than all the rest of `open`, so the rules
     of plain arguments are remembered. They are pure functions of the limits."""
     rule = open_filter(epsilon, 0 if delta is None else delta, accountant, reserve)
-    return Rule(rule, rule.start())
+    return RuleAtStart(rule, rule.start())
 
 
 _known_rule = lru_cache(maxsize=64, typed=True)(_rule)  # by type too: True is no budget, and 1 is
@@ -60,7 +60,7 @@ class AccountTerms:
     place: str | None = None
     shared: Accountant | None = None
     file: str | None = field(default=None, compare=False, repr=False)  # a URL may hold a password
-    new_rule: Rule | None = field(default=None, compare=False)  # of a budget of one's own
+    new_rule: RuleAtStart | None = field(default=None, compare=False)  # of a budget of one's own
 
     @classmethod
     def of(cls, arguments: Words) -> AccountTerms:
