@@ -166,7 +166,7 @@ from dpframe.learn._descent import (
     scores,
 )
 from dpframe.learn._design import UNIT, Design, Target, shrunk
-from dpframe.learn._design import Rows as design_Rows
+from dpframe.learn._design import DesignRows as design_Rows
 from dpframe.learn._fits import Output as fits_Output
 from dpframe.learn._objective import Objective, largest_mu
 from dpframe.learn._progress import progress

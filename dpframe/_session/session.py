@@ -342,7 +342,7 @@ class Session:
         keys: Sequence[Any] | None = None,
         width: int | None = None,
     ) -> Array:
-        """Exact integers of a part of a plan, with the noise of its mechanism: the `Noise` that a question is handed."""
+        """Exact integers of a part of a plan, with the noise of its mechanism: the `AddNoise` that a question gets."""
         mechanism: Any = plan.parts[part].noise
         noisy: Array = mechanism.release(integers, *(() if width is None else (width,)))
         return noisy

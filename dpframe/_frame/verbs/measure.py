@@ -38,19 +38,21 @@ class Measures(Asking):
         return ()
 
     def _columns_for(self, column: Any, verb: str, numeric_only: bool) -> tuple[Sequence[Any], bool]:
-        """The columns that are meant, and whether the answer is that of one."""
+        """The columns that a verb measures, and whether the answer is that of a single one."""
         if column is not EVERY:
             return (column,), True
         if numeric_only:
             return self._selection.numbers, False
         names, numbers = list(self._selection.columns), self._selection.numbers
         if AGGREGATES[verb].needs_bounds and len(numbers) < len(names):
-            other = next((name for name in names if name not in numbers and name not in self._keyed), None)
-            if other is not None:
-                whose = "p.groupby(...)" if self._keyed else "p"
+            not_numeric = next(
+                (name for name in names if name not in numbers and name not in self._keyed), None
+            )
+            if not_numeric is not None:
+                receiver = "p.groupby(...)" if self._keyed else "p"
                 raise BadType(
-                    f"column {other!r} is of kind {self._selection.columns[other].kind}: only numbers have a {verb}. Name the "
-                    f"columns, {whose}[['x', 'y']].{verb}(), or take all that are numbers: {verb}(numeric_only=True)."
+                    f"column {not_numeric!r} is of kind {self._selection.columns[not_numeric].kind}: only numbers have a {verb}. "
+                    f"Name the columns, {receiver}[['x', 'y']].{verb}(), or take all that are numbers: {verb}(numeric_only=True)."
                 )
         return names, False
 
@@ -90,9 +92,10 @@ class Measures(Asking):
         self, aggregate: str, column: Any, bounds: Any, ddof: int, payment: Mapping[str, Any]
     ) -> Any:
         if isinstance(column, int | float) and column not in self._selection.columns:
-            said = unknown_column(column, self._selection.columns)
+            message = unknown_column(column, self._selection.columns)
             raise UnknownColumn(
-                f"{said} What {aggregate} takes by position is a column, then bounds; others are keywords, such as epsilon=0.1."
+                f"{message} What {aggregate} takes by position is a column, then bounds; others are keywords, such as "
+                "epsilon=0.1."
             )
         if "axis" in payment and column is EVERY and bounds is None and _sideways(payment):
             return self._across(aggregate, payment)

@@ -75,9 +75,9 @@ def described(
 ) -> list[tuple[Hashable, list[Output]]]:
     """Each column with what `describe` shows of it, named as pandas' rows: count, mean, std, and quantiles in their order, of
     which the first and the last stand near the least and the greatest value."""
-    given = [0.25, 0.5, 0.75] if percentiles is None else percentiles
-    none = isinstance(given, list | tuple) and not given
-    exact = () if none else levels_of(given).exact
+    percentile_list = [0.25, 0.5, 0.75] if percentiles is None else percentiles
+    is_empty = isinstance(percentile_list, list | tuple) and not percentile_list
+    exact = () if is_empty else levels_of(percentile_list).exact
     inner = sorted(set(exact))
     if len(inner) < len(exact):
         raise BadValue("percentiles= names one twice.")
@@ -103,12 +103,12 @@ def _percents(levels: Sequence[Fraction]) -> list[str]:
 
 
 def _numbers_with_bounds(frame: Tracked, bounds: Any) -> list[Hashable]:
-    given = frame._selection.by_column(bounds) if isinstance(bounds, Mapping) else {}
+    bounds_by_name = frame._selection.by_column(bounds) if isinstance(bounds, Mapping) else {}
     names = [
         name
         for name, expr in frame._selection.columns.items()
         if expr.kind == "number"
-        and (name in given or expr.bounds(frame._selection.schema.bounds) is not None)
+        and (name in bounds_by_name or expr.bounds(frame._selection.schema.bounds) is not None)
     ]
     if not names:
         raise MissingBounds(
