@@ -20,3 +20,4 @@ from dpframe._expr._nodes import *
 from dpframe._expr._operators import *
 from dpframe._expr._parts import *
 from dpframe._expr._ranges import *
+from dpframe._expr._texts import *
