@@ -272,7 +272,7 @@ class PrivateColumn(Taken):
         2025-01    1
         2025-02    1
         Freq: M, dtype: int64
-        >>> round((p["left"] - p["came"]).dt.days.sum((0, 30), epsilon=80))
+        >>> round((p["left"] - p["came"]).dt.days.sum((0, 30), epsilon=800))
         4
         """
         return TimeParts(self)
