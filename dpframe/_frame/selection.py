@@ -10,7 +10,7 @@ import math
 import os
 import sys
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from types import FrameType
 from typing import Any, Final, Protocol, cast
@@ -36,6 +36,7 @@ from dpframe._session.session import Asked, Session
 from dpframe._validate import Bounds
 from dpframe.accounting._filter import Price
 
+_MOST_READ, _QUOTES = 64, {"'", '"'}
 _PACKAGE = os.path.dirname(os.path.dirname(__file__)) + os.sep
 
 
@@ -78,6 +79,9 @@ class Selection:
     where: Expr | None = None
     by: tuple[By | Sought, ...] = ()
     words: tuple[Word, ...] = ()
+    read: dict[str, Expr] = field(
+        default_factory=dict, init=False, repr=False
+    )  # expressions, by text: of these columns
 
     # Other selections -----------------------------------------------------------------------------------------
 
@@ -146,8 +150,13 @@ class Selection:
         the ``caller`` or else of whoever called the package."""
         if not isinstance(text, str):
             raise BadType(f"an expression is a string such as 'age > 30', not {type(text).__name__}.")
+        known = self.read.get(text)
+        if known is not None:
+            return known, self
         found = parse(text, self.columns, lambda name: _local(name, caller or callers_frame()))
         if not found.names:
+            if len(self.read) < _MOST_READ and not _QUOTES & {*text}:  # a quoted time may be "now"
+                self.read[text] = found.expr
             return found.expr, self
         words = [Word("@name", f"{name} = {describe(value)}", text) for name, value in found.names.items()]
         return found.expr, self.declaring(tuple(words))
