@@ -24,6 +24,7 @@ MIN_DELTA = Fraction(1, 2**900)  # conversions are done in doubles, which have t
 # A width below this has no power-of-two grid inside the range of normal doubles.
 MIN_WIDTH = 2.0**-900
 MAX_BINS = 2**24
+_FEW = 1000  # bins whose edges are worth keeping
 MAX_LISTED = 2**24  # public values that are made one by one: keys, edges, members of isin
 
 
@@ -170,13 +171,19 @@ def edges(values: Iterable[object], subject: str) -> tuple[float, ...]:
     return numbers
 
 
+@lru_cache(maxsize=256)
+def _evenly(lower: float, upper: float, number: int) -> tuple[float, ...] | None:
+    with np.errstate(over="ignore", invalid="ignore"):
+        points = tuple(map(float, np.linspace(lower, upper, number + 1)))
+    return points if all(a < b for a, b in pairwise(points)) else None
+
+
 def even_edges(pair: Bounds, number: int, subject: str) -> tuple[float, ...]:
     """The edges of ``number`` equally wide bins between two bounds, as ``np.linspace`` has them."""
     if number > MAX_BINS:
         raise BadValue(f"{number} bins are more than 2**24, the most that are supported.")
-    with np.errstate(over="ignore", invalid="ignore"):
-        points = tuple(map(float, np.linspace(*pair, number + 1)))
-    if not all(a < b for a, b in pairwise(points)):
+    points = (_evenly if number <= _FEW else _evenly.__wrapped__)(pair.lower, pair.upper, number)
+    if points is None:
         raise BadValue(
             f"the bounds of {subject}, ({pair.lower:g}, {pair.upper:g}), cannot be divided into {number} bins of "
             "different doubles. Give a list of edges."

@@ -36,6 +36,7 @@ from dpframe._session.session import Asked, Session
 from dpframe._validate import Bounds
 from dpframe.accounting._filter import Price
 
+_MOST_READ, _QUOTES = 64, {"'", '"'}
 _PACKAGE = os.path.dirname(os.path.dirname(__file__)) + os.sep
 
 
@@ -83,6 +84,9 @@ class Selection:
     ] = ()  # what the rows are sorted by, on which no answer depends but through verbs within a person
     most: int | None = None  # so many of these rows a person has at most, where the steps prove it
     index: Mapping[Hashable, Expr] = field(default_factory=dict)  # what `set_index` has moved there, by level
+    read: dict[str, Expr] = field(
+        default_factory=dict, init=False, repr=False
+    )  # expressions, by text: of these columns
 
     # Other selections -----------------------------------------------------------------------------------------
 
@@ -152,8 +156,13 @@ class Selection:
         the ``caller`` or else of whoever called the package."""
         if not isinstance(text, str):
             raise BadType(f"an expression is a string such as 'age > 30', not {type(text).__name__}.")
+        known = self.read.get(text)
+        if known is not None:
+            return known, self
         found = parse(text, self.columns, lambda name: _local(name, caller or callers_frame()))
         if not found.names:
+            if len(self.read) < _MOST_READ and not _QUOTES & {*text}:  # a quoted time may be "now"
+                self.read[text] = found.expr
             return found.expr, self
         words = [Word("@name", f"{name} = {describe(value)}", text) for name, value in found.names.items()]
         return found.expr, self.declaring(tuple(words))

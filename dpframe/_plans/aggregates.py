@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from dpframe._cells.encoding import SHOWN
 from dpframe._errors import BadValue
 from dpframe._expr import Expr
+from dpframe._expr._base import Encoded
 from dpframe._groups.keys import By
 from dpframe._groups.unit import Unit
 from dpframe._statistics.base import (
@@ -42,13 +43,14 @@ Floats = NDArray[np.float64]
 Interval = tuple[NDArray[Any], NDArray[Any]]
 
 _LARGEST = np.finfo(float).max
+_SMALL = 2.0**900  # times a whole number of 63 bits, and summed over components, it is far from that
 
 
 # Outputs: the numbers that a question asks of each group --------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
-class Output:
+class Output(Encoded):
     """One number a group: an aggregate of an expression, with the public bounds it is clipped to.
 
     In a selection it is one candidate, or all of them; ``rounds`` is the number to choose, and ``moves`` the owner's bound on how
@@ -166,8 +168,12 @@ class Measured:
         if constant == 0 and max(weights) == 1 and weights.count(0.0) == len(weights) - 1:
             row: NDArray[Any] = self.raw[weights.index(1.0)]  # exact, perhaps beyond 2**53
             return row
+        sums: Floats
+        if self.raw.dtype != object and max(map(abs, weights)) < _SMALL:  # as most are: nothing can overflow
+            sums = np.array(weights) @ self.raw.astype(float) + constant
+            return sums
         with np.errstate(over="ignore"):
-            sums: Floats = (np.array(weights) @ self.raw.astype(float) + constant).clip(-_LARGEST, _LARGEST)
+            sums = (np.array(weights) @ self.raw.astype(float) + constant).clip(-_LARGEST, _LARGEST)
         return sums
 
     def covariance(self, a: dict[str, float], b: dict[str, float]) -> float:
@@ -555,7 +561,8 @@ class Mean(Aggregate):
 def ratio(top: Floats, n: Floats, empty: float) -> Floats:
     """top / n within [0, 1]; ``empty`` where the noisy count leaves nothing to divide by."""
     positive = n > 0
-    shares = top / n if positive.all() else np.where(positive, top / np.where(positive, n, 1.0), empty)
+    whole = np.count_nonzero(positive) == positive.size
+    shares = top / n if whole else np.where(positive, top / np.where(positive, n, 1.0), empty)
     return shares.clip(0.0, 1.0)
 
 

@@ -348,7 +348,8 @@ class Simplex(Statistic):
             terms.append(level[-1])
             # As b = W - a; no product is above the mass of all rows, so no step overflows.
             level = [self.grid.width * term - next_term for term, next_term in pairwise(level)]
-        parts = [math.comb(self.degree, k) * term for k, term in enumerate(reversed(terms))]
+        times = [math.comb(self.degree, k) for k in range(self.degree + 1)]
+        parts = [term if n == 1 else n * term for n, term in zip(times, reversed(terms), strict=True)]
         if self.nulls:
             parts.append(self.grid.width**self.degree * (reduced[Rows()] - powers[0]))
         return np.array(parts)

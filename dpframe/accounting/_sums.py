@@ -70,7 +70,8 @@ class Pure(Filter):
                 return None
             epsilon, delta = stated
         total = Sums(state.epsilon + epsilon, state.delta + delta if delta else state.delta)
-        return total if total.epsilon <= self.limits.epsilon and total.delta <= self.limits.delta else None
+        fits = not total.delta or total.delta <= self.limits.delta
+        return total if fits and total.epsilon <= self.limits.epsilon else None
 
     def spent(self, state: Sums) -> Fraction:
         return state.epsilon / self.limits.epsilon

@@ -124,6 +124,30 @@ def test_masks_columns_lambdas_and_pd_col_keep_the_same_rows(df, p, name):
     assert len(p.ledger) == 1  # one question in three spellings
 
 
+def test_an_expression_is_read_once_and_anew_where_something_else_decides():
+    """A text means columns, and perhaps a variable or a moment: it is kept only where nothing can differ."""
+    frame = pd.DataFrame({"a": [1, 2], "t": pd.to_datetime(["2020-01-01", "2021-01-01"])})
+    q = frame.dp.open(1)
+
+    def condition(tracked, text):
+        return tracked.query(text)._selection.where
+
+    assert condition(q, "a > 1") is condition(q, "a > 1")
+    assert str(condition(q.assign(a="a + 1"), "a > 1")) == "(a + 1) > 1"
+    assert str(condition(q[q["a"] > 0], "a > 1")) == str(condition(q, "a > 0 and a > 1"))
+    found = []
+    for k in (3, 4):
+        found.append(str(q.query("a > @k")._selection.where))
+        assert found[-1] == f"a > {k}"
+    early = condition(q, "t < 'now'")
+    while pd.Timestamp("now") == early.right.value:
+        pass
+    assert condition(q, "t < 'now'") != early
+    for n in range(200):
+        assert str(condition(q, f"a > {n}")) == f"a > {n}"
+    assert len(q._selection.read) < 100
+
+
 def test_filters_add_up(df, p):
     q = p.query("age > 30")[lambda q: q["cost"] < 500].dropna(subset=["state"])
     kept = df[(df["age"] > 30) & (df["cost"] < 500) & df["state"].notna()]
