@@ -91,7 +91,6 @@ from dpframe._statistics.base import (
     Statistic,
     Total,
     Trues,
-    power_bits,
 )
 from dpframe._statistics.base import Rows as stats_Rows
 from dpframe._statistics.counts import DistinctCount, PeopleAround, PeopleBy, Questions, RowCount, ValueCount
@@ -492,7 +491,6 @@ __all__ = [
     "plain",
     "plan_module",
     "points_for",
-    "power_bits",
     "predicate",
     "prepare",
     "progress",
