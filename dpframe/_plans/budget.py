@@ -77,10 +77,10 @@ class Budget:
     @cached_property
     def remaining(self) -> float:
         """The largest epsilon that one more question with pure noise may ask for, rounded down: asked for, it fits."""
-        found = float(self.fits)
-        while Fraction(str(found)) > self.fits:  # a price is the decimal that is typed
-            found = math.nextafter(found, 0.0)
-        return found
+        epsilon = float(self.fits)
+        while Fraction(str(epsilon)) > self.fits:  # a price is the decimal that is typed
+            epsilon = math.nextafter(epsilon, 0.0)
+        return epsilon
 
     @cached_property
     def fits(self) -> Fraction:
@@ -88,7 +88,7 @@ class Budget:
         return self._largest(self._admits(self._pure_at))
 
     def _pure_at(self, epsilon: Fraction) -> Charge:
-        """The charge of a question with pure noise that asks for so much."""
+        """The charge of a question with pure noise that asks for this epsilon."""
         bought = self.rule.worth(epsilon, self._now).epsilon
         return Charge(((PureDP(epsilon if bought is None else bought), 1),))
 
@@ -108,18 +108,18 @@ class Budget:
         least, most = Fraction(0), self.rule.limits.epsilon
         if self.state is None:
             return least
-        known = self.rule.pure_spent(self.state)
-        if known is not None and known < most and admits(most - known):
-            least = most - known  # exactly
+        spent = self.rule.pure_spent(self.state)
+        if spent is not None and spent < most and admits(most - spent):
+            least = most - spent  # exactly
         return _search.last_where(admits, least, most, rounds=40)
 
     @property
     def _now(self) -> Any:
-        """The state by which questions are priced, also where nothing is left to pay with."""
+        """The state that prices questions, also where nothing is left to pay with."""
         return self.rule.start() if self.state is None else self.state
 
     def _following(self, charges: Sequence[Charge]) -> Budget:
-        """The budget by which questions are priced if these debits come first, which nobody has made yet."""
+        """The budget that prices a question after these debits, which nobody has made yet."""
         return replace(self, state=self.rule.ahead(self._now, charges)) if charges else self
 
     def times(self, charge: Charge) -> int:
@@ -173,11 +173,11 @@ class Budget:
             if accountant is None
             else [_validate.choice(accountant, "accountant", ACCOUNTANTS)]
         )
-        limits, listed = self.rule.limits, runs(self.charges)
+        limits, events = self.rule.limits, runs(self.charges)
         rows = []
         for name in names:
-            found = ACCOUNTANTS[name].report(listed, limits.delta) if listed else 0.0
-            rows.append((found, found / self.epsilon, self.rule.batches or not ACCOUNTANTS[name].batches))
+            epsilon = ACCOUNTANTS[name].report(events, limits.delta) if events else 0.0
+            rows.append((epsilon, epsilon / self.epsilon, self.rule.batches or not ACCOUNTANTS[name].batches))
         index = pd.Index(names, name="accountant")
         return pd.DataFrame(rows, columns=["epsilon", "used", "guards"], index=index)
 
@@ -217,14 +217,14 @@ class Budget:
         after = self.rule.after(self.state, charge)
         if after is None:
             return f"it does not fit: {self._shortfall(charge).strip()}"
-        taken = float(self.rule.spent(after)) - self.fraction
+        used = float(self.rule.spent(after)) - self.fraction
         note = self.rule.warning(self.state, after)
         times = self.times(charge)
         least = (
             "at least " if self.rule.batches or any(loss.bounded_range for loss, _ in charge.losses) else ""
         )
         text = (
-            f"takes {100 * taken:.3g} % of it; {100 * self.fraction:.3g} % is used so far; "
+            f"takes {100 * used:.3g} % of it; {100 * self.fraction:.3g} % is used so far; "
             f"fits {least}{times} time{'' if times == 1 else 's'}"
         )
         return text if note is None else f"{text}. Note: {note}"
@@ -254,10 +254,10 @@ class Budget:
 
     def _refusal(self, charge: Charge, at: Callable[[Fraction], Charge] | None = None) -> str:
         """The text of a refusal: requested, spent, remaining, difference, what would fit, and which rule would allow it."""
-        what = "these questions" if len(charge.losses) > 1 else "this question"
+        subject = "these questions" if len(charge.losses) > 1 else "this question"
         why = self._shortfall(charge) + self._advice(charge, at) + self._others(charge)
         return (
-            f"the budget does not allow {what}: {why} "
+            f"the budget does not allow {subject}: {why} "
             "Nothing was charged. Answers already released stay free to use and to repeat."
         )
 
@@ -268,24 +268,24 @@ class Budget:
         if len(charge.losses) > 1:
             return ""  # of a batch no one epsilon would help
         if self.state is not None:
-            asked, left = self.rule.delta_asked(self.state, charge)
-            if asked > left:
+            requested, left = self.rule.delta_asked(self.state, charge)
+            if requested > left:
                 return f" A delta= of {_below(left, 6)} would fit." if left > 0 else " No delta is left."
         admits = self._admits(self._pure_at if at is None else at)
         fits = self._largest(admits)
         if fits * 10_000 < self.rule.limits.epsilon:
             return " Next to nothing is left." if fits else " No epsilon is left."
-        shown = (_below(fits, digits) for digits in range(6, 0, -1))
-        found = next((text for text in shown if admits(Fraction(text))), None)
-        return "" if found is None else f" The largest epsilon that still fits is {found}."
+        texts = (_below(fits, digits) for digits in range(6, 0, -1))
+        fitting = next((text for text in texts if admits(Fraction(text))), None)
+        return "" if fitting is None else f" The largest epsilon that still fits is {fitting}."
 
     def _others(self, charge: Charge) -> str:
         if not self.rule.limits.delta:
             return ""
-        others = [kind for kind in ACCOUNTANTS.values() if kind is not type(self.rule)]
-        allowing = [repr(kind.name) for kind in others if not kind.batches and self._under(kind, charge)]
+        kinds = [kind for kind in ACCOUNTANTS.values() if kind is not type(self.rule)]
+        allowing = [repr(kind.name) for kind in kinds if not kind.batches and self._under(kind, charge)]
         text = f" An accountant that would have allowed it: {', '.join(allowing)}." if allowing else ""
-        for kind in others if not self.rule.batches and not self.charges else ():
+        for kind in kinds if not self.rule.batches and not self.charges else ():
             if kind.batches and self._under(kind, charge):
                 text += f" As a batch declared in advance, accountant={kind.name!r} would have allowed it."
         return f"{text} What accountants count: 'How to choose an accountant' (docs/how-to/choose-an-accountant.md)."
@@ -293,8 +293,8 @@ class Budget:
     def _under(self, kind: type[Filter], charge: Charge) -> bool:
         rule = kind(self.rule.limits)
         state = rule.start()
-        for one in merged([*self.charges, charge]):
-            state = rule.after(state, one)
+        for debit in merged([*self.charges, charge]):
+            state = rule.after(state, debit)
             if state is None:
                 return False
         return True
@@ -303,20 +303,20 @@ class Budget:
 def _below(number: Fraction, digits: int) -> str:
     """A number as text with so many digits, rounded down."""
     with localcontext(prec=digits, rounding=ROUND_DOWN):
-        found = Decimal(number.numerator) / Decimal(number.denominator)
-    return f"{found.normalize():f}"
+        rounded = Decimal(number.numerator) / Decimal(number.denominator)
+    return f"{rounded.normalize():f}"
 
 
 def runs(charges: Any) -> Events:
     """The losses in order, equal neighbours counted together."""
-    found: list[tuple[Any, int]] = []
+    counted: list[tuple[Any, int]] = []
     for charge in charges:
         for loss, n in charge.losses:
-            if found and found[-1][0] == loss:
-                found[-1] = (loss, found[-1][1] + n)
+            if counted and counted[-1][0] == loss:
+                counted[-1] = (loss, counted[-1][1] + n)
             else:
-                found.append((loss, n))
-    return tuple(found)
+                counted.append((loss, n))
+    return tuple(counted)
 
 
 def merged(charges: Any) -> list[Charge]:

@@ -50,13 +50,13 @@ def levels_of(q: Any) -> Levels:
     several = isinstance(q, Iterable) and (not isinstance(q, np.ndarray) or q.ndim > 0)
     if several:
         _validate.length(q, "q", _MOST_LEVELS)
-    given = list(q) if several else [q]
-    if not given:
+    shares = list(q) if several else [q]
+    if not shares:
         raise BadValue("q is an empty list, so nothing is asked.")
-    exact = tuple(_validate.exact(one, "q") for one in given)
-    for one, level in zip(given, exact, strict=True):
+    exact = tuple(_validate.exact(share, "q") for share in shares)
+    for share, level in zip(shares, exact, strict=True):
         if not 0 <= level <= 1:
-            raise BadValue(f"q must lie in [0, 1], not {one}.")
+            raise BadValue(f"q must lie in [0, 1], not {share}.")
     return Levels(exact, tuple(map(float, exact)), several)
 
 
@@ -64,7 +64,7 @@ _MOST_CHOSEN = 8  # levels; beyond them a tree has the smaller error (docs/guara
 
 
 def how_for(levels: int, method: Any) -> str:
-    """Which aggregate answers: a choice, or a reading of the whole distribution."""
+    """The aggregate that answers: "quantile", a choice, or "tree", a reading of the whole distribution."""
     method = _validate.choice(method, "method", ("auto", "choose", "tree"))
     if method == "auto":
         method = "tree" if levels > _MOST_CHOSEN else "choose"

@@ -1,4 +1,4 @@
-"""What a verb is given: which arguments fit it, in plain words, and what its words take of a budget as a price.
+"""The arguments of verbs: which of them fit, said in plain words, and the price that they take of a budget.
 
 Pure: nothing here reads data, and nothing here can spend.
 """
@@ -30,41 +30,44 @@ from dpframe.mechanisms.selection import Exponential
 # Arguments that do not fit --------------------------------------------------------------------------------------------
 
 
-def neutral(word: str, value: object) -> bool:
-    """Whether an argument of pandas' own has a value that changes nothing here."""
-    return word in PANDAS_WORDS and any(_same(value, one) for one in PANDAS_WORDS[word][0])
+def neutral(name: str, value: object) -> bool:
+    """Whether an argument that pandas has, but dpframe has not, has a value that changes nothing here."""
+    return name in PANDAS_WORDS and any(_same(value, harmless) for harmless in PANDAS_WORDS[name][0])
 
 
-def _same(one: object, two: object) -> bool:
-    return one is two or (type(one) is type(two) and isinstance(one, bool | int | float | str) and one == two)
+def _same(first: object, second: object) -> bool:
+    return first is second or (
+        type(first) is type(second) and isinstance(first, bool | int | float | str) and first == second
+    )
 
 
 def own_errors(kind: type, like: type) -> None:
     """Makes the verbs of a class say in plain words which argument does not fit, where Python would name classes.
 
-    In pandas a word at its default is the same as no word. So it is here, also where a verb has no such word: it is
-    left out. ``like`` is the class of pandas that has these defaults.
+    In pandas an argument at its default is the same as none. So it is here, also where a verb does not have the argument: it
+    is left out. ``like`` is the class of pandas with these defaults.
     """
-    made: dict[FunctionType, Any] = {}  # one verb under two names stays one
+    methods: dict[FunctionType, Any] = {}  # one verb under two names stays one
     for name in dir(kind):
         verb = getattr(kind, name)
-        if name.startswith("_") or not isinstance(verb, FunctionType) or hasattr(verb, "_told"):
+        if name.startswith("_") or not isinstance(verb, FunctionType) or hasattr(verb, "_checks_arguments"):
             continue
         method: Any = verb
-        if ~verb.__code__.co_flags & (CO_VARARGS | CO_VARKEYWORDS):  # one that takes anything misses nothing
-            method = made.setdefault(verb, telling(verb, defaults_of(getattr(like, name, None))))
+        # Any argument fits a verb that takes both.
+        if ~verb.__code__.co_flags & (CO_VARARGS | CO_VARKEYWORDS):
+            method = methods.setdefault(verb, telling(verb, defaults_of(getattr(like, name, None))))
             method.__qualname__ = f"{kind.__name__}.{verb.__name__}"
             setattr(kind, name, method)
         method.__signature__ = _as_method(signature(verb), kind)
 
 
-def _as_method(shown: Signature, kind: type) -> Signature:
-    """The signature of a function as that of a method of a class: one that returns what it is given returns the class."""
-    first, *others = shown.parameters.values()
-    same = first.annotation is not Parameter.empty and first.annotation == shown.return_annotation
-    returned = kind.__name__ if same else shown.return_annotation
+def _as_method(whole: Signature, kind: type) -> Signature:
+    """The signature of a function as a method of a class: if it returns the type of its first argument, it returns the class."""
+    first, *rest = whole.parameters.values()
+    returns_kind = first.annotation is not Parameter.empty and first.annotation == whole.return_annotation
+    returned = kind.__name__ if returns_kind else whole.return_annotation
     unnamed = first.replace(annotation=Parameter.empty)
-    return shown.replace(parameters=[unnamed, *others], return_annotation=returned)
+    return whole.replace(parameters=[unnamed, *rest], return_annotation=returned)
 
 
 def defaults_of(verb: object) -> dict[str, Any]:
@@ -79,61 +82,80 @@ def defaults_of(verb: object) -> dict[str, Any]:
 def telling(
     verb: FunctionType, defaults: Mapping[str, Any], lead: Callable[[Any], tuple[Any, ...]] | None = None
 ) -> Any:
-    """The verb, which says in dpframe's words what does not fit its arguments; ``lead`` tells which ones come first, from
-    what it is a verb of."""
-    missed, errors = misfit, (TypeError, DPError)
+    """The verb with its arguments checked: a misfit is said in plain words. ``lead`` gives the first arguments of the function,
+    from the object that it is a verb of."""
+    find_misfit, errors = misfit, (TypeError, DPError)
 
     @wraps(verb)
-    def told(*args: Any, **words: Any) -> Any:
+    def checked_verb(*args: Any, **arguments: Any) -> Any:
         try:
-            return verb(*(args if lead is None else (*lead(args[0]), *args[1:])), **words)
+            return verb(*(args if lead is None else (*lead(args[0]), *args[1:])), **arguments)
         except errors[0] as error:
-            inside = error.__traceback__
-            if isinstance(error, errors[1]) or inside is None or inside.tb_next is not None:
-                raise  # the verb was entered: what it raises is its own
-        found = missed(verb, args[1:], words, defaults, 1 if lead is None else 2)
-        if isinstance(found, errors[1]):
-            raise found
-        return told(*args, **found)
+            trace = error.__traceback__
+            if isinstance(error, errors[1]) or trace is None or trace.tb_next is not None:
+                raise  # the verb was entered, so the error is not about its arguments
+        corrected = find_misfit(verb, args[1:], arguments, defaults, 1 if lead is None else 2)
+        if isinstance(corrected, errors[1]):
+            raise corrected
+        return checked_verb(*args, **corrected)
 
-    # With the globals of the verb's module, since that is how doctest finds out where an example belongs.
-    inner: Any = told
-    own: Any = FunctionType(inner.__code__, verb.__globals__, verb.__name__, None, inner.__closure__)
-    own = wraps(verb)(own)
-    own._told = True
-    return own
+    # With the globals of the verb's module, by which doctest decides where an example belongs.
+    wrapper: Any = checked_verb
+    placed: Any = FunctionType(wrapper.__code__, verb.__globals__, verb.__name__, None, wrapper.__closure__)
+    placed = wraps(verb)(placed)
+    placed._checks_arguments = True
+    return placed
 
 
 def misfit(
     verb: FunctionType,
-    given: tuple[Any, ...],
-    words: Mapping[str, Any],
+    positional: tuple[Any, ...],
+    named: Mapping[str, Any],
     defaults: Mapping[str, Any],
     skip: int = 1,
 ) -> dict[str, Any] | DPError:
-    """The arguments without those of pandas that change nothing; if none are left out, an error that names the misfit."""
+    """The named arguments without those of pandas that change nothing; if there are none of these, the error about the misfit."""
     name = verb.__name__
-    own = [p for p in list(signature(verb).parameters.values())[skip:] if p.kind is not Parameter.VAR_KEYWORD]
-    known = {p.name for p in own if p.kind not in (Parameter.POSITIONAL_ONLY, Parameter.VAR_POSITIONAL)}
-    strange = [] if verb.__code__.co_flags & CO_VARKEYWORDS else [w for w in words if w not in known]
-    idle = [w for w in strange if neutral(w, words[w]) or (w in defaults and _same(words[w], defaults[w]))]
-    if idle:
-        return {w: value for w, value in words.items() if w not in idle}
-    if strange:
-        word = strange[0]
-        if word in PANDAS_WORDS:
-            return BadType(f"{word}= is refused here: {PANDAS_WORDS[word][1]}")
-        if word in defaults:
-            return BadType(f"{name} has no {word}= here, but for what it is in pandas when left out.")
-        return BadType(f"{name} has no argument {word}=.{did_you_mean(word, sorted(known), 'It has')}")
-    places = [p.name for p in own if p.kind in (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)]
-    if len(given) > len(places):
-        most = f"at most {len(places)} by position: {', '.join(places)}" if places else "none by position"
-        return BadType(f"{name} is given {len(given)} arguments by position, and takes {most}.")
-    twice = [w for w in places[: len(given)] if w in words]
+    parameters = [
+        p for p in list(signature(verb).parameters.values())[skip:] if p.kind is not Parameter.VAR_KEYWORD
+    ]
+    names_known = {
+        p.name for p in parameters if p.kind not in (Parameter.POSITIONAL_ONLY, Parameter.VAR_POSITIONAL)
+    }
+    takes_all = verb.__code__.co_flags & CO_VARKEYWORDS
+    unknown = [] if takes_all else [key for key in named if key not in names_known]
+    harmless = [
+        key
+        for key in unknown
+        if neutral(key, named[key]) or (key in defaults and _same(named[key], defaults[key]))
+    ]
+    if harmless:
+        return {key: value for key, value in named.items() if key not in harmless}
+    if unknown:
+        misfit_name = unknown[0]
+        if misfit_name in PANDAS_WORDS:
+            return BadType(f"{misfit_name}= is refused here: {PANDAS_WORDS[misfit_name][1]}")
+        if misfit_name in defaults:
+            return BadType(f"{name} has no {misfit_name}= here, but for what it is in pandas when left out.")
+        return BadType(
+            f"{name} has no argument {misfit_name}=.{did_you_mean(misfit_name, sorted(names_known), 'It has')}"
+        )
+    by_position = [
+        p.name for p in parameters if p.kind in (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
+    ]
+    if len(positional) > len(by_position):
+        most = (
+            f"at most {len(by_position)} by position: {', '.join(by_position)}"
+            if by_position
+            else "none by position"
+        )
+        return BadType(f"{name} is given {len(positional)} arguments by position, and takes {most}.")
+    twice = [key for key in by_position[: len(positional)] if key in named]
     if twice:
         return BadType(f"{name} is given {twice[0]} twice, by position and by name.")
-    lacking = [p.name for p in own[len(given) :] if p.default is Parameter.empty and p.name not in words]
+    lacking = [
+        p.name for p in parameters[len(positional) :] if p.default is Parameter.empty and p.name not in named
+    ]
     return BadType(f"{name} needs {lacking[0] if lacking else 'other arguments'}{'=' * bool(lacking)}.")
 
 

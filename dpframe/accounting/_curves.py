@@ -52,16 +52,16 @@ class Laplace(Loss):
 
         def delta(t: Floats) -> Floats:
             inner = -np.expm1((np.clip(t, -e, e) - e) / 2)
-            found: Floats = np.where(t < -e, -np.expm1(np.minimum(t, 0.0)), inner)
-            return found
+            curve: Floats = np.where(t < -e, -np.expm1(np.minimum(t, 0.0)), inner)
+            return curve
 
         return (Curve(delta, -e, e),)
 
 
 def _exp_minus_linear(x: Floats) -> Floats:
     series = x * x / 2 * (1 + x / 3 * (1 + x / 4 * (1 + x / 5 * (1 + x / 6 * (1 + x / 7)))))
-    found: Floats = np.where(np.abs(x) < 1e-2, series, np.expm1(x) - x)
-    return found
+    difference: Floats = np.where(np.abs(x) < 1e-2, series, np.expm1(x) - x)
+    return difference
 
 
 @dataclass(frozen=True)
@@ -99,11 +99,11 @@ class DiscreteLaplace(Loss):
         e = float(self.epsilon)
 
         def delta(t: Floats) -> Floats:
-            place = np.searchsorted(losses, t, side="right")
+            index = np.searchsorted(losses, t, side="right")
             above = np.concatenate([np.cumsum(masses[::-1])[::-1], [0.0]])
             lifted = np.concatenate([np.cumsum((masses * np.exp(-losses))[::-1])[::-1], [0.0]])
-            found: Floats = np.clip((above[place] - np.exp(np.minimum(t, 700.0)) * lifted[place]) * UP, 0, 1)
-            return np.maximum(found, -np.expm1(np.minimum(t, 0.0)))
+            curve: Floats = np.clip((above[index] - np.exp(np.minimum(t, 700.0)) * lifted[index]) * UP, 0, 1)
+            return np.maximum(curve, -np.expm1(np.minimum(t, 0.0)))
 
         return (Curve(delta, -e, e),)
 
@@ -157,8 +157,8 @@ class Exponential(Loss):
 
         def delta(t: Floats) -> Floats:
             inner = np.expm1((np.clip(t, -e, e) - e) / 2) ** 2 / -math.expm1(-e)
-            found: Floats = np.where(t < -e, -np.expm1(np.minimum(t, 0.0)), inner)
-            return found
+            curve: Floats = np.where(t < -e, -np.expm1(np.minimum(t, 0.0)), inner)
+            return curve
 
         return (Curve(delta, -e, e),)
 
@@ -200,10 +200,10 @@ class PoissonGaussian(Normal):
     def renyi(self, orders: Floats) -> Floats:
         whole = np.ceil(orders)  # the divergence grows with the order
         plain = orders * float(self.rho) * UP
-        found = [
+        sampled = [
             _renyi_sampled(float(self.q), float(self.sigma), int(a)) if a <= 1024 else math.inf for a in whole
         ]
-        least: Floats = np.minimum(plain, np.array(found))
+        least: Floats = np.minimum(plain, np.array(sampled))
         return least
 
     @property
@@ -246,8 +246,8 @@ def _removed(q: float, sigma: float, t: Floats) -> Floats:
     far, near = special.ndtr(-x / sigma), special.ndtr(-(x - 1) / sigma)
     lift = np.expm1(np.minimum(t, 700.0))
     value = q * (near - far) - lift * far + _ROUNDING * (q * (near + far) + np.abs(lift) * far)
-    found: Floats = np.where(inside, np.maximum(value, 0.0), -np.expm1(np.minimum(t, 0.0)))
-    return found
+    curve: Floats = np.where(inside, np.maximum(value, 0.0), -np.expm1(np.minimum(t, 0.0)))
+    return curve
 
 
 def _added(q: float, sigma: float, t: Floats) -> Floats:
@@ -256,7 +256,7 @@ def _added(q: float, sigma: float, t: Floats) -> Floats:
     z = np.maximum(np.where(inside, np.expm1(np.where(inside, -t, 0.0)) + q, 1.0), 1e-300)
     x = sigma * sigma * np.log(z / q) + 0.5
     near, far = special.ndtr(x / sigma), special.ndtr((x - 1) / sigma)
-    lift, kept = np.expm1(np.minimum(t, 700.0)), np.exp(np.minimum(t, 700.0)) * q
-    value = kept * (near - far) - lift * near + _ROUNDING * (kept * (near + far) + np.abs(lift) * near)
-    found: Floats = np.where(inside, np.maximum(value, 0.0), 0.0)
-    return found
+    lift, weight = np.expm1(np.minimum(t, 700.0)), np.exp(np.minimum(t, 700.0)) * q
+    value = weight * (near - far) - lift * near + _ROUNDING * (weight * (near + far) + np.abs(lift) * near)
+    curve: Floats = np.where(inside, np.maximum(value, 0.0), 0.0)
+    return curve

@@ -49,8 +49,8 @@ def remains(mu: float, cost: float) -> float:
 
 
 def _room(epsilon: float, mu: float, left: float) -> tuple[float, float]:
-    """How far such an event, with so much left after it, stays below the curve of mu at 0, negative where that is not certain;
-    and the size of what it subtracts.
+    """The room at 0 between such an event, with this much mu left after it, and the curve of mu, negative where there is none
+    for certain; and the size of the numbers whose difference that is.
 
     H(0) of the event with Gaussian noise of mu' is the total variation
     (e**epsilon E(+) - E(-)) / (1 + e**epsilon), E(+-) = erf((epsilon/mu' +- mu'/2)/sqrt 2), as a sum of positive terms.
@@ -86,10 +86,10 @@ def _around(
     low, high, at = 0.0, mu, math.sqrt(max(mu * mu - epsilon * epsilon, mu * mu / 16))
     scale, flat = _ROOT_2PI / 2 * (1 + math.exp(epsilon)), math.inf
     for _ in range(64):
-        own, shape = room(at)[0], (epsilon / at - at / 2) ** 2 / 2
-        low, high = (at, high) if own >= 0 else (low, at)
+        gap, shape = room(at)[0], (epsilon / at - at / 2) ** 2 / 2
+        low, high = (at, high) if gap >= 0 else (low, at)
         flat = scale * math.exp(shape) if shape < 300 else math.inf
-        near = at + own * flat
+        near = at + gap * flat
         if abs(near - at) <= 2.0**-26 * at:  # then the next error is of the order of its square
             at = near
             break
@@ -102,7 +102,7 @@ def _around(
 
 @lru_cache(maxsize=1024)  # a price that was found is paid next
 def after_pure(epsilon: float, mu: float) -> float | None:
-    """What remains of mu after any epsilon-private event.
+    """The mu that remains after any epsilon-private event.
 
     Formal guarantee: such an event is dominated by randomized response (Kairouz, Oh and Viswanath 2015), and for that
     pair the threshold 0 decides (theorem 2 of the page). It ends at mu = 2 Phi**-1(e**epsilon / (1 + e**epsilon)).
@@ -117,8 +117,10 @@ def after_pure(epsilon: float, mu: float) -> float | None:
     if epsilon == 0:
         return mu
     if mu > TOP:
-        kept = after_pure(epsilon, TOP)
-        return None if kept is None else remains(mu, (TOP - kept) * (TOP + kept) * (1 + 4 * ULP))
+        remaining = after_pure(epsilon, TOP)
+        return (
+            None if remaining is None else remains(mu, (TOP - remaining) * (TOP + remaining) * (1 + 4 * ULP))
+        )
     if epsilon > 700:
         return None
     room = partial(_room, epsilon, mu)
@@ -126,8 +128,8 @@ def after_pure(epsilon: float, mu: float) -> float | None:
     if at_most < 0:
         return None
     certain, none = _around(room, size, epsilon, mu)
-    # The last double with room. What is certain at one point is so at every smaller one, so that those between two close ones
-    # alone are tried.
+    # The last double with room. A statement that is certain at one point is so at every smaller one, so that only the points
+    # between two close ones are tried.
     low, high = 0.0, mu
     while high - low > ULP * high:
         left = (low + high) / 2

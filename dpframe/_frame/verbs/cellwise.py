@@ -22,28 +22,28 @@ Operator = Callable[[Any, Any], Any]
 
 
 def each(self: Frame, operate: Operator, other: Any) -> Frame:
-    """The frame with each column of which an operator makes another one.
+    """The frame with an operator applied to each column and its operand.
 
     ``other`` is a constant, one for each column (a dict, or a Series that was released), or a tracked frame of the same columns.
     """
     columns = self._selection.columns
     operands = _operands(self, other)
     made = {name: operate(PrivateColumn(self, expr, name), operands[name]) for name, expr in columns.items()}
-    strange = next((one for one in made.values() if not isinstance(one, PrivateColumn)), None)
+    strange = next((column for column in made.values() if not isinstance(column, PrivateColumn)), None)
     if strange is not None:  # a text on the left of % formats what is on its right
         raise BadType(
             "this operation is none of columns: it would make a text. Give a number, p[['x', 'y']] % 2."
         )
-    return self._new(self._selection.having({name: one._expr for name, one in made.items()}))
+    return self._new(self._selection.having({name: column._expr for name, column in made.items()}))
 
 
 def alone(self: Frame, operate: Callable[[Any], Any]) -> Frame:
-    """The frame with each column of which an operator of one operand makes another one."""
+    """The frame with an operator of one operand applied to each column."""
     return each(self, lambda column, _: operate(column), 0)
 
 
 def _operands(frame: Tracked, other: Any) -> Mapping[Hashable, Any]:
-    """What stands beside each column."""
+    """The other operand for each column."""
     columns = frame._selection.columns
     if isinstance(other, Taken):
         raise Refused(
@@ -59,12 +59,12 @@ def _operands(frame: Tracked, other: Any) -> Mapping[Hashable, Any]:
     if isinstance(other, pd.Series) and receipt_of(other, ANSWER) is not None:
         other = other.to_dict()
     if isinstance(other, Mapping):
-        given = {_validate.column_name(name, columns): value for name, value in other.items()}
-        if len(given) < len(columns):
+        operands = {_validate.column_name(name, columns): value for name, value in other.items()}
+        if len(operands) < len(columns):
             raise BadType(
                 "such an operation needs one number for each column: p[['x', 'y']] / {'x': 1, 'y': 2}."
             )
-        return given
+        return operands
     return dict.fromkeys(columns, other)
 
 
@@ -81,7 +81,7 @@ def method(name: str, operate: Operator, swapped: bool = False) -> Any:
         both: Operator = (lambda a, b: operate(b, a)) if swapped else operate
         if _validate.among(axis, (0, "index", "rows")) and isinstance(other, Taken):
             column = PrivateColumn(self, self._selection.own(other), other._name)
-            return each(self, lambda one, _: both(one, column), 0)
+            return each(self, lambda left, _: both(left, column), 0)
         return each(self, both, other)
 
     verb.__name__ = name
@@ -112,21 +112,22 @@ def _operated(operate: Operator, swapped: bool = False) -> Any:
     return lambda self, other: each(self, operate, other)
 
 
-# What a tracked frame has: pandas' operators by Python's names of them, and pandas' methods.
+# pandas' operators, by Python's names of them, and the methods that pandas has beside them.
 OPERATORS: dict[str, Any] = {
-    **{f"__{name}__": _operated(one) for name, one in {**_ARITHMETIC, **_COMPARISONS}.items()},
-    **{f"__r{name}__": _operated(one, True) for name, one in _ARITHMETIC.items()},
+    **{f"__{name}__": _operated(operate) for name, operate in {**_ARITHMETIC, **_COMPARISONS}.items()},
+    **{f"__r{name}__": _operated(operate, True) for name, operate in _ARITHMETIC.items()},
     **{f"__{name}__": _operated(getattr(operator, f"{name}_")) for name in ("and", "or")},
     **{f"__r{name}__": _operated(getattr(operator, f"{name}_"), True) for name in ("and", "or")},
-    **{f"__{one.__name__}__": lambda self, one=one: alone(self, one) for one in (operator.neg, operator.pos)},
+    "__neg__": lambda self: alone(self, operator.neg),
+    "__pos__": lambda self: alone(self, operator.pos),
     "__invert__": lambda self: alone(self, operator.invert),
     "__abs__": lambda self: alone(self, abs),
     "__round__": lambda self, decimals=0: alone(self, lambda column: column.round(decimals)),
 }
 METHODS: dict[str, Any] = {
-    **{name: method(name, one) for name, one in {**_ARITHMETIC, **_COMPARISONS}.items()},
-    **{f"r{name}": method(f"r{name}", one, True) for name, one in _ARITHMETIC.items()},
-    **{name: method(name, _ARITHMETIC[own]) for name, own in _NAMES.items()},
+    **{name: method(name, operate) for name, operate in {**_ARITHMETIC, **_COMPARISONS}.items()},
+    **{f"r{name}": method(f"r{name}", operate, True) for name, operate in _ARITHMETIC.items()},
+    **{name: method(name, _ARITHMETIC[operator_name]) for name, operator_name in _NAMES.items()},
     "rdiv": method("rdiv", operator.truediv, True),
 }
 
@@ -174,7 +175,7 @@ def _total(exprs: list[Expr]) -> Expr:
 
 
 def _present(exprs: list[Expr]) -> Expr:
-    """How many cells of a row are no nulls."""
+    """The number of cells of a row that are no nulls."""
     return _added([_expr.cast(_expr.not_null(e), "int") for e in exprs])
 
 
@@ -182,8 +183,8 @@ def _mean(frame: Tracked, exprs: list[Expr]) -> Expr:
     """The mean of the cells of a row that are no nulls, null where all are: as in pandas. It lies between the least and the
     greatest bound, which the quotient of a sum and a count does not show."""
     mean = _expr.arithmetic("/", _total(exprs), _present(exprs))
-    known = [e.bounds(frame._selection.schema.bounds) for e in exprs]
-    ends = [pair for pair in known if pair is not None]
+    column_bounds = [e.bounds(frame._selection.schema.bounds) for e in exprs]
+    ends = [pair for pair in column_bounds if pair is not None]
     if len(ends) < len(exprs):
         return mean
     return _expr.clip(mean, min(low for low, _ in ends), max(high for _, high in ends))
@@ -197,7 +198,7 @@ def _flags(exprs: list[Expr]) -> list[Expr]:
 
 
 def across(self: Tracked, verb: str, numeric_only: bool = False) -> PrivateColumn:
-    """A column of what the cells of each row come to: ``p[["x", "y"]].sum(axis=1)``."""
+    """The column of a summary of each row's cells: ``p[["x", "y"]].sum(axis=1)``."""
     columns = self._selection.columns
     names = self._selection.numbers if numeric_only else list(columns)
     everything = [columns[name] for name in names]

@@ -120,9 +120,9 @@ def groupby(
     """
     check_options(group_keys, observed, level, as_index)
     if self._session.unit.people and keys is None and other is None and bounds is None:
-        own = self._own_groups(by, as_index)
-        if own is not None:
-            return own
+        person_groups = self._own_groups(by, as_index)
+        if person_groups is not None:
+            return person_groups
     selection = replace(self._selection, by=groupings(self, by, keys, sort, dropna, other, bounds))
     return PrivateGroupBy(self._session, selection, self._mode, as_index=as_index)
 
@@ -135,7 +135,7 @@ def levels_for(
     dropna: bool | None,
     verb: str = "groupby",
 ) -> list[KeyBy | Sought]:
-    """One grouping a column, with the keys that are given, declared or brought along; else those to be found."""
+    """The groupings, one for each column, with the keys that are given, declared or brought along; else with keys to be found."""
     names = by if isinstance(by, list) else [by]
     keys = frame._selection.by_column(keys) if isinstance(keys, Mapping) else keys
     if not names:
@@ -149,8 +149,8 @@ def levels_for(
     levels: list[KeyBy | Sought] = []
     for i, name in enumerate(names):
         column = frame._selection.level(name)
-        given = None if keys is None else keys_of(keys, i, column[1], len(names))
-        levels.append(level_of(frame, column, given, verb, sort, dropna))
+        keys_listed = None if keys is None else keys_of(keys, i, column[1], len(names))
+        levels.append(level_of(frame, column, keys_listed, verb, sort, dropna))
     groups = math.prod(len(level.keys) for level in levels if isinstance(level, KeyBy))
     if groups > GROUP_CEILING:
         raise BadValue(
@@ -162,9 +162,9 @@ def levels_for(
 def groupings(
     frame: Tracked, by: Any, keys: Any, sort: bool | None, dropna: bool | None, other: Any, bounds: Any
 ) -> tuple[By | Sought, ...]:
-    """One grouping a column, or one for listed combinations of them all."""
+    """The groupings, one for each column, or one for listed combinations of all of them."""
     rules: dict[int, Rule] = {}
-    if any(isinstance(one, pd.Grouper) for one in (by if isinstance(by, list) else [by])):
+    if any(isinstance(column, pd.Grouper) for column in (by if isinstance(by, list) else [by])):
         by, rules = _without_groupers(by)
     names = by if isinstance(by, list) else [by]
     if bounds is not None and not rules:
@@ -218,17 +218,17 @@ def _with_periods(
         raise NotOffered(
             "combinations cannot list periods. Give keys= by column: keys={'state': ['CA', 'NY']}."
         )
-    listed = levels_for(frame, list(rest), keys, sort, dropna) if rest else []
-    levels = iter(listed if other is None else with_rest(listed, other))
-    found = tuple(
+    keyed = levels_for(frame, list(rest), keys, sort, dropna) if rest else []
+    levels = iter(keyed if other is None else with_rest(keyed, other))
+    combined = tuple(
         _periods(frame._selection, name, rules[i], bounds) if i in rules else next(levels)
         for i, name in enumerate(names)
     )
-    if groups_of(level for level in found if not isinstance(level, Sought)) > GROUP_CEILING:
+    if groups_of(level for level in combined if not isinstance(level, Sought)) > GROUP_CEILING:
         raise BadValue(
             f"there are more than {GROUP_CEILING} combinations of periods and keys. Group by fewer."
         )
-    return found
+    return combined
 
 
 def _periods(selection: Selection, column: Any, rule: Rule, bounds: Any) -> TimeBy:
@@ -257,15 +257,15 @@ def _periods(selection: Selection, column: Any, rule: Rule, bounds: Any) -> Time
 def _without_groupers(by: Any) -> tuple[Any, dict[int, Rule]]:
     """The columns, and the rules of those that a ``pd.Grouper`` names with freq=."""
     names, rules = list(by) if isinstance(by, list) else [by], {}
-    for i, one in enumerate(names):
-        if not isinstance(one, pd.Grouper):
+    for i, grouper in enumerate(names):
+        if not isinstance(grouper, pd.Grouper):
             continue
-        if one.key is None:
+        if grouper.key is None:
             raise BadType("a pd.Grouper here names a column: pd.Grouper(key='t', freq='ME').")
-        names[i] = one.key
-        if one.freq is not None:
-            rules[i] = rule_of(one)
-        elif one.level is not None or not one.sort or not one.dropna:
+        names[i] = grouper.key
+        if grouper.freq is not None:
+            rules[i] = rule_of(grouper)
+        elif grouper.level is not None or not grouper.sort or not grouper.dropna:
             raise NotOffered(
                 "of a pd.Grouper without freq= only key= is read: give sort= and dropna= to groupby."
             )

@@ -155,15 +155,15 @@ def info(
     if buf is not None and not hasattr(buf, "write"):
         raise BadType(f"buf= must be a file to print to, not {type(buf).__name__}.")
     selection = self._selection
-    found = schema_of(selection).dtypes
+    column_dtypes = schema_of(selection).dtypes
     table = pd.DataFrame(
         {
             "Column": list(map(str, selection.columns)),
-            "Dtype": [str(dtype) for dtype in found],
+            "Dtype": [str(dtype) for dtype in column_dtypes],
             "Declared": [_declared(selection, expr) for expr in selection.columns.values()],
         }
     )
-    rows = "not public: p.count()" if (known := _public_rows(self)) is None else str(known)
+    rows = "not public: p.count()" if (row_count := _public_rows(self)) is None else str(row_count)
     lines = ["<class 'dpframe.PrivateFrame'>", f"Rows: {rows}", f"Columns: {len(table)}"]
     print(*lines, table.to_string(justify="left"), sep="\n", file=sys.stdout if buf is None else buf)
 

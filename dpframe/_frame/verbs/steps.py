@@ -452,8 +452,8 @@ def _any_value(exprs: list[Expr]) -> Expr:
 
 
 def _with_values(exprs: list[Expr], least: int) -> Expr:
-    """Whether so many of some cells of a row are no nulls."""
-    found = [_expr.cast(_expr.not_null(e), "int") for e in exprs]
+    """Whether at least ``least`` cells of a row are no nulls."""
+    present = [_expr.cast(_expr.not_null(e), "int") for e in exprs]
     zero: Expr = _expr.constant(0)
-    total = reduce(lambda a, b: _expr.arithmetic("+", a, b), found, zero)
+    total = reduce(lambda a, b: _expr.arithmetic("+", a, b), present, zero)
     return _expr.compare(">=", total, _expr.constant(least))
