@@ -253,10 +253,14 @@ def regex(x: Expr, op: str, pat: object, case: object = True, flags: object = 0,
         flags, pat = pat.flags & ~re.UNICODE, pat.pattern
     if not isinstance(pat, str):
         raise BadType(f".str.{op} needs pat as str.")
-    if flags not in (0, re.IGNORECASE) or not isinstance(case, bool | None):
+    if not _is_flag(flags) or not isinstance(case, bool | None):
         raise BadType(f".str.{op} has no other flags here than re.IGNORECASE.")
     check_pattern(pat, f".str.{op}")
     return Regex(x, op, pat, case is not False and not flags, **more)
+
+
+def _is_flag(flags: object) -> bool:
+    return isinstance(flags, int) and not isinstance(flags, bool) and flags in (0, re.IGNORECASE)
 
 
 def extracted(x: Expr, pat: object, flags: object = 0) -> dict[Any, Expr]:
@@ -306,6 +310,8 @@ def cat(x: Expr, others: object, sep: object = None, na_rep: object = None) -> E
 
 def split(x: Expr, pat: object = None, n: object = -1, regex: object = None, *, right: bool = False) -> Split:
     """``x.str.split(sep)``, by a text that is no pattern."""
+    if not isinstance(regex, bool | None):
+        raise BadType(".str.split needs regex as bool.")
     _check_parts(x, pat, n)
     if isinstance(pat, str) and is_special(pat) and (regex is True or (len(pat) > 1 and regex is not False)):
         raise BadType(
@@ -362,7 +368,7 @@ def _contained(
     """``contains``: a pattern, but for ``regex=False``."""
     if isinstance(pat, re.Pattern):
         flags, pat = pat.flags & ~re.UNICODE, pat.pattern
-    if flags not in (0, re.IGNORECASE):
+    if not _is_flag(flags):
         raise BadType(".str.contains has no other flags here than re.IGNORECASE.")
     if not isinstance(regex_, bool):
         raise BadType(".str.contains needs regex as bool.")
@@ -374,7 +380,7 @@ def _contained(
 
 def _begins(method: str) -> Callable[..., Expr]:
     def make(x: Expr, pat: object, na: object = None) -> Expr:
-        """Of a tuple of texts one is enough."""
+        """Whether it begins or ends with the text, or with one of a tuple of them."""
         if isinstance(pat, tuple) and pat:
             found = reduce(logical_or, [str_part(x, method, one) for one in pat])
             return answered(x, found, na)
@@ -395,15 +401,15 @@ def _replaced(
     """``replace``: plain text by plain text, or with ``regex=True`` what a pattern finds."""
     if not isinstance(pat, str | re.Pattern) or not isinstance(repl, str):
         raise BadType(".str.replace needs pat as str and repl as str.")
-    plain = isinstance(pat, str) and n == -1 and case is not False and flags == 0
+    if not isinstance(n, int) or isinstance(n, bool) or not _is_flag(flags):
+        raise BadType(".str.replace needs n as a whole number, and no flags but re.IGNORECASE.")
+    plain = isinstance(pat, str) and n == -1 and case is not False and not flags
     if plain and not (regex_ is True and is_special(str(pat))):
         return str_part(x, "replace", pat, repl)
     if regex_ is not True and isinstance(pat, str):
         pat, repl = re.escape(pat), repl.replace("\\", "\\\\")
     if "\\g" in repl:
         raise BadValue(".str.replace: groups are written \\1, \\2 in the text that comes instead.")
-    if not isinstance(n, int) or isinstance(n, bool):
-        raise BadType(".str.replace needs n as a whole number.")
     return regex(x, "replace", pat, case is not False, flags, replacement=repl, most=n if n > 0 else -1)
 
 

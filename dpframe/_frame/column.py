@@ -7,7 +7,7 @@ from typing import Any, NoReturn
 
 import pandas as pd
 
-from dpframe import _expr
+from dpframe import _expr, _validate
 from dpframe._answers import answer as _release
 from dpframe._answers.estimate import scalar
 from dpframe._errors import BadType, NotOffered, Refused
@@ -217,20 +217,21 @@ class PrivateColumn(Taken):
         young    1
         dtype: int64
         """
-        if na_action not in (None, "ignore"):
+        ignored = _validate.among(na_action, ("ignore",))
+        if na_action is not None and not ignored:
             raise BadType("na_action is None or 'ignore'.")
         if isinstance(mapping, Mapping | pd.Series):
-            return self._new(looked_up(self, mapping, default, na_action == "ignore"))
+            return self._new(looked_up(self, mapping, default, ignored))
         if not callable(mapping) or default is not None:
             raise BadType("map takes a public dict or Series, or a function of one value.")
         found = traced(mapping, self._expr)
-        if na_action == "ignore" and self._expr.nullable:
+        if ignored and self._expr.nullable:
             found = _expr.choose(_expr.is_null(self._expr), None, found)
         return self._new(found)
 
     def apply(self, func: Any, args: Any = (), **words: Any) -> PrivateColumn:
         """A function of one value, as `map` has it, with more arguments."""
-        if isinstance(func, str) or not callable(func):
+        if isinstance(func, str) or not callable(func) or not isinstance(args, tuple | list):
             raise BadType("apply takes a function of one value: p['x'].apply(lambda x: x / 2).")
         return self._new(traced(func, self._expr, tuple(args), words))
 

@@ -59,7 +59,7 @@ def as_text(b: Block, e: ex.Cast, v: Vector) -> Vector:
 
 
 def _contains(x: str, pat: str, case: bool, regex: bool) -> bool:
-    """Of texts that are no patterns: `str_part` asks RE2 for those."""
+    """Whether a text that is no pattern is in it: `str_part` asks RE2 for patterns."""
     return pat in x if case else re.search(re.escape(pat), x, re.IGNORECASE) is not None
 
 
@@ -79,7 +79,7 @@ _SIDES = {"left": "rjust", "right": "ljust", "both": "center"}  # pandas names t
 
 
 def _slice_replaced(x: str, start: int | None, stop: int | None, repl: str | None) -> str:
-    """As pandas: into a slice that is empty the new text is put where it begins."""
+    """The text with a slice replaced as in pandas: into an empty slice the new text is put where it begins."""
     rest = start if x[start:stop] == "" else stop
     before = "" if start is None else x[:start]
     return before + (repl or "") + ("" if stop is None else x[rest:])

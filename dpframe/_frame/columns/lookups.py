@@ -93,6 +93,8 @@ def _pairs(old: Any, new: Any) -> dict[Any, Any]:
     news = _expr.listed(new, "replace") if isinstance(new, _expr.COLLECTIONS) else [new] * len(olds)
     if len(olds) != len(news):
         raise BadValue(f"replace is given {len(olds)} values and {len(news)} others.")
+    for value in olds:
+        _validate.hashable(value, "a value to replace")
     return dict(zip(olds, news, strict=True))
 
 
