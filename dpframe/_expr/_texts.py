@@ -13,9 +13,10 @@ from typing import Any
 
 from dpframe._errors import BadType, BadValue
 from dpframe._expr._base import Constant, Expr, KeysOf, Lookup
-from dpframe._expr._build import _describe, fill, is_null, logical_or, str_part
+from dpframe._expr._build import CALLS, CASTERS, _describe, fill, is_null, logical_or, str_part
 from dpframe._expr._choices import in_order
 from dpframe._expr._kinds import Kind
+from dpframe._expr._moments import moment
 from dpframe._expr._operators import BY_KIND
 
 LONGEST_PATTERN = 1000
@@ -152,6 +153,24 @@ class Pieces(Expr):
 
     def __str__(self) -> str:
         return f"{self.x}.str.len()"
+
+
+@dataclass(frozen=True, slots=True)
+class Numeral(Expr):
+    """A text read as a number, as a double: a sign, digits, a point and an exponent, between blanks; null where it is none."""
+
+    x: Expr
+
+    @property
+    def kind(self) -> Kind:
+        return "number"
+
+    @property
+    def nullable(self) -> bool:
+        return True
+
+    def __str__(self) -> str:
+        return f"to_numeric({self.x})"
 
 
 # ---- patterns ---------------------------------------------------------------------------------------------
@@ -438,6 +457,16 @@ def text_part(x: Expr, method: str, *args: Any, **options: Any) -> Expr:
     return make(x, *args, **words)
 
 
+def numeral(x: Expr) -> Expr:
+    """``to_numeric`` of a text."""
+    if x.kind not in ("text", "label"):
+        raise BadType(f"to_numeric needs texts, and {_describe(x)} is none.")
+    return Numeral(x)
+
+
+CALLS.update(to_numeric=numeral)
+CASTERS["float"] = numeral
+CASTERS["time"] = moment
 TEXT_METHODS: dict[str, Callable[..., Expr]] = {
     "contains": _contained,
     "startswith": _begins("startswith"),

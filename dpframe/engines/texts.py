@@ -158,6 +158,21 @@ def map_dict(b: Block, e: ex.MapDict) -> Vector:
     )
 
 
+_NUMERAL = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*", re.ASCII)
+
+
+def numeral(b: Block, e: ex.Numeral) -> Vector:
+    """Python's own reading of each text."""
+    v = b.vector(e.x)
+
+    def number(cell: Any) -> float:
+        known = type(cell) is str and len(cell) <= 400 and _NUMERAL.fullmatch(cell) is not None
+        return float(cell) if known else np.nan
+
+    table = b.per_category(e, lambda cats: np.array([*map(number, cats), np.nan], dtype=np.float64), v)
+    return Vector("number", look_up(table, v.values))
+
+
 # ---- patterns ---------------------------------------------------------------------------------------------
 
 
