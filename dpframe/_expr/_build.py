@@ -15,7 +15,7 @@ import pandas as pd
 
 from dpframe._errors import BadType, BadValue
 from dpframe._expr._base import Constant, Expr, as_double
-from dpframe._expr._kinds import CASTS, DTYPES, NO_KEYS
+from dpframe._expr._kinds import CASTS, DTYPES, NO_KEYS, SAME
 from dpframe._expr._nodes import (
     And,
     Arithmetic,
@@ -310,10 +310,18 @@ def clip(x: Expr, lower: object = None, upper: object = None) -> Expr:
 
 def cast(x: Expr, to: object) -> Expr:
     """``astype``; conversions that could fail on a value are refused by dtype."""
-    name = to.__name__ if isinstance(to, type) else str(to)
-    name = DTYPES.get(name.lower(), name.lower())
+    name = (to.__name__ if isinstance(to, type) else str(to)).lower()
+    name = "category" if isinstance(to, pd.CategoricalDtype) else DTYPES.get(name, name)
+    if name in SAME:
+        return x
+    textual = x.kind in ("text", "label")
+    if name.startswith("datetime64") and (textual or x.kind == "time") and "," not in name:
+        return CASTERS["time"](x)
     if name not in CASTS:
         raise BadValue(f"astype goes to float, int, bool or str, not {name}.")
+    if textual and name in ("float", "int"):
+        number = CASTERS["float"](x)
+        return number if name == "float" else Cast(number, "int")
     numeric = x.kind in ("number", "bool")
     ok = numeric if name != "str" else x.kind in ("text", "label") or (numeric and x.integral)
     if not ok:
@@ -327,7 +335,10 @@ def cast(x: Expr, to: object) -> Expr:
     return x if same else Cast(x, typed(Literal["float", "int", "bool", "str"], name))
 
 
-def cut(x: Expr, edges: object, labels: object = None, right: object = True) -> Expr:
+def cut(
+    x: Expr, edges: object, labels: object = None, right: object = True, *, shows_whole: bool = False
+) -> Expr:
+    """``pd.cut`` at given edges; intervals between whole numbers are shown as such where ``shows_whole`` is set."""
     _numeric(x, "cut")
     if isinstance(edges, int | np.integer):
         raise BadType("a number of bins would look at the data. Give the edges, such as [0, 18, 65, 110].")
@@ -342,7 +353,8 @@ def cut(x: Expr, edges: object, labels: object = None, right: object = True) -> 
     names = None if labels is None else tuple(constant(v) for v in _labels(labels))
     if names is not None and (len(names) != len(points) - 1 or len({c.tag for c in names}) < len(names)):
         raise BadValue(f"cut needs {len(points) - 1} different labels, one per interval, not {len(names)}.")
-    return Cut(x, points, names, bool(right))
+    whole = shows_whole and names is None and all(type(c.value) is int for c in ends)
+    return Cut(x, points, names, bool(right), whole)
 
 
 def _labels(labels: object) -> list[Any]:
@@ -446,5 +458,7 @@ METHODS: dict[str, Callable[..., Expr]] = {
     "abs": absolute,
     "round": round_to,
 }
+# What texts are read as, by functions that stand where they are defined.
+CASTERS: dict[str, Callable[[Expr], Expr]] = {}
 # And functions that it may call, of which more stand where they are defined.
 CALLS: dict[str, Callable[..., Expr]] = {"abs": absolute}

@@ -8,7 +8,7 @@ from typing import Any
 
 from dpframe._errors import BadType
 from dpframe._expr._base import Constant, Expr, KeysOf, Lookup
-from dpframe._expr._build import CALLS, METHODS, _boolean, _describe, _length, _moment, constant
+from dpframe._expr._build import CALLS, METHODS, _boolean, _describe, _length, _moment, constant, logical_or
 from dpframe._expr._kinds import Kind
 from dpframe._expr._ranges import Interval, union
 
@@ -105,6 +105,8 @@ def choose(condition: Expr, x: object, y: object) -> Expr:
         raise BadType(
             f"a choice between times of two zones ({first.tz} and {second.tz}) has none. Use one zone."
         )
+    if isinstance(first, Constant) and first.value is True and second.kind == "bool" and not second.nullable:
+        return logical_or(condition, second)  # which is what `in (1, 2)` comes to, value by value
     return If(condition, first, second)
 
 

@@ -15,7 +15,13 @@ NO_KEYS = frozenset[Kind](("duration", "other"))
 
 # What astype goes to, with the kind of the result; and other names of the same.
 CASTS: dict[str, Kind] = {"float": "number", "int": "number", "bool": "bool", "str": "text"}
-DTYPES = {"float64": "float", "int64": "int", "boolean": "bool", "string": "str"}
+DTYPES = {
+    **dict.fromkeys(("float64", "float32", "float16", "double"), "float"),
+    **{f"{sign}int{bits}": "int" for sign in ("", "u") for bits in (8, 16, 32, 64)},
+    "boolean": "bool",
+    "string": "str",
+}
+SAME = ("object", "category")  # what a column is in another dtype, with the same values
 
 _MASKED = (
     *(pd.Int8Dtype, pd.Int16Dtype, pd.Int32Dtype, pd.Int64Dtype, pd.Float32Dtype, pd.Float64Dtype),

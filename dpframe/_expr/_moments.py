@@ -19,6 +19,7 @@ from dpframe._expr._nodes import _Same
 from dpframe._expr._operators import BY_KIND
 from dpframe._expr._parts import DATE_CALLS, DAY, HIDDEN, days_of, local_ends, span_of_days
 from dpframe._expr._ranges import Interval, outward
+from dpframe._validate import among
 
 _Pair = tuple[float, float]
 
@@ -383,7 +384,7 @@ def period_of(x: Expr, freq: object) -> Expr:
     """``to_period`` of the calendar's own periods."""
     if x.kind != "time":
         raise BadType(f".dt.to_period needs times, and {_describe(x)} is none.")
-    if freq not in PERIODS:
+    if not isinstance(freq, str) or freq not in PERIODS:
         raise BadValue(f".dt.to_period takes 'Y', 'Q', 'M', 'W', 'D' or 'h', not {freq!r}.")
     return PeriodOf(x, PERIODS[str(freq)])
 
@@ -440,7 +441,7 @@ def _called(part: str) -> Callable[..., Expr]:
 
 def _stepped(op: str) -> Callable[..., Expr]:
     def make(x: Expr, freq: object, ambiguous: object = "raise", nonexistent: object = "raise") -> Expr:
-        if ambiguous != "raise" or nonexistent != "raise":
+        if not (among(ambiguous, ("raise",)) and among(nonexistent, ("raise",))):
             raise BadType(
                 f".dt.{op} has no ambiguous= and nonexistent= here: the next moment there is, or the first."
             )
@@ -450,7 +451,7 @@ def _stepped(op: str) -> Callable[..., Expr]:
 
 
 def _localized(x: Expr, tz: object, ambiguous: object = "raise", nonexistent: object = "raise") -> Expr:
-    if ambiguous not in ("raise", "NaT") or nonexistent not in ("raise", "NaT"):
+    if not (among(ambiguous, ("raise", "NaT")) and among(nonexistent, ("raise", "NaT"))):
         raise BadType(
             ".dt.tz_localize makes null of wall times that are none, or two: ambiguous='NaT', nonexistent='NaT'."
         )

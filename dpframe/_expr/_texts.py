@@ -13,9 +13,10 @@ from typing import Any
 
 from dpframe._errors import BadType, BadValue
 from dpframe._expr._base import Constant, Expr, KeysOf, Lookup
-from dpframe._expr._build import _describe, fill, is_null, logical_or, str_part
+from dpframe._expr._build import CALLS, CASTERS, _describe, fill, is_null, logical_or, str_part
 from dpframe._expr._choices import in_order
 from dpframe._expr._kinds import Kind
+from dpframe._expr._moments import moment
 from dpframe._expr._operators import BY_KIND
 
 LONGEST_PATTERN = 1000
@@ -154,6 +155,24 @@ class Pieces(Expr):
         return f"{self.x}.str.len()"
 
 
+@dataclass(frozen=True, slots=True)
+class Numeral(Expr):
+    """A text read as a number, as a double: a sign, digits, a point and an exponent, between blanks; null where it is none."""
+
+    x: Expr
+
+    @property
+    def kind(self) -> Kind:
+        return "number"
+
+    @property
+    def nullable(self) -> bool:
+        return True
+
+    def __str__(self) -> str:
+        return f"to_numeric({self.x})"
+
+
 # ---- patterns ---------------------------------------------------------------------------------------------
 
 
@@ -253,10 +272,14 @@ def regex(x: Expr, op: str, pat: object, case: object = True, flags: object = 0,
         flags, pat = pat.flags & ~re.UNICODE, pat.pattern
     if not isinstance(pat, str):
         raise BadType(f".str.{op} needs pat as str.")
-    if flags not in (0, re.IGNORECASE) or not isinstance(case, bool | None):
+    if not _is_flag(flags) or not isinstance(case, bool | None):
         raise BadType(f".str.{op} has no other flags here than re.IGNORECASE.")
     check_pattern(pat, f".str.{op}")
     return Regex(x, op, pat, case is not False and not flags, **more)
+
+
+def _is_flag(flags: object) -> bool:
+    return isinstance(flags, int) and not isinstance(flags, bool) and flags in (0, re.IGNORECASE)
 
 
 def extracted(x: Expr, pat: object, flags: object = 0) -> dict[Any, Expr]:
@@ -306,6 +329,8 @@ def cat(x: Expr, others: object, sep: object = None, na_rep: object = None) -> E
 
 def split(x: Expr, pat: object = None, n: object = -1, regex: object = None, *, right: bool = False) -> Split:
     """``x.str.split(sep)``, by a text that is no pattern."""
+    if not isinstance(regex, bool | None):
+        raise BadType(".str.split needs regex as bool.")
     _check_parts(x, pat, n)
     if isinstance(pat, str) and is_special(pat) and (regex is True or (len(pat) > 1 and regex is not False)):
         raise BadType(
@@ -362,7 +387,7 @@ def _contained(
     """``contains``: a pattern, but for ``regex=False``."""
     if isinstance(pat, re.Pattern):
         flags, pat = pat.flags & ~re.UNICODE, pat.pattern
-    if flags not in (0, re.IGNORECASE):
+    if not _is_flag(flags):
         raise BadType(".str.contains has no other flags here than re.IGNORECASE.")
     if not isinstance(regex_, bool):
         raise BadType(".str.contains needs regex as bool.")
@@ -374,7 +399,7 @@ def _contained(
 
 def _begins(method: str) -> Callable[..., Expr]:
     def make(x: Expr, pat: object, na: object = None) -> Expr:
-        """Of a tuple of texts one is enough."""
+        """Whether it begins or ends with the text, or with one of a tuple of them."""
         if isinstance(pat, tuple) and pat:
             found = reduce(logical_or, [str_part(x, method, one) for one in pat])
             return answered(x, found, na)
@@ -395,15 +420,15 @@ def _replaced(
     """``replace``: plain text by plain text, or with ``regex=True`` what a pattern finds."""
     if not isinstance(pat, str | re.Pattern) or not isinstance(repl, str):
         raise BadType(".str.replace needs pat as str and repl as str.")
-    plain = isinstance(pat, str) and n == -1 and case is not False and flags == 0
+    if not isinstance(n, int) or isinstance(n, bool) or not _is_flag(flags):
+        raise BadType(".str.replace needs n as a whole number, and no flags but re.IGNORECASE.")
+    plain = isinstance(pat, str) and n == -1 and case is not False and not flags
     if plain and not (regex_ is True and is_special(str(pat))):
         return str_part(x, "replace", pat, repl)
     if regex_ is not True and isinstance(pat, str):
         pat, repl = re.escape(pat), repl.replace("\\", "\\\\")
     if "\\g" in repl:
         raise BadValue(".str.replace: groups are written \\1, \\2 in the text that comes instead.")
-    if not isinstance(n, int) or isinstance(n, bool):
-        raise BadType(".str.replace needs n as a whole number.")
     return regex(x, "replace", pat, case is not False, flags, replacement=repl, most=n if n > 0 else -1)
 
 
@@ -432,6 +457,16 @@ def text_part(x: Expr, method: str, *args: Any, **options: Any) -> Expr:
     return make(x, *args, **words)
 
 
+def numeral(x: Expr) -> Expr:
+    """``to_numeric`` of a text."""
+    if x.kind not in ("text", "label"):
+        raise BadType(f"to_numeric needs texts, and {_describe(x)} is none.")
+    return Numeral(x)
+
+
+CALLS.update(to_numeric=numeral)
+CASTERS["float"] = numeral
+CASTERS["time"] = moment
 TEXT_METHODS: dict[str, Callable[..., Expr]] = {
     "contains": _contained,
     "startswith": _begins("startswith"),

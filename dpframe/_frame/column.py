@@ -7,14 +7,16 @@ from typing import Any, NoReturn, Unpack, cast
 
 import pandas as pd
 
-from dpframe import _expr
+from dpframe import _expr, _validate
 from dpframe._answers import answer as _release
 from dpframe._answers.answer import FloatEstimate, correlation, scalar
 from dpframe._errors import BadType, NotOffered, Refused
 from dpframe._expr import Expr
 from dpframe._frame import randomize as _randomize
+from dpframe._frame.columns.lookups import looked_up, replaced
 from dpframe._frame.columns.numpy import applied, called
 from dpframe._frame.columns.parts import TextParts, TimeParts
+from dpframe._frame.columns.traced import traced
 from dpframe._frame.selection import Taken
 from dpframe._frame.spelling import of_column, priced
 from dpframe._frame.tracked import Tracked
@@ -199,11 +201,43 @@ class PrivateColumn(Taken):
         """The values as float, int, bool or str. A cell that has no such value becomes null: no error tells of it."""
         return self._new(_expr.cast(self._expr, dtype))
 
-    def map(self, mapping: Mapping[Any, Any]) -> PrivateColumn:
-        """The values that a public dict has for those of the column; what it does not list becomes null."""
-        if not isinstance(mapping, Mapping):
-            raise BadType("map takes a dict of public values: a function could see the data.")
-        return self._new(_expr.map_dict(self._expr, mapping))
+    def map(self, mapping: Any, na_action: Any = None, *, default: Any = None) -> PrivateColumn:
+        """The values that a public dict or Series has for those of the column; what it does not list becomes null, or the
+        ``default``, as for a ``defaultdict``. A function of one value is called with one that writes down what is done to it, so
+        that it becomes an expression; branches are taken both ways.
+
+        Formal guarantee: an expression of one row. What cannot be written down (a function that looks its value up, asks for its
+        length, counts, draws or prints) is refused before any row is read.
+
+        >>> df = pd.DataFrame({"age": [30, 70, 80]})
+        >>> p = df.dp.open(1000)
+        >>> p.groupby(p["age"].map(lambda a: "old" if a >= 65 else "young")).size(epsilon=80)
+        age
+        old      2
+        young    1
+        dtype: int64
+        """
+        ignored = _validate.among(na_action, ("ignore",))
+        if na_action is not None and not ignored:
+            raise BadType("na_action is None or 'ignore'.")
+        if isinstance(mapping, Mapping | pd.Series):
+            return self._new(looked_up(self, mapping, default, ignored))
+        if not callable(mapping) or default is not None:
+            raise BadType("map takes a public dict or Series, or a function of one value.")
+        found = traced(mapping, self._expr)
+        if ignored and self._expr.nullable:
+            found = _expr.choose(_expr.is_null(self._expr), None, found)
+        return self._new(found)
+
+    def apply(self, func: Any, args: Any = (), **words: Any) -> PrivateColumn:
+        """A function of one value, as `map` has it, with more arguments."""
+        if isinstance(func, str) or not callable(func) or not isinstance(args, tuple | list):
+            raise BadType("apply takes a function of one value: p['x'].apply(lambda x: x / 2).")
+        return self._new(traced(func, self._expr, tuple(args), words))
+
+    def replace(self, to_replace: Any = None, value: Any = ..., *, regex: Any = False) -> PrivateColumn:
+        """Other values for some: ``replace({"F": "female"})``, ``replace(["a", "b"], "c")``; all else stays what it is."""
+        return self._new(replaced(self, to_replace, value, regex))
 
     def where(self, cond: Any, other: Any = None) -> PrivateColumn:
         """The cell where a condition holds, and else another value: a constant, a tracked column, or null.

@@ -20,7 +20,7 @@ import pandas as pd
 
 from dpframe import _expr, _validate
 from dpframe._errors import BadType, BadValue, LineageError, MissingBounds, Refused
-from dpframe._expr import NO_KEYS, Column, Cut, Expr, Key, stem
+from dpframe._expr import NO_KEYS, Column, Cut, DatePart, Expr, Key, MapDict, stem
 from dpframe._expr._parse import parse
 from dpframe._groups.combinations import Sought, Tuples
 from dpframe._groups.keys import By, Keys, Word, describe, keys_for, need_keys
@@ -37,6 +37,9 @@ from dpframe._validate import Bounds
 from dpframe.accounting._filter import Price
 
 _MOST_READ, _QUOTES = 64, {"'", '"'}
+from dpframe.engines.keys import images
+
+_MOST_IMAGES = 10_000
 _PACKAGE = os.path.dirname(os.path.dirname(__file__)) + os.sep
 
 
@@ -202,12 +205,12 @@ class Selection:
         declared = self.schema.keys.get(root.position) if isinstance(root, Column) else None
         if declared is not None:
             return declared.named(name)
-        own = expr.members(self._declared_keys, self._ends)
+        own = self.images(expr) or expr.members(self.declared_keys, self.ends)
         if not own:
             raise need_keys(name if isinstance(expr, Column) else str(expr), verb)
         return keys_for(list(own), expr, name, ordered=isinstance(expr, Cut))
 
-    def _declared_keys(self, column: Column) -> tuple[Any, ...] | None:
+    def declared_keys(self, column: Column) -> tuple[Any, ...] | None:
         """The keys that are declared of a root column, without null."""
         listed = self.schema.keys.get(column.position)
         return (
@@ -216,7 +219,21 @@ class Selection:
             else tuple(k for i, k in enumerate(listed.index.tolist()) if i != listed.null)
         )
 
-    def _ends(self, column: Column) -> tuple[float, float] | None:
+    def images(self, expr: Expr) -> tuple[Any, ...] | None:
+        """What an expression makes of all listed values of its columns: public, as these are. None where a column has no keys,
+        and of what lists its values itself."""
+        columns = sorted(expr.columns(), key=lambda column: column.position)
+        if isinstance(expr, Column | Cut | MapDict | DatePart) or expr.kind in ("bool", "time", *NO_KEYS):
+            return None
+        listed = [column.members(self.declared_keys, self.ends) for column in columns]
+        known = [
+            [*keys, None] if c.nullable else [*keys] for c, keys in zip(columns, listed, strict=True) if keys
+        ]
+        if not known or len(known) < len(listed) or math.prod(map(len, known)) > _MOST_IMAGES:
+            return None
+        return images(expr, columns, known)
+
+    def ends(self, column: Column) -> tuple[float, float] | None:
         """What is declared of the ends of a column: of times in nanoseconds."""
         return self.schema.bounds.get(column.position)
 

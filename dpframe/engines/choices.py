@@ -108,18 +108,21 @@ def scaled(ticks: Array, ratio: int) -> Array:
 
 # ---- functions of numpy -----------------------------------------------------------------------------------
 
+_FUNCTIONS: dict[str, Callable[[Any], Any]] = {op: getattr(np, op) for op in ex.FUNCTIONS}
 _PAIRS: dict[str, Callable[[Any, Any], Any]] = {
     op: getattr(np, op) for op in ("minimum", "maximum", "fmin", "fmax", "hypot", "arctan2")
 }
 
 
 def function(b: Block, e: ex.Function) -> Vector:
-    """In memory that is laid out alike for all rows: numpy may choose its code by the layout, never by a cell or its place."""
-    return Vector("number", getattr(np, e.op)(np.ascontiguousarray(as_floats(b.vector(e.x)))))
+    """A function of numpy, in memory that is laid out alike for all rows: numpy may choose its code by the layout, never by a
+    cell or its place."""
+    x = np.ascontiguousarray(as_floats(b.vector(e.x)))
+    return Vector("number", _FUNCTIONS[e.op](x))
 
 
 def pairwise(b: Block, e: ex.Pairwise) -> Vector:
-    """As `function`; a constant is written out for each row."""
+    """A function of two, as `function` has those of one; a constant is written out for each row."""
     x, y = (np.ascontiguousarray(as_floats(b.vector(side))) for side in (e.left, e.right))
     found = _PAIRS[e.op](x, y)
     if e.op == "hypot":  # which is infinite beside an infinity, whatever the other is

@@ -367,6 +367,7 @@ _NODES: Nodes = {
     ex.StrPart: texts.str_part,
     ex.Regex: texts.pattern,
     ex.Join: texts.join,
+    ex.Numeral: texts.numeral,
     ex.Split: texts.split,
     ex.Piece: texts.piece,
     ex.Pieces: texts.pieces,

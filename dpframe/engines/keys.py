@@ -1,4 +1,5 @@
-"""Keys that nobody listed: the values of a column as text, numbered in the order of that text's value.
+"""Keys that nobody listed: the values of a column as text, numbered in the order of that text's value; and what expressions make
+of keys that somebody did.
 
 *Formal guarantee.* The text of a cell is a function of that cell and the dtype. Equal values have one text, so that a key is
 released in one form, whichever of the equal cells came first. The order of two keys' numbers is that of the keys, whatever
@@ -7,17 +8,21 @@ else is in the frame.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from dpframe._cells.columns import Vector
+from dpframe._cells.codec import form_of
+from dpframe._cells.columns import UNMATCHED, Vector, prepare
 from dpframe._cells.texts import key_of, order_of, text_of, texts_of, times
-from dpframe._expr import Expr
+from dpframe._expr import Column, Constant, Expr, If, in_order
 from dpframe._statistics.engine import Texts
+from dpframe.engines.expressions import evaluate
 from dpframe.engines.people import Numbers, folded, number_of
 
 Codes = NDArray[np.int64]
@@ -72,6 +77,41 @@ def _numbered(codes: NDArray[Any], places: Any, texts: list[str]) -> Coded:
     table = np.append(np.asarray(places, dtype=np.int64), -1)
     found = np.array(texts, dtype=object)
     return Coded(codes, table, found)
+
+
+def images(expr: Expr, columns: Sequence[Column], listed: Sequence[Sequence[Any]]) -> tuple[Any, ...]:
+    """What an expression makes of all combinations of listed values of its columns, and the constants that it gives itself. Of
+    public lists: no frame is read."""
+    rows = list(product(*listed))
+    vectors = {
+        c.position: prepare(_series([row[i] for row in rows], c), c.kind) for i, c in enumerate(columns)
+    }
+    found = evaluate(expr, lambda c: vectors[c.position], slice(0, len(rows)))
+    if found.categories is not None:
+        used = {code for code in found.values.tolist() if code >= 0}
+        cells = [found.categories[code] for code in used]
+    else:
+        null = found.nulls()
+        cells = (found.values if null is None else found.values[~null]).tolist()
+    made = {(type(c), form_of(c)): c for c in (*cells, *_written(expr)) if c is not UNMATCHED}
+    return in_order(made.values())
+
+
+def _series(values: list[Any], column: Column) -> pd.Series[Any]:
+    """Listed values in a dtype that expressions take as they take the column's own."""
+    dtypes: dict[str, Any] = {
+        "number": "Int64" if column.integral else "float64",
+        "bool": "boolean",
+        "text": "str",
+    }
+    return pd.Series(values, dtype=dtypes.get(column.kind, object if column.kind == "label" else None))
+
+
+def _written(expr: Expr) -> list[Any]:
+    """The constants that an expression gives whatever its columns hold."""
+    if isinstance(expr, If):
+        return [*_written(expr.x), *_written(expr.y)]
+    return [expr.value] if isinstance(expr, Constant) and expr.value is not None else []
 
 
 @dataclass(frozen=True, slots=True, eq=False)

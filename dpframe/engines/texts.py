@@ -59,7 +59,7 @@ def as_text(b: Block, e: ex.Cast, v: Vector) -> Vector:
 
 
 def _contains(x: str, pat: str, case: bool, regex: bool) -> bool:
-    """Of texts that are no patterns: `str_part` asks RE2 for those."""
+    """Whether a text that is no pattern is in it: `str_part` asks RE2 for patterns."""
     return pat in x if case else re.search(re.escape(pat), x, re.IGNORECASE) is not None
 
 
@@ -79,7 +79,7 @@ _SIDES = {"left": "rjust", "right": "ljust", "both": "center"}  # pandas names t
 
 
 def _slice_replaced(x: str, start: int | None, stop: int | None, repl: str | None) -> str:
-    """As pandas: into a slice that is empty the new text is put where it begins."""
+    """The text with a slice replaced as in pandas: into an empty slice the new text is put where it begins."""
     rest = start if x[start:stop] == "" else stop
     before = "" if start is None else x[:start]
     return before + (repl or "") + ("" if stop is None else x[rest:])
@@ -156,6 +156,21 @@ def map_dict(b: Block, e: ex.MapDict) -> Vector:
     return Vector(
         "number", np.array([np.nan if x is None else float(x) for x in values]).take(place, mode="wrap")
     )
+
+
+_NUMERAL = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*", re.ASCII)
+
+
+def numeral(b: Block, e: ex.Numeral) -> Vector:
+    """Python's own reading of each text."""
+    v = b.vector(e.x)
+
+    def number(cell: Any) -> float:
+        known = type(cell) is str and len(cell) <= 400 and _NUMERAL.fullmatch(cell) is not None
+        return float(cell) if known else np.nan
+
+    table = b.per_category(e, lambda cats: np.array([*map(number, cats), np.nan], dtype=np.float64), v)
+    return Vector("number", look_up(table, v.values))
 
 
 # ---- patterns ---------------------------------------------------------------------------------------------

@@ -133,6 +133,7 @@ MADE: dict[type[Expr], Callable[[Maker], Expr]] = {
     ex.Formatted: lambda make: ex.formatted(make.column("t"), make.pick("%Y-%m", "%H:%M")),
     ex.Moment: lambda make: ex.moment(make.column("s"), make.pick(None, "%Y")),
     ex.Regex: lambda make: ex.regex(make.column("s"), make.pick("match", "fullmatch", "count"), "[ab]+"),
+    ex.Numeral: lambda make: ex.numeral(make.column("s")),
     ex.Join: lambda make: ex.operate("+", make.column("s"), make.pick(make.column("s"), constant("-"))),
     ex.Split: lambda make: ex.split(make.column("s"), "B"),
     ex.Piece: lambda make: ex.piece(ex.split(make.column("s"), "B"), make.pick(-2, -1, 0, 1)),

@@ -86,7 +86,7 @@ ROWS = {
 }
 ACROSS = {
     "apply": (lambda p: p.apply(lambda r: r), "expressions"),
-    "apply of a column": (lambda p: p["age"].apply(len), "expressions"),
+    "apply of a column": (lambda p: p["age"].apply(np.mean), "as an expression"),
     "transform": (lambda p: p.transform("mean"), "expressions"),
     "pipe": (lambda p: p.pipe(len), "must return a DataFrame"),
     "mode": (lambda p: p["state"].mode(), "argmax"),
@@ -109,7 +109,7 @@ ACROSS = {
     "a mean in pd.col": (lambda p: p[pd.col("age") > pd.col("age").mean()], "Ask it first"),
     "a mean in a new column": (lambda p: p.assign(z=pd.col("age") - pd.col("age").mean()), "Ask it first"),
     "a mean in a query": (lambda p: p.query("age > age.mean()"), "across people"),
-    "a function in map": (lambda p: p["age"].map(abs), "dict"),
+    "a function in map": (lambda p: p["age"].map(np.mean), "p['x'].map({...})"),
     "a function as a column": (lambda p: p.mean(lambda q: q["age"]), "function"),
     "a function to group by": (lambda p: p.groupby(lambda q: q), "function"),
 }

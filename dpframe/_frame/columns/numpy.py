@@ -33,7 +33,7 @@ def _finite(x: Expr) -> Expr:
 
 
 # Functions of every cell, by the names that numpy's ufuncs have.
-_UFUNCS: dict[str, Callable[..., Expr]] = {
+UFUNCS: dict[str, Callable[..., Expr]] = {
     **{op: partial(_expr.function, op) for op in _expr.FUNCTIONS},
     **{op: partial(_expr.pairwise, op) for op in _expr.PAIRS},
     "deg2rad": partial(_expr.function, "radians"),
@@ -76,7 +76,7 @@ _UFUNCS: dict[str, Callable[..., Expr]] = {
 
 def applied(taken: Any, ufunc: Any, method: str, inputs: tuple[Any, ...], options: dict[str, Any]) -> Any:
     """A ufunc of tracked columns and constants, as a column of the frame of the first of them."""
-    make = _UFUNCS.get(ufunc.__name__)
+    make = UFUNCS.get(ufunc.__name__)
     if make is None or method != "__call__" or options:
         refuse("__array__")
     return _made(inputs, lambda given: make(*given), taken)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from inspect import signature
 from typing import Any, NoReturn
 
-from dpframe import _expr
+from dpframe import _expr, _validate
 from dpframe._errors import BadType, NotOffered
 from dpframe._expr import Expr, Kind
 from dpframe._frame.selection import Taken
@@ -71,16 +71,25 @@ class TextParts(Parts):
         return {*_expr.TEXT, *_expr.TEXT_METHODS, "extract"}
 
     def __getattr__(self, name: str) -> Any:
-        expr = self._column._expr
-        if not isinstance(expr, _expr.Split):
+        if not isinstance(self._column._expr, _expr.Split):
             self._checked(name)
+        if name == "extract":
+            return self._extract
 
         def part(*args: Any, **options: Any) -> Any:
-            taken = [self._given(a) for a in args]
-            made = _expr.text_part(expr, name, *taken, **{k: self._given(v) for k, v in options.items()})
-            if isinstance(made, _expr.Split) and (made.keeps or options.get("expand")):
-                return self._spread(made, options.get("expand", True))
-            return self._column._new(made)
+            given = {k: self._given(v) for k, v in options.items()}
+            made = _expr.text_part(self._column._expr, name, *map(self._given, args), **given)
+            if not isinstance(made, _expr.Split):
+                return self._column._new(made)
+            if not _validate.flag(options.get("expand", made.keeps), "expand"):
+                return self._column._new(made)
+            if made.most < 0:
+                raise BadType(
+                    ".str.split(expand=True) would tell how many pieces there are at most. Say how many splits: n=1. One piece "
+                    "is .str.split('-').str[0]."
+                )
+            pieces = range(3 if made.keeps else made.most + 1)
+            return _framed(self._column, {i: _expr.piece(made, i) for i in pieces})
 
         return part
 
@@ -90,23 +99,14 @@ class TextParts(Parts):
             return [self._given(v) for v in value]
         return self._column._other(value) if isinstance(value, Taken) else value
 
-    def _spread(self, made: _expr.Split, expand: Any) -> Any:
-        """A column for each piece, as a frame."""
-        if not expand:
-            return self._column._new(made)
-        if made.most < 0:
-            raise BadType(
-                ".str.split(expand=True) would tell how many pieces there are at most. Say how many splits: n=1. One piece is "
-                ".str.split('-').str[0]."
-            )
-        pieces = range(3 if made.keeps else made.most + 1)
-        return _framed(self._column, {i: _expr.piece(made, i) for i in pieces})
-
-    def extract(self, pat: Any, flags: Any = 0, expand: Any = True) -> Any:
+    def _extract(self, *args: Any, **words: Any) -> Any:
         """The groups of a pattern where it first matches: a frame, or with ``expand=False`` and one group a column."""
-        self._checked("extract")
+        try:
+            pat, flags, expand = _taken(*args, **words)
+        except TypeError:
+            raise BadType(".str.extract takes (pat, flags, expand) here, nothing else.") from None
         found = _expr.extracted(self._column._expr, pat, flags)
-        if expand or len(found) > 1:
+        if _validate.flag(expand, "expand") or len(found) > 1:
             return _framed(self._column, found)
         ((name, expr),) = found.items()
         return self._column._new(expr) if name == 0 else self._column._new(expr, name)
@@ -115,6 +115,10 @@ class TextParts(Parts):
         if not isinstance(key, slice):
             return self.get(key)
         return self.slice(key.start, key.stop, key.step)
+
+
+def _taken(pat: Any, flags: Any = 0, expand: Any = True) -> tuple[Any, Any, Any]:
+    return pat, flags, expand
 
 
 def _framed(column: Any, columns: Mapping[Any, Expr]) -> Any:
@@ -137,11 +141,17 @@ class TimeParts(Parts):
     def __getattr__(self, name: str) -> Any:
         self._checked(name)
         if name == "isocalendar":
-            return lambda: IsoCalendar(self._column)
+            return self._isocalendar
         make = _expr.DATE_METHODS.get(name)
         if make is None:
             return self._column._new(_expr.time_part(self._column._expr, name))
         return lambda *args, **options: self._made(make, name, args, options)
+
+    def _isocalendar(self, *args: Any, **words: Any) -> IsoCalendar:
+        """Parts of the calendar of weeks."""
+        if args or words:
+            raise BadType(".dt.isocalendar takes no arguments: .dt.isocalendar().week.")
+        return IsoCalendar(self._column)
 
 
 class IsoCalendar(Parts):
