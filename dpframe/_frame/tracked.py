@@ -24,6 +24,7 @@ class Tracked(Measures, Unprinted):
     """A selection of a session, of which the functions in `_frame.verbs` make others, and questions."""
 
     _own_groups: Callable[..., Any]  # the groups of each person's own rows, where columns name the person
+    _merged: Callable[..., Any]  # the rows of two tables of the same people
 
     def _new(self, selection: Selection) -> Self:
         """What is asked about after a step."""

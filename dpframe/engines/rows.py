@@ -302,6 +302,28 @@ class Table:
         return Matched(left, right)
 
 
+def matched(left: pd.DataFrame, right: pd.DataFrame, lefts: Sequence[Expr], how: str) -> Matched:
+    """The rows of two tables that have the same keys, and those without a match that ``how`` keeps, -1 on the other side.
+
+    Rows of one person on either side stay in their order: on the left, or where ``how`` is "right" on the right.
+    """
+    columns = [Column.of(i, i, left.dtypes[i]) for i in range(len(lefts))]
+    table = Table(right, list(range(len(lefts))), dict(enumerate(columns)))
+    rows = Rows(left)
+    found = table.match(rows, np.arange(len(rows)), how in ("left", "outer"))
+    if how in ("inner", "left"):
+        return found
+    alone = np.ones(len(right), dtype=bool)
+    alone[found.right[found.right >= 0]] = False
+    more = np.flatnonzero(alone)
+    ours = np.concatenate([found.left, np.full(len(more), -1, dtype=np.intp)])
+    theirs = np.concatenate([found.right, more])
+    if how == "right":
+        order = np.argsort(theirs, kind="stable")
+        ours, theirs = ours[order], theirs[order]
+    return Matched(ours, theirs)
+
+
 def _check_kinds(left_name: Hashable, left: Expr, name: Hashable, right: Column) -> None:
     alike = left.kind == right.kind or (left.kind in _TEXTUAL and right.kind in _TEXTUAL)
     if left.kind == "other" or not alike:
