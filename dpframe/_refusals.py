@@ -89,6 +89,35 @@ for _name in ("prod", "kurt", "any", "all"):
         "max, histogram, value_counts, argmax, and groupby(...).agg(...)."
     )
 
+# What looks at several rows of a group, and is offered within each person's own: of other groups it would look across people.
+OWN_ROWS = frozenset(
+    [
+        "head",
+        "tail",
+        "nth",
+        "first",
+        "last",
+        "shift",
+        "diff",
+        "pct_change",
+        "cumsum",
+        "cumprod",
+        "cummin",
+        "cummax",
+        "cumcount",
+        "rank",
+        "ffill",
+        "bfill",
+        "transform",
+        "filter",
+        "nlargest",
+        "nsmallest",
+        "prod",
+        "any",
+        "all",
+    ]
+)
+
 # Words that pandas' verbs take. The values that change nothing are let through; others are refused with the reason.
 PANDAS_WORDS: dict[str, tuple[tuple[Any, ...], str]] = {
     "axis": (

@@ -95,7 +95,7 @@ def _ranked(x: Interval, rows: int | None, args: tuple[Any, ...]) -> Interval:
 _NUMBERS: tuple[Kind, ...] = ("number", "bool")
 _SORTED: tuple[Kind, ...] = ("number", "bool", "time")
 _CELLS: tuple[Kind, ...] = ("number", "bool", "text", "label", "time")
-# What there is. A new one has its function in `dpframe.engines.within`, and its verb in `dpframe._frame.verbs.people`.
+# What there is. A new one has its function in `dpframe.engines.within`, and its verb in `dpframe._frame.people.groups`.
 WITHIN: dict[str, How] = {
     "sum": How(_NUMBERS, "number", _added, integral=None),
     "mean": How(_NUMBERS, "number", _same),

@@ -21,7 +21,7 @@ from dpframe._groups.keys import EVERY, By, combined_index
 from dpframe._plans.aggregates import DESCRIBED, ORDERS, Output, named_in_agg
 from dpframe._plans.price import Payment, checked
 from dpframe._questions.question import Query
-from dpframe._refusals import ADVICE, own_errors, refuse
+from dpframe._refusals import ADVICE, OWN_ROWS, own_errors, refuse
 from dpframe._session.session import Session
 
 
@@ -268,6 +268,16 @@ class PrivateGroupBy(Measures):
             raise AttributeError(name)
         if name in self._selection.columns:
             return self[name]
+        if name in OWN_ROWS:
+            people = self._session.unit.people
+            raise NotOffered(
+                f"{name} looks at several rows of a group, which are those of different people. It is offered within a person: "
+                + (
+                    f"p.groupby({people[0].name!r}).{name}(...)."
+                    if people
+                    else "here a row is one; where a column says whose a row is, open(unit='patient_id') and group by it."
+                )
+            )
         raise NotOffered(
             ADVICE.get(
                 name,

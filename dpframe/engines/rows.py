@@ -22,7 +22,8 @@ from dpframe._errors import BadType
 from dpframe._expr import Column, Expr, Key, Within
 from dpframe.engines.expressions import evaluate, predicate
 from dpframe.engines.people import people_of
-from dpframe.engines.within import Kept, sorted_places
+from dpframe.engines.within.kept import Kept
+from dpframe.engines.within.layout import sorted_places
 from dpframe.mechanisms import _sampling
 
 Places = NDArray[np.intp]
@@ -302,13 +303,13 @@ class Table:
         return Matched(left, right)
 
 
-def matched(left: pd.DataFrame, right: pd.DataFrame, lefts: Sequence[Expr], how: str) -> Matched:
-    """The rows of two tables that have the same keys, and those without a match that ``how`` keeps, -1 on the other side.
+def matched(left: pd.DataFrame, right: pd.DataFrame, how: str) -> Matched:
+    """The rows of two tables of as many keys that have the same ones, and those without a match that ``how`` keeps.
 
-    Rows of one person on either side stay in their order: on the left, or where ``how`` is "right" on the right.
+    Of these the place on the other side is -1. Rows stay in their order: on the left, or where ``how`` is "right" on the right.
     """
-    columns = [Column.of(i, i, left.dtypes[i]) for i in range(len(lefts))]
-    table = Table(right, list(range(len(lefts))), dict(enumerate(columns)))
+    columns = [Column.of(i, i, left.dtypes[i]) for i in range(left.shape[1])]
+    table = Table(right, list(right.columns), dict(enumerate(columns)))
     rows = Rows(left)
     found = table.match(rows, np.arange(len(rows)), how in ("left", "outer"))
     if how in ("inner", "left"):

@@ -507,7 +507,9 @@ def _rows_each(n: Any, verb: str) -> int:
 
 
 def _is_output(value: Any) -> bool:
-    return isinstance(value, tuple | pd.NamedAgg) or (isinstance(value, str) and value in NAMED)
+    """Whether it is an aggregate of a column, which `agg` takes under any name."""
+    how = value[-1] if isinstance(value, tuple) and value else value
+    return callable(how) or (isinstance(how, str) and how in NAMED)
 
 
 def _free(verb: Any) -> Any:

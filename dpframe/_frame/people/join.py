@@ -59,9 +59,8 @@ def merged(
     _check_people(self, right)
     rows, groups = limits_for(max_rows, max_groups)
     pairs = _keys(self, right, on, left_on, right_on)
-    sides = [_side(frame, [pair[i] for pair in pairs]) for i, frame in enumerate((self, right))]
-    _check_kinds(*sides)
-    left, other = sides
+    left, other = _side(self, [ours for ours, _ in pairs]), _side(right, [theirs for _, theirs in pairs])
+    _check_kinds(left, other)
     once = [(a, b) for a, b in zip(left.names, other.names, strict=True) if a == b]
     names, theirs = merged_names(list(left.source.columns), list(other.source.columns), once, suffixes)
     # With keys beside the person, rows of both sides may be without a match, and all of them stay.
@@ -74,7 +73,7 @@ def merged(
         )
     made = sealed("merge", _made, left, other, names, theirs, how)
     unit = self._session.unit
-    both = [one.source.session.unit.groups or one.most for one in sides]
+    both = [one.source.session.unit.groups or one.most for one in (left, other)]
     unit = replace(unit, rows=most, groups=min(both[0] * both[1], most)).limited(rows, groups)
     words = how, pairs, list(names.items()), list(theirs.items()), _known_by(other.source)
     token = left.source.token("merge of people", words, None)
@@ -228,8 +227,8 @@ def _made(
 ) -> Made:
     """The columns of the result and whose its rows are, made behind the door."""
     sides = (left, right)
-    frames = [frame_of([side.source.array(key) for key in side.keys]) for side in sides]
-    rows = matched(*frames, left.keys, how)
+    ours, others = (frame_of([side.source.array(key) for key in side.keys]) for side in sides)
+    rows = matched(ours, others, how)
     coalesced = {a: i for i, (a, b) in enumerate(zip(left.names, right.names, strict=True)) if a == b}
     made = Made()
 
