@@ -108,6 +108,7 @@ from dpframe._statistics.order import (
 from dpframe._statistics.scores import Revenue, Scores
 from dpframe._validate import Bounds
 from dpframe.accounting import _gaussian as accounting_gaussian_module
+from dpframe.accounting import _pairs as accounting_pairs_module
 from dpframe.accounting import _pld_bounds as accounting_pld_atoms_module
 from dpframe.accounting import _pld_bounds as accounting_pld_ranges_module
 from dpframe.accounting import _search as search_module
@@ -123,6 +124,7 @@ from dpframe.accounting.residue import after, after_curve, after_exponential, af
 from dpframe.audit import _events as events_module
 from dpframe.audit._replay import Recorder
 from dpframe.engines import ENGINES, engine_for
+from dpframe.engines import compiled as compiled_module
 from dpframe.engines import fingerprints as sketch_module
 from dpframe.engines import groups as engines_groups_module
 from dpframe.engines import limits as engines_distinct_module
@@ -146,6 +148,7 @@ from dpframe.engines.sql import engine as sql_engine_module
 from dpframe.engines.sql.databases import DuckDatabase, PostgresDatabase, SparkDatabase, SqliteDatabase
 from dpframe.engines.sql.expressions import held_as
 from dpframe.engines.tables.arrow import ParquetSource, TableSource, files_of
+from dpframe.engines.tables.dask import DaskSource
 from dpframe.engines.tables.databases import SqliteSource
 from dpframe.learn import _descent as learn_descent_module
 from dpframe.learn import _fits as learn_fits_module
@@ -273,6 +276,7 @@ __all__ = [
     "Charge",
     "Column",
     "Computed",
+    "DaskSource",
     "Descent",
     "Design",
     "DistinctCount",
@@ -376,6 +380,7 @@ __all__ = [
     "WithinKey",
     "_uniform",
     "accounting_gaussian_module",
+    "accounting_pairs_module",
     "accounting_pld_atoms_module",
     "accounting_pld_module",
     "accounting_pld_ranges_module",
@@ -399,6 +404,7 @@ __all__ = [
     "coded",
     "coins",
     "compare",
+    "compiled_module",
     "constant",
     "cost_of_price",
     "counts_module",

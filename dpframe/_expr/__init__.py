@@ -12,8 +12,12 @@ made of such nodes changes, when a person is added or removed, that person's row
 # ruff: noqa: F403  (a new node or constructor is entered where it is defined, and nowhere else)
 from dpframe._expr._base import *
 from dpframe._expr._build import *
+from dpframe._expr._choices import *
+from dpframe._expr._functions import *
 from dpframe._expr._kinds import *
+from dpframe._expr._moments import *
 from dpframe._expr._nodes import *
+from dpframe._expr._operators import *
 from dpframe._expr._parts import *
 from dpframe._expr._ranges import *
 from dpframe._expr._within import *

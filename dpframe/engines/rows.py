@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from dpframe._cells.codec import Finder, finder_of_forms, forms_of
 from dpframe._cells.columns import Vector, objects, plain, prepare
 from dpframe._errors import BadType
-from dpframe._expr import Column, Expr, Key, Within
+from dpframe._expr import NO_KEYS, Column, Expr, Key, Within
 from dpframe.engines.expressions import evaluate, predicate
 from dpframe.engines.people import people_of
 from dpframe.engines.within.kept import Kept
@@ -75,6 +75,8 @@ class Rows:
         if v.kind == "time":
             times = pd.DatetimeIndex(v.values)
             return times.array if expr.tz is None else times.tz_localize("UTC").tz_convert(expr.tz).array
+        if v.kind == "duration":
+            return pd.TimedeltaIndex(v.values).array
         if v.kind == "other":
             return objects([NOTHING] * len(v))
         if v.values.dtype.kind == "f":
@@ -327,7 +329,7 @@ def matched(left: pd.DataFrame, right: pd.DataFrame, how: str) -> Matched:
 
 def _check_kinds(left_name: Hashable, left: Expr, name: Hashable, right: Column) -> None:
     alike = left.kind == right.kind or (left.kind in _TEXTUAL and right.kind in _TEXTUAL)
-    if left.kind == "other" or not alike:
+    if left.kind in NO_KEYS or not alike:
         raise BadType(
             f"merge: {left_name!r} is of kind {left.kind}, and {name!r} of the public table of kind {right.kind}. Give the "
             "table the dtype of the column."

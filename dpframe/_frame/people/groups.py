@@ -28,8 +28,8 @@ from dpframe._frame.people.functions import (
 )
 from dpframe._frame.people.steps import made, one_row, rows_where, sorted_by
 from dpframe._frame.tracked import Tracked
-from dpframe._plans.price import WORDS
-from dpframe._refusals import ADVICE, Unprinted, own_errors, refuse
+from dpframe._plans.price import WORDS, own_errors
+from dpframe._refusals import ADVICE, Unprinted, refuse
 
 _ROW_VERBS = (
     "shift",
@@ -478,7 +478,7 @@ def own_groups(self: Tracked, by: Any, as_index: bool = True) -> PersonGroupBy |
     if not names or any(isinstance(name, pd.Grouper) or _is_function(name) for name in names):
         return None
     people = self._session.unit.people
-    exprs = [self._selection.named(name)[0] for name in names]
+    exprs = [self._selection.level(name)[0] for name in names]
     if not set(people) <= set(exprs) or any(leaf.position in self._session.keys for leaf in people):
         return None
     if len(exprs) > len(people):

@@ -62,9 +62,13 @@ def _own_order(frame: Tracked, how: str) -> tuple[Key, ...]:
 def one_row(frame: Frame, columns: Mapping[Hashable, Expr]) -> Frame:
     """A row for each person who has any, with columns that have one value a person."""
     selection = frame._selection
-    again = within("duplicated", None, frame._session.unit.people, selection.where, (), ("first",))
+    people = frame._session.unit.people
+    again = within("duplicated", None, people, selection.where, (), ("first",))
+    index = {leaf.name: leaf for leaf in people if leaf not in columns.values()}
     return frame._new(
-        replace(selection, columns=dict(columns), where=_expr.logical_not(again), sorts=(), most=1)
+        replace(
+            selection, columns=dict(columns), where=_expr.logical_not(again), sorts=(), most=1, index=index
+        )
     )
 
 
