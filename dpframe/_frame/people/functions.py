@@ -160,9 +160,9 @@ def ranking(method: Any, ascending: Any, pct: Any) -> tuple[Any, ...]:
 
 
 def difference(frame: Tracked, x: Expr, steps: int) -> Expr:
-    return _expr.arithmetic("-", x, made(frame, "shift", x, (steps,)))
+    return _expr.operate("-", x, made(frame, "shift", x, (steps,)))
 
 
 def change(frame: Tracked, x: Expr, steps: int) -> Expr:
-    part = _expr.arithmetic("/", x, made(frame, "shift", x, (steps,)))
-    return _expr.arithmetic("-", part, _expr.constant(1))
+    part = _expr.operate("/", x, made(frame, "shift", x, (steps,)))
+    return _expr.operate("-", part, _expr.constant(1))

@@ -118,7 +118,7 @@ def sorted_places(vector: Vector, key: Key, rows: Places) -> Places:
         known = [_place_of(c) for c in cells.categories]
         ranks = {place: i for i, place in enumerate(sorted(set(known)))}
         values = np.array([*(ranks[place] for place in known), 0], dtype=np.int64).take(values, mode="wrap")
-    elif values.dtype.kind == "M":
+    elif values.dtype.kind in "mM":
         values = values.view(np.int64)
     if key.descending:  # of integers and bools their complement, which does not overflow
         values = -values if values.dtype.kind == "f" else ~values
@@ -200,7 +200,7 @@ class Cells:
         null = None if v.null is None else v.null.take(places, mode="wrap") | none
         if v.categories is not None:
             values[none] = -1
-        elif values.dtype.kind == "M":
+        elif values.dtype.kind in "mM":
             values.view(np.int64)[none] = NAT
         elif values.dtype.kind == "f":
             values[none] = np.nan

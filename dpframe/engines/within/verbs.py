@@ -50,7 +50,7 @@ def _extreme(c: Cells, e: Within) -> Vector:
     """The least or greatest value, in the dtype of the cells."""
     rows, pick = c.in_order(), {"min": np.minimum, "max": np.maximum}[e.how]
     values = c.vector.values
-    cells = values.view(np.int64) if values.dtype.kind == "M" else values
+    cells = values.view(np.int64) if values.dtype.kind in "mM" else values
     some = np.flatnonzero(c.counts)
     starts = (np.cumsum(c.counts) - c.counts)[some]
     per = np.zeros(c.layout.size + 1, dtype=cells.dtype)
@@ -58,8 +58,8 @@ def _extreme(c: Cells, e: Within) -> Vector:
     if len(rows):
         per[some], null[some] = pick.reduceat(cells[rows], starts), False
     found, none = per.take(c.layout.whose, mode="wrap"), null.take(c.layout.whose, mode="wrap")
-    if values.dtype.kind == "M":
-        return Vector("time", np.where(none, NAT, found).view(values.dtype))
+    if values.dtype.kind in "mM":
+        return Vector(c.vector.kind, np.where(none, NAT, found).view(values.dtype))
     if values.dtype.kind == "f":
         return Vector("number", np.where(none, found.dtype.type(np.nan), found))
     return Vector(c.vector.kind, found, none if none.any() else None)
