@@ -174,7 +174,8 @@ class Selection:
         declared = self.schema.bounds
         known = expr.bounds(declared)
         if known is None:
-            lacking = sorted(str(c) for c in expr.columns() if c.position not in declared)
+            asked = expr.columns() - {c for c in self.schema.unit.people if c != expr}
+            lacking = sorted(str(c) for c in asked if c.position not in declared)
             what = f" (none follow from what is declared about {', '.join(lacking)})" if lacking else ""
             raise MissingBounds(
                 f"{name!r} needs public bounds{what}: bounds=(lower, upper) here, or open(..., bounds={{...}}) once. "
