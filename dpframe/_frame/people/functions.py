@@ -131,7 +131,7 @@ class OwnRows(Unprinted):
         if name.startswith("_"):
             raise AttributeError(name)
         raise NotOffered(
-            f"a person's rows have columns here and no {name!r}: g['cost'].max(). For rows p.groupby(...).head(1) and its like; "
+            f"a person's rows have columns here and no {name!r}: g['cost'].max(). For rows p.groupby('patient_id').head(1); "
             "with pandas' own verbs p.pipe(f)."
         )
 

@@ -69,7 +69,7 @@ def merged(
     if most > LIMIT:
         raise BadValue(
             f"{left.most} rows of a person on one side and {other.most} on the other make more than 2**20: nobody would be "
-            "protected. Take fewer of each: p.groupby(...).head(3)."
+            "protected. Take fewer of each: p.groupby('patient_id').head(3)."
         )
     made = sealed("merge", _made, left, other, names, theirs, how)
     unit = self._session.unit
@@ -185,7 +185,7 @@ def _side(frame: Tracked, names: list[Hashable]) -> Side:
     if not known:
         raise BadValue(
             "a person may have many rows here, and for a merge max_rows= of both tables must be known: at open(...), or by "
-            "p.groupby(...).head(3)."
+            "p.groupby('patient_id').head(3)."
         )
     most = min(known)
     proven = [n for n in (selection.most, session.most) if n is not None]
