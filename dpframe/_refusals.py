@@ -23,16 +23,22 @@ ADVICE: dict[str, str] = {
     "idxmax": "it would point to one person. Write p.argmax(column, keys=[...]) for the most common value.",
     "apply": "a function could look across people. Write the steps as expressions, p.assign(y='x / 2'), or p.pipe(f).",
     "transform": "a function could look across people. Write the steps as expressions: p.assign(y='x / 2').",
-    "join": "write p.merge(table.reset_index(), on='key') with a public table.",
+    "join": "write p.merge(table.reset_index(), on='key') with a public table; join is of two tracked frames of the same people.",
     "duplicated": "it compares people with each other, so one person's row could change another's.",
     "drop_duplicates": "it compares people with each other, so one person's row could change another's. How many different "
     "values there are is p.nunique('x').",
-    "rank": "it compares people with each other, so one person's row could change another's.",
-    "cumsum": "it adds across people in order. Ask p.resample('ME', on='t')['x'].sum() and add up the answer.",
-    "shift": "it reads a neighbouring row, which is another person's.",
-    "diff": "it reads a neighbouring row, which is another person's.",
-    "ffill": "it fills from a neighbouring row, which is another person's. Write p.fillna(constant).",
-    "bfill": "it fills from a neighbouring row, which is another person's. Write p.fillna(constant).",
+    "rank": "it compares people with each other, so one person's row could change another's. Within a person, with unit=: "
+    "p.groupby('patient_id')['x'].rank().",
+    "cumsum": "it adds across people in order. Ask p.resample('ME', on='t')['x'].sum() and add up the answer; within a person, "
+    "with unit=: p.groupby('patient_id')['x'].cumsum().",
+    "shift": "it reads a neighbouring row, which is another person's. Within a person, with unit=: "
+    "p.groupby('patient_id')['x'].shift().",
+    "diff": "it reads a neighbouring row, which is another person's. Within a person, with unit=: "
+    "p.groupby('patient_id')['x'].diff().",
+    "ffill": "it fills from a neighbouring row, which is another person's. Write p.fillna(constant), or within a person, with "
+    "unit=: p.groupby('patient_id')['x'].ffill().",
+    "bfill": "it fills from a neighbouring row, which is another person's. Write p.fillna(constant), or within a person, with "
+    "unit=: p.groupby('patient_id')['x'].bfill().",
     "nlargest": f"choosing rows by comparing people is refused: {_ROWS}",
     "nsmallest": f"choosing rows by comparing people is refused: {_ROWS}",
     "concat": "rows of two tables are put together before a session is opened: both = pd.concat([a, b]), and then "
@@ -81,6 +87,35 @@ for _name in ("prod", "kurt", "any", "all"):
         f"{_name} has no price rule. Those that have one: count, nunique, sum, mean, var, std, sem, skew, median, quantile, min, "
         "max, histogram, value_counts, argmax, and groupby(...).agg(...)."
     )
+
+# What looks at several rows of a group, and is offered within each person's own: of other groups it would look across people.
+OWN_ROWS = frozenset(
+    [
+        "head",
+        "tail",
+        "nth",
+        "first",
+        "last",
+        "shift",
+        "diff",
+        "pct_change",
+        "cumsum",
+        "cumprod",
+        "cummin",
+        "cummax",
+        "cumcount",
+        "rank",
+        "ffill",
+        "bfill",
+        "transform",
+        "filter",
+        "nlargest",
+        "nsmallest",
+        "prod",
+        "any",
+        "all",
+    ]
+)
 
 # Words that pandas' verbs take. The values that change nothing are let through; others are refused with the reason.
 PANDAS_WORDS: dict[str, tuple[tuple[Any, ...], str]] = {

@@ -12,7 +12,17 @@ import pytest
 
 import dpframe
 from dpframe import Estimate, PrivateFrame, local
-from tests.internals import WORDS, Answer, Budget, Estimated, PrivateColumn, PrivateGroupBy, Reports, Unopened
+from tests.internals import (
+    WORDS,
+    Answer,
+    Budget,
+    Estimated,
+    PersonGroupBy,
+    PrivateColumn,
+    PrivateGroupBy,
+    Reports,
+    Unopened,
+)
 from tests.postgres import Postgres
 
 ROOT = Path(__file__).parent.parent
@@ -183,6 +193,7 @@ SECTIONS = {
     "PrivateFrame": PrivateFrame,
     "Columns": PrivateColumn,
     "Groups": PrivateGroupBy,
+    "People": PersonGroupBy,
     "Budget": Budget,
     "Estimate": Estimate,
     "Answers": Answer,

@@ -14,7 +14,7 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 from dpframe._errors import BadExpression, BadType
-from dpframe._expr._base import MAX_DEPTH, MAX_SIZE, Column, Constant, Expr, Lookup
+from dpframe._expr._base import MAX_DEPTH, MAX_SIZE, Column, Constant, Expr, KeysOf, Lookup
 from dpframe._expr._kinds import Kind
 from dpframe._expr._ranges import Interval, outward
 
@@ -93,9 +93,9 @@ def _ranked(x: Interval, rows: int | None, args: tuple[Any, ...]) -> Interval:
 
 
 _NUMBERS: tuple[Kind, ...] = ("number", "bool")
-_SORTED: tuple[Kind, ...] = ("number", "bool", "time")
-_CELLS: tuple[Kind, ...] = ("number", "bool", "text", "label", "time")
-# What there is. A new one has its function in `dpframe.engines.within`, and its verb in `dpframe._frame.verbs.people`.
+_SORTED: tuple[Kind, ...] = ("number", "bool", "time", "duration")
+_CELLS: tuple[Kind, ...] = ("number", "bool", "text", "label", "time", "duration")
+# What there is. A new one has its function in `dpframe.engines.within`, and its verb in `dpframe._frame.people.groups`.
 WITHIN: dict[str, How] = {
     "sum": How(_NUMBERS, "number", _added, integral=None),
     "mean": How(_NUMBERS, "number", _same),
@@ -111,7 +111,7 @@ WITHIN: dict[str, How] = {
     "all": How(_NUMBERS, "bool", _truth, integral=True),
     "size": How((), "number", _counted, integral=True),
     "count": How(_CELLS, "number", _counted, integral=True),
-    "nunique": How(_CELLS, "number", _counted, integral=True),
+    "nunique": How(_CELLS[:-1], "number", _counted, integral=True),
     "first": How(_CELLS, None, _same, picks=True, ordered=True, integral=None),
     "last": How(_CELLS, None, _same, picks=True, ordered=True, integral=None),
     # One value in each row:
@@ -169,10 +169,10 @@ class Within(Expr):
         known = (self.x, self.where, *(key.expr for key in self.order), *self.by)
         return (*self.people, *(one for one in known if one is not None))
 
-    @property
-    def categories(self) -> tuple[Any, ...]:
-        """Those of the cells, where the results are cells."""
-        return getattr(self.x, "categories", ()) if WITHIN[self.how].picks else ()
+    def members(self, keys: KeysOf, ends: Lookup) -> tuple[Any, ...] | None:
+        if self.x is not None and WITHIN[self.how].picks:
+            return self.x.members(keys, ends)
+        return (False, True) if self.kind == "bool" else None
 
     def interval(self, lookup: Lookup) -> Interval:
         x = None if self.x is None else self.x.interval(lookup)

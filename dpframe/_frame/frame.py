@@ -19,6 +19,7 @@ from dpframe._expr import Column, Expr
 from dpframe._frame import randomize as _randomize
 from dpframe._frame import suggestions
 from dpframe._frame.column import PrivateColumn
+from dpframe._frame.people import join as _join
 from dpframe._frame.people import steps as _people
 from dpframe._frame.people.groups import own_groups
 from dpframe._frame.places import Located, Positions, check_named, references, with_item
@@ -260,7 +261,9 @@ class PrivateFrame(Tracked):
     sort_values = _people.sort_values
     duplicated = _people.duplicated
     drop_duplicates = _people.drop_duplicates
+    join = _join.join
     _own_groups = own_groups
+    _merged = _join.merged
     sort_index = steps.sort_index
     insert = steps.insert
     pop = steps.pop

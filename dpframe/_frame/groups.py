@@ -26,7 +26,7 @@ from dpframe._groups.keys import EVERY, By, KeyBy, combined_index, groups_of, ke
 from dpframe._plans.aggregates import ORDERS, Output, named_in_agg
 from dpframe._plans.price import Payment, checked, own_errors
 from dpframe._questions.question import Query, Release
-from dpframe._refusals import ADVICE, refuse
+from dpframe._refusals import ADVICE, OWN_ROWS, refuse
 from dpframe._session.session import Session
 
 
@@ -334,6 +334,16 @@ class PrivateGroupBy(Measures):
             raise AttributeError(name)
         if name in self._selection.columns:
             return self[name]
+        if name in OWN_ROWS:
+            people = self._session.unit.people
+            raise NotOffered(
+                f"{name} looks at several rows of a group, which are those of different people. It is offered within a person: "
+                + (
+                    f"p.groupby({people[0].name!r}).{name}(...)."
+                    if people
+                    else "here a row is one; where a column says whose a row is, open(unit='patient_id') and group by it."
+                )
+            )
         raise NotOffered(
             ADVICE.get(
                 name,

@@ -35,9 +35,9 @@ from dpframe._session.batch import Batch
 from dpframe._session.session import Asked, Session
 from dpframe._validate import Bounds
 from dpframe.accounting._filter import Price
+from dpframe.engines.keys import images
 
 _MOST_READ, _QUOTES = 64, {"'", '"'}
-from dpframe.engines.keys import images
 
 _MOST_IMAGES = 10_000
 _PACKAGE = os.path.dirname(os.path.dirname(__file__)) + os.sep
@@ -186,7 +186,8 @@ class Selection:
         declared = self.schema.bounds
         known = expr.bounds(declared)
         if known is None:
-            lacking = sorted(str(c) for c in expr.columns() if c.position not in declared)
+            asked = expr.columns() - {c for c in self.schema.unit.people if c != expr}
+            lacking = sorted(str(c) for c in asked if c.position not in declared)
             what = f" (none follow from what is declared about {', '.join(lacking)})" if lacking else ""
             raise MissingBounds(
                 f"{name!r} needs public bounds{what}: bounds=(lower, upper) here, or open(..., bounds={{...}}) once. "

@@ -24,6 +24,7 @@ class Tracked(Measures, Unprinted):
     """A selection of a session, of which the functions in `_frame.verbs` make others, and questions."""
 
     _own_groups: Callable[..., Any]  # the groups of each person's own rows, where columns name the person
+    _merged: Callable[..., Any]  # the rows of two tables of the same people
     _fleeting = False  # whether it was made by an access that makes another one each time: df.dp
 
     def _new(self, selection: Selection) -> Self:

@@ -17,7 +17,7 @@ import pandas as pd
 
 from dpframe._cells.encoding import digest
 from dpframe._errors import BadValue, NotOffered, SessionError, debugging
-from dpframe._expr import Column, Cut, Expr, Key
+from dpframe._expr import Column, Cut, Expr, Key, stem
 from dpframe._groups.keys import ROW_CEILING, Keys, keys_for
 from dpframe._groups.periods import Span
 from dpframe._groups.unit import LIMIT, Unit, limits_for
@@ -56,13 +56,13 @@ class Made:
 
     def carry(self, session: Session, expr: Expr, place: int, name: Hashable) -> None:
         """What is declared of a column whose values stay what they were."""
-        own = session.terms
-        if isinstance(expr, Column):
-            if expr.position in session.keys:
-                self.keys[place] = session.keys[expr.position].named(name)
+        own, root = session.terms, stem(expr)
+        if isinstance(root, Column):
+            if root.position in session.keys:
+                self.keys[place] = session.keys[root.position].named(name)
             times = dict(own.times)
-            if expr.position in times:
-                self.times[place] = times[expr.position]
+            if root.position in times:
+                self.times[place] = times[root.position]
         elif listed := getattr(expr, "categories", None):
             self.keys[place] = keys_for(list(listed), expr, name, ordered=isinstance(expr, Cut))
         pair = expr.bounds(session.bounds) if expr.kind == "number" else None

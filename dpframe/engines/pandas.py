@@ -48,7 +48,7 @@ from dpframe.engines.groups import arrow_buckets, finder_of, rest_buckets, tuple
 from dpframe.engines.keys import Occurring, coded, together
 from dpframe.engines.limits import Bound, at_points, by_size, distinct_pairs, within_groups
 from dpframe.engines.people import Pairs, People, pairs_of, people_of
-from dpframe.engines.within import Kept
+from dpframe.engines.within.kept import Kept
 
 ROWS = Unit()
 _BLOCK = 2**16

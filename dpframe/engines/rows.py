@@ -22,7 +22,8 @@ from dpframe._errors import BadType
 from dpframe._expr import NO_KEYS, Column, Expr, Key, Within
 from dpframe.engines.expressions import evaluate, predicate
 from dpframe.engines.people import people_of
-from dpframe.engines.within import Kept, sorted_places
+from dpframe.engines.within.kept import Kept
+from dpframe.engines.within.layout import sorted_places
 from dpframe.mechanisms import _sampling
 
 Places = NDArray[np.intp]
@@ -302,6 +303,28 @@ class Table:
         some = matched[left]
         right[some] = self._order[self._starts[codes[left[some]]] + offset[some]]
         return Matched(left, right)
+
+
+def matched(left: pd.DataFrame, right: pd.DataFrame, how: str) -> Matched:
+    """The rows of two tables of as many keys that have the same ones, and those without a match that ``how`` keeps.
+
+    Of these the place on the other side is -1. Rows stay in their order: on the left, or where ``how`` is "right" on the right.
+    """
+    columns = [Column.of(i, i, left.dtypes[i]) for i in range(left.shape[1])]
+    table = Table(right, list(right.columns), dict(enumerate(columns)))
+    rows = Rows(left)
+    found = table.match(rows, np.arange(len(rows)), how in ("left", "outer"))
+    if how in ("inner", "left"):
+        return found
+    alone = np.ones(len(right), dtype=bool)
+    alone[found.right[found.right >= 0]] = False
+    more = np.flatnonzero(alone)
+    ours = np.concatenate([found.left, np.full(len(more), -1, dtype=np.intp)])
+    theirs = np.concatenate([found.right, more])
+    if how == "right":
+        order = np.argsort(theirs, kind="stable")
+        ours, theirs = ours[order], theirs[order]
+    return Matched(ours, theirs)
 
 
 def _check_kinds(left_name: Hashable, left: Expr, name: Hashable, right: Column) -> None:

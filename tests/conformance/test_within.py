@@ -1,8 +1,8 @@
 """Verbs within a person: one person still moves no statistic further than is claimed, and nobody else's values at all.
 
 Frames are random, with the rows of people between each other, nulls and equal values; a person is dropped, or replaced by
-another one whose rows stand elsewhere. The questions run as they do for a user, up to the noise: what would get noise is compared with the
-claims of its plan. Twins that must fail: limits of one row where a person has more, and pandas' own sums.
+another one whose rows stand elsewhere. The questions run as they do for a user, up to the noise: what would get noise is
+compared with the claims of its plan. Twins that must fail: limits of one row where a person has more, and pandas own sums.
 """
 
 from __future__ import annotations

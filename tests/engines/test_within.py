@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import dpframe
 from tests.internals import Column, PandasEngine, WithinKey, compare, constant, evaluate, logical_not, within
 
 TIMES = [pd.Timestamp("2024-01-01"), pd.Timestamp("2024-03-01 12:00"), pd.NaT]
@@ -247,3 +248,90 @@ def test_without_rows_there_are_no_values():
     ):
         assert cells(frame, how, "x", args=args) == []
     assert cells(frame, "duplicated", None, args=("last",)) == []
+
+
+def test_rows_of_nobody_are_nobodys_in_groups_too():
+    frame = pd.DataFrame(
+        {"who": [np.nan, np.nan, 1.0], "x": [1.0, 2.0, 4.0], "g": pd.array(["a", "a", "a"], dtype="str")}
+    )
+    found = cells(frame, "size", None, by=[leaf(frame, "g")])
+    assert found == [None, None, 1.0]
+    assert cells(frame, "duplicated", None, args=("first",), by=[leaf(frame, "g")]) == [True, True, False]
+
+
+# Sources ------------------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def source():
+    """A table that is read in batches, whose order is taken for none."""
+    pa = pytest.importorskip("pyarrow")
+    rng = np.random.default_rng(8)
+    frame = pd.DataFrame(
+        {"who": rng.integers(0, 40, 300), "x": rng.normal(0, 1, 300), "t": rng.integers(0, 3, 300)}
+    )
+    table = pa.Table.from_pandas(frame, preserve_index=False)
+    p = dpframe.open(
+        table,
+        1000,
+        unit="who",
+        max_rows=9,
+        max_groups=1,
+        bounds={"x": (-4, 4), "t": (0, 3)},
+        because="made up",
+    )
+    return frame, p
+
+
+def test_what_goes_by_order_needs_one_that_is_the_persons_own(source, monkeypatch):
+    _, p = source
+    assert p.groupby("who")["x"].first()._expr.order == ()
+    assert p.groupby("who")["x"].sum()._expr.order == ()
+    monkeypatch.setattr(p._session.data.source, "ordered", False)
+    with pytest.raises(dpframe.Refused, match="no fixed one"):
+        p.groupby("who")["x"].first()
+    names = [str(key.expr) for key in p.sort_values("t").groupby("who")["x"].first()._expr.order]
+    assert names == ["t", "who", "x", "t"]  # with all other columns what is left are equals
+    assert [str(key.expr) for key in p.groupby("who")["x"].sum()._expr.order] == ["x"]
+    assert p.budget.spent == 0
+
+
+def test_in_any_order_of_the_rows_a_sorted_source_says_the_same(source):
+    frame, _ = source
+    leaves = {n: leaf(frame, n) for n in frame.columns}
+    keys = [WithinKey(leaves[n]) for n in ("t", "who", "x")]
+    mixed = frame.sample(frac=1, random_state=1).reset_index(drop=True)
+
+    def bits(table: pd.DataFrame, how: str, order: list[Any]) -> list[Any]:
+        values = cells(table, how, "x", order=order)
+        return sorted(zip(table["who"], table["t"], table["x"], values, strict=True))
+
+    for how in ("first", "last", "cumsum"):
+        assert bits(frame, how, keys) == bits(mixed, how, keys)
+    assert bits(frame, "sum", [WithinKey(leaves["x"])]) == bits(mixed, "sum", [WithinKey(leaves["x"])])
+    assert bits(frame, "sum", []) != bits(mixed, "sum", [])  # doubles in another order have another sum
+
+
+def test_passes_over_some_of_the_people_come_to_what_one_pass_does(source, monkeypatch):
+    frame, _ = source
+    asked = {
+        "sum": lambda q: q.groupby("who")["x"].sum().mean(epsilon=900),
+        "head": lambda q: q.sort_values("t").groupby("who").head(2)["x"].sum(epsilon=900),
+    }
+    for ask in asked.values():
+        found = []
+        for passes in (1, 7):
+            q = dpframe.open(
+                _table(frame), 1000, unit="who", max_rows=9, max_groups=1,
+                bounds={"x": (-4, 4)}, because="made up",
+            )  # fmt: skip
+            monkeypatch.setattr(q._session.data.source, "passes", lambda columns, n=passes: n)
+            monkeypatch.setattr(
+                type(q._session), "_noise", lambda self, plan, part, integers, **words: np.array(integers)
+            )
+            found.append(float(ask(q)))
+        assert found[0] == found[1]
+
+
+def _table(frame: pd.DataFrame) -> Any:
+    return pytest.importorskip("pyarrow").Table.from_pandas(frame, preserve_index=False)

@@ -173,6 +173,10 @@ MODULES = (
     "_frame/verbs/tables",
     "_frame/groups",
     "_answers/answer",
+    "_frame/people/functions",
+    "_frame/people/groups",
+    "_frame/people/join",
+    "_frame/people/steps",
 )
 # What stands for the user's own in a text, and what a text cannot be tried without.
 STANDS_FOR = {
@@ -244,7 +248,13 @@ def test_the_code_in_a_text_is_answered(piece):
     df = pd.DataFrame(cells)
     bounds = {**dict.fromkeys(columns, (0, 9)), "t": ("2024-01-01", "2024-12-31")}
     keys = {**{name: [1, 2] for name in columns}, ("a", "b"): [(1, 1), (2, 2)]}
-    p = pd.DataFrame(cells).dp.open(1000, queries=1000, bounds=bounds, keys=keys, n=60, delta=1e-6)
+    unit: dict[str, object] = {}
+    if "patient_id" in piece:  # said where columns name a person, or of sessions in which they do
+        cells, unit = (
+            {"patient_id": [1, 2, 3] * 20, **cells},
+            {"unit": "patient_id", "max_rows": 20, "max_groups": 2},
+        )
+    p = pd.DataFrame(cells).dp.open(1000, queries=1000, bounds=bounds, keys=keys, n=60, delta=1e-6, **unit)
     scope = {
         "p": p,
         "df": df,

@@ -131,7 +131,7 @@ class OwnRows(Unprinted):
         if name.startswith("_"):
             raise AttributeError(name)
         raise NotOffered(
-            f"a person's rows have columns here and no {name!r}: g['cost'].max(). For rows p.groupby(...).head(1) and its like; "
+            f"a person's rows have columns here and no {name!r}: g['cost'].max(). For rows p.groupby('patient_id').head(1); "
             "with pandas' own verbs p.pipe(f)."
         )
 
@@ -160,9 +160,9 @@ def ranking(method: Any, ascending: Any, pct: Any) -> tuple[Any, ...]:
 
 
 def difference(frame: Tracked, x: Expr, steps: int) -> Expr:
-    return _expr.arithmetic("-", x, made(frame, "shift", x, (steps,)))
+    return _expr.operate("-", x, made(frame, "shift", x, (steps,)))
 
 
 def change(frame: Tracked, x: Expr, steps: int) -> Expr:
-    part = _expr.arithmetic("/", x, made(frame, "shift", x, (steps,)))
-    return _expr.arithmetic("-", part, _expr.constant(1))
+    part = _expr.operate("/", x, made(frame, "shift", x, (steps,)))
+    return _expr.operate("-", part, _expr.constant(1))

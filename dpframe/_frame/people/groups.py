@@ -289,9 +289,7 @@ class PersonGroupBy(Unprinted):
     def nth(self, n: int) -> Any:
         """The row of each person at a place, counted from 0, or from the end with -1."""
         if isinstance(n, list | tuple | slice | range):
-            raise NotOffered(
-                "nth takes one place. Several: p.groupby(...).head(3), or two columns by nth(0) and nth(1)."
-            )
+            raise NotOffered("nth takes one place. The first ones: p.groupby('patient_id').head(3).")
         place = whole(n, "n")
         return self._some_rows("cumcount", (place >= 0,), "==", place if place >= 0 else -1 - place, 1)
 
@@ -341,7 +339,7 @@ class PersonGroupBy(Unprinted):
         if odd and self._chosen is None:
             raise BadType(
                 f"column {odd[0]!r} is of kind {found[odd[0]].kind}, which has no {how}. Name the columns, "
-                f"p.groupby(...)[['x', 'y']].{how}(), or take all that are numbers: {how}(numeric_only=True)."
+                f"as in p.groupby('patient_id')[['x', 'y']].max(), or take all that are numbers: {how}(numeric_only=True)."
             )
         return found
 
@@ -381,7 +379,7 @@ class PersonGroupBy(Unprinted):
 
     def _extremes(self, n: int, descending: bool) -> Any:
         if not self._single or self._chosen is None:
-            raise BadType("name one column: p.groupby(...)['cost'].nlargest(3).")
+            raise BadType("name one column: p.groupby('patient_id')['cost'].nlargest(3).")
         x = self._chosen[0][0]
         frame: Any = self._frame._where(_expr.not_null(x)) if x.nullable else self._frame
         return PersonGroupBy(sorted_by(frame, [Key(x, descending)]), self._chosen, True, self._as_index).head(
@@ -442,7 +440,7 @@ class PersonGroupBy(Unprinted):
         if hasattr(DataFrameGroupBy, name):
             raise NotOffered(
                 f"{name} of a person's rows is not offered. There are {', '.join((*NAMED, *_ROW_VERBS))}, head, tail, nth, agg, "
-                "transform and apply; or write p.pipe(lambda d: d.groupby(...)...) with pandas' own."
+                "transform and apply; or write it with pandas' own in a function: p.pipe(f)."
             )
         raise NotOffered(ADVICE.get(name, f"groups of a person's rows have no {name!r}."))
 
@@ -478,7 +476,7 @@ def own_groups(self: Tracked, by: Any, as_index: bool = True) -> PersonGroupBy |
     if not names or any(isinstance(name, pd.Grouper) or _is_function(name) for name in names):
         return None
     people = self._session.unit.people
-    exprs = [self._selection.named(name)[0] for name in names]
+    exprs = [self._selection.level(name)[0] for name in names]
     if not set(people) <= set(exprs) or any(leaf.position in self._session.keys for leaf in people):
         return None
     if len(exprs) > len(people):
@@ -486,8 +484,8 @@ def own_groups(self: Tracked, by: Any, as_index: bool = True) -> PersonGroupBy |
         own = [name for name, e in zip(names, exprs, strict=True) if e in people]
         raise Refused(
             f"{', '.join(map(repr, own))} is who a row belongs to, and groups are made of a person's rows or of all people's, "
-            f"not of both. Within a person group by {own if len(own) > 1 else own[0]!r} alone, after p[p[{rest[0]!r}] == value]; "
-            f"one row of each pair has p.drop_duplicates({[*own, *rest]!r})."
+            f"not of both. Within a person group by {own if len(own) > 1 else own[0]!r} alone, after a condition on {rest[0]!r}; "
+            f"one row of each pair has drop_duplicates({[*own, *rest]!r})."
         )
     return PersonGroupBy(self, as_index=_validate.flag(as_index, "as_index"))
 
@@ -499,15 +497,18 @@ def _is_function(name: Any) -> bool:
 def _rows_each(n: Any, verb: str) -> int:
     """How many rows of each person are taken."""
     if isinstance(n, int | np.integer) and n < 1:
-        way = "ascending=False" if verb == "head" else ""
-        raise BadValue(
-            f"{verb} takes how many rows of each person, at least 1. All but one: p[p.groupby('patient_id').cumcount({way}) > 0]."
-        )
+        rest = {
+            "head": "All but the last one: p[p.groupby('patient_id').cumcount(ascending=False) > 0].",
+            "tail": "All but the first one: p[p.groupby('patient_id').cumcount() > 0].",
+        }
+        raise BadValue(f"{verb} takes how many rows of each person, at least 1. {rest[verb]}")
     return _validate.positive_int(n, "n")
 
 
 def _is_output(value: Any) -> bool:
-    return isinstance(value, tuple | pd.NamedAgg) or (isinstance(value, str) and value in NAMED)
+    """Whether it is an aggregate of a column, which `agg` takes under any name."""
+    how = value[-1] if isinstance(value, tuple) and value else value
+    return callable(how) or (isinstance(how, str) and how in NAMED)
 
 
 def _free(verb: Any) -> Any:
@@ -521,7 +522,7 @@ def _free(verb: Any) -> Any:
         if priced and not _is_output(words[priced[0]]):
             raise BadType(
                 f"{verb.__name__} of a person's own rows is a step, and free: {priced[0]}= goes to what is asked of its result, "
-                f"such as p.groupby('patient_id')['cost'].sum().mean({priced[0]}=...)."
+                "as in p.groupby('patient_id')['cost'].sum().mean(epsilon=0.1)."
             )
         return verb(self, *args, **words)
 

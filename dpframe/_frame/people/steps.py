@@ -47,12 +47,12 @@ def _own_order(frame: Tracked, how: str) -> tuple[Key, ...]:
     if data.source is None:
         raise Refused(
             f"{how} goes by the order of a person's rows, and in what pipe or adopt made it may depend on other people. Take "
-            "this step before, p.sort_values('t').groupby(...), or inside of the function."
+            "this step before, p.sort_values('t').groupby('patient_id').head(1), or inside of the function."
         )
     if not order:
         raise Refused(
             f"{how} goes by the order of a person's rows, and this source gives rows in no fixed one. Sort them first: "
-            "p.sort_values('t').groupby(...)."
+            "p.sort_values('t').groupby('patient_id').head(1)."
         )
     # Rows that are alike in all columns are one another's equals; all others have an order of their own now.
     leaves = frame._session.leaves.values()
@@ -62,9 +62,13 @@ def _own_order(frame: Tracked, how: str) -> tuple[Key, ...]:
 def one_row(frame: Frame, columns: Mapping[Hashable, Expr]) -> Frame:
     """A row for each person who has any, with columns that have one value a person."""
     selection = frame._selection
-    again = within("duplicated", None, frame._session.unit.people, selection.where, (), ("first",))
+    people = frame._session.unit.people
+    again = within("duplicated", None, people, selection.where, (), ("first",))
+    index = {leaf.name: leaf for leaf in people if leaf not in columns.values()}
     return frame._new(
-        replace(selection, columns=dict(columns), where=_expr.logical_not(again), sorts=(), most=1)
+        replace(
+            selection, columns=dict(columns), where=_expr.logical_not(again), sorts=(), most=1, index=index
+        )
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pandas as pd
@@ -46,6 +46,9 @@ def merge(
 ) -> Frame:
     """The frame with the columns of a public table, matched by key columns, as ``DataFrame.merge``; ``how`` is "inner" or "left".
 
+    Another tracked frame of the same people, under the same budget, is matched person by person, in all four ways of pandas: of
+    each person at most ``max_rows`` rows of either side count, and in the result their product (docs/guarantees/derived.md).
+
     Formal guarantee: as for `explode`, given that the table is public, which is your declaration: its columns,
     its number of rows and a hash of it are kept. A table whose keys are all different leaves a row one person's
     only one.
@@ -63,7 +66,6 @@ def merge(
     >>> p.merge(regions, on="state").groupby("coast").size(epsilon=300).to_dict()
     {'west': 2, 'east': 1}
     """
-    source = source_of(self, "merge")
     if left_index is not False or right_index is not False:
         raise Refused(
             "merge goes by columns: write right=table.reset_index() and on= or left_on=, right_on=."
@@ -76,6 +78,9 @@ def merge(
         raise Refused(
             "indicator= is not needed: with how='left' the rows without a match have nulls, p['column'].isna()."
         )
+    if isinstance(right, Tracked):
+        return cast(Frame, self._merged(right, how, on, left_on, right_on, suffixes, max_rows, max_groups))
+    source = source_of(self, "merge")
     if not isinstance(how, str) or how not in ("inner", "left"):
         raise Refused(
             f"how={how!r} would make rows that belong to nobody, and tell who is not there. Use 'inner' or 'left'."
@@ -84,7 +89,7 @@ def merge(
     keys = _key_names(self._selection.columns, table, on, left_on, right_on)
     reason = _reason(keys, self._selection.columns, self._session, because)
     table_names: list[Hashable] = list(table.columns)
-    names, theirs = _merged_names(list(self._selection.columns), table_names, keys, suffixes)
+    names, theirs = merged_names(list(self._selection.columns), table_names, keys, suffixes)
     limits_for(max_rows, max_groups)
     lookup = Table(table, [r for _, r in keys], {n: self._selection.columns[n] for n, _ in keys})
     single = lookup.most <= 1
@@ -193,7 +198,7 @@ def _key_names(
     return list(zip(lefts, rights, strict=True))
 
 
-def _merged_names(
+def merged_names(
     ours: list[Hashable], theirs: list[Hashable], keys: list[tuple[Hashable, Hashable]], suffixes: Any
 ) -> tuple[dict[Hashable, Hashable], dict[Hashable, Hashable]]:
     """New names by old ones, on both sides; a key that has one name stands once."""

@@ -1,0 +1,264 @@
+"""Private joins: two tables of the same people put together, person by person.
+
+*Formal guarantee.* A row of the result is made of rows of one person, on either side, and is that person's; of each person at
+most ``max_rows`` rows of either side are taken, the first ones in the person's own order. So frames that differ in one person's
+rows, in both tables at once, still do after the join, and one person has at most the product of the two limits there
+(docs/guarantees/derived.md#private-joins).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from dpframe import _expr
+from dpframe._errors import BadType, BadValue, NotOffered, Refused
+from dpframe._expr import Expr, Key, within
+from dpframe._frame.tracked import Frame, Tracked
+from dpframe._frame.verbs.merge import merged_names
+from dpframe._frame.verbs.reshape import derived_frame, names_of, source_of
+from dpframe._groups.keys import Word, describe
+from dpframe._groups.unit import LIMIT, limits_for
+from dpframe._refusals import ADVICE
+from dpframe._session.derived import Made, Source, derived
+from dpframe._session.session import sealed
+from dpframe.engines.rows import frame_of, joined, matched, taken, with_room_for_nulls
+
+_HOW = ("inner", "left", "right", "outer")
+_TEXTUAL = ("text", "label")
+
+
+class Side(NamedTuple):
+    """One of the two tables: its rows, as many as count of a person, and the columns that it is matched by."""
+
+    source: Source
+    keys: list[Expr]
+    names: list[Hashable]  # of the keys, as they are typed
+    most: int
+
+
+def merged(
+    self: Frame,
+    right: Tracked,
+    how: Any,
+    on: Any,
+    left_on: Any,
+    right_on: Any,
+    suffixes: Any,
+    max_rows: Any,
+    max_groups: Any,
+) -> Frame:
+    """The rows of two tables of the same people that have one person, and the same values of the other keys."""
+    if not isinstance(how, str) or how not in _HOW:
+        raise Refused(
+            f"how={how!r} is not offered for two tables of people. Use one of {', '.join(map(repr, _HOW))}."
+        )
+    _check_people(self, right)
+    rows, groups = limits_for(max_rows, max_groups)
+    pairs = _keys(self, right, on, left_on, right_on)
+    left, other = _side(self, [ours for ours, _ in pairs]), _side(right, [theirs for _, theirs in pairs])
+    _check_kinds(left, other)
+    once = [(a, b) for a, b in zip(left.names, other.names, strict=True) if a == b]
+    names, theirs = merged_names(list(left.source.columns), list(other.source.columns), once, suffixes)
+    # With keys beside the person, rows of both sides may be without a match, and all of them stay.
+    alone = how == "outer" and len(pairs) > len(self._session.unit.people)
+    most = max(left.most * other.most, (left.most + other.most) * alone)
+    if most > LIMIT:
+        raise BadValue(
+            f"{left.most} rows of a person on one side and {other.most} on the other make more than 2**20: nobody would be "
+            "protected. Take fewer of each: p.groupby('patient_id').head(3)."
+        )
+    made = sealed("merge", _made, left, other, names, theirs, how)
+    unit = self._session.unit
+    both = [one.source.session.unit.groups or one.most for one in (left, other)]
+    unit = replace(unit, rows=most, groups=min(both[0] * both[1], most)).limited(rows, groups)
+    words = how, pairs, list(names.items()), list(theirs.items()), _known_by(other.source)
+    token = left.source.token("merge of people", words, None)
+    ordered = other.source.session.data.ordered
+    session = derived(self._session, made, unit, token, ordered=ordered, most=most)
+    told = f"merge(how={how!r}) of two tables of the same people, at most {left.most} and {other.most} rows of each"
+    frame = derived_frame(self, session, Word("rows", told, f"merge on {describe(left.names)}"))
+    return frame._new(frame._selection.declaring(right._selection.words))
+
+
+def join(
+    self: Frame,
+    other: Any,
+    on: Any = None,
+    how: str = "left",
+    lsuffix: str = "",
+    rsuffix: str = "",
+    *,
+    max_rows: int | None = None,
+    max_groups: int | None = None,
+) -> Frame:
+    """The columns of another table of the same people, person by person, as ``DataFrame.join`` on the person; see `merge`.
+
+    >>> visits = pd.DataFrame({"id": [1, 1, 2], "cost": [10.0, 30.0, 6.0]})
+    >>> p = visits.dp.open(1000, unit="id", max_rows=2, max_groups=1, bounds={"cost": (0, 100)})
+    >>> total = p.groupby("id").agg(total=("cost", "sum"))
+    >>> round(p.join(total, on="id").mean("total", epsilon=900))
+    29
+    """
+    if not isinstance(other, Tracked):
+        raise NotOffered(ADVICE["join"])
+    suffixes = (lsuffix, rsuffix)
+    return merged(self, other, how, on, None, None, suffixes, max_rows, max_groups)
+
+
+def _check_people(left: Tracked, right: Tracked) -> None:
+    """Refuses tables that are not known to be of the same people."""
+    if not left._session.unit.people or not right._session.unit.people:
+        raise Refused(
+            "two private frames are merged person by person, and here a row is a person: a row of the result would be two "
+            "people's. Where columns say whose the rows are, open both with them: open(unit='patient_id')."
+        )
+    if left._session.accountant != right._session.accountant:
+        raise Refused(
+            "these two frames have budgets of their own, and nothing says that their people are the same. Open one with the "
+            "budget of the other: other.dp.open(accountant=p.accountant, unit='patient_id')."
+        )
+    source_of(right, "merge")  # refuses what makes no rows
+
+
+# Keys ---------------------------------------------------------------------------------------------------------------------
+
+
+def _named(frame: Tracked) -> dict[Hashable, Expr]:
+    """The columns that a table can be matched by: those it has, and those that name the person, which may be its index."""
+    known = {leaf.name: leaf for leaf in frame._session.unit.people}
+    return {**known, **frame._selection.columns}
+
+
+def _keys(
+    left: Tracked, right: Tracked, on: Any, left_on: Any, right_on: Any
+) -> list[tuple[Hashable, Hashable]]:
+    """The names of the keys on both sides, those of the person among them."""
+    ours, theirs = _named(left), _named(right)
+    if on is not None and (left_on is not None or right_on is not None):
+        raise BadValue("give on=, or left_on= and right_on=, not both.")
+    if (left_on is None) != (right_on is None):
+        raise BadValue("left_on= and right_on= belong together.")
+    if on is None and left_on is None:
+        visible = left._selection.columns, right._selection.columns
+        on = [n for n in ours if n in theirs and (all(n in v for v in visible) or n in _people_of(left))]
+    lefts, rights = (
+        names_of(on if left_on is None else left_on, ours),
+        names_of(on if right_on is None else right_on, theirs),
+    )
+    if len(lefts) != len(rights) or not lefts:
+        raise BadValue("left_on= and right_on= must name as many columns.")
+    pairs = list(zip(lefts, rights, strict=True))
+    exprs = [(ours[a], theirs[b]) for a, b in pairs]
+    for one, other in zip(left._session.unit.people, right._session.unit.people, strict=True):
+        if (one, other) not in exprs:
+            raise Refused(
+                f"two tables of people are merged by the person, so that each row of the result is one person's: on= must name "
+                f"{one.name!r}. What else it names is matched within a person."
+            )
+    return pairs
+
+
+def _people_of(frame: Tracked) -> list[Hashable]:
+    return [leaf.name for leaf in frame._session.unit.people]
+
+
+def _check_kinds(left: Side, right: Side) -> None:
+    for name, a, b in zip(left.names, left.keys, right.keys, strict=True):
+        alike = a.kind == b.kind or (a.kind in _TEXTUAL and b.kind in _TEXTUAL)
+        if not alike or a.kind == "other" or (a.tz is None) != (b.tz is None):
+            raise BadType(
+                f"merge: {name!r} is of kind {a.kind} on one side and of kind {b.kind} on the other. Give both one dtype."
+            )
+
+
+# Rows ---------------------------------------------------------------------------------------------------------------------
+
+
+def _side(frame: Tracked, names: list[Hashable]) -> Side:
+    """A table with at most as many rows of a person as its limit says: the first ones in the person's own order."""
+    selection, session = frame._selection, frame._session
+    known = [n for n in (selection.most, session.most, session.unit.rows) if n is not None]
+    if not known:
+        raise BadValue(
+            "a person may have many rows here, and for a merge max_rows= of both tables must be known: at open(...), or by "
+            "p.groupby('patient_id').head(3)."
+        )
+    most = min(known)
+    proven = [n for n in (selection.most, session.most) if n is not None]
+    where = selection.where
+    if not proven or min(proven) > most:
+        order = selection.sorts if session.data.ordered else _by_all(frame)
+        place = within("cumcount", None, session.unit.people, where, order, (True,))
+        where = _expr.compare("<", place, _expr.constant(most))
+    source = Source(session, selection.columns, where, "merge", selection.sorts)
+    columns = _named(frame)
+    return Side(source, [columns[name] for name in names], names, most)
+
+
+def _by_all(frame: Tracked) -> Sequence[Key]:
+    """An order in which rows are alike only where all that they hold is, for rows whose own order may be others' business."""
+    leaves = frame._session.leaves.values()
+    odd = [e for e in leaves if e.kind not in ("number", "bool", "text", "time")]
+    if odd:
+        raise Refused(
+            "the order of rows that pipe or adopt made may depend on other people, and two of them that differ only in what is "
+            f"no number, text or time cannot be told apart: {odd[0]} ({odd[0].kind}). Drop that column there, or give it a dtype."
+        )
+    return [Key(e) for e in leaves]
+
+
+def _known_by(source: Source) -> tuple[Any, ...]:
+    """What the other table is known by: its columns, steps and version, and in memory the session itself."""
+    session = source.session
+    own = session.base.name if session.accountant.place is None else ""
+    return own, session.data.schema, list(source.columns.items()), source.where, source.order
+
+
+def _made(
+    left: Side,
+    right: Side,
+    names: dict[Hashable, Hashable],
+    theirs: dict[Hashable, Hashable],
+    how: str,
+) -> Made:
+    """The columns of the result and whose its rows are, made behind the door."""
+    sides = (left, right)
+    ours, others = (frame_of([side.source.array(key) for key in side.keys]) for side in sides)
+    rows = matched(ours, others, how)
+    coalesced = {a: i for i, (a, b) in enumerate(zip(left.names, right.names, strict=True)) if a == b}
+    made = Made()
+
+    def key(i: int) -> Any:
+        """A key of the rows: that of the side that has one."""
+        arrays = [side.source.array(side.keys[i]) for side in sides]
+        if how in ("inner", "left"):
+            return arrays[0].take(rows.left)
+        if how == "right":
+            return arrays[1].take(rows.right)
+        return joined(arrays).take(np.where(rows.left >= 0, rows.left, len(arrays[0]) + rows.right))
+
+    places: dict[int, int] = {}
+    for side, new, at, open_to in (
+        (left, names, rows.left, ("right", "outer")),
+        (right, theirs, rows.right, ("left", "outer")),
+    ):
+        for name, expr in side.source.columns.items():
+            if name not in new:
+                continue
+            if side is left and name in coalesced:
+                array = key(coalesced[name])
+            else:
+                array = side.source.array(expr)
+                array = taken(with_room_for_nulls(array), at) if how in open_to else array.take(at)
+            place = made.add(new[name], array)
+            made.carry(side.source.session, expr, place, new[name])
+            if side is left and name in coalesced:
+                places[coalesced[name]] = place
+    for leaf in left.source.session.unit.people:
+        i = left.keys.index(leaf)
+        made.people.append(places[i] if i in places else (leaf.name, key(i)))
+    return made

@@ -1,0 +1,66 @@
+"""Every `Within` of one frame: worked out once, when it is first looked at, and kept while there is room."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from dpframe._cells.columns import Vector
+from dpframe._expr import Expr, Key, Within
+from dpframe.engines.expressions import ColumnOf, evaluate, predicate
+from dpframe.engines.people import Codes
+from dpframe.engines.within.layout import Cells, Layout
+from dpframe.engines.within.verbs import MAKE
+
+
+class Kept:
+    """The values of `Within` on the rows of one frame, kept as long as there is room, the oldest first to go."""
+
+    def __init__(
+        self, column: ColumnOf, whose: Callable[[Any], Codes], room: Callable[[], float] = lambda: np.inf
+    ):
+        self._column, self._whose, self._room = column, whose, room
+        self._vectors: OrderedDict[Within, Vector] = OrderedDict()
+        self._layouts: OrderedDict[Any, Layout] = OrderedDict()
+
+    def vector(self, e: Within) -> Vector:
+        """The value in each row of the frame."""
+        known = self._vectors.get(e)
+        if known is not None:
+            self._vectors.move_to_end(e)
+            return known
+        with np.errstate(all="ignore"):  # no value may raise or warn
+            vector = MAKE[e.how](Cells(self, e), e)
+        self._vectors[e] = vector
+        while len(self._vectors) > 1 and sum(map(_size, self._vectors.values())) > self._room():
+            self._vectors.popitem(last=False)
+        return vector
+
+    def value(self, expr: Expr, rows: int) -> Vector:
+        """The value of another expression in each row."""
+        return evaluate(expr, self._column, slice(0, rows))
+
+    def layout(self, e: Within, order: tuple[Key, ...]) -> Layout:
+        """The rows that count, by person and in order; the last few are kept, since verbs come in company."""
+        known = (e.people, e.where, e.by, order)
+        layout = self._layouts.pop(known, None)
+        if layout is None:
+            whose = self._whose(e.people)
+            asked = None if e.where is None else predicate(e.where, self._column, slice(0, len(whose)))
+            layout = Layout(self, whose, asked, e.by, order)
+        self._layouts[known] = layout
+        while len(self._layouts) > 2:
+            self._layouts.popitem(last=False)
+        return layout
+
+    def clear(self) -> None:
+        """Lets go of everything."""
+        self._vectors.clear()
+        self._layouts.clear()
+
+
+def _size(vector: Vector) -> int:
+    return vector.values.nbytes + (0 if vector.null is None else vector.null.nbytes)
