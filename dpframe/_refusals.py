@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping
-from functools import wraps
+from functools import cache, wraps
 from inspect import CO_VARARGS, CO_VARKEYWORDS, Parameter, Signature, signature
-from types import FunctionType
-from typing import Any, NoReturn
+from types import FrameType, FunctionType
+from typing import Any, NoReturn, cast
+
+import numpy as np
+import pandas as pd
 
 from dpframe._errors import BadType, DPError, Refused, did_you_mean
 
@@ -18,7 +22,7 @@ ADVICE: dict[str, str] = {
     "operator": "an operator stands between columns and constants, in an expression for one row: p.assign(y='x + 1'), "
     "p[p['x'] > 1]. Those there are: + - * / // % ** == != < <= > >= & | ~.",
     "iteration": f"iterating is refused: {_ROWS} For the names of columns: p.columns.",
-    "__array__": f"turning it into an array is refused: {_ROWS} Instead of pd.cut(p['x'], edges): p['x'].cut(edges).",
+    "__array__": f"turning it into an array is refused: {_ROWS}",
     "pickle": "a tracked frame cannot be pickled: its budget must exist once. Pickle the answers instead.",
     "shape": "shape would be the exact number of rows. Write p.count(), and len(p.columns) for the columns.",
     "size": "size would be the exact number of cells. Write p.count(); in groups p.groupby('k').size().",
@@ -118,9 +122,43 @@ PANDAS_WORDS: dict[str, tuple[tuple[Any, ...], str]] = {
 }
 
 
+# Words of pandas' verbs that mean nothing where rows have no labels and nothing is copied, whatever their values here.
+IDLE_WORDS: dict[str, tuple[Any, ...]] = {
+    "copy": (True, False, None),
+    "deep": (True, False),
+    "ignore_index": (True, False),
+    "engine": (None, "python", "numexpr"),
+    "parser": ("pandas", "python"),
+    "as_index": (True,),
+}
+
+# What functions of pandas say that are given a tracked frame or column, by their names.
+FUNCTIONS: dict[str, str] = {
+    "merge": "pd.merge takes tables whose rows it may see. Write p.merge(regions, on='key') with a public table.",
+    "concat": "pd.concat puts rows of tables together, which is done before a session is opened: both = pd.concat([a, b]), and "
+    "then both.dp.open(1). A column beside the others is p.assign(y=p['x'] + 1).",
+    "cut": "pd.cut here takes edges, p['x'].cut([0, 5, 9]), and labels= and right=: other words of it would look at the data.",
+    "qcut": "its edges are quantiles of the data. Release them, p['x'].quantile([0.25, 0.5, 0.75]), and cut there: "
+    "p['x'].cut([0, 3, 5, 9]).",
+    "get_dummies": "a column for each value that there is would tell which there are. Write p.assign(one=p['x'] == 1), or count "
+    "them: p['x'].value_counts(keys=[1, 2]).",
+    "crosstab": "pd.crosstab looks at rows. Write p.crosstab('a', 'b').",
+    "factorize": "the values that there are is a release: p.unique('x').",
+    "unique": "the values that there are is a release: p.unique('x').",
+    "to_numeric": "write p['x'].astype('float').",
+    "to_datetime": "convert the column before the session is opened: df['t'] = pd.to_datetime(df['t']).",
+    "melt": "write p[['x', 'y']].melt().",
+}
+
+
 def neutral(word: str, value: object) -> bool:
     """Whether an argument of pandas' own has a value that changes nothing here."""
     return word in PANDAS_WORDS and any(_same(value, one) for one in PANDAS_WORDS[word][0])
+
+
+def _idle(word: str, value: object, default: object) -> bool:
+    """Whether a word that pandas' verb has changes nothing: at its default, and some at other values too."""
+    return _same(value, default) or any(_same(value, one) for one in IDLE_WORDS.get(word, ()))
 
 
 def _same(one: object, two: object) -> bool:
@@ -204,7 +242,7 @@ def misfit(
     own = [p for p in list(signature(verb).parameters.values())[skip:] if p.kind is not Parameter.VAR_KEYWORD]
     known = {p.name for p in own if p.kind not in (Parameter.POSITIONAL_ONLY, Parameter.VAR_POSITIONAL)}
     strange = [] if verb.__code__.co_flags & CO_VARKEYWORDS else [w for w in words if w not in known]
-    idle = [w for w in strange if neutral(w, words[w]) or (w in defaults and _same(words[w], defaults[w]))]
+    idle = [w for w in strange if neutral(w, words[w]) or (w in defaults and _idle(w, words[w], defaults[w]))]
     if idle:
         return {w: value for w, value in words.items() if w not in idle}
     if strange:
@@ -226,17 +264,72 @@ def misfit(
 
 
 def refuse(what: str) -> NoReturn:
-    raise Refused(ADVICE[what])
+    """Says what to write instead; to a function of pandas that asks, in its own words."""
+    asking = asking_function()
+    raise Refused(ADVICE[what] if asking is None else FUNCTIONS.get(asking.f_code.co_name, ADVICE[what]))
+
+
+def asking_function() -> FrameType | None:
+    """The call of a function of pandas that was given an object of dpframe and looks at it now."""
+    frame, found = sys._getframe(1), None
+    while frame is not None:
+        room = frame.f_globals.get("__name__", "").partition(".")[0]
+        if room == "pandas":
+            found = frame
+        elif found is not None or room != "dpframe":
+            return found
+        frame = frame.f_back  # type: ignore[assignment]  # None at the end
+    return found
+
+
+def cutting(asking: FrameType | None) -> bool:
+    """Whether it is ``pd.cut``."""
+    return asking is not None and asking.f_code.co_name == "cut"
+
+
+@cache
+def _cut_asks_back() -> bool:
+    """Whether this version of pandas leaves what ``pd.cut`` returns to what it is given, as it does with a Series."""
+    probe = _Probe()
+    try:
+        return pd.cut(cast(Any, probe), [0, 1]) is probe
+    except Exception:
+        return False
 
 
 class Unprinted:
-    """The ways Python and numpy would take rows out of an object, all refused."""
+    """The ways Python, numpy and pandas would take rows out of an object, all refused."""
 
-    def __len__(self) -> int:
-        raise Refused(ADVICE["len"])
+    _cuts = False  # whether it has `cut`, so that pd.cut can ask for it
 
-    def __bool__(self) -> bool:
-        raise Refused(ADVICE["bool"])
+    @property
+    def _typ(self) -> str:
+        """What pandas' functions take it for: they ask by this name. ``pd.isna`` calls the `isna` of a frame."""
+        asking = asking_function()
+        name = "" if asking is None else asking.f_code.co_name
+        if name in ("isna", "notna"):
+            return "dataframe"
+        if name == "cut" and self._cuts:
+            return "series"
+        if name in ("merge", "concat"):
+            raise Refused(FUNCTIONS[name])
+        raise AttributeError("_typ")
+
+    @property
+    def _constructor(self) -> Any:
+        """What ``pd.cut`` makes its result with: the arguments are those that it was called with."""
+        asking = asking_function()
+        if not cutting(asking) or asking is None:
+            raise AttributeError("_constructor")
+        words = asking.f_locals
+        own: Any = self
+        return lambda *_, **__: own.cut(list(words["bins"]), labels=words["labels"], right=words["right"])
+
+    def __len__(self) -> int:  # noqa: PLE0303  (it raises)
+        refuse("len")
+
+    def __bool__(self) -> bool:  # noqa: PLE0304  (it raises)
+        refuse("bool")
 
     def __iter__(self) -> Any:
         refuse("iteration")
@@ -244,7 +337,10 @@ class Unprinted:
     def __contains__(self, value: object) -> bool:
         refuse("iteration")
 
-    def __array__(self, *args: Any, **kwargs: Any) -> NoReturn:
+    def __array__(self, *args: Any, **kwargs: Any) -> Any:
+        asking = asking_function()
+        if self._cuts and asking is not None and cutting(asking) and _takes(asking.f_locals):
+            return np.empty(0)  # no cell: what it is cut into is asked for at the end
         refuse("__array__")
 
     def __float__(self) -> float:
@@ -288,3 +384,23 @@ class Unprinted:
 
     def __deepcopy__(self, memo: object) -> Any:
         return self  # nothing in it changes, and a copied budget would be a second one
+
+
+def _takes(words: Mapping[str, Any]) -> bool:
+    """Whether ``pd.cut`` was given edges and nothing that looks at the data, and asks back."""
+    plain = {"retbins": False, "include_lowest": False, "ordered": True, "precision": 3}
+    listed = isinstance(words.get("bins"), list | tuple | range | np.ndarray | pd.Index)
+    known = listed and not isinstance(words["bins"], pd.IntervalIndex) and words.get("labels") is not False
+    usual = all(words.get(word) is value or words.get(word) == value for word, value in plain.items())
+    return known and usual and (isinstance(words.get("x"), _Probe) or _cut_asks_back())
+
+
+class _Probe(Unprinted):
+    """What ``pd.cut`` is tried on, once."""
+
+    _cuts = True
+    name = index = None
+
+    def cut(self, *bins: Any, **words: Any) -> Any:
+        """Itself."""
+        return self

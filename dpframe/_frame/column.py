@@ -20,7 +20,7 @@ from dpframe._frame.tracked import Tracked
 from dpframe._frame.verbs import choose, summaries, tables
 from dpframe._frame.verbs.measure import Measures, spec_of, split_words
 from dpframe._questions.question import Release
-from dpframe._refusals import ADVICE, Unprinted, own_errors, refuse
+from dpframe._refusals import ADVICE, Unprinted, asking_function, cutting, own_errors, refuse
 
 _MIRRORED = {
     "add": "__radd__",
@@ -59,6 +59,11 @@ class PrivateColumn(Taken):
             )
         frame = self._frame._where(self._frame._expression(key))
         return PrivateColumn(frame, self._expr, self._name)
+
+    @property
+    def loc(self) -> _Rows:
+        """The column in the rows where a condition holds: ``p["x"].loc[p["age"] > 30]``."""
+        return _Rows(self)
 
     def _new(self, expr: Expr) -> PrivateColumn:
         return PrivateColumn(self._frame, expr, self._name)
@@ -274,6 +279,10 @@ class PrivateColumn(Taken):
         count     2.0
         Name: age, dtype: float64
         """
+        if spec is None and not isinstance(
+            outputs.get("func"), tuple
+        ):  # a pair, and a pd.NamedAgg, is an output
+            spec = outputs.pop("func", None)
         payment, named = split_words(outputs, bounds)
         form, wanted = spec_of(spec, named, [self.name], single=True)
         labels = [w.aggregate if form == "list" else w.label for w in wanted]
@@ -290,13 +299,27 @@ class PrivateColumn(Taken):
 
     aggregate = agg
 
-    def __getattr__(self, name: Any) -> NoReturn:
+    def __getattr__(self, name: Any) -> Any:
         if name.startswith("_"):
             raise AttributeError(name)
+        if name == "index" and cutting(asking_function()):
+            return None
         raise NotOffered(ADVICE.get(name, f"a tracked column has no {name!r}."))
 
     def __repr__(self) -> Any:
         return f"PrivateColumn {self._expr} ({self._expr.kind})"
+
+
+class _Rows:
+    """``.loc`` of a column."""
+
+    def __init__(self, column: PrivateColumn):
+        self._column = column
+
+    def __getitem__(self, key: Any) -> PrivateColumn:
+        if callable(key) and not isinstance(key, Taken):
+            key = key(self._column)
+        return self._column[key]
 
 
 class _Parts(Unprinted):

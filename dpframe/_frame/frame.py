@@ -182,6 +182,11 @@ class PrivateFrame(Tracked):
             raise NotOffered(ADVICE[verb])
         return cellwise.across(self, verb)
 
+    @property
+    def ndim(self) -> int:
+        """Two, as of every frame."""
+        return 2
+
     def __iter__(self) -> Iterator[Hashable]:
         return refuse("iteration")
 

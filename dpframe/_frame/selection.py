@@ -41,6 +41,8 @@ _PACKAGE = os.path.dirname(os.path.dirname(__file__)) + os.sep
 class Taken(Unprinted):
     """A column as it was taken from a frame: its expression, and the name that its answers take."""
 
+    _cuts = True
+
     def __init__(self, frame: Any, expr: Expr, name: Hashable = None):
         self._frame = frame
         self._expr = expr

@@ -19,7 +19,7 @@ from dpframe._answers.answer import IntEstimate, scalar
 from dpframe._answers.layout import Grid
 from dpframe._errors import BadType, BadValue, UnknownColumn, unknown_column
 from dpframe._frame.selection import Asking, Finish
-from dpframe._frame.spelling import priced
+from dpframe._frame.spelling import priced, sideways
 from dpframe._groups.keys import EVERY
 from dpframe._plans.aggregates import AGGREGATES, CHOSEN, ORDERS, Output, named_in_agg
 from dpframe._plans.price import WORDS, Payment, checked
@@ -88,16 +88,15 @@ class Measures(Asking):
             raise UnknownColumn(
                 f"{said} What {aggregate} takes by position is a column, then bounds; others are keywords, such as epsilon=0.1."
             )
-        if "axis" in payment and column is EVERY and bounds is None and _sideways(payment):
+        if "axis" in payment and column is EVERY and bounds is None and sideways(payment):
             return self._across(aggregate, payment)
         names, single = self._columns_for(column, aggregate, payment.get("numeric_only") is True)
         outs = [self._selection.output(aggregate, name, bounds, ddof=ddof) for name in names]
         return self._ask_for(outs, payment, single=single)
 
     def _across(self, aggregate: str, payment: Mapping[str, Any]) -> Any:
-        """What an aggregate is of the columns of one row: a column, where rows have columns."""
-        checked(payment)
-        raise AssertionError("axis= is refused where it is checked")
+        """A column of what the cells of each row come to; groups have none, and ``axis=`` is refused."""
+        return checked(payment)
 
     # Sums and moments -----------------------------------------------------------------------------------------
 
@@ -119,7 +118,7 @@ class Measures(Asking):
         """
         if isinstance(column, float) and column not in self._selection.columns:
             raise BadType(f"count takes the name of a column. A price is a keyword: count(epsilon={column}).")
-        if "axis" in payment and column is EVERY and _sideways(payment):
+        if "axis" in payment and column is EVERY and sideways(payment):
             return cast(IntEstimate, self._across("count", payment))
         out = Output("rows", "size") if column is EVERY else self._selection.output("count", column, None)
         return cast(IntEstimate, self._ask_for([out], payment, single=True))
@@ -282,6 +281,10 @@ class Measures(Asking):
         mean  35.0   6.0
         sum    NaN  12.0
         """
+        if spec is None and not isinstance(
+            outputs.get("func"), tuple
+        ):  # a pair, and a pd.NamedAgg, is an output
+            spec = outputs.pop("func", None)
         payment, named = split_words(outputs, bounds, self._single)
         return self._aggregated(spec, named, bounds, payment)
 
@@ -405,11 +408,6 @@ class Measures(Asking):
         names, single = self._columns_for(column, "quantile", payment.get("numeric_only") is True)
         outs = [self._selection.order(name, level, bounds, resolution, how=how) for name in names]
         return self._ask_for(outs, payment, single=single, choices=True)
-
-
-def _sideways(payment: Mapping[str, Any]) -> bool:
-    """Whether pandas' ``axis=`` says that the columns of one row are put together."""
-    return _validate.among(payment["axis"], (1, "columns"))
 
 
 def grid(
