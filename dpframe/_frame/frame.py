@@ -222,8 +222,7 @@ class PrivateFrame(Tracked):
     def __getitem__(self, key: Any) -> Any:
         columns = self._selection.columns
         if isinstance(key, list | pd.Index):
-            names = _validate.column_names(key, columns)
-            return self._new(self._selection.having({n: columns[n] for n in names}))
+            return self._new(self._selection.choosing(_validate.column_names(key, columns)))
         if isinstance(key, PrivateColumn) or is_pandas_col(key) or callable(key):
             return self._where(self._expression(key))
         if isinstance(key, pd.Series | pd.DataFrame | np.ndarray | slice):

@@ -135,7 +135,7 @@ class Located:
         frame = self._rows(rows)
         names = self._columns(columns)
         if isinstance(names, list):
-            return frame._new(frame._selection.having({n: frame._selection.columns[n] for n in names}))
+            return frame._new(frame._selection.choosing(names))
         return PrivateColumn(frame, frame._selection.columns[names], names)
 
     def _rows(self, rows: Any) -> Tracked:

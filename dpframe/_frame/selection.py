@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import os
 import sys
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from types import FrameType
@@ -80,12 +80,17 @@ class Selection:
     by: tuple[By | Sought, ...] = ()
     words: tuple[Word, ...] = ()
     index: Mapping[Hashable, Expr] = field(default_factory=dict)  # what `set_index` has moved there, by level
+    listed: bool = False  # whether the columns were chosen, so that a count is one of each
 
     # Other selections -----------------------------------------------------------------------------------------
 
     def having(self, columns: Mapping[Hashable, Expr]) -> Selection:
         """The same rows with other columns."""
         return replace(self, columns=dict(columns))
+
+    def choosing(self, names: Iterable[Hashable]) -> Selection:
+        """The same rows with some columns that were chosen by name."""
+        return replace(self, columns={name: self.columns[name] for name in names}, listed=True)
 
     def filtered(self, condition: Expr) -> Selection:
         """The rows where a condition holds too."""

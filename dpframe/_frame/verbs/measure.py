@@ -106,7 +106,7 @@ class Measures(Asking):
         column: Any = EVERY,
         **payment: Unpack[Payment],
     ) -> IntEstimate:
-        """How many rows; of a column, how many non-null values. (pandas counts every column: name one.)
+        """How many rows; of a column, how many non-null values, and so of each column of a list: ``p[["x", "y"]].count()``.
 
         Formal guarantee: epsilon-DP for its price; sensitivity 1 (docs/guarantees/statistics.md). The answer is
         a whole number, and may be negative when few rows meet much noise.
@@ -120,6 +120,9 @@ class Measures(Asking):
             raise BadType(f"count takes the name of a column. A price is a keyword: count(epsilon={column}).")
         if "axis" in payment and column is EVERY and sideways(payment):
             return cast(IntEstimate, self._across("count", payment))
+        if column is EVERY and self._selection.listed:
+            outs = [self._selection.output("count", name, None) for name in self._selection.columns]
+            return cast(IntEstimate, self._ask_for(outs, payment))
         out = Output("rows", "size") if column is EVERY else self._selection.output("count", column, None)
         return cast(IntEstimate, self._ask_for([out], payment, single=True))
 

@@ -61,7 +61,7 @@ def merge(
     >>> df = pd.DataFrame({"state": ["CA", "NY", "CA", "TX"]})
     >>> p = df.dp.open(1000)
     >>> p.merge(regions, on="state").groupby("coast").size(epsilon=300).to_dict()
-    {'west': 2, 'east': 1}
+    {'east': 1, 'west': 2}
     """
     source = source_of(self, "merge")
     if left_index is not False or right_index is not False:
@@ -227,5 +227,13 @@ def _describe_public(made: Made, place: int, name: Hashable, array: Any) -> None
             and (lower == upper or upper - lower > _validate.MIN_WIDTH)
         ):
             made.bounds[place] = Bounds(lower, upper)
-    elif leaf.kind == "text" and 0 < len(values := list(column.astype(object).unique())) <= _KEYS:
+    elif leaf.kind == "text" and 0 < len(values := _in_order(column)) <= _KEYS:
         made.keys[place] = keys_for(values, leaf, name)
+
+
+def _in_order(column: pd.Series[Any]) -> list[Any]:
+    """The different values in the order that pandas gives groups: that of the categories, or sorted."""
+    values = list(column.astype(object).unique())
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        return [category for category in column.dtype.categories if category in set(values)]
+    return sorted(values)

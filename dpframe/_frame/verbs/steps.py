@@ -6,6 +6,7 @@ import re
 import warnings
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import replace
+from difflib import get_close_matches
 from functools import reduce
 from typing import Any, cast
 
@@ -25,7 +26,8 @@ from dpframe._frame.verbs.looking import schema_of
 def assign(self: Frame, **columns: Any) -> Frame:
     """New columns: a string expression, a tracked column, ``pd.col``, a constant, or ``lambda p: p["x"] / 2``.
 
-    Bounds of a new column follow from those of the old ones.
+    Bounds of a new column follow from those of the old ones. A string is an expression; a single word that is no column is a
+    text, as in pandas.
 
     >>> df = pd.DataFrame({"cost": [120.0, 40.0]})
     >>> p = df.dp.open(1, bounds={"cost": (0, 50_000)})
@@ -34,9 +36,22 @@ def assign(self: Frame, **columns: Any) -> Frame:
     """
     caller, frame = callers_frame(), self
     for name, value in columns.items():
-        expr, frame = frame._written(value, caller)
+        expr, frame = frame._written(_meant(frame, name, value), caller)
         frame = frame._new(frame._selection.having({**frame._selection.columns, name: expr}))
     return frame
+
+
+def _meant(frame: Tracked, name: str, value: Any) -> Any:
+    """What a new column is set to: a text that is one word may be a column's name or, as in pandas, the text itself."""
+    if not isinstance(value, str) or not value.isidentifier() or value in ("True", "False"):
+        return value
+    known = frame._selection.columns
+    if value in known or get_close_matches(value, map(str, known), n=1):
+        raise Refused(
+            f"{name}={value!r} is a text in pandas, and may be meant for a column here. Write p.assign({name}=p[{value!r}]) for "
+            f"the column, and p.assign({name}=lambda d: {value!r}) for the text."
+        )
+    return lambda _: value
 
 
 def rename(
@@ -51,7 +66,7 @@ def rename(
 ) -> Frame:
     """Other names for columns, as ``columns={"old": "new"}`` or a function of a name; their bounds and keys stay theirs.
 
-    Rows have no names here, so that a mapper alone is of columns, as with ``axis=1`` in pandas.
+    A mapper without ``axis=1`` is of the labels of rows in pandas, which have none here.
     """
     columns = _of_columns("rename", mapper, columns, index, axis)
     known = self._selection.columns
@@ -81,7 +96,7 @@ def drop(
 ) -> Frame:
     """The frame without some columns: ``drop(columns="x")``, ``drop(["x", "y"], axis=1)``.
 
-    Rows have no labels here, so that labels alone are of columns, as with ``axis=1`` in pandas.
+    Labels without ``axis=1`` are those of rows in pandas, which have none here.
     """
     columns = _of_columns("drop", labels, columns, index, axis)
     if columns is None:
@@ -257,7 +272,7 @@ def filter(
         except (re.error, OverflowError, RecursionError):
             raise BadValue(f"regex={regex!r} is no regular expression.") from None
         names = [name for name in columns if pattern.search(str(name))]
-    return self._new(self._selection.having({name: columns[name] for name in names}))
+    return self._new(self._selection.choosing(names))
 
 
 def _text(value: Any, word: str) -> str:
@@ -277,7 +292,7 @@ def select_dtypes(self: Frame, include: Any = None, exclude: Any = None) -> Fram
         raise BadType(
             f"these dtypes cannot be selected: {problem.rstrip('.')}. Write p.select_dtypes(include='number')."
         )
-    return self._new(self._selection.having({name: self._selection.columns[name] for name in names}))
+    return self._new(self._selection.choosing(names))
 
 
 def reindex(
@@ -290,7 +305,7 @@ def reindex(
     if given is None:
         raise BadType("reindex takes columns=, a list of names.")
     names = _validate.column_names(_list(given, "columns"), self._selection.columns)
-    return self._new(self._selection.having({name: self._selection.columns[name] for name in names}))
+    return self._new(self._selection.choosing(names))
 
 
 def _list(value: Any, word: str) -> list[Any]:
@@ -421,6 +436,12 @@ def _of_columns(verb: str, given: Any, columns: Any, index: Any, axis: Any) -> A
         raise Refused(
             f"{verb} is of columns here: rows are people and have no labels. Write axis=1 or columns=; rows are chosen by a "
             "condition, p[p['x'] > 1]."
+        )
+    if given is not None and axis is None and columns is None:
+        what = {"drop": "columns='name'", "rename": "columns={'old': 'new'}"}[verb]
+        raise Refused(
+            f"in pandas {verb} without axis= is of the labels of rows, which have none here. Of columns it is p.{verb}({what}), "
+            "or the same with axis=1."
         )
     if given is not None and columns is not None:
         raise BadType(f"{verb} is given columns twice: once in columns= is enough.")
