@@ -110,7 +110,7 @@ class _FormerModules:
 
     names: ClassVar = {
         "dpframe._batch": "dpframe._session.batch",
-        "dpframe._budget": "dpframe._plans.price",
+        "dpframe._budget": "dpframe._plans.budget",
         "dpframe._column": "dpframe._frame.column",
         "dpframe._estimate": "dpframe._answers.answer",
         "dpframe._answers.estimate": "dpframe._answers.answer",
@@ -131,8 +131,9 @@ class _FormerModules:
         "dpframe.mechanisms.noisy_max": "dpframe.mechanisms.selection",
         "dpframe.accounting._base": "dpframe.accounting._filter",
         "dpframe.accounting._meter": "dpframe._plans.price",
-        "dpframe.accounting._loss": "dpframe.accounting._losses",
-        "dpframe.accounting._normal": "dpframe.accounting._losses",
+        "dpframe.accounting._loss": "dpframe.accounting.loss",
+        "dpframe.accounting._losses": "dpframe.accounting.loss",
+        "dpframe.accounting._normal": "dpframe.accounting.loss",
     }
 
     @classmethod

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping
-from functools import cache, wraps
-from inspect import CO_VARARGS, CO_VARKEYWORDS, Parameter, Signature, signature
-from types import FrameType, FunctionType
+from collections.abc import Mapping
+from functools import cache
+from types import FrameType
 from typing import Any, NoReturn, cast
 
 import numpy as np
 import pandas as pd
 
-from dpframe._errors import BadType, DPError, Refused, did_you_mean
+from dpframe._errors import Refused
 
 _ROWS = "it would hand out rows of people. Ask for a release instead: p.count(), p.mean('x'), p.groupby('k').size()."
 ADVICE: dict[str, str] = {
@@ -149,118 +148,6 @@ FUNCTIONS: dict[str, str] = {
     "to_datetime": "convert the column before the session is opened: df['t'] = pd.to_datetime(df['t']).",
     "melt": "write p[['x', 'y']].melt().",
 }
-
-
-def neutral(word: str, value: object) -> bool:
-    """Whether an argument of pandas' own has a value that changes nothing here."""
-    return word in PANDAS_WORDS and any(_same(value, one) for one in PANDAS_WORDS[word][0])
-
-
-def _idle(word: str, value: object, default: object) -> bool:
-    """Whether a word that pandas' verb has changes nothing: at its default, and some at other values too."""
-    return _same(value, default) or any(_same(value, one) for one in IDLE_WORDS.get(word, ()))
-
-
-def _same(one: object, two: object) -> bool:
-    return one is two or (type(one) is type(two) and isinstance(one, bool | int | float | str) and one == two)
-
-
-def own_errors(kind: type, like: type) -> None:
-    """Makes the verbs of a class say in plain words which argument does not fit, where Python would name classes.
-
-    In pandas a word at its default is the same as no word. So it is here, also where a verb has no such word: it is
-    left out. ``like`` is the class of pandas that has these defaults.
-    """
-    made: dict[FunctionType, Any] = {}  # one verb under two names stays one
-    for name in dir(kind):
-        verb = getattr(kind, name)
-        if name.startswith("_") or not isinstance(verb, FunctionType) or hasattr(verb, "_told"):
-            continue
-        method: Any = verb
-        if ~verb.__code__.co_flags & (CO_VARARGS | CO_VARKEYWORDS):  # one that takes anything misses nothing
-            method = made.setdefault(verb, telling(verb, defaults_of(getattr(like, name, None))))
-            method.__qualname__ = f"{kind.__name__}.{verb.__name__}"
-            setattr(kind, name, method)
-        method.__signature__ = _as_method(signature(verb), kind)
-
-
-def _as_method(shown: Signature, kind: type) -> Signature:
-    """The signature of a function as that of a method of a class: one that returns what it is given returns the class."""
-    first, *others = shown.parameters.values()
-    same = first.annotation is not Parameter.empty and first.annotation == shown.return_annotation
-    returned = kind.__name__ if same else shown.return_annotation
-    unnamed = first.replace(annotation=Parameter.empty)
-    return shown.replace(parameters=[unnamed, *others], return_annotation=returned)
-
-
-def defaults_of(verb: object) -> dict[str, Any]:
-    """The arguments of a method of pandas, with their defaults."""
-    if not callable(verb):
-        return {}
-    return {
-        p.name: p.default for p in signature(verb).parameters.values() if p.default is not Parameter.empty
-    }
-
-
-def telling(
-    verb: FunctionType, defaults: Mapping[str, Any], lead: Callable[[Any], tuple[Any, ...]] | None = None
-) -> Any:
-    """The verb, which says in dpframe's words what does not fit its arguments; ``lead`` tells which ones come first, from
-    what it is a verb of."""
-    missed, errors = misfit, (TypeError, DPError)
-
-    @wraps(verb)
-    def told(*args: Any, **words: Any) -> Any:
-        try:
-            return verb(*(args if lead is None else (*lead(args[0]), *args[1:])), **words)
-        except errors[0] as error:
-            inside = error.__traceback__
-            if isinstance(error, errors[1]) or inside is None or inside.tb_next is not None:
-                raise  # the verb was entered: what it raises is its own
-        found = missed(verb, args[1:], words, defaults, 1 if lead is None else 2)
-        if isinstance(found, errors[1]):
-            raise found
-        return told(*args, **found)
-
-    # With the globals of the verb's module, since that is how doctest finds out where an example belongs.
-    inner: Any = told
-    own: Any = FunctionType(inner.__code__, verb.__globals__, verb.__name__, None, inner.__closure__)
-    own = wraps(verb)(own)
-    own._told = True
-    return own
-
-
-def misfit(
-    verb: FunctionType,
-    given: tuple[Any, ...],
-    words: Mapping[str, Any],
-    defaults: Mapping[str, Any],
-    skip: int = 1,
-) -> dict[str, Any] | DPError:
-    """The arguments without those of pandas that change nothing; if none are left out, an error that names the misfit."""
-    name = verb.__name__
-    own = [p for p in list(signature(verb).parameters.values())[skip:] if p.kind is not Parameter.VAR_KEYWORD]
-    known = {p.name for p in own if p.kind not in (Parameter.POSITIONAL_ONLY, Parameter.VAR_POSITIONAL)}
-    strange = [] if verb.__code__.co_flags & CO_VARKEYWORDS else [w for w in words if w not in known]
-    idle = [w for w in strange if neutral(w, words[w]) or (w in defaults and _idle(w, words[w], defaults[w]))]
-    if idle:
-        return {w: value for w, value in words.items() if w not in idle}
-    if strange:
-        word = strange[0]
-        if word in PANDAS_WORDS:
-            return BadType(f"{word}= is refused here: {PANDAS_WORDS[word][1]}")
-        if word in defaults:
-            return BadType(f"{name} has no {word}= here, but for what it is in pandas when left out.")
-        return BadType(f"{name} has no argument {word}=.{did_you_mean(word, sorted(known), 'It has')}")
-    places = [p.name for p in own if p.kind in (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)]
-    if len(given) > len(places):
-        most = f"at most {len(places)} by position: {', '.join(places)}" if places else "none by position"
-        return BadType(f"{name} is given {len(given)} arguments by position, and takes {most}.")
-    twice = [w for w in places[: len(given)] if w in words]
-    if twice:
-        return BadType(f"{name} is given {twice[0]} twice, by position and by name.")
-    lacking = [p.name for p in own[len(given) :] if p.default is Parameter.empty and p.name not in words]
-    return BadType(f"{name} needs {lacking[0] if lacking else 'other arguments'}{'=' * bool(lacking)}.")
 
 
 def refuse(what: str) -> NoReturn:

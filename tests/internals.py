@@ -20,13 +20,16 @@ from dpframe._cells.codec import finder
 from dpframe._cells.columns import UNMATCHED, Vector, plain, prepare
 from dpframe._cells.encoding import encode, encoded_fields, tag_of
 from dpframe._cells.texts import key_of, order_of, text_of
-from dpframe._expr import Column, Expr, constant, kind_of
+from dpframe._expr import Column, Expr, compare, constant, kind_of, logical_not
 from dpframe._expr._parse import _ACROSS, MAX_LENGTH, Parsed, parse
 from dpframe._expr._ranges import outward
+from dpframe._expr._within import Key as WithinKey
+from dpframe._expr._within import within
 from dpframe._frame import suggestions as suggestions_module
 from dpframe._frame.accessor import Unopened
 from dpframe._frame.column import PrivateColumn
 from dpframe._frame.groups import PrivateGroupBy
+from dpframe._frame.people.groups import PersonGroupBy
 from dpframe._frame.randomize import Randomize
 from dpframe._frame.sources import bytes_of, free, recognised
 from dpframe._frame.suggestions import bounds_of, limit_of
@@ -105,6 +108,7 @@ from dpframe._statistics.order import (
 from dpframe._statistics.scores import Revenue, Scores
 from dpframe._validate import Bounds
 from dpframe.accounting import _gaussian as accounting_gaussian_module
+from dpframe.accounting import _pairs as accounting_pairs_module
 from dpframe.accounting import _pld_bounds as accounting_pld_atoms_module
 from dpframe.accounting import _pld_bounds as accounting_pld_ranges_module
 from dpframe.accounting import _search as search_module
@@ -120,6 +124,7 @@ from dpframe.accounting.residue import after, after_curve, after_exponential, af
 from dpframe.audit import _events as events_module
 from dpframe.audit._replay import Recorder
 from dpframe.engines import ENGINES, engine_for
+from dpframe.engines import compiled as compiled_module
 from dpframe.engines import fingerprints as sketch_module
 from dpframe.engines import groups as engines_groups_module
 from dpframe.engines import limits as engines_distinct_module
@@ -143,6 +148,7 @@ from dpframe.engines.sql import engine as sql_engine_module
 from dpframe.engines.sql.databases import DuckDatabase, PostgresDatabase, SparkDatabase, SqliteDatabase
 from dpframe.engines.sql.expressions import held_as
 from dpframe.engines.tables.arrow import ParquetSource, TableSource, files_of
+from dpframe.engines.tables.dask import DaskSource
 from dpframe.engines.tables.databases import SqliteSource
 from dpframe.learn import _descent as learn_descent_module
 from dpframe.learn import _fits as learn_fits_module
@@ -270,6 +276,7 @@ __all__ = [
     "Charge",
     "Column",
     "Computed",
+    "DaskSource",
     "Descent",
     "Design",
     "DistinctCount",
@@ -314,6 +321,7 @@ __all__ = [
     "PeopleAround",
     "PeopleBy",
     "Periods",
+    "PersonGroupBy",
     "Persons",
     "Planned",
     "PostgresDatabase",
@@ -369,8 +377,10 @@ __all__ = [
     "Unopened",
     "ValueCount",
     "Vector",
+    "WithinKey",
     "_uniform",
     "accounting_gaussian_module",
+    "accounting_pairs_module",
     "accounting_pld_atoms_module",
     "accounting_pld_module",
     "accounting_pld_ranges_module",
@@ -393,6 +403,8 @@ __all__ = [
     "clipped",
     "coded",
     "coins",
+    "compare",
+    "compiled_module",
     "constant",
     "cost_of_price",
     "counts_module",
@@ -451,6 +463,7 @@ __all__ = [
     "levels",
     "limit_of",
     "lineage_module",
+    "logical_not",
     "loss_of",
     "make_plan",
     "measured",
@@ -521,6 +534,7 @@ __all__ = [
     "unbiased_module",
     "unpack",
     "unpacked",
+    "within",
     "worst_spread",
     "zcdp_delta",
     "zcdp_epsilon",

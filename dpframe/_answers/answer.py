@@ -26,8 +26,8 @@ from dpframe._errors import BadType, BadValue
 from dpframe._ledger.store import pack, receipt_text, unpack
 from dpframe._plans.aggregates import AGGREGATES
 from dpframe._plans.plan import Cost, Plan, all_choices, refuse_choices
+from dpframe._plans.price import own_errors
 from dpframe._questions.question import Release, interval_of, numbers
-from dpframe._refusals import own_errors
 
 # Numbers -----------------------------------------------------------------------------------------------------
 
@@ -256,7 +256,7 @@ def across(release: Release, index: pd.Index[Any], name: Hashable = None) -> pd.
 
 
 def proportions(
-    release: Release, layout: Pivot, index: pd.Index[Any], name: Hashable, order: Any = None
+    release: Release, layout: Layout, index: pd.Index[Any], name: Hashable, order: Any = None
 ) -> pd.Series[Any]:
     """Counts divided by their total, a row a group."""
     return column(release, layout, index, name, order)

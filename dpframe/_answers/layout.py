@@ -294,6 +294,27 @@ class Pivot(Layout):
         return {"pivot": [self.rows, self.columns, self.below, self.beside, self.normalize]}
 
 
+@dataclass(frozen=True, slots=True)
+class Shares(Layout):
+    """The cells of a table in one column, a row of it after the other: proportions within groups."""
+
+    table: Pivot
+    computed: ClassVar[bool] = True
+
+    def values(self, plan: Plan, raw: Sequence[Any]) -> list[NDArray[Any]]:
+        """The one column."""
+        return [np.stack(self.table.values(plan, raw), axis=1).ravel()]
+
+    def interval(self, plan: Plan, raw: Sequence[Any], level: float) -> list[Ends]:
+        """The ends of each proportion."""
+        pairs = self.table.interval(plan, raw, level)
+        low, high = (np.stack([pair[side] for pair in pairs], axis=1).ravel() for side in (0, 1))
+        return [(low, high)]
+
+    def to_json(self) -> dict[str, Any]:
+        return {"shares": self.table.to_json()["pivot"]}
+
+
 def _outer(variances: NDArray[np.float64]) -> NDArray[np.float64]:
     deviations = np.sqrt(variances)  # first: the product of two variances may be no double
     return np.asarray(np.outer(deviations, deviations))
@@ -311,6 +332,8 @@ def layout_from(receipt: dict[str, Any]) -> Layout:
         return Grid(tuple(map(tuple, data["cells"])))
     if "correlations" in data:
         return Correlations(tuple(map(tuple, data["correlations"])))
+    if "shares" in data:
+        return Shares(Pivot(*data["shares"]))
     return Pivot(*data["pivot"])
 
 

@@ -19,7 +19,7 @@ from dpframe._answers.answer import REPORTS, reading
 from dpframe._cells.codec import index_of
 from dpframe._errors import BadType, BadValue
 from dpframe._plans.plan import Cost, Plan
-from dpframe._refusals import own_errors
+from dpframe._plans.price import own_errors
 from dpframe.mechanisms.response import Response
 
 Codes = NDArray[Any]

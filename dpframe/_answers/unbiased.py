@@ -22,7 +22,7 @@ from dpframe._answers.answer import ESTIMATE, reading
 from dpframe._answers.reports import Kind
 from dpframe._errors import BadType, BadValue
 from dpframe._plans.plan import Plan
-from dpframe._refusals import own_errors
+from dpframe._plans.price import own_errors
 from dpframe.mechanisms.response import Response, worst_spread
 
 Table = NDArray[np.int64]

@@ -19,7 +19,8 @@ from dpframe._frame.column import PrivateColumn
 from dpframe._frame.frame import PrivateFrame
 from dpframe._frame.groups import PrivateGroupBy
 from dpframe._frame.selection import Ask
-from dpframe._refusals import ADVICE, own_errors
+from dpframe._plans.price import own_errors
+from dpframe._refusals import ADVICE
 from dpframe._session import session as _session
 from dpframe._session.data import elsewhere, root_positions, session_of, sessions
 from dpframe._session.opening import open_session, opened, with_words_of
@@ -236,7 +237,7 @@ def _offers(session: _session.Session) -> _rewrite.Offers:
     """What a rewritten line may use."""
     return _rewrite.Offers(
         session.leaves,
-        frame=_offered(PrivateFrame),
+        frame=_offered(PrivateFrame) - (set() if session.unit.people else _rewrite.OF_PEOPLE),
         column=_offered(PrivateColumn),
         groups=_offered(PrivateGroupBy),
         text=TEXT,

@@ -19,6 +19,8 @@ from dpframe._expr import Column, Expr
 from dpframe._frame import randomize as _randomize
 from dpframe._frame import suggestions
 from dpframe._frame.column import PrivateColumn
+from dpframe._frame.people import steps as _people
+from dpframe._frame.people.groups import own_groups
 from dpframe._frame.places import Located, Positions, check_named, references, with_item
 from dpframe._frame.selection import Ask, Selection
 from dpframe._frame.spelling import priced
@@ -28,8 +30,9 @@ from dpframe._frame.verbs import cellwise, groupings, looking, reshape, steps, s
 from dpframe._frame.verbs import choose as _choose
 from dpframe._frame.verbs import merge as _merge
 from dpframe._ledger.accountant import Accountant
-from dpframe._plans.price import DEFAULTS, WORDS, Budget, Payment, checked
-from dpframe._refusals import ADVICE, own_errors, refuse
+from dpframe._plans.budget import Budget
+from dpframe._plans.price import DEFAULTS, WORDS, Payment, checked, own_errors
+from dpframe._refusals import ADVICE, refuse
 from dpframe._session.batch import Batch
 from dpframe._session.opening import open_session, opened, with_words_of
 from dpframe._session.session import Session
@@ -255,8 +258,13 @@ class PrivateFrame(Tracked):
     clip = steps.clip
     astype = steps.astype
     isin = steps.isin
+    isna = isnull = steps.isna
+    notna = notnull = steps.notna
     cut = steps.cut
-    sort_values = steps.sort_values
+    sort_values = _people.sort_values
+    duplicated = _people.duplicated
+    drop_duplicates = _people.drop_duplicates
+    _own_groups = own_groups
     sort_index = steps.sort_index
     insert = steps.insert
     pop = steps.pop

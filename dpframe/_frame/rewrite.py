@@ -36,7 +36,8 @@ _SAME_ROWS = {
 }
 _SAME_ROWS |= {"reindex", "add_prefix", "add_suffix", "set_axis", "set_index", "reset_index"}
 _NEW_ROWS = {"explode", "melt", "merge", "pipe"}
-_FRAMES = {*_SAME_ROWS, *_NEW_ROWS, "query", "dropna"}
+OF_PEOPLE = {"drop_duplicates", "duplicated"}  # steps that need to know whose each row is
+_FRAMES = {*_SAME_ROWS, *_NEW_ROWS, "query", "dropna", "drop_duplicates", "sort_values"}
 _GROUPS = {"groupby", "resample"}
 _NULLS = {"isna", "notna", "isnull", "notnull"}
 _ROWWISE = {*_NULLS, "isin", "between", "fillna", "clip", "abs", "round", "astype", "map", "cut"}
@@ -196,7 +197,10 @@ class _Steps:
 
     def call(self, base: ast.expr, name: str, node: ast.Call) -> ast.expr:
         args, keywords = node.args, node.keywords
-        if self.state == "frame" and name in _IDLE:
+        idle = (
+            name != "sort_values" or not set(self.offers.frame) >= OF_PEOPLE
+        )  # within a person the order counts
+        if self.state == "frame" and name in _IDLE and idle:
             return base
         self._offered(name)
         if name == "open":

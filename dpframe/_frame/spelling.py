@@ -10,8 +10,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar, cast, get_type_hints
 import pandas as pd
 
 from dpframe import _validate
-from dpframe._plans.price import DEFAULTS, Payment
-from dpframe._refusals import defaults_of, telling
+from dpframe._plans.price import DEFAULTS, Payment, defaults_of, telling
 
 F = TypeVar("F", bound=Callable[..., Any])
 P = ParamSpec("P")

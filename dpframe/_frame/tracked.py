@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Self, TypeVar, cast
 
 import numpy as np
@@ -22,6 +23,7 @@ Frame = TypeVar("Frame", bound="Tracked")
 class Tracked(Measures, Unprinted):
     """A selection of a session, of which the functions in `_frame.verbs` make others, and questions."""
 
+    _own_groups: Callable[..., Any]  # the groups of each person's own rows, where columns name the person
     _fleeting = False  # whether it was made by an access that makes another one each time: df.dp
 
     def _new(self, selection: Selection) -> Self:

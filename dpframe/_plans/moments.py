@@ -52,10 +52,10 @@ class Sums:
         """The noisy sums themselves, once they are released."""
         return {name: self._m.values({name: 1.0}).astype(float) for name in self._names}
 
-    def covariance(self, one: Mapping[str, Any], other: Mapping[str, Any]) -> Floats:
+    def covariance(self, first: Mapping[str, Any], second: Mapping[str, Any]) -> Floats:
         """The covariance of the noise in two weighted sums."""
-        known = self._covariances
-        return np.asarray(sum(u * v * known[a, b] for a, u in one.items() for b, v in other.items()))
+        covariances = self._covariances
+        return np.asarray(sum(u * v * covariances[a, b] for a, u in first.items() for b, v in second.items()))
 
     def with_count(self, weights: Mapping[str, Floats]) -> tuple[Floats, Floats, Floats]:
         """The variance of a weighted sum, its covariance with the count, and the variance of the count."""
@@ -67,10 +67,12 @@ class Sums:
         self, top: Mapping[str, Any], bottom: Mapping[str, Any], less: Floats | float, reach: float
     ) -> tuple[Floats, Floats]:
         """The Fieller set of one weighted sum over another, of which the latter is ``less`` a public number."""
-        one, other = (sum(w * self.values[name] for name, w in each.items()) for each in (top, bottom))
+        numerator, denominator = (
+            sum(w * self.values[name] for name, w in each.items()) for each in (top, bottom)
+        )
         pairs = (top, top), (top, bottom), (bottom, bottom)
         variance, shared, below = (self.covariance(*pair) for pair in pairs)
-        return fieller(np.asarray(one), np.asarray(other) - less, variance, shared, below, reach)
+        return fieller(np.asarray(numerator), np.asarray(denominator) - less, variance, shared, below, reach)
 
 
 def sizes(m: Measured, level: float, least: float) -> tuple[Floats, Floats]:
@@ -161,8 +163,8 @@ class Sem(Std):
         return np.asarray(super().value(m) / np.sqrt(n))
 
     def unit_interval(self, m: Measured, level: float) -> tuple[Floats, Floats]:
-        # Its square q is the sum of squares over n (n - ddof), which near a number of values n is told by the count as
-        # (2 n - ddof) N - n**2: of the right value at n, and of the right slope, so that it hardly matters which n is taken.
+        # Its square q is the sum of squares over n (n - ddof). Near a number of values n the count N gives that denominator as
+        # (2 n - ddof) N - n**2: right in value and in slope at n, so that it hardly matters which n is taken.
         risk, ddof = 1 - level, m.cell.ddof
         mean_low, mean_high = Mean().unit_interval(m, 1 - risk / 20)
         fewest, most = sizes(m, 1 - risk / 20, least=2.0)
@@ -205,10 +207,10 @@ class Skew(Aggregate):
         low, high = np.full(fewest.shape, np.inf), np.full(fewest.shape, -np.inf)
         for i, j in PAIRS:
             mean, var = mean_low + i * (mean_high - mean_low), var_low + j * (var_high - var_low)
-            some = sums.ratio(_cubes(mean, var), _spread(mean, np.sqrt(var)), 0.0, reach)
-            low, high = np.minimum(low, some[0]), np.maximum(high, some[1])
+            interval = sums.ratio(_cubes(mean, var), _spread(mean, np.sqrt(var)), 0.0, reach)
+            low, high = np.minimum(low, interval[0]), np.maximum(high, interval[1])
         ends = np.maximum(fewest, 3.0), np.maximum(most, 3.0)
-        lows, highs = ([_unbiased(one, n) for n in ends] for one in (low, high))
+        lows, highs = ([_unbiased(end, n) for n in ends] for end in (low, high))
         return np.minimum(*lows), np.maximum(*highs)
 
     def error(self, m: Measured, level: float, n: float | None) -> float | None:
@@ -231,7 +233,7 @@ def _cubes(mean: Floats, var: Floats) -> dict[str, Floats]:
 
 
 def _spread(mean: Floats, std: Floats) -> dict[str, Floats]:
-    """The weights of n times the deviation to the power 3, as the squares tell it so that it has no slope in the deviation."""
+    """The weights of n times the deviation to the power 3, by the squares, in the form that has no slope in the deviation."""
     return {"t2": 1.5 * std, "t1": -3 * std * mean, "n": 1.5 * std * mean**2 - 0.5 * std**3}
 
 
@@ -249,13 +251,18 @@ class OfPair(Vector):
     out: Output
 
     def statistic(self, outputs: Sequence[Output], setting: Setting) -> Statistic:
-        (one, bounds), (two, other) = self.out.clipped
-        for expr, pair in self.out.clipped:
-            if too_wide(pair, 2):
+        (first_expr, first_bounds), (second_expr, second_bounds) = self.out.clipped
+        for expr, column_bounds in self.out.clipped:
+            if too_wide(column_bounds, 2):
                 raise BadValue(
                     f"the bounds of {expr} are too wide for products to be doubles. Rescale the column."
                 )
-        return Pair(one, Grid.for_width(bounds, SQUARE_BITS), two, Grid.for_width(other, SQUARE_BITS))
+        return Pair(
+            first_expr,
+            Grid.for_width(first_bounds, SQUARE_BITS),
+            second_expr,
+            Grid.for_width(second_bounds, SQUARE_BITS),
+        )
 
 
 @aggregation("cov")
@@ -270,8 +277,8 @@ class Cov(Aggregate):
         return OfPair(out)
 
     def cell(self, out: Output, part: int, place: int, statistic: Statistic, reading: Reading) -> Cell:
-        (_, one), (_, other) = out.clipped
-        product = (one.upper - one.lower) * (other.upper - other.lower)
+        (_, first), (_, second) = out.clipped
+        product = (first.upper - first.lower) * (second.upper - second.lower)
         return replace(super().cell(out, part, place, statistic, reading), lower=0.0, upper=product)
 
     def value(self, m: Measured) -> NDArray[Any]:

@@ -1,4 +1,4 @@
-"""A budget, which says what is left, and what a question may take of it: from the words of a call to a price.
+"""What a verb is given: which arguments fit it, in plain words, and what its words take of a budget as a price.
 
 Pure: nothing here reads data, and nothing here can spend.
 """
@@ -6,338 +6,147 @@ Pure: nothing here reads data, and nothing here can spend.
 from __future__ import annotations
 
 import math
-from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from decimal import ROUND_DOWN, Decimal, localcontext
+from collections.abc import Callable, Mapping
+from decimal import Decimal
 from fractions import Fraction
-from functools import cached_property
-from html import escape
-from typing import Any, NamedTuple, TypedDict
+from functools import wraps
+from inspect import CO_VARARGS, CO_VARKEYWORDS, Parameter, Signature, signature
+from types import FunctionType
+from typing import Any, TypedDict
 
 import numpy as np
-import pandas as pd
 
 from dpframe import _validate
-from dpframe import plot as _plot
-from dpframe._errors import BadType, BadValue, BudgetError, did_you_mean
+from dpframe._errors import BadType, BadValue, BudgetError, DPError, did_you_mean
+from dpframe._plans.budget import Budget
 from dpframe._plans.plan import Plan
-from dpframe._refusals import PANDAS_WORDS
-from dpframe.accounting import ACCOUNTANTS, _search
+from dpframe._refusals import IDLE_WORDS, PANDAS_WORDS
+from dpframe.accounting import _search
 from dpframe.accounting._filter import Charge, Filter, Price
-from dpframe.accounting.loss import Events, PureDP
 from dpframe.mechanisms._base import AUTO, MECHANISMS, Mechanism, names
 from dpframe.mechanisms.noise import Gaussian
 from dpframe.mechanisms.selection import Exponential
 
-
-class Group(NamedTuple):
-    """The promise to so many people together: they are (epsilon, delta)-indistinguishable from any others."""
-
-    people: int
-    epsilon: float
-    delta: float
-    delta_of_the_notes: float
+# Arguments that do not fit --------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Budget:
-    """A budget: what may be spent, what was spent, and what is left. Exact inside; the numbers shown are rounded doubles."""
-
-    rule: Filter
-    state: Any
-    _ledger: Sequence[Charge]  # only grows, and the first so many are this budget's
-    _debits: int
-    queries: int
-
-    @property
-    def charges(self) -> Sequence[Charge]:
-        """The debits so far, in order."""
-        return self._ledger[: self._debits]
-
-    @property
-    def epsilon(self) -> float:
-        return float(self.rule.limits.epsilon)
-
-    @property
-    def delta(self) -> float:
-        return float(self.rule.limits.delta)
-
-    @property
-    def accountant(self) -> str:
-        """The name of the rule that guards the budget."""
-        return self.rule.name
-
-    @cached_property
-    def fraction(self) -> float:
-        """The part of the budget that is gone, in the accountant's own currency: 0 to 1."""
-        return 1.0 if self.state is None else float(self.rule.spent(self.state))
-
-    @property
-    def spent(self) -> float:
-        """The epsilon spent so far where that is a valid claim at any time, which only the plain sum is; else inf.
-
-        `fraction` says how much is gone in any case, `report` what the list so far costs by each accountant.
-        """
-        sum_so_far = None if self.state is None else self.rule.pure_spent(self.state)
-        return math.inf if sum_so_far is None else float(sum_so_far)
-
-    @cached_property
-    def remaining(self) -> float:
-        """The largest epsilon that one more question with pure noise may ask for, rounded down: asked for, it fits."""
-        found = float(self.fits)
-        while Fraction(str(found)) > self.fits:  # a price is the decimal that is typed
-            found = math.nextafter(found, 0.0)
-        return found
-
-    @cached_property
-    def fits(self) -> Fraction:
-        """`remaining`, as an exact number."""
-        return self._largest(self._admits(self._pure_at))
-
-    def _pure_at(self, epsilon: Fraction) -> Charge:
-        """The charge of a question with pure noise that asks for so much."""
-        bought = self.rule.worth(epsilon, self._now).epsilon
-        return Charge(((PureDP(epsilon if bought is None else bought), 1),))
-
-    def _admits(self, at: Callable[[Fraction], Charge]) -> Callable[[Fraction], bool]:
-        """The function that tells whether a question fits at an epsilon, by what it would be charged."""
-
-        def admits(epsilon: Fraction) -> bool:
-            try:
-                return self.state is not None and self.rule.after(self.state, at(epsilon)) is not None
-            except (BudgetError, BadValue):  # so little buys nothing that answers the question
-                return False
-
-        return admits
-
-    def _largest(self, admits: Callable[[Fraction], bool]) -> Fraction:
-        """The largest epsilon that is admitted, rounded down; 0 if none is."""
-        least, most = Fraction(0), self.rule.limits.epsilon
-        if self.state is None:
-            return least
-        known = self.rule.pure_spent(self.state)
-        if known is not None and known < most and admits(most - known):
-            least = most - known  # exactly
-        return _search.last_where(admits, least, most, rounds=40)
-
-    @property
-    def _now(self) -> Any:
-        """The state by which questions are priced, also where nothing is left to pay with."""
-        return self.rule.start() if self.state is None else self.state
-
-    def _following(self, charges: Sequence[Charge]) -> Budget:
-        """The budget by which questions are priced if these debits come first, which nobody has made yet."""
-        return replace(self, state=self.rule.ahead(self._now, charges)) if charges else self
-
-    def times(self, charge: Charge) -> int:
-        """The number of debits like this one that fit, one after the other."""
-        return 0 if self.state is None else self.rule.times(self.state, charge)
-
-    @property
-    def _open_to(self) -> tuple[bool, ...]:
-        """Whether the budget has room for Gaussian noise, and whether for pure noise by the plain sum."""
-        gaussian = self.rule.gaussian(Fraction(1), self.queries, self._now) is not None
-        return gaussian, self.rule.pure_spent(self._now) is not None
-
-    @property
-    def spent_delta(self) -> float:
-        """The part of delta that is gone for good: deltas that add up, and outright failures."""
-        return 0.0 if self.state is None else float(self.rule.delta_spent(self.state))
-
-    @property
-    def remaining_delta(self) -> float:
-        """The part of delta that is left for deltas that add up, and for outright failures."""
-        if self.state is None:
-            return 0.0
-        return float(self.rule.delta_room(self.state) - self.rule.delta_spent(self.state))
-
-    @property
-    def share(self) -> float:
-        """The epsilon of a pure question that names no price; a Gaussian one costs as large a part of the budget."""
-        gone = self.state is None or (self.rule.batches and self.fraction >= 1)
-        price = None if gone else self.rule.share(self.queries, self.state)
-        return float(price.epsilon) if price is not None and price.epsilon is not None else 0.0
-
-    # Reports ------------------------------------------------------------------------------------------------------------
-
-    @np.errstate(all="ignore")  # curves underflow where they say nothing, whatever the caller has set
-    def report(self, accountant: str | None = None) -> pd.DataFrame:
-        """The cost of the releases so far by each accountant, had their list been fixed in advance.
-
-        ``epsilon`` is at the delta of the budget, ``used`` the part of the budget's epsilon that this is, and ``guards`` tells
-        whether the accountant could also stop a session whose questions depend on earlier answers. Only the session's own does.
-
-        >>> df = pd.DataFrame({"age": [30, 41, 55]})
-        >>> p = df.dp.open(1)
-        >>> n = p.count(epsilon=0.25)
-        >>> p.budget.report("pure")
-                    epsilon  used  guards
-        accountant
-        pure           0.25  0.25    True
-        """
-        names = (
-            list(ACCOUNTANTS)
-            if accountant is None
-            else [_validate.choice(accountant, "accountant", ACCOUNTANTS)]
-        )
-        limits, listed = self.rule.limits, runs(self.charges)
-        rows = []
-        for name in names:
-            found = ACCOUNTANTS[name].report(listed, limits.delta) if listed else 0.0
-            rows.append((found, found / self.epsilon, self.rule.batches or not ACCOUNTANTS[name].batches))
-        index = pd.Index(names, name="accountant")
-        return pd.DataFrame(rows, columns=["epsilon", "used", "guards"], index=index)
-
-    def plot(self, accountant: str | None = None, ax: Any = None) -> Any:
-        """`report` as bars, with the budget as a line; takes and returns matplotlib axes.
-
-        Without ``ax`` it has a figure of its own. A bar beyond three budgets is cut and marked with its number.
-        """
-        _plot.needs_matplotlib()
-        return _plot.meter(self.report(accountant)["epsilon"], self.epsilon, ax)
-
-    def for_group(self, people: int) -> Group:
-        """The promise of the whole budget to so many people together.
-
-        k epsilon, and with delta the sum of a geometric series, delta (e**(k eps) - 1) / (e**eps - 1); beside it the
-        simpler bound of the lecture notes, k e**(k eps) delta. A delta of 1 or more promises nothing.
-
-        >>> df = pd.DataFrame({"age": [30, 41]})
-        >>> df.dp.open(0.5).budget.for_group(4)
-        Group(people=4, epsilon=2.0, delta=0.0, delta_of_the_notes=0.0)
-        """
-        k = _validate.positive_int(people, "people")
-        e, d = self.epsilon, self.delta
-        total = float(k * self.rule.limits.epsilon)
-        if not d:
-            return Group(k, total, 0.0, 0.0)
-        if total > 700:
-            return Group(k, total, 1.0, 1.0)
-        up = 1 + 1e-12
-        series = d * math.expm1(k * e * up) / math.expm1(e) * up
-        return Group(k, total, min(1.0, series), min(1.0, k * math.exp(k * e * up) * d * up))
-
-    def preview(self, charge: Charge) -> str:
-        """A sentence about what a debit would take, before it is made: nothing is charged by asking."""
-        if self.state is None:
-            return "nothing is left of it"
-        after = self.rule.after(self.state, charge)
-        if after is None:
-            return f"it does not fit: {self._shortfall(charge).strip()}"
-        taken = float(self.rule.spent(after)) - self.fraction
-        note = self.rule.warning(self.state, after)
-        times = self.times(charge)
-        least = (
-            "at least " if self.rule.batches or any(loss.bounded_range for loss, _ in charge.losses) else ""
-        )
-        text = (
-            f"takes {100 * taken:.3g} % of it; {100 * self.fraction:.3g} % is used so far; "
-            f"fits {least}{times} time{'' if times == 1 else 's'}"
-        )
-        return text if note is None else f"{text}. Note: {note}"
-
-    # Texts --------------------------------------------------------------------------------------------------------------
-
-    def _text(self) -> str:
-        sum_so_far = self.spent
-        if self.rule.plain:
-            text = f"{sum_so_far:.4g} of epsilon {self.epsilon:.4g} spent, {self.remaining:.4g} left"
-            return text + (f"; delta {self.spent_delta:.3g} of {self.delta:.3g}" if self.delta else "")
-        text = f"{100 * self.fraction:.3g} % of epsilon {self.epsilon:.4g}, delta {self.delta:.3g} spent"
-        if math.isfinite(sum_so_far):
-            text += f" (as a plain sum {sum_so_far:.4g})"
-        return text + f"; accountant {self.accountant}"
-
-    def __repr__(self) -> str:
-        full = round(20 * self.fraction)
-        return f"{'█' * full}{'░' * (20 - full)} {self._text()} (a share is {self.share:.4g})"
-
-    def _repr_html_(self) -> str:
-        meter = (
-            "<div style='width:22em;height:1em;border:1px solid #888;border-radius:3px;background:#eee'>"
-            f"<div style='width:{100 * self.fraction:.1f}%;height:100%;background:#3b6ea5'></div></div>"
-        )
-        return f"<div>{meter}<small>{escape(self._text())}; a share is {self.share:.4g}</small></div>"
-
-    def _refusal(self, charge: Charge, at: Callable[[Fraction], Charge] | None = None) -> str:
-        """The text of a refusal: requested, spent, remaining, difference, what would fit, and which rule would allow it."""
-        what = "these questions" if len(charge.losses) > 1 else "this question"
-        why = self._shortfall(charge) + self._advice(charge, at) + self._others(charge)
-        return (
-            f"the budget does not allow {what}: {why} "
-            "Nothing was charged. Answers already released stay free to use and to repeat."
-        )
-
-    def _shortfall(self, charge: Charge) -> str:
-        return "nothing is left of it." if self.state is None else self.rule.refusal(self.state, charge)
-
-    def _advice(self, charge: Charge, at: Callable[[Fraction], Charge] | None) -> str:
-        if len(charge.losses) > 1:
-            return ""  # of a batch no one epsilon would help
-        if self.state is not None:
-            asked, left = self.rule.delta_asked(self.state, charge)
-            if asked > left:
-                return f" A delta= of {_below(left, 6)} would fit." if left > 0 else " No delta is left."
-        admits = self._admits(self._pure_at if at is None else at)
-        fits = self._largest(admits)
-        if fits * 10_000 < self.rule.limits.epsilon:
-            return " Next to nothing is left." if fits else " No epsilon is left."
-        shown = (_below(fits, digits) for digits in range(6, 0, -1))
-        found = next((text for text in shown if admits(Fraction(text))), None)
-        return "" if found is None else f" The largest epsilon that still fits is {found}."
-
-    def _others(self, charge: Charge) -> str:
-        if not self.rule.limits.delta:
-            return ""
-        others = [kind for kind in ACCOUNTANTS.values() if kind is not type(self.rule)]
-        allowing = [repr(kind.name) for kind in others if not kind.batches and self._under(kind, charge)]
-        text = f" An accountant that would have allowed it: {', '.join(allowing)}." if allowing else ""
-        for kind in others if not self.rule.batches and not self.charges else ():
-            if kind.batches and self._under(kind, charge):
-                text += f" As a batch declared in advance, accountant={kind.name!r} would have allowed it."
-        return f"{text} What accountants count: 'How to choose an accountant' (docs/how-to/choose-an-accountant.md)."
-
-    def _under(self, kind: type[Filter], charge: Charge) -> bool:
-        rule = kind(self.rule.limits)
-        state = rule.start()
-        for one in merged([*self.charges, charge]):
-            state = rule.after(state, one)
-            if state is None:
-                return False
-        return True
+def neutral(word: str, value: object) -> bool:
+    """Whether an argument of pandas' own has a value that changes nothing here."""
+    return word in PANDAS_WORDS and any(_same(value, one) for one in PANDAS_WORDS[word][0])
 
 
-def _below(number: Fraction, digits: int) -> str:
-    """A number as text with so many digits, rounded down."""
-    with localcontext(prec=digits, rounding=ROUND_DOWN):
-        found = Decimal(number.numerator) / Decimal(number.denominator)
-    return f"{found.normalize():f}"
+def _idle(word: str, value: object, default: object) -> bool:
+    """Whether a word that pandas' verb has changes nothing: at its default, and some at other values too."""
+    return _same(value, default) or any(_same(value, one) for one in IDLE_WORDS.get(word, ()))
 
 
-def runs(charges: Any) -> Events:
-    """The losses in order, equal neighbours counted together."""
-    found: list[tuple[Any, int]] = []
-    for charge in charges:
-        for loss, n in charge.losses:
-            if found and found[-1][0] == loss:
-                found[-1] = (loss, found[-1][1] + n)
-            else:
-                found.append((loss, n))
-    return tuple(found)
+def _same(one: object, two: object) -> bool:
+    return one is two or (type(one) is type(two) and isinstance(one, bool | int | float | str) and one == two)
 
 
-def merged(charges: Any) -> list[Charge]:
-    """Equal charges as one, so that a long ledger is read quickly; accountants other than the residue see no order."""
-    counts = Counter(charges)
-    return [Charge(tuple((loss, n * k) for loss, n in c.losses), c.delta * k) for c, k in counts.items()]
+def own_errors(kind: type, like: type) -> None:
+    """Makes the verbs of a class say in plain words which argument does not fit, where Python would name classes.
+
+    In pandas a word at its default is the same as no word. So it is here, also where a verb has no such word: it is
+    left out. ``like`` is the class of pandas that has these defaults.
+    """
+    made: dict[FunctionType, Any] = {}  # one verb under two names stays one
+    for name in dir(kind):
+        verb = getattr(kind, name)
+        if name.startswith("_") or not isinstance(verb, FunctionType) or hasattr(verb, "_told"):
+            continue
+        method: Any = verb
+        if ~verb.__code__.co_flags & (CO_VARARGS | CO_VARKEYWORDS):  # one that takes anything misses nothing
+            method = made.setdefault(verb, telling(verb, defaults_of(getattr(like, name, None))))
+            method.__qualname__ = f"{kind.__name__}.{verb.__name__}"
+            setattr(kind, name, method)
+        method.__signature__ = _as_method(signature(verb), kind)
+
+
+def _as_method(shown: Signature, kind: type) -> Signature:
+    """The signature of a function as that of a method of a class: one that returns what it is given returns the class."""
+    first, *others = shown.parameters.values()
+    same = first.annotation is not Parameter.empty and first.annotation == shown.return_annotation
+    returned = kind.__name__ if same else shown.return_annotation
+    unnamed = first.replace(annotation=Parameter.empty)
+    return shown.replace(parameters=[unnamed, *others], return_annotation=returned)
+
+
+def defaults_of(verb: object) -> dict[str, Any]:
+    """The arguments of a method of pandas, with their defaults."""
+    if not callable(verb):
+        return {}
+    return {
+        p.name: p.default for p in signature(verb).parameters.values() if p.default is not Parameter.empty
+    }
+
+
+def telling(
+    verb: FunctionType, defaults: Mapping[str, Any], lead: Callable[[Any], tuple[Any, ...]] | None = None
+) -> Any:
+    """The verb, which says in dpframe's words what does not fit its arguments; ``lead`` tells which ones come first, from
+    what it is a verb of."""
+    missed, errors = misfit, (TypeError, DPError)
+
+    @wraps(verb)
+    def told(*args: Any, **words: Any) -> Any:
+        try:
+            return verb(*(args if lead is None else (*lead(args[0]), *args[1:])), **words)
+        except errors[0] as error:
+            inside = error.__traceback__
+            if isinstance(error, errors[1]) or inside is None or inside.tb_next is not None:
+                raise  # the verb was entered: what it raises is its own
+        found = missed(verb, args[1:], words, defaults, 1 if lead is None else 2)
+        if isinstance(found, errors[1]):
+            raise found
+        return told(*args, **found)
+
+    # With the globals of the verb's module, since that is how doctest finds out where an example belongs.
+    inner: Any = told
+    own: Any = FunctionType(inner.__code__, verb.__globals__, verb.__name__, None, inner.__closure__)
+    own = wraps(verb)(own)
+    own._told = True
+    return own
+
+
+def misfit(
+    verb: FunctionType,
+    given: tuple[Any, ...],
+    words: Mapping[str, Any],
+    defaults: Mapping[str, Any],
+    skip: int = 1,
+) -> dict[str, Any] | DPError:
+    """The arguments without those of pandas that change nothing; if none are left out, an error that names the misfit."""
+    name = verb.__name__
+    own = [p for p in list(signature(verb).parameters.values())[skip:] if p.kind is not Parameter.VAR_KEYWORD]
+    known = {p.name for p in own if p.kind not in (Parameter.POSITIONAL_ONLY, Parameter.VAR_POSITIONAL)}
+    strange = [] if verb.__code__.co_flags & CO_VARKEYWORDS else [w for w in words if w not in known]
+    idle = [w for w in strange if neutral(w, words[w]) or (w in defaults and _idle(w, words[w], defaults[w]))]
+    if idle:
+        return {w: value for w, value in words.items() if w not in idle}
+    if strange:
+        word = strange[0]
+        if word in PANDAS_WORDS:
+            return BadType(f"{word}= is refused here: {PANDAS_WORDS[word][1]}")
+        if word in defaults:
+            return BadType(f"{name} has no {word}= here, but for what it is in pandas when left out.")
+        return BadType(f"{name} has no argument {word}=.{did_you_mean(word, sorted(known), 'It has')}")
+    places = [p.name for p in own if p.kind in (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)]
+    if len(given) > len(places):
+        most = f"at most {len(places)} by position: {', '.join(places)}" if places else "none by position"
+        return BadType(f"{name} is given {len(given)} arguments by position, and takes {most}.")
+    twice = [w for w in places[: len(given)] if w in words]
+    if twice:
+        return BadType(f"{name} is given {twice[0]} twice, by position and by name.")
+    lacking = [p.name for p in own[len(given) :] if p.default is Parameter.empty and p.name not in words]
+    return BadType(f"{name} needs {lacking[0] if lacking else 'other arguments'}{'=' * bool(lacking)}.")
 
 
 # The price of a question ----------------------------------------------------------------------------------------------
 
 
 class Payment(TypedDict, total=False):
-    """The words that every releasing verb takes."""
+    """The keyword arguments about the price that every releasing verb takes."""
 
     epsilon: float | None
     delta: float | None
@@ -356,14 +165,14 @@ _LEAST = Fraction(1, 2**40)
 
 
 def checked(payment: Mapping[str, Any]) -> Payment:
-    """The words of a call; one that no verb knows is an error, not ignored.
+    """The keyword arguments of a call, checked: one that no verb knows is an error, not ignored.
 
-    A word of pandas' own that changes nothing is let through, and any other is refused with its reason.
+    An argument that pandas' method has is let through where it changes nothing, and refused with its reason where it would.
     """
     for word, value in payment.items():
         if word in PANDAS_WORDS:
-            neutral, reason = PANDAS_WORDS[word]
-            if not any(type(value) is type(one) and value == one for one in neutral):
+            harmless, reason = PANDAS_WORDS[word]
+            if not any(type(value) is type(plain) and value == plain for plain in harmless):
                 raise BadType(f"{word}= is refused here: {reason}")
         elif word not in WORDS:
             raise BadType(f"no such argument: {word}=.{did_you_mean(word, WORDS, 'Price words')}")
@@ -382,11 +191,11 @@ def price_of(
     plan_for: Callable[[Price], Plan],
     part: Fraction = Fraction(1),
 ) -> Price:
-    """The price that was asked for, what the wanted accuracy needs, or a share of the budget. ``part`` of it, where a question
-    is asked in several releases."""
-    mechanism, asked = payment.get("mechanism", AUTO), None
+    """The price that a call names, the least that gives the accuracy it names, or a share of the budget; ``part`` of that where
+    a question is answered by several releases."""
+    mechanism, kind = payment.get("mechanism", AUTO), None
     if not (isinstance(mechanism, str) and mechanism == AUTO):
-        asked = MECHANISMS.get(_validate.choice(mechanism, "mechanism", names()))
+        kind = MECHANISMS.get(_validate.choice(mechanism, "mechanism", names()))
     epsilon, delta, within = payment.get("epsilon"), payment.get("delta"), payment.get("within")
     rule, state = budget.rule, budget._now if budget.state is None else budget.state
     if within is None and payment.get("n") is not None:
@@ -394,45 +203,45 @@ def price_of(
     if within is not None:
         if epsilon is not None or delta is not None:
             raise BadValue("within= finds the price itself: leave epsilon= and delta= out.")
-        price = _price_within(budget, within, known_n(payment.get("n"), people), asked, plan_for)
+        price = _price_within(budget, within, known_n(payment.get("n"), people), kind, plan_for)
     elif delta is not None:
-        price = _stated(budget, epsilon, delta, asked, part)
+        price = _stated(budget, epsilon, delta, kind, part)
     elif epsilon is not None:
         e = _validate.epsilon(epsilon)
         price = rule.worth(e if part == 1 else e * part, state)
     else:
         price = rule.share(budget.queries if part == 1 else budget.queries / part, state)
-    if asked is not None and asked.needs_delta and price.mu_squared is None and price.rho is None:
+    if kind is not None and kind.needs_delta and price.mu_squared is None and price.rho is None:
         if not rule.limits.delta:
             raise BudgetError("this session has delta=0, so it has no room for the Gaussian mechanism.")
         price = rule.gaussian_stated(price.epsilon or rule.limits.epsilon * part / budget.queries, state)
     # For a choice within= may have found another mechanism to be cheaper than noisy max.
     if price.mechanism == mechanism:
         return price
-    found = MECHANISMS.get(price.mechanism)
-    return price if found is not None and found.chooses else price._replace(mechanism=mechanism)
+    chosen = MECHANISMS.get(price.mechanism)
+    return price if chosen is not None and chosen.chooses else price._replace(mechanism=mechanism)
 
 
 def worded(paid: str) -> str:
-    """The price as it was typed."""
-    words = zip(("epsilon", "delta", "within"), paid.removeprefix("half|").split("|"), strict=False)
-    typed = ", ".join(f"{word} {value}" for word, value in words if value not in ("", "None"))
+    """The price as the user typed it, for messages."""
+    pairs = zip(("epsilon", "delta", "within"), paid.removeprefix("half|").split("|"), strict=False)
+    typed = ", ".join(f"{name} {value}" for name, value in pairs if value not in ("", "None"))
     return f"asked at {typed}" if typed else "asked for a share"
 
 
 def _stated(
-    budget: Budget, epsilon: object, delta: object, asked: type[Mechanism] | None, part: Fraction
+    budget: Budget, epsilon: object, delta: object, kind: type[Mechanism] | None, part: Fraction
 ) -> Price:
-    """The price of words that name a delta."""
+    """The price of a call that names a delta."""
     rule = budget.rule
     e = part * (rule.limits.epsilon / budget.queries if epsilon is None else _validate.epsilon(epsilon))
     d = delta_of(delta, rule) * part
-    if asked is not None and asked.wastes_delta and d:
+    if kind is not None and kind.wastes_delta and d:
         raise BadValue(
-            f"mechanism={asked.name!r} is purely epsilon-private: leave delta= out, it would be wasted."
+            f"mechanism={kind.name!r} is purely epsilon-private: leave delta= out, it would be wasted."
         )
-    if asked is not None and asked.needs_delta and not d:
-        raise BadValue(f"mechanism={asked.name!r} needs delta > 0.")
+    if kind is not None and kind.needs_delta and not d:
+        raise BadValue(f"mechanism={kind.name!r} needs delta > 0.")
     if d and not rule.limits.delta:
         raise BudgetError("this session has delta=0, so it has no room for a price with delta.")
     if d:
@@ -460,17 +269,17 @@ def known_n(n: object, people: int | None) -> float | None:
         raise BadType(
             f"n= is one number, public or released, not a {type(n).__name__}. Of groups give the smallest."
         )
-    known = _validate.real(n, "n") if interval is None else float(interval()[0])
-    if known < 1:
+    number = _validate.real(n, "n") if interval is None else float(interval()[0])
+    if number < 1:
         raise BadValue("n= must be at least 1; of a released count the lower end of its interval is taken.")
-    return known
+    return number
 
 
 def _price_within(
     budget: Budget,
     within: object,
     n: float | None,
-    asked: type[Mechanism] | None,
+    kind: type[Mechanism] | None,
     plan_for: Callable[[Price], Plan],
 ) -> Price:
     """The least price, in the session's currency, whose 95 % interval is at most this wide on either side."""
@@ -478,16 +287,16 @@ def _price_within(
     if target <= 0:
         raise BadValue(f"within= must be positive, not {within}.")
     rule = budget.rule
-    found = []
-    if asked is None or not asked.needs_delta:
+    prices = []
+    if kind is None or not kind.needs_delta:
         # A purely private kind that nothing chooses by itself is priced by its own name.
-        word = asked.name if asked is not None and asked.measures and not asked.automatic else AUTO
-        found.append(_least(target, n, lambda x: Price(x, mechanism=word), rule, plan_for))
-    chooser = Exponential if asked is None else asked
+        name = kind.name if kind is not None and kind.measures and not kind.automatic else AUTO
+        prices.append(_least(target, n, lambda x: Price(x, mechanism=name), rule, plan_for))
+    chooser = Exponential if kind is None else kind
     if chooser.chooses and plan_for(Price(Fraction(1))).ranged:
         ranged = _least(target, n, lambda x: Price(x, mechanism=chooser.name), rule, plan_for)
-        found = [*found, ranged] if asked is None else [ranged]
-    if (asked is None or asked.needs_delta) and rule.gaussian(
+        prices = [*prices, ranged] if kind is None else [ranged]
+    if (kind is None or kind.needs_delta) and rule.gaussian(
         Fraction(1), budget.queries, budget._now
     ) is not None:
 
@@ -498,18 +307,18 @@ def _price_within(
 
         # A selection has a mechanism of its own, which is pure.
         if not plan_for(Price(Fraction(1))).selects:
-            found.append(_least(target, n, gaussian, rule, plan_for))
-    if not found:
+            prices.append(_least(target, n, gaussian, rule, plan_for))
+    if not prices:
         raise BudgetError(
             "the accountant of this session cannot count Gaussian noise now: leave mechanism= out."
             if rule.limits.delta
             else "this session has delta=0, so it has no room for the Gaussian mechanism."
         )
-    return min(found, key=lambda price: _cost(budget, plan_for(price).charge))
+    return min(prices, key=lambda price: _cost(budget, plan_for(price).charge))
 
 
 def _cost(budget: Budget, charge: Charge) -> tuple[bool, float]:
-    """What does not fit any more comes last; else what takes the smaller part of a whole budget."""
+    """The order of charges by cost: whether one does not fit any more, then the part of a whole budget that it takes."""
     rule = budget.rule
     fits = budget.state is not None and rule.after(budget.state, charge) is not None
     alone = rule.after(rule.emptied(budget._now), charge)

@@ -10,7 +10,7 @@ import numpy as np
 
 from dpframe._errors import SessionError
 from dpframe._ledger.accountant import Label
-from dpframe._plans.price import Budget
+from dpframe._plans.budget import Budget
 from dpframe._session.session import Asked, Session
 from dpframe.accounting._filter import Price
 

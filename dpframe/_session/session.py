@@ -26,17 +26,18 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from dpframe._cells.encoding import digest, encode
-from dpframe._errors import BadType, BadValue, DataError, SessionError
-from dpframe._expr import Expr
+from dpframe._errors import SWITCH, BadType, BadValue, DataError, SessionError, debugging
+from dpframe._expr import Expr, zone_of
 from dpframe._groups.combinations import Tuples
 from dpframe._groups.keys import Keys, Word
-from dpframe._groups.periods import Span
+from dpframe._groups.periods import Span, ends_of
 from dpframe._groups.unit import Unit, limits_for
 from dpframe._ledger import former as _former
 from dpframe._ledger.accountant import Accountant, Label, Names, found
 from dpframe._plans.aggregates import AGGREGATES, Output
+from dpframe._plans.budget import Budget
 from dpframe._plans.plan import Plan, noted
-from dpframe._plans.price import Budget, Payment, price_of, worded
+from dpframe._plans.price import Payment, price_of, worded
 from dpframe._questions.question import Array, Query, Question, Release
 from dpframe._session.data import Data, closed, sessions
 from dpframe._session.terms import Terms
@@ -48,7 +49,6 @@ from dpframe.mechanisms._base import check
 
 P = ParamSpec("P")
 T = TypeVar("T")
-SWITCH = "DPFRAME_DEBUG"
 DEBUGGED = ("debug", "errors show their cause, which may quote cells", SWITCH)  # what the ledger keeps of it
 _behind: ContextVar[bool] = ContextVar("behind the door", default=False)
 
@@ -129,6 +129,10 @@ class Session:
             self.public_rows = self.rows if known else None
             self.bounds: dict[int, tuple[float, float]] = dict(terms.bounds)
             self.times: dict[int, Span] = dict(terms.times)
+            for place, span in terms.times:  # of times in nanoseconds, for what follows from them
+                zone = zone_of(self.data.dtypes[place])
+                if (ends := ends_of(span, zone)) is not None:
+                    self.bounds[place] = ends
             self.keys: dict[int, Keys] = {
                 i: k for i, k in terms.keys if isinstance(i, int) and isinstance(k, Keys)
             }
@@ -430,11 +434,6 @@ def _check_names(labels: Sequence[Label]) -> None:
 
 
 # The door -------------------------------------------------------------------------------------------------------------
-
-
-def debugging() -> bool:
-    """Whether the owner has set the environment variable that shows causes. Every session that is asked puts it on record."""
-    return os.environ.get(SWITCH, "") not in ("", "0")
 
 
 class _Here(type):

@@ -13,7 +13,7 @@ import pandas as pd
 
 from dpframe import _validate
 from dpframe._errors import BadType, BadValue
-from dpframe._expr import Column
+from dpframe._expr import NO_KEYS, Column
 from dpframe._groups.combinations import Tuples
 from dpframe._groups.keys import Keys, describe, keys_for
 from dpframe._groups.periods import Span, span_of
@@ -254,7 +254,7 @@ def _check_tells_apart(column: Column, dtype: Any) -> None:
     rounded = getattr(arrow, "precision", 0) > 15 or (
         isinstance(dtype, np.dtype) and dtype.kind == "f" and dtype.itemsize > 8
     )
-    if column.kind == "other" or rounded:
+    if column.kind in NO_KEYS or rounded:
         raise BadType(
             f"unit={column.name!r} has the dtype {dtype}, whose values are not told apart here. Name people by text, whole "
             f"numbers or times: df[{column.name!r}].astype(str), before opening."

@@ -35,7 +35,7 @@ class State(NamedTuple):
 
 
 class Additive(Filter):
-    """A rule whose sum of costs is kept below a limit; what fails outright is added up beside it."""
+    """A rule that keeps a sum of costs below a limit, and the sum of outright failures below the reserve."""
 
     @property
     @abstractmethod
@@ -212,7 +212,7 @@ class Rdp(_Concentrated):
         return self.limit / Fraction(self.order)
 
     def cost(self, loss: Loss) -> Fraction | None:
-        # What is linear in the order is added exactly, so that equal shares fill the limit.
+        # Divergences that are linear in the order are added exactly, so that equal shares fill the limit.
         linear = loss.rho * Fraction(self.order) if loss.rho is not None else None
         curve = float(loss.renyi(np.array([self.order]))[0])
         if linear is None:

@@ -123,7 +123,7 @@ def sketch(loss: Loss, side: int) -> Atoms:
 
     def worth(t: Floats, gap: Floats, excess: Floats, value: Floats) -> NDArray[np.bool_]:
         above = value - np.maximum(-np.expm1(np.minimum(t, 0.0)), 0.0)
-        # By the chord and not by the curve: in the middle of a wide interval the curve itself may be nothing.
+        # The chord decides and not the curve: in the middle of a wide interval the curve itself may be 0.
         return (excess > 0.02 * above) & (excess > 1e-14 * value) & (excess > 1e-60)
 
     nodes, values = _sample(curve.delta, 26, worth, lambda i: curve.lower + i * step, 32)

@@ -131,7 +131,7 @@ class _Advanced(Filter):
     @staticmethod
     @abstractmethod
     def drift(epsilon: float) -> float:
-        """What one release adds to the term that grows with their number; inf where the theorem says nothing."""
+        """The part of one release in the term that grows with their number; inf where the theorem says nothing."""
 
     def start(self) -> Squares:
         return Squares(0.0, 0.0, Fraction(0))
@@ -192,7 +192,7 @@ class _Advanced(Filter):
         return _search.last_where(fits, 0.0, float(self.limits.epsilon) ** 2, rounds=100) * (1 - 1e-9)
 
     def _within(self, part: Fraction) -> Fraction:
-        """The largest epsilon whose drift, and so whose square, takes this part of both sums, rounded down."""
+        """The largest epsilon, rounded down, with a drift (and so a square) of at most this part of both sums."""
         most = float(part) * self._squares
         e = _search.last_where(lambda e: self.drift(e) <= most, 0.0, math.sqrt(most), rounds=100)
         return Fraction(e * (1 - 1e-9))

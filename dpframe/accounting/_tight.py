@@ -24,7 +24,7 @@ from dpframe.accounting.loss import Events, Exponential, PureDP
 
 _UP = 1 + 1e-12
 _LARGE = Fraction(1, 5)  # a part of the budget that is worth a warning
-# Of intervals of 95 %, in units of 1/epsilon and of 1/mu.
+# The half widths of 95 % intervals, in units of 1/epsilon and of 1/mu.
 _PURE_WIDTH, _GAUSSIAN_WIDTH = math.log(20), _gaussian.quantile(0.975)
 
 
@@ -252,7 +252,7 @@ def _residue_epsilon(events: Events, delta: Fraction) -> float:
 
 
 def residue_after(mu_squared: Fraction, events: Events) -> Fraction | None:
-    """What is left of mu squared after a list of releases, in this order; None if they do not fit."""
+    """The mu squared that is left after a list of releases, in this order; None if they do not fit."""
     left: Fraction | None = mu_squared
     for loss, count in events:
         while left is not None and count:
@@ -272,8 +272,8 @@ def residue_after(mu_squared: Fraction, events: Events) -> Fraction | None:
     return left
 
 
-# Of each kind of release: its loss, how often `largest` tries, how close it gets, the epsilon where mu is 1, at most, and which
-# part of epsilon a randomized response has that is one of its pairs.
+# For each kind of release: its loss; the number of tries of `largest` and its tolerance; a bound on the epsilon at which mu is 1;
+# and the part of epsilon of a randomized response that is one of its pairs.
 _KINDS = {"pure": (PureDP, 40, 1e-9, 2, 1.0), "ranged": (Exponential, 8, 1e-3, 4, 0.5)}
 
 

@@ -8,19 +8,16 @@ from typing import Any
 
 from dpframe import _validate
 from dpframe._errors import BadType, BadValue
-from dpframe.accounting._losses import (
+from dpframe.accounting._curves import DiscreteLaplace, Exponential, Laplace, PoissonGaussian
+from dpframe.accounting._pairs import (
     ZERO,
     ApproxDP,
     Curve,
     DiscreteGaussian,
-    DiscreteLaplace,
-    Exponential,
     FailingGaussian,
     Floats,
     Gaussian,
-    Laplace,
     Loss,
-    PoissonGaussian,
     PureDP,
 )
 

@@ -437,15 +437,15 @@ def _sides(counts: dict[Loss, int], cells: int) -> list[_Side]:
 # The accountant -------------------------------------------------------------------------------------------------------
 
 _USED = Fraction(1, 2**1074)
-# Of delta, for outright failures: the curve of the batch takes them from what converts.
+# The part of delta for outright failures; the curve of the batch takes them from the delta that converts.
 _FAILURES = Fraction(1, 10)
 
 
 class Planned(Filter):
     """Admits one batch, if its composed curve keeps the budget. The state is the epsilon of the batch, or 0 before it.
 
-    Prices are those of `Tight` after what is in the batch already: what that filter admits is a fixed list here, and keeps the
-    budget, so what it promises is promised here.
+    Prices are those of `Tight` after the questions that are in the batch already. A list that filter admits keeps the budget, and
+    here it is fixed in advance, so the promises of that filter hold here.
     """
 
     name: ClassVar[str] = "pld"

@@ -8,8 +8,8 @@ Formal guarantee: every mu' returned satisfies the inequality at all real thresh
 that starts at mu, replaces mu by the mu' of each event before it happens, and ends when there is none, is dominated
 by G(mu), however the events are chosen (theorem 1 of the page).
 
-For `after_pure` the threshold 0 decides (theorem 2). The others use a certificate that an event turns no more than one Gaussian
-budget into another (theorem 3). Let W(t) = exp(-t/2) H(t), and U = W - W0 for the
+For `after_pure`, which losses fall back on, the threshold 0 decides (theorem 2). The others use a certificate that an event turns
+no more than one Gaussian budget into another (theorem 3). Let W(t) = exp(-t/2) H(t), and U = W - W0 for the
 event less that of no event: a bump on the range of its losses. Divided by the density of N(0, v'), v' = mu'**2, the
 inequality at t = x v' reads A(x) <= B(x) with
 
@@ -32,139 +32,18 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
 from dpframe.accounting import _search
+from dpframe.accounting._pairs import NODES, TOP, ULP, WEIGHTS, after_pure, out_of_range, remains
 
 Array = NDArray[np.float64]
 
-_ROOT2, _ROOT8, _ROOT_2PI = math.sqrt(2), math.sqrt(8), math.sqrt(2 * math.pi)
-_ULP = 2.0**-52
-# Above this mu erfc comes near underflow; what an event costs here it costs at every larger mu (theorem 4).
-_TOP = 50.0
 # Relative error of A and of B: under 1e-11 for the quadrature (page), under 2e-12 for masses, sums and exp.
 _MARGIN = 1e-10
 _ROUNDS, _POINTS, _PANELS = 14, 3000, 60
-_NODES, _WEIGHTS = (np.asarray(a) for a in np.polynomial.legendre.leggauss(10))
-_HALF = list(zip(_NODES[5:].tolist(), _WEIGHTS[5:].tolist(), strict=True))
-
-
-def _bad(epsilon: float, mu: float) -> ValueError:
-    return ValueError(f"epsilon must be finite and >= 0 and mu >= 0, got epsilon={epsilon!r} and mu={mu!r}")
-
-
-def _remains(mu: float, cost: float) -> float:
-    """sqrt(mu**2 - cost), rounded down."""
-    return math.sqrt(max(0.0, mu * mu * (1 - _ULP) - cost)) * (1 - _ULP) if cost > 0 else mu
-
-
-# A purely private event ---------------------------------------------------------------------------------------
-
-
-def _room(epsilon: float, mu: float) -> tuple[Callable[[float], float], float]:
-    """The function that tells how far such an event, with so much left after it, stays below the curve of mu at 0, negative where
-    that is not certain; and the size of what it subtracts.
-
-    H(0) of the event with Gaussian noise of mu' is the total variation
-    (e**epsilon E(+) - E(-)) / (1 + e**epsilon), E(+-) = erf((epsilon/mu' +- mu'/2)/sqrt 2), as a sum of positive terms.
-    From a mu of 1 on 1 - H(0) takes its place, which keeps its digits where it is small.
-    """
-    # The margins are some ten times the error: a few ulp of each positive term, and 2 z**2 ulp for erfc(z), z <= mu.
-    if mu >= 1:
-        likely, less = 1 / (1 + math.exp(-epsilon)), 1 / (1 + math.exp(epsilon))
-        least = math.erfc(mu / _ROOT8) * (1 + (64 + 8 * mu * mu) * _ULP)
-
-        def over(left: float) -> float:
-            if left == 0:
-                return 2 * less - least
-            a, half = epsilon / left, left / 2
-            return likely * math.erfc((a + half) / _ROOT2) + less * math.erfc((half - a) / _ROOT2) - least
-
-        return over, least * (1 + mu * mu / 4)
-    exp, erf = math.exp, math.erf
-    tanh, twice, most = math.tanh(epsilon / 2), 2 / (1 + exp(epsilon)), erf(mu / _ROOT8)
-
-    def under(left: float) -> float:
-        if left == 0:
-            return most - tanh * (1 + 64 * _ULP)
-        a, half, total = epsilon / left, left / 2, 0.0
-        for node, weight in _HALF:
-            y = half * node
-            total += weight * exp((a - y) ** 2 * -0.5) + weight * exp((a + y) ** 2 * -0.5)
-        distance = tanh * erf((a + half) / _ROOT2) + twice * (total * left / 2 / _ROOT_2PI)
-        return most - distance * (1 + 64 * _ULP)
-
-    return under, most
-
-
-def _around(room: Callable[[float], float], size: float, epsilon: float, mu: float) -> tuple[float, float]:
-    """Two points close to where the room ends, with its rounding between them: at the first there is some, and at the second
-    none. Each was tried."""
-    # By Newton's rule: the derivative of H(0) is 2 phi(epsilon/mu' - mu'/2) / (1 + e**epsilon). A release costs about
-    # epsilon**2 of mu squared, and where rounding or a flat curve leads the rule away, the middle is as good.
-    low, high, at = 0.0, mu, math.sqrt(max(mu * mu - epsilon * epsilon, mu * mu / 16))
-    scale, flat = _ROOT_2PI / 2 * (1 + math.exp(epsilon)), math.inf
-    for _ in range(64):
-        gap, shape = room(at), (epsilon / at - at / 2) ** 2 / 2
-        low, high = (at, high) if gap >= 0 else (low, at)
-        flat = scale * math.exp(shape) if shape < 300 else math.inf
-        near = at + gap * flat
-        if abs(near - at) <= 2.0**-26 * at:  # then the next error is of the order of its square
-            at = near
-            break
-        at = near if low < near < high else (low + high) / 2
-    # As far as the margin of the room reaches, which is more than its rounding. A flatter curve has it reach further.
-    margin = 64 * _ULP * size * flat
-    low, high = at - margin, at + margin
-    return (low, high) if low > 0 and room(low) >= 0 and room(high) < 0 else (0.0, math.inf)
-
-
-@lru_cache(maxsize=1024)  # a price that was found is paid next
-def after_pure(epsilon: float, mu: float) -> float | None:
-    """What remains of mu after any epsilon-private event.
-
-    Formal guarantee: such an event is dominated by randomized response (Kairouz, Oh and Viswanath 2015), and for that
-    pair the threshold 0 decides (theorem 2 of the page). It ends at mu = 2 Phi**-1(e**epsilon / (1 + e**epsilon)).
-
-    >>> round(after_pure(0.1, 1.0), 6)
-    0.994981
-    >>> after_pure(0.81, 1.0) is None
-    True
-    """
-    if not (0 <= epsilon < math.inf and mu >= 0):
-        raise _bad(epsilon, mu)
-    if epsilon == 0:
-        return mu
-    if mu > _TOP:
-        remaining = after_pure(epsilon, _TOP)
-        return (
-            None
-            if remaining is None
-            else _remains(mu, (_TOP - remaining) * (_TOP + remaining) * (1 + 4 * _ULP))
-        )
-    if epsilon > 700:
-        return None
-    room, size = _room(epsilon, mu)
-    if room(0.0) < 0:
-        return None
-    certain, none = _around(room, size, epsilon, mu)
-    # The last double with room. What is certain at one point is so at every smaller one, so that those between two close ones
-    # alone are tried.
-    low, high = 0.0, mu
-    while high - low > _ULP * high:
-        left = (low + high) / 2
-        if not low < left < high:
-            break
-        if left <= certain or (left < none and room(left) >= 0):
-            low = left
-        else:
-            high = left
-    return low
-
-
-# The other events ---------------------------------------------------------------------------------------------
 
 
 def _spend(event: Bump, mu: float) -> float | None:
-    """The cost at mu, or at `_TOP` beyond it."""
-    return cost_of(event, min(mu, _TOP), 0.0)
+    """The cost at mu, or at `TOP` beyond it."""
+    return cost_of(event, min(mu, TOP), 0.0)
 
 
 def _exponential_cost(epsilon: float, mu: float) -> float | None:
@@ -191,7 +70,7 @@ def _direct(kind: str, epsilon: float, mu: float) -> float | None:
 
 
 def after(kind: str, epsilon: float, mu: float) -> float | None:
-    """What remains of mu after an event of this kind: "pure", "exponential" or "laplace".
+    """The mu that remains after an event of this kind: "pure", "exponential" or "laplace".
 
     Formal guarantee: as `after_pure`, `after_exponential`, `after_laplace`. Costs are kept for a ladder of mu and taken
     from the step below, since a cost certified at one mu is one at every larger mu (theorem 4 of the page); where
@@ -204,18 +83,18 @@ def after(kind: str, epsilon: float, mu: float) -> float | None:
         return pure
     cost = None
     if mu > 4 * epsilon:
-        level = math.floor(_STEPS * math.log2(min(mu, _TOP)) * (1 - 1e-12) - 1e-9)
+        level = math.floor(_STEPS * math.log2(min(mu, TOP)) * (1 - 1e-12) - 1e-9)
         cost = _at_level(kind, epsilon, level)
     elif mu > epsilon / 2:  # less than that no event of either kind survives
         cost = _direct(kind, epsilon, mu)
     if cost is None or cost > mu * mu:
         return pure
-    left = _remains(mu, cost)
+    left = remains(mu, cost)
     return left if pure is None else max(left, pure)
 
 
 def after_exponential(epsilon: float, mu: float) -> float | None:
-    """What remains of mu after a choice of bounded range epsilon: the exponential mechanism, or Gumbel noisy max.
+    """The mu that remains after a choice of bounded range epsilon: the exponential mechanism, or Gumbel noisy max.
 
     Formal guarantee: for every pair of neighbours the losses of the event lie in an interval of length epsilon
     (Durfee and Rogers 2019), so some pair of losses a and a - epsilon, 0 <= a <= epsilon, dominates it, and mu' does
@@ -229,7 +108,7 @@ def after_exponential(epsilon: float, mu: float) -> float | None:
 
 
 def after_laplace(epsilon: float, mu: float) -> float | None:
-    """What remains of mu after one number with Laplace noise of scale sensitivity/epsilon.
+    """The mu that remains after one number with Laplace noise of scale sensitivity/epsilon.
 
     Formal guarantee: the exact curve of the Laplace pair is used, 1 - exp((t - epsilon)/2) for |t| <= epsilon.
 
@@ -248,7 +127,7 @@ def after_curve(
     *,
     symmetric: bool = False,
 ) -> float | None:
-    """What remains of mu after an event with this dominating pair: P's masses at increasing losses and at infinity.
+    """The mu that remains after an event with this dominating pair: P's masses at increasing losses and at infinity.
 
     Formal guarantee: sum_i p_i H_mu'(t - l_i) + infinite <= H_mu(t) + slack at all real t, and the same for the
     pair reversed. The slack is owed besides, as a part of delta. Masses have to be right to twelve digits, as is
@@ -260,7 +139,7 @@ def after_curve(
     0.994981
     """
     if not mu >= 0:
-        raise _bad(0.0, mu)
+        raise out_of_range(0.0, mu)
     values, masses = np.asarray(losses, float), np.asarray(probabilities, float)
     if values.ndim != 1 or values.shape != masses.shape or not values.size:
         raise ValueError("losses and probabilities must be two lists of the same length")
@@ -280,9 +159,9 @@ def after_curve(
     spare = (slack - owed) * (1 - 1e-12)
     if mu <= 0:
         return None
-    at = min(mu, _TOP)
+    at = min(mu, TOP)
     cost = cost_of(atoms(values, masses, symmetric), at, spare)
-    return None if cost is None else _remains(mu, cost)
+    return None if cost is None else remains(mu, cost)
 
 
 # Events of the certificate ---------------------------------------------------------------------------------------------
@@ -312,8 +191,8 @@ class Bump:
         """Points and weights for the integral of U times a function whose logarithm is at most so steep."""
         width = np.diff(self.edges, axis=1)
         panels = max(1, math.ceil(float(width.max()) * (steepness + 1)))
-        start = (np.arange(panels)[:, None] + (_NODES + 1) / 2) / panels
-        share, weight = start.ravel(), np.tile(_WEIGHTS, panels) / (2 * panels)
+        start = (np.arange(panels)[:, None] + (NODES + 1) / 2) / panels
+        share, weight = start.ravel(), np.tile(WEIGHTS, panels) / (2 * panels)
         points = self.edges[:, :-1, None] + width[..., None] * share
         if self.heights is None:
             inner = np.abs(points)
@@ -340,8 +219,8 @@ def two_points(epsilon: float) -> Bump:
         step = 5e-4 + 0.04 * shares[-1] ** 2
         shares.append(min(1.0, shares[-1] + 2 * step))
     near, far = np.array(shares[:-1]), np.array(shares[1:])
-    up = epsilon / 2 * (1 + far) * (1 + 4 * _ULP)
-    down = epsilon / 2 * (1 - near) * (1 + 4 * _ULP)
+    up = epsilon / 2 * (1 + far) * (1 + 4 * ULP)
+    down = epsilon / 2 * (1 - near) * (1 + 4 * ULP)
     peak = 2 / (1 / np.tanh(up / 2) + 1 / np.tanh(down / 2))
     edges = np.stack([-down, np.zeros_like(up), up], axis=1)
     zero = np.zeros_like(up)
@@ -426,12 +305,12 @@ class _Step:
         # panels of equal ratio: the integrand is singular at 0 only
         marks = left * np.expm1(np.arange(panels + 1) / panels * math.log1p(width / left))
         size = np.diff(marks)[:, None]
-        past = marks[:-1, None] + size * (_NODES + 1) / 2
+        past = marks[:-1, None] + size * (NODES + 1) / 2
         grown = (past * (2 * left + past)).ravel()
         shift = v * grown / (v + grown)
         exponent = -grown / 8 + x[:, None] ** 2 / 2 * shift
         top = exponent.max(axis=1)
-        terms = np.exp(exponent - top[:, None]) * (size * _WEIGHTS / 2).ravel()
+        terms = np.exp(exponent - top[:, None]) * (size * WEIGHTS / 2).ravel()
         total = terms.sum(axis=1)
         logs, slopes = math.log(left) + top + np.log(total), x * (terms @ shift) / total
         if swing > 1e3:  # too steep for this many panels: without B

@@ -1,4 +1,4 @@
-"""Parts of texts, labels and dates on numpy: dictionaries category by category, dates by their ticks."""
+"""Parts of texts and labels on numpy: dictionaries category by category."""
 
 from __future__ import annotations
 
@@ -7,10 +7,9 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 
 from dpframe import _expr as ex
-from dpframe._cells.codec import TICKS, finder, ticks_of, unit_of
+from dpframe._cells.codec import TICKS, finder, ticks_of
 from dpframe._cells.columns import (
     LAST,
     NAT,
@@ -24,7 +23,6 @@ from dpframe._cells.columns import (
     objects,
     plain,
 )
-from dpframe._expr._parts import VALUES
 
 if TYPE_CHECKING:
     from dpframe.engines.expressions import Block
@@ -140,71 +138,3 @@ def map_dict(b: Block, e: ex.MapDict) -> Vector:
     return Vector(
         "number", np.array([np.nan if x is None else float(x) for x in values]).take(place, mode="wrap")
     )
-
-
-# ---- dates ------------------------------------------------------------------------------------------------
-
-_DAYS, _MONTHS = VALUES["day_name"], VALUES["month_name"]
-
-
-def date_part(b: Block, e: ex.DatePart) -> Vector:
-    moments = b.vector(e.x).values
-    null = np.isnat(moments)
-    local = _local(moments, e.x.tz)
-    if e.part == "normalize":
-        midnight = local.astype("M8[D]").astype(local.dtype)
-        return Vector("time", _from_local(midnight, e.x.tz))
-    if e.part in ("day_name", "month_name"):
-        names, part = (_DAYS, "dayofweek") if e.part == "day_name" else (_MONTHS, "month")
-        codes = _FIELDS[part](local) - (part == "month")
-        categories = b.per_category(e, lambda: objects(names))
-        return Vector("text", np.where(null, -1, codes).astype(np.int8), None, categories)
-    return Vector("number", np.where(null, 0, _FIELDS[e.part](local)), null)
-
-
-# Zones have offsets for the years 1 to 9999 only, and pandas raises beyond: those days count as the last one.
-_YEAR_1, _YEAR_9999 = -62_135_596_800, 253_402_300_799
-_MARGIN = 2 * 86_400
-
-
-def _local(moments: Array, zone: str | None) -> Array:
-    """Wall time, moved inside the range in which no conversion can fail."""
-    per_second = TICKS[unit_of(moments)]
-    low, high = NAT + _MARGIN * per_second, LAST - _MARGIN * per_second
-    if zone is not None:
-        low = max(low, (_YEAR_1 + _MARGIN) * per_second)
-        high = min(high, (_YEAR_9999 - _MARGIN) * per_second)
-    ticks = moments.view(np.int64)
-    inside = np.where(ticks == NAT, NAT, np.clip(ticks, low, high)).view(moments.dtype)
-    if zone is None:
-        return np.asarray(inside)
-    index: Any = pd.DatetimeIndex(inside).tz_localize("UTC").tz_convert(zone)
-    return np.asarray(index.tz_localize(None))
-
-
-def _from_local(wall: Array, zone: str | None) -> Array:
-    if zone is None:
-        return wall
-    # A midnight that does not exist, or exists twice, must not raise: the next moment; the first.
-    first = np.ones(len(wall), dtype=bool)
-    index: Any = pd.DatetimeIndex(wall).tz_localize(zone, ambiguous=first, nonexistent="shift_forward")
-    return np.asarray(index.tz_convert(None))
-
-
-def _since(t: Array, small: str, large: str) -> Array:
-    """How many `small` units have passed since the `large` one began."""
-    began = t.astype(f"M8[{large}]").astype(f"M8[{small}]")
-    return np.asarray(t.astype(f"M8[{small}]") - began).astype(np.int64)
-
-
-_FIELDS: dict[str, Callable[[Array], Array]] = {
-    "year": lambda t: t.astype("M8[Y]").astype(np.int64) + 1970,
-    "quarter": lambda t: _since(t, "M", "Y") // 3 + 1,
-    "month": lambda t: _since(t, "M", "Y") + 1,
-    "day": lambda t: _since(t, "D", "M") + 1,
-    "dayofyear": lambda t: _since(t, "D", "Y") + 1,
-    "dayofweek": lambda t: (t.astype("M8[D]").astype(np.int64) + 3) % 7,  # 1970 began on a Thursday
-    "hour": lambda t: _since(t, "h", "D"),
-    "minute": lambda t: _since(t, "m", "h"),
-    "second": lambda t: _since(t, "s", "m"),
-}

@@ -38,7 +38,7 @@ def _l2_squared(d: NDArray[Any]) -> int:
 
 
 def _against_one_another(d: NDArray[Any]) -> int:
-    """By how much one score moved more than another; of several independent choices, in all."""
+    """The difference between the largest and the smallest move of a score, summed over independent choices."""
     if d.ndim < 3:
         d = d.reshape(1, -1, 1)
     return int((d.max(axis=1) - d.min(axis=1)).sum())
@@ -59,7 +59,7 @@ class Norm:
         return l2_squared if self.squared else l1
 
     def size(self, l1: int, l2_squared: int) -> float:
-        """The same as a number in this norm."""
+        """The norm of the largest move, of the two that a plan declares."""
         return math.sqrt(l2_squared) if self.squared else l1
 
 
@@ -68,7 +68,7 @@ L2 = Norm("l2", "L2", "L2, squared", _l2_squared, squared=True)
 REACH = Norm("reach", "of one against another", "one against another", _against_one_another)
 
 
-# What may leave the door ----------------------------------------------------------------------------------------------
+# Forms: the arrays that may leave the door ----------------------------------------------------------------------------
 
 
 # Shapes are as public as a plan: if the number of reports depended on cells, it would tell two neighbours apart whatever the
@@ -142,7 +142,7 @@ class Mechanism(ABC):
 
         @property
         def scale(self) -> Any:
-            """How large its noise is, in the steps of the integers."""
+            """The scale of its noise, in steps of the integers."""
 
     @abstractmethod
     def release(self, integers: NDArray[Any]) -> NDArray[Any]:
@@ -213,7 +213,7 @@ class Noise(Mechanism):
 
     @abstractmethod
     def draw(self, size: int) -> NDArray[Any]:
-        """So many independent noises: 64-bit integers, or Python's where the law has wider ones."""
+        """``size`` independent noises: 64-bit integers, or Python's where the law has wider ones."""
 
     @property
     @abstractmethod
@@ -291,7 +291,7 @@ class Choice(Pure):
 
         @property
         def rate(self) -> Fraction:
-            """How fast a place becomes less likely with each step that its score falls short."""
+            """The rate at which a place becomes less likely with each step that its score falls short."""
 
     @property
     def scale(self) -> Fraction:

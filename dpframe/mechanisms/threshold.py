@@ -65,7 +65,7 @@ class Threshold(Noise):
         return float(self.bars[0].least)
 
     def shows(self, noisy: NDArray[Any]) -> NDArray[np.bool_]:
-        """Which columns of noisy integers may leave."""
+        """A mask of the columns of noisy integers that may leave."""
         passed = np.zeros(noisy.shape[1:], dtype=bool)
         for bar in self.bars:
             passed |= np.asarray(noisy[: bar.components].sum(axis=0) >= bar.least, dtype=bool)

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from scipy import special
 
 from dpframe.accounting import PureDP
+from tests.internals import accounting_pairs_module as _pairs
 from tests.internals import accounting_residue_numbers_module as _residue
 from tests.internals import (
     after,
@@ -160,11 +161,11 @@ def test_pure_grows_with_mu_and_falls_with_epsilon(epsilon, ratio, factor):
 def test_two_close_points_leave_the_search_where_it_was(mu, ratio):
     """The last double with room is the one that is found if every middle is tried."""
     epsilon = mu * ratio
-    room, size = _residue._room(epsilon, mu)
+    room, size = _pairs._room(epsilon, mu)
     if room(0.0) < 0:
         assert after_pure(epsilon, mu) is None
         return
-    low, high = _residue._around(room, size, epsilon, mu)
+    low, high = _pairs._around(room, size, epsilon, mu)
     assert low == 0 or (room(low) >= 0 > room(high) and high - low < 1e-9 * mu)
     found = last_where(lambda left: room(left) >= 0, 0.0, mu)
     assert after_pure(epsilon, mu) == pytest.approx(found, rel=2e-15 if ratio < 0.7 else 1e-11)
@@ -173,9 +174,9 @@ def test_two_close_points_leave_the_search_where_it_was(mu, ratio):
 @pytest.mark.parametrize("ratio", [1e-3, 0.01, 0.1, 0.3, 0.5, 0.7, 0.78])
 @pytest.mark.parametrize("mu", [1e-3, 0.1, 0.6, 1.5, 5.0])
 def test_two_close_points_are_found_where_budgets_are(mu, ratio):
-    room, size = _residue._room(mu * ratio, mu)
+    room, size = _pairs._room(mu * ratio, mu)
     calls = []
-    low, high = _residue._around(lambda left: calls.append(left) or room(left), size, mu * ratio, mu)
+    low, high = _pairs._around(lambda left: calls.append(left) or room(left), size, mu * ratio, mu)
     assert 0 < low < high < mu
     assert len(calls) <= 9
 
@@ -276,8 +277,8 @@ def test_integrals_do_not_depend_on_the_number_of_nodes(monkeypatch):
 
     few = list(integrals())
     nodes, weights = np.polynomial.legendre.leggauss(32)
-    monkeypatch.setattr(_residue, "_NODES", nodes)
-    monkeypatch.setattr(_residue, "_WEIGHTS", weights)
+    monkeypatch.setattr(_residue, "NODES", nodes)
+    monkeypatch.setattr(_residue, "WEIGHTS", weights)
     many = list(integrals())
     assert len(few) >= 15
     for one, other in zip(few, many, strict=True):

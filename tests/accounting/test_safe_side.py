@@ -94,7 +94,7 @@ def test_no_more_remains_by_the_ladder_than_by_the_cost_at_mu_itself(kind, epsil
     steps = 2.0 ** (np.arange(-8, 25) / 16)
     for mu in (f * step for step in steps for f in (1 - 1e-9, 1 + 1e-9, 1.01, 1.02)):
         if mu > 4 * epsilon:
-            direct = residue._remains(mu, residue._direct(kind, epsilon, mu))
+            direct = residue.remains(mu, residue._direct(kind, epsilon, mu))
             assert residue.after(kind, epsilon, mu) <= direct * (1 + 1e-13)
 
 

@@ -165,6 +165,7 @@ def test_a_step_that_is_not_offered_is_named_with_its_reason(df, tmp_path):
 MODULES = (
     "_frame/rewrite",
     "_refusals",
+    "_plans/price",
     "_frame/accessor",
     "_frame/frame",
     "_frame/column",

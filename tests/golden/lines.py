@@ -295,6 +295,13 @@ MORE_AGGREGATES = dict.fromkeys(
     ),
     "two aggregates more are among those there are",
 )
+DESCRIBED = {
+    'p.describe("age", epsilon=0.5)': "describe has the quantiles of pandas; what it was is agg(['count', 'mean', 'std'])"
+}
+MORE_VERBS = {
+    'p.value_counts("age", bins=[0, 50, 100], epsilon=0.5)': "values are counted by intervals",
+    "p.nothing": "a verb has a name that is near it",
+}
 LIKE_PANDAS = {
     "p.head()": "made-up rows in the place of a refusal",
     "p.sample(5)": "made-up rows in the place of a refusal",
@@ -303,9 +310,11 @@ LIKE_PANDAS = {
     'p.resample("ME")': "a frame has an index where a column was made one, and the refusal says so",
 }
 CHANGED: dict[str, dict[str, str]] = {
-    "house": {**MORE_AGGREGATES, **LIKE_PANDAS},
+    "house": {**MORE_AGGREGATES, **DESCRIBED, **MORE_VERBS, **LIKE_PANDAS},
     "0.1": {
         **MORE_AGGREGATES,
+        **DESCRIBED,
+        **MORE_VERBS,
         **LIKE_PANDAS,
         'p.groupby(p["state"].str.upper()).size(epsilon=0.5)': AT_ONCE,
         'p.groupby(p["state"].str.upper())["cost"].mean(epsilon=0.5)': AT_ONCE,

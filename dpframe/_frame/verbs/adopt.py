@@ -97,6 +97,7 @@ def pipe(
         made,
         unit_for(source.session, None, max_rows, max_groups),
         token,
+        ordered=False,
         most=None,
     )
     told = f"{name}: person by person on {_personwise.SPLITS} splits of the people, which is no proof ({token.steps[:8]})"
@@ -167,7 +168,7 @@ def adopt(
         made.people = [("rows", _labels_of(frame, base))]
     words = declare_anew(made, bounds, keys, "adopt")
     token = fresh_token()
-    session = derived(base, made, unit_for(base, None, max_rows, max_groups), token, most=None)
+    session = derived(base, made, unit_for(base, None, max_rows, max_groups), token, ordered=False, most=None)
     other.attrs[ATTR] = base.name  # these are the same people: no second budget is opened on them
     return derived_frame(
         self,

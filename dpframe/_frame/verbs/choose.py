@@ -14,10 +14,10 @@ from dpframe._answers import answer as _release
 from dpframe._errors import BadType, BadValue, MissingBounds
 from dpframe._expr import Expr
 from dpframe._frame.found import listed
+from dpframe._frame.groups import level_of
 from dpframe._frame.selection import WHOLE, Taken, callers_frame, predicate_of
 from dpframe._frame.spelling import priced
 from dpframe._frame.tracked import Tracked
-from dpframe._frame.verbs.groupings import level_of
 from dpframe._groups.keys import By, KeyBy, Word, describe
 from dpframe._plans.aggregates import Output
 from dpframe._plans.plan import Plan

@@ -5,7 +5,7 @@ What they leave to the kinds of `Measures` is which columns are meant where none
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any, Literal, NamedTuple, Unpack, cast
@@ -13,7 +13,6 @@ from typing import Any, Literal, NamedTuple, Unpack, cast
 import numpy as np
 import pandas as pd
 
-from dpframe import _validate
 from dpframe._answers import answer as _release
 from dpframe._answers.answer import IntEstimate, scalar
 from dpframe._answers.layout import Grid
@@ -21,7 +20,8 @@ from dpframe._errors import BadType, BadValue, UnknownColumn, unknown_column
 from dpframe._frame.selection import Asking, Finish
 from dpframe._frame.spelling import priced, sideways
 from dpframe._groups.keys import EVERY
-from dpframe._plans.aggregates import AGGREGATES, CHOSEN, ORDERS, Output, named_in_agg
+from dpframe._plans.aggregates import AGGREGATES, ORDERS, Output, level_named, named_in_agg
+from dpframe._plans.order import Levels, how_for, levels_of
 from dpframe._plans.price import WORDS, Payment, checked
 from dpframe._questions.question import Query
 
@@ -33,6 +33,11 @@ class Measures(Asking):
 
     # A frame is groups by nothing. Groups have other columns in mind where none is named, and lay answers out by their keys.
 
+    @property
+    def _keyed(self) -> Sequence[Hashable]:
+        """The columns that are keys, which are not measured where all are."""
+        return ()
+
     def _columns_for(self, column: Any, verb: str, numeric_only: bool) -> tuple[Sequence[Any], bool]:
         """The columns that are meant, and whether the answer is that of one."""
         if column is not EVERY:
@@ -41,11 +46,13 @@ class Measures(Asking):
             return self._selection.numbers, False
         names, numbers = list(self._selection.columns), self._selection.numbers
         if AGGREGATES[verb].needs_bounds and len(numbers) < len(names):
-            name = next(name for name in names if name not in numbers)
-            raise BadType(
-                f"column {name!r} is of kind {self._selection.columns[name].kind}: only numbers have a {verb}. Name the columns, "
-                f"p[['x', 'y']].{verb}(), or take all that are numbers: {verb}(numeric_only=True)."
-            )
+            other = next((name for name in names if name not in numbers and name not in self._keyed), None)
+            if other is not None:
+                whose = "p.groupby(...)" if self._keyed else "p"
+                raise BadType(
+                    f"column {other!r} is of kind {self._selection.columns[other].kind}: only numbers have a {verb}. Name the "
+                    f"columns, {whose}[['x', 'y']].{verb}(), or take all that are numbers: {verb}(numeric_only=True)."
+                )
         return names, False
 
     def _one_column(self, column: Any) -> Any:
@@ -75,10 +82,13 @@ class Measures(Asking):
     def _aggregated(self, spec: Any, named: Mapping[str, Any], bounds: Any, payment: dict[str, Any]) -> Any:
         """The answer of `agg`."""
         form, wanted = spec_of(spec, named, list(self._selection.columns))
-        if form in ("named", "list", "dict of lists"):
-            return grid(self, wanted, bounds, payment, named=form == "named")
         outs = [self._selection.wanted(w.aggregate, w.column, bounds, w.label) for w in wanted]
-        return self._ask_for(outs, payment)
+        if form not in ("named", "list", "dict of lists"):
+            return self._ask_for(outs, payment)
+        places = [
+            (w.label if form == "named" else w.aggregate, self._selection.named(w.column)[1]) for w in wanted
+        ]
+        return grid(self, outs, places, payment)
 
     def _measure(
         self, aggregate: str, column: Any, bounds: Any, ddof: int, payment: Mapping[str, Any]
@@ -329,7 +339,7 @@ class Measures(Asking):
         0.9    70.0
         Name: age, dtype: float64
         """
-        levels = levels_of(q, payment)
+        levels = _levels(q, payment)
         how = how_for(len(levels.exact), method)
         if not levels.several:
             return self._at_level(column, levels.exact[0], bounds, resolution, payment, how)
@@ -360,7 +370,7 @@ class Measures(Asking):
         >>> p.median("age", epsilon=80, resolution=1)
         30
         """
-        levels_of(0.5, payment)
+        _levels(0.5, payment)
         return self._at_level(column, ORDERS["median"], bounds, resolution, payment)
 
     @priced
@@ -415,70 +425,30 @@ class Measures(Asking):
 
 def grid(
     asking: Measures,
-    wanted: Sequence[Wanted],
-    bounds: Any,
+    outputs: Sequence[Output],
+    places: Sequence[tuple[Hashable, Hashable]],
     payment: Any,
-    named: bool = False,
     whole: bool = True,
 ) -> Any:
-    """A row an aggregate or a named output, a column a column, in the order in which they first appear."""
-    selection = asking._selection
-    labels = [selection.named(w.column)[1] for w in wanted]
-    outs = tuple(selection.wanted(w.aggregate, w.column, bounds, w.label) for w in wanted)
-    rows = list(dict.fromkeys(w.label if named else w.aggregate for w in wanted))
-    columns = list(dict.fromkeys(labels))
-    places = {
-        (w.label if named else w.aggregate, c): i for i, (w, c) in enumerate(zip(wanted, labels, strict=True))
-    }
-    layout = Grid(tuple(tuple(places.get((row, c), -1) for c in columns) for row in rows))
+    """A table of outputs, each in the row and the column of its place, in the order in which these first appear."""
+    rows = list(dict.fromkeys(row for row, _ in places))
+    columns = list(dict.fromkeys(column for _, column in places))
+    numbers = {place: i for i, place in enumerate(places)}
+    layout = Grid(tuple(tuple(numbers.get((row, c), -1) for c in columns) for row in rows))
     index, across = pd.Index(rows, tupleize_cols=False), pd.Index(columns, tupleize_cols=False)
-    return asking._ask_for(outs, payment, lambda r, _: _release.laid_out(r, layout, index, across, whole))
+    return asking._ask_for(outputs, payment, lambda r, _: _release.laid_out(r, layout, index, across, whole))
 
 
-class Levels(NamedTuple):
-    """``q=`` as it was typed, exactly, and whether it was a list."""
-
-    exact: tuple[Fraction, ...]
-    typed: tuple[float, ...]
-    several: bool
-
-
-_MOST_LEVELS = 2**14  # each is an output of its own, and answers are points of a grid of some 4096
-
-
-def levels_of(q: Any, payment: Mapping[str, Any]) -> Levels:
-    """One level or a list of them, each within [0, 1]."""
+def _levels(q: Any, payment: Mapping[str, Any]) -> Levels:
+    """``q=`` of a verb, whose other words are looked at first."""
     if "candidates" in payment:
         raise BadValue("quantiles take no candidates=: bounds= are enough, and resolution= says how fine.")
     checked(payment)
-    if isinstance(q, str | bytes | Mapping | set | frozenset | pd.Series | pd.DataFrame):
-        raise BadType(f"q must be a number in [0, 1] or a list of them, not {type(q).__name__}.")
-    several = isinstance(q, Iterable) and (not isinstance(q, np.ndarray) or q.ndim > 0)
-    if several:
-        _validate.length(q, "q", _MOST_LEVELS)
-    given = list(q) if several else [q]
-    if not given:
-        raise BadValue("q is an empty list, so nothing is asked.")
-    exact = tuple(_validate.exact(one, "q") for one in given)
-    for one, level in zip(given, exact, strict=True):
-        if not 0 <= level <= 1:
-            raise BadValue(f"q must lie in [0, 1], not {one}.")
-    return Levels(exact, tuple(map(float, exact)), several)
-
-
-_MOST_CHOSEN = 8  # levels; beyond them a tree has the smaller error (docs/guarantees/quantiles.md)
-
-
-def how_for(levels: int, method: Any) -> str:
-    """Which aggregate answers: a choice, or a reading of the whole distribution."""
-    method = _validate.choice(method, "method", ("auto", "choose", "tree"))
-    if method == "auto":
-        method = "tree" if levels > _MOST_CHOSEN else "choose"
-    return "tree" if method == "tree" else "quantile"
+    return levels_of(q)
 
 
 def _single(q: Any, payment: Mapping[str, Any]) -> Fraction:
-    levels = levels_of(q, payment)
+    levels = _levels(q, payment)
     if levels.several:
         raise BadType("q= is one number here. For several levels ask quantile.")
     return levels.exact[0]
@@ -504,17 +474,43 @@ class Spec(NamedTuple):
     wanted: tuple[Wanted, ...]
 
 
+# Functions that stand for an aggregate, whatever the data: others could look at rows as they are.
+_FUNCTIONS: dict[Any, str] = {
+    sum: "sum",
+    min: "min",
+    max: "max",
+    np.sum: "sum",
+    np.mean: "mean",
+    np.median: "median",
+    np.min: "min",
+    np.max: "max",
+}
+
+
 def aggregate_name(value: Any) -> str:
-    """One of the aggregates that have a price, by name."""
+    """The name of one of the aggregates that have a price; also of a function that means one, such as ``np.mean``."""
+    if isinstance(value, Hashable) and not isinstance(value, str):
+        value = _FUNCTIONS.get(value, value)
     if not isinstance(value, str):
         raise BadType(
-            "an aggregate is a name such as 'mean', or a list of names; not a function, which could see the data."
+            "an aggregate is a name such as 'mean' or 'q90', or a list of names; not a function, which could see the data."
         )
-    one = AGGREGATES.get(value)
-    if value not in CHOSEN and (one is None or not one.named_in_agg):
-        known = ", ".join((*named_in_agg(), *CHOSEN))
-        raise BadValue(f"no private aggregate {value!r}. Those there are: {known}.")
+    kind = AGGREGATES.get(value)
+    if (kind is None or not kind.named_in_agg) and level_named(value) is None:
+        known = ", ".join((*named_in_agg(), *ORDERS))
+        raise BadValue(
+            f"no private aggregate {value!r}{_INSTEAD.get(value, '.')} Those there are: {known}, and quantiles such as 'q90'."
+        )
     return value
+
+
+_INSTEAD: dict[str, str] = {
+    **dict.fromkeys(("first", "last", "nth", "any", "idxmax", "idxmin"), ": it would be one person's value."),
+    "all": ": one person would decide it. Take the mean of the condition, which is the share of rows where it holds.",
+    "mode": ": the most common value is p.argmax(column).",
+    "unique": ": the values that many people have are p.unique(column).",
+    "describe": ": several aggregates are a verb of their own, p.describe().",
+}
 
 
 def aggregate_names(values: Sequence[Any]) -> list[str]:
@@ -583,7 +579,11 @@ def split_words(
     for word in ("n", "name"):
         value = payment.get(word)
         # n= is a number where it is a price word; of one column: agg(avg="mean", name="count").
-        aggregate = (single or word == "n") and isinstance(value, str) and value in (*named_in_agg(), *CHOSEN)
+        aggregate = (
+            (single or word == "n")
+            and isinstance(value, str)
+            and (value in named_in_agg() or level_named(value) is not None)
+        )
         if aggregate or isinstance(value, tuple | pd.NamedAgg):
             del payment[word]
     named = {w: value for w, value in outputs.items() if w not in payment}

@@ -14,7 +14,7 @@ import pandas as pd
 from dpframe import _validate
 from dpframe._cells.columns import objects, prepare
 from dpframe._errors import BadType, BadValue, SessionError
-from dpframe._expr import Column, Expr
+from dpframe._expr import NO_KEYS, Column, Expr
 from dpframe._frame.selection import Selection
 from dpframe._frame.tracked import Frame, Tracked
 from dpframe._groups.keys import Word, describe, keys_for
@@ -32,7 +32,7 @@ def source_of(frame: Tracked, verb: str) -> Source:
         raise SessionError(
             "a batch asks one frame: derive it first, p = p.explode(...), and then with p.plan_ahead() as batch: ..."
         )
-    return Source(frame._session, selection.columns, selection.where, verb)
+    return Source(frame._session, selection.columns, selection.where, verb, selection.sorts)
 
 
 def derived_frame(
@@ -240,7 +240,7 @@ def _kinds(exprs: Sequence[Expr]) -> set[str]:
 def _check_alike(source: Source, names: Sequence[Hashable], exprs: Sequence[Expr]) -> None:
     """What melt can put under each other, by dtypes alone: those of the columns without their rows."""
     kinds = _kinds(exprs)
-    if len(kinds) > 1 or kinds == {"other"}:
+    if len(kinds) > 1 or kinds & NO_KEYS:
         raise BadType(f"melt needs columns of one kind, and {describe(list(names))} are of {sorted(kinds)}.")
     if kinds == {"time"} and len(set(sealed("melt", _dtypes, source, exprs))) > 1:
         raise BadType("melt needs times of one dtype: the same resolution and the same zone.")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import warnings
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import replace
 from difflib import get_close_matches
@@ -198,14 +197,28 @@ def isin(self: Frame, values: Mapping[Any, Any] | Iterable[Any]) -> Frame:
     )
 
 
-def sort_values(self: Frame, *args: Any, **kwargs: Any) -> Frame:
-    """Nothing: a private answer does not depend on the order of rows. Says so in a warning."""
-    warnings.warn(
-        "sort_values does nothing here: no answer depends on the order of rows. Sort the answer instead.",
-        UserWarning,
-        stacklevel=2,
+def isna(self: Frame) -> Frame:
+    """Each cell replaced by whether it is null, so that ``p.isna().sum()`` and ``p.isna().mean()`` are one release.
+
+    A row has a say in every column, so all of them share the price: select those that matter, ``p[["age"]].isna()``.
+
+    >>> df = pd.DataFrame({"age": [30, None, 55], "state": ["CA", "NY", None]})
+    >>> p = df.dp.open(1000)
+    >>> p.isna().sum(epsilon=900)
+    age      1
+    state    1
+    dtype: int64
+    """
+    return self._new(
+        self._selection.having({n: _expr.is_null(e) for n, e in self._selection.columns.items()})
     )
-    return self._done(self, kwargs.get("inplace", False))
+
+
+def notna(self: Frame) -> Frame:
+    """Each cell replaced by whether it is not null; see `isna`."""
+    return self._new(
+        self._selection.having({n: _expr.not_null(e) for n, e in self._selection.columns.items()})
+    )
 
 
 def sort_index(self: Frame, *args: Any, **kwargs: Any) -> Frame:

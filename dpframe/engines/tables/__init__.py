@@ -8,8 +8,9 @@ from typing import Any
 from dpframe._errors import BadType
 from dpframe.engines.sources import Source
 from dpframe.engines.tables.arrow import DatasetSource, TableSource, of_paths
+from dpframe.engines.tables.dask import DaskSource
 from dpframe.engines.tables.databases import DuckSource, of_database
-from dpframe.engines.tables.frames import DaskSource, LazySource, of_ibis
+from dpframe.engines.tables.frames import LazySource, of_ibis
 from dpframe.engines.tables.spark import SparkSource
 
 # By the package and the name of a type, or of one that it inherits from: none is imported to tell them apart.

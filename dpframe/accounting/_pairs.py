@@ -1,4 +1,4 @@
-"""Losses: what one release can cost, as curves. Each kind knows its own, and nothing else asks what kind it is.
+"""Losses: the cost of one release, as curves. Each kind knows its own, and nothing else asks which kind it is.
 
 A loss stands for a worst-case pair of output laws (P, Q) on neighbouring data; all that it states are upper bounds.
 Defaults are what holds for every epsilon-private release: randomized response dominates it (Kairouz, Oh and Viswanath
@@ -18,18 +18,134 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import special
 
 from dpframe import _validate
 from dpframe._errors import BadValue
-from dpframe.accounting import _gaussian, _search, residue
+from dpframe.accounting import _gaussian, _search
 
 ZERO = Fraction(0)
 _RANGE = Fraction(1, 2**400), Fraction(2**400)
 Floats = NDArray[np.float64]
 Number = int | float | Decimal | Fraction  # what users write; kept as a Fraction
 UP = 1 + 1e-12  # covers the few roundings of each formula below
-_ROUNDING = 2e-15  # relative, of each term of a difference of probabilities
+_ROOT2, _ROOT8, _ROOT_2PI = math.sqrt(2), math.sqrt(8), math.sqrt(2 * math.pi)
+ULP = 2.0**-52
+# Above this mu erfc comes near underflow; what an event costs here it costs at every larger mu (theorem 4).
+TOP = 50.0
+NODES, WEIGHTS = (np.asarray(a) for a in np.polynomial.legendre.leggauss(10))
+_HALF = list(zip(NODES[5:].tolist(), WEIGHTS[5:].tolist(), strict=True))
+
+
+# What is left of a Gaussian budget after a purely private event (docs/guarantees/residue.md, theorem 2) -----------
+
+
+def out_of_range(epsilon: float, mu: float) -> ValueError:
+    return ValueError(f"epsilon must be finite and >= 0 and mu >= 0, got epsilon={epsilon!r} and mu={mu!r}")
+
+
+def remains(mu: float, cost: float) -> float:
+    """sqrt(mu**2 - cost), rounded down."""
+    return math.sqrt(max(0.0, mu * mu * (1 - ULP) - cost)) * (1 - ULP) if cost > 0 else mu
+
+
+def _room(epsilon: float, mu: float) -> tuple[Callable[[float], float], float]:
+    """The function that tells how far such an event, with so much left after it, stays below the curve of mu at 0, negative where
+    that is not certain; and the size of what it subtracts.
+
+    H(0) of the event with Gaussian noise of mu' is the total variation
+    (e**epsilon E(+) - E(-)) / (1 + e**epsilon), E(+-) = erf((epsilon/mu' +- mu'/2)/sqrt 2), as a sum of positive terms.
+    From a mu of 1 on 1 - H(0) takes its place, which keeps its digits where it is small.
+    """
+    # The margins are some ten times the error: a few ulp of each positive term, and 2 z**2 ulp for erfc(z), z <= mu.
+    if mu >= 1:
+        likely, less = 1 / (1 + math.exp(-epsilon)), 1 / (1 + math.exp(epsilon))
+        least = math.erfc(mu / _ROOT8) * (1 + (64 + 8 * mu * mu) * ULP)
+
+        def over(left: float) -> float:
+            if left == 0:
+                return 2 * less - least
+            a, half = epsilon / left, left / 2
+            return likely * math.erfc((a + half) / _ROOT2) + less * math.erfc((half - a) / _ROOT2) - least
+
+        return over, least * (1 + mu * mu / 4)
+    exp, erf = math.exp, math.erf
+    tanh, twice, most = math.tanh(epsilon / 2), 2 / (1 + exp(epsilon)), erf(mu / _ROOT8)
+
+    def under(left: float) -> float:
+        if left == 0:
+            return most - tanh * (1 + 64 * ULP)
+        a, half, total = epsilon / left, left / 2, 0.0
+        for node, weight in _HALF:
+            y = half * node
+            total += weight * exp((a - y) ** 2 * -0.5) + weight * exp((a + y) ** 2 * -0.5)
+        distance = tanh * erf((a + half) / _ROOT2) + twice * (total * left / 2 / _ROOT_2PI)
+        return most - distance * (1 + 64 * ULP)
+
+    return under, most
+
+
+def _around(room: Callable[[float], float], size: float, epsilon: float, mu: float) -> tuple[float, float]:
+    """Two points close to where the room ends, with its rounding between them: at the first there is some, and at the second
+    none. Each was tried."""
+    # By Newton's rule: the derivative of H(0) is 2 phi(epsilon/mu' - mu'/2) / (1 + e**epsilon). A release costs about
+    # epsilon**2 of mu squared, and where rounding or a flat curve leads the rule away, the middle is as good.
+    low, high, at = 0.0, mu, math.sqrt(max(mu * mu - epsilon * epsilon, mu * mu / 16))
+    scale, flat = _ROOT_2PI / 2 * (1 + math.exp(epsilon)), math.inf
+    for _ in range(64):
+        own, shape = room(at), (epsilon / at - at / 2) ** 2 / 2
+        low, high = (at, high) if own >= 0 else (low, at)
+        flat = scale * math.exp(shape) if shape < 300 else math.inf
+        near = at + own * flat
+        if abs(near - at) <= 2.0**-26 * at:  # then the next error is of the order of its square
+            at = near
+            break
+        at = near if low < near < high else (low + high) / 2
+    # As far as the margin of the room reaches, which is more than its rounding. A flatter curve has it reach further.
+    margin = 64 * ULP * size * flat
+    low, high = at - margin, at + margin
+    return (low, high) if low > 0 and room(low) >= 0 and room(high) < 0 else (0.0, math.inf)
+
+
+@lru_cache(maxsize=1024)  # a price that was found is paid next
+def after_pure(epsilon: float, mu: float) -> float | None:
+    """What remains of mu after any epsilon-private event.
+
+    Formal guarantee: such an event is dominated by randomized response (Kairouz, Oh and Viswanath 2015), and for that
+    pair the threshold 0 decides (theorem 2 of the page). It ends at mu = 2 Phi**-1(e**epsilon / (1 + e**epsilon)).
+
+    >>> round(after_pure(0.1, 1.0), 6)
+    0.994981
+    >>> after_pure(0.81, 1.0) is None
+    True
+    """
+    if not (0 <= epsilon < math.inf and mu >= 0):
+        raise out_of_range(epsilon, mu)
+    if epsilon == 0:
+        return mu
+    if mu > TOP:
+        kept = after_pure(epsilon, TOP)
+        return None if kept is None else remains(mu, (TOP - kept) * (TOP + kept) * (1 + 4 * ULP))
+    if epsilon > 700:
+        return None
+    room, size = _room(epsilon, mu)
+    if room(0.0) < 0:
+        return None
+    certain, none = _around(room, size, epsilon, mu)
+    # The last double with room. What is certain at one point is so at every smaller one, so that those between two close ones
+    # alone are tried.
+    low, high = 0.0, mu
+    while high - low > ULP * high:
+        left = (low + high) / 2
+        if not low < left < high:
+            break
+        if left <= certain or (left < none and room(left) >= 0):
+            low = left
+        else:
+            high = left
+    return low
+
+
+# Losses -----------------------------------------------------------------------------------------------------------
 
 
 class Curve(NamedTuple):
@@ -47,8 +163,8 @@ class Loss:
     """The cost of one release; see the module. Equal losses are equal, and hash alike."""
 
     kind: ClassVar[str]
-    # What remains of mu after such a release of some epsilon: a function of residue.py.
-    _remains: ClassVar[staticmethod[..., float | None]] = staticmethod(residue.after_pure)
+    # The function that gives the mu left after such a release of some epsilon.
+    _remains: ClassVar[staticmethod[..., float | None]] = staticmethod(after_pure)
 
     if TYPE_CHECKING:  # a field of some kinds: a property here would be taken for their default
 
@@ -101,7 +217,7 @@ class Loss:
         return None if self.epsilon is None else self._remains(float(self.epsilon) * UP, mu)
 
     def leaves(self, mu_squared: Fraction) -> Fraction | None:
-        """What is left of mu squared after one such release; None if it does not fit."""
+        """The mu squared that is left after one such release; None if it does not fit."""
         left = None
         if self.epsilon is not None:
             mu, epsilon = math.sqrt(mu_squared) * (1 - 1e-15), float(self.epsilon)
@@ -213,150 +329,6 @@ class PureDP(Loss):
 
 
 @dataclass(frozen=True)
-class Laplace(Loss):
-    """A number with Laplace noise of scale sensitivity / epsilon: P = Laplace(0), Q = Laplace(epsilon), of scale 1."""
-
-    epsilon: Fraction
-    kind: ClassVar[str] = "laplace"
-    _remains = staticmethod(residue.after_laplace)
-
-    if TYPE_CHECKING:
-
-        def __init__(self, epsilon: Number) -> None: ...
-
-    def __post_init__(self) -> None:
-        assign(self, epsilon=number(self.epsilon, "epsilon"))
-
-    def renyi(self, orders: Floats) -> Floats:
-        # Mironov 2017, table II: log(a/(2a-1) e**((a-1) e) + (a-1)/(2a-1) e**(-a e)) / (a-1); first order terms cancel.
-        e = float(self.epsilon)
-        up, down = (orders - 1) * e, -orders * e
-        small = up < 300
-        first, second = orders / (2 * orders - 1), (orders - 1) / (2 * orders - 1)
-        excess = first * _exp_minus_linear(np.where(small, up, 0.0)) + second * _exp_minus_linear(
-            np.where(small, down, 0.0)
-        )
-        exact = np.log1p(excess) / (orders - 1) * UP
-        return np.minimum(np.where(small, exact, e), super().renyi(orders))
-
-    @property
-    def curves(self) -> tuple[Curve, ...]:
-        e = float(self.epsilon)
-
-        def delta(t: Floats) -> Floats:
-            inner = -np.expm1((np.clip(t, -e, e) - e) / 2)
-            curve: Floats = np.where(t < -e, -np.expm1(np.minimum(t, 0.0)), inner)
-            return curve
-
-        return (Curve(delta, -e, e),)
-
-
-def _exp_minus_linear(x: Floats) -> Floats:
-    series = x * x / 2 * (1 + x / 3 * (1 + x / 4 * (1 + x / 5 * (1 + x / 6 * (1 + x / 7)))))
-    difference: Floats = np.where(np.abs(x) < 1e-2, series, np.expm1(x) - x)
-    return difference
-
-
-@dataclass(frozen=True)
-class DiscreteLaplace(Loss):
-    """A whole number moved by at most ``sensitivity``, with noise P[x] proportional to exp(-a |x|).
-
-    Losses a * {-s, 2 - s, ..., s}; a smaller shift has a smaller curve, since the law is log-concave. With a sensitivity of 1
-    it is randomized response itself.
-    """
-
-    a: Fraction
-    sensitivity: int = 1
-    kind: ClassVar[str] = "discrete_laplace"
-
-    if TYPE_CHECKING:
-
-        def __init__(self, a: Number, sensitivity: int = 1) -> None: ...
-
-    def __post_init__(self) -> None:
-        assign(
-            self,
-            a=number(self.a, "a"),
-            sensitivity=_validate.positive_int(self.sensitivity, "sensitivity"),
-        )
-
-    @property
-    def epsilon(self) -> Fraction:
-        return self.a * self.sensitivity
-
-    @property
-    def curves(self) -> tuple[Curve, ...]:
-        losses, masses = _laplace_atoms(float(self.a), self.sensitivity)
-        if losses is None or masses is None:
-            return super().curves
-        e = float(self.epsilon)
-
-        def delta(t: Floats) -> Floats:
-            index = np.searchsorted(losses, t, side="right")
-            above = np.concatenate([np.cumsum(masses[::-1])[::-1], [0.0]])
-            lifted = np.concatenate([np.cumsum((masses * np.exp(-losses))[::-1])[::-1], [0.0]])
-            curve: Floats = np.clip((above[index] - np.exp(np.minimum(t, 700.0)) * lifted[index]) * UP, 0, 1)
-            return np.maximum(curve, -np.expm1(np.minimum(t, 0.0)))
-
-        return (Curve(delta, -e, e),)
-
-
-@lru_cache(maxsize=64)
-def _laplace_atoms(a: float, s: int) -> tuple[Floats, Floats] | tuple[None, None]:
-    if s > 4096 or a * s > 600:
-        return None, None  # randomized response is close by then, and holds
-    inner = np.arange(1, s)
-    losses = a * np.concatenate([[-s], (s - 2.0 * inner)[::-1], [s]])
-    step = math.tanh(a / 2)
-    last = step * math.exp(-a * s) / -math.expm1(-a)
-    masses = np.concatenate([[last], (step * np.exp(-a * inner))[::-1], [(1 + step) / 2]])
-    return losses, masses
-
-
-@dataclass(frozen=True)
-class Exponential(Loss):
-    """A choice by the exponential mechanism: losses within a range of length epsilon (Durfee and Rogers 2019).
-
-    epsilon**2 / 8 zCDP (Cesar and Rogers 2021, theorem 3). Gumbel noise is the same mechanism; one-sided noisy max and
-    permute-and-flip are not of bounded range and count as `PureDP`.
-    """
-
-    epsilon: Fraction
-    kind: ClassVar[str] = "exponential"
-    _remains = staticmethod(residue.after_exponential)
-
-    if TYPE_CHECKING:
-
-        def __init__(self, epsilon: Number) -> None: ...
-
-    def __post_init__(self) -> None:
-        assign(self, epsilon=number(self.epsilon, "epsilon"))
-
-    @property
-    def bounded_range(self) -> float:
-        return float(self.epsilon)
-
-    @cached_property
-    def rho(self) -> Fraction:
-        return self.epsilon**2 / 8
-
-    def renyi(self, orders: Floats) -> Floats:
-        return np.minimum(orders * float(self.rho) * UP, super().renyi(orders))
-
-    @property
-    def curves(self) -> tuple[Curve, ...]:
-        """The largest curve of all its pairs at each t: right for one release, and no pair itself, so wrong for several."""
-        e = float(self.epsilon)
-
-        def delta(t: Floats) -> Floats:
-            inner = np.expm1((np.clip(t, -e, e) - e) / 2) ** 2 / -math.expm1(-e)
-            curve: Floats = np.where(t < -e, -np.expm1(np.minimum(t, 0.0)), inner)
-            return curve
-
-        return (Curve(delta, -e, e),)
-
-
-@dataclass(frozen=True)
 class ApproxDP(Loss):
     """Any (epsilon, delta)-private release: everything with probability delta, else randomized response."""
 
@@ -382,7 +354,7 @@ class ApproxDP(Loss):
 # Gaussian noise --------------------------------------------------------------------------------------------------------
 
 
-class _Normal(Loss):
+class Normal(Loss):
     """A loss of Gaussian noise: everything follows from mu (Dong, Roth and Su 2022) and rho (Bun and Steinke 2016)."""
 
     epsilon = None
@@ -417,7 +389,7 @@ class _Normal(Loss):
 
 
 @dataclass(frozen=True)
-class Gaussian(_Normal):
+class Gaussian(Normal):
     """Numbers moved by at most ``sensitivity`` in L2, with continuous Gaussian noise of deviation ``sigma``."""
 
     sigma: Fraction
@@ -441,7 +413,7 @@ class Gaussian(_Normal):
 
 
 @dataclass(frozen=True, init=False)
-class DiscreteGaussian(_Normal):
+class DiscreteGaussian(Normal):
     """Integers moved by at most ``sensitivity`` in L2, with discrete Gaussian noise of parameter ``sigma``.
 
     Of several vectors in one release ``parts`` has the variance and the squared sensitivity of each.
@@ -496,102 +468,3 @@ class FailingGaussian(DiscreteGaussian):
 
     def epsilon_at(self, delta: Fraction) -> Fraction | None:
         return super().epsilon_at(delta - self.delta) if delta > self.delta else None
-
-
-@dataclass(frozen=True)
-class PoissonGaussian(_Normal):
-    """Gaussian noise on a sum over people each drawn with probability ``q``: a step of DP-SGD, add-or-remove.
-
-    The pairs are N(0) against (1 - q) N(0) + q N(1), both ways round (Mironov, Talwar and Zhang 2019; Zhu, Dong and Wang
-    2022). Without the curve it still costs no more than the Gaussian itself.
-    """
-
-    q: Fraction
-    sigma: Fraction
-    kind: ClassVar[str] = "poisson_gaussian"
-
-    if TYPE_CHECKING:
-
-        def __init__(self, q: Number, sigma: Number) -> None: ...
-
-    def __post_init__(self) -> None:
-        q = number(self.q, "q")
-        if q > 1:
-            raise BadValue(f"q is a probability, so at most 1, not {q}.")
-        assign(self, q=q, sigma=number(self.sigma, "sigma"))
-
-    @cached_property
-    def mu_squared(self) -> Fraction:
-        return 1 / self.sigma**2
-
-    @cached_property
-    def rho(self) -> Fraction:
-        return self.mu_squared / 2
-
-    def epsilon_at(self, delta: Fraction) -> Fraction | None:
-        options = [Gaussian(self.sigma).epsilon_at(delta), Loss.epsilon_at(self, delta)]
-        return min((e for e in options if e is not None), default=None)
-
-    def renyi(self, orders: Floats) -> Floats:
-        whole = np.ceil(orders)  # the divergence grows with the order
-        plain = orders * float(self.rho) * UP
-        sampled = [
-            _renyi_sampled(float(self.q), float(self.sigma), int(a)) if a <= 1024 else math.inf for a in whole
-        ]
-        least: Floats = np.minimum(plain, np.array(sampled))
-        return least
-
-    @property
-    def curves(self) -> tuple[Curve, ...]:
-        q, sigma = float(self.q), float(self.sigma)
-        if self.q == 1:
-            return Gaussian(self.sigma).curves
-        # P[L > t] lies below that of a Gaussian whose mean is one step further out.
-        far = 1 / (2 * sigma * sigma) + 38 / sigma
-        return (
-            Curve(lambda t: _removed(q, sigma, t), math.log1p(-q), far),
-            Curve(lambda t: _added(q, sigma, t), -far, -math.log1p(-q)),
-        )
-
-
-@lru_cache(maxsize=8192)
-@np.errstate(all="ignore")  # whatever the caller's numpy does with tiny numbers
-def _renyi_sampled(q: float, sigma: float, order: int) -> float:
-    # Mironov, Talwar and Zhang 2019, section 3.3: log sum_k C(a,k) (1-q)**(a-k) q**k e**((k*k-k)/(2 sigma**2)) / (a-1)
-    k = np.arange(order + 1)
-    logs = special.gammaln(order + 1) - special.gammaln(k + 1) - special.gammaln(order - k + 1)
-    logs = logs + (order - k) * (math.log1p(-q) if q < 1 else -1e300) * (k < order) + k * math.log(q)
-    # The terms for k = 0 and 1 add up to 1 less the others' weights; log1p of the excess keeps small values.
-    rest = k >= 2
-    grown = (k[rest] ** 2 - k[rest]) / (2 * sigma**2)
-    with np.errstate(over="ignore"):
-        excess = np.exp(logs[rest] + grown + np.log(-np.expm1(-grown)))
-    exponents = logs + (k * k - k) / (2 * sigma**2)
-    if float(exponents.max()) > 600:
-        top = float(exponents.max())
-        return (top + math.log(float(np.exp(exponents - top).sum()))) / (order - 1) * (1 + 1e-9)
-    return math.log1p(float(excess.sum())) / (order - 1) * (1 + 1e-9)
-
-
-def _removed(q: float, sigma: float, t: Floats) -> Floats:
-    """P = (1 - q) N(0) + q N(1), Q = N(0)."""
-    inside = t > math.log1p(-q)
-    z = np.maximum(np.where(inside, np.expm1(np.minimum(np.where(inside, t, 0.0), 700)) + q, 1.0), 1e-300)
-    x = sigma * sigma * np.log(z / q) + 0.5
-    far, near = special.ndtr(-x / sigma), special.ndtr(-(x - 1) / sigma)
-    lift = np.expm1(np.minimum(t, 700.0))
-    value = q * (near - far) - lift * far + _ROUNDING * (q * (near + far) + np.abs(lift) * far)
-    curve: Floats = np.where(inside, np.maximum(value, 0.0), -np.expm1(np.minimum(t, 0.0)))
-    return curve
-
-
-def _added(q: float, sigma: float, t: Floats) -> Floats:
-    """P = N(0), Q = (1 - q) N(0) + q N(1)."""
-    inside = t < -math.log1p(-q)
-    z = np.maximum(np.where(inside, np.expm1(np.where(inside, -t, 0.0)) + q, 1.0), 1e-300)
-    x = sigma * sigma * np.log(z / q) + 0.5
-    near, far = special.ndtr(x / sigma), special.ndtr((x - 1) / sigma)
-    lift, weight = np.expm1(np.minimum(t, 700.0)), np.exp(np.minimum(t, 700.0)) * q
-    value = weight * (near - far) - lift * near + _ROUNDING * (weight * (near + far) + np.abs(lift) * near)
-    curve: Floats = np.where(inside, np.maximum(value, 0.0), 0.0)
-    return curve

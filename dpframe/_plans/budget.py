@@ -1,0 +1,325 @@
+"""A budget: what may be spent, what was spent and what is left. Pure: nothing here reads data, and nothing here can spend."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from decimal import ROUND_DOWN, Decimal, localcontext
+from fractions import Fraction
+from functools import cached_property
+from html import escape
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from dpframe import _validate
+from dpframe import plot as _plot
+from dpframe._errors import BadValue, BudgetError
+from dpframe.accounting import ACCOUNTANTS, _search
+from dpframe.accounting._filter import Charge, Filter
+from dpframe.accounting.loss import Events, PureDP
+
+
+class Group(NamedTuple):
+    """The promise to so many people together: they are (epsilon, delta)-indistinguishable from any others."""
+
+    people: int
+    epsilon: float
+    delta: float
+    delta_of_the_notes: float
+
+
+@dataclass(frozen=True)
+class Budget:
+    """A budget: what may be spent, what was spent, and what is left. Exact inside; the numbers shown are rounded doubles."""
+
+    rule: Filter
+    state: Any
+    _ledger: Sequence[Charge]  # only grows, and the first so many are this budget's
+    _debits: int
+    queries: int
+
+    @property
+    def charges(self) -> Sequence[Charge]:
+        """The debits so far, in order."""
+        return self._ledger[: self._debits]
+
+    @property
+    def epsilon(self) -> float:
+        return float(self.rule.limits.epsilon)
+
+    @property
+    def delta(self) -> float:
+        return float(self.rule.limits.delta)
+
+    @property
+    def accountant(self) -> str:
+        """The name of the rule that guards the budget."""
+        return self.rule.name
+
+    @cached_property
+    def fraction(self) -> float:
+        """The part of the budget that is gone, in the accountant's own currency: 0 to 1."""
+        return 1.0 if self.state is None else float(self.rule.spent(self.state))
+
+    @property
+    def spent(self) -> float:
+        """The epsilon spent so far where that is a valid claim at any time, which only the plain sum is; else inf.
+
+        `fraction` says how much is gone in any case, `report` what the list so far costs by each accountant.
+        """
+        sum_so_far = None if self.state is None else self.rule.pure_spent(self.state)
+        return math.inf if sum_so_far is None else float(sum_so_far)
+
+    @cached_property
+    def remaining(self) -> float:
+        """The largest epsilon that one more question with pure noise may ask for, rounded down: asked for, it fits."""
+        found = float(self.fits)
+        while Fraction(str(found)) > self.fits:  # a price is the decimal that is typed
+            found = math.nextafter(found, 0.0)
+        return found
+
+    @cached_property
+    def fits(self) -> Fraction:
+        """`remaining`, as an exact number."""
+        return self._largest(self._admits(self._pure_at))
+
+    def _pure_at(self, epsilon: Fraction) -> Charge:
+        """The charge of a question with pure noise that asks for so much."""
+        bought = self.rule.worth(epsilon, self._now).epsilon
+        return Charge(((PureDP(epsilon if bought is None else bought), 1),))
+
+    def _admits(self, at: Callable[[Fraction], Charge]) -> Callable[[Fraction], bool]:
+        """The function that tells whether a question fits at an epsilon, by what it would be charged."""
+
+        def admits(epsilon: Fraction) -> bool:
+            try:
+                return self.state is not None and self.rule.after(self.state, at(epsilon)) is not None
+            except (BudgetError, BadValue):  # so little buys nothing that answers the question
+                return False
+
+        return admits
+
+    def _largest(self, admits: Callable[[Fraction], bool]) -> Fraction:
+        """The largest epsilon that is admitted, rounded down; 0 if none is."""
+        least, most = Fraction(0), self.rule.limits.epsilon
+        if self.state is None:
+            return least
+        known = self.rule.pure_spent(self.state)
+        if known is not None and known < most and admits(most - known):
+            least = most - known  # exactly
+        return _search.last_where(admits, least, most, rounds=40)
+
+    @property
+    def _now(self) -> Any:
+        """The state by which questions are priced, also where nothing is left to pay with."""
+        return self.rule.start() if self.state is None else self.state
+
+    def _following(self, charges: Sequence[Charge]) -> Budget:
+        """The budget by which questions are priced if these debits come first, which nobody has made yet."""
+        return replace(self, state=self.rule.ahead(self._now, charges)) if charges else self
+
+    def times(self, charge: Charge) -> int:
+        """The number of debits like this one that fit, one after the other."""
+        return 0 if self.state is None else self.rule.times(self.state, charge)
+
+    @property
+    def _open_to(self) -> tuple[bool, ...]:
+        """Whether the budget has room for Gaussian noise, and whether for pure noise by the plain sum."""
+        gaussian = self.rule.gaussian(Fraction(1), self.queries, self._now) is not None
+        return gaussian, self.rule.pure_spent(self._now) is not None
+
+    @property
+    def spent_delta(self) -> float:
+        """The part of delta that is gone for good: deltas that add up, and outright failures."""
+        return 0.0 if self.state is None else float(self.rule.delta_spent(self.state))
+
+    @property
+    def remaining_delta(self) -> float:
+        """The part of delta that is left for deltas that add up, and for outright failures."""
+        if self.state is None:
+            return 0.0
+        return float(self.rule.delta_room(self.state) - self.rule.delta_spent(self.state))
+
+    @property
+    def share(self) -> float:
+        """The epsilon of a pure question that names no price; a Gaussian one costs as large a part of the budget."""
+        gone = self.state is None or (self.rule.batches and self.fraction >= 1)
+        price = None if gone else self.rule.share(self.queries, self.state)
+        return float(price.epsilon) if price is not None and price.epsilon is not None else 0.0
+
+    # Reports ------------------------------------------------------------------------------------------------------------
+
+    @np.errstate(all="ignore")  # curves underflow where they say nothing, whatever the caller has set
+    def report(self, accountant: str | None = None) -> pd.DataFrame:
+        """The cost of the releases so far by each accountant, had their list been fixed in advance.
+
+        ``epsilon`` is at the delta of the budget, ``used`` the part of the budget's epsilon that this is, and ``guards`` tells
+        whether the accountant could also stop a session whose questions depend on earlier answers. Only the session's own does.
+
+        >>> df = pd.DataFrame({"age": [30, 41, 55]})
+        >>> p = df.dp.open(1)
+        >>> n = p.count(epsilon=0.25)
+        >>> p.budget.report("pure")
+                    epsilon  used  guards
+        accountant
+        pure           0.25  0.25    True
+        """
+        names = (
+            list(ACCOUNTANTS)
+            if accountant is None
+            else [_validate.choice(accountant, "accountant", ACCOUNTANTS)]
+        )
+        limits, listed = self.rule.limits, runs(self.charges)
+        rows = []
+        for name in names:
+            found = ACCOUNTANTS[name].report(listed, limits.delta) if listed else 0.0
+            rows.append((found, found / self.epsilon, self.rule.batches or not ACCOUNTANTS[name].batches))
+        index = pd.Index(names, name="accountant")
+        return pd.DataFrame(rows, columns=["epsilon", "used", "guards"], index=index)
+
+    def plot(self, accountant: str | None = None, ax: Any = None) -> Any:
+        """`report` as bars, with the budget as a line; takes and returns matplotlib axes.
+
+        Without ``ax`` it has a figure of its own. A bar beyond three budgets is cut and marked with its number.
+        """
+        _plot.needs_matplotlib()
+        return _plot.meter(self.report(accountant)["epsilon"], self.epsilon, ax)
+
+    def for_group(self, people: int) -> Group:
+        """The promise of the whole budget to so many people together.
+
+        k epsilon, and with delta the sum of a geometric series, delta (e**(k eps) - 1) / (e**eps - 1); beside it the
+        simpler bound of the lecture notes, k e**(k eps) delta. A delta of 1 or more promises nothing.
+
+        >>> df = pd.DataFrame({"age": [30, 41]})
+        >>> df.dp.open(0.5).budget.for_group(4)
+        Group(people=4, epsilon=2.0, delta=0.0, delta_of_the_notes=0.0)
+        """
+        k = _validate.positive_int(people, "people")
+        e, d = self.epsilon, self.delta
+        total = float(k * self.rule.limits.epsilon)
+        if not d:
+            return Group(k, total, 0.0, 0.0)
+        if total > 700:
+            return Group(k, total, 1.0, 1.0)
+        up = 1 + 1e-12
+        series = d * math.expm1(k * e * up) / math.expm1(e) * up
+        return Group(k, total, min(1.0, series), min(1.0, k * math.exp(k * e * up) * d * up))
+
+    def preview(self, charge: Charge) -> str:
+        """A sentence about what a debit would take, before it is made: nothing is charged by asking."""
+        if self.state is None:
+            return "nothing is left of it"
+        after = self.rule.after(self.state, charge)
+        if after is None:
+            return f"it does not fit: {self._shortfall(charge).strip()}"
+        taken = float(self.rule.spent(after)) - self.fraction
+        note = self.rule.warning(self.state, after)
+        times = self.times(charge)
+        least = (
+            "at least " if self.rule.batches or any(loss.bounded_range for loss, _ in charge.losses) else ""
+        )
+        text = (
+            f"takes {100 * taken:.3g} % of it; {100 * self.fraction:.3g} % is used so far; "
+            f"fits {least}{times} time{'' if times == 1 else 's'}"
+        )
+        return text if note is None else f"{text}. Note: {note}"
+
+    # Texts --------------------------------------------------------------------------------------------------------------
+
+    def _text(self) -> str:
+        sum_so_far = self.spent
+        if self.rule.plain:
+            text = f"{sum_so_far:.4g} of epsilon {self.epsilon:.4g} spent, {self.remaining:.4g} left"
+            return text + (f"; delta {self.spent_delta:.3g} of {self.delta:.3g}" if self.delta else "")
+        text = f"{100 * self.fraction:.3g} % of epsilon {self.epsilon:.4g}, delta {self.delta:.3g} spent"
+        if math.isfinite(sum_so_far):
+            text += f" (as a plain sum {sum_so_far:.4g})"
+        return text + f"; accountant {self.accountant}"
+
+    def __repr__(self) -> str:
+        full = round(20 * self.fraction)
+        return f"{'█' * full}{'░' * (20 - full)} {self._text()} (a share is {self.share:.4g})"
+
+    def _repr_html_(self) -> str:
+        meter = (
+            "<div style='width:22em;height:1em;border:1px solid #888;border-radius:3px;background:#eee'>"
+            f"<div style='width:{100 * self.fraction:.1f}%;height:100%;background:#3b6ea5'></div></div>"
+        )
+        return f"<div>{meter}<small>{escape(self._text())}; a share is {self.share:.4g}</small></div>"
+
+    def _refusal(self, charge: Charge, at: Callable[[Fraction], Charge] | None = None) -> str:
+        """The text of a refusal: requested, spent, remaining, difference, what would fit, and which rule would allow it."""
+        what = "these questions" if len(charge.losses) > 1 else "this question"
+        why = self._shortfall(charge) + self._advice(charge, at) + self._others(charge)
+        return (
+            f"the budget does not allow {what}: {why} "
+            "Nothing was charged. Answers already released stay free to use and to repeat."
+        )
+
+    def _shortfall(self, charge: Charge) -> str:
+        return "nothing is left of it." if self.state is None else self.rule.refusal(self.state, charge)
+
+    def _advice(self, charge: Charge, at: Callable[[Fraction], Charge] | None) -> str:
+        if len(charge.losses) > 1:
+            return ""  # of a batch no one epsilon would help
+        if self.state is not None:
+            asked, left = self.rule.delta_asked(self.state, charge)
+            if asked > left:
+                return f" A delta= of {_below(left, 6)} would fit." if left > 0 else " No delta is left."
+        admits = self._admits(self._pure_at if at is None else at)
+        fits = self._largest(admits)
+        if fits * 10_000 < self.rule.limits.epsilon:
+            return " Next to nothing is left." if fits else " No epsilon is left."
+        shown = (_below(fits, digits) for digits in range(6, 0, -1))
+        found = next((text for text in shown if admits(Fraction(text))), None)
+        return "" if found is None else f" The largest epsilon that still fits is {found}."
+
+    def _others(self, charge: Charge) -> str:
+        if not self.rule.limits.delta:
+            return ""
+        others = [kind for kind in ACCOUNTANTS.values() if kind is not type(self.rule)]
+        allowing = [repr(kind.name) for kind in others if not kind.batches and self._under(kind, charge)]
+        text = f" An accountant that would have allowed it: {', '.join(allowing)}." if allowing else ""
+        for kind in others if not self.rule.batches and not self.charges else ():
+            if kind.batches and self._under(kind, charge):
+                text += f" As a batch declared in advance, accountant={kind.name!r} would have allowed it."
+        return f"{text} What accountants count: 'How to choose an accountant' (docs/how-to/choose-an-accountant.md)."
+
+    def _under(self, kind: type[Filter], charge: Charge) -> bool:
+        rule = kind(self.rule.limits)
+        state = rule.start()
+        for one in merged([*self.charges, charge]):
+            state = rule.after(state, one)
+            if state is None:
+                return False
+        return True
+
+
+def _below(number: Fraction, digits: int) -> str:
+    """A number as text with so many digits, rounded down."""
+    with localcontext(prec=digits, rounding=ROUND_DOWN):
+        found = Decimal(number.numerator) / Decimal(number.denominator)
+    return f"{found.normalize():f}"
+
+
+def runs(charges: Any) -> Events:
+    """The losses in order, equal neighbours counted together."""
+    found: list[tuple[Any, int]] = []
+    for charge in charges:
+        for loss, n in charge.losses:
+            if found and found[-1][0] == loss:
+                found[-1] = (loss, found[-1][1] + n)
+            else:
+                found.append((loss, n))
+    return tuple(found)
+
+
+def merged(charges: Any) -> list[Charge]:
+    """Equal charges as one, so that a long ledger is read quickly; accountants other than the residue see no order."""
+    counts = Counter(charges)
+    return [Charge(tuple((loss, n * k) for loss, n in c.losses), c.delta * k) for c, k in counts.items()]
