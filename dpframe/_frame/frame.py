@@ -32,7 +32,7 @@ from dpframe._frame.verbs import merge as _merge
 from dpframe._ledger.accountant import Accountant
 from dpframe._plans.budget import Budget
 from dpframe._plans.price import DEFAULTS, WORDS, Payment, checked, own_errors
-from dpframe._refusals import ADVICE, refuse
+from dpframe._refusals import ADVICE, asking_function, refuse
 from dpframe._session.batch import Batch
 from dpframe._session.opening import open_session, opened, with_words_of
 from dpframe._session.session import Session
@@ -188,6 +188,8 @@ class PrivateFrame(Tracked):
     @property
     def ndim(self) -> int:
         """Two, as of every frame."""
+        if asking_function() is not None:  # pandas looks at it to take the rows of what has one
+            refuse("__array__")
         return 2
 
     def __iter__(self) -> Iterator[Hashable]:
