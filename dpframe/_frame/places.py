@@ -147,9 +147,9 @@ class Located:
 
     def _columns(self, columns: Any) -> Any:
         """One name, or a list of them."""
-        known = list(self._frame._selection.columns)
+        known = self._frame._selection.columns
         if isinstance(columns, slice):
-            return _between(columns, known)
+            return _between(columns, list(known))
         if isinstance(columns, list | pd.Index | np.ndarray):
             named = list(columns)
             if named and all(isinstance(n, bool | np.bool_) for n in named):

@@ -394,6 +394,8 @@ def reset_index(
 ) -> Frame:
     """The frame with its index as columns again, before the others; with ``drop=True`` without it."""
     index, columns = self._selection.index, self._selection.columns
+    if not index and drop is True:  # as it is typed after each filter
+        return self._done(self, inplace)
     chosen = (
         list(index)
         if level is None
