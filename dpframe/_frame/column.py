@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping
-from typing import Any
+from typing import Any, NoReturn
 
 import pandas as pd
 
@@ -13,6 +13,7 @@ from dpframe._answers.answer import scalar
 from dpframe._errors import BadType, NotOffered, Refused
 from dpframe._expr import Expr
 from dpframe._frame import randomize as _randomize
+from dpframe._frame.columns import steps
 from dpframe._frame.columns.numpy import applied, called
 from dpframe._frame.columns.parts import TextParts, TimeParts
 from dpframe._frame.selection import Taken
@@ -282,6 +283,31 @@ class PrivateColumn(Taken):
         """
         return TimeParts(self)
 
+    # Other rows, names and looks: each is a function of `_frame.columns.steps` -----------------------------------------------
+
+    dropna = steps.dropna
+    rename = steps.rename
+    copy = steps.copy
+    squeeze = steps.squeeze
+    sort_values = steps.sort_values
+    sort_index = steps.sort_values
+    infer_objects = steps.copy
+    reset_index = steps.reset_index
+    to_frame = steps.to_frame
+    head = steps.head
+    tail = steps.tail
+    sample = steps.sample
+    dtype = property(steps.dtype)
+    groupby = steps.groupby
+    resample = steps.resample
+    pipe = steps.pipe
+
+    def __setitem__(self, key: Any, value: Any) -> NoReturn:
+        raise Refused(
+            "a column that was taken is changed alone, which pandas does not do either: set it in its frame, "
+            "p.loc[p['x'] > 1, 'x'] = 0."
+        )
+
     # Releases -------------------------------------------------------------------------------------------------
 
     count = of_column(Measures.count, "How many non-null values; see `PrivateFrame.count`.")
@@ -360,4 +386,6 @@ def _is_null(value: Any) -> bool:
     return value is None or value is pd.NA or value is pd.NaT or (isinstance(value, float) and value != value)
 
 
+for _name, _operator in steps.METHODS.items():
+    setattr(PrivateColumn, _name, _operator)
 own_errors(PrivateColumn, pd.Series)

@@ -243,12 +243,12 @@ class PrivateFrame(Tracked):
     @property
     def loc(self) -> Located:
         """Rows by a condition and columns by name: ``p.loc[p["age"] > 65, "cost"]``, ``p.loc[:, ["age", "cost"]]``."""
-        return Located(self._new(self._selection))
+        return Located(self)
 
     @property
     def iloc(self) -> Positions:
         """Columns by their places: ``p.iloc[:, 0]``, ``p.iloc[:, :3]``. Rows have no places here."""
-        return Positions(self._new(self._selection))
+        return Positions(self)
 
     # Verbs: each is a function of `_frame.verbs` or of a file beside it ---------------------------------------------------
 
@@ -281,6 +281,16 @@ class PrivateFrame(Tracked):
     set_index = steps.set_index
     reset_index = steps.reset_index
     eval = steps.eval
+    rename_axis = steps.unlabelled
+    convert_dtypes = steps.unlabelled
+    infer_objects = steps.unlabelled
+    squeeze = steps.squeeze
+    keys = steps.keys
+    join = _merge.join
+    where = cellwise.where
+    mask = cellwise.mask
+    apply = cellwise.apply
+    transform = cellwise.transform
     abs = cellwise.abs_
     round = cellwise.round_
     head = looking.head

@@ -1,7 +1,7 @@
 """What a chain of ten steps costs beside the bare question, on 10,000 rows.
 
-Steps build expressions and read nothing, so that a chain adds what it takes to put it together. Each question is new, of a session
-of its own making; the time is that of the question and its steps. `python -m tests.benchmarks.bench_chain`
+Steps build expressions and read nothing, so that a chain adds what it takes to put it together. Each question is new; the time is
+that of the question and its steps. `python -m tests.benchmarks.bench_chain`
 """
 
 from __future__ import annotations

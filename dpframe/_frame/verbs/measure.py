@@ -389,7 +389,7 @@ class Measures(Asking):
 
         Formal guarantee: epsilon-DP for its price; see `quantile`.
         """
-        return self._at_level(column, _single(q, payment), bounds, resolution, payment)
+        return self._extreme("min", column, q, bounds, resolution, payment)
 
     @priced
     def max(
@@ -407,7 +407,17 @@ class Measures(Asking):
 
         Formal guarantee: epsilon-DP for its price; see `quantile`.
         """
-        return self._at_level(column, _single(q, payment), bounds, resolution, payment)
+        return self._extreme("max", column, q, bounds, resolution, payment)
+
+    def _extreme(
+        self, verb: str, column: Any, q: Any, bounds: Any, resolution: Any, payment: Mapping[str, Any]
+    ) -> Any:
+        if "axis" in payment and column is EVERY and sideways(payment):
+            return self._across(verb, payment)
+        levels = _levels(q, payment)
+        if levels.several:
+            raise BadType("q= is one number here. For several levels ask quantile.")
+        return self._at_level(column, levels.exact[0], bounds, resolution, payment)
 
     def _at_level(
         self,
@@ -445,13 +455,6 @@ def _levels(q: Any, payment: Mapping[str, Any]) -> Levels:
         raise BadValue("quantiles take no candidates=: bounds= are enough, and resolution= says how fine.")
     checked(payment)
     return levels_of(q)
-
-
-def _single(q: Any, payment: Mapping[str, Any]) -> Fraction:
-    levels = _levels(q, payment)
-    if levels.several:
-        raise BadType("q= is one number here. For several levels ask quantile.")
-    return levels.exact[0]
 
 
 # What `agg` may be given: a name, a list of them, a dict of either, or named outputs ----------------------------

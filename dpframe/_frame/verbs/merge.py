@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
-from typing import Any
+from dataclasses import replace
+from typing import Any, cast
 
 import numpy as np
 import pandas as pd
@@ -108,6 +109,63 @@ def merge(
     return derived_frame(
         self, session, Word("public table", on_record, f"merge on {describe([n for n, _ in keys])}")
     )
+
+
+def join(
+    self: Frame,
+    other: Any,
+    on: Any = None,
+    how: str = "left",
+    lsuffix: str = "",
+    rsuffix: str = "",
+    sort: bool = False,
+    validate: object = None,
+    *,
+    max_rows: int | None = None,
+    max_groups: int | None = None,
+    because: str | None = None,
+) -> Frame:
+    """The frame with the columns of a public table, matched by the table's index, as ``DataFrame.join``: see `merge`.
+
+    >>> tax = pd.Series([8.5, 8.0], index=["CA", "NY"], name="tax")
+    >>> df = pd.DataFrame({"state": ["CA", "NY", "CA", "TX"]})
+    >>> p = df.dp.open(1000)
+    >>> p.join(tax, on="state").count("tax", epsilon=300) == 3
+    True
+    """
+    if isinstance(other, pd.Series) and not is_private(other, self._session):
+        other = other.to_frame()
+    table = _public(other, self._session)
+    index = self._selection.index
+    if on is None:
+        if not index:
+            raise Refused(
+                "the rows have no labels here to join by: name the column that the table has as index, p.join(table, on='key')."
+            )
+        frame = self._new(replace(self._selection.having({**index, **self._selection.columns}), index={}))
+        made = join(
+            frame,
+            other,
+            list(index),
+            how,
+            lsuffix,
+            rsuffix,
+            max_rows=max_rows,
+            max_groups=max_groups,
+            because=because,
+        )
+        columns = dict(made._selection.columns)
+        levels = {name: columns.pop(name) for name in index}
+        return made._new(replace(made._selection.having(columns), index=levels))
+    names = names_of(on, self._selection.columns)
+    if table.index.nlevels != len(names):
+        raise BadValue(
+            f"on= names {len(names)} columns, and the index of the table has {table.index.nlevels} levels."
+        )
+    keyed = table.set_axis(table.index.set_names(names), axis=0).reset_index()
+    suffixes = (lsuffix, rsuffix)
+    limits = {"max_rows": max_rows, "max_groups": max_groups, "because": because}
+    return merge(self, keyed, how, names, validate=validate, suffixes=suffixes, **cast(Any, limits))
 
 
 def _matched(

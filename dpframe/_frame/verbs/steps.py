@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 
 from dpframe import _expr, _validate
+from dpframe._answers.answer import ANSWER, receipt_of
 from dpframe._errors import BadType, BadValue, NotOffered, Refused
 from dpframe._expr import Expr
 from dpframe._frame.column import PrivateColumn
@@ -151,6 +152,10 @@ def dropna(
 
 def fillna(self: Frame, value: Any, *, inplace: bool = False) -> Frame:
     """Constants for nulls, one for all columns or ``{"column": constant}``."""
+    if (
+        isinstance(value, pd.Series) and receipt_of(value, ANSWER) is not None
+    ):  # what was released of each column
+        value = {name: one for name, one in value.items() if name in self._selection.columns}
     if isinstance(value, Mapping):
         fills = {_validate.column_name(k, self._selection.columns): v for k, v in value.items()}
     else:
@@ -224,6 +229,22 @@ def notna(self: Frame) -> Frame:
 def sort_index(self: Frame, *args: Any, **kwargs: Any) -> Frame:
     """Nothing: a private answer does not depend on the order of rows."""
     return self._done(self, kwargs.get("inplace", False))
+
+
+def unlabelled(self: Frame, *args: Any, inplace: bool = False, **words: Any) -> Frame:
+    """The frame itself: of rows without labels and columns of kinds there is nothing to change."""
+    return self._done(self, inplace)
+
+
+def squeeze(self: Tracked, axis: Any = None) -> Any:
+    """The column of a frame that has one; another frame stays what it is."""
+    names = list(self._selection.columns)
+    return cast(Any, self)[names[0]] if len(names) == 1 else self
+
+
+def keys(self: Tracked) -> pd.Index[Any]:
+    """The names of the columns."""
+    return pd.Index(list(self._selection.columns), tupleize_cols=False)
 
 
 def insert(self: Tracked, loc: int, column: Any, value: Any, allow_duplicates: bool = False) -> None:
@@ -322,7 +343,7 @@ def reindex(
 
 
 def _list(value: Any, word: str) -> list[Any]:
-    if not isinstance(value, list | tuple | pd.Index | np.ndarray):
+    if not isinstance(value, list | tuple | range | pd.Index | np.ndarray):
         raise BadType(f"{word}= must be a list of names, not {type(value).__name__}.")
     return list(value)
 
