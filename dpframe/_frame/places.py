@@ -135,6 +135,8 @@ class Located:
         frame = self._frame._new(self._frame._selection)
         if not _is_everything(rows):
             frame = frame._where(self._condition(rows))
+        if _is_everything(columns):
+            return frame
         names = self._columns(columns)
         if isinstance(names, list):
             return frame._new(frame._selection.choosing(names))

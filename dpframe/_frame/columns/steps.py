@@ -141,9 +141,6 @@ _OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
     **{name: getattr(operator, name) for name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow")},
     **{name: getattr(operator, name) for name in ("eq", "ne", "lt", "le", "gt", "ge")},
     "div": operator.truediv,
-    "divide": operator.truediv,
-    "subtract": operator.sub,
-    "multiply": operator.mul,
 }
 
 
@@ -160,9 +157,9 @@ def _method(name: str, operate: Callable[[Any, Any], Any], swapped: bool) -> Any
     return verb
 
 
-# Methods that pandas has beside operators, also with their sides exchanged.
+# Methods that pandas has beside operators; some also with their sides exchanged.
 METHODS = {
     **{name: _method(name, one, False) for name, one in _OPERATORS.items()},
     **{f"r{name}": _method(f"r{name}", _OPERATORS[name], True)
-       for name in ("add", "sub", "mul", "truediv", "div", "floordiv", "mod", "pow")},
+       for name in ("sub", "div")},
 }  # fmt: skip

@@ -103,7 +103,6 @@ _ARITHMETIC: dict[str, Operator] = {
 _COMPARISONS: dict[str, Operator] = {
     name: getattr(operator, name) for name in ("eq", "ne", "lt", "le", "gt", "ge")
 }
-_NAMES = {"div": "truediv", "divide": "truediv", "subtract": "sub", "multiply": "mul"}
 
 
 def _operated(operate: Operator, swapped: bool = False) -> Any:
@@ -125,9 +124,11 @@ OPERATORS: dict[str, Any] = {
 }
 METHODS: dict[str, Any] = {
     **{name: method(name, one) for name, one in {**_ARITHMETIC, **_COMPARISONS}.items()},
-    **{f"r{name}": method(f"r{name}", one, True) for name, one in _ARITHMETIC.items()},
-    **{name: method(name, _ARITHMETIC[own]) for name, own in _NAMES.items()},
-    "rdiv": method("rdiv", operator.truediv, True),
+    "div": method("div", operator.truediv),
+    **{
+        f"r{name}": method(f"r{name}", one, True)
+        for name, one in (("sub", operator.sub), ("div", operator.truediv))
+    },
 }
 
 
