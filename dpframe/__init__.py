@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from dpframe._frame.accessor import private
     from dpframe._frame.frame import PrivateFrame
     from dpframe._frame.sources import open, sql
+    from dpframe._frame.verbs.looking import dummy
     from dpframe._ledger.accountant import Accountant
     from dpframe._plans.plan import Plan
 
@@ -67,6 +68,7 @@ __all__ = [
     "Refused",
     "SessionError",
     "UnknownColumn",
+    "dummy",
     "open",
     "private",
     "sql",
@@ -78,6 +80,7 @@ __version__ = "0.1.0"
 # dpframe beside pandas costs next to nothing.
 _HOMES = {
     "Accountant": "_ledger.accountant",
+    "dummy": "_frame.verbs.looking",
     "open": "_frame.sources",
     "private": "_frame.accessor",
     "sql": "_frame.sources",

@@ -14,7 +14,7 @@ ADVICE: dict[str, str] = {
     "operator": "an operator stands between columns and constants, in an expression for one row: p.assign(y='x + 1'), "
     "p[p['x'] > 1]. Those there are: + - * / // % ** == != < <= > >= & | ~.",
     "iteration": f"iterating is refused: {_ROWS} For the names of columns: p.columns.",
-    "__array__": f"turning it into an array is refused: {_ROWS} Instead of pd.cut(p['x'], edges): p['x'].cut(edges).",
+    "__array__": f"turning it into an array is refused: {_ROWS}",
     "pickle": "a tracked frame cannot be pickled: its budget must exist once. Pickle the answers instead.",
     "shape": "shape would be the exact number of rows. Write p.count(), and len(p.columns) for the columns.",
     "size": "size would be the exact number of cells. Write p.count(); in groups p.groupby('k').size().",
@@ -147,18 +147,30 @@ PANDAS_WORDS: dict[str, tuple[tuple[Any, ...], str]] = {
 }
 
 
+# Words of pandas' verbs that mean nothing where rows have no labels and nothing is copied, whatever their values here.
+IDLE_WORDS: dict[str, tuple[Any, ...]] = {
+    "copy": (True, False, None),
+    "deep": (True, False),
+    "ignore_index": (True, False),
+    "engine": (None, "python", "numexpr"),
+    "parser": ("pandas", "python"),
+    "as_index": (True,),
+}
+
+
 def refuse(what: str) -> NoReturn:
+    """Says what to write instead."""
     raise Refused(ADVICE[what])
 
 
 class Unprinted:
-    """The ways Python and numpy would take rows out of an object, all refused."""
+    """The ways Python, numpy and pandas would take rows out of an object, all refused."""
 
-    def __len__(self) -> int:
-        raise Refused(ADVICE["len"])
+    def __len__(self) -> int:  # noqa: PLE0303  (it raises)
+        refuse("len")
 
-    def __bool__(self) -> bool:
-        raise Refused(ADVICE["bool"])
+    def __bool__(self) -> bool:  # noqa: PLE0304  (it raises)
+        refuse("bool")
 
     def __iter__(self) -> Any:
         refuse("iteration")
@@ -166,7 +178,7 @@ class Unprinted:
     def __contains__(self, value: object) -> bool:
         refuse("iteration")
 
-    def __array__(self, *args: Any, **kwargs: Any) -> NoReturn:
+    def __array__(self, *args: Any, **kwargs: Any) -> Any:
         refuse("__array__")
 
     def __float__(self) -> float:

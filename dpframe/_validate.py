@@ -225,6 +225,8 @@ def column_names(names: Iterable[Any], columns: Iterable[Hashable]) -> list[Hash
 
 def column_name(name: Any, columns: Iterable[Hashable]) -> Hashable:
     """One column by its name: not a position, not a list, not a function."""
+    if type(name) is str and isinstance(columns, dict) and name in columns:  # as most are given
+        return name
     if callable(name):
         raise BadType("a column is given by its name, not by a function: a function could see the data.")
     if isinstance(name, list | dict | set | np.ndarray):

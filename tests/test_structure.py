@@ -97,7 +97,7 @@ def test_public_names_are_sorted_and_pinned():
         "Refused",
         "SessionError",
         "UnknownColumn",
-        *("open", "private", "sql"),
+        *("dummy", "open", "private", "sql"),
     }
     for name in dpframe.__all__:
         assert getattr(dpframe, name).__name__ == name

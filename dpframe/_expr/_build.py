@@ -345,7 +345,9 @@ def cut(
     ends = [constant(e) for e in listed(edges, "cut")]
     if len(ends) < 2 or any(c.kind != "number" for c in ends):
         raise BadValue("cut needs at least two edges, all of them numbers, such as [0, 18, 65, 110].")
-    points = tuple(as_double(c) for c in ends)
+    # Intervals between whole numbers have these for ends, as in pandas; labels have none.
+    whole = labels is None and all(type(c.value) is int and abs(c.value) <= 2**53 for c in ends)
+    points = tuple(c.value if whole else as_double(c) for c in ends)
     if any(a >= b for a, b in pairwise(points)):
         raise BadValue("the edges of cut must increase.")
     if not isinstance(right, bool | np.bool_):

@@ -13,6 +13,7 @@ from dpframe._answers.answer import FloatEstimate, correlation, scalar
 from dpframe._errors import BadType, NotOffered, Refused
 from dpframe._expr import Expr
 from dpframe._frame import randomize as _randomize
+from dpframe._frame.columns import steps
 from dpframe._frame.columns.lookups import looked_up, replaced
 from dpframe._frame.columns.numpy import applied, called
 from dpframe._frame.columns.parts import TextParts, TimeParts
@@ -48,6 +49,11 @@ class PrivateColumn(Taken):
             )
         frame = self._frame._where(self._frame._expression(key))
         return PrivateColumn(frame, self._expr, self._name)
+
+    @property
+    def loc(self) -> _Rows:
+        """The column in the rows where a condition holds: ``p["x"].loc[p["age"] > 30]``."""
+        return _Rows(self)
 
     def _new(self, expr: Expr, name: Any = ...) -> PrivateColumn:
         return PrivateColumn(self._frame, expr, self._name if name is ... else name)
@@ -311,6 +317,31 @@ class PrivateColumn(Taken):
         """
         return TimeParts(self)
 
+    # Other rows, names and looks: each is a function of `_frame.columns.steps` -----------------------------------------------
+
+    dropna = steps.dropna
+    rename = steps.rename
+    copy = steps.copy
+    squeeze = steps.squeeze
+    sort_values = steps.sort_values
+    sort_index = steps.sort_values
+    infer_objects = steps.copy
+    reset_index = steps.reset_index
+    to_frame = steps.to_frame
+    head = steps.head
+    tail = steps.tail
+    sample = steps.sample
+    dtype = property(steps.dtype)
+    groupby = steps.groupby
+    resample = steps.resample
+    pipe = steps.pipe
+
+    def __setitem__(self, key: Any, value: Any) -> NoReturn:
+        raise Refused(
+            "a column that was taken is changed alone, which pandas does not do either: set it in its frame, "
+            "p.loc[p['x'] > 1, 'x'] = 0."
+        )
+
     # Releases -------------------------------------------------------------------------------------------------
 
     count = of_column(Measures.count, "How many non-null values; see `PrivateFrame.count`.")
@@ -344,6 +375,10 @@ class PrivateColumn(Taken):
         count     2.0
         Name: age, dtype: float64
         """
+        if spec is None and not isinstance(
+            outputs.get("func"), tuple
+        ):  # a pair, and a pd.NamedAgg, is an output
+            spec = outputs.pop("func", None)
         payment, named = split_words(outputs, bounds)
         form, wanted = spec_of(spec, named, [self.name], single=True)
         labels = [w.aggregate if form == "list" else w.label for w in wanted]
@@ -404,8 +439,20 @@ class PrivateColumn(Taken):
         return f"PrivateColumn {self._expr} ({self._expr.kind})"
 
 
+class _Rows:
+    """``.loc`` of a column."""
+
+    def __init__(self, column: PrivateColumn):
+        self._column = column
+
+    def __getitem__(self, key: Any) -> PrivateColumn:
+        return self._column[key(self._column) if callable(key) and not isinstance(key, Taken) else key]
+
+
 def _is_null(value: Any) -> bool:
     return value is None or value is pd.NA or value is pd.NaT or (isinstance(value, float) and value != value)
 
 
+for _name, _operator in steps.METHODS.items():
+    setattr(PrivateColumn, _name, _operator)
 own_errors(PrivateColumn, pd.Series)

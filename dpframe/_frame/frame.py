@@ -186,6 +186,11 @@ class PrivateFrame(Tracked):
             raise NotOffered(ADVICE[verb])
         return cellwise.across(self, verb)
 
+    @property
+    def ndim(self) -> int:
+        """Two, as of every frame."""
+        return 2
+
     def __iter__(self) -> Iterator[Hashable]:
         return refuse("iteration")
 
@@ -221,8 +226,7 @@ class PrivateFrame(Tracked):
     def __getitem__(self, key: Any) -> Any:
         columns = self._selection.columns
         if isinstance(key, list | pd.Index):
-            names = _validate.column_names(key, columns)
-            return self._new(self._selection.having({n: columns[n] for n in names}))
+            return self._new(self._selection.choosing(_validate.column_names(key, columns)))
         if isinstance(key, PrivateColumn) or is_pandas_col(key) or callable(key):
             return self._where(self._expression(key))
         if isinstance(key, pd.Series | pd.DataFrame | np.ndarray | slice):
@@ -238,12 +242,12 @@ class PrivateFrame(Tracked):
     @property
     def loc(self) -> Located:
         """Rows by a condition and columns by name: ``p.loc[p["age"] > 65, "cost"]``, ``p.loc[:, ["age", "cost"]]``."""
-        return Located(self._new(self._selection))
+        return Located(self)
 
     @property
     def iloc(self) -> Positions:
         """Columns by their places: ``p.iloc[:, 0]``, ``p.iloc[:, :3]``. Rows have no places here."""
-        return Positions(self._new(self._selection))
+        return Positions(self)
 
     # Verbs: each is a function of `_frame.verbs` or of a file beside it ---------------------------------------------------
 
@@ -261,7 +265,6 @@ class PrivateFrame(Tracked):
     sort_values = _people.sort_values
     duplicated = _people.duplicated
     drop_duplicates = _people.drop_duplicates
-    join = _join.join
     _own_groups = own_groups
     _merged = _join.merged
     sort_index = steps.sort_index
@@ -278,6 +281,16 @@ class PrivateFrame(Tracked):
     set_index = steps.set_index
     reset_index = steps.reset_index
     eval = steps.eval
+    rename_axis = steps.unlabelled
+    convert_dtypes = steps.unlabelled
+    infer_objects = steps.unlabelled
+    squeeze = steps.squeeze
+    keys = steps.keys
+    join = _merge.join
+    where = cellwise.where
+    mask = cellwise.mask
+    apply = cellwise.apply
+    transform = cellwise.transform
     abs = cellwise.abs_
     round = cellwise.round_
     head = looking.head

@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from dpframe import _validate
+from dpframe import _expr, _validate
 from dpframe._errors import BadType, BadValue, DPError, NotOffered, Refused
 from dpframe._expr import Column, Expr
 from dpframe._expr._parse import parse
 from dpframe._frame.column import PrivateColumn
-from dpframe._frame.selection import Taken
-from dpframe._frame.tracked import Tracked, is_pandas_col, lost
+from dpframe._frame.selection import Taken, predicate_of
+from dpframe._frame.tracked import Tracked, check_kept, is_pandas_col, lost
 from dpframe._refusals import ADVICE
 
 _EVERYTHING = slice(None)
@@ -63,7 +63,7 @@ def with_item(frame: Tracked, key: Any, value: Any) -> dict[Hashable, Expr]:
     if isinstance(key, Taken | Tracked | pd.Series | pd.DataFrame | np.ndarray | slice):
         raise Refused(
             "values are set in whole columns, and rows have no labels. For a value where a condition holds build the column: "
-            "p['x'] = p['x'].clip(0, 9)."
+            "p.loc[p['x'] > 1, 'x'] = 0."
         )
     return {**columns, _hashable(key): one(frame, value)}
 
@@ -132,24 +132,46 @@ class Located:
 
     def __getitem__(self, key: Any) -> Any:
         rows, columns = _pair(key)
-        frame = self._rows(rows)
+        frame = self._frame._new(self._frame._selection)
+        if not _is_everything(rows):
+            frame = frame._where(self._condition(rows))
+        if _is_everything(columns):
+            return frame
         names = self._columns(columns)
         if isinstance(names, list):
-            return frame._new(frame._selection.having({n: frame._selection.columns[n] for n in names}))
+            return frame._new(frame._selection.choosing(names))
         return PrivateColumn(frame, frame._selection.columns[names], names)
 
-    def _rows(self, rows: Any) -> Tracked:
-        if isinstance(rows, slice) and rows == _EVERYTHING:
-            return self._frame
+    def __setitem__(self, key: Any, value: Any) -> None:
+        """Sets columns in the rows where a condition holds: ``p.loc[p["age"] > 65, "group"] = "old"``. In the others a new
+        column is null, as in pandas."""
+        frame = self._frame
+        check_kept(frame)
+        rows, columns = _pair(key)
+        if columns is _EVERYTHING:
+            raise Refused("values are set in columns that are named: p.loc[p['x'] > 1, 'x'] = 0.")
+        known = frame._selection.columns
+        new = isinstance(columns, str) and columns not in known
+        names = [columns] if new else self._columns(columns)
+        names = names if isinstance(names, list) else [names]
+        made = with_item(frame, names, value)
+        if not _is_everything(rows):
+            condition = self._condition(rows)
+            null = _expr.constant(None, null=True)
+            chosen = {name: _expr.choose(condition, made[name], known.get(name, null)) for name in names}
+            made = {**made, **chosen}
+        frame._become(frame._selection.having(made))
+
+    def _condition(self, rows: Any) -> Expr:
         if isinstance(rows, PrivateColumn) or is_pandas_col(rows) or callable(rows):
-            return self._frame._where(self._frame._expression(rows))
+            return predicate_of(self._frame._expression(rows))
         raise NotOffered(ADVICE["loc"])
 
     def _columns(self, columns: Any) -> Any:
         """One name, or a list of them."""
-        known = list(self._frame._selection.columns)
+        known = self._frame._selection.columns
         if isinstance(columns, slice):
-            return _between(columns, known)
+            return _between(columns, list(known))
         if isinstance(columns, list | pd.Index | np.ndarray):
             named = list(columns)
             if named and all(isinstance(n, bool | np.bool_) for n in named):
@@ -163,6 +185,10 @@ class Located:
 
     def __repr__(self) -> str:
         return "loc[condition], loc[condition, columns], loc[:, columns]"
+
+
+def _is_everything(rows: Any) -> bool:
+    return isinstance(rows, slice) and rows == _EVERYTHING
 
 
 def _pair(key: Any) -> tuple[Any, Any]:
@@ -188,7 +214,7 @@ class Positions:
 
     def __getitem__(self, key: Any) -> Any:
         rows, places = _pair(key)
-        if not (isinstance(rows, slice) and rows == _EVERYTHING) or places is _EVERYTHING:
+        if not _is_everything(rows) or places is _EVERYTHING:
             raise NotOffered(ADVICE["iloc"])
         known = list(self._frame._selection.columns)
         try:

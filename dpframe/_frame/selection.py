@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import os
 import sys
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from types import FrameType
@@ -90,12 +90,23 @@ class Selection:
     read: dict[str, Expr] = field(
         default_factory=dict, init=False, repr=False
     )  # expressions, by text: of these columns
+    listed: bool = False  # whether the columns were chosen, so that a count is one of each
 
     # Other selections -----------------------------------------------------------------------------------------
 
     def having(self, columns: Mapping[Hashable, Expr]) -> Selection:
         """The same rows with other columns."""
-        return replace(self, columns=dict(columns))
+        return self._with({"columns": dict(columns)})
+
+    def choosing(self, names: Iterable[Hashable]) -> Selection:
+        """The same rows with some columns that were chosen by name."""
+        return self._with({"columns": {name: self.columns[name] for name in names}, "listed": True})
+
+    def _with(self, changes: Mapping[str, Any]) -> Selection:
+        """What `dataclasses.replace` returns, in a tenth of the time: a chain of steps makes one of these each."""
+        other = object.__new__(Selection)
+        vars(other).update(vars(self), **changes)
+        return other
 
     def filtered(self, condition: Expr) -> Selection:
         """The rows where a condition holds too."""

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from inspect import Parameter, signature
 from types import FunctionType
 from typing import Any, Concatenate, ParamSpec, TypeVar, cast, get_type_hints
 
 import pandas as pd
 
+from dpframe import _validate
 from dpframe._plans.price import DEFAULTS, Payment, defaults_of, telling
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -28,6 +29,11 @@ def priced(verb: F) -> F:
     others = [p for p in own.parameters.values() if p.kind is Parameter.VAR_KEYWORD and p.name != "payment"]
     cast(Any, verb).__signature__ = own.replace(parameters=[*fixed, *_WORDS, *others])
     return verb
+
+
+def sideways(payment: Mapping[str, Any]) -> bool:
+    """Whether pandas' ``axis=`` says that the columns of one row are put together."""
+    return _validate.among(payment["axis"], (1, "columns"))
 
 
 def of_groups(verb: F, doc: str) -> F:

@@ -101,7 +101,7 @@ def lost(name: str) -> Refused:
     """What a change of a frame says that nothing keeps."""
     return Refused(
         "this frame is made for this line alone (df.dp is another one each time), so a change of it would be lost. Give it a "
-        f"name first, p = df.dp.copy(), and then p[{name!r}] = ...; or keep what a step returns: p = df.dp.assign({name}=...)."
+        f"name first, p = df.dp, and then p[{name!r}] = ...; or keep what a step returns: p = p.assign({name}=...)."
     )
 
 

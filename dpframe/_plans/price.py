@@ -20,7 +20,7 @@ from dpframe import _validate
 from dpframe._errors import BadType, BadValue, BudgetError, DPError, did_you_mean
 from dpframe._plans.budget import Budget
 from dpframe._plans.plan import Plan
-from dpframe._refusals import PANDAS_WORDS
+from dpframe._refusals import IDLE_WORDS, PANDAS_WORDS
 from dpframe.accounting import _search
 from dpframe.accounting._filter import Charge, Filter, Price
 from dpframe.mechanisms._base import AUTO, MECHANISMS, Mechanism, names
@@ -39,6 +39,11 @@ def _same(first: object, second: object) -> bool:
     return first is second or (
         type(first) is type(second) and isinstance(first, bool | int | float | str) and first == second
     )
+
+
+def _idle(word: str, value: object, default: object) -> bool:
+    """Whether a word that pandas' verb has changes nothing: at its default, and some at other values too."""
+    return _same(value, default) or any(_same(value, harmless) for harmless in IDLE_WORDS.get(word, ()))
 
 
 def own_errors(kind: type, like: type) -> None:
@@ -127,7 +132,7 @@ def misfit(
     harmless = [
         key
         for key in unknown
-        if neutral(key, named[key]) or (key in defaults and _same(named[key], defaults[key]))
+        if neutral(key, named[key]) or (key in defaults and _idle(key, named[key], defaults[key]))
     ]
     if harmless:
         return {key: value for key, value in named.items() if key not in harmless}

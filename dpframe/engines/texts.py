@@ -125,7 +125,7 @@ def str_part(b: Block, e: ex.StrPart) -> Vector:
 
 
 def cut(b: Block, e: ex.Cut) -> Vector:
-    x, edges = as_floats(b.vector(e.x)), np.array(e.edges)
+    x, edges = as_floats(b.vector(e.x)), np.array(e.edges, dtype=np.float64)
     place = np.searchsorted(edges, x, side="left" if e.right else "right") - 1
     codes = np.where(place < len(edges) - 1, place, -1)  # NaN sorts last
     categories = b.per_category(e, lambda: objects(map(plain, e.categories)))

@@ -307,6 +307,8 @@ LIKE_PANDAS = {
     "p.head()": "made-up rows in the place of a refusal",
     "p.sample(5)": "made-up rows in the place of a refusal",
     "p.sort_index()": "a step that changes nothing in the place of a refusal",
+    'p.merge(REGIONS, on="state").groupby("coast").size(epsilon=0.5)': "keys that a table brings are sorted, as pandas has them",
+    'p.groupby(p["age"].cut([0, 40, 100])).size(epsilon=0.5)': "intervals between whole numbers have whole ends, as in pandas",
     'p.resample("ME")': "a frame has an index where a column was made one, and the refusal says so",
 }
 CHANGED: dict[str, dict[str, str]] = {

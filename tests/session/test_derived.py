@@ -198,8 +198,8 @@ def test_pipe_and_adopt_are_paid_anew_each_time(df):
     p = df.dp.open(1000, unit="id", max_rows=3)
     other = df[["id"]].copy()
     made = [
-        p.pipe(lambda d: d),
-        p.pipe(lambda d: d),
+        p.pipe(lambda d: d, bounds={}),
+        p.pipe(lambda d: d, bounds={}),
         p.adopt(other, because="x"),
         p.adopt(other, because="x"),
     ]
@@ -231,12 +231,12 @@ def test_a_ledger_file_knows_the_steps_in_the_next_process(df, tmp_path):
     }
     p = df.dp.open(**terms)
     first = p.explode("codes").merge(MANY, on="s").count(epsilon=1)
-    p.pipe(lambda d: d).count(epsilon=1, name="piped")
+    p.pipe(lambda d: d, bounds={}).count(epsilon=1, name="piped")
     p.close()
     again = pd.DataFrame(df.to_dict("list")).astype(df.dtypes).dp.open(**terms)
     assert again.explode("codes").merge(MANY, on="s").count(epsilon=1) == first
     assert again.budget.spent == 2
-    again.pipe(lambda d: d).count(epsilon=1, name="piped")
+    again.pipe(lambda d: d, bounds={}).count(epsilon=1, name="piped")
     assert again.budget.spent == 3
 
 

@@ -90,8 +90,9 @@ BY_PERSON = {
 
 @pytest.mark.parametrize("name", ACROSS)
 def test_what_looks_across_people_is_refused(p, name):
+    """Functions that are given rows: beside ``bounds=`` all are."""
     with pytest.raises(Refused, match="person by person"):
-        p.pipe(ACROSS[name])
+        p.pipe(ACROSS[name], bounds={})
     assert p.budget.spent == 0
     assert "pipe" not in set(p.declarations["what"])
 
@@ -105,6 +106,44 @@ def test_what_works_person_by_person_is_taken(p, visits, name):
     assert "8 splits" in word
     assert "no proof" in word
     assert any(word in text for text in p.ledger["declared"])
+
+
+SINGLE_ROWS = {
+    "assign": lambda d: d.assign(y=d["cost"] * 2),
+    "a filter": lambda d: d[d["cost"] > 30],
+    "a column that is set": lambda d: set_column(d.copy()),
+    "another order": lambda d: d.sort_values("t").rename(columns={"t": "when"}),
+    "a person's column hidden": lambda d: d.drop(columns="patient_id"),
+}
+
+
+def set_column(d):
+    d["y"] = d["cost"] / 2
+    return d
+
+
+@pytest.mark.filterwarnings("ignore:sort_values does nothing")
+@pytest.mark.parametrize("name", SINGLE_ROWS)
+def test_steps_of_single_rows_are_taken_by_the_frame_itself(p, visits, name):
+    """Nothing is read, the limits of a person are as they were, and a batch takes them too."""
+    q = p.pipe(SINGLE_ROWS[name])
+    assert abs(q.count(epsilon=400) - len(SINGLE_ROWS[name](visits))) <= 2
+    assert "pipe" not in set(p.declarations["what"])
+    assert q.explain.count(epsilon=1) == SINGLE_ROWS[name](p).explain.count(epsilon=1)
+    with p.plan_ahead() as batch:
+        batch.pipe(SINGLE_ROWS[name]).count(epsilon=1)
+    assert list(p.columns) == list(visits.columns)
+
+
+def test_a_column_comes_back_from_pipe_and_a_question_in_it_is_not_asked(p, visits):
+    half = p.pipe(lambda d: d["cost"] / 2)
+    assert p.explain.mean(half, epsilon=1) == p.explain.mean(p["cost"] / 2, epsilon=1)
+    spent = p.budget.spent
+    with pytest.raises(Refused, match="person by person"):
+        p.pipe(lambda d: d.assign(z=d["cost"].mean()))
+    with pytest.raises(Refused, match="uses a private frame"):
+        p.pipe(lambda d: d.assign(z=visits["cost"].mean()))  # an exact number, which a step would hand on
+    assert p.budget.spent == spent
 
 
 ROW_BY_ROW = {
@@ -121,14 +160,14 @@ def test_where_a_row_is_a_person_the_index_says_so(visits, name):
     q = p.pipe(ROW_BY_ROW[name], max_rows=4, max_groups=1)
     assert abs(q.count(epsilon=400) - len(ROW_BY_ROW[name](visits))) <= 2
     with pytest.raises(BadValue, match="max_rows="):
-        p.pipe(ROW_BY_ROW[name]).count()
+        p.pipe(ROW_BY_ROW[name], bounds={}).count()
     for f in (
         lambda d: d.reset_index(drop=True),
         lambda d: d.set_index("state"),
         lambda d: d.groupby("state").sum(),
     ):
         with pytest.raises((Refused, BadValue), match=r"index|person by person"):
-            p.pipe(f)
+            p.pipe(f, bounds={})
     with pytest.raises(Refused, match="person by person"):
         p.pipe(lambda d: d[d["cost"] > d["cost"].mean()])
 
@@ -170,11 +209,11 @@ def test_arguments_and_results_of_the_wrong_kind(p, visits):
         (lambda: p.pipe("head"), BadType),
         (lambda: p.pipe(p), BadType),
         (lambda: p.pipe(len), BadType),
-        (lambda: p.pipe(lambda d: d["cost"]), BadType),
-        (lambda: p.pipe(lambda d: d.drop(columns="patient_id")), BadValue),
-        (lambda: p.drop(columns="patient_id").pipe(lambda d: d), BadValue),
-        (lambda: p.assign(patient_id="patient_id + 0").pipe(lambda d: d), BadValue),
-        (lambda: p.pipe(lambda d: d.astype({"patient_id": float})), BadType),
+        (lambda: p.pipe(lambda d: d["cost"], bounds={}), BadType),
+        (lambda: p.pipe(lambda d: d.drop(columns="patient_id"), bounds={}), BadValue),
+        (lambda: p.drop(columns="patient_id").pipe(lambda d: d, bounds={}), BadValue),
+        (lambda: p.assign(patient_id="patient_id + 0").pipe(lambda d: d, bounds={}), BadValue),
+        (lambda: p.pipe(lambda d: d.astype({"patient_id": float}), bounds={}), BadType),
         (lambda: p.pipe(lambda d: pd.concat([d, d], axis=1)), BadValue),
         (lambda: p.pipe(lambda d: d, bounds={"nothing": (0, 1)}), dpframe.UnknownColumn),
         (lambda: p.pipe(lambda d: d, max_rows=0), BadValue),
@@ -187,8 +226,8 @@ def test_arguments_and_results_of_the_wrong_kind(p, visits):
         with pytest.raises(error):
             wrong()
     for dropped in (
-        lambda: p.drop(columns="patient_id").pipe(lambda d: d),
-        lambda: p.pipe(lambda d: d[["cost"]]),
+        lambda: p.drop(columns="patient_id").pipe(lambda d: d, bounds={}),
+        lambda: p.pipe(lambda d: d[["cost"]], bounds={}),
         lambda: p.adopt(visits[["cost"]], because="no"),
     ):
         with pytest.raises(BadValue, match="a unit column dropped on the way"):
@@ -323,7 +362,7 @@ def test_two_columns_may_name_a_person(visits):
     q = p.pipe(lambda d: d.groupby(["ward", "patient_id"])["cost"].sum().to_frame())
     assert q.count(epsilon=400) == 60
     with pytest.raises(Refused, match="not there"):
-        p.pipe(lambda d: d.assign(ward=(d["ward"] + 1) % 7))
+        p.pipe(lambda d: d.assign(ward=(d["ward"] + 1) % 7), bounds={})
     with pytest.raises(BadValue, match="'ward'"):
         p.pipe(lambda d: d.groupby("patient_id")["cost"].sum().to_frame())
 
@@ -351,4 +390,4 @@ def test_after_other_steps_the_rows_still_name_their_person(visits):
     )
     assert abs(u.count(epsilon=400) - len(visits.explode("codes"))) <= 1
     with pytest.raises(BadValue, match="a unit column dropped on the way"):
-        u.pipe(lambda d: d)
+        u.pipe(lambda d: d, bounds={})

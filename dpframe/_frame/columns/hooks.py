@@ -1,8 +1,8 @@
-"""Functions of pandas that are given tracked columns: ``pd.cut(p["age"], [0, 18, 65])``, ``pd.to_datetime(p["born"])``.
+"""Functions of pandas that are given tracked columns and frames: ``pd.cut(p["age"], [0, 65])``, ``pd.crosstab(p["a"], p["b"])``.
 
-numpy asks its arguments whether they have a function of their own; pandas does not. So the functions of pandas that look at one
-row are wrapped where the package is first used: given a tracked column they are what stands here, given anything else they are
-what they were.
+numpy asks its arguments whether they have a function of their own; pandas does not. So the functions of pandas that people give a
+frame to are wrapped where the package is first used: given something tracked they are what stands here, given anything else they
+are what they were.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import pandas as pd
 from dpframe import _expr, _validate
 from dpframe._errors import BadType, MissingKeys, Refused
 from dpframe._frame.selection import Taken
+from dpframe._frame.tracked import Tracked
 
 
 def _cut(
@@ -118,18 +119,40 @@ def _get_dummies(
     return data._frame._new(selection.having(columns))
 
 
+def _crosstab(index: Any, columns: Any, *args: Any, **words: Any) -> Any:
+    """``p.crosstab`` of tracked columns, or lists of them."""
+    first = index[0] if isinstance(index, list) else index
+    return first._frame.crosstab(index, columns, *args, **words)
+
+
+def _of_frames(name: str) -> Callable[..., Any]:
+    """The verb of the frame that comes first."""
+
+    def function(frame: Any, *args: Any, **words: Any) -> Any:
+        if not isinstance(frame, Tracked):
+            raise Refused(
+                f"pd.{name} of a tracked column is not offered: it takes a tracked frame, p.{name}(...)."
+            )
+        return getattr(frame, name)(*args, **words)
+
+    return function
+
+
 def _refused(advice: str) -> Callable[..., Any]:
-    def refuse(column: Any, *args: Any, **words: Any) -> Any:
+    def refuse(given: Any, *args: Any, **words: Any) -> Any:
         raise Refused(advice)
 
     return refuse
 
 
+# Of tracked columns, and those of `BOTH` of frames too.
 HOOKS: dict[str, Callable[..., Any]] = {
     "cut": _cut,
     "to_datetime": _to_datetime,
     "to_numeric": _to_numeric,
     "get_dummies": _get_dummies,
+    "crosstab": _crosstab,
+    **{name: _of_frames(name) for name in ("merge", "melt", "pivot_table")},
     **{name: lambda obj: obj.isna() for name in ("isna", "isnull")},
     **{name: lambda obj: obj.notna() for name in ("notna", "notnull")},
     "unique": lambda values: values.unique(),
@@ -144,7 +167,15 @@ HOOKS: dict[str, Callable[..., Any]] = {
         "it numbers values in the order of rows. With declared keys: p['x'].map({'a': 0, 'b': 1}); the values are a release, "
         "p['x'].unique()."
     ),
+    "concat": _refused(
+        "pd.concat puts rows of tables together, which is done before a session is opened: both = pd.concat([a, b]), and "
+        "then both.dp.open(1). A column beside the others is p.assign(y=p['x'] + 1)."
+    ),
+    "pivot": _refused(
+        "it copies cells of people. Write p.pivot_table('x', 'a', 'b', aggfunc='mean'): a release."
+    ),
 }
+BOTH = {"merge", "melt", "pivot_table", "isna", "isnull", "notna", "notnull", "concat", "pivot"}
 
 
 def install() -> None:
@@ -161,8 +192,13 @@ def _wrapped(name: str, original: Any, own: Callable[..., Any]) -> Any:
     @wraps(original)
     def function(*args: Any, **words: Any) -> Any:
         first = args[0] if args else words.get(lead)
-        if not isinstance(first, Taken):
+        inner = first[0] if isinstance(first, list | tuple) and first else first
+        if not isinstance(inner, Taken | Tracked):
             return original(*args, **words)
+        if isinstance(inner, Tracked) and name not in BOTH:
+            raise Refused(
+                f"pd.{name} takes one column here, such as pd.{name}(p['x'], ...): a frame has many."
+            )
         given = {(next(iter(signature(own).parameters)) if k == lead else k): v for k, v in words.items()}
         try:
             signature(own).bind(*args, **given)

@@ -15,14 +15,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dpframe import _expr
-from dpframe._errors import BadType, BadValue, NotOffered, Refused
+from dpframe._errors import BadType, BadValue, Refused
 from dpframe._expr import Expr, Key, within
 from dpframe._frame.tracked import Frame, Tracked
 from dpframe._frame.verbs.merge import merged_names
 from dpframe._frame.verbs.reshape import derived_frame, names_of, source_of
 from dpframe._groups.keys import Word, describe
 from dpframe._groups.unit import LIMIT, limits_for
-from dpframe._refusals import ADVICE
 from dpframe._session.derived import Made, Source, derived
 from dpframe._session.session import sealed
 from dpframe.engines.rows import frame_of, joined, matched, taken, with_room_for_nulls
@@ -82,31 +81,6 @@ def merged(
     told = f"merge(how={how!r}) of two tables of the same people, at most {left.most} and {other.most} rows of each"
     frame = derived_frame(self, session, Word("rows", told, f"merge on {describe(left.names)}"))
     return frame._new(frame._selection.declaring(right._selection.words))
-
-
-def join(
-    self: Frame,
-    other: Any,
-    on: Any = None,
-    how: str = "left",
-    lsuffix: str = "",
-    rsuffix: str = "",
-    *,
-    max_rows: int | None = None,
-    max_groups: int | None = None,
-) -> Frame:
-    """The columns of another table of the same people, person by person, as ``DataFrame.join`` on the person; see `merge`.
-
-    >>> visits = pd.DataFrame({"id": [1, 1, 2], "cost": [10.0, 30.0, 6.0]})
-    >>> p = visits.dp.open(1000, unit="id", max_rows=2, max_groups=1, bounds={"cost": (0, 100)})
-    >>> total = p.groupby("id").agg(total=("cost", "sum"))
-    >>> round(p.join(total, on="id").mean("total", epsilon=900))
-    29
-    """
-    if not isinstance(other, Tracked):
-        raise NotOffered(ADVICE["join"])
-    suffixes = (lsuffix, rsuffix)
-    return merged(self, other, how, on, None, None, suffixes, max_rows, max_groups)
 
 
 def _check_people(left: Tracked, right: Tracked) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pandas as pd
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from dpframe._errors import BadType, BadValue, LineageError, NoSession, NotOffered, Refused, SessionError
 from dpframe._expr import Column, Expr
+from dpframe._frame.column import PrivateColumn
 from dpframe._frame.tracked import Frame, Tracked
 from dpframe._frame.verbs.merge import is_private
 from dpframe._frame.verbs.reshape import derived_frame, source_of
@@ -48,6 +49,10 @@ def pipe(
     lint and no proof; it is written in the ledger as such. What is refused tells the owner something about the
     data: keep it to yourself.
 
+    A function that takes steps of single rows alone (conditions, new columns) is given the tracked frame itself, and nothing is
+    read: it may as well be written without `pipe`. Bounds and keys follow then, and a batch takes it too. Every other function,
+    and each one beside ``bounds=``, ``keys=`` or limits, is given rows:
+
     The function gets a pandas frame of some people, several times, and returns one with the columns that
     ``unit=`` named (or with them as index). In a session without ``unit=`` the index names the person of each
     row, and must be kept; a person may then have several rows, so that limits are needed: ``max_rows=1,
@@ -61,8 +66,8 @@ def pipe(
     23.0
     """
     self._session.base.check_followed()
-    source = source_of(self, "pipe")
     call, name = _called(func, args, kwargs)
+    self._session.check_alive()
     limits_for(max_rows, max_groups)
     base = self._session.base
     seen = _personwise.sees_private(func, [*args, *kwargs.values()], lambda value: is_private(value, base))
@@ -71,6 +76,10 @@ def pipe(
             f"{name} uses a private frame from outside ({seen}), which holds all people whichever it is given. Use the frame "
             "that it gets."
         )
+    traced = _traced(self, call) if (bounds, keys, max_rows, max_groups) == (None,) * 4 else None
+    if traced is not None:
+        return cast(Frame, traced)
+    source = source_of(self, "pipe")
     unit = self._session.unit
     hidden = not base.unit.people  # a row of the frame that was opened is a person
     visible = [] if hidden else _unit_names(self._selection.columns, unit.people)
@@ -167,6 +176,19 @@ def adopt(
         Word("adopt", f"{because} (columns {describe(made.names)}, {token.steps[:8]})", "adopt"),
         declared,
     )
+
+
+def _traced(frame: Frame, call: Callable[[Any], Any]) -> Any:
+    """What a function makes of the tracked frame itself, where it only takes steps of single rows; else None."""
+    try:
+        made = call(frame._rowwise("a function of rows asks nothing: it is given the rows themselves then."))
+    except Exception:  # it asks, or needs what a tracked frame has not: it is a function of rows
+        return None
+    if isinstance(made, Tracked) and made._session is frame._session:
+        return frame._new(made._selection)
+    if isinstance(made, PrivateColumn) and made._frame._session is frame._session:
+        return PrivateColumn(frame._new(made._frame._selection), made._expr, made._name)
+    return None
 
 
 def _of_people(source: Source, hidden: bool) -> tuple[pd.DataFrame, NDArray[np.int64]]:

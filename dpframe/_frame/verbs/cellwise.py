@@ -6,7 +6,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Hashable, Mapping
 from functools import reduce
-from typing import Any
+from typing import Any, cast
 
 import pandas as pd
 
@@ -103,7 +103,6 @@ _ARITHMETIC: dict[str, Operator] = {
 _COMPARISONS: dict[str, Operator] = {
     name: getattr(operator, name) for name in ("eq", "ne", "lt", "le", "gt", "ge")
 }
-_NAMES = {"div": "truediv", "divide": "truediv", "subtract": "sub", "multiply": "mul"}
 
 
 def _operated(operate: Operator, swapped: bool = False) -> Any:
@@ -126,9 +125,11 @@ OPERATORS: dict[str, Any] = {
 }
 METHODS: dict[str, Any] = {
     **{name: method(name, operate) for name, operate in {**_ARITHMETIC, **_COMPARISONS}.items()},
-    **{f"r{name}": method(f"r{name}", operate, True) for name, operate in _ARITHMETIC.items()},
-    **{name: method(name, _ARITHMETIC[operator_name]) for name, operator_name in _NAMES.items()},
-    "rdiv": method("rdiv", operator.truediv, True),
+    "div": method("div", operator.truediv),
+    **{
+        f"r{name}": method(f"r{name}", operate, True)
+        for name, operate in (("sub", operator.sub), ("div", operator.truediv))
+    },
 }
 
 
@@ -147,6 +148,98 @@ def round_(self: Frame, decimals: Any = 0) -> Frame:
     )
     made = {name: _expr.round_to(columns[name], places) for name, places in chosen.items()}
     return self._new(self._selection.having({**columns, **made}))
+
+
+def where(self: Frame, cond: Any, other: Any = None, *, inplace: bool = False, axis: Any = None) -> Frame:
+    """The cells where a condition holds, and else another value: null, a constant, or one for each column.
+
+    The condition is a tracked column, for all columns, or a frame of conditions, for each its own.
+    """
+    return self._done(_chosen(self, "where", cond, other), inplace)
+
+
+def mask(self: Frame, cond: Any, other: Any = None, *, inplace: bool = False, axis: Any = None) -> Frame:
+    """Another value where a condition holds, and else the cells: `where` with the condition turned round."""
+    return self._done(_chosen(self, "mask", cond, other), inplace)
+
+
+def _chosen(frame: Frame, verb: str, cond: Any, other: Any) -> Frame:
+    columns = frame._selection.columns
+    if callable(cond) and not isinstance(cond, Taken | Tracked):
+        cond = cond(
+            frame._rowwise(
+                "a condition is of one row: release such a number first, and use the answer in it."
+            )
+        )
+    conditions = _operands(frame, cond) if isinstance(cond, Tracked) else dict.fromkeys(columns, cond)
+    others = (
+        dict.fromkeys(columns, other)
+        if other is None or isinstance(other, Taken)
+        else _operands(frame, other)
+    )
+    made = {
+        name: getattr(PrivateColumn(frame, expr, name), verb)(conditions[name], others[name])._expr
+        for name, expr in columns.items()
+    }
+    return frame._new(frame._selection.having(made))
+
+
+def apply(self: Frame, func: Any, axis: Any = 0, **words: Any) -> Any:
+    """What a function makes of each column, or with ``axis=1`` of each row: it is given tracked columns, and calls of their own
+    methods and operators are what it does to every cell. A name, or a list of names, is asked as in `agg`.
+
+    >>> df = pd.DataFrame({"cost": [10.0, 30.0], "days": [1, 3]})
+    >>> p = df.dp.open(1000, bounds={"cost": (0, 100), "days": (1, 10)})
+    >>> round(p.apply(lambda r: r["cost"] / r["days"], axis=1).mean(epsilon=900))
+    10
+    """
+    if isinstance(func, str | list | Mapping):
+        return cast(Any, self).agg(func, axis=axis, **words)
+    if not callable(func):
+        raise BadType(
+            f"apply takes a function of a column, or the name of an aggregate, not {type(func).__name__}."
+        )
+    if not _validate.among(axis, (0, 1, "index", "columns")):
+        raise BadType("axis= is 0 for a function of each column, or 1 for one of each row.")
+    for word, idle in (
+        ("raw", False),
+        ("result_type", None),
+        ("args", ()),
+        ("by_row", "compat"),
+        ("engine", "python"),
+    ):
+        if words.pop(word, idle) not in (idle, None):
+            raise BadType(f"{word}= is refused here: the function is given tracked columns, and called once.")
+    rows = self._rowwise(
+        "a function that is applied is of the cells of one row: release such a number first, and use the answer in it."
+    )
+    if _validate.among(axis, (1, "columns")):
+        made = func(rows, **words)
+        if not isinstance(made, Taken):
+            raise BadType(
+                "a function of a row is traced: it returns an expression of its columns, such as r['x'] + r['y']. Write "
+                "p.assign(total='x + y')."
+            )
+        return PrivateColumn(self, self._selection.own(made), None)
+    return transform(self, func, **words)
+
+
+def transform(self: Frame, func: Any, axis: Any = 0, **words: Any) -> Frame:
+    """Each column as a function makes it, which is given the tracked column."""
+    if not callable(func) or not _validate.among(axis, (0, "index")):
+        raise BadType("transform takes a function of each column: p[['x', 'y']].transform(lambda c: c / 2).")
+    rows = self._rowwise(
+        "a function of a column asks nothing: release such a number first, and use the answer in it."
+    )
+    made = {}
+    for name, expr in self._selection.columns.items():
+        column = func(PrivateColumn(rows, expr, name), **words)
+        if not isinstance(column, Taken):
+            raise BadType(
+                "a function of a column returns one, such as c / 2. For a number of each column ask p[['x', 'y']].agg('mean')."
+            )
+        made[name] = self._selection.own(column)
+    return self._new(self._selection.having(made))
 
 
 # The columns of one row ---------------------------------------------------------------------------------------
@@ -190,6 +283,11 @@ def _mean(frame: Tracked, exprs: list[Expr]) -> Expr:
     return _expr.clip(mean, min(low for low, _ in ends), max(high for _, high in ends))
 
 
+def _better(a: Expr, b: Expr, op: str) -> Expr:
+    """The one of two cells that compares so; the other where one is null."""
+    return _expr.choose(_expr.logical_or(_expr.is_null(b), _expr.compare(op, a, b)), a, b)
+
+
 def _flags(exprs: list[Expr]) -> list[Expr]:
     for expr in exprs:
         if expr.kind != "bool":
@@ -210,11 +308,14 @@ def across(self: Tracked, verb: str, numeric_only: bool = False) -> PrivateColum
         expr = reduce(_expr.logical_and, _flags(everything))
     elif verb == "sum":
         expr = _total(_numbers(self, names, verb))
+    elif verb in ("min", "max"):
+        better = "<=" if verb == "min" else ">="
+        expr = reduce(lambda a, b: _better(a, b, better), _numbers(self, names, verb))
     elif verb == "mean":
         expr = _mean(self, _numbers(self, names, verb))
     else:
         raise NotOffered(
-            f"{verb} across the columns of a row is not offered. Those that are: sum, mean, count, any and all; or write an "
-            "expression: p.assign(total='a + b')."
+            f"{verb} across the columns of a row is not offered. Those that are: sum, mean, min, max, count, any, all; or write "
+            "an expression: p.assign(total='a + b')."
         )
     return PrivateColumn(self, expr, None)

@@ -9,6 +9,7 @@ from typing import Any
 
 import pandas as pd
 
+from dpframe import _validate
 from dpframe._errors import BadType, BadValue, MissingBounds, NotOffered
 from dpframe._expr import Column
 from dpframe._frame.groups import PrivateGroupBy, check_options, level_of
@@ -58,6 +59,20 @@ def resample(
     return PrivateGroupBy(self._session, selection, self._mode)
 
 
+def _levels_named(frame: Tracked, level: Any) -> list[Taken]:
+    """The columns that are the levels of the index, by name or by place."""
+    index = frame._selection.index
+    names = list(index)
+    found = []
+    for one in level if isinstance(level, list) else [level]:
+        place = isinstance(one, int) and not isinstance(one, bool) and one not in names
+        if place and not -len(names) <= one < len(names):
+            raise BadValue(f"the index has {len(names)} levels, and there is no level {one}.")
+        name = names[one] if place else _validate.column_name(one, index)
+        found.append(Taken(frame, index[name], name))
+    return found
+
+
 def _index_of(frame: Tracked) -> Taken:
     """The column that `set_index` has made the index."""
     index = frame._selection.index
@@ -72,7 +87,7 @@ def _index_of(frame: Tracked) -> Taken:
 
 def groupby(
     self: Tracked,
-    by: Any,
+    by: Any = None,
     *,
     keys: Any = None,
     other: Any = None,
@@ -82,7 +97,7 @@ def groupby(
     group_keys: bool = True,
     observed: bool | None = None,
     dropna: bool | None = None,
-    level: None = None,
+    level: Any = None,
 ) -> Any:
     """Groups by one column or several; ``keys`` lists the groups that may appear, all of which come back.
 
@@ -98,6 +113,8 @@ def groupby(
     In a session with delta columns may be left unlisted: their keys are those that enough people share, found and
     measured in one release for the whole price (docs/guarantees/keys.md); where a choice is asked for, half of the price
     finds them first. The session then knows them, and later questions are ordinary ones.
+
+    ``level=`` names levels of the index, where `set_index` has made one.
 
     By the column that ``unit=`` names these are each person's own rows, and their verbs are steps, free
     (`dpframe._frame.people.groups.PersonGroupBy`).
@@ -118,7 +135,11 @@ def groupby(
     elsewhere    2
     dtype: int64
     """
+    if level is not None and self._selection.index:
+        by, level = _levels_named(self, level), None
     check_options(group_keys, observed, level, as_index)
+    if by is None:
+        raise BadType("groupby needs by=, a column or a list of them.")
     if self._session.unit.people and keys is None and other is None and bounds is None:
         person_groups = self._own_groups(by, as_index)
         if person_groups is not None:

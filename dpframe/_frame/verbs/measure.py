@@ -11,13 +11,12 @@ from typing import Any, Literal, NamedTuple, Unpack, cast
 import numpy as np
 import pandas as pd
 
-from dpframe import _validate
 from dpframe._answers import answer as _release
 from dpframe._answers.answer import IntEstimate, scalar
 from dpframe._answers.layout import Grid
 from dpframe._errors import BadType, BadValue, UnknownColumn, unknown_column
 from dpframe._frame.selection import Asking, Finish
-from dpframe._frame.spelling import priced
+from dpframe._frame.spelling import priced, sideways
 from dpframe._groups.keys import EVERY
 from dpframe._plans.aggregates import AGGREGATES, ORDERS, Output, level_named, named_in_agg
 from dpframe._plans.order import Levels, how_for, levels_of
@@ -97,16 +96,15 @@ class Measures(Asking):
                 f"{message} What {aggregate} takes by position is a column, then bounds; others are keywords, such as "
                 "epsilon=0.1."
             )
-        if "axis" in payment and column is EVERY and bounds is None and _sideways(payment):
+        if "axis" in payment and column is EVERY and bounds is None and sideways(payment):
             return self._across(aggregate, payment)
         names, single = self._columns_for(column, aggregate, payment.get("numeric_only") is True)
         outs = [self._selection.output(aggregate, name, bounds, ddof=ddof) for name in names]
         return self._ask_for(outs, payment, single=single)
 
     def _across(self, aggregate: str, payment: Mapping[str, Any]) -> Any:
-        """What an aggregate is of the columns of one row: a column, where rows have columns."""
-        checked(payment)
-        raise AssertionError("axis= is refused where it is checked")
+        """A column of what the cells of each row come to; groups have none, and ``axis=`` is refused."""
+        return checked(payment)
 
     # Sums and moments -----------------------------------------------------------------------------------------
 
@@ -116,7 +114,7 @@ class Measures(Asking):
         column: Any = EVERY,
         **payment: Unpack[Payment],
     ) -> IntEstimate:
-        """How many rows; of a column, how many non-null values. (pandas counts every column: name one.)
+        """How many rows; of a column, how many non-null values, and so of each column of a list: ``p[["x", "y"]].count()``.
 
         Formal guarantee: epsilon-DP for its price; sensitivity 1 (docs/guarantees/statistics.md). The answer is
         a whole number, and may be negative when few rows meet much noise.
@@ -128,8 +126,11 @@ class Measures(Asking):
         """
         if isinstance(column, float) and column not in self._selection.columns:
             raise BadType(f"count takes the name of a column. A price is a keyword: count(epsilon={column}).")
-        if "axis" in payment and column is EVERY and _sideways(payment):
+        if "axis" in payment and column is EVERY and sideways(payment):
             return cast(IntEstimate, self._across("count", payment))
+        if column is EVERY and self._selection.listed:
+            outs = [self._selection.output("count", name, None) for name in self._selection.columns]
+            return cast(IntEstimate, self._ask_for(outs, payment))
         out = Output("rows", "size") if column is EVERY else self._selection.output("count", column, None)
         return cast(IntEstimate, self._ask_for([out], payment, single=True))
 
@@ -291,6 +292,10 @@ class Measures(Asking):
         mean  35.0   6.0
         sum    NaN  12.0
         """
+        if spec is None and not isinstance(
+            outputs.get("func"), tuple
+        ):  # a pair, and a pd.NamedAgg, is an output
+            spec = outputs.pop("func", None)
         payment, named = split_words(outputs, bounds, self._single)
         return self._aggregated(spec, named, bounds, payment)
 
@@ -377,7 +382,7 @@ class Measures(Asking):
 
         Formal guarantee: epsilon-DP for its price; see `quantile`.
         """
-        return self._at(_levels(q, payment, one=True), column, bounds, resolution, payment)
+        return self._extreme("min", column, q, bounds, resolution, payment)
 
     @priced
     def max(
@@ -395,6 +400,13 @@ class Measures(Asking):
 
         Formal guarantee: epsilon-DP for its price; see `quantile`.
         """
+        return self._extreme("max", column, q, bounds, resolution, payment)
+
+    def _extreme(
+        self, verb: str, column: Any, q: Any, bounds: Any, resolution: Any, payment: Mapping[str, Any]
+    ) -> Any:
+        if "axis" in payment and column is EVERY and sideways(payment):
+            return self._across(verb, payment)
         return self._at(_levels(q, payment, one=True), column, bounds, resolution, payment)
 
     def _at(
@@ -411,11 +423,6 @@ class Measures(Asking):
             return grid(self, cells, [(at, name) for name, at, _ in many], payment)
         label = self._selection.named(names[0])[1]
         return self._ask_for(cells, payment, lambda r, index: _release.levels(r, index, levels.typed, label))
-
-
-def _sideways(payment: Mapping[str, Any]) -> bool:
-    """Whether pandas' ``axis=`` says that the columns of one row are put together."""
-    return _validate.among(payment["axis"], (1, "columns"))
 
 
 def grid(

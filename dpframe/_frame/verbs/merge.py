@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
+from dataclasses import replace
 from typing import Any, cast
 
 import numpy as np
@@ -64,7 +65,7 @@ def merge(
     >>> df = pd.DataFrame({"state": ["CA", "NY", "CA", "TX"]})
     >>> p = df.dp.open(1000)
     >>> p.merge(regions, on="state").groupby("coast").size(epsilon=300).to_dict()
-    {'west': 2, 'east': 1}
+    {'east': 1, 'west': 2}
     """
     if left_index is not False or right_index is not False:
         raise Refused(
@@ -113,6 +114,71 @@ def merge(
     return derived_frame(
         self, session, Word("public table", on_record, f"merge on {describe([n for n, _ in keys])}")
     )
+
+
+def join(
+    self: Frame,
+    other: Any,
+    on: Any = None,
+    how: str = "left",
+    lsuffix: str = "",
+    rsuffix: str = "",
+    sort: bool = False,
+    validate: object = None,
+    *,
+    max_rows: int | None = None,
+    max_groups: int | None = None,
+    because: str | None = None,
+) -> Frame:
+    """The frame with the columns of a public table, matched by the table's index, as ``DataFrame.join``; or with those of another
+    tracked frame of the same people, matched by ``on``, person by person. See `merge`.
+
+    >>> tax = pd.Series([8.5, 8.0], index=["CA", "NY"], name="tax")
+    >>> df = pd.DataFrame({"state": ["CA", "NY", "CA", "TX"]})
+    >>> p = df.dp.open(1000)
+    >>> p.join(tax, on="state").count("tax", epsilon=300) == 3
+    True
+    >>> visits = pd.DataFrame({"id": [1, 1, 2], "cost": [10.0, 30.0, 6.0]})
+    >>> p = visits.dp.open(1000, unit="id", max_rows=2, max_groups=1, bounds={"cost": (0, 100)})
+    >>> total = p.groupby("id").agg(total=("cost", "sum"))
+    >>> round(p.join(total, on="id").mean("total", epsilon=900))
+    29
+    """
+    if isinstance(other, Tracked):
+        suffixes = (lsuffix, rsuffix)
+        return cast(Frame, self._merged(other, how, on, None, None, suffixes, max_rows, max_groups))
+    if isinstance(other, pd.Series) and not is_private(other, self._session):
+        other = other.to_frame()
+    table = _public(other, self._session)
+    index = self._selection.index
+    if on is None:
+        if not index:
+            raise Refused(
+                "the rows have no labels here to join by: name the column that the table has as index, p.join(table, on='key')."
+            )
+        frame = self._new(replace(self._selection.having({**index, **self._selection.columns}), index={}))
+        made = join(
+            frame,
+            other,
+            list(index),
+            how,
+            lsuffix,
+            rsuffix,
+            max_rows=max_rows,
+            max_groups=max_groups,
+            because=because,
+        )
+        columns = dict(made._selection.columns)
+        levels = {name: columns.pop(name) for name in index}
+        return made._new(replace(made._selection.having(columns), index=levels))
+    names = names_of(on, self._selection.columns)
+    if table.index.nlevels != len(names):
+        raise BadValue(
+            f"on= names {len(names)} columns, and the index of the table has {table.index.nlevels} levels."
+        )
+    keyed = table.set_axis(table.index.set_names(names), axis=0).reset_index()
+    limits = {"max_rows": max_rows, "max_groups": max_groups, "because": because}
+    return merge(self, keyed, how, names, validate=validate, suffixes=(lsuffix, rsuffix), **cast(Any, limits))
 
 
 def _matched(
@@ -232,5 +298,13 @@ def _describe_public(made: Made, place: int, name: Hashable, array: Any) -> None
             and (lower == upper or upper - lower > _validate.MIN_WIDTH)
         ):
             made.bounds[place] = Bounds(lower, upper)
-    elif leaf.kind == "text" and 0 < len(values := list(column.astype(object).unique())) <= _KEYS:
+    elif leaf.kind == "text" and 0 < len(values := _in_order(column)) <= _KEYS:
         made.keys[place] = keys_for(values, leaf, name)
+
+
+def _in_order(column: pd.Series[Any]) -> list[Any]:
+    """The different values in the order that pandas gives groups: that of the categories, or sorted."""
+    values = list(column.astype(object).unique())
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        return [category for category in column.dtype.categories if category in set(values)]
+    return sorted(values)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import replace
+from difflib import get_close_matches
 from functools import reduce
 from typing import Any, cast
 
@@ -12,6 +13,7 @@ import numpy as np
 import pandas as pd
 
 from dpframe import _expr, _validate
+from dpframe._answers.answer import ANSWER, receipt_of
 from dpframe._errors import BadType, BadValue, NotOffered, Refused
 from dpframe._expr import Expr
 from dpframe._frame.column import PrivateColumn
@@ -24,7 +26,8 @@ from dpframe._frame.verbs.looking import schema_of
 def assign(self: Frame, **columns: Any) -> Frame:
     """New columns: a string expression, a tracked column, ``pd.col``, a constant, or ``lambda p: p["x"] / 2``.
 
-    Bounds of a new column follow from those of the old ones.
+    Bounds of a new column follow from those of the old ones. A string is an expression; a single word that is no column is a
+    text, as in pandas.
 
     >>> df = pd.DataFrame({"cost": [120.0, 40.0]})
     >>> p = df.dp.open(1, bounds={"cost": (0, 50_000)})
@@ -33,9 +36,22 @@ def assign(self: Frame, **columns: Any) -> Frame:
     """
     caller, frame = callers_frame(), self
     for name, value in columns.items():
-        expr, frame = frame._written(value, caller)
+        expr, frame = frame._written(_meant(frame, name, value), caller)
         frame = frame._new(frame._selection.having({**frame._selection.columns, name: expr}))
     return frame
+
+
+def _meant(frame: Tracked, name: str, value: Any) -> Any:
+    """What a new column is set to: a text that is one word may be a column's name or, as in pandas, the text itself."""
+    if not isinstance(value, str) or not value.isidentifier() or value in ("True", "False"):
+        return value
+    known = frame._selection.columns
+    if value in known or get_close_matches(value, map(str, known), n=1):
+        raise Refused(
+            f"{name}={value!r} is a text in pandas, and may be meant for a column here. Write p.assign({name}=p[{value!r}]) for "
+            f"the column, and p.assign({name}=lambda d: {value!r}) for the text."
+        )
+    return lambda _: value
 
 
 def rename(
@@ -50,7 +66,7 @@ def rename(
 ) -> Frame:
     """Other names for columns, as ``columns={"old": "new"}`` or a function of a name; their bounds and keys stay theirs.
 
-    Rows have no names here, so that a mapper alone is of columns, as with ``axis=1`` in pandas.
+    A mapper without ``axis=1`` is of the labels of rows in pandas, which have none here.
     """
     columns = _of_columns("rename", mapper, columns, index, axis)
     known = self._selection.columns
@@ -80,7 +96,7 @@ def drop(
 ) -> Frame:
     """The frame without some columns: ``drop(columns="x")``, ``drop(["x", "y"], axis=1)``.
 
-    Rows have no labels here, so that labels alone are of columns, as with ``axis=1`` in pandas.
+    Labels without ``axis=1`` are those of rows in pandas, which have none here.
     """
     columns = _of_columns("drop", labels, columns, index, axis)
     if columns is None:
@@ -136,6 +152,10 @@ def dropna(
 
 def fillna(self: Frame, value: Any, *, inplace: bool = False) -> Frame:
     """Constants for nulls, one for all columns or ``{"column": constant}``."""
+    if (
+        isinstance(value, pd.Series) and receipt_of(value, ANSWER) is not None
+    ):  # what was released of each column
+        value = {name: one for name, one in value.items() if name in self._selection.columns}
     if isinstance(value, Mapping):
         fills = {_validate.column_name(k, self._selection.columns): v for k, v in value.items()}
     else:
@@ -211,6 +231,22 @@ def sort_index(self: Frame, *args: Any, **kwargs: Any) -> Frame:
     return self._done(self, kwargs.get("inplace", False))
 
 
+def unlabelled(self: Frame, *args: Any, inplace: bool = False, **words: Any) -> Frame:
+    """The frame itself: of rows without labels and columns of kinds there is nothing to change."""
+    return self._done(self, inplace)
+
+
+def squeeze(self: Tracked, axis: Any = None) -> Any:
+    """The column of a frame that has one; another frame stays what it is."""
+    names = list(self._selection.columns)
+    return cast(Any, self)[names[0]] if len(names) == 1 else self
+
+
+def keys(self: Tracked) -> pd.Index[Any]:
+    """The names of the columns."""
+    return pd.Index(list(self._selection.columns), tupleize_cols=False)
+
+
 def insert(self: Tracked, loc: int, column: Any, value: Any, allow_duplicates: bool = False) -> None:
     """A new column at a place of this frame, which is changed: as ``p[column] = value``, and that column moved there."""
     columns = self._selection.columns
@@ -270,7 +306,7 @@ def filter(
         except (re.error, OverflowError, RecursionError):
             raise BadValue(f"regex={regex!r} is no regular expression.") from None
         names = [name for name in columns if pattern.search(str(name))]
-    return self._new(self._selection.having({name: columns[name] for name in names}))
+    return self._new(self._selection.choosing(names))
 
 
 def _text(value: Any, word: str) -> str:
@@ -290,7 +326,7 @@ def select_dtypes(self: Frame, include: Any = None, exclude: Any = None) -> Fram
         raise BadType(
             f"these dtypes cannot be selected: {problem.rstrip('.')}. Write p.select_dtypes(include='number')."
         )
-    return self._new(self._selection.having({name: self._selection.columns[name] for name in names}))
+    return self._new(self._selection.choosing(names))
 
 
 def reindex(
@@ -303,11 +339,11 @@ def reindex(
     if given is None:
         raise BadType("reindex takes columns=, a list of names.")
     names = _validate.column_names(_list(given, "columns"), self._selection.columns)
-    return self._new(self._selection.having({name: self._selection.columns[name] for name in names}))
+    return self._new(self._selection.choosing(names))
 
 
 def _list(value: Any, word: str) -> list[Any]:
-    if not isinstance(value, list | tuple | pd.Index | np.ndarray):
+    if not isinstance(value, list | tuple | range | pd.Index | np.ndarray):
         raise BadType(f"{word}= must be a list of names, not {type(value).__name__}.")
     return list(value)
 
@@ -379,6 +415,8 @@ def reset_index(
 ) -> Frame:
     """The frame with its index as columns again, before the others; with ``drop=True`` without it."""
     index, columns = self._selection.index, self._selection.columns
+    if not index and drop is True:  # as it is typed after each filter
+        return self._done(self, inplace)
     chosen = (
         list(index)
         if level is None
@@ -434,6 +472,12 @@ def _of_columns(verb: str, given: Any, columns: Any, index: Any, axis: Any) -> A
         raise Refused(
             f"{verb} is of columns here: rows are people and have no labels. Write axis=1 or columns=; rows are chosen by a "
             "condition, p[p['x'] > 1]."
+        )
+    if given is not None and axis is None and columns is None:
+        what = {"drop": "columns='name'", "rename": "columns={'old': 'new'}"}[verb]
+        raise Refused(
+            f"in pandas {verb} without axis= is of the labels of rows, which have none here. Of columns it is p.{verb}({what}), "
+            "or the same with axis=1."
         )
     if given is not None and columns is not None:
         raise BadType(f"{verb} is given columns twice: once in columns= is enough.")
