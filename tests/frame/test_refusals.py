@@ -85,9 +85,9 @@ ROWS = {
     "column tolist": (lambda p: p["age"].tolist(), "release"),
 }
 ACROSS = {
-    "apply": (lambda p: p.apply(lambda r: r), "expressions"),
+    "apply": (lambda p: p.apply(lambda r: 1), "a function of a column returns one"),
     "apply of a column": (lambda p: p["age"].apply(np.mean), "as an expression"),
-    "transform": (lambda p: p.transform("mean"), "expressions"),
+    "transform": (lambda p: p.transform("mean"), "transform takes a function"),
     "pipe": (lambda p: p.pipe(len), "must return a DataFrame"),
     "mode": (lambda p: p["state"].mode(), "argmax"),
     "idxmax": (lambda p: p["age"].idxmax(), "argmax"),
@@ -99,7 +99,7 @@ ACROSS = {
     "nlargest": (lambda p: p.nlargest(3, "age"), "comparing people"),
     "drop_duplicates": (lambda p: p.drop_duplicates(), "compares people"),
     "merge": (lambda p: p.merge(pd.DataFrame()), "on="),
-    "join": (lambda p: p.join(pd.DataFrame()), "merge"),
+    "join": (lambda p: p.join(pd.DataFrame()), "p.join(table, on='key')"),
     "prod": (lambda p: p["age"].prod(), "no price rule"),
     "plot": (lambda p: p.plot.bar(), "histogram"),
     "corr of a column": (lambda p: p["age"].corr(p["cost"]), "one release for all pairs"),

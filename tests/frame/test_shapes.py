@@ -483,7 +483,7 @@ def test_all_columns_of_groups_are_measured_where_none_is_named(df, p):
     flat = p[["state", "age", "cost"]].groupby("state", as_index=False, observed=True).mean(epsilon=EXACT)
     same(flat, numbers.groupby("state", as_index=False).mean())
     with pytest.raises(BadType, match=r"p\.groupby\(\.\.\.\)\[\['x', 'y'\]\]"):
-        p.assign(name="state").groupby("zone").mean()
+        p.assign(name=p["state"]).groupby("zone").mean()
 
 
 # Covariances and quantiles, of groups and of columns -----------------------------------------------------------------

@@ -135,3 +135,24 @@ def test_the_text_of_pandas_gives_what_pandas_gives(case):
 def test_there_are_many_everyday_texts():
     assert len(CASES) >= 100
     assert len({case["code"] for case in CASES}) == len(CASES)
+
+
+def test_means_of_a_row_lie_between_the_widest_bounds():
+    df = pd.DataFrame(
+        {"a": [0.0, 10.0, None] * 50, "b": [100.0, 90.0, None] * 50, "c": [None, 1.0, None] * 50}
+    )
+    p = df.dp.open(1000, bounds={"a": (0, 10), "b": (80, 100), "c": (0, 1)})
+    mean = p.mean(axis=1)
+    assert mean._expr.bounds(p._session.bounds) == (0, 100)
+    assert mean._expr.nullable
+    assert mean.count(epsilon=300) == df.mean(axis=1).count()
+    assert float(mean.sum(epsilon=300)) == pytest.approx(df.mean(axis=1).sum(), rel=0.01)
+
+
+def test_values_set_by_loc_are_those_of_the_rows_where_the_condition_holds():
+    df = rows()
+    p = df.dp.open(1000, bounds={"age": (0, 110)})
+    p.loc[p["age"] > 65, "age"] = 0
+    df = df.copy()
+    df.loc[df["age"] > 65, "age"] = 0
+    assert float(p["age"].mean(epsilon=900)) == pytest.approx(df["age"].mean(), rel=0.01)

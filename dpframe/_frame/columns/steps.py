@@ -14,7 +14,7 @@ import pandas as pd
 from dpframe import _expr, _validate
 from dpframe._errors import BadType, NotOffered, Refused
 from dpframe._frame.selection import Taken
-from dpframe._frame.verbs import groupings, looking
+from dpframe._frame.verbs import looking
 
 Column = TypeVar("Column", bound=Taken)
 
@@ -59,7 +59,7 @@ def sort_values(self: Column, **words: Any) -> Column:
 
 
 def reset_index(self: Column, level: None = None, *, drop: bool = False, name: Any = None) -> Column:
-    """With ``drop=True`` the column itself, since rows have no labels here; without it they would be numbers of people."""
+    """The column itself, with ``drop=True``: rows have no labels here, and without it they would be numbers of people."""
     if not _validate.flag(drop, "drop"):
         raise Refused(
             "the rows have no labels here: their numbers would tell who stands before whom. Write p['x'].reset_index(drop=True)."
@@ -120,12 +120,12 @@ def groupby(self: Taken, by: Any = None, **words: Any) -> Any:
     """Groups of this column: ``p["cost"].groupby(p["state"]).mean()``; see `PrivateFrame.groupby`."""
     if isinstance(by, str) and by not in self._frame._selection.index:
         raise BadType(f"a column is grouped by another one, or by its index: p['cost'].groupby(p[{by!r}]).")
-    return groupings.groupby(_beside(self), by, **words)[self._name]
+    return _beside(self).groupby(by, **words)[self._name]
 
 
 def resample(self: Taken, rule: Any, **words: Any) -> Any:
     """Groups of this column by periods of the index: ``p.set_index("t")["cost"].resample("ME").mean()``."""
-    return groupings.resample(_beside(self), rule, **words)[self._name]
+    return _beside(self).resample(rule, **words)[self._name]
 
 
 def pipe(self: Taken, func: Any, *args: Any, **words: Any) -> Any:
