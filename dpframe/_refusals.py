@@ -24,9 +24,9 @@ ADVICE: dict[str, str] = {
     "apply": "a function could look across people. Write the steps as expressions, p.assign(y='x / 2'), or p.pipe(f).",
     "transform": "a function could look across people. Write the steps as expressions: p.assign(y='x / 2').",
     "join": "write p.merge(table.reset_index(), on='key') with a public table.",
-    "sample": "a sample of rows is not private. Every release already looks at all rows.",
     "duplicated": "it compares people with each other, so one person's row could change another's.",
-    "drop_duplicates": "it compares people with each other, so one person's row could change another's.",
+    "drop_duplicates": "it compares people with each other, so one person's row could change another's. How many different "
+    "values there are is p.nunique('x').",
     "rank": "it compares people with each other, so one person's row could change another's.",
     "cumsum": "it adds across people in order. Ask p.resample('ME', on='t')['x'].sum() and add up the answer.",
     "shift": "it reads a neighbouring row, which is another person's.",
@@ -35,20 +35,17 @@ ADVICE: dict[str, str] = {
     "bfill": "it fills from a neighbouring row, which is another person's. Write p.fillna(constant).",
     "nlargest": f"choosing rows by comparing people is refused: {_ROWS}",
     "nsmallest": f"choosing rows by comparing people is refused: {_ROWS}",
+    "concat": "rows of two tables are put together before a session is opened: both = pd.concat([a, b]), and then "
+    "both.dp.open(1).",
     "pivot": "it copies cells of people. Write p.pivot_table(values, index, columns, aggfunc): a release.",
     "groups": "it would list the rows of each group. The keys are those you declared.",
     "ngroups": "the groups are the keys you declared: len(p.groupby('k')).",
-    "copy": "a tracked frame is never changed in place, so p itself is its copy.",
-    "dtypes": "print(p) tells the kind of each column; the names are p.columns.",
-    "info": "print(p) tells the kind of each column; for how many rows there are ask p.count().",
     "get_group": "choose the rows by a condition: p[p['k'] == 1].",
     "hist": "ask for the counts, and plot them: p.histogram('x', bins=...).dp.plot().",
     "plot": "plot an answer: p.histogram('x', bins=...).dp.plot().",
     "logistic": "write p.fit(LogisticRegression(...), X=[...], y='column') with a model of dpframe.learn.",
-    "corr": "write p[['x', 'y']].corr(): one release for all pairs of these columns.",
-    "cov": "write p[['x', 'y']].cov(): one release for all pairs of these columns.",
 }
-for _name in ("head", "tail", "values", "iloc", "loc", "at", "iat", "index", "T", "array", "item"):
+for _name in ("values", "index", "T", "array", "item"):
     ADVICE[_name] = f".{_name} is refused: {_ROWS}"
 for _name in ("loc", "iloc", "at", "iat", "xs"):
     ADVICE[_name] = (

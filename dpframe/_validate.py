@@ -1,6 +1,6 @@
 """Argument checks, with one style of message: what is wrong, what was given, what to do.
 
-Everything here looks at arguments alone, so it may raise freely: nothing has been read or charged.
+They look at arguments alone, so they may raise freely: nothing has been read or charged.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ def level(value: object) -> float:
 
 
 def flag(value: object, name: str) -> bool:
-    """Checks for True or False, and nothing that merely counts as such."""
+    """True or False, as given; anything else is refused, also 0 and 1."""
     if not isinstance(value, bool | np.bool_):
         raise BadType(f"{name}= must be True or False, not {type(value).__name__}.")
     return bool(value)
@@ -127,76 +127,78 @@ def real(value: object, name: str) -> float:
     return x + 0.0  # -0.0 is 0
 
 
-def bounds(value: object, what: str) -> Bounds:
+def bounds(value: object, subject: str) -> Bounds:
     """``(lower, upper)``, two finite numbers in order; equal ones are allowed."""
     if not isinstance(value, tuple | list) or len(value) != 2:
         raise BadType(
-            f"bounds of {what} must be a pair (lower, upper) of public numbers, not {type(value).__name__}. "
+            f"bounds of {subject} must be a pair (lower, upper) of public numbers, not {type(value).__name__}. "
             "They are never inferred from the data. A price is given by name: epsilon=0.1."
         )
-    lower, upper = (real(v, f"a bound of {what}") for v in value)
+    lower, upper = (real(v, f"a bound of {subject}") for v in value)
     if lower > upper:
-        raise BadValue(f"bounds of {what} are reversed: ({lower:g}, {upper:g}).")
+        raise BadValue(f"bounds of {subject} are reversed: ({lower:g}, {upper:g}).")
     if 0 < upper - lower < MIN_WIDTH:
-        raise BadValue(f"bounds of {what} are narrower than 2**-900. Rescale the column.")
+        raise BadValue(f"bounds of {subject} are narrower than 2**-900. Rescale the column.")
     return Bounds(lower, upper)
 
 
-def length(values: object, what: str, most: int = MAX_LISTED) -> int:
-    """The number of values in a public list, before any of them is made; one without end or beyond ``most`` is refused."""
+def length(values: object, subject: str, most: int = MAX_LISTED) -> int:
+    """The number of values in a public list, before any value is looked at; endless lists and more than ``most`` are refused."""
     try:
-        found = len(values)  # type: ignore[arg-type]  # what has none is refused
+        count = len(values)  # type: ignore[arg-type]  # what has none is refused
     except TypeError:
         raise BadType(
-            f"{what} must be a list whose length is known, not {type(values).__name__}. Write list(...)."
+            f"{subject} must be a list whose length is known, not {type(values).__name__}. Write list(...)."
         ) from None
     except OverflowError:
         raise BadValue(
-            f"{what} are more than 2**63 values, and {most} are the most that are supported."
+            f"{subject} are more than 2**63 values, and {most} are the most that are supported."
         ) from None
-    if found > most:
-        raise BadValue(f"{what} are {found} values, and {most} are the most that are supported.")
-    return found
+    if count > most:
+        raise BadValue(f"{subject} are {count} values, and {most} are the most that are supported.")
+    return count
 
 
-def edges(values: Iterable[object], what: str) -> tuple[float, ...]:
+def edges(values: Iterable[object], subject: str) -> tuple[float, ...]:
     """At least two increasing numbers, of which the outer ones may be infinite."""
-    length(values, f"the edges of {what}", MAX_BINS + 1)
-    found = tuple(
-        float(v) if isinstance(v, float) and math.isinf(v) else real(v, f"an edge of {what}") for v in values
+    length(values, f"the edges of {subject}", MAX_BINS + 1)
+    numbers = tuple(
+        float(v) if isinstance(v, float) and math.isinf(v) else real(v, f"an edge of {subject}")
+        for v in values
     )
-    if len(found) < 2 or any(a >= b for a, b in pairwise(found)):
-        raise BadValue(f"the edges of {what} must be at least two increasing numbers.")
-    return found
+    if len(numbers) < 2 or any(a >= b for a, b in pairwise(numbers)):
+        raise BadValue(f"the edges of {subject} must be at least two increasing numbers.")
+    return numbers
 
 
 @lru_cache(maxsize=256)
 def _evenly(lower: float, upper: float, number: int) -> tuple[float, ...] | None:
+    """Points that divide an interval evenly; None where they are not increasing doubles."""
     with np.errstate(over="ignore", invalid="ignore"):
-        found = tuple(map(float, np.linspace(lower, upper, number + 1)))
-    return found if all(a < b for a, b in pairwise(found)) else None
+        points = tuple(map(float, np.linspace(lower, upper, number + 1)))
+    return points if all(a < b for a, b in pairwise(points)) else None
 
 
-def even_edges(pair: Bounds, number: int, what: str) -> tuple[float, ...]:
+def even_edges(pair: Bounds, number: int, subject: str) -> tuple[float, ...]:
     """The edges of ``number`` equally wide bins between two bounds, as ``np.linspace`` has them."""
     if number > MAX_BINS:
         raise BadValue(f"{number} bins are more than 2**24, the most that are supported.")
-    found = (_evenly if number <= _FEW else _evenly.__wrapped__)(pair.lower, pair.upper, number)
-    if found is None:
+    points = (_evenly if number <= _FEW else _evenly.__wrapped__)(pair.lower, pair.upper, number)
+    if points is None:
         raise BadValue(
-            f"the bounds of {what}, ({pair.lower:g}, {pair.upper:g}), cannot be divided into {number} bins of "
+            f"the bounds of {subject}, ({pair.lower:g}, {pair.upper:g}), cannot be divided into {number} bins of "
             "different doubles. Give a list of edges."
         )
-    return found
+    return points
 
 
 def among(value: object, options: tuple[int | str, ...]) -> bool:
-    """Whether an argument is one of some whole numbers and texts, of whatever type it is."""
+    """Whether an argument of any type is one of these whole numbers and texts."""
     return isinstance(value, int | str) and not isinstance(value, bool) and value in options
 
 
 def hashable(value: object, name: str) -> Hashable:
-    """Checks that a name can be that of a column."""
+    """The name, which must be hashable to be that of a column."""
     try:
         hash(value)
     except TypeError:
@@ -205,24 +207,24 @@ def hashable(value: object, name: str) -> Hashable:
 
 
 def choice(value: object, name: str, options: Iterable[str]) -> str:
-    known = list(options)
+    names = list(options)
     if not isinstance(value, str):
-        raise BadType(f"{name} must be one of {', '.join(map(repr, known))}, not {type(value).__name__}.")
-    if value not in known:
-        raise BadValue(f"unknown {name} {value!r}. Use one of {', '.join(map(repr, known))}.")
+        raise BadType(f"{name} must be one of {', '.join(map(repr, names))}, not {type(value).__name__}.")
+    if value not in names:
+        raise BadValue(f"unknown {name} {value!r}. Use one of {', '.join(map(repr, names))}.")
     return value
 
 
-def column_names(names: Iterable[Any], known: Iterable[Hashable]) -> list[Hashable]:
+def column_names(names: Iterable[Any], columns: Iterable[Hashable]) -> list[Hashable]:
     """Several columns by their names, each once."""
-    found = [column_name(name, known) for name in names]
-    twice = [name for i, name in enumerate(found) if name in found[:i]]
+    checked = [column_name(name, columns) for name in names]
+    twice = [name for i, name in enumerate(checked) if name in checked[:i]]
     if twice:
         raise BadValue(f"column {twice[0]!r} is listed twice.")
-    return found
+    return checked
 
 
-def column_name(name: Any, known: Iterable[Hashable]) -> Hashable:
+def column_name(name: Any, columns: Iterable[Hashable]) -> Hashable:
     """One column by its name: not a position, not a list, not a function."""
     if callable(name):
         raise BadType("a column is given by its name, not by a function: a function could see the data.")
@@ -231,7 +233,7 @@ def column_name(name: Any, known: Iterable[Hashable]) -> Hashable:
             f"one column by name is expected here, not a {type(name).__name__}. For several, select them first: "
             "p[['x', 'y']].mean()."
         )
-    names = list(known)
+    names = list(columns)
     try:
         hits = [k for k in names if k is name or k == name]
     except (TypeError, ValueError):

@@ -42,7 +42,7 @@ LARGE = 400_000  # cells of the question matrix beyond which a linear program ta
 
 
 def alone(frame: pd.DataFrame, on: Sequence[str]) -> pd.Series[bool]:
-    """Which rows are the only ones with their values in these columns.
+    """A mask of the rows that are the only ones with their values in these columns.
 
     >>> alone(pd.DataFrame({"zip": ["1", "1", "2"], "sex": ["F", "F", "F"]}), ["zip", "sex"]).tolist()
     [False, False, True]
@@ -121,36 +121,36 @@ def reconstruct(
     >>> bool((reconstruct(asked, asked @ secret.astype(int)) == secret).all())
     True
     """
-    asked, told = np.asarray(subsets), np.asarray(answers, dtype=np.float64)
-    if asked.ndim != 2 or told.shape != asked.shape[:1]:
+    chosen, counts = np.asarray(subsets), np.asarray(answers, dtype=np.float64)
+    if chosen.ndim != 2 or counts.shape != chosen.shape[:1]:
         raise BadValue(
             "subsets must be a matrix with a row for each answer and a column for each person, not of shape "
-            f"{asked.shape} for {told.shape}."
+            f"{chosen.shape} for {counts.shape}."
         )
     if np.asarray(answers).dtype == bool:
         raise BadType(
             "answers are counts, and these are True or False: numpy's asked @ secret of two arrays of bools says whether "
             "anybody has it, not how many. Write asked @ secret.astype(int)."
         )
-    if not np.isfinite(told).all():
+    if not np.isfinite(counts).all():
         raise BadValue("answers must be finite numbers.")
     if _validate.choice(method, "method", ("auto", "lp", "least squares")) == "auto":
-        method = "lp" if asked.size <= LARGE else "least squares"
-    matrix = asked.astype(np.float64)
-    solution = _program(matrix, told) if method == "lp" else np.linalg.lstsq(matrix, told, rcond=None)[0]
+        method = "lp" if chosen.size <= LARGE else "least squares"
+    matrix = chosen.astype(np.float64)
+    solution = _program(matrix, counts) if method == "lp" else np.linalg.lstsq(matrix, counts, rcond=None)[0]
     return np.asarray(solution > 0.5)
 
 
-def _program(asked: NDArray[np.float64], told: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Fractions x in [0, 1] and the least t such that every |asked x - told| is at most t."""
+def _program(subsets: NDArray[np.float64], counts: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Fractions x in [0, 1] with the least t such that every |subsets @ x - counts| is at most t."""
     from scipy.optimize import linprog
 
-    people = asked.shape[1]
-    slack = np.ones((len(told), 1))
+    people = subsets.shape[1]
+    slack = np.ones((len(counts), 1))
     solved = linprog(
         np.append(np.zeros(people), 1.0),
-        A_ub=np.block([[asked, -slack], [-asked, -slack]]),
-        b_ub=np.concatenate([told, -told]),
+        A_ub=np.block([[subsets, -slack], [-subsets, -slack]]),
+        b_ub=np.concatenate([counts, -counts]),
         bounds=[(0, 1)] * people + [(0, None)],
         method="highs",
     )
@@ -161,7 +161,7 @@ def _program(asked: NDArray[np.float64], told: NDArray[np.float64]) -> NDArray[n
     return np.asarray(solved.x[:people])
 
 
-# What is and what is not a promise ------------------------------------------------------------------------------------
+# Promises, and what is none ------------------------------------------------------------------------------------------
 
 
 def a_few_rows(frame: pd.DataFrame, rows: int, seed: int = 0) -> pd.DataFrame:

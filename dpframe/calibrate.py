@@ -169,8 +169,8 @@ def queries(
     if accountant is not None and not isinstance(accountant, str):
         raise BadType("accountant= must be the name of one, such as 'tight'.")
     kind = named_rule(accountant or None, d)
-    kept = d * kind.reserve_share if reserve is None else _validate.delta(reserve, "reserve")
-    rule = kind(Limits(e, d, kept))
+    reserved = d * kind.reserve_share if reserve is None else _validate.delta(reserve, "reserve")
+    rule = kind(Limits(e, d, reserved))
 
     def fit(k: int) -> bool:
         return rule.after(rule.start(), Charge(((each, k),), rule.delta_limit)) is not None
@@ -199,7 +199,7 @@ def laplace_scale(epsilon: Real, *, sensitivity: Real = 1) -> float:
 
 
 def laplace_within(epsilon: Real, *, sensitivity: Real = 1, answers: int = 1, level: Real = 0.95) -> float:
-    """How far off: all ``answers`` numbers are within +- this, with probability ``level``.
+    """The distance within which all ``answers`` numbers with Laplace noise are, with probability ``level``.
 
     t S/epsilon with (1 - e**-t)**k = level for k answers: the tail P[|Y| >= t b] = e**-t of the Laplace law, k
     times independently. The union bound, t = ln(k/(1 - level)), is a little more.
@@ -230,7 +230,7 @@ def laplace_epsilon(within: Real, *, sensitivity: Real = 1, answers: int = 1, le
 
 
 def exponential_within(epsilon: Real, candidates: int, *, sensitivity: Real = 1, level: Real = 0.95) -> float:
-    """How far the chosen candidate's score is from the best one's, at most, with probability ``level``.
+    """The largest distance of the chosen candidate's score from the best one's, with probability ``level``.
 
     (2 S/epsilon)(ln k + t) for k candidates, with e**-t = 1 - level (Dwork and Roth 2014, theorem 3.11). The
     notes on privacy, "Exponential mechanism", weigh by exp(epsilon u/S), which is 2 epsilon-private, and state
@@ -338,7 +338,7 @@ def randomized_response_n(
     a, e, beta = _alpha(alpha), float(_validate.epsilon(epsilon)), _beta(level)
     sampled = _flag(population, "population")
     lie = math.exp(-e) / (1 + math.exp(-e))
-    # Of one answer: its variance, kept from underflow, its farthest deviation, and what the mean may be off.
+    # For one answer: its variance, kept from underflow, its farthest deviation, and the error of the mean.
     variance = 0.25 if sampled else max(lie * (1 - lie), 1e-300)
     farthest = 1.0 if sampled else 1 - lie
     off = a * math.tanh(e / 2)
@@ -458,7 +458,7 @@ def _people(size: float) -> int:
 
 
 def _least(enough: Callable[[float], bool]) -> float:
-    """The least x > 0 from which on it is enough, to the last digits and on the safe side."""
+    """The least x > 0 from which on ``enough`` holds, to the last digits and on the safe side."""
     low = high = 1.0
     while not enough(high):
         low, high = high, 2 * high

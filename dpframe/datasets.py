@@ -35,11 +35,11 @@ def __dir__() -> list[str]:
 STATES = ["CA", "FL", "IL", "MA", "NY", "OH", "TX", "WA"]
 DIAGNOSES = ["asthma", "diabetes", "flu", "fracture", "hypertension", "migraine"]
 
-# What is public about the visits: used by the demo, the docs and the notebooks.
+# Public facts about the visits, for the demo, the docs and the notebooks.
 BOUNDS = {"age": (0, 110), "cost": (0, 50_000), "days": (0, 60)}
 KEYS = {"state": STATES, "diagnosis": DIAGNOSES}
 
-# Of `patient_visits`: diagnoses with the chapter of a classification they belong to.
+# The diagnoses of `patient_visits`, each with its chapter of a classification.
 CHAPTERS = {
     "asthma": "J00-J99",
     "diabetes": "E00-E90",
@@ -51,11 +51,11 @@ CHAPTERS = {
     "stroke": "I00-I99",
 }
 
-# Of `salaries`.
+# Of `salaries`: regions and grades.
 REGIONS = ["Centre", "Coast", "Highlands", "Lakes", "North", "South"]
 GRADES = ["assistant", "clerk", "specialist", "manager", "director"]
 
-# Of `town`: its names are common ones put together by chance.
+# The names of `town` are common ones, put together by chance.
 FIRST = {
     "F": "Alice Amina Anna Carmen Chloe Elena Emma Fatima Grace Hannah Ines Julia Lucy Maria Mei Nora Olga Priya Sara Zoe",
     "M": "Adam Ahmed Ben Carlos David Emil Felix Hugo Ivan James Karim Leo Liam Marco Noah Omar Paul Ravi Tom Yusuf",
@@ -137,33 +137,33 @@ def patient_visits(people: int = 5_000, seed: int = 0) -> pd.DataFrame:
     often = rng.gamma(np.where(chronic, 2.0, 1.2), np.where(chronic, 6.0, 1.0))
     visits = np.minimum(1 + rng.poisson(often), 80)
 
-    who = np.repeat(np.arange(people), visits)
-    rows = len(who)
+    person = np.repeat(np.arange(people), visits)
+    rows = len(person)
     weights = np.array([[5, 1, 9, 6, 5, 0.3, 4, 0.4], [8, 9, 2, 1, 9, 5, 1, 4]], dtype=float)
     share = (weights / weights.sum(axis=1, keepdims=True)).cumsum(axis=1)
     names = np.array(list(CHAPTERS))
-    what = np.minimum(
-        (rng.random(rows)[:, None] > share[chronic[who].astype(int)]).sum(axis=1), len(names) - 1
+    diagnosis = np.minimum(
+        (rng.random(rows)[:, None] > share[chronic[person].astype(int)]).sum(axis=1), len(names) - 1
     )
     away = rng.random(rows) < 1 / 12
-    state = np.where(away, rng.integers(0, len(STATES), rows), home[who])
+    state = np.where(away, rng.integers(0, len(STATES), rows), home[person])
     date = np.datetime64("2025-01-01", "s") + rng.integers(0, 365, rows).astype("timedelta64[D]")
     level = np.array([1.25, 1.0, 1.05, 1.2, 1.3, 0.95, 0.9, 1.1])[state]
-    severe = np.array([0.8, 1.1, 0.5, 1.3, 0.8, 2.4, 0.5, 3.0])[what]
-    cost = np.round(rng.lognormal(7.6, 0.6, rows) * level * severe * np.where(chronic[who], 1.7, 1.0), 2)
+    severe = np.array([0.8, 1.1, 0.5, 1.3, 0.8, 2.4, 0.5, 3.0])[diagnosis]
+    cost = np.round(rng.lognormal(7.6, 0.6, rows) * level * severe * np.where(chronic[person], 1.7, 1.0), 2)
     cost[rng.random(rows) < 1 / 30] = np.nan
     number = 100_000 + rng.permutation(people) + 1
-    order = np.lexsort((date, number[who]))
+    order = np.lexsort((date, number[person]))
     frame = pd.DataFrame(
         {
-            "patient_id": number[who],
+            "patient_id": number[person],
             "date": date,
             "state": _texts(STATES, state),
-            "age": age[who],
-            "sex": _texts(["M", "F"], sex[who].astype(int)),
-            "smoker": smoker[who],
-            "diagnosis": _texts(names, what),
-            "chapter": _texts(list(CHAPTERS.values()), what),
+            "age": age[person],
+            "sex": _texts(["M", "F"], sex[person].astype(int)),
+            "smoker": smoker[person],
+            "diagnosis": _texts(names, diagnosis),
+            "chapter": _texts(list(CHAPTERS.values()), diagnosis),
             "cost": cost,
         }
     )
@@ -197,7 +197,7 @@ def salaries(people: int = 10_000, seed: int = 0) -> pd.DataFrame:
 
 
 def bids(bidders: int = 1_000, seed: int = 0) -> pd.DataFrame:
-    """What each bidder would pay for one copy of a song: three kinds of them, so that the best price is no average.
+    """Bids: the most that each bidder would pay for a song. There are three kinds of bidders, so the best price is no average.
 
     >>> bids(3)
        bidder   bid
@@ -250,8 +250,8 @@ def register(people: int = 20_000, seed: int = 0) -> pd.DataFrame:
     >>> register(20_000).shape
     (15653, 4)
     """
-    found = town(people, seed)
-    return found.loc[found["votes"], ["name", "zip", "born", "sex"]].reset_index(drop=True)
+    everybody = town(people, seed)
+    return everybody.loc[everybody["votes"], ["name", "zip", "born", "sex"]].reset_index(drop=True)
 
 
 def hospital(people: int = 20_000, seed: int = 0) -> pd.DataFrame:
@@ -260,8 +260,8 @@ def hospital(people: int = 20_000, seed: int = 0) -> pd.DataFrame:
     >>> "name" in hospital(100)
     False
     """
-    found = town(people, seed)
-    patients = found.loc[found["diagnosis"].notna(), ["zip", "born", "sex", "diagnosis", "cost"]]
+    everybody = town(people, seed)
+    patients = everybody.loc[everybody["diagnosis"].notna(), ["zip", "born", "sex", "diagnosis", "cost"]]
     rng = np.random.default_rng([seed, 5])
     return patients.iloc[rng.permutation(len(patients))].reset_index(drop=True)
 
@@ -292,7 +292,7 @@ def subsets(people: int, questions: int, seed: int = 0) -> NDArray[np.bool_]:
 
 
 def _texts(labels: Any, codes: NDArray[Any]) -> Any:
-    """Labels by code, null where it is -1, as pandas' own text dtype: taken from the few, not converted row by row."""
+    """The label of each code, null for -1, in pandas' own text dtype: only the few labels are converted, not each row."""
     return pd.array(list(labels), dtype="str").take(codes, allow_fill=True)
 
 

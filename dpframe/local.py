@@ -79,7 +79,7 @@ def _covers(epsilon: float, odds: Fraction) -> bool:
 
 
 def delta_of(epsilon: Real) -> float:
-    """How far from a fair coin a yes or no may be at this epsilon: true with probability 1/2 + delta, rounded down.
+    """The distance from a fair coin that epsilon allows to a yes or no: true with probability 1/2 + delta, rounded down.
 
     *Formal guarantee.* ``delta = tanh(epsilon / 2) / 2``, so that an answer that is true with 1/2 + delta is epsilon-private.
 
@@ -122,7 +122,7 @@ def sample_size(
     method: str = "bound",
     level: Real = 0.95,
 ) -> int:
-    """How many people, so that the share of those who would say yes is within ``alpha`` with probability ``level``.
+    """The number of people for which the share of those who would say yes is within ``alpha`` with probability ``level``.
 
     ``method="bound"`` and ``"normal"`` are `dpframe.calibrate.randomized_response_n`, of ``epsilon`` or of the epsilon of
     ``delta``. ``"notes"`` is their n >= 1 / (delta alpha)**2, for a level of 3/4; for another level it is that over
@@ -149,7 +149,7 @@ def sample_size(
 
 
 def answer(value: Any, *, epsilon: Real, keys: Any = None, bounds: Any = None, other: Any = None) -> Any:
-    """What one person says who trusts nobody: one of the listed values, or a point between the bounds.
+    """The answer of one person who trusts nobody: one of the listed values, or a point between the bounds.
 
     It is for the device of that person: no budget counts it, and each call tells as much again. A value that is not
     listed says a uniform one, or is ``other=``; None or NaN is a uniform point.
@@ -191,10 +191,10 @@ def reports(
     places = {label: i for i, label in enumerate(labels)}
     index = answers.index if isinstance(answers, pd.Series) else None
     codes = []
-    for one in answers:
-        plain = None if kind.null is not None and pd.api.types.is_scalar(one) and pd.isna(one) else one
+    for cell in answers:
+        value = None if kind.null is not None and pd.api.types.is_scalar(cell) and pd.isna(cell) else cell
         try:
-            codes.append(places[plain])
+            codes.append(places[value])
         except (KeyError, TypeError):
             raise BadValue("one of these answers is none of the values that an answer can have.") from None
     name = answers.name if isinstance(answers, pd.Series) else None
@@ -202,24 +202,24 @@ def reports(
 
 
 def _kind_of(epsilon: object, keys: Any, bounds: Any, other: Any) -> tuple[Kind, list[Any], Keys | None]:
-    exact = _validate.epsilon(epsilon)
+    price = _validate.epsilon(epsilon)
     if (keys is None) == (bounds is None):
         raise BadValue("give keys=[...], the values of an answer, or bounds=(lower, upper) of a number.")
     if keys is None:
         if other is not None:
             raise BadValue("other= is a value beside keys=. A number outside its bounds is clipped to them.")
-        kind = number_kind(exact, _validate.bounds(bounds, "the value"))
+        kind = number_kind(price, _validate.bounds(bounds, "the value"))
         return kind, kind.points(), None
     listed = keys_for(keys, Column(kind="label"), "the value")
     labels = labels_of(listed, other)
-    return Kind(Response(exact, len(labels)), listed.null), labels, listed
+    return Kind(Response(price, len(labels)), listed.null), labels, listed
 
 
 # Estimates --------------------------------------------------------------------------------------------------
 
 
 def estimate(reports: pd.Series[Any], by: pd.Series[Any] | None = None) -> pd.DataFrame:
-    """What reports say together: the frequency and the count of each value, or the mean and the sum of a number.
+    """The estimate from many reports: the frequency and the count of each value, or the mean and the sum of a number.
 
     ``by`` makes groups. A public Series with the same index gives an estimate for each of its values. Another Series of
     reports gives the share of all rows that have each pair of values (categories only). Every number is unbiased over the
@@ -240,14 +240,14 @@ def estimate(reports: pd.Series[Any], by: pd.Series[Any] | None = None) -> pd.Da
     no           0.75  150.0
     yes          0.25   50.0
     """
-    found = _read(reports, "reports")
-    kind, codes, k = found._kind, found._codes(), found._kind.response.k
-    labels = pd.Index(found._labels(), name=reports.name, tupleize_cols=False)
+    read = _read(reports, "reports")
+    kind, codes, k = read._kind, read._codes(), read._kind.response.k
+    labels = pd.Index(read._labels(), name=reports.name, tupleize_cols=False)
     if by is None:
         counts = np.bincount(codes, minlength=k).reshape(1, k)
         numbers: list[Any] = ["number" if reports.name is None else reports.name]
         index = pd.Index(numbers, tupleize_cols=False) if kind.bounds else labels
-        return _unbiased.table(_unbiased.Computed(kind, counts), index, found._plan)
+        return _unbiased.table(_unbiased.Computed(kind, counts), index, read._plan)
     if not isinstance(by, pd.Series):
         raise BadType(f"by= must be a Series with the index of the reports, not {type(by).__name__}.")
     if kind.people or (receipt_of(by, REPORTS) and _read(by, "by")._kind.people):
@@ -260,19 +260,19 @@ def estimate(reports: pd.Series[Any], by: pd.Series[Any] | None = None) -> pd.Da
             "by.reset_index(drop=True) if its rows are in the order of the table."
         )
     if receipt_of(by, REPORTS) is not None:
-        return _pairs(found, _read(by, "by"), labels, by)
+        return _pairs(read, _read(by, "by"), labels, by)
     if by.attrs.get(SESSION) is not None:
         raise BadType(
             "by= is a column of a private frame. Groups must be public, or randomized too: p.randomize(...)."
         )
     group, uniques = pd.factorize(by, sort=True)
-    known = group >= 0
-    cells = np.bincount(group[known] * k + codes[known], minlength=len(uniques) * k)
+    in_group = group >= 0
+    cells = np.bincount(group[in_group] * k + codes[in_group], minlength=len(uniques) * k)
     counts = cells.reshape(len(uniques), k)
     index = pd.Index(uniques, name=by.name)
     if kind.bounds is None:
         index = pd.MultiIndex.from_product([index, labels], names=[by.name, reports.name])
-    return _unbiased.table(_unbiased.Computed(kind, counts), index, found._plan)
+    return _unbiased.table(_unbiased.Computed(kind, counts), index, read._plan)
 
 
 def _pairs(reports: Reports, other: Reports, labels: pd.Index[Any], by: pd.Series[Any]) -> pd.DataFrame:
@@ -297,13 +297,13 @@ def _pairs(reports: Reports, other: Reports, labels: pd.Index[Any], by: pd.Serie
     )
 
 
-def _read(series: object, what: str) -> Reports:
+def _read(series: object, argument: str) -> Reports:
     if not isinstance(series, pd.Series):
-        raise BadType(f"{what} must be a Series of reports, not {type(series).__name__}.")
+        raise BadType(f"{argument} must be a Series of reports, not {type(series).__name__}.")
     text = receipt_of(series, REPORTS)
     if text is None:
         raise BadValue(
-            f"{what} has no receipt: take what randomize(...) returned, or put answers together with "
+            f"{argument} has no receipt: take what randomize(...) returned, or put answers together with "
             "dpframe.local.reports(answers, keys=[...], epsilon=...)."
         )
     return Reports(series, text)

@@ -31,7 +31,7 @@ def __dir__() -> list[str]:
 def region(
     epsilons: float | Iterable[float] = (0, 0.1, 0.5, 1, 2, 4), delta: float = 0, ax: Any = None
 ) -> Any:
-    """Which pairs of chances (epsilon, delta) allows; takes and returns matplotlib axes.
+    """The pairs of chances that (epsilon, delta) allows, as a picture; takes and returns matplotlib axes.
 
     p is the chance of some event if a person takes part, p' if not. Both p <= e^eps p' + delta and the same for the
     complements must hold, either way round. At epsilon 0 and delta 0 only the diagonal is left: what is released does
@@ -41,8 +41,8 @@ def region(
     'chance of an event with the person'
     """
     needs_matplotlib()
-    given = [epsilons] if isinstance(epsilons, int | float) else list(epsilons)
-    values = sorted({_validate.real(e, "epsilons") for e in given}, reverse=True)
+    listed = [epsilons] if isinstance(epsilons, int | float) else list(epsilons)
+    values = sorted({_validate.real(e, "epsilons") for e in listed}, reverse=True)
     gap = _validate.real(delta, "delta")
     if not values or values[-1] < 0:
         raise BadValue("epsilons must be one or several numbers that are not negative.")
@@ -119,7 +119,7 @@ CUT = 3.0  # so many budgets, and a longer bar is cut
 
 
 def needs_matplotlib() -> None:
-    """The one place that says what to install; pandas would name its backend instead."""
+    """Refuses to draw without matplotlib, and says what to install; pandas would name its backend instead."""
     try:
         import_module("matplotlib")
     except ImportError:
@@ -140,7 +140,8 @@ def checked_axes(ax: Any) -> Any:
 
 
 def meter(costs: pd.Series[Any], budget: float, ax: Any) -> Any:
-    """A picture of what accountants report, beside the budget. A bar beyond a few budgets is cut and marked."""
+    """The axes with a bar for the epsilon of each accountant, and the budget as a line. Bars beyond a few budgets are cut and
+    marked."""
     needs_matplotlib()
     axes = new_axes() if checked_axes(ax) is None else ax
     values = costs.to_numpy(dtype=np.float64)
@@ -174,14 +175,14 @@ def picture(
     options: dict[str, Any],
     apart: bool = False,
 ) -> Any:
-    """Draw an answer with the ends of its intervals, and return the axes.
+    """The axes with an answer and the ends of its intervals.
 
-    ``levels`` says that its rows are quantiles, ``keys`` how many columns are group labels, and ``title`` what it is called if
-    its own name does not say. ``apart`` says that its columns are of different kinds: each has axes of its own then, unless
+    ``levels`` says that its rows are quantiles; ``keys`` is the number of columns that are group labels; ``title`` names it if it
+    has no name. ``apart`` says that its columns are of different kinds: each is drawn on axes of its own then, unless
     ``subplots=`` or ``ax=`` say otherwise.
     """
     needs_matplotlib()
-    chosen = _kind(answer, kind, levels)
+    drawn_as = _kind(answer, kind, levels)
     values, low, high = _columns(answer, ends, levels, keys)
     if "x" in options:
         raise BadType("x= is refused here: the rows of an answer are its labels, or its times.")
@@ -190,23 +191,23 @@ def picture(
         apart = apart and values.shape[1] > 1
     panels = _validate.flag(options.pop("subplots", apart and ax is None), "subplots")
     if panels:
-        return _panels(values, low, high, chosen, ax, levels, options)
+        return _panels(values, low, high, drawn_as, ax, levels, options)
     named = isinstance(answer, pd.Series)
     label = title if named else str(values.columns[0]) if values.shape[1] == 1 else None
-    return _one(values, low, high, chosen, checked_axes(ax), levels, label, options)
+    return _draw(values, low, high, drawn_as, checked_axes(ax), levels, label, options)
 
 
 def _only(
-    chosen: Any, answer: pd.Series[Any] | pd.DataFrame, values: pd.DataFrame, low: Any, high: Any
+    names: Any, answer: pd.Series[Any] | pd.DataFrame, values: pd.DataFrame, low: Any, high: Any
 ) -> tuple[pd.DataFrame, Any, Any]:
     """The columns of a table that y= names."""
     if isinstance(answer, pd.Series):
         raise BadType("y= chooses columns of a table, and this answer is a Series: it is drawn whole.")
-    wanted = chosen if isinstance(chosen, list) else [chosen]
-    known = list(values.columns)
-    if not wanted or any(one not in known for one in wanted):
-        raise BadValue(f"y= must be one of the columns of the answer, or a list of them: {known}.")
-    places = [known.index(one) for one in wanted]
+    listed = names if isinstance(names, list) else [names]
+    columns = list(values.columns)
+    if not listed or any(name not in columns for name in listed):
+        raise BadValue(f"y= must be one of the columns of the answer, or a list of them: {columns}.")
+    places = [columns.index(name) for name in listed]
     ends = [side if side is None else side[:, places] for side in (low, high)]
     return values.iloc[:, places], ends[0], ends[1]
 
@@ -222,22 +223,22 @@ def _panels(
         lying = kind == "barh"
         size = options.pop("figsize", None) or ((3.2 * n + 1, 4.8) if lying else (6.4, 2.0 * n + 1))
         shape = (1, n) if lying else (n, 1)
-        places = plt.subplots(
+        panels = plt.subplots(
             *shape, figsize=size, layout="constrained", squeeze=False, sharex=not lying, sharey=lying
         )[1].ravel()
     else:
-        places = np.array(ax, dtype=object).ravel()
-        if len(places) != n or not all(hasattr(one, "plot") for one in places):
+        panels = np.array(ax, dtype=object).ravel()
+        if len(panels) != n or not all(hasattr(axes, "plot") for axes in panels):
             raise BadValue(f"with subplots=True ax= takes {n} axes, one for each column.")
-    for i, place in enumerate(places):
+    for i, axes in enumerate(panels):
         ends = [side if side is None else side[:, [i]] for side in (low, high)]
         name = values.columns[i]
         label = ", ".join(map(str, name)) if isinstance(name, tuple) else str(name)
-        _one(values.iloc[:, [i]], ends[0], ends[1], kind, place, levels, label, dict(options))
-    return places
+        _draw(values.iloc[:, [i]], ends[0], ends[1], kind, axes, levels, label, dict(options))
+    return panels
 
 
-def _one(
+def _draw(
     values: pd.DataFrame,
     low: Any,
     high: Any,
@@ -271,15 +272,15 @@ def _one(
 
 
 def _clip(values: Any, low: Any, high: Any, ax: Any, kind: str) -> None:
-    """Ends the view at a few times the spread of the values, so that a few wide bands do not set the scale."""
-    known = np.isfinite(values)
-    sure = np.isfinite(low) & np.isfinite(high)
-    if not known.any() or not sure.any():
+    """Limits the view to a few times the spread of the values, so that a few wide bands do not set the scale."""
+    finite = np.isfinite(values)
+    bounded = np.isfinite(low) & np.isfinite(high)
+    if not finite.any() or not bounded.any():
         return
-    least, most = values[known].min(), values[known].max()
+    least, most = values[finite].min(), values[finite].max()
     if kind != "line":
         least, most = min(least, 0.0), max(most, 0.0)
-    reach = max(REACH * (most - least), 2 * float(np.median((high - low)[sure])))
+    reach = max(REACH * (most - least), 2 * float(np.median((high - low)[bounded])))
     lying = kind == "barh"
     scale = ax.get_xscale() if lying else ax.get_yscale()
     if scale != "linear":
@@ -312,7 +313,7 @@ def _finite_bins(index: pd.Index[Any]) -> bool:
 def _columns(
     answer: pd.Series[Any] | pd.DataFrame, ends: pd.DataFrame | None, levels: bool, keys: int
 ) -> tuple[pd.DataFrame, Any, Any]:
-    """Values and ends as tables of one shape: a row a tick, a column a colour."""
+    """The values and the ends as tables of one shape, with a row for each tick and a column for each colour."""
     tables: list[pd.DataFrame] = []
     if isinstance(answer, pd.Series):
         tables.append(answer.to_frame(answer.name if answer.name is not None else ""))
@@ -331,33 +332,35 @@ def _columns(
 
 
 def _beside(table: pd.DataFrame, levels: bool) -> pd.DataFrame:
-    """One column by several keys: quantiles or times as rows and the other keys as colours; else the last key as colours."""
+    """A column with several keys as a table: quantiles or times become rows and other keys colours, else the last key does."""
     index = cast("pd.MultiIndex", table.index)
     places = list(range(index.nlevels))
     stay = places[-1:] if levels else _time_levels(index)[:1] or places[:-1]
     moved = [i for i in places if i not in stay]
     wide = table.iloc[:, 0].unstack(moved if len(moved) > 1 else moved[0])
-    rows, columns = (index.droplevel([i for i in places if i not in kept]).unique() for kept in (stay, moved))
+    rows, columns = (
+        index.droplevel([i for i in places if i not in chosen]).unique() for chosen in (stay, moved)
+    )
     return wide.reindex(index=rows, columns=columns)  # unstack sorts, and keys have an order of their own
 
 
 def _time_levels(index: pd.Index[Any]) -> list[int]:
     """The keys that are times, and belong on the axis."""
     times = pd.DatetimeIndex | pd.PeriodIndex | pd.TimedeltaIndex
-    every = index.levels if isinstance(index, pd.MultiIndex) else [index]
-    return [i for i, one in enumerate(every) if isinstance(one, times)]
+    all_levels = index.levels if isinstance(index, pd.MultiIndex) else [index]
+    return [i for i, level in enumerate(all_levels) if isinstance(level, times)]
 
 
 def _bars(values: pd.DataFrame, low: Any, high: Any, kind: str, ax: Any, options: dict[str, Any]) -> Any:
-    given = {"legend": values.shape[1] > 1, "width": 0.7, **options}
+    settings = {"legend": values.shape[1] > 1, "width": 0.7, **options}
     if low is not None:
         bars = np.stack([values.to_numpy() - low, high - values.to_numpy()])  # below and above
         bars = np.where(np.isfinite(bars), np.maximum(bars, 0), np.nan)  # no bar where there is no end
-        given = {"yerr" if kind == "bar" else "xerr": bars.transpose(2, 0, 1), **given}
+        settings = {"yerr" if kind == "bar" else "xerr": bars.transpose(2, 0, 1), **settings}
         wide = 2 if values.size > 24 else 4
-        given = {"error_kw": {"ecolor": INK, "elinewidth": 1.2, "capsize": wide}, **given}
+        settings = {"error_kw": {"ecolor": INK, "elinewidth": 1.2, "capsize": wide}, **settings}
     drawn = values if values.shape[1] > 1 else values.iloc[:, 0]
-    axes = drawn.plot(kind=cast(Any, kind), ax=ax, **given)
+    axes = drawn.plot(kind=cast(Any, kind), ax=ax, **settings)
     (axes.axhline if kind == "bar" else axes.axvline)(0, color=INK, linewidth=0.8)
     return axes
 
@@ -365,14 +368,14 @@ def _bars(values: pd.DataFrame, low: Any, high: Any, kind: str, ax: Any, options
 def _bins(values: pd.Series[Any], low: Any, high: Any, ax: Any, options: dict[str, Any]) -> Any:
     index = cast("pd.IntervalIndex[Any]", values.index)
     left, right = (np.asarray(side, dtype=np.float64) for side in (index.left, index.right))
-    words = {k: options.pop(k) for k in ("title", "xlabel", "ylabel", "xlim", "ylim") if k in options}
+    texts = {k: options.pop(k) for k in ("title", "xlabel", "ylabel", "xlim", "ylim") if k in options}
     legend, grid, rotation = (
         options.pop(k, None) for k in ("legend", "grid", "rot")
     )  # of pandas, not of bars
     logs = {axis: options.pop(f"log{axis}", False) or options.get("loglog", False) for axis in ("x", "y")}
     options.pop("loglog", None)
-    given = {"edgecolor": "white", "linewidth": 0.8, **options}
-    ax.bar(left, values.to_numpy(), right - left, align="edge", **given)
+    settings = {"edgecolor": "white", "linewidth": 0.8, **options}
+    ax.bar(left, values.to_numpy(), right - left, align="edge", **settings)
     if low is not None:
         bars = np.maximum(np.stack([values.to_numpy() - low[:, 0], high[:, 0] - values.to_numpy()]), 0)
         size = 2 if len(values) > 24 else 3
@@ -381,7 +384,7 @@ def _bins(values: pd.Series[Any], low: Any, high: Any, ax: Any, options: dict[st
         )
     ax.axhline(0, color=INK, linewidth=0.8)
     ax.set(**{f"{axis}scale": "log" for axis, wanted in logs.items() if wanted})
-    ax.set(**{"xlabel": "" if index.name is None else str(index.name), **words})
+    ax.set(**{"xlabel": "" if index.name is None else str(index.name), **texts})
     if rotation is not None:
         ax.tick_params(axis="x", rotation=rotation)
     if grid is not None:
@@ -392,10 +395,10 @@ def _bins(values: pd.Series[Any], low: Any, high: Any, ax: Any, options: dict[st
 
 
 def _lines(values: pd.DataFrame, low: Any, high: Any, ax: Any, options: dict[str, Any]) -> Any:
-    given = {"legend": values.shape[1] > 1, "marker": "." if len(values) <= 40 else None, **options}
+    settings = {"legend": values.shape[1] > 1, "marker": "." if len(values) <= 40 else None, **options}
     drawn = values if values.shape[1] > 1 else values.iloc[:, 0]
     lines_before = list(ax.get_lines())
-    axes = drawn.plot.line(ax=ax, **given)
+    axes = drawn.plot.line(ax=ax, **settings)
     if low is None:
         return axes
     fresh = [line for line in axes.get_lines() if line not in lines_before]

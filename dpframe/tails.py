@@ -58,7 +58,7 @@ def gaussian_tail(*, reach: Real, sigma: Real, answers: int = 1) -> float:
 
 
 def gaussian_within(sigma: Real, *, answers: int = 1, level: Real = 0.95) -> float:
-    """How far off: all ``answers`` numbers with Gaussian noise are within +- this, with probability ``level``.
+    """The distance within which all ``answers`` numbers with Gaussian noise are, with probability ``level``.
 
     `gaussian_tail` backwards. It grows with the square root of ln k, where `laplace_within` grows with ln k. For whole-number
     noise round it up.
@@ -119,10 +119,10 @@ def azuma_tail(reach: Real, effects: Sequence[Real]) -> float:
     return min(1.0, math.exp(-2 * (t / length) ** 2))
 
 
-def _any(one: float, answers: int) -> float:
-    """The probability that any of several independent numbers fails, if each fails this often."""
+def _any(risk: float, answers: int) -> float:
+    """The probability that any of several independent numbers fails, if each fails with probability ``risk``."""
     k = _number(answers, "answers")
-    return min(1.0, -math.expm1(k * math.log1p(-one)) if one < 1 else 1.0)
+    return min(1.0, -math.expm1(k * math.log1p(-risk)) if risk < 1 else 1.0)
 
 
 def _distance(value: object, name: str) -> float:
@@ -155,5 +155,5 @@ def _beta(level: object) -> float:
 
 
 def _each(answers: int, beta: float) -> float:
-    """The probability with which each of several independent numbers may fail, if any of them may this often."""
+    """The probability with which each of several independent numbers may fail, if one of them may fail with ``beta``."""
     return -math.expm1(math.log1p(-beta) / answers)

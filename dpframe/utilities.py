@@ -24,13 +24,13 @@ def __dir__() -> list[str]:
 
 
 class Columns(Protocol):
-    """What a utility is told of: the columns of a tracked frame, and what is declared of them."""
+    """The view that a utility has of a tracked frame: its columns, and the declarations about them."""
 
     def named(self, column: Any) -> tuple[_expr.Expr, Hashable]:
         """The expression of a column, and its name."""
 
     def bounds(self, expr: _expr.Expr, name: Hashable, given: Any) -> _validate.Bounds:
-        """The declared bounds of a column, or those that are given."""
+        """The bounds that are given, else those that are declared for the column."""
 
 
 class Scored(NamedTuple):
@@ -101,15 +101,15 @@ class _Distance(Utility):
         )
 
 
-def _numbers(frame: Columns, column: Any, what: str) -> tuple[_expr.Expr, Hashable]:
+def _numbers(frame: Columns, column: Any, utility: str) -> tuple[_expr.Expr, Hashable]:
     expr, name = frame.named(column)
     if expr.kind not in ("number", "bool"):
-        raise BadType(f"column {name!r} is of kind {expr.kind}: {what} needs numbers.")
+        raise BadType(f"column {name!r} is of kind {expr.kind}: {utility} needs numbers.")
     return expr, name
 
 
 def revenue(column: Any) -> Utility:
-    """What a price earns: the price, times the number of bids in the column that reach it (digital goods).
+    """The revenue at a price: the price times the number of bids in the column that reach it (digital goods).
 
     Formal guarantee: a row moves the revenue at one price against that at another by at most the largest price, added,
     removed or replaced. Nulls are no bids. Prices count as multiples of the largest times about 2**-30; whole ones below
@@ -125,7 +125,7 @@ def revenue(column: Any) -> Utility:
 
 
 def distance(column: Any, bounds: Any = None) -> Utility:
-    """How near a place is to everybody: minus the sum of the distances from the values of the column, clipped to bounds.
+    """The nearness of a place to everybody: minus the sum of its distances from the values of the column, clipped to bounds.
 
     Formal guarantee: a row moves the utility of one candidate against that of another by at most upper - lower, twice
     that where rows are replaced. Nulls count for nothing. Every candidate is one more pass over the rows.

@@ -20,13 +20,16 @@ from dpframe._cells.codec import finder
 from dpframe._cells.columns import UNMATCHED, Vector, plain, prepare
 from dpframe._cells.encoding import encode, encoded_fields, tag_of
 from dpframe._cells.texts import key_of, order_of, text_of
-from dpframe._expr import Column, Expr, constant, kind_of
+from dpframe._expr import Column, Expr, compare, constant, kind_of, logical_not
 from dpframe._expr._parse import _ACROSS, MAX_LENGTH, Parsed, parse
 from dpframe._expr._ranges import outward
+from dpframe._expr._within import Key as WithinKey
+from dpframe._expr._within import within
 from dpframe._frame import suggestions as suggestions_module
 from dpframe._frame.accessor import Unopened
 from dpframe._frame.column import PrivateColumn
 from dpframe._frame.groups import PrivateGroupBy
+from dpframe._frame.people.groups import PersonGroupBy
 from dpframe._frame.randomize import Randomize
 from dpframe._frame.sources import bytes_of, free, recognised
 from dpframe._frame.suggestions import bounds_of, limit_of
@@ -120,6 +123,7 @@ from dpframe.accounting.residue import after, after_curve, after_exponential, af
 from dpframe.audit import _events as events_module
 from dpframe.audit._replay import Recorder
 from dpframe.engines import ENGINES, engine_for
+from dpframe.engines import compiled as compiled_module
 from dpframe.engines import fingerprints as sketch_module
 from dpframe.engines import groups as engines_groups_module
 from dpframe.engines import limits as engines_distinct_module
@@ -143,6 +147,7 @@ from dpframe.engines.sql import engine as sql_engine_module
 from dpframe.engines.sql.databases import DuckDatabase, PostgresDatabase, SparkDatabase, SqliteDatabase
 from dpframe.engines.sql.expressions import held_as
 from dpframe.engines.tables.arrow import ParquetSource, TableSource, files_of
+from dpframe.engines.tables.dask import DaskSource
 from dpframe.engines.tables.databases import SqliteSource
 from dpframe.learn import _descent as learn_descent_module
 from dpframe.learn import _fits as learn_fits_module
@@ -161,7 +166,7 @@ from dpframe.learn._descent import (
     scores,
 )
 from dpframe.learn._design import UNIT, Design, Target, shrunk
-from dpframe.learn._design import Rows as design_Rows
+from dpframe.learn._design import DesignRows as design_Rows
 from dpframe.learn._fits import Output as fits_Output
 from dpframe.learn._objective import Objective, largest_mu
 from dpframe.learn._progress import progress
@@ -270,6 +275,7 @@ __all__ = [
     "Charge",
     "Column",
     "Computed",
+    "DaskSource",
     "Descent",
     "Design",
     "DistinctCount",
@@ -314,6 +320,7 @@ __all__ = [
     "PeopleAround",
     "PeopleBy",
     "Periods",
+    "PersonGroupBy",
     "Persons",
     "Planned",
     "PostgresDatabase",
@@ -369,6 +376,7 @@ __all__ = [
     "Unopened",
     "ValueCount",
     "Vector",
+    "WithinKey",
     "_uniform",
     "accounting_gaussian_module",
     "accounting_pairs_module",
@@ -394,6 +402,8 @@ __all__ = [
     "clipped",
     "coded",
     "coins",
+    "compare",
+    "compiled_module",
     "constant",
     "cost_of_price",
     "counts_module",
@@ -452,6 +462,7 @@ __all__ = [
     "levels",
     "limit_of",
     "lineage_module",
+    "logical_not",
     "loss_of",
     "make_plan",
     "measured",
@@ -521,6 +532,7 @@ __all__ = [
     "unbiased_module",
     "unpack",
     "unpacked",
+    "within",
     "worst_spread",
     "zcdp_delta",
     "zcdp_epsilon",

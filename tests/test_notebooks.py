@@ -62,7 +62,8 @@ def test_the_notebook_runs_and_gives_the_kinds_of_output_that_were_committed(
     path: Path, tmp_path: Path
 ) -> None:
     again, committed = outputs(run(path, tmp_path)), outputs(read(path))
-    assert [o.output_type for o in again] == [o.output_type for o in committed]
+    printed = [o.text for o in again if o.output_type == "stream"]
+    assert [o.output_type for o in again] == [o.output_type for o in committed], printed
     assert [sorted(o.get("data", {})) for o in again] == [sorted(o.get("data", {})) for o in committed]
 
 

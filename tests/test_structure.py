@@ -544,7 +544,7 @@ WRONG = [
     lambda p: p.histogram("label", bins=[0, 1]),
     lambda p: p["text"].dt.year,
     lambda p: p["number"].str.upper(),
-    lambda p: p.head(),
+    lambda p: p.itertuples(),
     lambda p: list(p["text"]),
     lambda p: p.count(epsilon=99),
     lambda p: p.nothing,

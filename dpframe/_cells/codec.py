@@ -18,14 +18,15 @@ texts                             by their characters, with NULs and blanks at t
 bytes, lists, all other objects   equal nothing, themselves included: none of their code runs
 ================================  ====================================================================================
 
-*Formal guarantee.* Where a cell is found is a function of that cell, its dtype and the list. No cell makes this raise. numpy
-chooses no dtype for a list: of each value it is asked whether the dtype of the column can hold it as it is.
+*Formal guarantee.* The place at which a cell is found is a function of that cell, its dtype and the list. No cell makes this
+raise. numpy chooses no dtype for a list: each value is checked for whether the dtype of the column can hold it as it is.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Hashable, Iterable
+from datetime import date
 from typing import Any
 
 import numpy as np
@@ -33,6 +34,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from dpframe._cells.columns import UNMATCHED, Array, Vector, objects
+from dpframe._expr import NO_KEYS
 
 Buckets = NDArray[Any]  # 0: nothing that is listed
 Finder = Callable[[Vector], Buckets]
@@ -46,16 +48,16 @@ _FEW, _SOME = (
 _INT64 = np.iinfo(np.int64)
 
 
-# ---- what equality looks at -------------------------------------------------------------------------------
+# ---- forms: values that are equal have one ---------------------------------------------------------------
 
 
 def form_of(value: Any) -> Hashable:
     """The form of a plain scalar that is not null: two scalars have one form if they are equal, by the table above."""
     if type(value) is bool:
         return bool, value
-    if type(value) is pd.Timestamp:
-        ticks, unit = ticks_of(value)
-        return _moment(ticks, unit, value.tz is not None)
+    if type(value) in (pd.Timestamp, date):
+        ticks, unit = ticks_of(pd.Timestamp(value))
+        return _moment(ticks, unit, getattr(value, "tz", None) is not None)
     return value  # type: ignore[no-any-return]  # of a type whose equality is Python's own, or UNMATCHED
 
 
@@ -65,11 +67,11 @@ def _moment(ticks: int, unit: str, zoned: bool) -> Hashable:
 
 @np.errstate(all="ignore")
 def forms_of(vector: Vector) -> list[Hashable]:
-    """The forms of a column's different cells, without nulls and what equals nothing."""
+    """The forms of a column's distinct cells, without nulls and cells that equal nothing."""
     if vector.categories is not None:
-        known = (form_of(c) for c in vector.categories.tolist() if c is not None and c is not UNMATCHED)
-        return list(dict.fromkeys(known))
-    if vector.kind == "other":
+        forms = (form_of(c) for c in vector.categories.tolist() if c is not None and c is not UNMATCHED)
+        return list(dict.fromkeys(forms))
+    if vector.kind in NO_KEYS:
         return []
     null = vector.nulls()
     values = np.unique(vector.values if null is None else vector.values[~null])
@@ -78,7 +80,7 @@ def forms_of(vector: Vector) -> list[Hashable]:
     return [form_of(v) for v in values.tolist()]
 
 
-def ticks_of(moment: pd.Timestamp) -> tuple[int, str]:
+def ticks_of(moment: pd.Timestamp | pd.Timedelta) -> tuple[int, str]:
     stamp: Any = in_utc(moment).asm8
     return int(stamp.astype(np.int64)), np.datetime_data(stamp.dtype)[0]
 
@@ -87,8 +89,8 @@ def unit_of(values: Array) -> str:
     return np.datetime_data(values.dtype)[0]
 
 
-def in_utc(moment: pd.Timestamp) -> pd.Timestamp:
-    return moment if moment.tz is None else moment.tz_convert(None)
+def in_utc(moment: Any) -> Any:
+    return moment if getattr(moment, "tz", None) is None else moment.tz_convert(None)
 
 
 # ---- where cells stand in a list --------------------------------------------------------------------------
@@ -97,7 +99,7 @@ def in_utc(moment: pd.Timestamp) -> pd.Timestamp:
 def finder(listed: Iterable[tuple[Any, int]]) -> Finder:
     """A function from cells to the positions, from 1 on, of the listed values that they equal; 0 for others. None is null.
 
-    Of equal values the first counts.
+    If listed values are equal, the first is found.
     """
     null, table = 0, dict[Hashable, int]()
     for value, place in listed:
@@ -109,7 +111,7 @@ def finder(listed: Iterable[tuple[Any, int]]) -> Finder:
 
 
 def finder_of_forms(table: dict[Hashable, int], null: int = 0) -> Finder:
-    """`finder`, for values that are given by their forms."""
+    """A function as `finder` returns it, for a table from forms to positions."""
     dtype = np.min_scalar_type(max([null, *table.values()]))
     by_dictionary: dict[int, tuple[Any, Buckets]] = {}  # held, so that the id of one stays its own
     by_dtype: dict[Any, Callable[[Array], Buckets]] = {}
@@ -118,29 +120,31 @@ def finder_of_forms(table: dict[Hashable, int], null: int = 0) -> Finder:
         categories = vector.categories
         assert categories is not None
         if id(categories) not in by_dictionary:
-            found = np.zeros(len(categories) + 1, dtype=dtype)
-            found[:-1] = [table.get(form_of(c), 0) for c in categories.tolist()]
-            found[-1] = null  # which is what code -1 finds
-            by_dictionary[id(categories)] = categories, found
+            places = np.zeros(len(categories) + 1, dtype=dtype)
+            places[:-1] = [table.get(form_of(c), 0) for c in categories.tolist()]
+            places[-1] = null  # which is what code -1 finds
+            by_dictionary[id(categories)] = categories, places
         return np.take(by_dictionary[id(categories)][1], vector.values, mode="wrap")
 
     def of_value(vector: Vector) -> Buckets:
-        if vector.kind == "other":
+        if vector.kind in NO_KEYS:
             return np.zeros(len(vector), dtype=dtype)
-        kept = vector.values.dtype
-        if kept not in by_dtype:
-            known = {held: place for form, place in table.items() if (held := _held(form, kept)) is not None}
-            by_dtype[kept] = _search(known, _plain_dtype(kept), dtype)
-        return by_dtype[kept](_plain_values(vector.values))
+        cell_dtype = vector.values.dtype
+        if cell_dtype not in by_dtype:
+            place_of = {
+                held: place for form, place in table.items() if (held := _held(form, cell_dtype)) is not None
+            }
+            by_dtype[cell_dtype] = _search(place_of, _plain_dtype(cell_dtype), dtype)
+        return by_dtype[cell_dtype](_plain_values(vector.values))
 
     @np.errstate(all="ignore")  # a NaN may signal
     def find(vector: Vector) -> Buckets:
         if vector.categories is not None:
             return of_category(vector)
-        found, missing = of_value(vector), vector.nulls()
+        places, missing = of_value(vector), vector.nulls()
         if missing is not None:
-            found[missing] = null
-        return found
+            places[missing] = null
+        return places
 
     return find
 
@@ -189,28 +193,30 @@ def as_double(number: int | float) -> float | None:
 
 
 def _search(
-    known: dict[int | float, int], dtype: np.dtype[Any], places: np.dtype[Any]
+    place_of: dict[int | float, int], dtype: np.dtype[Any], position_dtype: np.dtype[Any]
 ) -> Callable[[Array], Buckets]:
     """A search by a table, by comparison with each value, or by bisection: all exact, since values and cells have one dtype."""
-    ranked = sorted(known.items())
-    wanted = np.array([v for v, _ in ranked], dtype=dtype)
-    found_at = np.array([p for _, p in ranked], dtype=places)
-    whole = dtype.kind in "iu" and len(wanted) > _FEW
-    if whole and int(wanted[-1]) - int(wanted[0]) < _TABLE and abs(int(wanted[0])) < 2**62:
-        low = int(wanted[0])
-        table = np.zeros(int(wanted[-1]) - low + 3, dtype=places)  # a 0 before the first and after the last
-        table[[int(v) - low + 1 for v, _ in ranked]] = found_at
+    ordered = sorted(place_of.items())
+    listed = np.array([v for v, _ in ordered], dtype=dtype)
+    positions = np.array([p for _, p in ordered], dtype=position_dtype)
+    whole = dtype.kind in "iu" and len(listed) > _FEW
+    if whole and int(listed[-1]) - int(listed[0]) < _TABLE and abs(int(listed[0])) < 2**62:
+        low = int(listed[0])
+        table = np.zeros(
+            int(listed[-1]) - low + 3, dtype=position_dtype
+        )  # a 0 before the first and after the last
+        table[[int(v) - low + 1 for v, _ in ordered]] = positions
         return lambda values: looked_up(values, low, table)
-    search = _compared if len(wanted) <= _SOME else _bisected
-    return lambda values: search(values, wanted, found_at)
+    search = _compared if len(listed) <= _SOME else _bisected
+    return lambda values: search(values, listed, positions)
 
 
-def _compared(values: Array, wanted: Array, places: Buckets) -> Buckets:
-    found = np.zeros(len(values), dtype=places.dtype)
-    for value, place in zip(wanted, places, strict=True):
+def _compared(values: Array, listed: Array, places: Buckets) -> Buckets:
+    hit_places = np.zeros(len(values), dtype=places.dtype)
+    for value, place in zip(listed, places, strict=True):
         hits = values == value
-        found |= hits.view(np.uint8) * place  # of two different values a cell equals one at most
-    return found
+        hit_places |= hits.view(np.uint8) * place  # of two different values a cell equals one at most
+    return hit_places
 
 
 def looked_up(values: Array, first: int, table: Buckets) -> Buckets:
@@ -224,9 +230,9 @@ def looked_up(values: Array, first: int, table: Buckets) -> Buckets:
     return np.asarray(np.take(table, offset, mode="clip"))
 
 
-def _bisected(values: Array, wanted: Array, places: Buckets) -> Buckets:
-    at = np.minimum(np.searchsorted(wanted, values), len(wanted) - 1)
-    return np.where(wanted[at] == values, places[at], places.dtype.type(0))
+def _bisected(values: Array, listed: Array, places: Buckets) -> Buckets:
+    at = np.minimum(np.searchsorted(listed, values), len(listed) - 1)
+    return np.where(listed[at] == values, places[at], places.dtype.type(0))
 
 
 # ---- lists as an index ------------------------------------------------------------------------------------
@@ -249,7 +255,7 @@ def index_of(values: list[Any], name: Hashable) -> pd.Index[Any]:
     return pd.Index(objects(values), dtype=object, name=name)
 
 
-def _same(found: Any, value: Any) -> bool:
+def _same(held: Any, value: Any) -> bool:
     if value is None or value is pd.NA or value is pd.NaT or value != value:
-        return bool(pd.isna(found))
-    return (type(found) is not bool and type(value) is not bool and bool(found == value)) or found is value
+        return bool(pd.isna(held))
+    return (type(held) is not bool and type(value) is not bool and bool(held == value)) or held is value

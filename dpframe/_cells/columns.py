@@ -1,6 +1,6 @@
 """One pandas column as plain numpy arrays: one null rule, dictionaries for everything that is no number.
 
-*Formal guarantee.* What a cell becomes depends on that cell and the dtype alone. No cell makes this raise,
+*Formal guarantee.* The result for a cell depends on that cell and the dtype alone. No cell makes this raise,
 and no code that belongs to a cell (its ``__eq__``, ``__hash__``, ``__str__``) runs unguarded: cells of object
 columns are told apart by their exact type, and a type that is not listed here is `UNMATCHED`.
 
@@ -36,8 +36,8 @@ LAST = np.iinfo(np.int64).max  # and of the last one
 class Vector:
     """The cells of a column as plain arrays, all of one kind.
 
-    `values` holds numbers or bools in their native dtype, datetime64 for times (UTC for zoned ones), and
-    codes into `categories` for text and labels. Nulls are the rows of `null`, and NaN, NaT and code -1.
+    `values` holds numbers or bools in their native dtype, datetime64 for times (UTC for zoned ones), timedelta64 for durations,
+    and codes into `categories` for text and labels. Nulls are the rows of `null`, and NaN, NaT and code -1.
     """
 
     kind: Kind
@@ -58,7 +58,7 @@ class Vector:
         """A mask of the nulls, whichever way they are stored; None if this kind of storage has none."""
         if self.categories is not None:
             return self.values < 0
-        if self.kind == "time":
+        if self.values.dtype.kind in "mM":
             return np.isnat(self.values)
         if self.values.dtype.kind == "f":
             nan = np.isnan(self.values)
@@ -184,6 +184,17 @@ def _time(cells: Any, arrow: Any) -> Vector:
     return Vector("time", values if values.dtype.isnative else values.astype(values.dtype.newbyteorder("=")))
 
 
+def _duration_cells(cells: Any, arrow: Any) -> Vector:
+    if arrow is not None:
+        pa: Any = import_module("pyarrow")
+        ticks, _ = _filled(arrow.cast(pa.int64()), NAT)
+        return Vector("duration", ticks.view(f"m8[{arrow.type.unit}]"))
+    values = np.asarray(cells)
+    return Vector(
+        "duration", values if values.dtype.isnative else values.astype(values.dtype.newbyteorder("="))
+    )
+
+
 def _other(cells: Any, arrow: Any) -> Vector:
     null: Bools = np.asarray(pd.isna(cells), dtype=bool)
     return Vector("other", np.zeros(len(null), dtype=np.int8), null)
@@ -221,7 +232,7 @@ def _encoded(arrow: Any) -> tuple[Array, Array]:
 
 
 def _bytes_of(arrow: Any) -> Any:
-    """The bytes of texts, and of what dictionaries of them, or of dictionaries, stand for. Nothing here decodes."""
+    """The bytes of texts, also of those that dictionaries, or dictionaries of dictionaries, stand for. Nothing is decoded."""
     pa: Any = import_module("pyarrow")
     if hasattr(arrow.type, "value_type"):
         return _bytes_of(arrow.dictionary).take(arrow.indices)
@@ -232,8 +243,8 @@ def _label(cells: Any, arrow: Any, kind: Kind = "label") -> Vector:
     values: Array = np.asarray(cells, dtype=object)
     types = set(map(id, map(type, values.tolist())))  # ids, since even a type can bring its own __hash__
     if types <= _HASHABLE and len(types & _NUMBERS) <= 1:
-        codes, found = pd.factorize(values)
-        categories = objects(plain(v) for v in found)
+        codes, uniques = pd.factorize(values)
+        categories = objects(plain(v) for v in uniques)
     else:
         codes, categories = _one_by_one(values)
     return Vector(kind, narrow(codes, len(categories)), None, categories)
@@ -257,13 +268,13 @@ def _one_by_one(values: Array) -> tuple[Array, Array]:
 
 
 def _categorical(cells: Any, kind: Kind) -> Vector:
-    """The cells of a categorical by its own codes. Two categories may become the same plain value, which harms nobody."""
+    """The cells of a categorical, with its codes. Two categories may become the same plain value, which harms nobody."""
     codes: Array = np.asarray(cells.codes)
     return Vector(kind, codes, None, objects(map(plain, np.asarray(cells.categories, dtype=object))))
 
 
 def objects(values: Iterable[Any]) -> Array:
-    """A flat object array, also of values that numpy would unpack, or ask for an array: it looks at none of them."""
+    """A flat object array of values, whatever they are: also of values that numpy would unpack or convert to arrays."""
     cells = list(values)
     return np.fromiter(cells, dtype=object, count=len(cells))
 
@@ -290,7 +301,7 @@ def look_up(table: Array, codes: Array) -> Array:
 
 
 def fits(value: Any, dtype: Any) -> bool:
-    """Can the integer dtype hold it? Types and constants decide, so every row gets the same answer."""
+    """Whether the integer dtype can hold the value. Types and constants decide, so every row gets the same answer."""
     return value is None or (isinstance(value, int) and np.iinfo(dtype).min <= value <= np.iinfo(dtype).max)
 
 
@@ -409,5 +420,6 @@ _PREPARE: dict[Kind, Callable[[Any, Any], Vector]] = {
     "text": _text,
     "label": _label,
     "time": _time,
+    "duration": _duration_cells,
     "other": _other,
 }

@@ -1,9 +1,9 @@
 """One encoding decides what is free: a question as bytes, which no two different questions share.
 
-`encode` is total and injective, and the same in every process for values that mean the same there. Each value is its type's tag,
-its length and its parts; nothing is shown, cut or rounded, and no text is made by an object itself. A frozen class of dpframe is
-its tag and those fields that are not at their default, by name: so a field that is added keeps the questions of old ledgers, and
-a default is never changed. Lists of keys stand in it as their 32-byte digest, so that questions about many keys stay short.
+`encode` is total and injective, and the same in every process for values that mean the same there. A value becomes the tag of its
+type, its length and its parts; nothing is cut or rounded, and no object's own text is used. A frozen class of dpframe becomes its
+tag and, by name, the fields that are not at their default: so old ledgers know their questions when a field is added, and no
+default may ever change. A list of keys becomes its 32-byte digest, so that questions about many keys stay short.
 """
 
 from __future__ import annotations
@@ -25,9 +25,11 @@ import pandas as pd
 
 from dpframe.mechanisms import _sampling
 
-SHOWN = {"shown": True}  # of a field that is no part of what was asked: field(metadata=SHOWN)
-KEPT = "encoded"  # the slot of a frozen class whose values stand in many questions: their encoding, once it was made
-_LONG = 1000  # bytes that are not kept
+SHOWN = {"shown": True}  # marks a field that does not identify the question: field(metadata=SHOWN)
+KEPT = (
+    "encoded"  # the slot for the encoding of a value, in frozen classes whose values stand in many questions
+)
+_LONG = 1000  # encodings of so many bytes are not kept
 _OWN = "dpframe."
 _head = struct.Struct(">BQ").pack
 _short = struct.Struct(">BQc").pack
@@ -39,8 +41,8 @@ _PLAIN = (type(None), bool, int, float, str, pd.Timestamp, datetime.date)
 
 
 def encode(value: Any) -> bytes:
-    """The value as bytes: the length of its tag and that of its parts, the tag, and the parts. One function for what stands in
-    every question, since it is called for each of its parts; the tables below have the rest."""
+    """The value as bytes: the length of its tag and that of its parts, the tag, and the parts. It is called for each part of each
+    question, so the frequent types are branches of this one function; the tables below have the others."""
     kind: Any = type(value)
     body: bytes
     if kind is str:
@@ -49,14 +51,14 @@ def encode(value: Any) -> bytes:
     if value is None:
         return _NONE
     if kind in _records:  # a frozen class: the fields that are not at their default, each with its name
-        tag, known, keeps = _records[kind]
+        tag, class_fields, keeps = _records[kind]
         if keeps and (body := getattr(value, KEPT, b"")):
             return body
         parts = []
-        for name, label, default, same in known:
-            one = getattr(value, name)
-            if one is not same:
-                part = encode(one)
+        for name, label, default, same in class_fields:
+            field_value = getattr(value, name)
+            if field_value is not same:
+                part = encode(field_value)
                 if part != default:
                     parts += [label, part]
         body = b"".join(parts)
@@ -88,12 +90,12 @@ def encode(value: Any) -> bytes:
 
 
 def digest(*values: Any) -> str:
-    """32 bytes, as text, that stand for the values."""
+    """The digest of the values: 32 bytes as hexadecimal text."""
     return hashlib.blake2b(encode(values), digest_size=32).hexdigest()
 
 
 def plain(value: Any) -> bool:
-    """Whether a name is a plain scalar, or a tuple of such, which print all that they are."""
+    """Whether a name is a plain scalar or a tuple of plain scalars, so that its text says all of it."""
     if type(value) is tuple:
         return all(map(plain, value))
     return type(value) in _PLAIN or (isinstance(value, np.generic) and value.dtype.kind in "biufU")
@@ -101,18 +103,18 @@ def plain(value: Any) -> bool:
 
 @cache
 def tag_of(kind: Any) -> str:
-    """The name of a class of dpframe, with the public module that has it: what is private may be moved."""
+    """The name of a class of dpframe with its public modules; private ones are left out, so that it may be moved between them."""
     public = takewhile(lambda part: not part.startswith("_"), kind.__module__.split(".")[1:])
     return ".".join([*public, kind.__qualname__])
 
 
 Known = tuple[tuple[str, bytes, bytes | None, Any], ...]
-# Frozen classes of dpframe that were met: tag, fields, and whether values have room to keep their encoding.
+# The frozen classes of dpframe seen so far: tag, fields, and whether values have a slot for their encoding.
 _records: dict[type, tuple[bytes, Known, bool]] = {}
 
 
 def _learned(kind: Any) -> bool:
-    """Whether a class of dpframe stands in questions, which is known from now on."""
+    """Whether a class of dpframe has an encoding as a part of questions; if so, it is in the tables from now on."""
     tag, frozen = tag_of(kind).encode(), is_dataclass(kind)
     if frozen:
         _records[kind] = b"D" + tag, encoded_fields(kind), hasattr(kind, KEPT)
@@ -127,18 +129,18 @@ def _learned(kind: Any) -> bool:
 
 @cache
 def encoded_fields(kind: Any) -> Known:
-    """The fields that make an object what it is: name, name and default as bytes, and the default. What ``__init__`` does not
-    take follows from the others."""
-    found = [f for f in fields(kind) if f.init and not f.metadata.get("shown")]
-    return tuple((f.name, encode(f.name), _default(f), f.default) for f in found)
+    """The fields that identify an object: name, name and default as bytes, and the default. Fields that ``__init__`` does not
+    take follow from the others."""
+    encoded = [f for f in fields(kind) if f.init and not f.metadata.get("shown")]
+    return tuple((f.name, encode(f.name), _default(f), f.default) for f in encoded)
 
 
-def _default(one: Field[Any]) -> bytes | None:
-    return None if one.default is MISSING else encode(one.default)
+def _default(dataclass_field: Field[Any]) -> bytes | None:
+    return None if dataclass_field.default is MISSING else encode(dataclass_field.default)
 
 
 def _listed(value: Any) -> bytes:
-    """The digest of a list of keys, which is worked out once."""
+    """The digest of a list of keys, computed once."""
     if value.code is None:
         parts = b"".join(encode(getattr(value, name)) for name in value.ENCODED)
         value.code = hashlib.blake2b(parts, digest_size=32).digest()
@@ -146,7 +148,7 @@ def _listed(value: Any) -> bytes:
     return code
 
 
-# Arrays and what pandas has ------------------------------------------------------------------------------------------
+# Arrays and pandas objects -------------------------------------------------------------------------------------------
 
 
 def _items(values: Iterable[Any]) -> bytes:
@@ -224,7 +226,7 @@ _BASES: tuple[tuple[type, Callable[[Any], Any]], ...] = (
 
 
 def _other(value: Any) -> tuple[bytes, bytes]:
-    """A value that has no tag of its own, by its class or by itself."""
+    """Tag and parts of a value whose exact type is in no table: by a base class, or as an opaque object."""
     kind = type(value)
     if isinstance(value, np.generic):
         return b"scalar", encode(
@@ -241,7 +243,7 @@ def _other(value: Any) -> tuple[bytes, bytes]:
     if isinstance(value, Enum):
         return b"enum", encode((kind.__module__, kind.__qualname__, value._name_))
     for base, bare in _BASES:
-        # Told apart as the base tells them apart, such as a released number: by that.
+        # A subclass that compares and hashes as its base does, such as a released number, is encoded as the base is.
         if isinstance(value, base) and kind.__eq__ is base.__eq__ and kind.__hash__ is base.__hash__:
             return b"like", encode((kind.__module__, kind.__qualname__)) + encode(bare(value))
     return _opaque(value)
@@ -251,10 +253,10 @@ _tokens: dict[Any, bytes] = {}
 
 
 def _opaque(value: Any) -> tuple[bytes, bytes]:
-    """An object of somebody else's, by a random name that it and its equals have in this process: elsewhere it is another."""
-    known = (type(value), value)
+    """An object of an unknown class: a random name, the same for equal objects in this process, and another in every other."""
+    token_key = (type(value), value)
     try:
-        return b"object", _tokens.setdefault(known, _sampling.random_bytes(16))
+        return b"object", _tokens.setdefault(token_key, _sampling.random_bytes(16))
     except Exception:  # it has no hash, or one that fails: it is like nothing else
         return b"object", _sampling.random_bytes(16)
 

@@ -1,4 +1,4 @@
-"""Keys that nobody listed, as text: what a cell is written as, and read back from.
+"""The texts of keys that nobody listed: from a cell to its text, and back.
 
 *Formal guarantee.* The text of a cell is a function of that cell and the dtype. Equal values have one text, so that a key is
 released in one form, whichever of the equal cells came first.
@@ -20,7 +20,7 @@ _LARGEST = 2**1000  # of a number that may be a key
 
 
 def texts_of(cells: list[Any]) -> list[str | None]:
-    """The text of each cell, and None of what cannot be a key."""
+    """The text of each cell; None for a cell that cannot be a key."""
     if all(type(c) is str for c in cells):
         try:
             "".join(cells).encode()
@@ -31,7 +31,7 @@ def texts_of(cells: list[Any]) -> list[str | None]:
 
 
 def text_of(cell: Any) -> str | None:
-    """What `key_of` reads back as an equal key; None of what cannot be a key. Never an error."""
+    """The text that `key_of` reads back as an equal key; None for a cell that cannot be a key. It never raises."""
     if cell is None or cell is UNMATCHED:
         return None
     if isinstance(cell, str):
@@ -48,7 +48,7 @@ def text_of(cell: Any) -> str | None:
         return _moment(cell)
     if isinstance(cell, pd.Interval):
         return _interval(cell)
-    return None
+    return f"p{cell.freqstr} {cell.ordinal}" if isinstance(cell, pd.Period) else None
 
 
 def _moment(cell: Any) -> str | None:
@@ -120,13 +120,16 @@ def key_of(text: str, tz: Any = None) -> Any:
         return stamp if tz is None else stamp.tz_localize("UTC").tz_convert(tz)
     if kind == "m":
         return pd.Timestamp(rest)
+    if kind == "p":
+        freq, ordinal = rest.split()
+        return pd.Period(ordinal=int(ordinal), freq=freq)
     closed, left, right = rest.split()
     return pd.Interval(float(left), float(right), closed)  # type: ignore[arg-type]  # as it was written
 
 
 def times(uniques: NDArray[Any]) -> list[str | None]:
-    """The texts of times: ticks with their unit. None outside of the years 1 to 9999, and within two days of where the ticks
-    of the unit end: in some zone such a time cannot be read back."""
+    """The texts of times: ticks with their unit. None outside of the years 1 to 9999 and within two days of the last ticks of the
+    unit, since in some zone such a time cannot be read back."""
     unit = np.datetime_data(uniques.dtype)[0]
     day = int(np.timedelta64(1, "D") / np.timedelta64(1, unit))  # type: ignore[call-overload]  # a unit of the column
     first, last = -719_161 * day, 2_932_895 * day  # 0001-01-02 and 9999-12-30
@@ -138,5 +141,7 @@ def times(uniques: NDArray[Any]) -> list[str | None]:
 
 
 def order_of(text: str) -> tuple[str, Any, str]:
-    """What texts are sorted by: numbers by their value, all else by its text."""
+    """The sort key of a text: numbers are sorted by value, all others by text."""
+    if text[0] == "p":
+        return "p", int(text.split()[1]), text
     return ("n", Fraction(text[1:]), text) if text[0] in "nd" else (text[0], 0, text)

@@ -18,10 +18,14 @@ from dpframe._expr._ranges import Interval, outward
 # What is known about a column's values; None when nothing is.
 Lookup = Callable[["Column"], Interval]
 
+# The keys that are declared of a column; None when none are.
+KeysOf = Callable[["Column"], "tuple[Any, ...] | None"]
+
 # A tree may share branches (x + x of x + x), so its size is bounded as well as its depth.
 MAX_DEPTH = 100
 MAX_SIZE = 20_000
 # No integer dtype reaches beyond this, so integer columns are finite even when no bounds are declared.
+PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 INTEGERS = (-(2.0**64), 2.0**64)
 
 
@@ -78,12 +82,20 @@ class Expr(Encoded):
         return frozenset[Column]().union(*(c.columns() for c in self.children))
 
     def interval(self, lookup: Lookup) -> Interval:
-        """A closed interval that holds every value, from what `lookup` says of the columns."""
+        """A closed interval that holds every value, from what `lookup` says of the columns. Of times and durations it is in whole
+        nanoseconds, of times since 1970 in UTC, or without a zone in their own time."""
         return (0.0, 1.0) if self.kind == "bool" else None
 
     def bounds(self, declared: Mapping[int, tuple[float, float]]) -> Interval:
-        """A closed interval that holds every value, if the columns are clipped to their declared bounds."""
+        """A closed interval that holds every number, if the columns are clipped to their declared bounds."""
+        if self.kind not in ("number", "bool"):
+            return None
         return self.interval(lambda column: declared.get(column.position))
+
+    def members(self, keys: KeysOf, ends: Lookup) -> tuple[Any, ...] | None:
+        """All values there can be, null apart, in the order of groups, from what is declared of the columns: their `keys`, and
+        the ends of their times; None where these are not known, or too many."""
+        return (False, True) if self.kind == "bool" else None
 
     @property
     def finite(self) -> bool:
@@ -128,12 +140,15 @@ class Column(Expr):
     def interval(self, lookup: Lookup) -> Interval:
         if self.kind == "bool":
             return (0.0, 1.0)
-        return lookup(self) if self.kind == "number" else None
+        return lookup(self) if self.kind in ("number", "time", "duration") else None
 
     def bounds(self, declared: Mapping[int, tuple[float, float]]) -> Interval:
         if self.kind == "bool":
             return (0.0, 1.0)
         return declared.get(self.position) if self.kind == "number" else None
+
+    def members(self, keys: KeysOf, ends: Lookup) -> tuple[Any, ...] | None:
+        return (False, True) if self.kind == "bool" else keys(self)
 
     def to_json(self) -> Any:
         return {"column": str(self.name), "position": self.position}
@@ -164,6 +179,8 @@ class Constant(Expr):
             return "text"
         if isinstance(value, pd.Timestamp):
             return "time"
+        if isinstance(value, pd.Timedelta):
+            return "duration"
         return "label" if isinstance(value, pd.Interval) else "other"
 
     @property
@@ -182,7 +199,7 @@ class Constant(Expr):
     def interval(self, lookup: Lookup) -> Interval:
         if self.kind in ("number", "bool") and math.isfinite(self.value):
             return outward(Fraction(self.value), Fraction(self.value))
-        return None
+        return ticks_around(self.value) if self.kind in ("time", "duration") else None
 
     def to_json(self) -> Any:
         v = self.value
@@ -190,7 +207,15 @@ class Constant(Expr):
         return {type(v).__name__: v if plain else str(v)}
 
     def __str__(self) -> str:
-        return repr(str(self.value)) if isinstance(self.value, pd.Timestamp) else repr(self.value)
+        shown = isinstance(self.value, pd.Timestamp | pd.Timedelta)
+        return repr(str(self.value)) if shown else repr(self.value)
+
+
+def ticks_around(value: Any) -> tuple[int, int]:
+    """A moment or a duration in nanoseconds, twice."""
+    stamp: Any = (value if getattr(value, "tz", None) is None else value.tz_convert(None)).asm8
+    ticks = int(stamp.astype(np.int64)) * (10**9 // PER_SECOND[np.datetime_data(stamp.dtype)[0]])
+    return ticks, ticks
 
 
 def as_double(value: Constant) -> float:

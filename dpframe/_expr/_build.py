@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping
-from datetime import date
+from datetime import date, timedelta
 from itertools import pairwise
 from typing import Any, Literal
 from typing import cast as typed
@@ -15,7 +15,7 @@ import pandas as pd
 
 from dpframe._errors import BadType, BadValue
 from dpframe._expr._base import Constant, Expr, as_double
-from dpframe._expr._kinds import CASTS, DTYPES
+from dpframe._expr._kinds import CASTS, DTYPES, NO_KEYS
 from dpframe._expr._nodes import (
     And,
     Arithmetic,
@@ -34,7 +34,7 @@ from dpframe._expr._nodes import (
     StrPart,
     Unary,
 )
-from dpframe._expr._parts import DATE_NAMES, DATES, TEXT
+from dpframe._expr._parts import DATE_NAMES, DATES, HIDDEN, ISO, TEXT
 from dpframe._expr._ranges import ARITHMETIC
 from dpframe._validate import length
 
@@ -54,6 +54,8 @@ def constant(value: object, *, null: bool = False) -> Constant:
         value = float(value) if isinstance(value, np.longdouble) else value.item()
     if isinstance(value, date | np.datetime64):
         value = pd.Timestamp(value)
+    if isinstance(value, timedelta | np.timedelta64 | pd.offsets.Tick):
+        value = _duration(value)
     for plain in (int, float):  # released numbers are subclasses; as constants they are what they show
         if isinstance(value, plain) and not isinstance(value, bool):
             value = plain(value)
@@ -65,7 +67,7 @@ def constant(value: object, *, null: bool = False) -> Constant:
         )
     if type(value) is int and value.bit_length() > 1000:
         raise BadValue("an integer constant of more than 1000 bits is not supported.")
-    if type(value) in (bool, int, float, str, pd.Timestamp):
+    if type(value) in (bool, int, float, str, pd.Timestamp, pd.Timedelta):
         return Constant(value)
     if isinstance(value, pd.Interval) and isinstance(value.left, int | float):
         return Constant(value)
@@ -77,6 +79,16 @@ def constant(value: object, *, null: bool = False) -> Constant:
         f"a constant must be a number, a string, a bool or a timestamp, not {type(value).__name__}. "
         "Only public constants and this row's own columns can stand in an expression."
     )
+
+
+def _duration(value: Any) -> Any:
+    """A duration as pandas has it; days and weeks of an offset are of 24 hours."""
+    try:
+        return pd.Timedelta(value)
+    except (ValueError, TypeError, OverflowError):
+        raise BadValue(
+            f"{value!r} is no duration. Write pd.Timedelta(days=7) or pd.Timedelta('12h')."
+        ) from None
 
 
 def listed(values: object, what: str = "isin") -> list[Any]:
@@ -114,6 +126,16 @@ def _moment(c: Constant, x: Expr) -> Constant:
     return Constant(value)
 
 
+def _length(c: Constant) -> Constant:
+    """The constant that is compared with a duration, which may be given as a string."""
+    if isinstance(c.value, str):
+        value = _duration(c.value)
+        if value is pd.NaT:
+            raise BadValue(f"{c.value!r} is no duration. Ask for nulls with isna().")
+        return Constant(value)
+    return c
+
+
 def _describe(x: Expr) -> str:
     return f"{x} ({x.kind})"
 
@@ -126,6 +148,8 @@ def _match(x: Expr, value: object, *, null: bool = False) -> Constant:
         return c
     if x.kind == "time" and c.kind in ("time", "text"):
         return _moment(c, x)
+    if x.kind == "duration" and c.kind in ("duration", "text"):
+        return _length(c)
     same = x.kind == c.kind or {x.kind, c.kind} == {"number", "bool"}
     if x.kind == "other" or not same:
         raise BadType(f"{_describe(x)} can never equal {_describe(c)}. {_advice(x)}")
@@ -139,6 +163,7 @@ def _advice(x: Expr) -> str:
         "text": "Give a string in quotes.",
         "label": "Such a column has equality, isin, isna, map and string parts only.",
         "time": "Give a date such as '2024-01-31'.",
+        "duration": "Give a duration such as pd.Timedelta(days=7), or '7 days'.",
         "other": "Such a column has isna() and notna() only.",
     }[x.kind]
 
@@ -151,6 +176,8 @@ def _numeric(x: Expr, what: str) -> None:
 def _hint(x: Expr) -> str:
     if x.kind == "time":
         return "Take a part of it, such as .dt.year."
+    if x.kind == "duration":
+        return "Take it in seconds or days first: .dt.total_seconds(), .dt.days."
     if x.kind in ("text", "label"):
         return "Take .str.len(), map it to numbers with a dict, or convert it before opening the session."
     return "Convert the column before opening the session."
@@ -202,6 +229,8 @@ def compare(op: str, left: Expr, right: Expr) -> Expr:
             raise BadType(f"{_describe(side)} cannot be compared. {_advice(side)}")
     if isinstance(right, Constant):
         right = _match(left, right)
+    elif left.kind == right.kind == "duration":
+        pass
     elif left.kind == right.kind == "time":
         if (left.tz is None) != (right.tz is None):
             raise BadType(
@@ -237,7 +266,7 @@ def logical_not(x: Expr) -> Expr:
 def is_in(x: Expr, values: object) -> Expr:
     """Membership in a public list; the order and repeats of the list do not matter, so they are not kept."""
     members = {c.tag: c for c in (_match(x, v, null=True) for v in listed(values))}
-    if x.kind == "other" and any(c.value is not None for c in members.values()):
+    if x.kind in NO_KEYS and any(c.value is not None for c in members.values()):
         raise BadType(f"isin does not work on {_describe(x)}. {_advice(x)}")
     return IsIn(x, tuple(members[tag] for tag in sorted(members)))
 
@@ -327,7 +356,7 @@ def map_dict(x: Expr, mapping: object) -> Expr:
         raise BadType(f"map needs a public dict that is not empty, not {type(mapping).__name__}.")
     keys = tuple(_match(x, k, null=True) for k in mapping)
     values = tuple(constant(v, null=True) for v in mapping.values())
-    if x.kind == "other":
+    if x.kind in NO_KEYS:
         raise BadType(f"map does not work on {_describe(x)}. {_advice(x)}")
     return MapDict(x, keys, values)
 
@@ -378,8 +407,12 @@ def _check_text(method: str, values: list[Any]) -> None:
             ) from None
     if method == "slice" and values[2] == 0:
         raise BadValue("the step of a slice cannot be 0.")
-    if method == "zfill" and values[0] > 10_000:
-        raise BadValue("zfill is limited to a width of 10000.")
+    if method in ("zfill", "pad", "ljust", "rjust", "center", "repeat") and values[0] > 10_000:
+        raise BadValue(f"{method} is limited to a width of 10000.")
+    if method in ("pad", "ljust", "rjust", "center") and len(values[-1]) != 1:
+        raise BadValue(f"{method} needs one character to fill with.")
+    if method == "pad" and values[1] not in ("left", "right", "both"):
+        raise BadValue(f"pad has the sides 'left', 'right' and 'both', not {values[1]!r}.")
 
 
 def date_part(x: Expr, part: str) -> Expr:
@@ -387,8 +420,17 @@ def date_part(x: Expr, part: str) -> Expr:
         raise BadType(f".dt needs timestamps, and {_describe(x)} is none.")
     name = DATE_NAMES.get(part, part)
     if name not in DATES:
-        raise BadValue(f".dt.{part} is not offered. Use one of {', '.join(sorted(DATES))}.")
+        raise BadValue(f".dt.{part} is not offered. Use one of {', '.join(sorted(DATES.keys() - HIDDEN))}.")
     return DatePart(x, name)
+
+
+def iso_part(x: Expr, part: str) -> Expr:
+    """``x.dt.isocalendar().part``: a week begins on a Monday, and belongs to the year that has its Thursday."""
+    if x.kind != "time":
+        raise BadType(f".dt needs timestamps, and {_describe(x)} is none.")
+    if part not in ISO:
+        raise BadValue(f"isocalendar() has {', '.join(ISO)}, and no {part!r}.")
+    return DatePart(x, ISO[part])
 
 
 # What a string expression may call on a value: pandas' names, and constructors whose parameters are named as pandas' are.
@@ -404,3 +446,5 @@ METHODS: dict[str, Callable[..., Expr]] = {
     "abs": absolute,
     "round": round_to,
 }
+# And functions that it may call, of which more stand where they are defined.
+CALLS: dict[str, Callable[..., Expr]] = {"abs": absolute}

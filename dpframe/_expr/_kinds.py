@@ -9,7 +9,9 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import pandas as pd
 
-Kind = Literal["number", "bool", "text", "label", "time", "other"]
+Kind = Literal["number", "bool", "text", "label", "time", "duration", "other"]
+# Kinds whose cells are no keys, and are not told apart.
+NO_KEYS = frozenset[Kind](("duration", "other"))
 
 # What astype goes to, with the kind of the result; and other names of the same.
 CASTS: dict[str, Kind] = {"float": "number", "int": "number", "bool": "bool", "str": "text"}
@@ -25,6 +27,7 @@ _NUMPY: dict[str, Kind] = {
     "u": "number",
     "f": "number",
     "M": "time",
+    "m": "duration",
     "O": "label",
 }
 
@@ -63,12 +66,14 @@ def _kind_of_arrow(dtype: Any) -> Kind:
     types: Any = import_module("pyarrow.types")  # there is such a dtype, so pyarrow is there
     if types.is_dictionary(dtype):
         # Dates beyond Python's own have no cells to show; all other kinds do.
-        kinds: dict[Kind, Kind] = {"text": "text", "time": "other", "other": "other"}
+        kinds: dict[Kind, Kind] = {"text": "text", "time": "other", "duration": "other", "other": "other"}
         return kinds.get(_kind_of_arrow(dtype.value_type), "label")
     if types.is_boolean(dtype):
         return "bool"
     if types.is_integer(dtype) or types.is_floating(dtype) or types.is_decimal(dtype):
         return "number"
+    if types.is_duration(dtype):
+        return "duration"
     if types.is_timestamp(dtype) or types.is_date(dtype):
         return _kind_of_zoned(getattr(dtype, "tz", None))
     view = getattr(types, "is_string_view", lambda _: False)

@@ -10,9 +10,20 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
-from dpframe._expr._base import INTEGERS, Constant, Expr, Lookup, as_double, as_json
+from dpframe._expr._base import INTEGERS, Constant, Expr, KeysOf, Lookup, as_double, as_json
 from dpframe._expr._kinds import CASTS, Kind
-from dpframe._expr._parts import DATES, TEXT, VALUES
+from dpframe._expr._parts import (
+    DATE_CALLS,
+    DATES,
+    DAY,
+    OF_DAYS,
+    TEXT,
+    VALUES,
+    days_of,
+    local_ends,
+    span_of_days,
+    years_of,
+)
 from dpframe._expr._ranges import ARITHMETIC, Interval
 
 
@@ -257,7 +268,19 @@ class Cast(_Same):
 
 
 @dataclass(frozen=True, slots=True)
-class Cut(Expr):
+class _Listed(Expr):
+    """A node that has `categories`: all its values, where they are few and public."""
+
+    @property
+    def categories(self) -> tuple[Any, ...]:
+        return ()
+
+    def members(self, keys: KeysOf, ends: Lookup) -> tuple[Any, ...] | None:
+        return (False, True) if self.kind == "bool" else self.categories or None
+
+
+@dataclass(frozen=True, slots=True)
+class Cut(_Listed):
     """``pd.cut`` with given edges: a label per interval, null outside."""
 
     x: Expr
@@ -298,7 +321,7 @@ class Cut(Expr):
 
 
 @dataclass(frozen=True, slots=True)
-class MapDict(Expr):
+class MapDict(_Listed):
     """``Series.map`` with a public dict: what is not in it becomes null."""
 
     x: Expr
@@ -371,7 +394,7 @@ class StrPart(Expr):
 
 
 @dataclass(frozen=True, slots=True)
-class DatePart(Expr):
+class DatePart(_Listed):
     """``x.dt.part``, in the local time of the column."""
 
     x: Expr
@@ -383,18 +406,41 @@ class DatePart(Expr):
 
     @property
     def nullable(self) -> bool:
-        return self.x.nullable
+        return self.x.nullable and self.kind != "bool"  # no time is the start of nothing
 
     @property
     def integral(self) -> bool:
-        return self.kind == "number"
+        return self.kind in ("number", "bool")
 
     @property
     def tz(self) -> str | None:
         return self.x.tz if self.part == "normalize" else None
 
     def interval(self, lookup: Lookup) -> Interval:
-        return DATES[self.part][1]
+        fixed = DATES[self.part][1]
+        ends = None if fixed is not None else self.x.interval(lookup)
+        if ends is None:
+            return fixed
+        if self.kind == "time":
+            local = ends if self.part == "normalize" else local_ends(ends, self.x.tz)
+            return None if local is None else (local[0] - 2 * DAY, local[1])
+        years = years_of(ends, self.x.tz) if self.part in ("year", "iso_year") else None
+        near = self.part == "iso_year"  # a year of weeks begins up to three days before or after
+        return None if years is None else (float(years[0] - near), float(years[1] + near))
+
+    def members(self, keys: KeysOf, ends: Lookup) -> tuple[Any, ...] | None:
+        if self.categories or self.kind == "bool":
+            return _Listed.members(self, keys, ends)
+        known = self.x.interval(ends)
+        if known is None:
+            return None
+        if self.part == "year":
+            years = years_of(known, self.x.tz)
+            return None if years is None else tuple(range(years[0], years[1] + 1))
+        if self.part == "normalize":
+            return span_of_days(known, self.x.tz)
+        days = days_of(known, self.x.tz) if self.part in OF_DAYS else None
+        return None if days is None else tuple(OF_DAYS[self.part](days))
 
     @property
     def categories(self) -> tuple[Any, ...]:
@@ -402,7 +448,7 @@ class DatePart(Expr):
         return VALUES.get(self.part, ())
 
     def __str__(self) -> str:
-        return f"{_owner(self.x)}.dt.{self.part}" + ("()" if DATES[self.part][0] != "number" else "")
+        return f"{_owner(self.x)}.dt.{self.part}" + ("()" if self.part in DATE_CALLS else "")
 
 
 def _part(x: Expr) -> str:

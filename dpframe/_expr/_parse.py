@@ -80,7 +80,6 @@ _COMPARE: dict[type[ast.cmpop], str] = {
 }
 
 
-_DATE_CALLS = ("normalize", "day_name", "month_name")
 _SHORT = 200  # texts below this length are asked over and over, and their trees are kept
 
 
@@ -161,7 +160,7 @@ class _Reader:
         op = _ARITHMETIC.get(type(node.op))
         if op is None:
             self._refuse(node, f"arithmetic here is {', '.join(_ARITHMETIC.values())}.")
-        return ex.arithmetic(op, self.read(node.left), self.read(node.right))
+        return ex.operate(op, self.read(node.left), self.read(node.right))
 
     def _read_UnaryOp(self, node: ast.UnaryOp) -> Expr:
         x = self.read(node.operand)
@@ -169,7 +168,7 @@ class _Reader:
             return ex.logical_not(x)
         if isinstance(x, ex.Constant) and x.kind == "number":
             return ex.constant(-x.value if isinstance(node.op, ast.USub) else x.value)
-        return ex.negate(x) if isinstance(node.op, ast.USub) else ex.negate(ex.negate(x))
+        return ex.minus(x) if isinstance(node.op, ast.USub) else ex.minus(ex.minus(x))
 
     def _read_Compare(self, node: ast.Compare) -> Expr:
         left, found = node.left, list[Expr]()
@@ -188,6 +187,9 @@ class _Reader:
                 found.append(ex.compare(_COMPARE[type(op)], self.read(left), self.read(right)))
             left = right
         return found[0] if len(found) == 1 else _fold(found, ex.logical_and)
+
+    def _read_IfExp(self, node: ast.IfExp) -> Expr:
+        return ex.choose(self.read(node.test), self._scalar(node.body), self._scalar(node.orelse))
 
     def _read_Constant(self, node: ast.Constant) -> Expr:
         if isinstance(node.value, bytes | complex) or node.value is ...:
@@ -209,11 +211,19 @@ class _Reader:
         )
 
     def _read_Attribute(self, node: ast.Attribute) -> Expr:
-        if isinstance(node.value, ast.Attribute) and node.value.attr == "dt" and node.attr not in _DATE_CALLS:
-            return ex.date_part(self.read(node.value.value), node.attr)
+        if (
+            isinstance(node.value, ast.Attribute)
+            and node.value.attr == "dt"
+            and node.attr not in ex.DATE_METHODS
+        ):
+            return ex.time_part(self.read(node.value.value), node.attr)
+        if isinstance(node.value, ast.Call) and _is_iso(node.value):
+            return ex.iso_part(self.read(node.value.func.value.value), node.attr)  # type: ignore[attr-defined]  # it is
         self._refuse_member(node, node.attr)
 
     def _read_Call(self, node: ast.Call) -> Expr:
+        if isinstance(node.func, ast.Name) and node.func.id in ex.CALLS:
+            return self._call_function(node, ex.CALLS[node.func.id])
         if not isinstance(node.func, ast.Attribute):
             self._refuse(
                 node, "functions are not called here. Methods of one cell are: x.abs(), x.round(2), ..."
@@ -224,16 +234,28 @@ class _Reader:
         space = owner.attr if isinstance(owner, ast.Attribute) else None
         if isinstance(owner, ast.Attribute) and space == "str":
             x = self.read(owner.value)
-            return self._call(node, lambda *a, **k: ex.str_part(x, name, *a, **k))
+            return self._call(node, lambda *a, **k: ex.text_part(x, name, *a, **k))
         if isinstance(owner, ast.Attribute) and space == "dt":
-            if name not in _DATE_CALLS or node.args or node.keywords:
-                self._refuse(node, f"of .dt only {', '.join(_DATE_CALLS)} are called, and without arguments.")
-            return ex.date_part(self.read(owner.value), name)
+            if name not in ex.DATE_METHODS:
+                self._refuse(node, f"of .dt only {', '.join(ex.DATE_METHODS)} are called.")
+            x, part = self.read(owner.value), ex.DATE_METHODS[name]
+            return self._call(node, lambda *a, **k: part(x, *a, **k), part)
         method = ex.METHODS.get(name)
         if method is None:
             self._refuse_member(node, name)
         x = self.read(owner)
         return self._call(node, lambda *a, **k: method(x, *a, **k), method)
+
+    def _call_function(self, node: ast.Call, make: Callable[..., Expr]) -> Expr:
+        """``log(x)``: a function of cells, whose arguments are expressions."""
+        signature = inspect.signature(make)
+        try:
+            given = signature.bind(*node.args)
+        except TypeError:
+            given = None
+        if given is None or node.keywords or any(isinstance(a, ast.Starred) for a in node.args):
+            self._refuse(node, f"the arguments here are ({', '.join(signature.parameters)}).")
+        return make(*map(self.read, node.args))
 
     def _call(
         self, node: ast.Call, make: Callable[..., Expr], like: Callable[..., Expr] | None = None
@@ -255,8 +277,8 @@ class _Reader:
             x = self.read(owner.value)
             if isinstance(key, ast.Slice):
                 ends = [None if e is None else self._value(e) for e in (key.lower, key.upper, key.step)]
-                return ex.str_part(x, "slice", *ends)
-            return ex.str_part(x, "get", self._value(key))
+                return ex.text_part(x, "slice", *ends)
+            return ex.text_part(x, "get", self._value(key))
         self._refuse(
             node, "brackets are not part of the row-wise language, except .str[0:2]. Write the column's name."
         )
@@ -311,6 +333,15 @@ class _Reader:
         return x.value if isinstance(x, ex.Constant) else x
 
 
+def _is_iso(call: ast.Call) -> bool:
+    """Whether it is ``x.dt.isocalendar()``."""
+    found = call.func
+    known = (
+        isinstance(found, ast.Attribute) and found.attr == "isocalendar" and not (call.args or call.keywords)
+    )
+    return known and isinstance(found.value, ast.Attribute) and found.value.attr == "dt"  # type: ignore[attr-defined]  # it is
+
+
 def _fold(parts: list[Expr], join: Callable[[Expr, Expr], Expr]) -> Expr:
     """Joins clauses in halves, so that a hundred of them are seven levels deep and not a hundred."""
     if len(parts) == 1:
@@ -327,7 +358,6 @@ _WORDS: dict[type[ast.AST], str] = {
     ast.SetComp: "comprehension",
     ast.DictComp: "comprehension",
     ast.GeneratorExp: "comprehension",
-    ast.IfExp: "conditional (if ... else)",
     ast.Dict: "dict",
     ast.List: "list outside 'in'",
     ast.Tuple: "tuple outside 'in'",

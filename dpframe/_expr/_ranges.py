@@ -26,6 +26,11 @@ def outward(low: Fraction, high: Fraction, *, ulps: int = 0) -> Interval:
     return (a + 0.0, b + 0.0) if math.isfinite(a) and math.isfinite(b) else None
 
 
+def union(a: Interval, b: Interval) -> Interval:
+    """The smallest interval around both; none where one is not known."""
+    return None if a is None or b is None else (min(a[0], b[0]), max(a[1], b[1]))
+
+
 def _corners(a: _Pair, b: _Pair, f: Callable[[Fraction, Fraction], Fraction]) -> list[Fraction]:
     return [f(Fraction(x), Fraction(y)) for x in a for y in b]
 

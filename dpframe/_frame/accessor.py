@@ -22,7 +22,7 @@ from dpframe._frame.selection import Ask
 from dpframe._plans.price import own_errors
 from dpframe._refusals import ADVICE
 from dpframe._session import session as _session
-from dpframe._session.data import elsewhere, root_positions, session_of
+from dpframe._session.data import elsewhere, root_positions, session_of, sessions
 from dpframe._session.opening import open_session, opened, with_words_of
 from dpframe._session.terms import Words
 
@@ -44,11 +44,20 @@ class Unopened:
             raise NoSession(
                 f".dp.{name} belongs to an answer as it was released, and this object has no receipt: if it is an answer, "
                 f"this answer was changed. Take answer.dp.{name} before reshaping it (unstack, pd.DataFrame(...))."
+                f"{_private_spelling()}"
+            )
+        spelling = _private_spelling() or _of_its_names(self._frame)
+        if spelling:
+            raise NoSession(
+                f".dp.{name} needs a session, and this frame seems to be made of one that has one.{spelling}"
             )
         raise NoSession(
             f".dp.{name} needs an open session. Open one with the whole budget, for example "
             "df.dp.open(epsilon=1, bounds={'age': (0, 110)}), and ask then."
         )
+
+    def __getitem__(self, key: Any) -> NoReturn:
+        self.__getattr__("columns")
 
     def __repr__(self) -> str:
         return "no dpframe session: open one with df.dp.open(epsilon=..., bounds={...}, keys={...})"
@@ -107,7 +116,11 @@ def of_frame(
     if places is None or (frame is not session.data.root() and list(frame.columns) == list(session.leaves)):
         return _Derived(frame, session)
     leaves = list(session.leaves.values())
-    return PrivateFrame._of(session, {name: leaves[i] for name, i in zip(frame.columns, places, strict=True)})
+    opened = PrivateFrame._of(
+        session, {name: leaves[i] for name, i in zip(frame.columns, places, strict=True)}
+    )
+    vars(opened)["_fleeting"] = True
+    return opened
 
 
 def of_series(series: pd.Series[Any]) -> PrivateColumn | _release.Answer | _reports.Reports | Unanswerable:
@@ -128,7 +141,9 @@ def _column_or_answer(series: pd.Series[Any]) -> PrivateColumn | _release.Answer
     session = session_of(series.attrs)
     if session is None:
         raise NoSession(
-            "this Series has no dpframe session. Open one on its DataFrame: df.dp.open(epsilon=...)."
+            f"this Series was made by pandas of a frame that has a session.{spelling}"
+            if (spelling := _private_spelling())
+            else "this Series has no dpframe session. Open one on its DataFrame: df.dp.open(epsilon=...)."
         )
     places = root_positions(series.to_frame(), session.data.snapshot)
     if places is None:
@@ -190,25 +205,67 @@ class _Nothing:
 
 
 def _derived_message(session: _session.Session) -> str:
-    root, columns = session.data.root(), session.leaves
-    offers = _rewrite.Offers(
-        columns,
-        frame=_offered(PrivateFrame),
+    return (
+        "this frame was derived by pandas from the frame of a session, and nothing in it shows that each row is "
+        f"still one person's own. Write the steps after .dp{_how(session)}"
+    )
+
+
+def _private_spelling() -> str:
+    """What to write where the line that asks is about a frame of an open session, which pandas has left no trace of."""
+    for session in list(sessions.values()):
+        root = session.data.root()
+        if root is not None and (_rewrite.callers_line(_offers(session), root)[0] != _rewrite.Advice()):
+            return f" Write the steps after .dp{_how(session)}"
+    return ""
+
+
+def _of_its_names(frame: pd.DataFrame) -> str:
+    """What to write for a frame with columns of one that has a session, which some earlier line has made of it."""
+    for session in list(sessions.values()):
+        root, names = session.data.root(), set(session.leaves)
+        if root is not None and root is not frame and 2 * len(names & set(frame.columns)) > len(names):
+            _, name = _rewrite.callers_line(_offers(session), root)
+            return (
+                f" Write the steps after .dp, such as {name}.dp.merge(table, on='key'), or .pivot_table(...), .groupby(...) and "
+                "what it asks. (If it is about other people, it has a budget of its own: .dp.open(epsilon=1, ...).)"
+            )
+    return ""
+
+
+def _offers(session: _session.Session) -> _rewrite.Offers:
+    """What a rewritten line may use."""
+    return _rewrite.Offers(
+        session.leaves,
+        frame=_offered(PrivateFrame) - (set() if session.unit.people else _rewrite.OF_PEOPLE),
         column=_offered(PrivateColumn),
         groups=_offered(PrivateGroupBy),
         text=TEXT,
         date={*DATES, *DATE_NAMES},
     )
-    advice, name = _rewrite.callers_line(offers, root)
+
+
+def _how(session: _session.Session) -> str:
+    """The line that asks with ``.dp`` on its left; or why there is none, and what can be asked in its place."""
+    advice, name = _rewrite.callers_line(_offers(session), session.data.root())
+    if advice.line:
+        return f": {advice.line}"
+    columns = session.leaves
     number = next((c for c, e in columns.items() if e.kind == "number" and str(c).isidentifier()), None)
-    example = f"{name}.dp.dropna().count()" if number is None else f'{name}.dp.query("{number} > 0").count()'
-    how = f": {advice.line}" if advice.line else f", such as {example}"
-    if advice.step is not None:
-        how += f". There is no .{advice.step}: {ADVICE.get(advice.step, 'it has no private counterpart.')}"
-    return (
-        "this frame was derived by pandas from the frame of a session, and nothing in it shows that each row is "
-        f"still one person's own. Write the steps after .dp{how}"
+    condition = f"{name}.dp.dropna()" if number is None else f'{name}.dp.query("{number} > 0")'
+    asked = advice.ending and _rewrite.works(f"{condition}{advice.ending}", name, advice.scope)
+    example = f"{condition}{advice.ending}" if asked else f"{condition}.count()"
+    step = (
+        f". There is no .{advice.step} before a question: {_reason(advice.step, name)}" if advice.step else ""
     )
+    return f", such as {example}{step}"
+
+
+def _reason(step: str, name: str) -> str:
+    """Why a step of pandas has no place before a question."""
+    if step in _rewrite.LOOKS:
+        return f"it would be about some rows. For made-up rows to look at: {name}.dp.head()."
+    return ADVICE.get(step, "it has no private counterpart.")
 
 
 def _offered(kind: type) -> set[str]:

@@ -3,40 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping
-from typing import Any, NoReturn
+from typing import Any, NoReturn, Unpack, cast
 
-import numpy as np
 import pandas as pd
 
 from dpframe import _expr
 from dpframe._answers import answer as _release
-from dpframe._answers.answer import scalar
+from dpframe._answers.answer import FloatEstimate, correlation, scalar
 from dpframe._errors import BadType, NotOffered, Refused
 from dpframe._expr import Expr
 from dpframe._frame import randomize as _randomize
+from dpframe._frame.columns.numpy import applied, called
+from dpframe._frame.columns.parts import TextParts, TimeParts
 from dpframe._frame.selection import Taken
 from dpframe._frame.spelling import of_column, priced
 from dpframe._frame.tracked import Tracked
 from dpframe._frame.verbs import choose, summaries, tables
 from dpframe._frame.verbs.measure import Measures, spec_of, split_words
-from dpframe._plans.price import own_errors
+from dpframe._plans.price import Payment, own_errors
 from dpframe._questions.question import Release
-from dpframe._refusals import ADVICE, Unprinted, refuse
-
-_MIRRORED = {
-    "add": "__radd__",
-    "subtract": "__rsub__",
-    "multiply": "__rmul__",
-    "divide": "__rtruediv__",
-    "floor_divide": "__rfloordiv__",
-    "remainder": "__rmod__",
-    "equal": "__eq__",
-    "not_equal": "__ne__",
-    "less": "__gt__",
-    "less_equal": "__ge__",
-    "greater": "__lt__",
-    "greater_equal": "__le__",
-}
+from dpframe._refusals import ADVICE
 
 
 class PrivateColumn(Taken):
@@ -61,15 +47,15 @@ class PrivateColumn(Taken):
         frame = self._frame._where(self._frame._expression(key))
         return PrivateColumn(frame, self._expr, self._name)
 
-    def _new(self, expr: Expr) -> PrivateColumn:
-        return PrivateColumn(self._frame, expr, self._name)
+    def _new(self, expr: Expr, name: Any = ...) -> PrivateColumn:
+        return PrivateColumn(self._frame, expr, self._name if name is ... else name)
 
     def _other(self, other: Any) -> Expr:
         return self._frame._expression(other)
 
     def _math(self, op: str, other: Any, swapped: bool = False) -> PrivateColumn:
         a, b = self._expr, self._other(other)
-        return self._new(_expr.arithmetic(op, *((b, a) if swapped else (a, b))))
+        return self._new(_expr.operate(op, *((b, a) if swapped else (a, b))))
 
     def _compare(self, op: str, other: Any) -> PrivateColumn:
         return self._new(_expr.compare(op, self._expr, self._other(other)))
@@ -120,7 +106,7 @@ class PrivateColumn(Taken):
         return self._new(_expr.negate(_expr.negate(self._expr)))
 
     def __neg__(self) -> PrivateColumn:
-        return self._new(_expr.negate(self._expr))
+        return self._new(_expr.minus(self._expr))
 
     def __abs__(self) -> PrivateColumn:
         return self.abs()
@@ -144,12 +130,13 @@ class PrivateColumn(Taken):
         return self._compare(">=", other)
 
     def __array_ufunc__(self, ufunc: Any, method: Any, *inputs: Any, **options: Any) -> PrivateColumn:
-        """``np.float64(2) * p["x"]``: a numpy scalar on the left is a constant; an array is refused."""
-        mirrored = _MIRRORED.get(ufunc.__name__)
-        if mirrored is None or method != "__call__" or np.ndim(inputs[0]) or inputs[0] is self or options:
-            refuse("__array__")
-        result: PrivateColumn = getattr(self, mirrored)(np.asarray(inputs[0])[()])
+        """``np.log(p["x"])``, ``np.float64(2) * p["x"]``: an expression of one row; an array beside it is refused."""
+        result: PrivateColumn = applied(self, ufunc, method, inputs, options)
         return result
+
+    def __array_function__(self, function: Any, types: Any, args: Any, words: Any) -> Any:
+        """``np.where(p["x"] > 1, "a", "b")``: an expression of one row, or the release that the column has by this name."""
+        return called(self, function, args, words)
 
     def __and__(self, other: Any) -> PrivateColumn:
         return self._new(_expr.logical_and(self._expr, self._other(other)))
@@ -157,7 +144,10 @@ class PrivateColumn(Taken):
     def __or__(self, other: Any) -> PrivateColumn:
         return self._new(_expr.logical_or(self._expr, self._other(other)))
 
-    __rand__, __ror__ = __and__, __or__
+    def __xor__(self, other: Any) -> PrivateColumn:
+        return self._new(_expr.logical_xor(self._expr, self._other(other)))
+
+    __rand__, __ror__, __rxor__ = __and__, __or__, __xor__
 
     def __round__(self, decimals: int = 0) -> PrivateColumn:
         return self.round(decimals)
@@ -199,7 +189,7 @@ class PrivateColumn(Taken):
 
     def abs(self) -> PrivateColumn:
         """The values without their signs."""
-        return self._new(_expr.absolute(self._expr))
+        return self._new(_expr.magnitude(self._expr))
 
     def round(self, decimals: int = 0) -> PrivateColumn:
         """The values rounded to some decimals, half to even."""
@@ -215,6 +205,38 @@ class PrivateColumn(Taken):
             raise BadType("map takes a dict of public values: a function could see the data.")
         return self._new(_expr.map_dict(self._expr, mapping))
 
+    def where(self, cond: Any, other: Any = None) -> PrivateColumn:
+        """The cell where a condition holds, and else another value: a constant, a tracked column, or null.
+
+        Bounds are those of both. Where both are constants or have keys, groups need no keys.
+
+        >>> df = pd.DataFrame({"state": ["CA", "NY", "TX"]})
+        >>> p = df.dp.open(1000)
+        >>> p["state"].where(p["state"] == "CA", "elsewhere").value_counts(keys=["CA", "elsewhere"], epsilon=800)
+        state
+        elsewhere    2
+        CA           1
+        Name: count, dtype: int64
+        """
+        return self._chosen(cond, self, other)
+
+    def mask(self, cond: Any, other: Any = None) -> PrivateColumn:
+        """Another value where a condition holds, and else the cell: `where` with the condition turned round."""
+        return self._chosen(cond, other, self)
+
+    def case_when(self, caselist: Any) -> PrivateColumn:
+        """The value of the first condition that holds, of ``[(condition, value), ...]``, and else the cell."""
+        if not isinstance(caselist, list) or not all(isinstance(c, tuple) and len(c) == 2 for c in caselist):
+            raise BadType("case_when takes a list of pairs: [(p['x'] > 1, 'a'), (p['x'] > 0, 'b')].")
+        found = self
+        for cond, value in reversed(caselist):
+            found = found.mask(cond, value)
+        return found
+
+    def _chosen(self, cond: Any, x: Any, y: Any) -> PrivateColumn:
+        sides = [_expr.constant(None, null=True) if _is_null(v) else self._other(v) for v in (x, y)]
+        return self._new(_expr.choose(self._other(cond), *sides))
+
     def cut(self, bins: Any, *, labels: Any = None, right: bool = True) -> PrivateColumn:
         """The interval between given edges that each value is in, as ``pd.cut``; outside them null. Groups need no keys then.
 
@@ -229,18 +251,31 @@ class PrivateColumn(Taken):
         return self._new(_expr.cut(self._expr, bins, labels, right))
 
     @property
-    def str(self) -> _Parts:
+    def str(self) -> TextParts:
         """String methods of one cell: len, lower, upper, strip, startswith, endswith, contains, slice, ...
 
         Of a column of objects every cell that is no text gives a null, also a list: its dtype does not tell, and an error
         would say what is in the cells. Lists have `PrivateFrame.explode`.
         """
-        return _Parts(self, _expr.str_part)
+        return TextParts(self)
 
     @property
-    def dt(self) -> _Parts:
-        """Parts of a date: year, month, day, hour, dayofweek, ..."""
-        return _Parts(self, _expr.date_part)
+    def dt(self) -> TimeParts:
+        """Parts of a date: year, month, day, hour, dayofweek, ...; of a duration: days, seconds, total_seconds().
+
+        What follows from a day (years, months, days, periods, weeks) has keys by itself where the range of the times is declared.
+
+        >>> df = pd.DataFrame({"came": pd.to_datetime(["2025-01-30", "2025-02-01"]), "left": pd.to_datetime(["2025-02-02"] * 2)})
+        >>> p = df.dp.open(1000, bounds={"came": ("2025-01-01", "2025-02-28")})
+        >>> p.groupby(p["came"].dt.to_period("M")).size(epsilon=80)
+        came
+        2025-01    1
+        2025-02    1
+        Freq: M, dtype: int64
+        >>> round((p["left"] - p["came"]).dt.days.sum((0, 30), epsilon=800))
+        4
+        """
+        return TimeParts(self)
 
     # Releases -------------------------------------------------------------------------------------------------
 
@@ -291,6 +326,41 @@ class PrivateColumn(Taken):
 
     aggregate = agg
 
+    @priced
+    def cov(
+        self,
+        other: PrivateColumn,
+        min_periods: None = None,
+        ddof: int = 1,
+        *,
+        bounds: Any = None,
+        **payment: Unpack[Payment],
+    ) -> FloatEstimate:
+        """The covariance with another column; see `PrivateFrame.cov`. ``bounds`` are by column, ``{"age": (0, 110)}``."""
+        outs, _ = summaries.pairs_of(self._frame._selection, [self, other], min_periods, ddof, bounds)
+        return cast(FloatEstimate, self._frame._ask_for([outs[1]], payment, single=True))
+
+    @priced
+    def corr(
+        self,
+        other: PrivateColumn,
+        method: Any = "pearson",
+        min_periods: None = None,
+        *,
+        bounds: Any = None,
+        **payment: Unpack[Payment],
+    ) -> FloatEstimate:
+        """The correlation with another column; see `PrivateFrame.corr`, of which it is the question for two columns.
+
+        >>> df = pd.DataFrame({"a": [1.0, 2.0, 3.0] * 500, "b": [6.0, 4.0, 2.0] * 500})
+        >>> p = df.dp.open(1e3, bounds={"a": (0, 4), "b": (0, 8)})
+        >>> round(p["a"].corr(p["b"], epsilon=900), 1)
+        -1.0
+        """
+        summaries.check_method(method)
+        outs, _ = summaries.pairs_of(self._frame._selection, [self, other], min_periods, 1, bounds)
+        return cast(FloatEstimate, self._frame._ask_for(outs, payment, lambda r, _: correlation(r)))
+
     def __getattr__(self, name: Any) -> NoReturn:
         if name.startswith("_"):
             raise AttributeError(name)
@@ -300,58 +370,8 @@ class PrivateColumn(Taken):
         return f"PrivateColumn {self._expr} ({self._expr.kind})"
 
 
-class _Parts(Unprinted):
-    """``.str`` and ``.dt``: the attribute's name picks the part, and one that is not offered is no attribute."""
-
-    def __init__(self, column: PrivateColumn, make: Any):
-        self._column = column
-        self._make = make
-
-    def _part(self, name: str, *args: Any, **options: Any) -> PrivateColumn:
-        return self._column._new(self._make(self._column._expr, name, *args, **options))
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("_"):
-            raise AttributeError(name)
-        dates = self._make is _expr.date_part
-        known = [*_expr.DATES, *_expr.DATE_NAMES] if dates else list(_expr.TEXT)
-        accessor, kinds = (".dt", ("time",)) if dates else (".str", ("text", "label"))
-        expr = self._column._expr
-        if expr.kind not in kinds:
-            raise NotOffered(
-                f"{accessor} needs {'timestamps' if dates else 'strings'}, and {expr} ({expr.kind}) is none."
-            )
-        if name not in known:
-            raise NotOffered(f"{accessor}.{name} is not offered. Use one of {', '.join(sorted(known))}.")
-        if not dates:
-            return lambda *args, **options: self._part(name, *args, **options)
-        if name not in ("day_name", "month_name", "normalize"):
-            return self._part(name)
-
-        def part(*args: Any, **options: Any) -> PrivateColumn:
-            if any(v is not None for v in (*args, *options.values())):
-                raise BadType(
-                    f".dt.{name} takes no arguments here: names are English, and times as they are."
-                )
-            return self._part(name)
-
-        return part
-
-    def __call__(self, *args: Any, **options: Any) -> NoReturn:
-        raise BadType("what is called is a part: p['name'].str.lower(), p['when'].dt.normalize().")
-
-    def __dir__(self) -> Iterable[str]:
-        return sorted(_expr.DATES if self._make is _expr.date_part else _expr.TEXT)
-
-    def __getitem__(self, key: Any) -> PrivateColumn:
-        if self._make is _expr.date_part:
-            raise BadType("only .str takes brackets.")
-        if not isinstance(key, slice):
-            return self._part("get", key)
-        return self._part("slice", key.start, key.stop, key.step)
-
-    def __repr__(self) -> str:
-        return f"{self._column!r}{'.dt' if self._make is _expr.date_part else '.str'}: {', '.join(dir(self))}"
+def _is_null(value: Any) -> bool:
+    return value is None or value is pd.NA or value is pd.NaT or (isinstance(value, float) and value != value)
 
 
 own_errors(PrivateColumn, pd.Series)

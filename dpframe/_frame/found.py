@@ -11,6 +11,7 @@ from dpframe import _validate
 from dpframe._answers.foundkeys import Columns, found_keys
 from dpframe._cells.encoding import encode
 from dpframe._errors import BadType, BadValue, BudgetError, MissingKeys
+from dpframe._expr import NO_KEYS
 from dpframe._frame.selection import HALF, WHOLE, Asking, Finish, Selection, priced
 from dpframe._groups.combinations import Sought, TupleBy, Tuples
 from dpframe._groups.keys import By, KeyBy, Keys, combined_index
@@ -55,7 +56,7 @@ def key_search(asking: Asking, columns: Columns, payment: Mapping[str, Any]) -> 
 def findable(selection: Selection, columns: Columns) -> None:
     """Refuses columns whose values no search can find, before anything is charged."""
     for expr, name in columns:
-        if expr.kind == "other":
+        if expr.kind in NO_KEYS:
             raise BadType(f"column {name!r} has a dtype that cannot be grouped by.")
     people = selection.schema.unit.people
     if people and set(people) <= {expr for expr, _ in columns}:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping
 from html import escape
-from typing import Any, NoReturn, Unpack, overload
+from typing import Any, Unpack, overload
 
 import numpy as np
 import pandas as pd
@@ -19,16 +19,19 @@ from dpframe._expr import Column, Expr
 from dpframe._frame import randomize as _randomize
 from dpframe._frame import suggestions
 from dpframe._frame.column import PrivateColumn
+from dpframe._frame.people import steps as _people
+from dpframe._frame.people.groups import own_groups
+from dpframe._frame.places import Located, Positions, check_named, references, with_item
 from dpframe._frame.selection import Ask, Selection
 from dpframe._frame.spelling import priced
 from dpframe._frame.tracked import Tracked, is_pandas_col
 from dpframe._frame.verbs import adopt as _adopt
+from dpframe._frame.verbs import cellwise, groupings, looking, reshape, steps, summaries, tables
 from dpframe._frame.verbs import choose as _choose
-from dpframe._frame.verbs import groupings, reshape, steps, summaries, tables
 from dpframe._frame.verbs import merge as _merge
 from dpframe._ledger.accountant import Accountant
 from dpframe._plans.budget import Budget
-from dpframe._plans.price import Payment, checked, own_errors
+from dpframe._plans.price import DEFAULTS, WORDS, Payment, checked, own_errors
 from dpframe._refusals import ADVICE, refuse
 from dpframe._session.batch import Batch
 from dpframe._session.opening import open_session, opened, with_words_of
@@ -158,6 +161,30 @@ class PrivateFrame(Tracked):
         """The names of the columns."""
         return pd.Index(list(self._selection.columns), tupleize_cols=False)
 
+    def _across(self, aggregate: str, payment: Mapping[str, Any]) -> Any:
+        numeric = payment.get("numeric_only") is True
+        checked({word: value for word, value in payment.items() if word != "axis"})
+        priced = [word for word in WORDS if payment.get(word, DEFAULTS.get(word)) != DEFAULTS.get(word)]
+        if priced:
+            raise BadType(
+                f"with axis=1 a {aggregate} is a column, made in each row by itself: nothing is asked, so {priced[0]}= goes to "
+                f"what is asked of it, p[['x', 'y']].{aggregate}(axis=1).mean()."
+            )
+        return cellwise.across(self, aggregate, numeric)
+
+    def any(self, axis: Any = 0, bool_only: bool = False, skipna: bool = True) -> Any:
+        """A column that tells whether any condition of a row holds, with ``axis=1``. Down a column it has no price."""
+        return self._flags("any", axis, skipna)
+
+    def all(self, axis: Any = 0, bool_only: bool = False, skipna: bool = True) -> Any:
+        """A column that tells whether all conditions of a row hold, with ``axis=1``. Down a column it has no price."""
+        return self._flags("all", axis, skipna)
+
+    def _flags(self, verb: str, axis: Any, skipna: Any) -> PrivateColumn:
+        if not _validate.among(axis, (1, "columns")) or skipna is not True:
+            raise NotOffered(ADVICE[verb])
+        return cellwise.across(self, verb)
+
     def __iter__(self) -> Iterator[Hashable]:
         return refuse("iteration")
 
@@ -166,7 +193,7 @@ class PrivateFrame(Tracked):
 
     # Person-wise steps ----------------------------------------------------------------------------------------
 
-    def query(self, expr: str) -> PrivateFrame:
+    def query(self, expr: str, *, inplace: bool = False) -> PrivateFrame:
         """The rows where a condition holds, as ``DataFrame.query``; ``@name`` is a local variable.
 
         A row-wise language: comparisons, ``and or not``, arithmetic, ``in``, and the row-wise methods of
@@ -180,7 +207,8 @@ class PrivateFrame(Tracked):
         'size() where (age > 30) & (age <= 50)'
         """
         condition, selection = self._selection.parsed(expr)
-        return type(self)(self._session, selection.filtered(condition), self._mode)
+        found = type(self)(self._session, selection.filtered(condition), self._mode)
+        return found if inplace is False else self._done(found, inplace)
 
     @overload
     def __getitem__(self, key: list[Any]) -> PrivateFrame: ...
@@ -202,7 +230,19 @@ class PrivateFrame(Tracked):
                 "the tracked columns: p[p['age'] > 30]."
             )
         name = _validate.column_name(key, columns)
-        return PrivateColumn(self, columns[name], name)
+        return PrivateColumn(
+            self._new(self._selection), columns[name], name
+        )  # which stays when the frame is changed
+
+    @property
+    def loc(self) -> Located:
+        """Rows by a condition and columns by name: ``p.loc[p["age"] > 65, "cost"]``, ``p.loc[:, ["age", "cost"]]``."""
+        return Located(self._new(self._selection))
+
+    @property
+    def iloc(self) -> Positions:
+        """Columns by their places: ``p.iloc[:, 0]``, ``p.iloc[:, :3]``. Rows have no places here."""
+        return Positions(self._new(self._selection))
 
     # Verbs: each is a function of `_frame.verbs` or of a file beside it ---------------------------------------------------
 
@@ -214,8 +254,35 @@ class PrivateFrame(Tracked):
     clip = steps.clip
     astype = steps.astype
     isin = steps.isin
+    isna = isnull = steps.isna
+    notna = notnull = steps.notna
     cut = steps.cut
-    sort_values = steps.sort_values
+    sort_values = _people.sort_values
+    duplicated = _people.duplicated
+    drop_duplicates = _people.drop_duplicates
+    _own_groups = own_groups
+    sort_index = steps.sort_index
+    insert = steps.insert
+    pop = steps.pop
+    get = steps.get
+    copy = steps.copy
+    filter = steps.filter
+    select_dtypes = steps.select_dtypes
+    reindex = steps.reindex
+    add_prefix = steps.add_prefix
+    add_suffix = steps.add_suffix
+    set_axis = steps.set_axis
+    set_index = steps.set_index
+    reset_index = steps.reset_index
+    eval = steps.eval
+    abs = cellwise.abs_
+    round = cellwise.round_
+    head = looking.head
+    tail = looking.tail
+    sample = looking.sample
+    info = looking.info
+    dtypes = property(looking.dtypes)
+    shape = property(looking.shape)
     explode = reshape.explode
     melt = reshape.melt
     merge = _merge.merge
@@ -293,16 +360,35 @@ class PrivateFrame(Tracked):
             else str(unknown_column(name, self._selection.columns))
         )
 
-    def __setitem__(self, key: object, value: object) -> NoReturn:
-        raise Refused("a tracked frame is not changed in place. Write p = p.assign(name='expression').")
+    def __setitem__(self, key: Any, value: Any) -> None:
+        """Sets a column of this frame, a new one or one in the place of another: ``p["bmi"] = p["weight"] / p["height"] ** 2``.
 
-    def __delitem__(self, key: object) -> NoReturn:
-        raise Refused("a tracked frame is not changed in place. Write p = p.drop(columns='name').")
+        Nothing is read, and no other frame changes: neither columns and frames taken from this one before, nor ``df.dp``.
+        """
+        count = references(self)
+        check_named(self, count, key)
+        self._become(self._selection.having(with_item(self, key, value)))
 
-    def __setattr__(self, name: str, value: object) -> None:
-        if not name.startswith("_"):
-            raise Refused("a tracked frame is not changed in place. Write p = p.assign(name='expression').")
-        super().__setattr__(name, value)
+    def __delitem__(self, key: Any) -> None:
+        count = references(self)
+        check_named(self, count, key)
+        self._become(steps.drop(self, columns=key)._selection)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name.startswith("_"):
+            super().__setattr__(name, value)
+        elif name == "columns":
+            self._become(steps.set_axis(self, value, axis=1)._selection)
+        elif name in self._selection.columns and not hasattr(type(self), name):
+            self._become(self._selection.having(with_item(self, name, value)))
+        else:
+            raise Refused(f"an attribute makes no new column, in pandas neither. Write p[{name!r}] = ....")
+
+    def __copy__(self) -> PrivateFrame:
+        return self._new(self._selection)
+
+    def __deepcopy__(self, memo: object) -> PrivateFrame:
+        return self._new(self._selection)  # a copied budget would be a second one
 
     def __dir__(self) -> Iterable[str]:
         return [*super().__dir__(), *(str(c) for c in self._selection.columns if str(c).isidentifier())]
@@ -352,4 +438,6 @@ def _bounds_text(pair: tuple[float, float] | None) -> str:
     return "" if pair is None else f"{pair[0]:g} to {pair[1]:g}"
 
 
+for _name, _operator in (cellwise.OPERATORS | cellwise.METHODS).items():
+    setattr(PrivateFrame, _name, _operator)
 own_errors(PrivateFrame, pd.DataFrame)

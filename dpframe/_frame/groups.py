@@ -3,24 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any, NoReturn, Unpack, cast
 
+import numpy as np
 import pandas as pd
 from pandas.api.typing import DataFrameGroupBy
 
 from dpframe import _validate
 from dpframe._answers import answer as _release
+from dpframe._answers.layout import Correlations, Grid, Layout, Pivot, Shares
 from dpframe._errors import BadType, BadValue, MissingKeys, NotOffered
+from dpframe._expr import Expr
 from dpframe._frame.found import Search
 from dpframe._frame.selection import Ask, Asking, Finish, Selection
 from dpframe._frame.spelling import of_groups, priced
 from dpframe._frame.verbs.measure import Measures, spec_of
-from dpframe._groups.combinations import Sought
-from dpframe._groups.keys import EVERY, By, combined_index
-from dpframe._plans.aggregates import DESCRIBED, ORDERS, Output, named_in_agg
+from dpframe._frame.verbs.summaries import check_method, described, matrix
+from dpframe._groups.combinations import Sought, TupleBy
+from dpframe._groups.keys import EVERY, By, KeyBy, combined_index, groups_of, keys_of, with_options
+from dpframe._plans.aggregates import ORDERS, Output, named_in_agg
 from dpframe._plans.price import Payment, checked, own_errors
-from dpframe._questions.question import Query
+from dpframe._questions.question import Query, Release
 from dpframe._refusals import ADVICE, refuse
 from dpframe._session.session import Session
 
@@ -63,7 +68,7 @@ class PrivateGroupBy(Measures):
         return PrivateGroupBy(self._session, self._selection, self._mode, chosen, single, self._as_index)
 
     @property
-    def _names(self) -> list[Hashable]:
+    def _keyed(self) -> list[Hashable]:
         """The names of the levels that the index of an answer has."""
         return [
             name
@@ -78,20 +83,12 @@ class PrivateGroupBy(Measures):
             return (column,), True
         if self._chosen is not None:
             return self._chosen, self._single
-        if numeric_only:
-            return [name for name in self._selection.numbers if name not in self._names], False
-        if verb == "quantile":
-            raise BadType("name the columns: groupby('k')['x'].median(), or [['x', 'y']].median().")
-        raise BadType(f"name the columns: .{verb}('x'), ['x'].{verb}() or [['x', 'y']].{verb}().")
-
-    def _one_column(self, column: Any) -> Any:
-        if column is None and not self._single:
-            raise BadType("several quantiles are of one column: groupby('k')['x'].quantile([0.25, 0.75]).")
-        return self._chosen[0] if column is None and self._chosen else column
+        names, single = super()._columns_for(EVERY, verb, numeric_only)
+        return [name for name in names if name not in self._keyed], single
 
     def _flat(self, labels: Sequence[Hashable]) -> Finish:
         """The groupings as columns beside the outputs."""
-        names = self._names
+        names = self._keyed
         if None in names:
             raise BadValue("as_index=False makes columns of the groupings, and one of them has no name.")
         both = [name for name in names if name in labels]
@@ -162,6 +159,64 @@ class PrivateGroupBy(Measures):
             return self._rows("count", payment)
         return self._measure("count", column, None, 1, payment)
 
+    @priced
+    def value_counts(
+        self,
+        column: Any = None,
+        *,
+        keys: Any = None,
+        sort: bool = True,
+        normalize: bool = False,
+        ascending: bool = False,
+        dropna: bool | None = None,
+        **payment: Unpack[Payment],
+    ) -> pd.Series[Any]:
+        """How many rows of each group have each value of a column, or each combination of values of several.
+
+        The largest count of a group comes first; ``normalize=True`` divides by the sum of the counts of the group.
+
+        Formal guarantee: epsilon-DP for its price, once for all groups and values together, since a row is in one of them.
+
+        >>> df = pd.DataFrame({"state": ["CA", "NY", "CA"], "sick": [True, False, True]})
+        >>> p = df.dp.open(1000, keys={"state": ["CA", "NY"]})
+        >>> p.groupby("state")["sick"].value_counts(epsilon=900)
+        state  sick
+        CA     True     2
+               False    0
+        NY     False    1
+               True     0
+        Name: count, dtype: int64
+        """
+        names = self._chosen if column is None else [column]
+        if names is None:
+            raise BadType("name the column: groupby('k')['x'].value_counts().")
+        if not self._as_index:
+            raise NotOffered(
+                "value_counts has its groups as index: leave as_index=False out, and reset_index() the answer."
+            )
+        if any(isinstance(level, TupleBy) for level in self._selection.by):
+            raise NotOffered(
+                "of groups that are listed combinations there are no counts of values: list their keys column by column."
+            )
+        given = (
+            {names[0]: keys}
+            if keys is not None and not isinstance(keys, Mapping) and len(names) == 1
+            else keys
+        )
+        levels = [
+            level_of(
+                self,
+                self._selection.level(name),
+                keys_of(given, i, name, len(names)),
+                "value_counts",
+                None,
+                dropna,
+            )
+            for i, name in enumerate(names)
+        ]
+        options = {"sort": sort, "normalize": normalize, "ascending": ascending}
+        return cast("pd.Series[Any]", counted(self, self._selection.by, levels, options, checked(payment)))
+
     nunique = of_groups(
         Measures.nunique,
         """How many distinct non-null values the column has in each group; of the column that ``unit=`` names, how many people.
@@ -211,18 +266,9 @@ class PrivateGroupBy(Measures):
     min = of_groups(Measures.min, "Near the least value of each group; see `PrivateFrame.min`.")
     max = of_groups(Measures.max, "Near the greatest value of each group; see `PrivateFrame.max`.")
 
-    @priced
-    def quantile(
-        self,
-        column: Any = None,
-        q: Any = 0.5,
-        bounds: Any = None,
-        *,
-        resolution: float | None = None,
-        method: str = "auto",
-        **payment: Unpack[Payment],
-    ) -> Any:
-        """Quantiles of each group; see `PrivateFrame.quantile`. Of a selected column the first argument is ``q``.
+    quantile = of_groups(
+        Measures.quantile,
+        """Quantiles of each group; see `PrivateFrame.quantile`. Of selected columns the first argument is ``q``.
 
         An empty group answers some point between the bounds.
 
@@ -235,25 +281,25 @@ class PrivateGroupBy(Measures):
         CA     0.25    30.0
                0.75    30.0
         Name: age, dtype: float64
-        """
-        if self._chosen is not None and column is not None and not isinstance(column, str):
-            # ["age"].quantile(0.9, (0, 110)): as in pandas, and the bounds where the other verbs have them.
-            column, q, bounds = None, column, bounds if isinstance(q, float) and q == 0.5 else q
-        return super().quantile(column, q, bounds, resolution=resolution, method=method, **payment)
+        """,
+    )
 
     @priced
-    def describe(self, *, bounds: Any = None, **payment: Unpack[Payment]) -> pd.DataFrame:
-        """Count, mean and standard deviation of the selected columns in each group, at one price.
+    def describe(
+        self, *, percentiles: Any = None, bounds: Any = None, **payment: Unpack[Payment]
+    ) -> pd.DataFrame:
+        """Count, mean, standard deviation and quantiles of the selected columns in each group, at one price.
 
-        Formal guarantee: epsilon-DP for its price; one vector a column, as `std` alone has it.
+        Formal guarantee: epsilon-DP for its price; see `PrivateFrame.describe`.
         """
         if self._chosen is None:
             raise BadType("name the columns: ['x'].describe() or [['x', 'y']].describe().")
         payment = checked(payment)
-        wanted = spec_of(list(DESCRIBED), {}, self._chosen).wanted
+        summary = described(self._selection, self._chosen, percentiles, bounds)
         outs = [
-            self._selection.output(w.aggregate, w.column, bounds, w.aggregate if self._single else w.label)
-            for w in wanted
+            out if self._single else replace(out, name=(name, out.name))
+            for name, outs in summary
+            for out in outs
         ]
         columns = _release.columns_of([out.name for out in outs])
         if not self._as_index:
@@ -262,6 +308,26 @@ class PrivateGroupBy(Measures):
             )
         layout = partial(_release.by_levels, columns=columns, whole=False)
         return cast(pd.DataFrame, self._ask_for(outs, payment, layout))
+
+    @priced
+    def cov(
+        self, min_periods: None = None, ddof: int = 1, *, bounds: Any = None, **payment: Unpack[Payment]
+    ) -> pd.DataFrame:
+        """Covariances of the selected columns in each group, one table below the other; see `PrivateFrame.cov`."""
+        return cast(pd.DataFrame, matrix(self, Grid, min_periods, ddof, bounds, payment))
+
+    @priced
+    def corr(
+        self,
+        method: str = "pearson",
+        min_periods: None = None,
+        *,
+        bounds: Any = None,
+        **payment: Unpack[Payment],
+    ) -> pd.DataFrame:
+        """Correlations of the selected columns in each group, one table below the other; see `PrivateFrame.corr`."""
+        check_method(method)
+        return cast(pd.DataFrame, matrix(self, Correlations, min_periods, 1, bounds, payment))
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
@@ -313,6 +379,63 @@ def ask_groups(
     return asking._ask(query, lambda release: layout(release, combined_index(levels)), payment)
 
 
+def level_of(
+    asking: Asking,
+    column: tuple[Expr, Hashable],
+    given: Any,
+    verb: str,
+    sort: bool | None = None,
+    dropna: bool | None = None,
+) -> KeyBy | Sought:
+    """A column to group by, with keys that are given, declared or brought along; else to be found, if there is delta for it."""
+    expr, name = column
+    try:
+        keys = asking._selection.keys(expr, name, given, verb)
+    except MissingKeys:
+        if not asking._session.budget.rule.failure_share(1) > 0:
+            raise
+        return Sought(expr, name, sort, dropna)
+    return KeyBy(expr, keys if sort is dropna is None else with_options(keys, expr, sort, dropna))
+
+
+def counted(
+    asking: Asking,
+    groups: tuple[By | Sought, ...],
+    levels: Sequence[By | Sought],
+    options: Mapping[str, Any],
+    payment: Mapping[str, Any],
+    layered: bool = False,
+) -> Any:
+    """How many rows have each of some values, in each of some groups or in all: the answer of `value_counts`, whose ``sort``,
+    ``ascending`` and ``normalize`` look at released numbers only. ``layered``: one level is an index of levels too."""
+    for word, flag in options.items():
+        _validate.flag(flag, word)
+    by = (*groups, *levels)
+    if groups and options["normalize"] and any(isinstance(level, Sought) for level in by):
+        raise NotOffered(
+            "normalize=True in groups needs their keys and those of the column: list keys=[...], or divide the counts."
+        )
+
+    def layout(release: Release, index: pd.Index[Any]) -> pd.Series[Any]:
+        counts, order = _release.values(release, 0), None
+        index = pd.MultiIndex.from_arrays([index]) if layered and index.nlevels == 1 else index
+        if options["sort"]:
+            ranks = counts if options["ascending"] else -counts
+            order = np.argsort(ranks, kind="stable")
+            if groups:  # largest first in each group, and groups as they stand
+                of_groups = cast(pd.MultiIndex, index).droplevel([*range(-len(levels), 0)])
+                order = order[np.argsort(pd.factorize(of_groups)[0][order], kind="stable")]
+        if not options["normalize"]:
+            return _release.series(release, index, "count", order)
+        shares: Layout = Pivot(len(index), normalize="all")
+        if groups:
+            many = groups_of(cast("tuple[By, ...]", groups))
+            shares = Shares(Pivot(many, len(index) // many, normalize="index"))
+        return _release.proportions(release, shares, index, "proportion", order)
+
+    return ask_groups(asking, by, (Output("count", "size"),), layout, payment)
+
+
 def check_options(group_keys: Any, observed: Any, level: Any, as_index: Any = True) -> None:
     """The words of pandas' groupby that change nothing here, or cannot be had."""
     for word, value in (("as_index", as_index), ("group_keys", group_keys)):
@@ -320,10 +443,8 @@ def check_options(group_keys: Any, observed: Any, level: Any, as_index: Any = Tr
             _validate.flag(value, word)
     if level is not None:
         raise NotOffered("level= groups by an index, which a tracked frame has not. Group by columns.")
-    if observed is not None and _validate.flag(observed, "observed"):
-        raise BadValue(
-            "observed=True would tell which keys occur. All listed groups come back: leave it out, or False."
-        )
+    if observed is not None:
+        _validate.flag(observed, "observed")  # which listed keys occur is not told: all come back
 
 
 own_errors(PrivateGroupBy, DataFrameGroupBy)

@@ -21,13 +21,28 @@ import pandas as pd
 State = Literal["frame", "column", "groups", "answer"]
 
 # What becomes of a tracked frame; of all else that it has, an answer.
-_SAME_ROWS = {"assign", "rename", "drop", "fillna", "clip", "astype", "isin"}
+_SAME_ROWS = {
+    "assign",
+    "rename",
+    "drop",
+    "fillna",
+    "clip",
+    "astype",
+    "isin",
+    "abs",
+    "round",
+    "filter",
+    "select_dtypes",
+}
+_SAME_ROWS |= {"reindex", "add_prefix", "add_suffix", "set_axis", "set_index", "reset_index"}
 _NEW_ROWS = {"explode", "melt", "merge", "pipe"}
-_FRAMES = {*_SAME_ROWS, *_NEW_ROWS, "query", "dropna"}
+OF_PEOPLE = {"drop_duplicates", "duplicated"}  # steps that need to know whose each row is
+_FRAMES = {*_SAME_ROWS, *_NEW_ROWS, "query", "dropna", "drop_duplicates", "sort_values"}
 _GROUPS = {"groupby", "resample"}
 _NULLS = {"isna", "notna", "isnull", "notnull"}
 _ROWWISE = {*_NULLS, "isin", "between", "fillna", "clip", "abs", "round", "astype", "map", "cut"}
 _IDLE = {"copy", "sort_values", "sort_index"}  # steps that change no answer
+LOOKS = {"head", "tail", "sample", "info", "iloc", "shape", "dtypes"}  # which show made-up rows or the schema
 _DATA = (pd.Series, pd.DataFrame, pd.Index, np.ndarray)
 
 
@@ -47,6 +62,8 @@ class Advice(NamedTuple):
 
     line: str | None = None
     step: str | None = None
+    ending: str = ""  # what is asked of the frame, from the dot on,
+    scope: Mapping[str, Any] = {}  # and the variables that it may name
 
 
 class _Lost(Exception):
@@ -180,7 +197,10 @@ class _Steps:
 
     def call(self, base: ast.expr, name: str, node: ast.Call) -> ast.expr:
         args, keywords = node.args, node.keywords
-        if self.state == "frame" and name in _IDLE:
+        idle = (
+            name != "sort_values" or not set(self.offers.frame) >= OF_PEOPLE
+        )  # within a person the order counts
+        if self.state == "frame" and name in _IDLE and idle:
             return base
         self._offered(name)
         if name == "open":
@@ -219,6 +239,8 @@ class _Steps:
         return ast.Attribute(base, name, ast.Load())
 
     def _offered(self, name: str) -> None:
+        if self.state in ("frame", "column") and name in LOOKS:
+            raise _Lost(name)  # what follows would be of rows that are made up
         if self.state != "answer" and name not in getattr(self.offers, self.state):
             raise _Lost(name)
 
@@ -268,7 +290,7 @@ def _rewritten(chain: Sequence[ast.expr], root: str, offers: Offers, scope: Mapp
     while i < len(chain):
         node, after = chain[i], chain[i + 1] if i + 1 < len(chain) else None
         if isinstance(node, ast.Attribute) and node.attr == "dp":
-            pass
+            line = ast.Attribute(line, "dp", ast.Load()) if steps.state == "answer" else line
         elif isinstance(node, ast.Attribute) and steps.state == "column" and node.attr in ("str", "dt"):
             name = after.attr if isinstance(after, ast.Attribute) else None
             if name not in (offers.text if node.attr == "str" else offers.date):
@@ -338,15 +360,73 @@ def rewritten(
         places = [i for i, one in enumerate(chain) if isinstance(one, ast.Attribute) and one.attr == "dp"]
         if len(places) != 1 or (places == [1] and isinstance(chain[0], ast.Name)):
             continue  # d.dp.mean("x") of a d made elsewhere
+        chain = _method(chain)
         names = {one.id for one in ast.walk(chain[0]) if isinstance(one, ast.Name)}
         roots = [n for n in names if scope.get(n) is frame]
+        if not roots and any(
+            scope.get(one.id) is frame for one in ast.walk(node) if isinstance(one, ast.Name)
+        ):
+            verb = chain[1] if len(chain) > 1 else None
+            return Advice(step=verb.attr if isinstance(verb, ast.Attribute) else None)
         if len(roots) != 1:
             return Advice()
         try:
             return Advice(_rewritten(chain, roots[0], offers, scope))
         except _Lost as why:
-            return Advice(step=why.step)
+            asked = _rest(chain)
+            ending = "" if _mentions(asked, roots[0]) else ast.unparse(asked)[1:]
+            return Advice(None, why.step, ending, scope)
     return Advice()
+
+
+def _method(chain: list[ast.expr]) -> list[ast.expr]:
+    """A chain that starts with ``pd.merge(df, ...)``, as one that starts with ``df.merge(...)``."""
+    if not (
+        len(chain) > 2
+        and isinstance(call := chain[2], ast.Call)
+        and isinstance(verb := chain[1], ast.Attribute)
+    ):
+        return chain
+    if (
+        not isinstance(chain[0], ast.Name)
+        or chain[0].id not in ("pd", "pandas")
+        or verb.attr not in _FUNCTIONS
+    ):
+        return chain
+    given = {word.arg: word.value for word in call.keywords}
+    frame = call.args[0] if call.args else given.get(_FUNCTIONS[verb.attr])
+    if not isinstance(frame, ast.Name):
+        return chain
+    rest = [word for word in call.keywords if call.args or word.arg != _FUNCTIONS[verb.attr]]
+    attribute = ast.Attribute(frame, verb.attr, ast.Load())
+    return [frame, attribute, ast.Call(attribute, call.args[1:], rest), *chain[3:]]
+
+
+# Functions of pandas that are methods of their first argument, and its name.
+_FUNCTIONS = {"merge": "left", "melt": "frame", "pivot_table": "data", "pivot": "data"}
+
+
+def _rest(chain: Sequence[ast.expr]) -> ast.expr:
+    """What follows ``.dp`` in a chain, on a name of one letter."""
+    line: ast.expr = ast.Name("p", ast.Load())
+    place = next(i for i, one in enumerate(chain) if isinstance(one, ast.Attribute) and one.attr == "dp")
+    for node in chain[place + 1 :]:
+        if isinstance(node, ast.Attribute):
+            line = ast.Attribute(line, node.attr, ast.Load())
+        elif isinstance(node, ast.Call):
+            line = ast.Call(line, node.args, node.keywords)
+        elif isinstance(node, ast.Subscript):
+            line = ast.Subscript(line, node.slice, ast.Load())
+    return ast.fix_missing_locations(line)
+
+
+def works(line: str, root: str, scope: Mapping[str, Any]) -> bool:
+    """Whether a line on ``root.dp`` has a plan, for which nothing is asked."""
+    try:
+        eval(line.replace(f"{root}.dp", f"{root}.dp.explain", 1), {}, dict(scope))
+    except Exception:
+        return False
+    return True
 
 
 def callers_line(offers: Offers, root: object) -> tuple[Advice, str]:

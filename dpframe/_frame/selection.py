@@ -20,13 +20,13 @@ import pandas as pd
 
 from dpframe import _expr, _validate
 from dpframe._errors import BadType, BadValue, LineageError, MissingBounds, Refused
-from dpframe._expr import Column, Cut, Expr
+from dpframe._expr import NO_KEYS, Column, Cut, Expr, Key, stem
 from dpframe._expr._parse import parse
 from dpframe._groups.combinations import Sought, Tuples
 from dpframe._groups.keys import By, Keys, Word, describe, keys_for, need_keys
 from dpframe._groups.periods import Span
 from dpframe._groups.unit import Unit
-from dpframe._plans.aggregates import AGGREGATES, CHOSEN, ORDERS, Output, powers, too_wide
+from dpframe._plans.aggregates import AGGREGATES, Output, level_named, powers, too_wide
 from dpframe._plans.budget import Budget
 from dpframe._plans.price import Payment, checked, known_n
 from dpframe._questions.question import Query, Question, Release
@@ -79,9 +79,13 @@ class Selection:
     where: Expr | None = None
     by: tuple[By | Sought, ...] = ()
     words: tuple[Word, ...] = ()
-    read: dict[str, Expr] = field(
-        default_factory=dict, init=False, repr=False
-    )  # expressions, by text: of these columns
+    sorts: tuple[
+        Key, ...
+    ] = ()  # what the rows are sorted by, on which no answer depends but through verbs within a person
+    most: int | None = None  # so many of these rows a person has at most, where the steps prove it
+    index: Mapping[Hashable, Expr] = field(default_factory=dict)  # what `set_index` has moved there, by level
+    # Expressions by text, as they were read of these columns.
+    read: dict[str, Expr] = field(default_factory=dict, init=False, repr=False)
 
     # Other selections -----------------------------------------------------------------------------------------
 
@@ -128,7 +132,8 @@ class Selection:
 
     def level(self, column: Any) -> tuple[Expr, Hashable]:
         """A column to group by, as `named` has it."""
-        expr, name = self.named(column)
+        in_index = type(column) is str and column in self.index and column not in self.columns
+        expr, name = (self.index[column], column) if in_index else self.named(column)
         if name is not None and name in self.schema.index_names:
             raise BadValue(
                 f"{name!r} is both a column and an index level, which pandas calls ambiguous. Rename one."
@@ -192,13 +197,27 @@ class Selection:
         """The keys that a verb is given, the declared ones of a root column, or those an expression brings along."""
         if given is not None:
             return keys_for(given, expr, name)
-        declared = self.schema.keys.get(expr.position) if isinstance(expr, Column) else None
+        root = expr if isinstance(expr, Column) else stem(expr)
+        declared = self.schema.keys.get(root.position) if isinstance(root, Column) else None
         if declared is not None:
             return declared.named(name)
-        own = (False, True) if expr.kind == "bool" else getattr(expr, "categories", None)
+        own = expr.members(self._declared_keys, self._ends)
         if not own:
             raise need_keys(name if isinstance(expr, Column) else str(expr), verb)
         return keys_for(list(own), expr, name, ordered=isinstance(expr, Cut))
+
+    def _declared_keys(self, column: Column) -> tuple[Any, ...] | None:
+        """The keys that are declared of a root column, without null."""
+        listed = self.schema.keys.get(column.position)
+        return (
+            None
+            if listed is None
+            else tuple(k for i, k in enumerate(listed.index.tolist()) if i != listed.null)
+        )
+
+    def _ends(self, column: Column) -> tuple[float, float] | None:
+        """What is declared of the ends of a column: of times in nanoseconds."""
+        return self.schema.bounds.get(column.position)
 
     # What can be asked of one column --------------------------------------------------------------------------
 
@@ -221,7 +240,7 @@ class Selection:
     def distinct(self, column: Any, label: Hashable = None) -> Output:
         """How many values a column has; of the column that names a person, how many people there are."""
         expr, name = self.named(column)
-        if expr.kind == "other":
+        if expr.kind in NO_KEYS:
             raise BadType(f"column {name!r} has a dtype whose values cannot be told apart.")
         name = name if label is None else label
         if (expr,) == self.schema.unit.people:
@@ -251,9 +270,12 @@ class Selection:
 
     def wanted(self, aggregate: str, column: Any, bounds: Any, label: Hashable) -> Output:
         """An output of `agg`, which names aggregates of every kind."""
-        if aggregate in CHOSEN:
-            return self.order(column, ORDERS[aggregate], bounds, None, name=label)
-        if AGGREGATES[aggregate].counts_rows:
+        one = AGGREGATES.get(aggregate)
+        if one is None or one.picks:
+            level = level_named(aggregate)
+            assert level is not None  # as the spec was read
+            return self.order(column, level, bounds, None, name=label)
+        if one.counts_rows:
             self.named(column)
             return Output(label, aggregate)
         return self.output(aggregate, column, bounds, name=label)
@@ -438,6 +460,11 @@ def priced(
     return Asked(question, price, declared, unit, typed, name, fresh, at)
 
 
+def own_limits(unit: Unit, most: int) -> dict[str, int]:
+    """The limits of rows of which a person has so many at most, unless a question names others."""
+    return {"max_rows": min(unit.rows or most, most), "max_groups": min(unit.groups or most, most)}
+
+
 class Asking:
     """What verbs are asked of: a session, what of it is asked about, and what becomes of a question."""
 
@@ -459,6 +486,8 @@ class Asking:
         declared: tuple[Word, ...] = (),
     ) -> Any:
         """Every question goes this way; ``declared`` are facts that it takes for public beside those of the selection."""
-        words = self._selection.words + declared
+        words, most = self._selection.words + declared, self._selection.most
+        if most is not None:  # a person counts for no more rows than there can be
+            payment = {**own_limits(self._session.unit, most), **payment}
         with np.errstate(all="ignore"):  # what a caller has set for numpy decides nothing about an answer
             return self._mode.ask(self._session, question, answer, payment, words, part)

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any, Self, TypeVar
+from collections.abc import Callable
+from typing import Any, Self, TypeVar, cast
 
 import numpy as np
 import pandas as pd
 
-from dpframe import _expr
+from dpframe import _expr, _validate
 from dpframe._errors import Refused
 from dpframe._expr import Expr
-from dpframe._frame.selection import Ask, RowsOnly, Selection, Taken
+from dpframe._frame.selection import Ask, RowsOnly, Selection, Taken, callers_frame
 from dpframe._frame.verbs.measure import Measures
 from dpframe._plans.plan import Plan
 from dpframe._refusals import Unprinted
@@ -22,9 +23,24 @@ Frame = TypeVar("Frame", bound="Tracked")
 class Tracked(Measures, Unprinted):
     """A selection of a session, of which the functions in `_frame.verbs` make others, and questions."""
 
+    _own_groups: Callable[..., Any]  # the groups of each person's own rows, where columns name the person
+    _fleeting = False  # whether it was made by an access that makes another one each time: df.dp
+
     def _new(self, selection: Selection) -> Self:
         """What is asked about after a step."""
         return type(self)(self._session, selection, self._mode)
+
+    def _become(self, selection: Selection) -> None:
+        """What is asked about from now on is changed in place; columns and frames that were taken before keep their own."""
+        vars(self)["_selection"] = selection
+
+    def _done(self, frame: Self, inplace: object) -> Self:
+        """What a step returns: the new frame, or None where pandas' ``inplace=True`` makes it this one."""
+        if not _validate.flag(inplace, "inplace"):
+            return frame
+        check_kept(self)
+        self._become(frame._selection)
+        return cast(Self, None)
 
     def _where(self, condition: Expr) -> Self:
         """The rows where a condition holds."""
@@ -68,6 +84,24 @@ class Tracked(Measures, Unprinted):
             return self._expression(value), self
         expr, selection = self._selection.parsed(value, caller)
         return expr, self._new(selection)
+
+
+def check_kept(frame: Tracked) -> None:
+    """Refuses a change of ``df.dp`` that nothing keeps: the next ``df.dp`` is another one."""
+    if not frame._fleeting:
+        return
+    caller = callers_frame()
+    if any(value is frame for scope in (caller.f_locals, caller.f_globals) for value in list(scope.values())):
+        return
+    raise lost("name")
+
+
+def lost(name: str) -> Refused:
+    """What a change of a frame says that nothing keeps."""
+    return Refused(
+        "this frame is made for this line alone (df.dp is another one each time), so a change of it would be lost. Give it a "
+        f"name first, p = df.dp.copy(), and then p[{name!r}] = ...; or keep what a step returns: p = df.dp.assign({name}=...)."
+    )
 
 
 def as_expr(value: Any) -> Expr:

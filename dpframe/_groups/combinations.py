@@ -1,4 +1,4 @@
-"""Groupings by listed combinations of several columns, and the last group that collects what is not listed."""
+"""Groupings by listed combinations of several columns, and the group at the end that collects all keys that are not listed."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from dpframe._validate import length
 
 
 class Tuples:
-    """A public, ordered list of combinations of keys: the keys of each column, and which of them each combination has.
+    """A public, ordered list of combinations of keys: the keys of each column, and for each combination the places of its keys.
 
     ``Tuples.of(index_or_list, exprs, names)`` makes one of a MultiIndex or of a list of tuples.
     """
@@ -48,9 +48,9 @@ class Tuples:
         self.token = hashlib.blake2b(text, digest_size=16).hexdigest()
 
     @staticmethod
-    def of(given: Any, exprs: Sequence[Expr], names: Sequence[Hashable]) -> Tuples:
-        """The list as it was typed, checked against the dtypes of the columns and nothing else."""
-        rows = _rows(given, len(exprs), names)
+    def of(keys_argument: Any, exprs: Sequence[Expr], names: Sequence[Hashable]) -> Tuples:
+        """The combinations that a user typed, checked against the dtypes of the columns and nothing else."""
+        rows = _rows(keys_argument, len(exprs), names)
         keys, columns = [], []
         for i, (expr, name) in enumerate(zip(exprs, names, strict=True)):
             distinct: dict[Any, int] = {}
@@ -92,7 +92,7 @@ class Tuples:
         return Tuples([self.keys[i] for i in order], self.places[:, list(order)].copy())
 
     def with_options(self, exprs: Sequence[Expr], sort: bool | None, dropna: bool | None) -> Tuples:
-        """The combinations as ``sort=`` and ``dropna=`` of pandas would have them."""
+        """The combinations that pandas' ``sort=`` and ``dropna=`` would leave, in that order."""
         for keys, expr in zip(self.keys, exprs, strict=True):
             with_options(
                 keys, expr, sort, dropna or None
@@ -116,8 +116,8 @@ class Tuples:
 
     def to_json(self) -> object:
         if len(self) > 100:
-            shown = [list(map(str, row)) for row in self.index[:5]]
-            return {"count": len(self), "first": shown, "token": self.token}
+            first_rows = [list(map(str, row)) for row in self.index[:5]]
+            return {"count": len(self), "first": first_rows, "token": self.token}
         return [list(map(_plain, row)) for row in self.index]
 
 
@@ -136,22 +136,22 @@ def _ranks(keys: Keys, expr: Expr) -> NDArray[np.int64]:
     return np.array([place[listed_key(k)] for k in keys.index], dtype=np.int64)
 
 
-def _rows(given: Any, columns: int, names: Sequence[Hashable]) -> list[tuple[Any, ...]]:
-    length(given, "combinations in keys=")
-    rows = list(given)
+def _rows(keys: Any, columns: int, names: Sequence[Hashable]) -> list[tuple[Any, ...]]:
+    length(keys, "combinations in keys=")
+    rows = list(keys)
     if not rows:
         raise BadValue("keys are empty: nothing would be asked.")
     for row in rows:
         if not isinstance(row, tuple) or len(row) != columns:
-            listed = ", ".join(map(repr, names))
+            columns_text = ", ".join(map(repr, names))
             raise BadValue(
-                f"a combination in keys= is a tuple with one key for each of {listed}, as ('CA', 'F') is for two columns."
+                f"a combination in keys= is a tuple with one key for each of {columns_text}, as ('CA', 'F') is for two columns."
             )
     return rows
 
 
 def lists_tuples(keys: Any, columns: int) -> bool:
-    """Whether ``keys=`` of several columns lists combinations: a MultiIndex, or a list of tuples and nothing else."""
+    """Whether ``keys=`` of several columns lists combinations: it is a MultiIndex, or a list of tuples alone."""
     if columns < 2 or isinstance(keys, str | bytes | Mapping) or not isinstance(keys, Iterable):
         return False
     if isinstance(keys, pd.MultiIndex):
@@ -201,7 +201,7 @@ class RestBy:
 
     listed: KeyBy
     label: Hashable = field(compare=False)
-    keys: Keys = field(init=False)  # with the label; its token tells labels apart that Python holds for equal
+    keys: Keys = field(init=False)  # with the label; the token differs for labels that Python holds for equal
 
     def __post_init__(self) -> None:
         index, name = self.listed.index, self.listed.index.name
@@ -228,8 +228,8 @@ class RestBy:
 
     @property
     def word(self) -> Word:
-        what = f"{self.expr}: {describe(self.listed.keys.to_json())} and {self.label!r} for the others"
-        return Word("keys", what, "groups")
+        text = f"{self.expr}: {describe(self.listed.keys.to_json())} and {self.label!r} for the others"
+        return Word("keys", text, "groups")
 
     def to_json(self) -> object:
         return {"by": self.expr.to_json(), "keys": self.listed.keys.to_json(), "other": str(self.label)}
@@ -240,13 +240,13 @@ class RestBy:
 
 @dataclass(frozen=True, slots=True)
 class Sought:
-    """A column whose keys nobody listed: they are found before it can be grouped by."""
+    """A column whose keys nobody listed. Groups by it exist once its keys are found."""
 
     expr: Expr
     name: Hashable
     sort: bool | None = None
     dropna: bool | None = None
-    label: Any = None  # of the group of what is not found, if there is to be one
+    label: Any = None  # of a group for the keys that are not found; None without such a group
 
     def listed(self, keys: Keys) -> By:
         level = KeyBy(self.expr, with_options(keys, self.expr, None, self.dropna))  # found keys come in order
@@ -268,7 +268,7 @@ def _equal(key: Any, label: Any) -> bool:
 
 
 def with_rest(levels: Sequence[KeyBy | Sought], other: Any) -> tuple[By | Sought, ...]:
-    """The groupings with ``other=`` that is not None: a label for the only column, or a dict of labels by column."""
+    """The groupings, with a group for other keys where ``other=`` has a label: one for the only column, or a dict by column."""
     names = [level.name if isinstance(level, Sought) else level.index.name for level in levels]
     if not isinstance(other, Mapping):
         if len(levels) > 1:
@@ -277,7 +277,7 @@ def with_rest(levels: Sequence[KeyBy | Sought], other: Any) -> tuple[By | Sought
     unknown = [name for name in other if name not in names]
     if unknown:
         raise BadValue(f"other= names {unknown[0]!r}, which is not grouped by.")
-    found = tuple(
+    groupings = tuple(
         level
         if other.get(name) is None
         else replace(level, label=other[name])
@@ -285,8 +285,8 @@ def with_rest(levels: Sequence[KeyBy | Sought], other: Any) -> tuple[By | Sought
         else RestBy(level, other[name])
         for level, name in zip(levels, names, strict=True)
     )
-    if groups_of(by for by in found if not isinstance(by, Sought)) > GROUP_CEILING:
+    if groups_of(by for by in groupings if not isinstance(by, Sought)) > GROUP_CEILING:
         raise BadValue(
             f"with other= there are more than {GROUP_CEILING} combinations of keys. Group by fewer columns."
         )
-    return found
+    return groupings

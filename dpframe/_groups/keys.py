@@ -16,7 +16,7 @@ import pandas as pd
 
 from dpframe._cells.codec import Finder, finder, form_of, index_of
 from dpframe._errors import BadType, BadValue, MissingKeys
-from dpframe._expr import DatePart, Expr
+from dpframe._expr import NO_KEYS, DatePart, Expr
 from dpframe._validate import MAX_LISTED, flag, length
 
 GROUP_CEILING = 2**26  # more groups than this would not fit in memory
@@ -25,7 +25,7 @@ ROW_CEILING = 2**31  # public; grids are chosen so that sums over this many rows
 
 
 class Keys:
-    """A public, ordered list of groups; ``null`` tells at which place, if any, stands the group of nulls."""
+    """A public, ordered list of groups; ``null`` is the place of the group of nulls, if there is one."""
 
     __slots__ = ("code", "index", "null", "token")
     ENCODED = ("index", "null")
@@ -75,27 +75,27 @@ def _is_null(key: object) -> bool:
 
 
 _KEY_TYPES: dict[str, tuple[type, ...]] = {"number": (int, float), "bool": (bool,), "text": (str,)}
-_LABEL_TYPES = (str, int, float, bool, Decimal, pd.Timestamp, pd.Interval)
+_LABEL_TYPES = (str, int, float, bool, Decimal, pd.Timestamp, pd.Interval, pd.Period)
 
 
-def keys_for(given: Any, expr: Expr, name: Hashable, ordered: bool = False) -> Keys:
-    """The list as it was typed, checked against the dtype of the column and nothing else.
+def keys_for(listed: Any, expr: Expr, name: Hashable, ordered: bool = False) -> Keys:
+    """The keys that a user listed, checked against the dtype of the column and nothing else.
 
     ``ordered`` keys come back as ordered categories, as pandas groups by what it has cut.
     """
-    if isinstance(given, str | bytes) or not isinstance(given, Iterable):
-        raise BadType(f"keys of {name!r} must be a list of values, not {type(given).__name__}.")
-    if isinstance(given, pd.Series | pd.DataFrame | set | frozenset | dict):
+    if isinstance(listed, str | bytes) or not isinstance(listed, Iterable):
+        raise BadType(f"keys of {name!r} must be a list of values, not {type(listed).__name__}.")
+    if isinstance(listed, pd.Series | pd.DataFrame | set | frozenset | dict):
         raise BadType(
-            f"keys of {name!r} must be a public, ordered list, not a {type(given).__name__}. Write them out, or list(...) them."
+            f"keys of {name!r} must be a public, ordered list, not a {type(listed).__name__}. Write them out, or list(...) them."
         )
-    plain = isinstance(given, range | np.ndarray)  # else each is made an object
-    length(given, f"keys of {name!r}", GROUP_CEILING if plain else MAX_LISTED)
-    if isinstance(given, range) or (
-        isinstance(given, np.ndarray) and given.dtype.kind in "iu" and given.ndim == 1
+    plain = isinstance(listed, range | np.ndarray)  # the keys of other lists are objects
+    length(listed, f"keys of {name!r}", GROUP_CEILING if plain else MAX_LISTED)
+    if isinstance(listed, range) or (
+        isinstance(listed, np.ndarray) and listed.dtype.kind in "iu" and listed.ndim == 1
     ):
-        return _integer_keys(np.asarray(given), expr, name)
-    keys = [k.item() if isinstance(k, np.generic) and not isinstance(k, np.datetime64) else k for k in given]
+        return _integer_keys(np.asarray(listed), expr, name)
+    keys = [k.item() if isinstance(k, np.generic) and not isinstance(k, np.datetime64) else k for k in listed]
     if not keys:
         raise BadValue(f"keys of {name!r} are empty: nothing would be asked.")
     null = next((i for i, k in enumerate(keys) if _is_null(k)), None)
@@ -115,7 +115,7 @@ def keys_for(given: Any, expr: Expr, name: Hashable, ordered: bool = False) -> K
 
 
 def listed_key(key: Any) -> tuple[type, Any]:
-    """What tells listed keys apart: 1, 1.0 and True are three, and all nulls one."""
+    """The identity of a listed key: 1, 1.0 and True are three keys, and all nulls are one."""
     if isinstance(key, np.generic) and not isinstance(key, np.datetime64):
         key = key.item()
     return (type(None), None) if _is_null(key) else (type(key), form_of(key))
@@ -135,7 +135,7 @@ def keys_of(keys: Any, place: int, name: Hashable, levels: int) -> Any:
 
 
 def with_options(keys: Keys, expr: Expr, sort: bool | None, dropna: bool | None) -> Keys:
-    """The same keys as ``sort=`` and ``dropna=`` of pandas would have them; None leaves them as they were listed."""
+    """The keys that pandas' ``sort=`` and ``dropna=`` would leave, in that order; None changes nothing."""
     for word, value in (("sort", sort), ("dropna", dropna)):
         if value is not None:
             flag(value, word)
@@ -177,7 +177,7 @@ def _checked_key(key: Any, expr: Expr, name: Hashable) -> Any:
     kind = expr.kind
     if kind == "time":
         return _time_key(key, expr, name)
-    if kind == "other":
+    if kind in NO_KEYS:
         raise BadType(f"column {name!r} has a dtype that cannot be grouped by.")
     for plain in (int, float):  # released numbers are subclasses; as keys they are what they show
         if isinstance(key, plain) and not isinstance(key, bool):
@@ -198,18 +198,19 @@ def _checked_key(key: Any, expr: Expr, name: Hashable) -> Any:
     return key
 
 
-def _time_key(key: Any, expr: Expr, name: Hashable) -> pd.Timestamp:
+def _time_key(key: Any, expr: Expr, name: Hashable) -> pd.Timestamp | date:
     try:
         stamp = pd.Timestamp(key)
     except (TypeError, ValueError):
         raise BadType(f"a key of {name!r} is a {type(key).__name__}, but the column holds times.") from None
     if (stamp.tz is None) != (getattr(expr, "tz", None) is None):
         raise BadType(f"keys of {name!r} and the column must both have a time zone, or neither.")
-    return stamp
+    dates = isinstance(expr, DatePart) and expr.part == "date"
+    return stamp.date() if dates else stamp  # as pandas shows them
 
 
 class Word(NamedTuple):
-    """A fact that is public because the owner says so: what kind, the fact, and where it was used."""
+    """A declaration, a fact that is public because the owner states it: its kind, the fact, and the place where it was used."""
 
     what: str
     value: str
@@ -256,8 +257,8 @@ class KeyBy:
 
 
 def types_of(name: Hashable) -> object:
-    """The types of a name and of its parts, for the key of a cache: 1, True and 1.0 are equal and hash alike, and are three
-    names, also as parts of a tuple.
+    """The types of a name and of its parts, for the key of a cache: 1, True and 1.0 are three names, also as parts of a tuple,
+    though Python holds them for equal.
 
     >>> types_of(("cost", 1)) == types_of(("cost", True))
     False
@@ -299,7 +300,7 @@ class BinBy:
 
 
 class By(Protocol):
-    """A grouping: its public groups, and a record that tells it from others. Which rows are in them is for engines to find."""
+    """A grouping: its public groups, and a record that identifies it. Engines find which rows are in a group."""
 
     @property
     def index(self) -> pd.Index[Any]: ...

@@ -15,7 +15,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from dpframe._errors import BadType, BadValue, NotOffered
+from dpframe._cells.codec import ticks_of
+from dpframe._errors import BadType, BadValue, DPError, NotOffered
 from dpframe._expr import Expr
 from dpframe._groups.keys import GROUP_CEILING, Word, types_of
 
@@ -33,7 +34,7 @@ _WHOLE_DAYS = (
 
 
 class Span(NamedTuple):
-    """The first and the last moment that may be, both included, as text that pandas reads back exactly."""
+    """The first and the last possible moment, both included, as text that pandas reads back exactly."""
 
     first: str
     last: str
@@ -50,18 +51,18 @@ def span_of(pair: Any, name: object) -> Span:
         lower, upper = (pd.Timestamp(p) for p in pair)
         ordered = bool(lower <= upper)
         upper = _last_moment(upper) if ordered and _is_day(pair[1]) else upper
-        known = not ordered or all(pd.Timestamp(p.isoformat()) == p for p in (lower, upper))
+        exact = not ordered or all(pd.Timestamp(p.isoformat()) == p for p in (lower, upper))
     except (TypeError, ValueError, OverflowError):
         raise BadType(f"bounds of {name!r} must be two dates, both with a time zone or neither.") from None
-    if not ordered or not known:
+    if not ordered or not exact:
         raise BadValue(f"bounds of {name!r} are reversed or not dates.")
     return Span(lower.isoformat(), upper.isoformat())
 
 
-def _is_day(given: Any) -> bool:
-    if isinstance(given, str):
-        return re.fullmatch(r"\s*\d{4}-?\d{2}-?\d{2}\s*", given) is not None
-    return isinstance(given, date) and not isinstance(given, datetime)
+def _is_day(bound: Any) -> bool:
+    if isinstance(bound, str):
+        return re.fullmatch(r"\s*\d{4}-?\d{2}-?\d{2}\s*", bound) is not None
+    return isinstance(bound, date) and not isinstance(bound, datetime)
 
 
 def _last_moment(day: pd.Timestamp) -> pd.Timestamp:
@@ -74,6 +75,16 @@ def _last_moment(day: pd.Timestamp) -> pd.Timestamp:
             continue
         return last
     return day
+
+
+def ends_of(span: Span, zone: str | None) -> tuple[int, int] | None:
+    """The ends in nanoseconds, as expressions know them: in UTC where the column has a zone; None where they are no moments."""
+    try:
+        ends = [ticks_of(end) for end in in_zone(span, zone, "")]
+    except DPError:  # which is said where it is asked for
+        return None
+    low, high = (ticks * (TICKS["ns"] // TICKS[unit]) for ticks, unit in ends)
+    return low, high
 
 
 def in_zone(span: Span, zone: str | None, name: object) -> tuple[pd.Timestamp, pd.Timestamp]:
@@ -94,7 +105,7 @@ def in_zone(span: Span, zone: str | None, name: object) -> tuple[pd.Timestamp, p
 
 
 class Periods:
-    """Consecutive periods: their edges in ticks of a unit, which side belongs to each, the range, and their labels."""
+    """Consecutive periods: their edges in ticks of a unit, the side on which they are closed, the range, and their labels."""
 
     __slots__ = ("code", "edges", "index", "lower", "side", "token", "unit", "upper")
     ENCODED = ("edges", "unit", "side", "lower", "upper", "index")
@@ -162,7 +173,7 @@ class TimeBy:
 
 
 class Rule(NamedTuple):
-    """What pandas' resample and Grouper say about periods, checked."""
+    """The arguments about periods of pandas' resample and Grouper, checked."""
 
     freq: Any
     closed: Side
@@ -186,7 +197,7 @@ def rule_of(grouper: Any) -> Rule:
 
 
 def grouper_for(freq: Any, key: Hashable, closed: Any, label: Any, origin: Any, offset: Any) -> Any:
-    """A ``pd.Grouper`` of these words, whose errors are ours."""
+    """A ``pd.Grouper`` of these arguments; pandas' errors become errors of dpframe."""
     if freq is None or isinstance(freq, bool | int | float):
         raise BadType(
             f"a frequency is a string such as 'ME' or 'D', or an offset of pandas, not {type(freq).__name__}."
@@ -228,16 +239,16 @@ def _known_periods(
         raise NotOffered(
             f"periods of {rule.freq.freqstr!r} do not follow each other in this range. Choose another freq=."
         )
-    ticks, own = _ticks(upper)
-    top = ticks * TICKS[unit] // TICKS[own]
+    ticks, tick_unit = _ticks(upper)
+    top = ticks * TICKS[unit] // TICKS[tick_unit]
     # Where the range ends with the last moment of a day, pandas adds a month that begins after it.
     reached = int(np.searchsorted(edges[:-1], top, side="right" if side == "left" else "left"))
     return Periods(edges[: reached + 1], unit, side, _ticks(lower), _ticks(upper), index[:reached])
 
 
 def _refuse_too_many(rule: Rule, lower: pd.Timestamp, upper: pd.Timestamp) -> None:
-    (first, own), (last, other) = _ticks(lower), _ticks(upper)
-    seconds = last / TICKS[other] - first / TICKS[own]
+    (first, first_unit), (last, last_unit) = _ticks(lower), _ticks(upper)
+    seconds = last / TICKS[last_unit] - first / TICKS[first_unit]
     step = (
         86_400.0 if "hour" not in type(rule.freq).__name__.lower() else 3_600.0
     )  # the shortest that pandas has
@@ -251,9 +262,9 @@ def _refuse_too_many(rule: Rule, lower: pd.Timestamp, upper: pd.Timestamp) -> No
 
 def _labels(ends: pd.DatetimeIndex, rule: Rule, side: Side) -> pd.DatetimeIndex:
     frame: pd.Series[int] = pd.Series([0, 0], index=ends)
-    found: Any = frame.resample(rule.freq, closed=rule.closed, label=side).size().index
-    assert isinstance(found, pd.DatetimeIndex)
-    return found
+    labels: Any = frame.resample(rule.freq, closed=rule.closed, label=side).size().index
+    assert isinstance(labels, pd.DatetimeIndex)
+    return labels
 
 
 def _edges(bounds: pd.DatetimeIndex, rule: Rule) -> tuple[NDArray[np.int64], Side]:
@@ -273,8 +284,8 @@ def _ticks(moment: pd.Timestamp) -> tuple[int, str]:
 
 
 def _floor(moment: pd.Timestamp, unit: str) -> pd.Timestamp:
-    ticks, own = _ticks(moment)
-    whole = np.datetime64(ticks * TICKS[unit] // TICKS[own], _unit(unit))
+    ticks, tick_unit = _ticks(moment)
+    whole = np.datetime64(ticks * TICKS[unit] // TICKS[tick_unit], _unit(unit))
     floored = pd.Timestamp(whole)
     return floored if moment.tz is None else floored.tz_localize("UTC").tz_convert(moment.tz)
 
@@ -286,8 +297,8 @@ def _unit(unit: str) -> Any:
 def unit_for(dtype: Any) -> str:
     """The unit of a column's times, by its dtype."""
     if isinstance(dtype, pd.ArrowDtype):
-        found = getattr(dtype.pyarrow_dtype, "unit", None)
-        return found if found in TICKS else "s"
+        arrow_unit = getattr(dtype.pyarrow_dtype, "unit", None)
+        return arrow_unit if arrow_unit in TICKS else "s"
     unit = getattr(dtype, "unit", None) or (
         np.datetime_data(dtype)[0] if isinstance(dtype, np.dtype) else "us"
     )

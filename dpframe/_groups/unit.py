@@ -32,7 +32,7 @@ class Unit(Encoded):
         object.__setattr__(self, "replaces", self.neighbors == "replace-one")
 
     def limited(self, rows: int | None, groups: int | None) -> Unit:
-        """The same people, with the limits of one question."""
+        """The same unit with the limits that one question gives, where it gives some."""
         if rows is None and groups is None:
             return self
         return replace(
@@ -40,7 +40,7 @@ class Unit(Encoded):
         )
 
     def reach(self, groups: int | None) -> tuple[int, int]:
-        """For how many rows a person counts in a group, and in how many groups; `groups` None is no grouping."""
+        """The number of rows for which a person counts in a group, and the number of groups; None stands for no grouping."""
         if not self.people:
             return 1, 1
         if self.rows is None or (self.groups is None and groups is not None):
@@ -52,8 +52,8 @@ class Unit(Encoded):
             )
         return self.rows, min(self.groups or 1, groups) if groups is not None else 1
 
-    def told(self, grouped: bool) -> str:
-        """The limits in words, for a plan."""
+    def limits_text(self, grouped: bool) -> str:
+        """A text for plans about the limits of a person."""
         if not self.people:
             return ""
         if self.rows is None:
@@ -67,20 +67,20 @@ class Unit(Encoded):
 
     @property
     def space(self) -> list[str]:
-        """What names a person, as the ledger keeps it."""
+        """The names of the columns that name a person, as the ledger keeps them."""
         return [str(c.name) for c in self.people] or ["rows"]
 
 
-def _many(number: int | None, what: str) -> str:
-    return f"{number} {what}" + ("" if number == 1 else "s")
+def _many(number: int | None, noun: str) -> str:
+    return f"{number} {noun}" + ("" if number == 1 else "s")
 
 
 def limits_for(rows: object, groups: object) -> tuple[int | None, int | None]:
     """max_rows= and max_groups=, checked: whole numbers from 1 to 2**20."""
-    found = []
+    limits = []
     for value, name in ((rows, "max_rows"), (groups, "max_groups")):
         limit = None if value is None else _validate.positive_int(value, name)
         if limit is not None and limit > LIMIT:
             raise BadValue(f"{name} must be at most 2**20, not {limit}: nobody would be protected.")
-        found.append(limit)
-    return found[0], found[1]
+        limits.append(limit)
+    return limits[0], limits[1]

@@ -1,4 +1,4 @@
-"""Ledgers: what was declared and spent, and the stores that keep it; this is the one place where a store is opened."""
+"""Ledgers: what was declared and spent, and the stores that keep it. Stores are opened here and nowhere else."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _stores: dict[str, Store] = {MemoryStore.place: MEMORY}  # by place
 
 
 def open_store(ledger: str | os.PathLike[str] | None) -> Store:
-    """The one store that this process has of a ledger, whoever was first; for None a new one in memory."""
+    """The one store that this process has of a ledger; for None a new one in memory."""
     if ledger is None:
         return MemoryStore()
     text: str = text_of(ledger) if isinstance(ledger, os.PathLike) else ledger
@@ -33,7 +33,8 @@ def open_store(ledger: str | os.PathLike[str] | None) -> Store:
 
 
 def place_of(ledger: str | None) -> str | None:
-    """Where a ledger outlives the process; None for memory. What names none keeps its text, to be refused when it is opened."""
+    """The place of a ledger that outlives the process; None for memory. A text that names no ledger is returned as it is, and
+    refused when it is opened."""
     kind = None if ledger is None else STORES.get(scheme_of(ledger))
     if ledger is None or (kind is not None and not kind.durable):
         return None
@@ -43,8 +44,8 @@ def place_of(ledger: str | None) -> str | None:
         return ledger
 
 
-def shown(ledger: str) -> str:
-    """A ledger as it may be printed: a path as it was given; of a URL, which may hold a password, the place."""
+def public_name(ledger: str) -> str:
+    """The name of a ledger that may be printed: a path as it was given; for a URL, which may hold a password, its place."""
     return (place_of(ledger) or ledger) if scheme_of(ledger) else ledger
 
 

@@ -1,8 +1,8 @@
-"""The ledger: what was declared and what was spent, in order, for ever; and the accountant that keeps it.
+"""The accountant, and the ledger that it keeps: declarations, debits and answers, in order, for ever.
 
-A debit is admitted and on record before the data is read, under the store's lock, and there is no way to take one back. All
-that an accountant knows follows from the entries of its population, so that threads, kernels and processes that share a
-file share one budget.
+A debit is admitted and on record before the data is read, under the store's lock, and there is no way to take one back. The state
+of an accountant follows from the entries of its population alone, so threads, kernels and processes that share a file share one
+budget.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ import pandas as pd
 
 from dpframe._errors import BadType, BadValue, BudgetExceeded, DPError, LedgerError, SessionError, caution
 from dpframe._groups.unit import Unit
-from dpframe._ledger import MEMORY, open_store, shown
+from dpframe._ledger import MEMORY, open_store, public_name
 from dpframe._ledger.store import (
     Debit,
     Declared,
@@ -48,10 +48,10 @@ DECLARED = ("what", "value", "where")
 
 
 class Label(NamedTuple):
-    """What makes two questions the same: ``question`` is the question itself, ``key`` has its price as well, and ``paid`` the
-    words of its price: what a share of the budget buys can change, and a repeated line stays free all the same.
+    """The identity of a question: ``question`` stands for the question itself, ``key`` for the question with its price, and
+    ``paid`` for the question with its price as it was typed: the price of a share may change, and a repeated line stays free.
 
-    All three are digests of one encoding of the question, ``whole``, with which what they find is compared.
+    All three are digests of one encoding of the question, ``whole``; a record that is found by a digest is compared with it.
     """
 
     question: str
@@ -59,16 +59,18 @@ class Label(NamedTuple):
     paid: str
     name: str | None
     version: str | None
-    place: int | None = None  # of a fresh question in its batch, which is not to be taken for an equal one
+    place: int | None = (
+        None  # the place of a fresh question in its batch, so that it is no repetition of an equal one
+    )
     whole: bytes = b""
 
     def to_json(self) -> dict[str, Any]:
-        """The label as the record of an answer has it."""
+        """The label as it stands in the record of an answer."""
         whole = base64.b64encode(zlib.compress(self.whole)).decode()
         return {**self._asdict(), "whole": whole}
 
     def asks(self, body: dict[str, Any]) -> bool:
-        """Whether a record that was found is of this very question."""
+        """Whether a record answers this very question: equal digests are not enough."""
         return zlib.decompress(base64.b64decode(body["whole"])) == self.whole
 
 
@@ -76,17 +78,17 @@ Names = dict[tuple[str | None, str], tuple[str, str]]  # from version and name t
 
 
 def found(label: Label, answers: Mapping[str, Any], names: Names) -> Any:
-    """What is under one of the keys of a question; a name must belong to the same question."""
+    """The answer recorded under a name or a key of the label; None without one. A name must belong to the same question."""
     if label.name is None or (label.version, label.name) not in names:
         return answers.get(label.key, answers.get(label.paid))
     question, key = names[label.version, label.name]
     if question != label.question:
-        raise taken(label.name)
+        raise name_in_use(label.name)
     return answers.get(key)
 
 
-def taken(name: str) -> BadValue:
-    """A name must belong to the same question."""
+def name_in_use(name: str) -> BadValue:
+    """The error about a name that another question has."""
     return BadValue(
         f"name={name!r} was given to another question, or its data had another public number of rows. Choose "
         "another name, or say that the data is newer: open(..., version='...')."
@@ -139,10 +141,10 @@ class Accountant:
 
     @classmethod
     def _of(cls, rule: Filter, empty: Any, population: str | None, file: str | None) -> Accountant:
-        """One whose words have been checked: the rule, its state on an empty ledger, and where the ledger is."""
-        made = cls.__new__(cls)
-        made._begin(rule, empty, population, file)
-        return made
+        """An accountant from checked arguments: the rule, its state on an empty ledger, and the place of the ledger."""
+        accountant = cls.__new__(cls)
+        accountant._begin(rule, empty, population, file)
+        return accountant
 
     def _begin(
         self, rule: Filter, empty: Any, population: str | None, ledger: str | os.PathLike[str] | None
@@ -151,10 +153,10 @@ class Accountant:
         self._limits = rule.limits
         alone = population is None and ledger is None  # nothing else can have this budget
         self._population = f"unnamed-{uuid4().hex}" if alone else check_population(population)
-        given = None if ledger is None else text_of(ledger)
-        self._store: Store = MemoryStore() if alone else MEMORY if given is None else open_store(given)
-        self._file = shown(given) if given is not None and self._store.durable else None
-        # Once and for all: in another directory the same word would be another file.
+        address = None if ledger is None else text_of(ledger)
+        self._store: Store = MemoryStore() if alone else MEMORY if address is None else open_store(address)
+        self._file = public_name(address) if address is not None and self._store.durable else None
+        # Once and for all: in another directory the same path would be another file.
         self.place = self._store.place if self._store.durable else None
         self._lock = threading.RLock()
         self._process = os.getpid()
@@ -163,14 +165,14 @@ class Accountant:
         self._charges: list[Charge] = []
         self._states: list[Any] = []  # of the filter, after each
         self._unit: dict[str, Any] | None = None  # the relation and what names a person
-        self._words: set[tuple[str, str, str]] = set()
+        self._declared: set[tuple[str, str, str]] = set()
         self._answers: dict[str, str] = {}  # by key
         self._names: Names = {}
         self._former: tuple[dict[str, str], Names] = {}, {}
         self._former_versions: set[str] = set()
         self._sketches: list[list[str]] = []
         self._tables: dict[str, list[str]] = {}  # by columns and version
-        self._found = False
+        self._opened = False
         if not alone:
             self._sync()
 
@@ -186,7 +188,7 @@ class Accountant:
         )
 
     def __eq__(self, other: object) -> bool:
-        """Two names of one budget are equal."""
+        """Whether both are accountants of one budget."""
         return isinstance(other, Accountant) and self._place == other._place
 
     def __hash__(self) -> int:
@@ -196,7 +198,7 @@ class Accountant:
     def _place(self) -> tuple[int, str]:
         return id(self._store), self._population
 
-    # What it is ---------------------------------------------------------------------------------------------------------
+    # Facts --------------------------------------------------------------------------------------------------------------
 
     @property
     def name(self) -> str:
@@ -219,7 +221,7 @@ class Accountant:
 
     @property
     def _reachable(self) -> bool:
-        """Whether its name opens it again. Where the population was not named, this object alone has the budget."""
+        """Whether its name opens it again. Without a named population this object alone has the budget."""
         return self._store.durable or self._store is MEMORY
 
     @property
@@ -234,7 +236,7 @@ class Accountant:
 
     @property
     def budget(self) -> Budget:
-        """What was spent and what is left; `Budget.report` compares the accountants."""
+        """The budget, spent and left; `Budget.report` compares the accountants."""
         return self.meter(20)
 
     def meter(self, queries: int) -> Budget:
@@ -252,8 +254,10 @@ class Accountant:
     # Reading the store -------------------------------------------------------------------------------------------------
 
     def _sync(self, begun: bool = False) -> None:
-        """Fold what others have written. Entries of one's own are folded when they are written."""
-        if self._store.busy and not begun:  # whoever asks in the middle of writing sees what is on record
+        """Folds the entries that others have written into the state. Its own entries are folded when it writes them."""
+        if (
+            self._store.busy and not begun
+        ):  # in the middle of writing the state is that of the entries on record
             return
         for entry in self._store.entries(self._population, self._last):
             try:
@@ -275,17 +279,17 @@ class Accountant:
                     f"delta {_short(body['delta'])}, accountant {body['accountant']!r}, reserve {_short(body['reserve'])}. "
                     "Open it with those; a second budget on the same people would undo the first."
                 )
-            self._found = True
+            self._opened = True
         elif entry.kind == "unit":
             self._unit = body
         elif entry.kind == "debit":
             charge = charge_of(body)
             self._charges.append(charge)
-            # Rounding may differ between machines; what does not fit here ends the budget here.
+            # Rounding may differ between machines; a debit that does not fit here ends the budget here.
             self._state = None if self._state is None else self._filter.after(self._state, charge)
             self._states.append(self._state)
         elif entry.kind == "declaration":
-            self._words.add((body["what"], body["value"], body["where"]))
+            self._declared.add((body["what"], body["value"], body["where"]))
         elif entry.kind == "answer":
             # Those of the first format are found by labels of that format alone.
             answers, names = (self._answers, self._names) if "whole" in body else self._former
@@ -319,7 +323,8 @@ class Accountant:
 
     @contextmanager
     def _writing(self) -> Iterator[None]:
-        """What others wrote is folded, and nobody writes in between; what is appended here counts when it is on record."""
+        """A transaction of the store that begins with the entries of others folded. Entries appended in it count when they are on
+        record."""
         with self._alone(), self._store.transaction():
             self._sync(begun=True)  # before anything is appended, so that only what is on record is folded
             yield
@@ -332,23 +337,23 @@ class Accountant:
         table: Table | None = None,
         former: Callable[[], list[str] | None] = lambda: None,
     ) -> None:
-        """A frame of these people: the first decides relation and id space, and others must agree.
+        """Attaches a frame of these people: the first frame decides relation and id space, and others must agree.
 
-        With a file also whether its ledger knows the people under another name, by the sketch of the frame; and whether it knows
-        another table by these columns and this version, whose answers would be taken for this one's. ``former`` makes the sketch
-        of the frame as ledgers of the first format have it.
+        With a file it also refuses a frame whose sketch is that of people whom the ledger has under another name, and another
+        table with the columns and the version of a known one, whose answers would be taken for its own. ``former`` makes the
+        sketch of the frame as ledgers of the first format have it.
         """
         with self._writing():
             if hashes and because is None and not _among(hashes, self._sketches):
                 self._refuse_others(hashes, former)
             if table is not None:
                 self._refuse_another(table, hashes, because, former)
-            if not self._found:
+            if not self._opened:
                 self._append("open", self._terms())
-            own = {"neighbors": unit.neighbors, "space": unit.space}
+            unit_record = {"neighbors": unit.neighbors, "space": unit.space}
             if self._unit is None:
-                self._append("unit", own)
-            elif self._unit != own:
+                self._append("unit", unit_record)
+            elif self._unit != unit_record:
                 raise SessionError(
                     f"this budget is for frames with neighbors={self._unit['neighbors']!r} whose people are named by "
                     f"{self._unit['space']}, and this one has {unit.neighbors!r} and {unit.space}. One budget counts one "
@@ -364,11 +369,11 @@ class Accountant:
     def _refuse_others(self, hashes: list[str], former: Callable[[], list[str] | None]) -> None:
         for name in self._store.populations():
             entries = self._store.entries(name)
-            seen = [_json(e)["hashes"] for e in entries if e.kind == "sketch"]
-            if name == self._population or not seen:
+            sketches = [_json(e)["hashes"] for e in entries if e.kind == "sketch"]
+            if name == self._population or not sketches:
                 continue
             first_format = all(e.kind != "table" for e in entries)
-            if _among(hashes, seen) or (first_format and _among(former(), seen)):
+            if _among(hashes, sketches) or (first_format and _among(former(), sketches)):
                 raise SessionError(
                     f"these are the people of population {name!r} in this ledger, under another name. Attach to its "
                     f"budget: open(..., population={name!r}), or declare why a second one is right: open(..., because='...')."
@@ -377,7 +382,8 @@ class Accountant:
     def _refuse_another(
         self, table: Table, hashes: list[str], because: object, former: Callable[[], list[str] | None]
     ) -> None:
-        """Compared with the first table of these columns and this version, so that none gets away from it step by step."""
+        """Refuses a table that is not the first table with these columns and this version; comparing with the first one alone
+        keeps tables from drifting away step by step."""
         another = "If this is another table, or a newer state of it, name it: open(..., version='...')."
         if table.columns in self._tables:
             if not same_table(table.rows, self._tables[table.columns]):
@@ -390,34 +396,34 @@ class Accountant:
         # owner's word.
         if because is not None or str(table.version) not in self._former_versions or not self._sketches:
             return
-        then = None if not hashes or _among(hashes, self._sketches) else former()
-        if then is not None and not _among(then, self._sketches):
+        compared = None if not hashes or _among(hashes, self._sketches) else former()
+        if compared is not None and not _among(compared, self._sketches):
             raise SessionError(
                 "this population has answers about a table with the same columns, from before a ledger knew tables, and this "
                 f"does not look like it. {another} If it is the same, say so: open(..., because='...'), which is kept."
             )
 
-    def declare(self, words: Iterable[Declared]) -> None:
-        """The owner's words, each once."""
-        listed = list(dict.fromkeys(words))
+    def declare(self, declarations: Iterable[Declared]) -> None:
+        """Puts declarations of the owner on record, each once."""
+        distinct = list(dict.fromkeys(declarations))
         with self._alone():
-            if not self._words.issuperset(listed):
+            if not self._declared.issuperset(distinct):
                 with self._writing():
-                    for word in listed:
-                        if word not in self._words:
-                            self._append("declaration", dict(zip(DECLARED, word, strict=True)))
+                    for declaration in distinct:
+                        if declaration not in self._declared:
+                            self._append("declaration", dict(zip(DECLARED, declaration, strict=True)))
                 self._sync()
 
     def debit(
         self,
         plans: Sequence[Plan],
-        words: Sequence[Declared] = (),
+        declarations: Sequence[Declared] = (),
         name: str | None = None,
         at: Callable[[Fraction], Charge] | None = None,
     ) -> None:
-        """Put the price on record, with the words it relies on, or raise `BudgetExceeded` and change nothing.
+        """Puts the price on record, with the declarations it relies on, or raises `BudgetExceeded` and changes nothing.
 
-        ``at`` is what the question would be charged at another epsilon, to say which one fits.
+        ``at`` gives the charge of the question at another epsilon, to say which one would fit.
         """
         charge = plans[0].charge if len(plans) == 1 else charge_for(plans)
         with self._alone():
@@ -428,9 +434,13 @@ class Accountant:
                     note = self._filter.warning(self._state, after)
                     if note is not None:  # as an error it stops here, and nothing is charged
                         caution(note)
-                    new = [word for word in dict.fromkeys(words) if word not in self._words]
-                    for word in new:
-                        self._append("declaration", dict(zip(DECLARED, word, strict=True)))
+                    new = [
+                        declaration
+                        for declaration in dict.fromkeys(declarations)
+                        if declaration not in self._declared
+                    ]
+                    for declaration in new:
+                        self._append("declaration", dict(zip(DECLARED, declaration, strict=True)))
                     debit = Debit(tuple(plans), name)
                     body = debit.text if self._store.durable else debit
                     entry = self._store.append(self._population, "debit", body)
@@ -440,15 +450,15 @@ class Accountant:
                 self._state = after
                 self._charges.append(charge)
                 self._states.append(after)
-                self._words.update(new)
+                self._declared.update(new)
                 self._last = entry.id
                 return
             budget = self.budget
-        # Told outside of it all: looking for what would fit takes time, and asks this budget for prices.
+        # Outside of the lock: the search for a price that would fit takes time, and asks this budget for prices.
         raise BudgetExceeded(budget._refusal(charge, at))
 
     def record(self, label: Label, plan: Plan, raw: Sequence[Any]) -> None:
-        """Keep an answer, so that a restart need not pay for it again. In memory the session itself remembers."""
+        """Puts an answer on record, so that a restart need not pay for it again. Without a file the session remembers it."""
         if self._file is not None:
             with self._alone():
                 with self._writing():
@@ -456,10 +466,10 @@ class Accountant:
                 self._sync()
 
     def recall(self, label: Label, former: Callable[[], Label | None]) -> tuple[Plan, tuple[Any, ...]] | None:
-        """The recorded answer to a question: of this name at any price, else at this price.
+        """The recorded answer to a question: by its name at any price, else at this price; None without one.
 
-        What is found is compared with the whole question. A record of the first format has no more than a digest of it; it is
-        looked up by ``former``, which has no label where that digest could be another question's.
+        A record is compared with the whole question. A record of the first format has only a digest of it; it is looked up by
+        ``former``, which gives no label where that digest could be another question's.
         """
         if self._file is None:
             return None
@@ -478,8 +488,8 @@ class Accountant:
         if label is not None:
             text = found(label, answers, names)
             return None if text is None else json.loads(text)
-        if name is not None and any(name == other for _, other in names):
-            raise taken(name)  # by whom cannot be told
+        if name is not None and any(name == recorded_name for _, recorded_name in names):
+            raise name_in_use(name)  # by whom cannot be told
         return None
 
     # Tables ---------------------------------------------------------------------------------------------------------------
@@ -526,7 +536,7 @@ class Accountant:
 
 
 def _among(hashes: list[str] | None, sketches: Iterable[list[str]]) -> bool:
-    return hashes is not None and any(alike(hashes, seen) for seen in sketches)
+    return hashes is not None and any(alike(hashes, sketch) for sketch in sketches)
 
 
 def _json(entry: Entry) -> Any:

@@ -1,8 +1,8 @@
-"""Labels as the first format of ledgers had them: read, so that what was paid for then is still free, and never written.
+"""Labels in the first format of ledgers: they are read, so that answers paid for then are still free, and never written.
 
-They were digests of JSON in which some values were shown as text, and a recorded answer was found by that digest alone. So such a
-label is made only where its text could not be cut and no two questions about this frame could have the same one: `trusted`. Where
-it could, there is none (None), and the question is a new one.
+They were digests of JSON in which some values stood as text, and a recorded answer was found by that digest alone. So such a
+label is made only if its text cannot have been cut and no two questions about the frame can share it: `trusted`. Otherwise there
+is none (None), and the question is a new one.
 """
 
 from __future__ import annotations
@@ -22,26 +22,26 @@ from dpframe.accounting._filter import Price
 
 
 def trusted(names: Iterable[Hashable], version: str | None) -> bool:
-    """Whether the names of a frame are told apart by what they print, and its version by where it ends."""
-    listed = list(names)
-    alike = len(set(map(str, listed))) < len(listed) if all(map(plain, listed)) else True
-    return not alike and "|" not in (version or "")
+    """Whether the names of a frame differ in their texts, and the end of its version cannot be mistaken."""
+    all_names = list(names)
+    ambiguous = len(set(map(str, all_names))) < len(all_names) if all(map(plain, all_names)) else True
+    return not ambiguous and "|" not in (version or "")
 
 
 def schema(columns: Iterable[tuple[Hashable, Any]], version: str | None) -> str | None:
-    listed = list(columns)
-    if not trusted([name for name, _ in listed], version):
+    pairs = list(columns)
+    if not trusted([name for name, _ in pairs], version):
         return None
-    return f"{[(repr(n), str(d)) for n, d in listed]}|{version}"
+    return f"{[(repr(n), str(d)) for n, d in pairs]}|{version}"
 
 
 def derived_schema(
     base: str | None, token: str | None, columns: Iterable[tuple[Hashable, Any]]
 ) -> str | None:
-    listed = list(columns)
-    if base is None or token is None or not trusted([name for name, _ in listed], None):
+    pairs = list(columns)
+    if base is None or token is None or not trusted([name for name, _ in pairs], None):
         return None
-    return f"{base}|{token}|{[(repr(n), str(d)) for n, d in listed]}"
+    return f"{base}|{token}|{[(repr(n), str(d)) for n, d in pairs]}"
 
 
 def steps(
@@ -49,19 +49,19 @@ def steps(
     columns: Mapping[Hashable, Expr],
     where: Expr | None,
     verb: str,
-    words: Sequence[object] | None,
+    arguments: Sequence[object] | None,
 ) -> str | None:
-    """The name of the steps that led to a derived frame; "" is the frame that was opened."""
-    if before is None or words is None or not trusted(columns, None):
+    """The digest of the steps that led to a derived frame; "" is the frame that was opened."""
+    if before is None or arguments is None or not trusted(columns, None):
         return None
-    shown = [(repr(name), expr.to_json()) for name, expr in columns.items()]
-    kept = None if where is None else where.to_json()
-    text = json.dumps([before, shown, kept, verb, list(words)], default=repr)
+    described = [(repr(name), expr.to_json()) for name, expr in columns.items()]
+    condition = None if where is None else where.to_json()
+    text = json.dumps([before, described, condition, verb, list(arguments)], default=repr)
     return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
 
 def cut(value: Any) -> bool:
-    """Whether its description was cut, so that others had it too."""
+    """Whether the description of a value was cut, so that other values may have the same one."""
     return describe(value) != repr(value)
 
 
@@ -77,8 +77,8 @@ def label(
     version: str | None,
 ) -> Label:
     tokens = [by.token for by in query.by]
-    asked = json.dumps([query.to_json(), tokens], default=str, separators=(",", ":"))
-    question = f"{asked}|{unit.neighbors}|{unit.space}|{unit.rows}|{unit.groups}|{rows}|{schema}"
+    query_text = json.dumps([query.to_json(), tokens], default=str, separators=(",", ":"))
+    question = f"{query_text}|{unit.neighbors}|{unit.space}|{unit.rows}|{unit.groups}|{rows}|{schema}"
     digest = hashlib.blake2b(question.encode("utf-8", "surrogatepass"), digest_size=24).hexdigest()
     key, worded = f"{digest}|{'|'.join(map(str, price))}", f"{digest}|{paid}|{queries}"
     return Label(digest, key, worded, name, version)

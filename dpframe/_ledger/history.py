@@ -1,4 +1,4 @@
-"""``python -m dpframe ledger FILE``: what a ledger holds, for its owner: a file, or a server by its URL. Reading only."""
+"""``python -m dpframe ledger FILE``: the contents of a ledger, a file or a server by its URL, for its owner. It only reads."""
 
 from __future__ import annotations
 
@@ -9,27 +9,29 @@ from typing import Any
 import pandas as pd
 
 from dpframe._errors import LedgerError
-from dpframe._ledger import exists, open_store, shown
+from dpframe._ledger import exists, open_store, public_name
 from dpframe._ledger.accountant import Accountant
 
 
 def populations(path: str) -> list[Accountant]:
-    """The budgets of a ledger that is there, in the order in which they were opened."""
+    """The accountants of an existing ledger, in the order in which they were opened."""
     if not exists(path):
-        kind = "ledger file" if shown(path) == path else "ledger"
-        raise LedgerError(f"there is no {kind} {shown(path)!r}.")
+        kind = "ledger file" if public_name(path) == path else "ledger"
+        raise LedgerError(f"there is no {kind} {public_name(path)!r}.")
     store = open_store(path)
-    found = []
+    accountants = []
     for name in store.populations():
         terms = json.loads(next(e.body for e in store.entries(name) if e.kind == "open"))
-        e, d, reserve = (Fraction(terms[word]) for word in ("epsilon", "delta", "reserve"))
-        found.append(Accountant(e, d, terms["accountant"], reserve=reserve, ledger=path, population=name))
-    return found
+        e, d, reserve = (Fraction(terms[term]) for term in ("epsilon", "delta", "reserve"))
+        accountants.append(
+            Accountant(e, d, terms["accountant"], reserve=reserve, ledger=path, population=name)
+        )
+    return accountants
 
 
 def as_json(path: str) -> str:
-    """All of it as one JSON text: terms, meter, debits, declarations."""
-    told = [
+    """The whole ledger as one JSON text: terms, meter, debits and declarations of each population."""
+    records = [
         {
             "population": account.population,
             "accountant": account.name,
@@ -41,7 +43,7 @@ def as_json(path: str) -> str:
         }
         for account in populations(path)
     ]
-    return json.dumps({"ledger": shown(path), "populations": told}, indent=1, allow_nan=False)
+    return json.dumps({"ledger": public_name(path), "populations": records}, indent=1, allow_nan=False)
 
 
 def _records(table: pd.DataFrame) -> Any:
@@ -55,8 +57,8 @@ def as_text(path: str) -> str:
         for title, table in (("debits", account.ledger), ("declarations", account.declarations)):
             lines.append(f"{title}: {len(table)}")
             if len(table):
-                shown = table.assign(when=table["when"].dt.strftime("%Y-%m-%d %H:%M:%S"))
-                shown = shown.drop(columns=[c for c in ("scale", "declared") if c in shown])
-                lines.append(shown.fillna("").to_string(index=False, max_colwidth=40))
+                printed = table.assign(when=table["when"].dt.strftime("%Y-%m-%d %H:%M:%S"))
+                printed = printed.drop(columns=[c for c in ("scale", "declared") if c in printed])
+                lines.append(printed.fillna("").to_string(index=False, max_colwidth=40))
         lines.append("")
     return "\n".join(lines) if lines else "the ledger has no populations yet.\n"

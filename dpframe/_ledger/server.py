@@ -1,8 +1,8 @@
 """A ledger on a PostgreSQL server: a store for several machines, by SQLAlchemy (the extra ``server``).
 
-What a server cannot tell: whoever owns its tables can write another history with another chain, and an older copy restored
-while no process looks is a valid ledger, as it is of a file. Texts are kept as bytes, so that neither the encoding nor the
-collation of a database, nor a NUL, which PostgreSQL's texts cannot hold, changes one.
+Limits of a server, as of a file: whoever owns its tables can write another history with another chain, and an older copy that is
+restored while no process uses it is a valid ledger. Texts are kept as bytes, so that neither the encoding nor the collation of a
+database, nor a NUL, which PostgreSQL's texts cannot hold, changes one.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Any, Final
 from urllib.parse import quote
 
 from dpframe._errors import BadValue, LedgerError
-from dpframe._ledger.sqlite import RESTORE, UNSEEN, follow
+from dpframe._ledger.sqlite import RESTORE, UNVERIFIED, follow
 from dpframe._ledger.store import NESTED, OUTSIDE, Entry, Once, entry_of
 from dpframe.mechanisms import _sampling
 
@@ -38,8 +38,8 @@ LINK: Final = {
     "application_name": "dpframe",
 }
 
-# The tables, in a schema of this name whatever the user's search path is, and the triggers that keep them: what is here is
-# compared with what the server has. The head says where the entries end, so that losing the last ones is seen.
+# The tables, in the schema dpframe whatever the user's search path is, and the triggers that protect them; both are compared with
+# those of the server. The head says where the entries end, so that losing the last ones is noticed.
 COLUMNS: Final = {
     "entries": {
         "id": "bigint",
@@ -78,7 +78,7 @@ FROM pg_catalog.pg_trigger t JOIN pg_catalog.pg_class c ON c.oid = t.tgrelid JOI
 WHERE c.relnamespace = pg_catalog.to_regnamespace('dpframe') AND c.relname IN ('entries', 'head') AND NOT t.tgisinternal
 """
 # For one transaction, whatever the defaults of the server, the database and the user are. With synchronous_commit off
-# the server would acknowledge what it may yet forget.
+# the server would acknowledge entries that it may yet lose.
 SETTINGS: Final = """
 SELECT pg_catalog.pg_is_in_recovery(), pg_catalog.set_config('search_path', 'pg_catalog', true),
 pg_catalog.set_config('lock_timeout', :left, true), pg_catalog.set_config('statement_timeout', :slow, true),
@@ -98,7 +98,7 @@ SELECT id, stamp, kind, body FROM ONLY dpframe.entries WHERE id > :after AND pop
 POPULATIONS: Final = "SELECT population FROM ONLY dpframe.entries GROUP BY population ORDER BY min(id)"
 
 AWAY: Final = "the server does not answer. Check that it runs and takes connections, and host, port, database, user and password"
-# By the beginning of an SQLSTATE. What the server itself says stays there: it may quote what it was sent.
+# By the beginning of an SQLSTATE. The server's own message is not passed on: it may quote the statement and its values.
 ADVICE: Final = {
     "28": "the server does not let this user in. Check user and password",
     "3D000": "the server has no such database. Check the name, or have it made",
@@ -134,8 +134,8 @@ class ServerStore(Once):
     what was added since this object last looked, or all of it: the digests must form one chain that ends where the head says.
 
     Formal guarantee, where the server keeps what it acknowledged: that of `Store`. If the server goes away during COMMIT, nobody
-    can say what became of it. Then `transaction` raises, so that nothing is answered, and the next look waits for the head's
-    lock, which the lost transaction holds until it is decided; what it wrote is in the chain then, and counts.
+    can say whether the transaction is on record. Then `transaction` raises, so that nothing is answered, and the next use waits
+    for the head's lock, which the lost transaction holds until it is decided; if its entries are in the chain then, they count.
     """
 
     durable = True
@@ -144,13 +144,15 @@ class ServerStore(Once):
         self._url = _url_of(ledger)  # with the password: it is shown nowhere
         self.place = _place_of(self._url)
         self.secret = b""
-        self._seen = self._next = UNSEEN  # verified and on record; with what the open transaction appended
-        self.busy = self._failed = self._doubt = False
+        self._verified = self._next = (
+            UNVERIFIED  # verified and on record; with what the open transaction appended
+        )
+        self.busy = self._failed = self._undecided = False
         self._make = make
         self._turn = threading.RLock()
-        self._held: list[Any] = []  # the connection, if there is one
-        self._known = False  # whether this connection has found the tables as they should be
-        weakref.finalize(self, _close, self._held)
+        self._connections: list[Any] = []  # the connection, if there is one
+        self._tables_checked = False  # whether this connection has found the tables as they should be
+        weakref.finalize(self, _close, self._connections)
         _all.add(self)
         with self._begun(False):
             pass
@@ -168,7 +170,7 @@ class ServerStore(Once):
     @contextmanager
     def transaction(self) -> Iterator[None]:
         with self._begun(True) as connection:
-            self.busy, self._failed, self._next = True, False, self._seen
+            self.busy, self._failed, self._next = True, False, self._verified
             try:
                 yield
                 self._commit(connection)
@@ -177,7 +179,7 @@ class ServerStore(Once):
 
     def append(self, population: str, kind: str, body: str) -> Entry:
         with self._turn:
-            if not (self.busy and self._held) or self._failed:
+            if not (self.busy and self._connections) or self._failed:
                 raise LedgerError(OUTSIDE)
             entry = entry_of(self._next[0] + 1, population, kind, body)
             after = follow(self._next, entry.when, population, kind, body)
@@ -210,7 +212,7 @@ class ServerStore(Once):
                 yield None
                 return
             # After a COMMIT without an answer readers lock, too: that is when its transaction is decided.
-            connection = self._begin(write or self._doubt)
+            connection = self._begin(write or self._undecided)
             try:
                 yield connection
             finally:
@@ -220,24 +222,24 @@ class ServerStore(Once):
 
     def _begin(self, lock: bool) -> Any:
         started = time.monotonic()
-        until = started if self._seen == UNSEEN else started + RETURN
+        until = started if self._verified == UNVERIFIED else started + RETURN
         while True:
             try:
                 return self._attempt(lock, started + PATIENCE)
             except BaseException as error:
                 self._drop()
-                problem, passing = self._problem(error)
-            if not passing or time.monotonic() > until:
+                problem, may_pass = self._problem(error)
+            if not may_pass or time.monotonic() > until:
                 raise problem
             time.sleep(
                 0.05 + time.perf_counter_ns() % 65536 * 1e-6
             )  # uneven: they do not all come back at once
 
     def _attempt(self, lock: bool, deadline: float) -> Any:
-        if not self._held:
-            self._held.append(_connect(self._url))
-            self._known = False
-        (connection,) = self._held
+        if not self._connections:
+            self._connections.append(_connect(self._url))
+            self._tables_checked = False
+        (connection,) = self._connections
         level = (
             "READ COMMITTED" if lock else "REPEATABLE READ"
         )  # a row lock reads what is newest; readers, one snapshot
@@ -249,10 +251,10 @@ class ServerStore(Once):
             raise self._error(
                 "the server is a standby, which may lag behind. Give the address of the one that is written to"
             )
-        self._known = self._known or self._has_tables()
-        if self._known:
+        self._tables_checked = self._tables_checked or self._has_tables()
+        if self._tables_checked:
             self._verify(lock)
-        elif self._seen != UNSEEN:
+        elif self._verified != UNVERIFIED:
             raise self._error(f"its tables are gone. {RESTORE}")
         elif self._make:
             connection.rollback()
@@ -261,21 +263,21 @@ class ServerStore(Once):
         return connection
 
     def _commit(self, connection: Any) -> None:
-        if self._held != [connection] or self._failed:
+        if self._connections != [connection] or self._failed:
             raise self._error("an entry was not written, or this is a forked child. All of it was undone")
-        if self._next == self._seen:
+        if self._next == self._verified:
             return
-        # COMMIT of a transaction that the server has given up says no word; this does, and finds an entry that some rule of
-        # the database kept away.
+        # COMMIT of a transaction that the server has given up raises nothing; this does, and it notices an entry that some rule
+        # of the database kept away.
         if tuple(self._ask(HEAD)[0])[3:] != self._next:
             raise self._error(f"an entry was not written. All of it was undone. {RESTORE}")
-        self._doubt = True
+        self._undecided = True
         self._guarded(connection.commit, "It is counted if it was written, and the next question will know")
-        self._doubt, self._seen = False, self._next
+        self._undecided, self._verified = False, self._next
 
     def _end(self, connection: Any) -> None:
         """Undo what was not committed, now: a traceback that somebody keeps would keep the head locked."""
-        if self._held == [connection]:  # not in a forked child
+        if self._connections == [connection]:  # not in a forked child
             try:
                 connection.rollback()
             except BaseException as error:
@@ -284,20 +286,20 @@ class ServerStore(Once):
                     raise
 
     def _drop(self) -> None:
-        _close(self._held)
+        _close(self._connections)
 
     def _forget(self) -> None:
         """Lets go of the connection in a forked child: it is the parent's, who would lose it if it was closed here."""
-        for connection in self._held:
+        for connection in self._connections:
             ctypes.pythonapi.Py_IncRef(ctypes.py_object(connection))
-        self._held.clear()
+        self._connections.clear()
         self._turn, self.busy = threading.RLock(), False
 
-    # What is asked of the server ---------------------------------------------------------------------------------
+    # Statements --------------------------------------------------------------------------------------------------
 
     def _run(self, sql: str, **values: object) -> Any:
-        found = self._held[0].execute(_sqlalchemy().text(sql), values)
-        return found.all() if found.returns_rows else []
+        result = self._connections[0].execute(_sqlalchemy().text(sql), values)
+        return result.all() if result.returns_rows else []
 
     def _ask(self, sql: str, **values: object) -> Any:
         """The rows of a statement inside a transaction: one that fails undoes all of it."""
@@ -312,32 +314,35 @@ class ServerStore(Once):
         raise problem
 
     def _problem(self, error: BaseException, then: str = "") -> tuple[BaseException, bool]:
-        """What the user is told, without a word of the server, and whether another attempt may help."""
-        known = (
+        """The error for the user, without any text of the server, and whether another attempt may help."""
+        translated = (
             _sqlalchemy().exc.SQLAlchemyError,
             import_module("psycopg").Error,
             OSError,
             UnicodeError,
             MemoryError,
         )
-        if not isinstance(error, known):
+        if not isinstance(error, translated):
             return error, False
         cause = getattr(error, "orig", None) or error
         state = getattr(cause, "sqlstate", None) or ""
         lost = not state or state.startswith(GONE) or getattr(error, "connection_invalidated", False)
         if isinstance(error, UnicodeError):
-            what, passing = ADVICE["XX"], False
+            reason, may_pass = ADVICE["XX"], False
         elif not state and isinstance(cause, import_module("psycopg").ProgrammingError):
-            what, passing = "a setting behind ? in its address is none of PostgreSQL's", False
+            reason, may_pass = "a setting behind ? in its address is none of PostgreSQL's", False
         elif lost:
-            what, passing = AWAY, True
+            reason, may_pass = AWAY, True
         else:
-            found = next((ADVICE[start] for start in ADVICE if state.startswith(start)), None)
-            what, passing = found or f"the server refuses with {state}. {RESTORE}", state.startswith(AGAIN)
-        return self._error(f"{what}. {then}" if then else what), passing
+            advice = next((ADVICE[start] for start in ADVICE if state.startswith(start)), None)
+            reason, may_pass = (
+                advice or f"the server refuses with {state}. {RESTORE}",
+                state.startswith(AGAIN),
+            )
+        return self._error(f"{reason}. {then}" if then else reason), may_pass
 
-    def _error(self, what: str) -> LedgerError:
-        return LedgerError(f"the ledger {self.place!r} cannot be used: {what}. Nothing was answered.")
+    def _error(self, reason: str) -> LedgerError:
+        return LedgerError(f"the ledger {self.place!r} cannot be used: {reason}. Nothing was answered.")
 
     # Tables and chain -----------------------------------------------------------------------------------------------
 
@@ -368,8 +373,8 @@ class ServerStore(Once):
         if self._run("SELECT pg_catalog.to_regnamespace('dpframe') IS NULL")[0][0]:
             self._run("CREATE SCHEMA dpframe")
         for table, columns in COLUMNS.items():
-            listed = ", ".join(f"{name} {kind} NOT NULL" for name, kind in columns.items())
-            self._run(f"CREATE TABLE dpframe.{table} ({listed}, PRIMARY KEY ({next(iter(columns))}))")
+            definitions = ", ".join(f"{name} {kind} NOT NULL" for name, kind in columns.items())
+            self._run(f"CREATE TABLE dpframe.{table} ({definitions}, PRIMARY KEY ({next(iter(columns))}))")
         key = _sampling.random_bytes(32)  # the chain starts from the secret
         self._run("ALTER TABLE dpframe.head ADD CHECK (one = 1)")
         self._run("INSERT INTO dpframe.head VALUES (1, :version, :key, 0, :key)", version=VERSION, key=key)
@@ -384,52 +389,54 @@ class ServerStore(Once):
         connection.commit()
 
     def _verify(self, lock: bool) -> None:
-        """Checks that from the last entry that was seen to the head every digest follows from the one before."""
+        """Checks that from the last verified entry to the head every digest follows from the one before."""
         damaged = self._error(f"some of its entries were changed or lost. {RESTORE}")
         heads = self._run(HEAD + " FOR UPDATE" * lock)
         if len(heads) != 1:
             raise damaged
         _, version, secret, *head = heads[0]
         rolled_back = self._error(f"it was rolled back or replaced while it was in use. {RESTORE}")
-        seen, first = self._seen, self._seen == UNSEEN
-        if first:
-            seen = 0, secret
+        position, first_look = self._verified, self._verified == UNVERIFIED
+        if first_look:
+            position = 0, secret
         elif (version, secret) != (VERSION, self.secret):
             raise rolled_back
         # All of a long ledger is never in memory at once.
-        since = _sqlalchemy().text(SINCE).execution_options(stream_results=first)
-        with closing(self._held[0].execute(since, {"start": -(2**63) if first else seen[0]})) as rows:
-            if seen[0] > 0:
-                known = rows.fetchone()
-                if known is None or (known[0], known[-1]) != seen:
+        since = _sqlalchemy().text(SINCE).execution_options(stream_results=first_look)
+        with closing(
+            self._connections[0].execute(since, {"start": -(2**63) if first_look else position[0]})
+        ) as rows:
+            if position[0] > 0:
+                last_row = rows.fetchone()
+                if last_row is None or (last_row[0], last_row[-1]) != position:
                     raise rolled_back
             for number, stamp, population, kind, body, digest in rows:
-                seen = follow(seen, stamp, population.decode(), kind.decode(), body.decode())
-                if seen != (number, digest):
+                position = follow(position, stamp, population.decode(), kind.decode(), body.decode())
+                if position != (number, digest):
                     raise damaged
-        if seen != tuple(head):
+        if position != tuple(head):
             raise damaged
-        self.secret, self._seen = secret, seen
+        self.secret, self._verified = secret, position
         if lock:
-            self._doubt = False
+            self._undecided = False
 
 
 def _moment(kind: int) -> str:
     """The moment when a trigger of this type runs, in SQL."""
-    words = {_INSERT: "INSERT", _DELETE: "DELETE", _UPDATE: "UPDATE", _TRUNCATE: "TRUNCATE"}
-    return f"{'BEFORE' if kind & _BEFORE else 'AFTER'} {' OR '.join(w for bit, w in words.items() if kind & bit)}"
+    events = {_INSERT: "INSERT", _DELETE: "DELETE", _UPDATE: "UPDATE", _TRUNCATE: "TRUNCATE"}
+    return f"{'BEFORE' if kind & _BEFORE else 'AFTER'} {' OR '.join(w for bit, w in events.items() if kind & bit)}"
 
 
 def _shape() -> set[tuple[str, str, str, bool]]:
-    """What `SHAPE` finds in a ledger."""
-    columns = {(t, name, kind, True) for t, listed in COLUMNS.items() for name, kind in listed.items()}
+    """The rows that `SHAPE` gives for a ledger."""
+    columns = {(t, name, kind, True) for t, types in COLUMNS.items() for name, kind in types.items()}
     return columns | {(t, name, f"{kind}{source}", True) for (t, name), (kind, source) in TRIGGERS.items()}
 
 
-def _close(held: list[Any]) -> None:
-    """Close the connection of a store. What it has not committed is undone by the server."""
-    while held:
-        connection = held.pop()
+def _close(connections: list[Any]) -> None:
+    """Closes the connection of a store. The server undoes statements that are not committed."""
+    while connections:
+        connection = connections.pop()
         with suppress(Exception):
             connection.invalidate()  # without a word to the server, which may be gone
         with suppress(Exception):
@@ -452,11 +459,11 @@ def _sqlalchemy() -> Any:
 def _connect(url: Any) -> Any:
     """A connection of its own, outside of any pool; no parameter gets into logs or errors of this side."""
     sql = _sqlalchemy()
-    words = {name: value for name, value in LINK.items() if name not in url.query}
+    link = {name: value for name, value in LINK.items() if name not in url.query}
     # Statements that a server prepares are lost where a pooler stands in between.
-    fixed = {"client_encoding": "utf8", "prepare_threshold": None}
+    fixed_settings = {"client_encoding": "utf8", "prepare_threshold": None}
     engine = sql.create_engine(
-        url, poolclass=sql.pool.NullPool, hide_parameters=True, connect_args={**words, **fixed}
+        url, poolclass=sql.pool.NullPool, hide_parameters=True, connect_args={**link, **fixed_settings}
     )
     return engine.connect()
 
@@ -465,29 +472,30 @@ def _url_of(ledger: str) -> Any:
     """The URL with one host and port, named; refused where it has no database, and never quoted: it may hold a password."""
     sql = _sqlalchemy()
     try:
-        given = sql.make_url(ledger)
-        query = dict(given.query)
-        hosts, ports = (_several(query.pop(word, ())) for word in ("host", "port"))
-        hosts += [given.host] if given.host else []
-        ports += [given.port] if given.port else []
+        url = sql.make_url(ledger)
+        query = dict(url.query)
+        hosts, ports = (_several(query.pop(name, ())) for name in ("host", "port"))
+        hosts += [url.host] if url.host else []
+        ports += [url.port] if url.port else []
         host = str(hosts[0] if hosts else os.environ.get("PGHOST", ""))
         port = int(ports[0] if ports else os.environ.get("PGPORT") or 5432)
     except (sql.exc.SQLAlchemyError, ValueError):
-        given = None
+        url = None
     wrong = "a ledger on a server is postgresql+psycopg://host/database, or for a socket ...:///database?host=/folder"
-    if given is None or not given.database or given.drivername.lower() not in SERVED:
+    if url is None or not url.database or url.drivername.lower() not in SERVED:
         raise BadValue(f"{wrong}. This is none.")
-    if "@" in f"{given.host}{given.database}":  # the rest of a password that was not written so
+    if "@" in f"{url.host}{url.database}":  # the rest of a password that was not written so
         raise BadValue(f"{wrong}. In a password @ is written as %40, / as %2F, and so on.")
     if len(hosts) > 1 or len(ports) > 1 or "," in host or {"service", "dbname", "hostaddr"} & {*query}:
         raise BadValue(f"{wrong}. Name one host and one database: two servers would be two budgets.")
     if host and not host.startswith(("/", "@")):
-        where, host = {"host": host.lower().rstrip("."), "port": port}, ""
+        address, host = {"host": host.lower().rstrip("."), "port": port}, ""
     else:
-        where, query = {}, {**query, **({"host": os.path.normpath(host)} if host else {}), "port": str(port)}
-    return sql.URL.create(
-        DRIVER, given.username, given.password, database=given.database, query=query, **where
-    )
+        address, query = (
+            {},
+            {**query, **({"host": os.path.normpath(host)} if host else {}), "port": str(port)},
+        )
+    return sql.URL.create(DRIVER, url.username, url.password, database=url.database, query=query, **address)
 
 
 def _several(value: Any) -> list[Any]:
@@ -499,7 +507,7 @@ def _place_of(url: Any) -> str:
     if url.host:
         host = f"[{url.host}]" if ":" in url.host else url.host
         return f"{DRIVER}://{host}:{url.port}/{database}"
-    where = "".join(
-        f"{word}={quote(url.query[word], safe='')}&" for word in ("host", "port") if word in url.query
+    settings = "".join(
+        f"{name}={quote(url.query[name], safe='')}&" for name in ("host", "port") if name in url.query
     )
-    return f"{DRIVER}:///{database}?{where[:-1]}"
+    return f"{DRIVER}:///{database}?{settings[:-1]}"

@@ -1,7 +1,7 @@
 """A ledger in one SQLite file: a store for the threads, kernels and processes of one machine.
 
-What a file cannot tell: whoever may write it can write another history with another chain, and an older copy
-restored while no process looks is a valid ledger. The chain is against accidents and careless hands.
+Limits of a file: whoever may write it can write another history with another chain, and an older copy that is restored while
+no process uses it is a valid ledger. The chain protects against accidents and careless hands.
 
 SQLite's locks end when their process closes any handle of the file, so nobody should read or copy it in a process that uses it.
 """
@@ -57,15 +57,15 @@ ADVICE: Final = {
     sqlite3.SQLITE_CORRUPT: f"it is damaged. {RESTORE}",
 }
 
-Seen = tuple[int, bytes]  # how far a chain was verified: the last id, and the digest of everything up to it
-UNSEEN: Final[Seen] = (-1, b"")
+ChainEnd = tuple[int, bytes]  # the last id of a chain, and the digest of all entries up to it
+UNVERIFIED: Final[ChainEnd] = (-1, b"")
 _encode = json.JSONEncoder(default=list).encode  # one to one on texts; a blob where text belongs is no text
 
 
-def follow(seen: Seen, when: str, population: str, kind: str, body: str) -> Seen:
-    """The chain with one more entry."""
-    line = _encode((seen[0] + 1, when, population, kind, body))
-    return seen[0] + 1, hashlib.sha256(seen[1] + line.encode()).digest()
+def follow(position: ChainEnd, when: str, population: str, kind: str, body: str) -> ChainEnd:
+    """The end of the chain with one more entry."""
+    line = _encode((position[0] + 1, when, population, kind, body))
+    return position[0] + 1, hashlib.sha256(position[1] + line.encode()).digest()
 
 
 # SQLite keeps the file locks of a process in memory, and a child would inherit them as its own. So one lock is
@@ -113,7 +113,9 @@ class FileStore(Once):
     def __init__(self, path: str | os.PathLike[str]):
         self.label, self._path = _local(path)
         self.secret = b""
-        self._seen = self._next = UNSEEN  # verified and durable; with what the open transaction appended
+        self._verified = self._next = (
+            UNVERIFIED  # verified and durable; with what the open transaction appended
+        )
         self.busy = self._failed = False
         if not os.path.lexists(self._path):
             self._guard(self._create)
@@ -133,13 +135,13 @@ class FileStore(Once):
 
     @staticmethod
     def exists(ledger: str) -> bool:
-        """Whether there is something under this path, be it broken."""
+        """Whether there is a file under this path, be it a broken one."""
         return os.path.lexists(ledger)
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
         with self._locked("BEGIN EXCLUSIVE") as connection:
-            self.busy, self._failed, self._next = True, False, self._seen
+            self.busy, self._failed, self._next = True, False, self._verified
             try:
                 yield
                 self._guard(lambda: self._commit(connection))
@@ -226,13 +228,13 @@ class FileStore(Once):
         # A file that was unlinked or replaced takes writes as willingly, but nobody will read them.
         if not os.path.samestat(self._file, os.stat(self._path)):
             raise self._error(f"it was replaced while it was written. {RESTORE}")
-        self._seen = self._next
+        self._verified = self._next
 
-    def _error(self, what: str) -> LedgerError:
-        return LedgerError(f"the ledger {self.label!r} cannot be used: {what}. Nothing was answered.")
+    def _error(self, reason: str) -> LedgerError:
+        return LedgerError(f"the ledger {self.label!r} cannot be used: {reason}. Nothing was answered.")
 
     def _guard(self, work: Callable[[], Any]) -> Any:
-        """What SQLite and the system have against it becomes a LedgerError."""
+        """The result of ``work``; errors of SQLite and of the system become a LedgerError."""
         try:
             return work()
         except (sqlite3.Error, UnicodeError, MemoryError) as error:  # it is damage that decodes to these two
@@ -256,28 +258,28 @@ class FileStore(Once):
             raise self._error(f"its tables or triggers were changed by another program. {RESTORE}")
 
     def _verify(self, connection: sqlite3.Connection) -> None:
-        """Checks that from the last entry that was seen to the head every digest follows from the one before."""
+        """Checks that from the last verified entry to the head every digest follows from the one before."""
         damaged = self._error(f"some of its entries were changed or lost. {RESTORE}")
         heads = connection.execute("SELECT CAST(secret AS BLOB), last, digest FROM head").fetchall()
         if len(heads) != 1:
             raise damaged
-        (secret, *head), seen, start = heads[0], self._seen, self._seen[0] + 1
-        if seen == UNSEEN:  # the first look: pages too
+        (secret, *head), position, start = heads[0], self._verified, self._verified[0] + 1
+        if position == UNVERIFIED:  # the first look: pages too
             if connection.execute("PRAGMA quick_check(1)").fetchall() != [("ok",)]:
                 raise self._error(ADVICE[sqlite3.SQLITE_CORRUPT])
-            seen, start = (0, secret), -(2**63)
+            position, start = (0, secret), -(2**63)
         else:
-            known = connection.execute("SELECT digest FROM entries WHERE id = ?", (seen[0],)).fetchall()
-            if secret != self.secret or known != [(seen[1],)] * (seen[0] > 0):
+            digests = connection.execute("SELECT digest FROM entries WHERE id = ?", (position[0],)).fetchall()
+            if secret != self.secret or digests != [(position[1],)] * (position[0] > 0):
                 raise self._error(f"it was rolled back or replaced while it was in use. {RESTORE}")
         with closing(connection.execute("SELECT * FROM entries WHERE id >= ? ORDER BY id", (start,))) as rows:
             for number, *fields, digest in rows:
-                seen = follow(seen, *fields)
-                if seen != (number, digest):
+                position = follow(position, *fields)
+                if position != (number, digest):
                     raise damaged
-        if seen != tuple(head):
+        if position != tuple(head):
             raise damaged
-        self.secret, self._seen = secret, seen
+        self.secret, self._verified = secret, position
 
     def _create(self) -> None:
         """A whole ledger appears under its name at once, or none; of two processes, the second finds the first's."""

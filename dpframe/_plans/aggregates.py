@@ -1,15 +1,14 @@
-"""What is asked of each group, and what an aggregation is: which vector of integers it is read off, how it finishes, and the
-interval of its noise.
+"""Outputs and aggregates: a number asked of each group, the vector of integers it is read off, its finish and its interval.
 
 Each kind of aggregate enters itself in `AGGREGATES` by name, where it is defined, beside the vectors it is read off: counts, sums
-and means here, choices and bins in `choices`, moments in `moments`, order statistics in `order`. Everything after the release
-works on noisy numbers, so it is post-processing: it may look at them as it likes. The intervals are derived in
-docs/guarantees/intervals.md.
+and means here, choices and bins in `choices`, moments in `moments`, order statistics in `order`. After the release they work on
+noisy numbers alone, which is post-processing and free. The intervals are derived in docs/guarantees/intervals.md.
 """
 
 from __future__ import annotations
 
 import math
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field, replace
@@ -47,15 +46,15 @@ _LARGEST = np.finfo(float).max
 _SMALL = 2.0**900  # times a whole number of 63 bits, and summed over components, it is far from that
 
 
-# What a question asks of each group ------------------------------------------------------------------------------------
+# Outputs: the numbers that a question asks of each group --------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class Output(Encoded):
     """One number a group: an aggregate of an expression, with the public bounds it is clipped to.
 
-    Of a selection: a candidate, or all of them; ``rounds`` is how many are chosen, and ``moves`` what its owner says
-    that one row moves a utility.
+    In a selection it is one candidate, or all of them; ``rounds`` is the number to choose, and ``moves`` the owner's bound on how
+    far one row moves a utility.
     """
 
     name: Hashable
@@ -73,7 +72,7 @@ class Output(Encoded):
 
     @property
     def clipped(self) -> tuple[tuple[Expr, Bounds], ...]:
-        """The expressions it reads between bounds."""
+        """The expressions that it reads, each with the bounds it is clipped to."""
         first = () if self.expr is None or self.bounds is None else ((self.expr, self.bounds),)
         if self.other is None or self.other_bounds is None:
             return first
@@ -126,12 +125,12 @@ class Outputs(Protocol):
     def groups(self) -> int: ...
 
 
-# What was released, as an aggregate reads it ---------------------------------------------------------------------------
+# A release as an aggregate reads it -----------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One output as the plan knows it: which part of the vector it reads, and how."""
+    """One output in a plan: the part that it reads, and the linear maps and public numbers by which it reads it."""
 
     name: Any
     aggregate: str
@@ -153,18 +152,18 @@ class Measured:
     raw: NDArray[Any] | None = None  # the integers, once they are released
 
     def weights(self, combination: dict[str, float]) -> Floats:
-        """What each component counts for in a sum of some of the functionals."""
+        """The weight of each component in a weighted sum of functionals."""
         rows = [w * np.asarray(self.cell.functionals[name]) for name, w in combination.items()]
         weights: Floats = rows[0] if len(rows) == 1 else np.sum(rows, axis=0)
         return weights
 
     def values(self, combination: dict[str, float]) -> NDArray[Any]:
-        """A sum of some of the functionals for each group: a component itself where it is just that."""
+        """A weighted sum of functionals for each group; the integers of one component themselves where the sum is just that."""
         assert self.raw is not None
-        known = self.cell.constants
-        constant = sum(w * known.get(name, 0.0) for name, w in combination.items()) if known else 0.0
-        (name, factor), *others = combination.items()
-        alone = not others and factor == 1
+        constants = self.cell.constants
+        constant = sum(w * constants.get(name, 0.0) for name, w in combination.items()) if constants else 0.0
+        (name, factor), *other_names = combination.items()
+        alone = not other_names and factor == 1
         weights: Any = self.cell.functionals[name] if alone else self.weights(combination).tolist()
         if constant == 0 and max(weights) == 1 and weights.count(0.0) == len(weights) - 1:
             row: NDArray[Any] = self.raw[weights.index(1.0)]  # exact, perhaps beyond 2**53
@@ -214,7 +213,7 @@ def fieller(
 
 
 class Setting(NamedTuple):
-    """What decides the form of a vector beside the outputs that are read off it."""
+    """The facts that decide the form of a vector, beside the outputs that are read off it."""
 
     query: Outputs
     unit: Unit
@@ -223,7 +222,7 @@ class Setting(NamedTuple):
 
 
 class Vector(ABC):
-    """What outputs share that are read off one vector of integers: equal ones are one statistic, which is noised once."""
+    """A key of outputs that are read off the same integers: outputs with equal keys share one statistic, noised once."""
 
     __slots__ = ()
     place: ClassVar[int]  # vectors are released in this order, and by first mention within a place
@@ -234,7 +233,7 @@ class Vector(ABC):
 
 
 class Aggregate(ABC):
-    """An entry: what it needs, and its finish."""
+    """An entry of `AGGREGATES`: what an aggregate needs, and how it finishes."""
 
     degree: ClassVar[int] = 0  # the highest moment it is made of
     needs_bounds: ClassVar[bool] = False  # public ones, of the column
@@ -258,33 +257,33 @@ class Aggregate(ABC):
 
     @abstractmethod
     def vector_of(self, out: Output) -> Vector:
-        """What an output shares with those that are read off the same integers."""
+        """The key of the vector that the output is read off."""
 
     def alone(self, out: Output, setting: Setting) -> Statistic | None:
-        """A statistic with less noise than the shared one, for a column of which nothing else is asked; None without one."""
+        """A statistic with less noise than the shared one, for an output that is the only one of its column; None without one."""
         return None
 
     def cell(self, out: Output, part: int, place: int, statistic: Statistic, reading: Reading) -> Cell:
-        """An output as the plan knows it, the ``place``-th that the statistic serves: the linear maps and public numbers that
-        it is made of, where 0 and 1 lie in data units, and whether answers are whole whatever the data."""
+        """The cell of an output, the ``place``-th that the statistic serves: its linear maps and public numbers, its 0 and 1
+        in data units, and whether its answers are whole numbers whatever the data."""
         lower, upper = out.bounds or (0.0, 1.0)
         maps, known = reading.functionals, reading.constants
         return Cell(out.name, out.aggregate, part, lower, upper, out.ddof, self.always_whole, maps, known)
 
     @abstractmethod
     def value(self, m: Measured) -> NDArray[Any]:
-        """One answer a group."""
+        """The answers, one a group."""
 
     @abstractmethod
     def interval(self, m: Measured, level: float) -> Interval:
-        """Where the answer without noise lies with probability ``level``."""
+        """The interval in which the answer without noise lies with probability ``level``."""
 
     @abstractmethod
     def error(self, m: Measured, level: float, n: float | None) -> float | None:
         """Half the width of the interval to expect; None where it depends on an unknown number of values."""
 
     def ranks(self, m: Measured) -> float:
-        """The number in the promise of an entry with noise."""
+        """The error in ranks that `promise` quotes, for an entry with noise."""
         raise AssertionError("only an error in ranks is known in advance")
 
 
@@ -292,7 +291,7 @@ AGGREGATES: dict[str, Aggregate] = {}  # by name, each entered where it is defin
 
 
 def aggregation(*names: str) -> Callable[[type[Any]], type[Any]]:
-    """A decorator of a kind of aggregate: enters one of it under these names."""
+    """A decorator for a kind of aggregate that enters an instance of it under these names."""
 
     def entered(kind: type[Any]) -> type[Any]:
         AGGREGATES.update(dict.fromkeys(names, kind()))
@@ -303,13 +302,22 @@ def aggregation(*names: str) -> Callable[[type[Any]], type[Any]]:
 
 def named_in_agg() -> tuple[str, ...]:
     """The measured aggregates that `agg` may name."""
-    return tuple(name for name, one in AGGREGATES.items() if one.named_in_agg)
+    return tuple(name for name, aggregate in AGGREGATES.items() if aggregate.named_in_agg)
 
 
-DESCRIBED = ("count", "mean", "std")  # the rows of `describe`, in pandas' order
-CHOSEN = ("median",)  # those that `agg` may name too, and that leave no number but a choice
+DESCRIBED = ("count", "mean", "std")  # the first rows of `describe`; below them stand quantiles
 # Order statistics by name, as levels of a quantile. A least or greatest value is one person's, so these are near them.
 ORDERS = {"median": Fraction(1, 2), "min": Fraction(1, 100), "max": Fraction(99, 100)}
+_PERCENT = re.compile(r"q(\d\d?(?:\.\d{1,4})?|100)", re.ASCII)
+
+
+def level_named(name: str) -> Fraction | None:
+    """The level of an order statistic that `agg` may name: ``"median"``, ``"max"``, ``"quantile"`` (as pandas has it, 0.5), or
+    ``"q90"`` for 90 percent. None for another name."""
+    if name == "quantile":
+        return ORDERS["median"]
+    percent = _PERCENT.fullmatch(name)
+    return ORDERS.get(name) if percent is None else Fraction(percent[1]) / 100
 
 
 def too_wide(bounds: Bounds, degree: int) -> bool:

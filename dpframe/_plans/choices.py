@@ -28,7 +28,7 @@ from dpframe._statistics.counts import PeopleAround, PeopleBy, Questions, RowCou
 from dpframe._statistics.scores import Revenue, Scores
 from dpframe._validate import Bounds
 
-# What outputs share ----------------------------------------------------------------------------------------------------
+# Vectors ---------------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class OfQuestions(Vector):
 
 @dataclass(frozen=True, slots=True)
 class OfScores(Vector):
-    """What a selection chooses by: the rows of each group, or a score for each of its outputs."""
+    """The scores of a selection: the rows of each group, or one for each of its outputs."""
 
     place = 0
 
@@ -59,7 +59,7 @@ class OfScores(Vector):
 
 @dataclass(frozen=True, slots=True)
 class OfPrices(Vector):
-    """What each price would bring, where the groups are the bids between prices."""
+    """The revenue of each price, where the groups are the bids between prices."""
 
     place = 0
 
@@ -113,7 +113,7 @@ class OfMagnitudes(OfBins):
 
 
 @aggregation("true")
-class Question(Counted):
+class YesAnswers(Counted):
     """The rows that answer yes to one of several questions."""
 
     def vector_of(self, out: Output) -> Vector:
@@ -143,7 +143,7 @@ AGGREGATES["people by magnitude"] = PeopleInBins(OfMagnitudes)
 
 
 @dataclass(frozen=True, slots=True)
-class Selection(Aggregate):
+class BestPlaces(Aggregate):
     """The place of the largest score, or the places of several: a choice, which has no interval."""
 
     vector: Vector
@@ -158,7 +158,7 @@ class Selection(Aggregate):
         return self.vector
 
     def cell(self, out: Output, part: int, place: int, statistic: Statistic, reading: Reading) -> Cell:
-        # Not `super()`, which a class with slots, being made twice, does not find.
+        # Not `super()`: a dataclass with slots is a second class, which the first one's `super()` does not know.
         return replace(Aggregate.cell(self, out, part, place, statistic, reading), functionals={})
 
     def value(self, m: Measured) -> NDArray[Any]:
@@ -173,7 +173,7 @@ class Selection(Aggregate):
         return None
 
 
-AGGREGATES["argmax"] = Selection(OfScores(), "count")
-AGGREGATES["top"] = Selection(OfScores(), "count", several=True)
-AGGREGATES["choose"] = Selection(OfScores(), "utility", ranged=True)
-AGGREGATES["revenue"] = Selection(OfPrices(), "revenue", ranged=True)
+AGGREGATES["argmax"] = BestPlaces(OfScores(), "count")
+AGGREGATES["top"] = BestPlaces(OfScores(), "count", several=True)
+AGGREGATES["choose"] = BestPlaces(OfScores(), "utility", ranged=True)
+AGGREGATES["revenue"] = BestPlaces(OfPrices(), "revenue", ranged=True)

@@ -40,7 +40,7 @@ LARGEST_CUBE = 1 / (
 )  # of the third moments about their mean that values between 0 and 1 have
 
 
-class Sums:
+class WeightedSums:
     """Weighted sums of some noisy ones, where the weights differ by group: their values, and the covariance of their noise."""
 
     def __init__(self, m: Measured, *names: str):
@@ -52,10 +52,10 @@ class Sums:
         """The noisy sums themselves, once they are released."""
         return {name: self._m.values({name: 1.0}).astype(float) for name in self._names}
 
-    def covariance(self, one: Mapping[str, Any], other: Mapping[str, Any]) -> Floats:
+    def covariance(self, first: Mapping[str, Any], second: Mapping[str, Any]) -> Floats:
         """The covariance of the noise in two weighted sums."""
-        known = self._covariances
-        return np.asarray(sum(u * v * known[a, b] for a, u in one.items() for b, v in other.items()))
+        covariances = self._covariances
+        return np.asarray(sum(u * v * covariances[a, b] for a, u in first.items() for b, v in second.items()))
 
     def with_count(self, weights: Mapping[str, Floats]) -> tuple[Floats, Floats, Floats]:
         """The variance of a weighted sum, its covariance with the count, and the variance of the count."""
@@ -67,10 +67,12 @@ class Sums:
         self, top: Mapping[str, Any], bottom: Mapping[str, Any], less: Floats | float, reach: float
     ) -> tuple[Floats, Floats]:
         """The Fieller set of one weighted sum over another, of which the latter is ``less`` a public number."""
-        one, other = (sum(w * self.values[name] for name, w in each.items()) for each in (top, bottom))
+        numerator, denominator = (
+            sum(w * self.values[name] for name, w in each.items()) for each in (top, bottom)
+        )
         pairs = (top, top), (top, bottom), (bottom, bottom)
         variance, shared, below = (self.covariance(*pair) for pair in pairs)
-        return fieller(np.asarray(one), np.asarray(other) - less, variance, shared, below, reach)
+        return fieller(np.asarray(numerator), np.asarray(denominator) - less, variance, shared, below, reach)
 
 
 def sizes(m: Measured, level: float, least: float) -> tuple[Floats, Floats]:
@@ -118,7 +120,7 @@ class Var(Aggregate):
         # A twentieth of the risk each on the mean and on the count, the rest on the squares about the mean.
         n, t1, t2 = (m.values({name: 1.0}).astype(float) for name in ("n", "t1", "t2"))
         mean_low, mean_high = Mean().unit_interval(m, 1 - risk / 20)
-        sums = Sums(m, "n", "t1", "t2")
+        sums = WeightedSums(m, "n", "t1", "t2")
         reach = m.reach(1 - risk * 0.9)
         low, high = np.full(n.shape, np.inf), np.full(n.shape, -np.inf)
         for share in STEPS:
@@ -161,12 +163,12 @@ class Sem(Std):
         return np.asarray(super().value(m) / np.sqrt(n))
 
     def unit_interval(self, m: Measured, level: float) -> tuple[Floats, Floats]:
-        # Its square q is the sum of squares over n (n - ddof), which near a number of values n is told by the count as
-        # (2 n - ddof) N - n**2: of the right value at n, and of the right slope, so that it hardly matters which n is taken.
+        # Its square q is the sum of squares over n (n - ddof). Near a number of values n the count N gives that denominator as
+        # (2 n - ddof) N - n**2: right in value and in slope at n, so that it hardly matters which n is taken.
         risk, ddof = 1 - level, m.cell.ddof
         mean_low, mean_high = Mean().unit_interval(m, 1 - risk / 20)
         fewest, most = sizes(m, 1 - risk / 20, least=2.0)
-        sums, reach = Sums(m, "n", "t1", "t2"), m.reach(1 - risk * 0.9)
+        sums, reach = WeightedSums(m, "n", "t1", "t2"), m.reach(1 - risk * 0.9)
         low, high = np.full(fewest.shape, np.inf), np.full(fewest.shape, -np.inf)
         for i, j in PAIRS:
             mean, n = mean_low + i * (mean_high - mean_low), fewest + j * (most - fewest)
@@ -201,14 +203,14 @@ class Skew(Aggregate):
         risk = 1 - level
         mean_low, mean_high = Mean().unit_interval(m, 1 - risk / 20)
         var_low, var_high, fewest, most = Var.pieces(m, risk / 10)
-        sums, reach = Sums(m, "n", "t1", "t2", "t3"), m.reach(1 - risk * 0.85)
+        sums, reach = WeightedSums(m, "n", "t1", "t2", "t3"), m.reach(1 - risk * 0.85)
         low, high = np.full(fewest.shape, np.inf), np.full(fewest.shape, -np.inf)
         for i, j in PAIRS:
             mean, var = mean_low + i * (mean_high - mean_low), var_low + j * (var_high - var_low)
-            some = sums.ratio(_cubes(mean, var), _spread(mean, np.sqrt(var)), 0.0, reach)
-            low, high = np.minimum(low, some[0]), np.maximum(high, some[1])
+            interval = sums.ratio(_cubes(mean, var), _spread(mean, np.sqrt(var)), 0.0, reach)
+            low, high = np.minimum(low, interval[0]), np.maximum(high, interval[1])
         ends = np.maximum(fewest, 3.0), np.maximum(most, 3.0)
-        lows, highs = ([_unbiased(one, n) for n in ends] for one in (low, high))
+        lows, highs = ([_unbiased(end, n) for n in ends] for end in (low, high))
         return np.minimum(*lows), np.maximum(*highs)
 
     def error(self, m: Measured, level: float, n: float | None) -> float | None:
@@ -231,7 +233,7 @@ def _cubes(mean: Floats, var: Floats) -> dict[str, Floats]:
 
 
 def _spread(mean: Floats, std: Floats) -> dict[str, Floats]:
-    """The weights of n times the deviation to the power 3, as the squares tell it so that it has no slope in the deviation."""
+    """The weights of n times the deviation to the power 3, by the squares, in the form that has no slope in the deviation."""
     return {"t2": 1.5 * std, "t1": -3 * std * mean, "n": 1.5 * std * mean**2 - 0.5 * std**3}
 
 
@@ -249,13 +251,18 @@ class OfPair(Vector):
     out: Output
 
     def statistic(self, outputs: Sequence[Output], setting: Setting) -> Statistic:
-        (one, bounds), (two, other) = self.out.clipped
-        for expr, pair in self.out.clipped:
-            if too_wide(pair, 2):
+        (first_expr, first_bounds), (second_expr, second_bounds) = self.out.clipped
+        for expr, column_bounds in self.out.clipped:
+            if too_wide(column_bounds, 2):
                 raise BadValue(
                     f"the bounds of {expr} are too wide for products to be doubles. Rescale the column."
                 )
-        return Pair(one, Grid.for_width(bounds, SQUARE_BITS), two, Grid.for_width(other, SQUARE_BITS))
+        return Pair(
+            first_expr,
+            Grid.for_width(first_bounds, SQUARE_BITS),
+            second_expr,
+            Grid.for_width(second_bounds, SQUARE_BITS),
+        )
 
 
 @aggregation("cov")
@@ -270,8 +277,8 @@ class Cov(Aggregate):
         return OfPair(out)
 
     def cell(self, out: Output, part: int, place: int, statistic: Statistic, reading: Reading) -> Cell:
-        (_, one), (_, other) = out.clipped
-        product = (one.upper - one.lower) * (other.upper - other.lower)
+        (_, first), (_, second) = out.clipped
+        product = (first.upper - first.lower) * (second.upper - second.lower)
         return replace(super().cell(out, part, place, statistic, reading), lower=0.0, upper=product)
 
     def value(self, m: Measured) -> NDArray[Any]:
@@ -285,7 +292,7 @@ class Cov(Aggregate):
         risk = 1 - level
         n, t, s, ts = (m.values({name: 1.0}).astype(float) for name in ("n", "t1", "s1", "st"))
         mean_low, mean_high = Mean().unit_interval(m, 1 - risk / 20)
-        sums = Sums(m, "st", "s1", "t1", "n")
+        sums = WeightedSums(m, "st", "s1", "t1", "n")
         low, high = np.full(n.shape, np.inf), np.full(n.shape, -np.inf)
         for share in STEPS:
             mean = mean_low + share * (mean_high - mean_low)
@@ -301,7 +308,7 @@ class Cov(Aggregate):
         if n is None:
             return None
         corners = np.array([0.0, 0.5, 1.0])
-        variance, shared, of_n = Sums(m, "st", "s1", "t1", "n").with_count(_products(corners))
+        variance, shared, of_n = WeightedSums(m, "st", "s1", "t1", "n").with_count(_products(corners))
         worst = max(float(np.max(variance - 2 * r * shared + r * r * of_n)) for r in (-0.25, 0.0, 0.25))
         return min(m.cell.upper / 2, m.cell.upper * m.reach(level) * math.sqrt(worst) / max(n, 1e-300))
 

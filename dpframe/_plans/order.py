@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
+from dpframe import _validate
+from dpframe._errors import BadType, BadValue
 from dpframe._expr import Expr
 from dpframe._plans.aggregates import (
     Aggregate,
@@ -26,10 +29,54 @@ from dpframe._statistics.base import Reading, Statistic
 from dpframe._statistics.order import Ranks, Tree, deviations, enclose, estimated, level_sizes, read_off
 from dpframe._validate import Bounds
 
+# Levels, as they are asked for ---------------------------------------------------------------------------
+
+
+class Levels(NamedTuple):
+    """``q=`` as it was typed, exactly, and whether it was a list."""
+
+    exact: tuple[Fraction, ...]
+    typed: tuple[float, ...]
+    several: bool
+
+
+_MOST_LEVELS = 2**14  # each is an output of its own, and answers are points of a grid of some 4096
+
+
+def levels_of(q: Any) -> Levels:
+    """One level or a list of them, each within [0, 1]."""
+    if isinstance(q, str | bytes | Mapping | set | frozenset | pd.Series | pd.DataFrame):
+        raise BadType(f"q must be a number in [0, 1] or a list of them, not {type(q).__name__}.")
+    several = isinstance(q, Iterable) and (not isinstance(q, np.ndarray) or q.ndim > 0)
+    if several:
+        _validate.length(q, "q", _MOST_LEVELS)
+    given = list(q) if several else [q]
+    if not given:
+        raise BadValue("q is an empty list, so nothing is asked.")
+    exact = tuple(_validate.exact(one, "q") for one in given)
+    for one, level in zip(given, exact, strict=True):
+        if not 0 <= level <= 1:
+            raise BadValue(f"q must lie in [0, 1], not {one}.")
+    return Levels(exact, tuple(map(float, exact)), several)
+
+
+_MOST_CHOSEN = 8  # levels; beyond them a tree has the smaller error (docs/guarantees/quantiles.md)
+
+
+def how_for(levels: int, method: Any) -> str:
+    """Which aggregate answers: a choice, or a reading of the whole distribution."""
+    method = _validate.choice(method, "method", ("auto", "choose", "tree"))
+    if method == "auto":
+        method = "tree" if levels > _MOST_CHOSEN else "choose"
+    return "tree" if method == "tree" else "quantile"
+
+
+# Vectors and aggregates ------------------------------------------------------------------------------------
+
 
 @dataclass(frozen=True, slots=True)
 class OfPoints(Vector):
-    """How many values lie on each point of a grid."""
+    """The number of values on each point of a grid."""
 
     place = 6
 
@@ -126,5 +173,5 @@ class TreeQuantile(Aggregate):
 def _points(cell: Cell, places: NDArray[Any]) -> Floats:
     """Points of a grid in data units."""
     with np.errstate(over="ignore"):
-        found = np.ldexp(cell.constants["low"] + places.astype(float), -int(cell.constants["exponent"]))
-    return np.asarray(np.clip(found, cell.lower, cell.upper) + 0.0)
+        points = np.ldexp(cell.constants["low"] + places.astype(float), -int(cell.constants["exponent"]))
+    return np.asarray(np.clip(points, cell.lower, cell.upper) + 0.0)

@@ -1,7 +1,7 @@
-"""Plans: everything about a release that can be known before looking at the data, and how one is made of a question and a price.
+"""Plans: everything about a release that can be known before looking at the data, and how a question and a price become one.
 
-Each aggregate says which vector it is read off (`Aggregate.vector_of`); outputs with equal vectors share one statistic, and so
-the reach of one person.
+Each aggregate names the vector that it is read off (`Aggregate.vector_of`); outputs with equal vectors share one statistic, and
+so the reach of one person.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _as_text = json.JSONEncoder(separators=(",", ":"), check_circular=False).encode
 
 
 class Cost(NamedTuple):
-    """What a release guarantees by itself: it is (epsilon, delta)-private."""
+    """The guarantee of a release by itself: it is (epsilon, delta)-private."""
 
     epsilon: float
     delta: float
@@ -70,10 +70,10 @@ class Part:
         return float(self.noise.scale * self.step) if self.step == 1 else float(self.noise.scale) * self.step
 
     def tail(self, plan: Plan) -> str:
-        """How its noise falls off, for every t at once (docs/guarantees/accuracy.md)."""
+        """A text on how the noise falls off, for every t at once (docs/guarantees/accuracy.md)."""
         selects = bool(plan.cells) and AGGREGATES[plan.cells[0].aggregate].selects
-        found: str = self.noise.tail(plan.groups if selects else 0)
-        return found
+        text: str = self.noise.tail(plan.groups if selects else 0)
+        return text
 
 
 @dataclass(frozen=True)
@@ -104,7 +104,7 @@ class Plan:
 
     @cached_property
     def cost(self) -> Cost:
-        """What this release guarantees by itself, as (epsilon, delta). In a session its price is what the accountant counts."""
+        """The (epsilon, delta) guarantee of this release by itself. In a session its price is what the accountant counts."""
         epsilon = self.loss.epsilon_at(self.stated_at)
         return Cost(math.inf if epsilon is None else float(epsilon), float(self.stated_at))
 
@@ -147,12 +147,14 @@ class Plan:
         level = _validate.level(level)
         level = self.level_each(level) if _validate.flag(at_once, "at_once") else level
         n = self.n if n is None else _validate.real(n, "n")
-        found = {}
+        errors = {}
         for cell in self.cells:
-            one = AGGREGATES[cell.aggregate]
-            found[cell.name] = None if one.selects else one.error(measured(self, None, cell), level, n)
+            aggregate = AGGREGATES[cell.aggregate]
+            errors[cell.name] = (
+                None if aggregate.selects else aggregate.error(measured(self, None, cell), level, n)
+            )
         return (
-            found if len(found) > 1 else next(iter(found.values()), None)
+            errors if len(errors) > 1 else next(iter(errors.values()), None)
         )  # of some questions there are none
 
     def level_each(self, level: float) -> float:
@@ -165,32 +167,32 @@ class Plan:
 
     @property
     def selects(self) -> bool:
-        """A choice leaves, among its answers, which was not measured."""
+        """Whether a choice, which is not a measurement, is among its answers."""
         kinds = [AGGREGATES[cell.aggregate] for cell in self.cells]
-        return any(one.selects or one.picks for one in kinds)
+        return any(aggregate.selects or aggregate.picks for aggregate in kinds)
 
     @property
     def ranged(self) -> bool:
-        """Only a choice leaves, and the exponential mechanism may make it."""
-        one = AGGREGATES[self.cells[0].aggregate] if self.cells else None
-        return one is not None and one.ranged
+        """Whether its answer is a choice alone, which the exponential mechanism may make."""
+        aggregate = AGGREGATES[self.cells[0].aggregate] if self.cells else None
+        return aggregate is not None and aggregate.ranged
 
     def worst_error(self, n: float | None = None) -> float | None:
-        """The largest `error` of its outputs at 95 %; of selections by how much the choice may fall short of the best."""
+        """The largest `error` of its outputs at 95 %; for selections, how far the choice may fall short of the best."""
         kinds = [AGGREGATES[cell.aggregate] for cell in self.cells]
         if not kinds:
             return None
-        if all(one.selects or one.promise for one in kinds):
+        if all(aggregate.selects or aggregate.promise for aggregate in kinds):
             return max(map(self._shortfall, self.cells))
-        found = self.error(n=n)
-        errors = list(found.values()) if isinstance(found, dict) else [found]
+        error = self.error(n=n)
+        errors = list(error.values()) if isinstance(error, dict) else [error]
         return None if None in errors else max(errors)
 
     @property
     def limits(self) -> str:
-        """For how many rows and groups a person counts here, in words; empty where a row is a person."""
-        found = [t for t in self.why.split("; ") if t.startswith("a person counts")]
-        return "; ".join(found)
+        """A text with the number of rows and groups for which a person counts; empty where a row is a person."""
+        texts = [t for t in self.why.split("; ") if t.startswith("a person counts")]
+        return "; ".join(texts)
 
     @property
     def _alone(self) -> str:
@@ -203,8 +205,10 @@ class Plan:
         if self.budget:
             rows.append(("budget", self.budget))
         if self.delta:
-            alone = f"by itself this release guarantees epsilon {self.epsilon:.6g} at delta {self.delta:.3g}"
-            rows.append(("price", alone + "; beside others it adds less, as the budget counts it"))
+            guarantee = (
+                f"by itself this release guarantees epsilon {self.epsilon:.6g} at delta {self.delta:.3g}"
+            )
+            rows.append(("price", guarantee + "; beside others it adds less, as the budget counts it"))
         else:
             rows.append(("price", f"epsilon {self.epsilon:.6g}"))
         rows.append(("neighbours", self.neighbors))
@@ -241,16 +245,16 @@ class Plan:
                 text = AGGREGATES[cell.aggregate].promise.format(r=self._shortfall(cell))
                 texts.append(text if len(self.cells) == 1 else f"{cell.name}: {text}")
                 continue
-            one = AGGREGATES[cell.aggregate]
-            if one.selects:
-                return (
-                    f"the {one.subject} of the choice is within {self._selection_error():.4g} of the largest"
+            aggregate = AGGREGATES[cell.aggregate]
+            if aggregate.selects:
+                return f"the {aggregate.subject} of the choice is within {self._selection_error():.4g} of the largest"
+            error = aggregate.error(measured(self, None, cell), level, self.n)
+            per_n = aggregate.error(measured(self, None, cell), level, 1e9)
+            if error is not None:
+                assumed = (
+                    self.n is not None and aggregate.error(measured(self, None, cell), level, None) is None
                 )
-            known = one.error(measured(self, None, cell), level, self.n)
-            per_n = one.error(measured(self, None, cell), level, 1e9)
-            if known is not None:
-                assumed = self.n is not None and one.error(measured(self, None, cell), level, None) is None
-                text = f"± {known:.4g}" + (f" for {self.n:g} values" if assumed else "")
+                text = f"± {error:.4g}" + (f" for {self.n:g} values" if assumed else "")
             elif per_n is not None:
                 text = f"± {per_n * 1e9:.4g} / n for n values"
             else:
@@ -263,11 +267,11 @@ class Plan:
         return part.scale * float(part.noise.shortfall(self.groups))
 
     def _shortfall(self, cell: Cell) -> float:
-        one, part = AGGREGATES[cell.aggregate], self.parts[cell.part]
-        if one.selects:
+        aggregate, part = AGGREGATES[cell.aggregate], self.parts[cell.part]
+        if aggregate.selects:
             return self._selection_error()
-        if not one.picks:
-            return one.ranks(Measured(cell, part.noise))
+        if not aggregate.picks:
+            return aggregate.ranks(Measured(cell, part.noise))
         return part.scale * float(part.noise.shortfall(cell.constants["points"]))
 
     def __repr__(self) -> str:
@@ -282,10 +286,10 @@ class Plan:
 
     @cached_property
     def text(self) -> str:
-        """All of it as JSON: what a receipt holds. The draft has the text of the cells, which are the same at every price."""
-        made = self._draft
-        alike = made is not None and made.cells is self.cells
-        cells = made.written if alike else _as_text(_rows_of(self.cells))
+        """The whole plan as JSON, as a receipt holds it. The text of the cells is the draft's: it is the same at every price."""
+        prepared = self._draft
+        alike = prepared is not None and prepared.cells is self.cells
+        cells = prepared.written if alike else _as_text(_rows_of(self.cells))
         parts = [
             {
                 **p.noise.to_json(),
@@ -304,12 +308,12 @@ class Plan:
             "parts": parts,
         }
         declared = ",".join(map(_as_text, self.declared))
-        told = f',"told":{_as_text(self.told)}' if self.told else ""
-        tail = f'"groups":{self.groups},"why":{_as_text(self.why)},"declared":[{declared}]{told}'
+        error = f',"told":{_as_text(self.told)}' if self.told else ""
+        tail = f'"groups":{self.groups},"why":{_as_text(self.why)},"declared":[{declared}]{error}'
         return f'{_as_text(head)[:-1]},"cells":{cells},{tail}}}'
 
     def to_json(self) -> Any:
-        """The same as it is read back."""
+        """The plan as a JSON value, which `from_json` reads."""
         return json.loads(self.text)
 
     @staticmethod
@@ -335,7 +339,7 @@ class Plan:
 
 
 def _rows_of(cells: Sequence[Cell]) -> list[list[Any]]:
-    """Cells as JSON: what `_cell_from` reads."""
+    """The cells as JSON values, which `_cell_from` reads."""
     return [
         [
             c.name if isinstance(c.name, str | int | float | None) else str(c.name),
@@ -365,7 +369,7 @@ def refuse_choices(cells: Sequence[Cell]) -> None:
 
 
 def measured(plan: Plan, raw: Sequence[Any] | None, cell: Cell) -> Measured:
-    """What an output is finished from; before its release without the integers."""
+    """The noisy sums that an output is finished from; before its release, without integers."""
     return Measured(cell, plan.parts[cell.part].noise, None if raw is None else raw[cell.part])
 
 
@@ -406,7 +410,7 @@ def arrange(query: Outputs, unit: Unit, public_rows: int | None) -> list[tuple[S
 
 
 class Draft(NamedTuple):
-    """What a plan takes from its question, whatever the price."""
+    """The parts of a plan that follow from its question alone, whatever the price."""
 
     statistics: tuple[Statistic, ...]
     readings: tuple[Reading, ...]
@@ -420,50 +424,50 @@ class Draft(NamedTuple):
     why: str
 
 
-# By the encoding of the outputs, which tells apart what is equal but not alike (1, True and 1.0 are), and what else a draft
-# follows from: public words alone. Few, and short ones.
+# Keyed by the encoding of the outputs, which tells equal values of different types apart (1, True and 1.0), and by the other
+# public facts that a draft follows from. It holds few drafts, with short keys.
 _DRAFTS: dict[Any, Draft] = {}
 _MOST_DRAFTS, _LONGEST = 256, 2000
 
 
 def draft(query: Outputs, unit: Unit, public_rows: int | None) -> Draft:
-    """What a plan takes from a question: made once, where a short key says all that it follows from."""
+    """The draft of a question. It is kept where a short key holds all that it follows from, and then made once."""
     outputs, groups = query.outputs, groups_of(query.by) if query.by else None
     selects = AGGREGATES[outputs[0].aggregate].selects
     coded = b"" if selects or len(outputs) > LISTED else encode(outputs)
     key = coded, groups, unit.neighbors, not unit.people, unit.rows, unit.groups, public_rows
-    known = _DRAFTS.get(key)
-    if known is not None:
-        return known
+    kept = _DRAFTS.get(key)
+    if kept is not None:
+        return kept
     arranged = arrange(query, unit, public_rows)
     statistics = tuple([s for s, _ in arranged])
     readings = tuple([s.reading() for s in statistics])
     cells: dict[int, Cell] = {}
     for part, (statistic, serves) in enumerate(arranged):
         for place, i in enumerate(serves[:1] if selects else serves):  # of a choice the first stands for all
-            one = AGGREGATES[outputs[i].aggregate]
-            cells[i] = one.cell(outputs[i], part, place, statistic, readings[part])
+            aggregate = AGGREGATES[outputs[i].aggregate]
+            cells[i] = aggregate.cell(outputs[i], part, place, statistic, readings[part])
     why = f"; the price is shared by {len(statistics)} statistics" if len(statistics) > 1 else ""
-    if unit.people:  # what a person with many rows counts for, in words
-        texts = dict.fromkeys(s.told(unit, groups is not None) for s in statistics if not s.once)
+    if unit.people:  # the text about how much a person with many rows counts
+        texts = dict.fromkeys(s.limits_text(unit, groups is not None) for s in statistics if not s.once)
         why += "".join(texts) if texts else "; a person counts once"
     picks = tuple([AGGREGATES[outputs[serves[0]].aggregate].picks for _, serves in arranged])
-    shown = tuple([cells[i] for i in sorted(cells)])
+    in_order = tuple([cells[i] for i in sorted(cells)])
     if selects:
         reaches = [s.reach_of_person(unit, groups) for s in statistics]
         moved = tuple([Sensitivity(r, r * r) for r in reaches])
     else:
         moved = tuple([s.of_person(unit, groups) for s in statistics])
-    found = Draft(statistics, readings, picks, shown, _as_text(_rows_of(shown)), moved, groups, why)
+    made = Draft(statistics, readings, picks, in_order, _as_text(_rows_of(in_order)), moved, groups, why)
     if 0 < len(coded) <= _LONGEST:
         if len(_DRAFTS) >= _MOST_DRAFTS:
             _DRAFTS.clear()
-        _DRAFTS[key] = found
-    return found
+        _DRAFTS[key] = made
+    return made
 
 
 def noted(plan: Plan, price: Price) -> Plan:
-    """The plan, which says how much and why where a question gets less than the epsilon that was asked for."""
+    """The plan, with a note on how much and why where a question gets less than the epsilon that was asked for."""
     stake, loss = price.stake, plan.loss
     if stake is None or (not stake.scaled if loss.epsilon is None else loss.epsilon >= stake.epsilon):
         return plan
@@ -478,18 +482,18 @@ def noted(plan: Plan, price: Price) -> Plan:
 
 
 def noise_for(sensitivities: Sequence[Sensitivity], price: Price) -> Offer:
-    """Noise for vectors that share a price, with its loss: of the kind that was asked for, or of the one whose intervals are
-    narrowest among those that the price buys."""
-    asked: Any = MECHANISMS.get(price.mechanism)
-    if asked is not None:
-        if not asked.measures:
+    """Noise for vectors that share a price, with its loss. Its kind is the one that the price names, or else, of those that the
+    price buys, the one with the narrowest intervals."""
+    named: Any = MECHANISMS.get(price.mechanism)
+    if named is not None:
+        if not named.measures:
             raise BadValue(
                 f'mechanism="{price.mechanism}" makes choices: this question measures, so leave it out.'
             )
-        found: Offer | None = asked.offer(sensitivities, price)
-        if found is None:
-            raise BudgetError(asked.refusal(price))
-        return found._replace(why=f"{asked.name.capitalize()}, as asked")
+        bought: Offer | None = named.offer(sensitivities, price)
+        if bought is None:
+            raise BudgetError(named.refusal(price))
+        return bought._replace(why=f"{named.name.capitalize()}, as asked")
     kinds: Any = MECHANISMS.values()
     offers: list[tuple[type[Noise], Offer]] = [
         (kind, offer)
@@ -498,35 +502,36 @@ def noise_for(sensitivities: Sequence[Sensitivity], price: Price) -> Offer:
     ]
     if not offers:
         raise BudgetError(NO_EPSILON)
-    (first, one), *others = offers
-    if not others:
-        why = first.name.capitalize()
-        if not first.needs_delta:
+    (first_kind, first_offer), *further = offers
+    if not further:
+        why = first_kind.name.capitalize()
+        if not first_kind.needs_delta:
             waits = price.stake is not None and price.stake.waits
             why = f"{why}: Gaussian noise has to wait until more is spent" if waits else "pure epsilon"
-        return Offer(one.noises, one.loss, one.stated_at, why)
+        return Offer(first_offer.noises, first_offer.loss, first_offer.stated_at, why)
     widths = [offer.noises[0].quantile(0.95) for _, offer in offers]
     best = min(range(1, len(offers)), key=widths.__getitem__)
-    title, other, ratio = (
-        first.name.capitalize(),
+    first_name, best_name, ratio = (
+        first_kind.name.capitalize(),
         offers[best][0].name.capitalize(),
         widths[best] / max(widths[0], 1),
     )
     if ratio < 1:
-        why = f"{other} intervals are {ratio:.3g} times as wide as {title} ones at this price"
+        why = f"{best_name} intervals are {ratio:.3g} times as wide as {first_name} ones at this price"
         return offers[best][1]._replace(why=why)
-    return one._replace(why=f"{title}: {other} intervals would be {ratio:.3g} times as wide at this price")
+    return first_offer._replace(
+        why=f"{first_name}: {best_name} intervals would be {ratio:.3g} times as wide at this price"
+    )
 
 
 def picked(sensitivities: Sequence[Sensitivity], picks: Sequence[bool], price: Price) -> Offer:
-    """Noise for vectors that share a price, of which some are points to choose from: their sensitivity is about differences of
-    scores."""
+    """Noise for vectors that share a price where some are points to choose from, with a sensitivity of differences of scores."""
     if price.mechanism != AUTO:
         raise BadValue("a selection has its own mechanism (noisy-max): leave mechanism= out.")
     e = pure(price) / len(picks)
     noises = [
-        NoisyMax.for_price(s.l1, e) if one else Laplace.for_price(s.l1, e)
-        for s, one in zip(sensitivities, picks, strict=True)
+        NoisyMax.for_price(s.l1, e) if pick else Laplace.for_price(s.l1, e)
+        for s, pick in zip(sensitivities, picks, strict=True)
     ]
     why = "points of a grid, one price: only the choice leaves, never a count"
     if not all(picks):
@@ -534,23 +539,23 @@ def picked(sensitivities: Sequence[Sensitivity], picks: Sequence[bool], price: P
     return Offer(noises, PureDP(pure(price)), why=why)
 
 
-def choice(one: Aggregate, reach: int, candidates: int, rounds: int, price: Price) -> Offer:
-    """The selection of one candidate or several, whose scores move by ``reach`` against one another, with its loss."""
-    ranged = one.ranged
-    asked: Any = MECHANISMS.get(price.mechanism)
-    own = asked is not None and asked.chooses and ranged
-    if price.mechanism != AUTO and not own:
+def choice(aggregate: Aggregate, reach: int, candidates: int, rounds: int, price: Price) -> Offer:
+    """The selection of one candidate or several, and its loss; one person moves scores by ``reach`` against one another."""
+    ranged = aggregate.ranged
+    named: Any = MECHANISMS.get(price.mechanism)
+    named_chooses = named is not None and named.chooses and ranged
+    if price.mechanism != AUTO and not named_chooses:
         also = ', or give mechanism="exponential"' if ranged else ""
         raise BadValue(f"a selection has its own mechanism (noisy-max): leave mechanism= out{also}.")
     text = f"{candidates} candidates, one price: only the choice leaves"
-    if one.several:
+    if aggregate.several:
         epsilon = pure(price)
         why = f"{text}, in {rounds} rounds that share it, never a count"
         return Offer([NoisyTop.for_price(reach, epsilon, rounds)], PureDP(epsilon), why=why)
     if not ranged:
         return NoisyMax.offer(reach, price)._replace(why=f"{text}, never a count")
-    if not own and not ranges_cost_less(price):
+    if not named_chooses and not ranges_cost_less(price):
         why = f"{text}; noisy max expects no less than the exponential mechanism of this epsilon"
         return NoisyMax.offer(reach, price)._replace(why=why)
-    chosen: Offer = (asked or Exponential).offer(reach, price)
+    chosen: Offer = (named or Exponential).offer(reach, price)
     return chosen._replace(why=f"{text}; {chosen.why}")

@@ -141,7 +141,7 @@ def misfit(
 
 
 class Payment(TypedDict, total=False):
-    """The words that every releasing verb takes."""
+    """The keyword arguments about the price that every releasing verb takes."""
 
     epsilon: float | None
     delta: float | None
@@ -160,14 +160,14 @@ _LEAST = Fraction(1, 2**40)
 
 
 def checked(payment: Mapping[str, Any]) -> Payment:
-    """The words of a call; one that no verb knows is an error, not ignored.
+    """The keyword arguments of a call, checked: one that no verb knows is an error, not ignored.
 
-    A word of pandas' own that changes nothing is let through, and any other is refused with its reason.
+    An argument that pandas' method has is let through where it changes nothing, and refused with its reason where it would.
     """
     for word, value in payment.items():
         if word in PANDAS_WORDS:
             harmless, reason = PANDAS_WORDS[word]
-            if not any(type(value) is type(one) and value == one for one in harmless):
+            if not any(type(value) is type(plain) and value == plain for plain in harmless):
                 raise BadType(f"{word}= is refused here: {reason}")
         elif word not in WORDS:
             raise BadType(f"no such argument: {word}=.{did_you_mean(word, WORDS, 'Price words')}")
@@ -186,11 +186,11 @@ def price_of(
     plan_for: Callable[[Price], Plan],
     part: Fraction = Fraction(1),
 ) -> Price:
-    """The price that was asked for, what the wanted accuracy needs, or a share of the budget. ``part`` of it, where a question
-    is asked in several releases."""
-    mechanism, asked = payment.get("mechanism", AUTO), None
+    """The price that a call names, the least that gives the accuracy it names, or a share of the budget; ``part`` of that where
+    a question is answered by several releases."""
+    mechanism, kind = payment.get("mechanism", AUTO), None
     if not (isinstance(mechanism, str) and mechanism == AUTO):
-        asked = MECHANISMS.get(_validate.choice(mechanism, "mechanism", names()))
+        kind = MECHANISMS.get(_validate.choice(mechanism, "mechanism", names()))
     epsilon, delta, within = payment.get("epsilon"), payment.get("delta"), payment.get("within")
     rule, state = budget.rule, budget._now if budget.state is None else budget.state
     if within is None and payment.get("n") is not None:
@@ -198,45 +198,45 @@ def price_of(
     if within is not None:
         if epsilon is not None or delta is not None:
             raise BadValue("within= finds the price itself: leave epsilon= and delta= out.")
-        price = _price_within(budget, within, known_n(payment.get("n"), people), asked, plan_for)
+        price = _price_within(budget, within, known_n(payment.get("n"), people), kind, plan_for)
     elif delta is not None:
-        price = _stated(budget, epsilon, delta, asked, part)
+        price = _stated(budget, epsilon, delta, kind, part)
     elif epsilon is not None:
         e = _validate.epsilon(epsilon)
         price = rule.worth(e if part == 1 else e * part, state)
     else:
         price = rule.share(budget.queries if part == 1 else budget.queries / part, state)
-    if asked is not None and asked.needs_delta and price.mu_squared is None and price.rho is None:
+    if kind is not None and kind.needs_delta and price.mu_squared is None and price.rho is None:
         if not rule.limits.delta:
             raise BudgetError("this session has delta=0, so it has no room for the Gaussian mechanism.")
         price = rule.gaussian_stated(price.epsilon or rule.limits.epsilon * part / budget.queries, state)
     # For a choice within= may have found another mechanism to be cheaper than noisy max.
     if price.mechanism == mechanism:
         return price
-    found = MECHANISMS.get(price.mechanism)
-    return price if found is not None and found.chooses else price._replace(mechanism=mechanism)
+    chosen = MECHANISMS.get(price.mechanism)
+    return price if chosen is not None and chosen.chooses else price._replace(mechanism=mechanism)
 
 
 def worded(paid: str) -> str:
-    """The price as it was typed."""
-    words = zip(("epsilon", "delta", "within"), paid.removeprefix("half|").split("|"), strict=False)
-    typed = ", ".join(f"{word} {value}" for word, value in words if value not in ("", "None"))
+    """The price as the user typed it, for messages."""
+    pairs = zip(("epsilon", "delta", "within"), paid.removeprefix("half|").split("|"), strict=False)
+    typed = ", ".join(f"{name} {value}" for name, value in pairs if value not in ("", "None"))
     return f"asked at {typed}" if typed else "asked for a share"
 
 
 def _stated(
-    budget: Budget, epsilon: object, delta: object, asked: type[Mechanism] | None, part: Fraction
+    budget: Budget, epsilon: object, delta: object, kind: type[Mechanism] | None, part: Fraction
 ) -> Price:
-    """The price of words that name a delta."""
+    """The price of a call that names a delta."""
     rule = budget.rule
     e = part * (rule.limits.epsilon / budget.queries if epsilon is None else _validate.epsilon(epsilon))
     d = delta_of(delta, rule) * part
-    if asked is not None and asked.wastes_delta and d:
+    if kind is not None and kind.wastes_delta and d:
         raise BadValue(
-            f"mechanism={asked.name!r} is purely epsilon-private: leave delta= out, it would be wasted."
+            f"mechanism={kind.name!r} is purely epsilon-private: leave delta= out, it would be wasted."
         )
-    if asked is not None and asked.needs_delta and not d:
-        raise BadValue(f"mechanism={asked.name!r} needs delta > 0.")
+    if kind is not None and kind.needs_delta and not d:
+        raise BadValue(f"mechanism={kind.name!r} needs delta > 0.")
     if d and not rule.limits.delta:
         raise BudgetError("this session has delta=0, so it has no room for a price with delta.")
     if d:
@@ -264,17 +264,17 @@ def known_n(n: object, people: int | None) -> float | None:
         raise BadType(
             f"n= is one number, public or released, not a {type(n).__name__}. Of groups give the smallest."
         )
-    known = _validate.real(n, "n") if interval is None else float(interval()[0])
-    if known < 1:
+    number = _validate.real(n, "n") if interval is None else float(interval()[0])
+    if number < 1:
         raise BadValue("n= must be at least 1; of a released count the lower end of its interval is taken.")
-    return known
+    return number
 
 
 def _price_within(
     budget: Budget,
     within: object,
     n: float | None,
-    asked: type[Mechanism] | None,
+    kind: type[Mechanism] | None,
     plan_for: Callable[[Price], Plan],
 ) -> Price:
     """The least price, in the session's currency, whose 95 % interval is at most this wide on either side."""
@@ -282,16 +282,16 @@ def _price_within(
     if target <= 0:
         raise BadValue(f"within= must be positive, not {within}.")
     rule = budget.rule
-    found = []
-    if asked is None or not asked.needs_delta:
+    prices = []
+    if kind is None or not kind.needs_delta:
         # A purely private kind that nothing chooses by itself is priced by its own name.
-        word = asked.name if asked is not None and asked.measures and not asked.automatic else AUTO
-        found.append(_least(target, n, lambda x: Price(x, mechanism=word), rule, plan_for))
-    chooser = Exponential if asked is None else asked
+        name = kind.name if kind is not None and kind.measures and not kind.automatic else AUTO
+        prices.append(_least(target, n, lambda x: Price(x, mechanism=name), rule, plan_for))
+    chooser = Exponential if kind is None else kind
     if chooser.chooses and plan_for(Price(Fraction(1))).ranged:
         ranged = _least(target, n, lambda x: Price(x, mechanism=chooser.name), rule, plan_for)
-        found = [*found, ranged] if asked is None else [ranged]
-    if (asked is None or asked.needs_delta) and rule.gaussian(
+        prices = [*prices, ranged] if kind is None else [ranged]
+    if (kind is None or kind.needs_delta) and rule.gaussian(
         Fraction(1), budget.queries, budget._now
     ) is not None:
 
@@ -302,18 +302,18 @@ def _price_within(
 
         # A selection has a mechanism of its own, which is pure.
         if not plan_for(Price(Fraction(1))).selects:
-            found.append(_least(target, n, gaussian, rule, plan_for))
-    if not found:
+            prices.append(_least(target, n, gaussian, rule, plan_for))
+    if not prices:
         raise BudgetError(
             "the accountant of this session cannot count Gaussian noise now: leave mechanism= out."
             if rule.limits.delta
             else "this session has delta=0, so it has no room for the Gaussian mechanism."
         )
-    return min(found, key=lambda price: _cost(budget, plan_for(price).charge))
+    return min(prices, key=lambda price: _cost(budget, plan_for(price).charge))
 
 
 def _cost(budget: Budget, charge: Charge) -> tuple[bool, float]:
-    """What does not fit any more comes last; else what takes the smaller part of a whole budget."""
+    """The order of charges by cost: whether one does not fit any more, then the part of a whole budget that it takes."""
     rule = budget.rule
     fits = budget.state is not None and rule.after(budget.state, charge) is not None
     alone = rule.after(rule.emptied(budget._now), charge)

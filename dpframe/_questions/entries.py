@@ -1,4 +1,4 @@
-"""What each row says by itself, for reports of rows: a place among public values, or steps of a public grid.
+"""Entries of rows, which reports are made from: a place among public values, or steps on a public grid.
 
 *Formal guarantee.* Without people, an entry is a function of its own row, at the row's place. With people, each of them has
 the same number of entries, made of that person's own rows, wherever these stand (docs/guarantees/randomized-response.md).
@@ -25,22 +25,22 @@ Entries = NDArray[Any]
 def places(engine: Engine, by: KeyBy) -> Entries:
     """One more than the place of a row's value among the keys, or 0."""
     find = by.keys.finder()
-    found = [find(piece.vectors[0]) for piece in engine.slices((by.expr,), None, Unit())]
-    return np.concatenate([np.empty(0, dtype=np.min_scalar_type(len(by.keys))), *found])
+    entries = [find(piece.vectors[0]) for piece in engine.slices((by.expr,), None, Unit())]
+    return np.concatenate([np.empty(0, dtype=np.min_scalar_type(len(by.keys))), *entries])
 
 
 @np.errstate(all="ignore")
 def steps(engine: Engine, expr: Expr, grid: Grid) -> NDArray[np.int64]:
     """Steps of the grid above its lower end; -1 for a null."""
-    found = [np.empty(0, dtype=np.int64)]
+    entries = [np.empty(0, dtype=np.int64)]
     for piece in engine.slices((expr,), None, Unit()):
         vector = piece.vectors[0]
         null, values = vector.nulls(), np.empty(len(vector))
         np.copyto(values, vector.values, casting="unsafe")
         if null is not None:
             values[null] = np.nan
-        found.append(steps_of(values, grid))
-    return np.concatenate(found)
+        entries.append(steps_of(values, grid))
+    return np.concatenate(entries)
 
 
 def steps_of(values: NDArray[np.float64], grid: Grid) -> NDArray[np.int64]:
@@ -55,17 +55,22 @@ def steps_of(values: NDArray[np.float64], grid: Grid) -> NDArray[np.int64]:
 def of_people(
     engine: Engine, columns: tuple[Column, ...], limit: int, entries: Entries, blank: int
 ) -> Entries:
-    """The first ``limit`` rows of each person, filled up with blanks; people in an order drawn for this once.
+    """The entries of the first ``limit`` rows of each person, filled up with blanks, with the people in a random order.
 
-    So many for each person who has a row: under replace-one their number is public, and nothing else decides the length.
+    Everyone who has a row has ``limit`` entries. Under replace-one the number of people is public, so the length is, too.
     """
-    whose = [piece.people for piece in engine.slices((), None, Unit(people=columns))]
-    codes = np.concatenate([np.empty(0, dtype=np.int64), *(one for one in whose if one is not None)])
+    codes_by_slice = [piece.people for piece in engine.slices((), None, Unit(people=columns))]
+    codes = np.concatenate(
+        [
+            np.empty(0, dtype=np.int64),
+            *(slice_codes for slice_codes in codes_by_slice if slice_codes is not None),
+        ]
+    )
     order = np.argsort(codes, kind="stable")
     order = order[np.count_nonzero(codes < 0) :]
     _, first, person = np.unique(codes[order], return_index=True, return_inverse=True)
     size, nth = len(first), np.arange(len(order)) - first[person]
-    some = nth < limit
+    within_limit = nth < limit
     table = np.full((size, limit), blank, dtype=entries.dtype)
-    table[person[some], nth[some]] = entries[order[some]]
+    table[person[within_limit], nth[within_limit]] = entries[order[within_limit]]
     return np.ravel(table[_sampling.permutation(size)])

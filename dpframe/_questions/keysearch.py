@@ -1,4 +1,4 @@
-"""Keys that nobody listed: those that enough people share, found at a price, alone or with what is asked about them
+"""Keys that nobody listed: the question for those that enough people share, alone or with aggregates of their groups
 (docs/guarantees/keys.md)."""
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from dpframe._groups.keys import Word
 from dpframe._groups.unit import LIMIT, Unit
 from dpframe._plans.aggregates import AGGREGATES, Cell, Output
 from dpframe._plans.plan import Part, Plan, arrange, noise_for
-from dpframe._questions.question import Array, Noise, Query, Question
+from dpframe._questions.question import AddNoise, Array, Query, Question
 from dpframe._statistics.base import (
     Integers,
     Persons,
@@ -48,18 +48,19 @@ _NO_DELTA = (
 )
 
 
-def as_text(texts: Sequence[tuple[str, ...]]) -> NDArray[Any]:
-    """Keys as they leave: the text of one column's, or the JSON of several. Never a fixed width, which would cut them."""
-    found = np.empty(len(texts), dtype=object)
-    found[:] = [one[0] if len(one) == 1 else json.dumps(one) for one in texts]
-    return found
+def keys_as_text(texts: Sequence[tuple[str, ...]]) -> NDArray[Any]:
+    """Keys in the form in which they leave: as text for one column, as JSON for several, never cut to a fixed width."""
+    keys = np.empty(len(texts), dtype=object)
+    keys[:] = [values[0] if len(values) == 1 else json.dumps(values) for values in texts]
+    return keys
 
 
 class Seeking(Question):
-    """A question that finds keys, with the chance that one shows which one person alone has.
+    """A question that finds keys. ``failure`` is the chance that it shows a key which one person alone has; ``alone`` is the same
+    where the noise is not Gaussian, so that the plain sum of epsilons may pay.
 
-    ``failure`` is that chance; ``alone`` the same where the noise is not Gaussian, so that the plain sum of epsilons may pay.
-    Both may follow from what is spent: what makes it this question is ``stated``, the failure in words or else in numbers.
+    Both may depend on what is spent so far, so they do not identify the question: ``stated`` does, the failure in words or in
+    numbers.
     """
 
     __slots__ = ()
@@ -77,20 +78,20 @@ class Seeking(Question):
         return self.failure if self.alone is None else self.alone
 
     def _affordable(self, price: Price) -> Price:
-        """What is left of a price where the session's rule adds no Gaussian noise, or none that may fail."""
+        """The price without its Gaussian part, if the session's rule adds no Gaussian noise or none that may fail."""
         return price if self.gaussian and self.failure else price._replace(mu_squared=None, rho=None)
 
     def _failing(self, offer: Offer) -> Offer:
-        """The same noise with a threshold: its loss has the chance that a key shows which one person alone has."""
+        """The same offer for noise with a threshold: its loss includes the chance to show a key that one person alone has."""
         failure = self.failure if offer.loss.epsilon is None else self.pure_failure
         return offer._replace(loss=offer.loss.failing(failure), stated_at=offer.stated_at + failure)
 
 
 @dataclass(frozen=True, slots=True)
 class KeySearch(Seeking):
-    """Which combinations of values do enough people have?
+    """The question which combinations of values enough people have.
 
-    ``gaussian`` is whether the session's rule adds Gaussian noise as such, and not as (epsilon, delta) pairs.
+    ``gaussian`` is whether the session's rule counts Gaussian noise itself, and not as (epsilon, delta) pairs.
     """
 
     exprs: tuple[Expr, ...]
@@ -114,27 +115,27 @@ class KeySearch(Seeking):
         return text if self.where is None else f"{text} where {self.where}"
 
     def plan(self, unit: Unit, price: Price, public_rows: int | None, declared: tuple[Word, ...]) -> Plan:
-        asked = MECHANISMS.get(price.mechanism)
-        if asked is not None and asked.chooses:
+        kind = MECHANISMS.get(price.mechanism)
+        if kind is not None and kind.chooses:
             raise BadValue(
                 f'mechanism="{price.mechanism}" makes choices: keys are found by thresholds, so leave it out.'
             )
-        if asked is not None:
-            check_finds_keys(asked)
+        if kind is not None:
+            check_finds_keys(kind)
         keys = unit.limited(1, None).reach(LIMIT)[1]
         sensitivity = PersonCount().of_person(unit, LIMIT)
-        found = self._options(keys, sensitivity, price)
-        if not found:
+        options = self._options(keys, sensitivity, price)
+        if not options:
             raise BudgetError(
                 "this price buys no key selection: give epsilon=, and open the session with delta > 0."
             )
-        noise, offer = min(found, key=lambda one: one[0].half)
-        other = [one for one, _ in found if one is not noise]
+        noise, offer = min(options, key=lambda option: option[0].half)
+        unused = [threshold for threshold, _ in options if threshold is not noise]
         why = _why(offer.loss.failure)
-        if other:
-            why += f"; {other[0].name} would need {other[0].half:.4g} people"
+        if unused:
+            why += f"; {unused[0].name} would need {unused[0].half:.4g} people"
         part = Part("people of each key", noise, sensitivity.l1, sensitivity.l2_squared, 1.0)
-        told = f"a key that {noise.half:.4g} people have is as likely as not to be found"
+        expected = f"a key that {noise.half:.4g} people have is as likely as not to be found"
         return Plan(
             question=str(self),
             neighbors=unit.neighbors,
@@ -145,29 +146,29 @@ class KeySearch(Seeking):
             groups=1,
             why=why + (f"; a person counts for at most {keys} keys" if unit.people else ""),
             declared=tuple(map(str, declared)),
-            told=told,
+            told=expected,
         )
 
     def _options(self, keys: int, sensitivity: Sensitivity, price: Price) -> list[tuple[Threshold, Offer]]:
-        """The thresholds that the price buys, with what each costs."""
-        found = []
+        """The thresholds that the price buys, each with its offer."""
+        options = []
         for kind in THRESHOLDS:
             if price.mechanism in (AUTO, kind.name):
                 bought = kind.offer([(sensitivity.l1, sensitivity.l2_squared)], self._affordable(price))
                 if bought is not None:
                     offer = self._failing(bought)
                     noise = offer.noises[0]
-                    found.append((beside(noise, sensitivity.l1, 1, (1,), keys, offer.loss.failure), offer))
-        return found
+                    options.append((beside(noise, sensitivity.l1, 1, (1,), keys, offer.loss.failure), offer))
+        return options
 
     def forms(self, plan: Plan, unit: Unit, size: int | None) -> tuple[Form, ...]:
         return (Form((None,), "U"),)  # how many keys are found is the answer
 
-    def run(self, data: Engine, plan: Plan, unit: Unit, noise: Noise) -> tuple[Array, ...]:
+    def run(self, data: Engine, plan: Plan, unit: Unit, noise: AddNoise) -> tuple[Array, ...]:
         texts, sums = data.occurring(self.exprs, self.where, unit)
         threshold: Any = plan.parts[0].noise
-        shown = threshold.shows(noise(0, sums[Persons()][None, :], keys=texts))
-        return (as_text([texts[i] for i in np.flatnonzero(shown).tolist()]),)
+        passes = threshold.shows(noise(0, sums[Persons()][None, :], keys=texts))
+        return (keys_as_text([texts[i] for i in np.flatnonzero(passes).tolist()]),)
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,16 +212,16 @@ class Roomy(Statistic):
 
 
 def mass_of(statistic: Statistic) -> int:
-    """What a row adds to the sum of all components."""
+    """The sum of all components of one row."""
     return statistic.sensitivity(Unit(), True).l1
 
 
 @dataclass(frozen=True, slots=True)
 class Finding(Seeking):
-    """Aggregates of the groups that enough people share: which groups these are, and their answers, in one release.
+    """The question for aggregates of groups that enough people share: one release shows the groups and answers for them.
 
-    The groups are all combinations of values of ``exprs``; those are shown whose noisy number of rows, or of people, passes a
-    threshold. ``gaussian`` as of a `KeySearch`.
+    The groups are all combinations of values of ``exprs``. A group is shown if its noisy number of rows, or of people, passes a
+    threshold. ``gaussian`` is as in `KeySearch`.
     """
 
     exprs: tuple[Expr, ...]
@@ -243,12 +244,12 @@ class Finding(Seeking):
         return str(self._query(self.asked))
 
     def _query(self, outputs: tuple[Output, ...]) -> Query:
-        """The same question about groups that nobody knows yet."""
+        """A query for these outputs of groups that nobody knows yet."""
         by: Any = tuple(Sought(e, None) for e in self.exprs)
         return Query(outputs, self.where, by)
 
     def _arranged(self, unit: Unit) -> tuple[list[tuple[Statistic, list[int]]], int]:
-        """The statistics with the outputs that each serves, and which of them counts."""
+        """The statistics, each with the outputs that it serves, and the position of the one that keys are found by."""
         kinds = [AGGREGATES[out.aggregate] for out in self.asked]
         rows = [i for i, kind in enumerate(kinds) if kind.counts_rows]
         outs, counted = self.asked, rows[0] if rows else 0
@@ -280,7 +281,7 @@ class Finding(Seeking):
         )
         if len(statistics) > 1:
             why += f"; the price is shared by {len(statistics)} statistics"
-        told = dict.fromkeys(s.told(unit, True) for s in statistics if not s.once)
+        limits = dict.fromkeys(s.limits_text(unit, True) for s in statistics if not s.once)
         return Plan(
             question=str(self),
             neighbors=unit.neighbors,
@@ -290,25 +291,25 @@ class Finding(Seeking):
             cells=self._cells(arranged),
             groups=1,
             why=f"{why}; {_why(offer.loss.failure)}; {_takes(statistics[place], noises[place])}"
-            + "".join(told),
+            + "".join(limits),
             declared=tuple(map(str, declared)),
         )
 
     def _threshold(
         self, statistic: Statistic, noise: Any, sensitivity: Sensitivity, unit: Unit, failure: Fraction
     ) -> Threshold:
-        """The noise of the statistic that counts, with the least threshold for which own keys are as rare as promised."""
+        """The noise of the counting statistic with the least threshold that keeps the promise about keys of one person alone."""
         most, keys = unit.limited(unit.rows or 1, None).reach(LIMIT)
         weights = statistic.reading().functionals
         counts = {int(np.count_nonzero(weights[name])) for name in ("n", "size") if name in weights}
         if isinstance(statistic, Roomy):
             counts.add(len(next(iter(weights.values()))))
-        own = 1 if isinstance(statistic, PersonCount) else most * mass_of(_bare(statistic))
+        per_key = 1 if isinstance(statistic, PersonCount) else most * mass_of(_bare(statistic))
         components = sorted(counts)
-        return beside(noise, sensitivity.l1, own, components, keys, failure)
+        return beside(noise, sensitivity.l1, per_key, components, keys, failure)
 
     def _cells(self, arranged: Sequence[tuple[Statistic, list[int]]]) -> tuple[Cell, ...]:
-        """The outputs that were asked for, without the one that keys are found by."""
+        """The cells of the outputs that the user asked for, without the one that keys are found by."""
         cells: dict[int, Cell] = {}
         for part, (statistic, serves) in enumerate(arranged):
             bare, room = _bare(statistic), 1 if isinstance(statistic, Roomy) else 0
@@ -321,21 +322,21 @@ class Finding(Seeking):
 
     def forms(self, plan: Plan, unit: Unit, size: int | None) -> tuple[Form, ...]:
         arranged, _ = self._arranged(unit)
-        found = [Form((None,), "U")]  # how many keys are found is a part of the answer
+        forms = [Form((None,), "U")]  # the number of keys is a part of the answer
         for part, (statistic, _) in zip(plan.parts, arranged, strict=True):
             form = part.noise.form((statistic.shape(1)[0], None))
             wide = isinstance(statistic, Roomy) and statistic.wide
-            found.append(form._replace(kind="O") if wide else form)
-        return tuple(found)
+            forms.append(form._replace(kind="O") if wide else form)
+        return tuple(forms)
 
-    def run(self, data: Engine, plan: Plan, unit: Unit, noise: Noise) -> tuple[Array, ...]:
+    def run(self, data: Engine, plan: Plan, unit: Unit, noise: AddNoise) -> tuple[Array, ...]:
         arranged, place = self._arranged(unit)
         primitives = {p for s, _ in arranged for p in s.primitives}
         texts, reduced = data.occurring(self.exprs, self.where, unit, primitives)
         noisy = [noise(i, s.integers(reduced), keys=texts) for i, (s, _) in enumerate(arranged)]
         threshold: Any = plan.parts[place].noise
         shown = np.flatnonzero(threshold.shows(noisy[place]))
-        return (as_text([texts[i] for i in shown.tolist()]), *(one[:, shown] for one in noisy))
+        return (keys_as_text([texts[i] for i in shown.tolist()]), *(columns[:, shown] for columns in noisy))
 
 
 def _bare(statistic: Statistic) -> Statistic:
@@ -347,15 +348,15 @@ def _why(failure: Fraction) -> str:
 
 
 def _takes(statistic: Statistic, noise: Any) -> str:
-    """How many rows, or people, a key needs."""
+    """A text about the number of rows, or people, that a key needs."""
     per_row = 1 if isinstance(statistic, PersonCount) else mass_of(_bare(statistic))
-    what = "people" if isinstance(statistic, PersonCount) else "rows"
-    text = f"a key that {noise.half / per_row:.4g} {what} have is as likely as not to be found"
+    counted = "people" if isinstance(statistic, PersonCount) else "rows"
+    text = f"a key that {noise.half / per_row:.4g} {counted} have is as likely as not to be found"
     if isinstance(statistic, Roomy):
         text += f", and so is one of {noise.bars[-1].least / (per_row * statistic.most):.4g} people"
     return text
 
 
 def measured_at_once(outputs: Sequence[Output]) -> bool:
-    """Whether one release can find the groups and answer."""
+    """Whether one release can both find the groups and answer these outputs."""
     return bool(outputs) and all(AGGREGATES[out.aggregate].found_at_once for out in outputs)

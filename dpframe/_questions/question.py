@@ -1,4 +1,4 @@
-"""What can be asked: a frozen value that plans from public facts, reads behind the door, and says what its answer looks like.
+"""The base of questions: frozen values that plan from public facts, read data behind the door, and declare their answers' form.
 
 Measures, choices, searches for keys, reports of rows and models all go the same way: a plan with a price, a debit, and only then
 the data (docs/guarantees/session.md).
@@ -28,51 +28,51 @@ Array = NDArray[Any]
 
 
 class Release(NamedTuple):
-    """A plan and its noisy integers: all that ever leaves the door."""
+    """A plan and its noisy integers: nothing else ever leaves the door."""
 
     plan: Plan
     raw: tuple[Any, ...]
 
 
-def numbers(plan: Plan, raw: Sequence[Any], cell: int) -> NDArray[Any]:
+def numbers(plan: Plan, raw: Sequence[Any], place: int) -> NDArray[Any]:
     """The answers of one output, an entry a group, as int64 or float64 by the plan alone."""
-    one = plan.cells[cell]
-    answers = AGGREGATES[one.aggregate].value(Measured(one, plan.parts[one.part].noise, raw[one.part]))
-    return answers if answers.dtype == object else answers.astype(np.int64 if one.whole else np.float64)
+    cell = plan.cells[place]
+    answers = AGGREGATES[cell.aggregate].value(Measured(cell, plan.parts[cell.part].noise, raw[cell.part]))
+    return answers if answers.dtype == object else answers.astype(np.int64 if cell.whole else np.float64)
 
 
-def interval_of(plan: Plan, raw: tuple[Any, ...], cell: int, level: float) -> tuple[Any, Any]:
+def interval_of(plan: Plan, raw: tuple[Any, ...], place: int, level: float) -> tuple[Any, Any]:
     """The interval of one output of a release, a pair for each group."""
-    one = plan.cells[cell]
-    aggregate = AGGREGATES[one.aggregate]
-    each = levels_shown(plan, raw, level)
-    if each is None:
-        return aggregate.interval(measured(plan, raw, one), level)
-    low, high = np.empty(len(each)), np.empty(len(each))
-    for at_level in np.unique(each):
-        at = each == at_level
-        some = tuple(part[:, at] for part in raw)
-        low[at], high[at] = aggregate.interval(measured(plan, some, one), float(at_level))
+    cell = plan.cells[place]
+    aggregate = AGGREGATES[cell.aggregate]
+    levels = levels_shown(plan, raw, level)
+    if levels is None:
+        return aggregate.interval(measured(plan, raw, cell), level)
+    low, high = np.empty(len(levels)), np.empty(len(levels))
+    for at_level in np.unique(levels):
+        in_level = levels == at_level
+        integers = tuple(part[:, in_level] for part in raw)
+        low[in_level], high[in_level] = aggregate.interval(measured(plan, integers, cell), float(at_level))
         if aggregate.least_shown is not None:
-            # What is shown is the larger noise, so above it counts are no rarer than without a threshold.
-            high[at] = aggregate.interval(measured(plan, some, one), level)[1]
+            # The groups that a threshold shows have large noise: counts above an upper end are no likelier than without one.
+            high[in_level] = aggregate.interval(measured(plan, integers, cell), level)[1]
     return low if aggregate.least_shown is None else np.maximum(low, aggregate.least_shown), high
 
 
 def levels_shown(plan: Plan, raw: tuple[Any, ...], level: float) -> NDArray[np.float64] | None:
-    """Where a threshold showed the groups: at which level an interval covers each of them; None without one."""
+    """The level at which an interval covers each group that a threshold has shown; None if there is no threshold."""
     for part, integers in zip(plan.parts, raw, strict=False):
-        found: NDArray[np.float64] | None = part.noise.levels(integers, level)
-        if found is not None:
-            return found
+        levels: NDArray[np.float64] | None = part.noise.levels(integers, level)
+        if levels is not None:
+            return levels
     return None
 
 
-class Noise(Protocol):
-    """The right to add noise, which a question is handed at the door: exact integers of a part of its plan in, and out what may
-    leave. In a session the plan's mechanism answers; an audit, which hands in another, learns what the mechanism would be given.
+class AddNoise(Protocol):
+    """The right to add noise, which the door hands to a question: it turns the exact integers of a part of the plan into an array
+    that may leave. In a session the plan's mechanism does so; an audit hands in a function that records the integers.
 
-    Of integers about keys that nobody listed the ``keys`` are named, a column each; of steps of a grid its ``width``.
+    ``keys`` names the columns of integers about keys that nobody listed; ``width`` is the width of the grid for steps of one.
     """
 
     def __call__(
@@ -82,9 +82,9 @@ class Noise(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Question(ABC):
-    """A question. Kinds are frozen dataclasses: equal questions are equal, hash alike, and are free when asked again.
+    """A question. Kinds are frozen dataclasses: equal questions compare and hash as equal, and are free when asked again.
 
-    ``finish`` makes an answer of a release. It is no part of what is asked, and knows the release alone.
+    ``finish`` makes the answer from the release alone. It is no part of the question's identity.
     """
 
     finish: Callable[[Release], Any] | None = field(
@@ -93,7 +93,7 @@ class Question(ABC):
 
     @property
     def outputs(self) -> tuple[Output, ...]:
-        """The numbers a group that are asked for; none where the answer is no such number."""
+        """The numbers asked of each group; none where the answer is of another kind."""
         return ()
 
     @property
@@ -108,17 +108,17 @@ class Question(ABC):
 
     @property
     def groups(self) -> int:
-        """The number of public groups, of which no grouping has one."""
+        """The number of public groups; 1 without a grouping."""
         return 1
 
     @property
     def verb(self) -> str:
-        """The name by which an error calls it."""
+        """The verb that error messages name."""
         return "a question"
 
     @abstractmethod
     def to_json(self) -> object:
-        """All that makes it the question that it is; no data."""
+        """The record of the question: all that tells it from others, and no data."""
 
     @abstractmethod
     def __str__(self) -> str:
@@ -126,18 +126,17 @@ class Question(ABC):
 
     @abstractmethod
     def plan(self, unit: Unit, price: Price, public_rows: int | None, declared: tuple[Word, ...]) -> Plan:
-        """Everything that is known before the data is read: which noise, at which cost, and what error to expect."""
+        """The plan of the question: noise, cost and expected error, all of them known before the data is read."""
 
     @abstractmethod
     def forms(self, plan: Plan, unit: Unit, size: int | None) -> tuple[Form, ...]:
-        """The arrays that `run` returns, from public facts alone, of which ``size`` is one: the number of people, where it is
-        public."""
+        """The forms of the arrays that `run` returns, from public facts alone; ``size`` is the number of people, if public."""
 
     @abstractmethod
-    def run(self, data: Engine, plan: Plan, unit: Unit, noise: Noise) -> tuple[Array, ...]:
-        """What may leave, as arrays of whole numbers or of text: of ``data``, an engine, and only through ``noise``.
+    def run(self, data: Engine, plan: Plan, unit: Unit, noise: AddNoise) -> tuple[Array, ...]:
+        """The arrays of whole numbers or of text that may leave. They come from ``data``, an engine, through ``noise`` alone.
 
-        Called at the door alone.
+        Only the door calls it.
         """
 
     def answer(self, release: Release) -> Any:
@@ -149,18 +148,18 @@ class Question(ABC):
 class Query(Question):
     """A question that sums of integers answer: some outputs, of the rows where a condition holds, in groups."""
 
-    outputs: tuple[Output, ...] = field()  # said here, so that the base's property is no default
+    outputs: tuple[Output, ...] = field()  # declared anew, or the base's property would be its default
     where: Expr | None = None
     by: tuple[By, ...] = ()
 
     @property
     def groups(self) -> int:
-        """The number of groups, of which no grouping has one."""
+        """The number of groups; 1 without a grouping."""
         return groups_of(self.by)
 
     @property
     def verb(self) -> str:
-        """What an error calls it."""
+        """The verb that error messages name."""
         return ", ".join(dict.fromkeys(out.aggregate for out in self.outputs))
 
     def to_json(self) -> object:
@@ -185,19 +184,19 @@ class Query(Question):
         return text + (f" where {self.where}" if self.where is not None else "")
 
     def plan(self, unit: Unit, price: Price, public_rows: int | None, declared: tuple[Word, ...]) -> Plan:
-        """Pure, and the only place where the price of outputs becomes a scale."""
+        """The plan of these outputs. It is pure, and the only place where the price of outputs becomes a scale of noise."""
         text = str(self)
-        made = draft(self, unit, public_rows)
+        prepared = draft(self, unit, public_rows)
         first = AGGREGATES[self.outputs[0].aggregate]
-        candidates = 1 if made.groups is None else made.groups
+        candidates = 1 if prepared.groups is None else prepared.groups
         if first.selects:
-            candidates = len(self.outputs) if made.groups is None else made.groups
-            bought = choice(first, made.moved[0].l1, candidates, self.outputs[0].rounds, price)
-        elif True in made.picks:
-            bought = picked(made.moved, made.picks, price)
+            candidates = len(self.outputs) if prepared.groups is None else prepared.groups
+            bought = choice(first, prepared.moved[0].l1, candidates, self.outputs[0].rounds, price)
+        elif True in prepared.picks:
+            bought = picked(prepared.moved, prepared.picks, price)
         else:
-            bought = noise_for(made.moved, price)
-        pairs = zip(made.readings, bought.noises, made.moved, strict=True)
+            bought = noise_for(prepared.moved, price)
+        pairs = zip(prepared.readings, bought.noises, prepared.moved, strict=True)
         parts = [
             Part(reading.description, noise, l1, l2_squared, reading.step)
             for reading, noise, (l1, l2_squared) in pairs
@@ -208,18 +207,18 @@ class Query(Question):
             bought.loss,
             bought.stated_at,
             tuple(parts),
-            made.cells,
+            prepared.cells,
             candidates,
-            bought.why + made.why,
+            bought.why + prepared.why,
             tuple(map(str, declared)),
-            _draft=made,
+            _draft=prepared,
         )
 
     def forms(self, plan: Plan, unit: Unit, size: int | None) -> tuple[Form, ...]:
         pairs = zip(plan.parts, plan._draft.statistics, strict=True)
         return tuple([part.noise.form(statistic.shape(plan.groups)) for part, statistic in pairs])
 
-    def run(self, data: Engine, plan: Plan, unit: Unit, noise: Noise) -> tuple[Array, ...]:
+    def run(self, data: Engine, plan: Plan, unit: Unit, noise: AddNoise) -> tuple[Array, ...]:
         wanted = {p for s in plan._draft.statistics for p in s.primitives}
         reduced = data.reduce(Scope(self.where, self.by), wanted, unit)
         return tuple(noise(i, s.integers(reduced)) for i, s in enumerate(plan._draft.statistics))

@@ -1,4 +1,4 @@
-"""Reports of rows, each made of its own row alone: the question, and how its answer is packed."""
+"""Reports of rows, each made from its own row alone: the question, and the packing of its answer."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from dpframe._groups.keys import KeyBy, Keys, Word
 from dpframe._groups.unit import Unit
 from dpframe._plans.plan import Part, Plan
 from dpframe._questions import entries as _rows
-from dpframe._questions.question import Array, Noise, Question
+from dpframe._questions.question import AddNoise, Array, Question
 from dpframe._statistics.base import Grid
 from dpframe._statistics.engine import Engine
 from dpframe._validate import Bounds
@@ -33,7 +33,7 @@ BITS = 31  # of the grid on which a number is exact before it is rounded at rand
 
 @dataclass(frozen=True)
 class Randomize(Question):
-    """A report for each row, or as many for each person as one may have rows."""
+    """The question for a report of each row; with people, each of them reports as often as a person may have rows."""
 
     expr: Expr
     keys: Keys | None
@@ -58,16 +58,16 @@ class Randomize(Question):
 
     @property
     def values(self) -> int:
-        """How many values a report may name, for categories."""
+        """The number of values that a report may name, for categories."""
         return 0 if self.keys is None else len(self.keys) + (self.other is not None)
 
-    def response(self, each: Fraction) -> Response:
-        """The mechanism at a price of ``each`` for one report."""
-        if each < _validate.MIN_EPSILON:
+    def response(self, epsilon: Fraction) -> Response:
+        """The mechanism for one report at this epsilon."""
+        if epsilon < _validate.MIN_EPSILON:
             raise BadValue(
                 "a report would have an epsilon below 2**-50. Use a larger epsilon=, or a smaller max_rows=."
             )
-        return Response(each, points_for(each) if self.keys is None else self.values)
+        return Response(epsilon, points_for(epsilon) if self.keys is None else self.values)
 
     def plan(self, unit: Unit, price: Price, public_rows: int | None, declared: tuple[Word, ...]) -> Plan:
         if not unit.replaces:
@@ -80,28 +80,30 @@ class Randomize(Question):
             raise BadValue("randomize has its own mechanism (randomized response): leave mechanism= out.")
         epsilon = pure(price)
         rows = unit.reach(None)[0]
-        one = self.response(epsilon / rows)
-        response: Any = one  # of values, and adds to none
+        mechanism = self.response(epsilon / rows)
+        response: Any = mechanism  # of values, and adds to none
         part = Part("a report a row", response, 1, 1, 1.0)
         if self.bounds is None:
-            others = "the other value" if one.k == 2 else f"one of the {one.k - 1} other values"
-            why = f"true with probability {one.truth:.4g}, else {others}"
-            # The interval covers what values nobody listed add, so it is that of a share of reports: widest near a half.
-            share = min(0.5, one.truth)
-            deviation = math.sqrt(share * (1 - share)) / one.kept
-        else:
-            why = (
-                f"rounded to {one.k} points without bias, then a uniform one with probability {one.lies:.4g}"
+            alternatives = (
+                "the other value" if mechanism.k == 2 else f"one of the {mechanism.k - 1} other values"
             )
-            deviation = math.sqrt(worst_spread(one)) * (self.bounds.upper - self.bounds.lower)
+            why = f"true with probability {mechanism.truth:.4g}, else {alternatives}"
+            # The interval covers rows whose value nobody listed, so it is that of a share of reports: widest near a half.
+            share = min(0.5, mechanism.truth)
+            deviation = math.sqrt(share * (1 - share)) / mechanism.kept
+        else:
+            why = f"rounded to {mechanism.k} points without bias, then a uniform one with probability {mechanism.lies:.4g}"
+            deviation = math.sqrt(worst_spread(mechanism)) * (self.bounds.upper - self.bounds.lower)
         if unit.people:
-            why += f"; each person has {rows} reports of epsilon {float(one.epsilon):.4g}"
-        what = "a frequency" if self.bounds is None else "the mean"
-        told = f"at most ± {1.96 * deviation:.4g} / sqrt(n) in {what} of n reports"
+            why += f"; each person has {rows} reports of epsilon {float(mechanism.epsilon):.4g}"
+        estimate = "a frequency" if self.bounds is None else "the mean"
+        expected = f"at most ± {1.96 * deviation:.4g} / sqrt(n) in {estimate} of n reports"
         if public_rows:
-            told = f"at most ± {1.96 * deviation / math.sqrt(public_rows):.4g} in {what} of all {public_rows} reports"
-        words = tuple(map(str, declared))
-        return Plan(str(self), unit.neighbors, PureDP(epsilon), Fraction(0), (part,), (), 1, why, words, told)
+            expected = f"at most ± {1.96 * deviation / math.sqrt(public_rows):.4g} in {estimate} of all {public_rows} reports"
+        texts = tuple(map(str, declared))
+        return Plan(
+            str(self), unit.neighbors, PureDP(epsilon), Fraction(0), (part,), (), 1, why, texts, expected
+        )
 
     def forms(self, plan: Plan, unit: Unit, size: int | None) -> tuple[Form, ...]:
         assert size is not None  # the plan has refused sessions where it is private
@@ -109,7 +111,7 @@ class Randomize(Question):
         reports = size * unit.reach(None)[0]
         return Form((1, words_of(reports, response.k)), "i"), Form((1, 1), "i", reports)
 
-    def run(self, data: Engine, plan: Plan, unit: Unit, noise: Noise) -> tuple[Array, ...]:
+    def run(self, data: Engine, plan: Plan, unit: Unit, noise: AddNoise) -> tuple[Array, ...]:
         response: Any = plan.parts[0].noise
         if self.keys is not None:
             entries, blank = _rows.places(data, KeyBy(self.expr, self.keys)), 0
@@ -130,12 +132,12 @@ class Randomize(Question):
 
 
 def width_of(k: int) -> int:
-    """Bits of a report as it is kept: 1, 2, 4, 8 or 16."""
+    """The bits of a packed report: 1, 2, 4, 8 or 16."""
     return next(bits for bits in (1, 2, 4, 8, 16) if k <= 2**bits)
 
 
 def packed(codes: Codes, k: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Reports in as few 64-bit words as they need, and how many there are: ten million yes and no are 1.25 MB."""
+    """The reports in as few 64-bit words as they need, and their number: ten million of yes or no are 1.25 MB."""
     bits = width_of(k)
     if bits == 16:
         cells = codes.astype("<u2").view(np.uint8)
@@ -155,7 +157,7 @@ def packed(codes: Codes, k: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
 
 
 def words_of(size: int, k: int) -> int:
-    """How many 64-bit words so many reports need: at least one."""
+    """The number of 64-bit words that so many reports need: at least one."""
     return max(1, -(-size * width_of(k) // 64))
 
 
@@ -170,5 +172,5 @@ def unpacked(raw: Sequence[Any], k: int) -> Codes:
     if bits == 1:
         return np.unpackbits(cells, count=n, bitorder="little")
     shifts = np.arange(8 // bits, dtype=np.uint8) * np.uint8(bits)
-    found: Codes = ((cells[:, None] >> shifts) & np.uint8(2**bits - 1)).reshape(-1)[:n]
-    return found
+    codes: Codes = ((cells[:, None] >> shifts) & np.uint8(2**bits - 1)).reshape(-1)[:n]
+    return codes

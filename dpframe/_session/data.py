@@ -43,6 +43,7 @@ class Origin:
     most: int | None  # the most rows that a person can have, where the steps prove it
     whole: bool = False  # every row of the frame that was opened, once
     everyone: bool = False  # all people of that frame, and the order of their own rows is their own
+    ordered: bool = True  # in which order a person's rows stand is a function of that person's rows
 
 
 class Data:
@@ -93,6 +94,13 @@ class Data:
     @property
     def everyone(self) -> bool:
         return self.origin is None or self.origin.everyone
+
+    @property
+    def ordered(self) -> bool:
+        """Whether the order of a person's rows is the person's own: not of what is read in whatever order it comes."""
+        if self.origin is None:
+            return self.source is None or self.source.ordered
+        return self.origin.ordered
 
     @property
     def former_steps(self) -> str | None:

@@ -16,14 +16,14 @@ import numpy as np
 import pandas as pd
 
 from dpframe._cells.encoding import digest
-from dpframe._errors import BadValue, NotOffered, SessionError
-from dpframe._expr import Column, Cut, Expr
+from dpframe._errors import BadValue, NotOffered, SessionError, debugging
+from dpframe._expr import Column, Cut, Expr, Key
 from dpframe._groups.keys import ROW_CEILING, Keys, keys_for
 from dpframe._groups.periods import Span
 from dpframe._groups.unit import LIMIT, Unit, limits_for
 from dpframe._ledger import former as _former
 from dpframe._session.data import Data, Origin, leaves_of
-from dpframe._session.session import DEBUGGED, Session, debugging, sealed
+from dpframe._session.session import DEBUGGED, Session, sealed
 from dpframe._session.terms import Terms, declarations, record_of
 from dpframe._validate import Bounds
 from dpframe.engines.rows import Places, Rows, array_of, frame_of
@@ -85,6 +85,7 @@ def derived(
     *,
     whole: bool = False,
     everyone: bool = False,
+    ordered: bool = True,
     most: int | None,
 ) -> Session:
     """A session on rows made from those of another one. It has no budget of its own, and no name in any frame's attrs."""
@@ -99,7 +100,8 @@ def derived(
             name, array = one
             people.append(Column.of(len(made.names) + len(hidden), name, array.dtype))
             hidden.append(array)
-    origin = Origin(base, token.steps, token.former, most, whole, everyone)
+    ordered = ordered and parent.data.ordered
+    origin = Origin(base, token.steps, token.former, most, whole, everyone, ordered)
     snapshot = frame_of([*made.arrays, *hidden])
     data = Data(snapshot, list(snapshot.dtypes), leaves, base.data.version, base.data.root, origin, made.held)
     if data.rows > ROW_CEILING:
@@ -126,7 +128,14 @@ class Source:
     What reads them is `sealed` by the verb that makes the new ones.
     """
 
-    def __init__(self, session: Session, columns: Mapping[Hashable, Expr], where: Expr | None, verb: str):
+    def __init__(
+        self,
+        session: Session,
+        columns: Mapping[Hashable, Expr],
+        where: Expr | None,
+        verb: str,
+        order: tuple[Key, ...] = (),
+    ):
         session.check_alive()
         if session.data.source is not None:
             raise NotOffered(
@@ -136,15 +145,15 @@ class Source:
         if debugging():
             session.accountant.declare([DEBUGGED])
         self.session, self.columns, self.where, self.verb = session, dict(columns), where, verb
-        self.rows = Rows(session.snapshot)
-        self.places = sealed(verb, self.rows.kept, where)
+        self.rows, self.order = Rows(session.snapshot), order
+        self.places = sealed(verb, self.rows.kept, where, order)
         self.all = where is None
         self.everyone = session.data.everyone and self.all
 
     def array(self, expr: Expr) -> Any:
         """The cells of the rows that are kept."""
         whole = self.rows.array(expr)
-        return whole if self.all else whole.take(self.places)
+        return whole if self.all and not self.order else whole.take(self.places)
 
     def people(self) -> list[tuple[Hashable, Any]]:
         """What names the person of each kept row; where a row is a person, a random name."""
@@ -177,8 +186,9 @@ class Source:
     def token(self, verb: str, words: tuple[Any, ...], former: Sequence[object] | None) -> Token:
         """The steps so far, as a name that is the same when they are taken again; ``former`` are their words as ledgers of the
         first format have them, None where these were cut."""
-        steps = digest(self.session.data.steps, list(self.columns.items()), self.where, verb, words)
-        before = self.session.data.former_steps
+        sorts = (self.order,) if self.order else ()  # what is not sorted has the name that it had
+        steps = digest(self.session.data.steps, list(self.columns.items()), self.where, verb, words, *sorts)
+        before = None if self.order else self.session.data.former_steps
         return Token(steps, _former.steps(before, self.columns, self.where, verb, former))
 
 

@@ -26,11 +26,11 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from dpframe._cells.encoding import digest, encode
-from dpframe._errors import BadType, BadValue, DataError, SessionError
-from dpframe._expr import Expr
+from dpframe._errors import SWITCH, BadType, BadValue, DataError, SessionError, debugging
+from dpframe._expr import Expr, zone_of
 from dpframe._groups.combinations import Tuples
 from dpframe._groups.keys import Keys, Word
-from dpframe._groups.periods import Span
+from dpframe._groups.periods import Span, ends_of
 from dpframe._groups.unit import Unit, limits_for
 from dpframe._ledger import former as _former
 from dpframe._ledger.accountant import Accountant, Label, Names, found
@@ -49,7 +49,6 @@ from dpframe.mechanisms._base import check
 
 P = ParamSpec("P")
 T = TypeVar("T")
-SWITCH = "DPFRAME_DEBUG"
 DEBUGGED = ("debug", "errors show their cause, which may quote cells", SWITCH)  # what the ledger keeps of it
 _behind: ContextVar[bool] = ContextVar("behind the door", default=False)
 
@@ -130,6 +129,10 @@ class Session:
             self.public_rows = self.rows if known else None
             self.bounds: dict[int, tuple[float, float]] = dict(terms.bounds)
             self.times: dict[int, Span] = dict(terms.times)
+            for place, span in terms.times:  # of times in nanoseconds, for what follows from them
+                zone = zone_of(self.data.dtypes[place])
+                if (ends := ends_of(span, zone)) is not None:
+                    self.bounds[place] = ends
             self.keys: dict[int, Keys] = {
                 i: k for i, k in terms.keys if isinstance(i, int) and isinstance(k, Keys)
             }
@@ -301,7 +304,7 @@ class Session:
         """The one charge of new questions, in the ledger before any data is read; nothing gives it back."""
         if self.data.source is not None:  # of what is no longer what was opened nothing is paid for
             self.data.source.check()
-        if debugging():
+        if SWITCH in os.environ and debugging():
             self.accountant.declare([DEBUGGED])
         name = ", ".join(label.name for label in new if label.name is not None) or None
         one, *others = new.values()
@@ -339,7 +342,7 @@ class Session:
         keys: Sequence[Any] | None = None,
         width: int | None = None,
     ) -> Array:
-        """Exact integers of a part of a plan, with the noise of its mechanism: the `Noise` that a question is handed."""
+        """Exact integers of a part of a plan, with the noise of its mechanism: the `AddNoise` that a question gets."""
         mechanism: Any = plan.parts[part].noise
         noisy: Array = mechanism.release(integers, *(() if width is None else (width,)))
         return noisy
@@ -426,11 +429,6 @@ def _check_names(labels: Sequence[Label]) -> None:
 
 
 # The door -------------------------------------------------------------------------------------------------------------
-
-
-def debugging() -> bool:
-    """Whether the owner has set the environment variable that shows causes. Every session that is asked puts it on record."""
-    return os.environ.get(SWITCH, "") not in ("", "0")
 
 
 class _Here(type):

@@ -30,7 +30,7 @@ Integers = NDArray[Any]  # int64, or Python integers in an object array where 63
 
 
 class Sensitivity(NamedTuple):
-    """How far one person can move the whole vector: the L1 norm, and the square of the L2 norm. Exact."""
+    """The exact distance by which one person can move the whole vector: its L1 norm, and the square of its L2 norm."""
 
     l1: int
     l2_squared: int
@@ -38,11 +38,11 @@ class Sensitivity(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """A vector as a plan knows it: in words, with one integer unit as ``step`` in the units of these words; and the way back.
+    """The description of a vector in a plan, and the way back from its integers, one of which is a ``step`` of what it describes.
 
     ``functionals`` are linear maps from the components to ``size`` (rows), ``n`` (non-null values), ``t1``, ``t2`` and so on (the
-    sums of their powers on the scale where the bounds are 0 and 1) and ``total`` (data units); ``constants`` what is added to
-    one from public knowledge.
+    sums of their powers on the scale where the bounds are 0 and 1) and ``total`` (data units); ``constants`` are public numbers
+    that are added to some of these.
     """
 
     description: str
@@ -85,7 +85,7 @@ class Grid:
 
     @staticmethod
     def for_magnitude(bounds: Bounds, bits: int, integral: bool) -> Grid:
-        """The finest grid on which the values themselves do; whole numbers that fit stay whole."""
+        """The finest grid on which the values stay below ``2**bits`` steps; whole numbers that fit stay whole."""
         exponent = _exponent(0.0, max(map(abs, bounds)), bits)
         return Grid(bounds, min(exponent, 0) if integral else exponent)
 
@@ -97,7 +97,7 @@ def on_grid(bound: float, exponent: int) -> int:
 
 
 def to_grid(values: NDArray[Any], a: NDArray[np.float64], grid: Grid) -> None:
-    """Into ``a``: clip, scale by a power of two, round, and count from the lower bound. NaN stays NaN."""
+    """Writes the values into ``a``: clipped, scaled by a power of two, rounded, counted from the lower bound; NaN stays NaN."""
     lower, upper = grid.bounds
     np.clip(values, lower, upper, out=a)
     if grid.exponent:
@@ -116,8 +116,8 @@ def _exponent(lower: float, upper: float, bits: int) -> int:
     return min(bits - e - 1, 960)
 
 
-# Dataclasses and no named tuples: of those the rows and the people of a group would be equal, and be one.
-# `additive`: the sums of two parts of a table, of whole people where columns name them, add up to those of both.
+# Dataclasses and no named tuples: as empty tuples `Rows()` and `Persons()` would be equal.
+# `additive` says that the sums of two parts of a table (parts of whole people, where columns name them) add up to those of both.
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +154,7 @@ class Powers:
 
 @dataclass(frozen=True, slots=True)
 class Products:
-    """Primitive: over rows where neither value is null, how many, and the sums of ``a``, of ``b`` and of ``a * b``."""
+    """Primitive: the number of rows where neither value is null, and their sums of ``a``, of ``b`` and of ``a * b``."""
 
     additive: ClassVar[bool] = True
     expr: Expr
@@ -165,7 +165,7 @@ class Products:
 
 @dataclass(frozen=True, slots=True)
 class Leaves:
-    """Primitive: how many non-null values lie on each point of a grid, from the lower bound to the upper."""
+    """Primitive: the number of non-null values on each point of a grid, from the lower bound to the upper."""
 
     additive: ClassVar[bool] = True
     expr: Expr
@@ -178,7 +178,7 @@ class Leaves:
 
 @dataclass(frozen=True, slots=True)
 class Distincts:
-    """Primitive: how many distinct non-null values each group has."""
+    """Primitive: the number of distinct non-null values of each group."""
 
     additive: ClassVar[bool] = False  # two parts may have a value in common
     expr: Expr
@@ -186,8 +186,8 @@ class Distincts:
 
 @dataclass(frozen=True, slots=True)
 class Bids:
-    """Primitive: the rows of each bin, of the question's one grouping. The bins are one group: people may be in all of
-    them, and count for their limit of rows in all of them together."""
+    """Primitive: the rows of each bin of the question's one grouping. All bins are one group for people: one of them may be in
+    all bins, and counts for the limit of rows in all of them together."""
 
     additive: ClassVar[bool] = True
     expr: Expr
@@ -195,7 +195,7 @@ class Bids:
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """Primitive: people by how many rows they have in the group where they have the most, or by their number of groups.
+    """Primitive: people by the number of their rows in the group where they have most, or by the number of their groups.
 
     One column: those with 1, with 2, with 3 or 4, and so on by powers of two; the last has all that have more.
     """
@@ -230,7 +230,7 @@ MAGNITUDES = 2 * (LARGEST_POWER - LEAST_POWER) + 1
 
 
 class Statistic(ABC):
-    """What one release adds noise to. ``once``: a person counts once in it, whatever the limits."""
+    """A vector of integers that one release adds noise to. ``once``: a person counts once in it, whatever the limits."""
 
     __slots__ = ()
     once: ClassVar[bool] = False
@@ -238,7 +238,7 @@ class Statistic(ABC):
     @property
     @abstractmethod
     def primitives(self) -> tuple[Primitive, ...]:
-        """The sums it is made of."""
+        """The primitive sums that the vector is made of."""
 
     @abstractmethod
     def integers(self, reduced: Reduced) -> Integers:
@@ -254,27 +254,29 @@ class Statistic(ABC):
 
     def of_person(self, unit: Unit, groups: int | None) -> Sensitivity:
         """`sensitivity` of a person with R rows in each of G groups (docs/guarantees/people.md)."""
-        one = self.sensitivity(unit, groups is not None)
+        row_sensitivity = self.sensitivity(unit, groups is not None)
         if not unit.people:
-            return one
-        rows, most = unit.reach(groups)
-        return Sensitivity(one.l1 * rows * most, one.l2_squared * rows**2 * most)
+            return row_sensitivity
+        rows, groups_counted = unit.reach(groups)
+        return Sensitivity(
+            row_sensitivity.l1 * rows * groups_counted, row_sensitivity.l2_squared * rows**2 * groups_counted
+        )
 
-    def told(self, unit: Unit, grouped: bool) -> str:
-        """What a person with many rows counts for, in words, for a plan."""
-        return unit.told(grouped)
+    def limits_text(self, unit: Unit, grouped: bool) -> str:
+        """A text for plans about how much a person with many rows counts."""
+        return unit.limits_text(grouped)
 
     def reach(self, unit: Unit) -> int:
-        """How much more one person can move one component than another: what a choice among them goes by."""
+        """The most by which one person can move a component against another: the sensitivity of a choice among them."""
         raise AssertionError(f"nothing is chosen among {self.reading().description}")
 
     def reach_of_person(self, unit: Unit, groups: int | None) -> int:
-        """`reach` of a person with R rows in each group, of whom every component is a sum over rows."""
+        """`reach` of a person with R rows in each group, for components that are sums over rows."""
         return self.reach(unit) * unit.reach(groups)[0]
 
     @abstractmethod
     def reading(self) -> Reading:
-        """What a plan says of the vector, and how its outputs are made of it."""
+        """The description of the vector in plans, with the maps that make outputs of it."""
 
 
 # Sums of clipped values ------------------------------------------------------------------------------------------------
@@ -345,9 +347,9 @@ class Simplex(Statistic):
         while level:
             terms.append(level[-1])
             # As b = W - a; no product is above the mass of all rows, so no step overflows.
-            level = [self.grid.width * one - more for one, more in pairwise(level)]
+            level = [self.grid.width * term - next_term for term, next_term in pairwise(level)]
         times = [math.comb(self.degree, k) for k in range(self.degree + 1)]
-        parts = [one if n == 1 else n * one for n, one in zip(times, reversed(terms), strict=True)]
+        parts = [term if n == 1 else n * term for n, term in zip(times, reversed(terms), strict=True)]
         if self.nulls:
             parts.append(self.grid.width**self.degree * (reduced[Rows()] - powers[0]))
         return np.array(parts)
@@ -358,17 +360,19 @@ class Simplex(Statistic):
 
     def reading(self) -> Reading:
         d = self.degree
-        one = 1.0 / self.grid.width**d
+        unit_weight = 1.0 / self.grid.width**d
         # a**j * W**(d - j) is a combination of the terms: comb(k, j) / comb(d, j) of the k-th.
         maps = {
-            f"t{j}" if j else "n": tuple([one * (math.comb(k, j) / math.comb(d, j)) for k in range(d + 1)])
+            f"t{j}" if j else "n": tuple(
+                [unit_weight * (math.comb(k, j) / math.comb(d, j)) for k in range(d + 1)]
+            )
             for j in range(d + 1)
         }
         text = f"{'distances to both bounds' if d == 1 else 'Bernstein moments'} of {self.expr}"
         if self.nulls:
             text += " and its nulls"
             maps = {name: (*weights, 0.0) for name, weights in maps.items()}
-            maps["size"] = (one,) * (d + 2)
+            maps["size"] = (unit_weight,) * (d + 2)
         return Reading(text, maps, float(self.grid.step**d))
 
 
@@ -410,8 +414,8 @@ class Centred(Statistic):
         if self.rows is None:
             maps: Maps = {"n": (0.0, 1 / w), "t1": (1 / (2 * w), 1 / (2 * w))}
             return Reading(text, maps, self.grid.step / 2)
-        known, maps = {"n": float(self.rows), "t1": self.rows / 2}, {"t1": (1 / (2 * w),), "n": (0.0,)}
-        return Reading(f"{text}, over a public number of rows", maps, self.grid.step / 2, known)
+        constants, maps = {"n": float(self.rows), "t1": self.rows / 2}, {"t1": (1 / (2 * w),), "n": (0.0,)}
+        return Reading(f"{text}, over a public number of rows", maps, self.grid.step / 2, constants)
 
 
 @dataclass(frozen=True, slots=True)
@@ -454,12 +458,12 @@ class Pair(Statistic):
         return Sensitivity(2 * m, 2 * m * m) if unit.replaces else Sensitivity(m, m * m)
 
     def reading(self) -> Reading:
-        one = 1.0 / self._mass
+        weight = 1.0 / self._mass
         maps: Maps = {
-            "n": (one, one, one, one),
-            "t1": (0.0, one, 0.0, one),
-            "s1": (0.0, 0.0, one, one),
-            "st": (0.0, 0.0, 0.0, one),
+            "n": (weight, weight, weight, weight),
+            "t1": (0.0, weight, 0.0, weight),
+            "s1": (0.0, 0.0, weight, weight),
+            "st": (0.0, 0.0, 0.0, weight),
         }
         step = self.grid.step * self.other_grid.step
         return Reading(f"mixed moments of {self.expr} and {self.other}", maps, step)

@@ -57,7 +57,7 @@ class RowCount(Statistic):
 
 @dataclass(frozen=True, slots=True)
 class PersonCount(Statistic):
-    """People of each group, one however many rows they have."""
+    """People of each group. Everybody counts once, however many rows they have."""
 
     @property
     def primitives(self) -> tuple[Primitive, ...]:
@@ -70,9 +70,9 @@ class PersonCount(Statistic):
         return _one_hot(unit, grouped)
 
     def of_person(self, unit: Unit, groups: int | None) -> Sensitivity:
-        one = self.sensitivity(unit, groups is not None)
-        _, most = unit.limited(1, None).reach(groups)
-        return Sensitivity(one.l1 * most, one.l2_squared * most)
+        one_group = self.sensitivity(unit, groups is not None)
+        _, groups_counted = unit.limited(1, None).reach(groups)
+        return Sensitivity(one_group.l1 * groups_counted, one_group.l2_squared * groups_counted)
 
     def reading(self) -> Reading:
         return Reading("people", {"size": (1.0,)})
@@ -80,7 +80,7 @@ class PersonCount(Statistic):
 
 @dataclass(frozen=True, slots=True)
 class ValueCount(Statistic):
-    """Non-null values of each group, and beside them the nulls where rows are counted too.
+    """Non-null values of each group, and the nulls in a second component if rows are counted too.
 
     A row is either, so the two components share the sensitivity of one.
     """
@@ -101,7 +101,7 @@ class ValueCount(Statistic):
         return np.stack([values, reduced[Rows()] - values]) if self.nulls else values[None, :]
 
     def sensitivity(self, unit: Unit, grouped: bool) -> Sensitivity:
-        # Replaced, a value may become null: two components change even without groups.
+        # A replaced value may become null: two components change even without groups.
         return _one_hot(unit, grouped or self.nulls)
 
     def reading(self) -> Reading:
@@ -162,7 +162,7 @@ class _Once(Statistic):
 
 @dataclass(frozen=True, slots=True)
 class PeopleBy(_Once):
-    """People by how many rows they have in the group where they have the most, or by how many groups they are in."""
+    """People by the number of their rows in the group where they have most, or by the number of groups they are in."""
 
     of: Literal["rows", "groups"]
     bins: int
@@ -225,9 +225,9 @@ class DistinctCount(Statistic):
             )
         return _moved(unit.groups, unit, groups is not None)
 
-    def told(self, unit: Unit, grouped: bool) -> str:
-        where = " over all groups" if grouped else ""
-        return f"; a person adds at most {unit.groups} values{where}" if unit.people else ""
+    def limits_text(self, unit: Unit, grouped: bool) -> str:
+        scope = " over all groups" if grouped else ""
+        return f"; a person adds at most {unit.groups} values{scope}" if unit.people else ""
 
     def reading(self) -> Reading:
         return Reading(f"distinct values of {self.expr}", {"size": (1.0,)})

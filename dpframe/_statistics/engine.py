@@ -31,7 +31,7 @@ class Scope:
 
     @property
     def groups(self) -> int:
-        """How many groups that makes, as `groups_of` has it."""
+        """The number of groups; 1, of all the rows, without a grouping."""
         return groups_of(self.by)
 
 
@@ -46,7 +46,7 @@ class RowSlice(NamedTuple):
 
 
 class Sketches(NamedTuple):
-    """What a ledger knows people again by, and what it knows their table by: texts of keyed hashes, none where too few rows
+    """The sketches by which a ledger recognizes people and their table: texts of keyed hashes, none where too few rows
     differ. Two engines that read the same rows with the same secret need not make the same ones."""
 
     people: list[str]
@@ -120,7 +120,7 @@ class Engine(Protocol):
         """The number of people who have a row, where columns name them. It is asked for where it is public."""
 
     def sketches(self, unit: Unit, secret: bytes, /) -> Sketches:
-        """What a ledger knows these people and this table again by. The secret is that of the ledger's store."""
+        """The sketches by which a ledger recognizes these people and this table. The secret is that of the ledger's store."""
 
     def close(self) -> None:
         """Lets go of the data. Nothing is asked afterwards."""

@@ -1,8 +1,8 @@
 """Order statistics: points of a public grid by their ranks, and a distribution as a tree of counts.
 
-Of ranks the best point is chosen (docs/guarantees/quantiles.md). Every node of a tree counts the values below it, so each
-count is measured several times: by itself, by its children, and by what its parent leaves. Weighted least squares puts these
-together (Hay et al. 2010; Honaker 2015), as post-processing.
+By ranks the best point is chosen (docs/guarantees/quantiles.md). Every node of a tree counts the values below it, so each count
+is measured several times: by itself, by the sum of its children, and by the difference of its parent and its siblings. Weighted
+least squares combines these (Hay et al. 2010; Honaker 2015), as post-processing.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def leaf_grid(expr: Expr, bounds: Bounds, resolution: float | None) -> Grid:
 
 
 def _places(grid: Grid, points: int) -> dict[str, float]:
-    """Where the points of a grid lie."""
+    """The constants from which a reader computes where the points of a grid lie."""
     return {"low": float(grid.low), "exponent": float(grid.exponent), "points": float(points)}
 
 
@@ -77,14 +77,14 @@ class Ranks(Statistic):
     def of(
         expr: Expr, bounds: Bounds, resolution: float | None, levels: Iterable[Fraction], groups: int
     ) -> Ranks:
-        found = Ranks(expr, leaf_grid(expr, bounds, resolution), tuple(sorted(set(levels))))
-        cells = found.points * groups * len(found.levels)
+        ranks = Ranks(expr, leaf_grid(expr, bounds, resolution), tuple(sorted(set(levels))))
+        cells = ranks.points * groups * len(ranks.levels)
         if cells > LEAF_CEILING:
             raise BadValue(
-                f"quantiles of {expr} would look at {cells} numbers: {found.points} points between the bounds, "
-                f"{groups} groups, {len(found.levels)} levels. At most {LEAF_CEILING} fit: give a coarser resolution=."
+                f"quantiles of {expr} would look at {cells} numbers: {ranks.points} points between the bounds, "
+                f"{groups} groups, {len(ranks.levels)} levels. At most {LEAF_CEILING} fit: give a coarser resolution=."
             )
-        return found
+        return ranks
 
     @property
     def points(self) -> int:
@@ -109,16 +109,16 @@ class Ranks(Statistic):
 
     def integers(self, reduced: Reduced) -> Integers:
         """A score for each level, point and group."""
-        at = reduced[self.primitives[0]]
-        up_to = np.cumsum(at, axis=0)
-        below, above = up_to - at, up_to[-1:] - up_to
-        scores = np.empty((len(self.levels), *at.shape), dtype=np.int64)
-        for one, share in zip(scores, self.parts, strict=True):
+        counts = reduced[self.primitives[0]]
+        up_to = np.cumsum(counts, axis=0)
+        below, above = up_to - counts, up_to[-1:] - up_to
+        scores = np.empty((len(self.levels), *counts.shape), dtype=np.int64)
+        for row, share in zip(scores, self.parts, strict=True):
             rest = self.over - share
             # B - q n and A - (1 - q) n, times the denominator: whole numbers below 2**62.
-            np.maximum(rest * below - share * (up_to[-1:] - below), share * above - rest * up_to, out=one)
-            np.maximum(one, 0, out=one)
-            np.negative(one, out=one)
+            np.maximum(rest * below - share * (up_to[-1:] - below), share * above - rest * up_to, out=row)
+            np.maximum(row, 0, out=row)
+            np.negative(row, out=row)
         return scores
 
     def sensitivity(self, unit: Unit, grouped: bool) -> Sensitivity:
@@ -136,9 +136,9 @@ class Ranks(Statistic):
 
 @lru_cache(maxsize=256)
 def level_sizes(points: int) -> tuple[int, ...]:
-    """How many nodes each level has: the points first, then a node for every 16 below, while there are more than 16.
+    """The number of nodes of each level: the points first, then a node for every 16 below, while there are more than 16.
 
-    There is no root: what the number of all values would tell beside the nodes below it is worth less than its noise.
+    There is no root: a count of all values would add less to the nodes below it than its noise costs.
     """
     sizes = [points]
     while sizes[-1] > BRANCHES:
@@ -163,13 +163,13 @@ class Tree(Statistic):
 
     @staticmethod
     def of(expr: Expr, bounds: Bounds, resolution: float | None, groups: int) -> Tree:
-        found = Tree(expr, leaf_grid(expr, bounds, resolution))
-        if found.points * groups > LEAF_CEILING:
+        tree = Tree(expr, leaf_grid(expr, bounds, resolution))
+        if tree.points * groups > LEAF_CEILING:
             raise BadValue(
-                f"a distribution of {expr} at {found.points} points in {groups} groups is more than {LEAF_CEILING} "
+                f"a distribution of {expr} at {tree.points} points in {groups} groups is more than {LEAF_CEILING} "
                 "numbers: give a coarser resolution=."
             )
-        return found
+        return tree
 
     @property
     def points(self) -> int:
@@ -209,16 +209,16 @@ def _variances(points: int) -> list[tuple[Floats, Floats]]:
 
     In units of the variance of one count. At the points themselves the second is not used.
     """
-    own = np.ones(points)
-    found = [(own, own)]
+    leaves = np.ones(points)
+    by_level = [(leaves, leaves)]
     for size in level_sizes(points)[:-1]:
-        below = np.add.reduceat(found[-1][0], _starts(size))
-        found.append((below / (1 + below), below))
-    return found
+        below = np.add.reduceat(by_level[-1][0], _starts(size))
+        by_level.append((below / (1 + below), below))
+    return by_level
 
 
 def distribution(raw: NDArray[Any], points: int) -> Floats:
-    """How many values lie up to each point, by least squares: a column a group, the last row the number of values."""
+    """The estimated number of values up to each point, by least squares: a column a group, the last row all values."""
     sizes, variances = level_sizes(points), _variances(points)
     noisy = np.split(raw.astype(float), np.cumsum(sizes)[:-1])
     upward = [noisy[0]]
@@ -239,17 +239,17 @@ def distribution(raw: NDArray[Any], points: int) -> Floats:
 def deviations(points: int, q: float) -> Floats:
     """The standard deviation of the noise in (values up to each point) - q (all values), for counts of deviation 1.
 
-    What is left of a point within a node is ``share * node + rest``, and least squares leaves the rest uncorrelated with the
-    node. Both are carried from the points to all values.
+    Within a node the error up to a point is ``share * node + rest``, and least squares leaves the rest uncorrelated with the
+    node. Both are carried from the points up to all values.
     """
     sizes, variances = level_sizes(points), _variances(points)
     place = np.arange(points)
     share, rest = np.ones(points), np.zeros(points)
     for level in range(1, len(sizes)):
-        own, below = variances[level - 1][0], variances[level][1]
-        before = np.concatenate([[0.0], np.cumsum(own)[:-1]])
+        node_variances, below = variances[level - 1][0], variances[level][1]
+        before = np.concatenate([[0.0], np.cumsum(node_variances)[:-1]])
         left = before[place] - before[place // BRANCHES * BRANCHES]
-        first, second = left + share * own[place], left + share**2 * own[place]
+        first, second = left + share * node_variances[place], left + share**2 * node_variances[place]
         place = place // BRANCHES
         rest = rest + np.maximum(second - first**2 / below[place], 0)
         share = first / below[place]
@@ -284,9 +284,9 @@ _last: list[tuple[Any, Floats | None]] = [(None, None)]
 
 
 def estimated(raw: NDArray[Any], points: int) -> Floats:
-    """The same, once for all quantiles that are read off one release."""
-    known, found = _last[0]
-    if known is not raw or found is None:
-        found = distribution(raw, points)
-        _last[0] = (raw, found)
-    return found
+    """The `distribution` of a release, computed once for all quantiles that are read off it."""
+    last_raw, cumulative = _last[0]
+    if last_raw is not raw or cumulative is None:
+        cumulative = distribution(raw, points)
+        _last[0] = (raw, cumulative)
+    return cumulative

@@ -1,7 +1,7 @@
-"""The integers that `choose` chooses by: a score for each candidate, all of them sums over rows.
+"""The scores of candidates by which `choose` chooses, all of them sums over rows.
 
-Nobody ever sees a score: only the place of the chosen one leaves. So what counts is the *reach*, how much more one
-person can move one score than another. Proofs: docs/guarantees/exponential.md.
+Nobody ever sees a score: only the place of the chosen one leaves. So the sensitivity that matters is the *reach*, the most by
+which one person can move a score against another. Proofs: docs/guarantees/exponential.md.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from dpframe._statistics.base import (
 
 
 class _Choice(Statistic):
-    """What only choices are made from: there are no sums of it to be released."""
+    """Integers that only choices are made from; they are never released as sums."""
 
     __slots__ = ()
 
@@ -40,9 +40,9 @@ class _Choice(Statistic):
 class Scores(_Choice):
     """The sum of each expression, clipped to common bounds and counted in steps above the lower one.
 
-    No expression is null, so every row adds a number within [0, W] to every score: its reach is W, and 2W where it is
-    replaced. Counting from the lower bound takes the same number from all scores, which no choice depends on. With
-    ``moves`` the owner says that one row moves no utility by more, hence none against another by more than twice that.
+    No expression is null, so every row adds a number within [0, W] to every score: its reach is W, and 2W if it is replaced.
+    Counting from the lower bound takes the same number from all scores, and no choice depends on that. By ``moves`` the
+    owner states that one row moves no utility by more, and so none against another by more than twice that.
     """
 
     exprs: tuple[Expr, ...]
@@ -109,8 +109,8 @@ class Revenue(_Choice):
     def reach_of_person(self, unit: Unit, groups: int | None) -> int:
         return self.reach(unit) * unit.reach(None)[0]  # the bins are one group
 
-    def told(self, unit: Unit, grouped: bool) -> str:
-        return unit.told(False)
+    def limits_text(self, unit: Unit, grouped: bool) -> str:
+        return unit.limits_text(False)
 
     def reading(self) -> Reading:
         return Reading(f"the revenue at {len(self.prices)} prices", {}, self.grid.step)

@@ -33,7 +33,7 @@ from dpframe.accounting.loss import (
     PureDP,
     from_json,
 )
-from dpframe.accounting.pld import Planned
+from dpframe.accounting.pld import Composed
 
 __all__ = [
     "ACCOUNTANTS",
@@ -58,7 +58,7 @@ def __dir__() -> list[str]:
 
 # Every rule, by the name that users write. A new one is a file and a place in this line.
 ACCOUNTANTS: dict[str, type[Filter]] = {
-    rule.name: rule for rule in (Pure, Advanced, AdvancedSquared, Zcdp, Rdp, Gdp, Tight, Planned)
+    rule.name: rule for rule in (Pure, Advanced, AdvancedSquared, Zcdp, Rdp, Gdp, Tight, Composed)
 }
 
 
@@ -76,15 +76,15 @@ def named_rule(name: object, delta: Fraction) -> type[Filter]:
 
 def open_filter(epsilon: object, delta: object, accountant: object, reserve: object) -> Filter:
     """The empty filter of a budget, from the arguments that users open it with, checked."""
-    e, d = _validate.epsilon(epsilon), _validate.delta(delta)
-    kind = named_rule(accountant, d)
-    if not d and kind.needs_delta:
+    epsilon_limit, delta_limit = _validate.epsilon(epsilon), _validate.delta(delta)
+    kind = named_rule(accountant, delta_limit)
+    if not delta_limit and kind.needs_delta:
         raise BadValue(f"accountant={kind.name!r} converts its losses with delta, so it needs delta > 0.")
-    kept = d * kind.reserve_share if reserve is None else _validate.delta(reserve, "reserve")
-    if kept and kept >= d:
+    reserved = delta_limit * kind.reserve_share if reserve is None else _validate.delta(reserve, "reserve")
+    if reserved and reserved >= delta_limit:
         raise BadValue(f"reserve must be below delta={delta}: the rest of delta converts losses.")
-    limits = Limits(e, d, kept)
-    if d and limits.conversion < _validate.MIN_DELTA:
+    limits = Limits(epsilon_limit, delta_limit, reserved)
+    if delta_limit and limits.conversion < _validate.MIN_DELTA:
         raise BadValue("reserve leaves less than 2**-900 of delta to convert losses. Use a smaller one.")
     rule = kind(limits)
     if not rule.share(1, rule.start()).epsilon:
@@ -98,13 +98,13 @@ def as_events(events: Iterable[Any]) -> Events:
     """Pairs of a loss and a count, from a list of losses and of such pairs."""
     if isinstance(events, Loss):
         raise BadType("events are a list: [Gaussian(sigma=30), (Laplace(0.1), 10)].")
-    found = []
+    pairs = []
     for event in events:
         loss, count = event if isinstance(event, tuple) and len(event) == 2 else (event, 1)
         if not isinstance(loss, Loss):
             raise BadType(f"an event is a loss such as Laplace(0.1), or (loss, count), not {event!r}.")
-        found.append((loss, _validate.positive_int(count, "count")))
-    return tuple(found)
+        pairs.append((loss, _validate.positive_int(count, "count")))
+    return tuple(pairs)
 
 
 @np.errstate(all="ignore")  # curves underflow where they say nothing, whatever the caller has set

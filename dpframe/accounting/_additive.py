@@ -35,7 +35,7 @@ class State(NamedTuple):
 
 
 class Additive(Filter):
-    """A rule whose sum of costs is kept below a limit; what fails outright is added up beside it."""
+    """A rule that keeps a sum of costs below a limit, and the sum of outright failures below the reserve."""
 
     @property
     @abstractmethod
@@ -137,9 +137,9 @@ class _Concentrated(Additive):
 
     def stated(self, epsilon: Fraction, delta: Fraction, state: State) -> Price:
         part = self.part(epsilon)
-        asked, most = zcdp_rho(epsilon, delta), part * self.rho_limit
-        rho = min(asked, most)
-        stake = Stake(epsilon, part, scaled=asked > most)
+        wanted, most = zcdp_rho(epsilon, delta), part * self.rho_limit
+        rho = min(wanted, most)
+        stake = Stake(epsilon, part, scaled=wanted > most)
         return Price(min(epsilon, root_below(2 * rho)), None, rho, delta, stake=stake)
 
 
@@ -157,9 +157,9 @@ class Zcdp(_Concentrated):
 
     def worth(self, epsilon: Fraction, state: State) -> Price:
         part = self.part(epsilon)
-        own, most = epsilon**2 / 2, part * self.limit
-        rho, pure = (own, epsilon) if own <= most else (most, root_below(2 * most))
-        return Price(pure, None, rho, self.conversion, stake=Stake(epsilon, part, scaled=own > most))
+        cost, most = epsilon**2 / 2, part * self.limit
+        rho, pure = (cost, epsilon) if cost <= most else (most, root_below(2 * most))
+        return Price(pure, None, rho, self.conversion, stake=Stake(epsilon, part, scaled=cost > most))
 
     @staticmethod
     def report(events: Events, delta: Fraction) -> float:
@@ -212,7 +212,7 @@ class Rdp(_Concentrated):
         return self.limit / Fraction(self.order)
 
     def cost(self, loss: Loss) -> Fraction | None:
-        # What is linear in the order is added exactly, so that equal shares fill the limit.
+        # Divergences that are linear in the order are added exactly, so that equal shares fill the limit.
         linear = loss.rho * Fraction(self.order) if loss.rho is not None else None
         curve = float(loss.renyi(np.array([self.order]))[0])
         if linear is None:
@@ -237,18 +237,18 @@ class Rdp(_Concentrated):
 
     def worth(self, epsilon: Fraction, state: State) -> Price:
         part = self.part(epsilon)
-        own, most = self._pure_cost(epsilon), part * self.limit
-        pure = epsilon if own <= most else min(epsilon, self._within(most))
-        rho = min(own * (1 - Fraction(1, 10**11)), most) / Fraction(self.order)
-        return Price(pure, None, rho, self.conversion, stake=Stake(epsilon, part, scaled=own > most))
+        cost, most = self._pure_cost(epsilon), part * self.limit
+        pure = epsilon if cost <= most else min(epsilon, self._within(most))
+        rho = min(cost * (1 - Fraction(1, 10**11)), most) / Fraction(self.order)
+        return Price(pure, None, rho, self.conversion, stake=Stake(epsilon, part, scaled=cost > most))
 
     @staticmethod
     def report(events: Events, delta: Fraction) -> float:
         left = delta - failures(events)
         if left <= 0:
             return math.inf
-        found = divergences(events) + conversion(ORDERS, float(left) * (1 - 1e-12))
-        return max(0.0, float(np.min(found)) * _UP)
+        epsilons = divergences(events) + conversion(ORDERS, float(left) * (1 - 1e-12))
+        return max(0.0, float(np.min(epsilons)) * _UP)
 
 
 # Gaussian privacy -----------------------------------------------------------------------------------------------------
@@ -282,10 +282,14 @@ class Gdp(Additive):
 
     def worth(self, epsilon: Fraction, state: State) -> Price:
         part = self.part(epsilon)
-        whole, most = PureDP(epsilon).mu_squared, part * self.limit
-        own = None if whole is None else Fraction(_gaussian.pure_mu(float(epsilon)) * (1 - 1e-12)) ** 2
-        pure = epsilon if whole is not None and whole <= most else min(epsilon, _gaussian.pure_for_mu(most))
-        mu_squared, scaled = (most, True) if own is None or own > most else (own, False)
+        pure_cost, most = PureDP(epsilon).mu_squared, part * self.limit
+        cost = None if pure_cost is None else Fraction(_gaussian.pure_mu(float(epsilon)) * (1 - 1e-12)) ** 2
+        pure = (
+            epsilon
+            if pure_cost is not None and pure_cost <= most
+            else min(epsilon, _gaussian.pure_for_mu(most))
+        )
+        mu_squared, scaled = (most, True) if cost is None or cost > most else (cost, False)
         return Price(pure, mu_squared, None, self.conversion, stake=Stake(epsilon, part, scaled))
 
     def gaussian(self, amount: Fraction, queries: int, state: State) -> Price | None:
@@ -293,12 +297,12 @@ class Gdp(Additive):
 
     def stated(self, epsilon: Fraction, delta: Fraction, state: State) -> Price:
         part = self.part(epsilon)
-        own, most = stated_gaussian(epsilon, delta).mu_squared, part * self.limit
-        if own is None:
+        cost, most = stated_gaussian(epsilon, delta).mu_squared, part * self.limit
+        if cost is None:
             return Price(min(epsilon, _gaussian.pure_for_mu(most)), stake=Stake(epsilon, part))
-        price = mu_share(min(own, most), delta)
+        price = mu_share(min(cost, most), delta)
         assert price.epsilon is not None
-        return price._replace(epsilon=min(epsilon, price.epsilon), stake=Stake(epsilon, part, own > most))
+        return price._replace(epsilon=min(epsilon, price.epsilon), stake=Stake(epsilon, part, cost > most))
 
     @staticmethod
     def report(events: Events, delta: Fraction) -> float:

@@ -32,7 +32,7 @@ class Limits(NamedTuple):
 class Charge(NamedTuple):
     """A debit as the accountants see it.
 
-    ``delta`` is where Gaussian noise is stated as an (epsilon, delta) guarantee, for the rules that add such pairs.
+    Rules that add (epsilon, delta) pairs state its Gaussian noise as such a guarantee at ``delta``.
     """
 
     losses: Events
@@ -58,11 +58,11 @@ def summed(events: Events, cost: Callable[[Loss], Fraction | None]) -> Fraction 
     if len(events) == 1 and events[0][1] == 1:  # as an ordinary debit is
         return cost(events[0][0])
     total = ZERO
-    for loss, n in events:
-        own = cost(loss)
-        if own is None:
+    for loss, count in events:
+        cost_of_one = cost(loss)
+        if cost_of_one is None:
             return None
-        total += own * n
+        total += cost_of_one * count
     return total
 
 
@@ -92,8 +92,8 @@ class Stake(NamedTuple):
 class Price(NamedTuple):
     """The most that a question may cost: ``epsilon`` for a pure mechanism, mu squared or rho for Gaussian noise; None where none.
 
-    ``delta`` is where a Gaussian is stated as an (epsilon, delta) guarantee. All but the ``stake``, which is last, decide how
-    much noise is added.
+    A Gaussian is stated as an (epsilon, delta) guarantee at ``delta``. All fields but the last, ``stake``, decide how much noise
+    is added.
     """
 
     epsilon: Fraction | None
@@ -131,7 +131,7 @@ def repeated(charge: Charge, times: int) -> Charge:
 class Filter(ABC):
     """A rule with its budget. States are values: a refused debit leaves the old one as it was.
 
-    What a rule needs and guards is said here, and asked of it everywhere: no other room compares its name.
+    A rule states here what it needs and what it can guard; no other room compares names of rules.
     """
 
     name: ClassVar[str]
@@ -184,7 +184,7 @@ class Filter(ABC):
         """A price for Gaussians that grows with ``amount``; None if this budget has none, or not now."""
 
     def gaussian_stated(self, epsilon: Fraction, state: Any) -> Price:
-        """A Gaussian for an epsilon that buys none by itself: stated at the delta of the conversion."""
+        """The price of a Gaussian where an epsilon alone buys none: it is stated at the delta of the conversion."""
         return self.stated(epsilon, self.conversion, state)
 
     def part(self, epsilon: Fraction) -> Fraction:
@@ -201,7 +201,7 @@ class Filter(ABC):
         """An epsilon, rounded up, of a list fixed in advance at this delta; inf if there is none."""
 
     def ahead(self, state: Any, charges: Sequence[Charge]) -> Any:
-        """The state that questions are priced by if these debits come first, which nobody has made yet."""
+        """The state that prices a question after these debits, which nobody has made yet."""
         for charge in charges:
             after = self.after(state, charge)
             state = state if after is None else after
@@ -225,8 +225,8 @@ class Filter(ABC):
         return self.delta_limit
 
     def failure_for(self, epsilon: Fraction, state: Any, pure: bool = False) -> Fraction:
-        """The outright failure that a question of this price may have: its part of what failures may come to, and no more than is
-        left of that; 0 where none is.
+        """The probability of outright failure that a question of this price may have: its part of all that is set aside for
+        failures, and no more than is left of it; 0 where none is.
 
         Formal guarantee: with it, as without, questions whose epsilons add up to at most that of the budget all fit.
         ``pure`` says that the release has no Gaussian noise: a budget that such a release leaves to a plain sum may have
@@ -239,13 +239,13 @@ class Filter(ABC):
         return min(self.part(epsilon) * room, left)
 
     def failure_share(self, queries: int) -> Fraction:
-        """The outright failure of which so many questions always fit; 0 where none does."""
+        """The probability of outright failure with which so many questions always fit; 0 if there is none."""
         return self.failure_for(self.limits.epsilon / queries, None)
 
     def delta_spent(self, state: Any) -> Fraction:
         """The sum of outright failures, and of deltas that add up, so far."""
-        found: Fraction = state.failures
-        return found
+        spent: Fraction = state.failures
+        return spent
 
     def pure_spent(self, state: Any) -> Fraction | None:
         """The plain sum of epsilons so far, a claim that is valid at any time; None if the rule keeps none."""
@@ -254,31 +254,33 @@ class Filter(ABC):
     def delta_asked(self, state: Any, charge: Charge) -> tuple[Fraction, Fraction]:
         """The part of delta that a debit asks for, and the part that is left."""
         pairs = self.pairs and charge.epsilon is None  # Gaussian noise, which is stated with a delta
-        left = self.delta_room(state) - self.delta_spent(state)
-        return charge.failures + (charge.delta if pairs else 0), left
+        remaining = self.delta_room(state) - self.delta_spent(state)
+        return charge.failures + (charge.delta if pairs else 0), remaining
 
     def refusal(self, state: Any, charge: Charge) -> str:
         """A sentence why a debit does not fit: requested, spent, remaining and the difference, in this rule's own currency."""
-        asked, left = self.delta_asked(state, charge)
-        if asked > left:
-            return shortage("delta", *map(short, (asked, self.delta_spent(state), left, asked - left)))
+        requested, remaining = self.delta_asked(state, charge)
+        if requested > remaining:
+            return shortage(
+                "delta", *map(short, (requested, self.delta_spent(state), remaining, requested - remaining))
+            )
         alone = self.after(self.start(), charge)
         if alone is None:
             return "it costs more than the whole of it."
-        need, gone = float(self.spent(alone)), float(self.spent(state))
-        if need + gone <= 1:
+        needed, spent = float(self.spent(alone)), float(self.spent(state))
+        if needed + spent <= 1:
             return (
-                f"{100 * gone:.4g} % of it is used, and what is left takes smaller releases only: this one alone "
+                f"{100 * spent:.4g} % of it is used, and what is left takes smaller releases only: this one alone "
                 "is too large to be counted together with many small ones, and the plain sum of epsilons has no room for it any "
                 "more."
             )
-        parts = [f"{100 * x:.4g} %" for x in (need, gone, 1 - gone, max(need + gone - 1, 0.0))]
+        parts = [f"{100 * x:.4g} %" for x in (needed, spent, 1 - spent, max(needed + spent - 1, 0.0))]
         return shortage("of the budget", *parts)
 
 
-def shortage(what: str, requested: str, spent: str, remaining: str, over: str) -> str:
+def shortage(quantity: str, requested: str, spent: str, remaining: str, over: str) -> str:
     """The sentence of a refusal that has numbers."""
-    return f"{what} requested {requested}, spent {spent}, remaining {remaining}, short by {over}."
+    return f"{quantity} requested {requested}, spent {spent}, remaining {remaining}, short by {over}."
 
 
 def short(number: Fraction) -> str:

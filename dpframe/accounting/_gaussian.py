@@ -38,8 +38,8 @@ def delta(mu: float, t: ArrayLike) -> NDArray[np.float64]:
             x = np.minimum(np.abs(t) / mu, 45.0)
             mills = 1 / _ROOT_2PI - x * special.erfcx(x / _ROOT2) / 2
             # H(-t) = 1 - e**-t + e**-t H(t), and e**-t e**(t/2) is e**(-t/2)
-            found: NDArray[np.float64] = floor + mu * np.exp(np.minimum(t, 80.0) / 2 - x * x / 2) * mills
-            return found
+            near_zero: NDArray[np.float64] = floor + mu * np.exp(np.minimum(t, 80.0) / 2 - x * x / 2) * mills
+            return near_zero
         a = t / mu - mu / 2
         b = a + mu
         right = np.maximum(a, 0.0)

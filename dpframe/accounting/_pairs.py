@@ -1,4 +1,4 @@
-"""Losses: what one release can cost, as curves. Each kind knows its own, and nothing else asks what kind it is.
+"""Losses: the cost of one release, as curves. Each kind knows its own, and nothing else asks which kind it is.
 
 A loss stands for a worst-case pair of output laws (P, Q) on neighbouring data; all that it states are upper bounds.
 Defaults are what holds for every epsilon-private release: randomized response dominates it (Kairouz, Oh and Viswanath
@@ -158,7 +158,7 @@ class Loss:
     """The cost of one release; see the module. Equal losses are equal, and hash alike."""
 
     kind: ClassVar[str]
-    # What remains of mu after such a release of some epsilon.
+    # The function that gives the mu left after such a release of some epsilon.
     _remains: ClassVar[staticmethod[..., float | None]] = staticmethod(after_pure)
 
     if TYPE_CHECKING:  # a field of some kinds: a property here would be taken for their default
@@ -212,18 +212,18 @@ class Loss:
         return None if self.epsilon is None else self._remains(float(self.epsilon) * UP, mu)
 
     def leaves(self, mu_squared: Fraction) -> Fraction | None:
-        """What is left of mu squared after one such release; None if it does not fit."""
+        """The mu squared that is left after one such release; None if it does not fit."""
         left = None
         if self.epsilon is not None:
             mu, epsilon = math.sqrt(mu_squared) * (1 - 1e-15), float(self.epsilon)
-            found = self._remains(epsilon * UP, mu)
-            if found is not None:
-                n, d = found.as_integer_ratio()
+            mu_left = self._remains(epsilon * UP, mu)
+            if mu_left is not None:
+                n, d = mu_left.as_integer_ratio()
                 left = Fraction(n * n, d * d)
                 # The mu of a pure release is at least sqrt(2 pi) tanh(epsilon/2), the tangent of a quantile that is convex; so
                 # mostly no difference leaves more, as doubles tell: each is right to 1e-14 of mu squared.
                 least = 2 * math.pi * math.tanh(epsilon / 2) ** 2
-                if found * found > mu * mu * (1 + 1e-13) - least * (1 - 1e-12):
+                if mu_left * mu_left > mu * mu * (1 + 1e-13) - least * (1 - 1e-12):
                     return left
         if self.mu_squared is not None and self.mu_squared <= mu_squared:
             rest = mu_squared - self.mu_squared
@@ -237,16 +237,16 @@ class Loss:
             return None
         if rest == 0:
             return self.epsilon
-        found = max(_solve(curve, rest) for curve in self.curves)
+        epsilon = max(_solve(curve, rest) for curve in self.curves)
         if self.epsilon is not None:
-            return min(self.epsilon, Fraction(found))
-        return Fraction(found) if math.isfinite(found) else None
+            return min(self.epsilon, Fraction(epsilon))
+        return Fraction(epsilon) if math.isfinite(epsilon) else None
 
     def to_json(self) -> dict[str, Any]:
         """The record of a loss: its kind and its parameters; exact numbers are text."""
-        own: Any = type(self)  # every kind is a dataclass
+        kind: Any = type(self)  # every kind is a dataclass
         record: dict[str, Any] = {"type": self.kind}
-        for name in own.__match_args__:  # the names of its fields
+        for name in kind.__match_args__:  # the names of its fields
             value = getattr(self, name)
             if isinstance(value, tuple):  # of parts, whose numbers are pairs
                 value = [[str(number) for number in pair] for pair in value]
@@ -272,8 +272,8 @@ def response_curve(epsilon: float, t: Floats) -> Floats:
     truth = 1 / (1 + math.exp(-epsilon))
     up = truth * np.maximum(-np.expm1(np.minimum(t - epsilon, 0.0)), 0.0)
     down = (1 - truth) * np.maximum(-np.expm1(np.minimum(t + epsilon, 0.0)), 0.0)
-    found: Floats = up + down
-    return found
+    curve: Floats = up + down
+    return curve
 
 
 def _renyi_of_response(epsilon: float, orders: Floats) -> Floats:
@@ -282,8 +282,8 @@ def _renyi_of_response(epsilon: float, orders: Floats) -> Floats:
     small = np.maximum(x, y) < 300
     x, y = np.where(small, x, 1.0), np.where(small, y, 1.0)
     value = np.log1p(2 * np.sinh(x) * np.sinh(y) / math.cosh(min(epsilon / 2, 300.0))) / (orders - 1)
-    found: Floats = np.where(small, np.minimum(value * UP, epsilon), epsilon)
-    return found
+    divergence: Floats = np.where(small, np.minimum(value * UP, epsilon), epsilon)
+    return divergence
 
 
 def assign(loss: Loss, **values: Any) -> None:
@@ -379,8 +379,8 @@ class Normal(Loss):
         return left if left.numerator >= 0 else None
 
     def epsilon_at(self, delta: Fraction) -> Fraction | None:
-        found = _gaussian.epsilon_for(self.mu, float(delta) * (1 - 1e-12))
-        return Fraction(found) if math.isfinite(found) else None
+        epsilon = _gaussian.epsilon_for(self.mu, float(delta) * (1 - 1e-12))
+        return Fraction(epsilon) if math.isfinite(epsilon) else None
 
 
 @dataclass(frozen=True)
@@ -423,16 +423,16 @@ class DiscreteGaussian(Normal):
         pairs = tuple((number(v, "variance"), number(d, "sensitivity squared")) for v, d in parts)
         if bool(pairs) == (sigma is not None):
             raise BadValue("DiscreteGaussian takes sigma= or parts=, and one of them only.")
-        own = pairs or ((number(sigma, "sigma") ** 2, number(sensitivity, "sensitivity") ** 2),)
-        object.__setattr__(self, "parts", own)
+        vectors = pairs or ((number(sigma, "sigma") ** 2, number(sensitivity, "sensitivity") ** 2),)
+        object.__setattr__(self, "parts", vectors)
 
     @cached_property
     def mu_squared(self) -> Fraction:
-        found = []
+        squares = []
         for v, d in self.parts:
             n, m = _gaussian.shift_mu(v).as_integer_ratio()
-            found.append(Fraction(n * n * d.numerator, m * m * d.denominator))
-        return found[0] if len(found) == 1 else sum(found, ZERO)
+            squares.append(Fraction(n * n * d.numerator, m * m * d.denominator))
+        return squares[0] if len(squares) == 1 else sum(squares, ZERO)
 
     @cached_property
     def rho(self) -> Fraction:

@@ -103,10 +103,10 @@ def curve_of(loss: Loss, side: int) -> Curve:
     """The pair in one direction, with room for its rounding; for a range, one that dominates any single use of it."""
     reach = loss.bounded_range
     if reach is None:
-        given = loss.curves[side if len(loss.curves) > 1 else 0]
+        curve = loss.curves[side if len(loss.curves) > 1 else 0]
         # Normal curves lose digits as they narrow: about 1e-15 / mu, and the support below is 76 mu.
-        slack = 1e-13 + (1e-13 / max(given.upper - given.lower, 1e-6) if loss.epsilon is None else 0.0)
-        return given._replace(delta=lambda t: given.delta(t) * (1 + slack))
+        slack = 1e-13 + (1e-13 / max(curve.upper - curve.lower, 1e-6) if loss.epsilon is None else 0.0)
+        return curve._replace(delta=lambda t: curve.delta(t) * (1 + slack))
 
     def delta(t: Floats) -> Floats:
         inside = np.expm1((np.clip(t, -reach, reach) - reach) / 2) ** 2 / -math.expm1(-reach)
@@ -123,14 +123,14 @@ def sketch(loss: Loss, side: int) -> Atoms:
 
     def worth(t: Floats, gap: Floats, excess: Floats, value: Floats) -> NDArray[np.bool_]:
         above = value - np.maximum(-np.expm1(np.minimum(t, 0.0)), 0.0)
-        # By the chord and not by the curve: in the middle of a wide interval the curve itself may be nothing.
+        # The chord decides and not the curve: in the middle of a wide interval the curve itself may be 0.
         return (excess > 0.02 * above) & (excess > 1e-14 * value) & (excess > 1e-60)
 
     nodes, values = _sample(curve.delta, 26, worth, lambda i: curve.lower + i * step, 32)
     return _connect(curve.lower + nodes * step, values, 1.0)
 
 
-def on_grid(curve: Curve, h: float, theta: float, log_scale: float, spare: float) -> Atoms:
+def atoms_on_grid(curve: Curve, h: float, theta: float, log_scale: float, spare: float) -> Atoms:
     """Atoms above the pair at multiples of h, fine wherever exp(theta t - log_scale) times the excess matters.
 
     The loss above the last node counts as infinite; that node is moved out until `spare` covers it, or in.
@@ -164,8 +164,8 @@ def on_grid(curve: Curve, h: float, theta: float, log_scale: float, spare: float
         return size > log_scale
 
     nodes, values = _sample(curve.delta, levels, worth, place, first)
-    found = _connect(nodes, values, h)
-    return found._replace(at=found.at + start)
+    atoms = _connect(nodes, values, h)
+    return atoms._replace(at=atoms.at + start)
 
 
 def cut(atoms: Atoms, spare: float) -> Atoms:
@@ -181,8 +181,8 @@ def moment(x: Floats, log_mass: Floats, theta: Floats) -> Floats:
     """log of the sum of mass * e**(theta x), for each theta."""
     terms = np.multiply.outer(theta, x) + log_mass
     top = terms.max(axis=1)
-    found: Floats = top + np.log(np.exp(terms - top[:, None]).sum(axis=1))
-    return found
+    log_moments: Floats = top + np.log(np.exp(terms - top[:, None]).sum(axis=1))
+    return log_moments
 
 
 # Ranges ---------------------------------------------------------------------------------------------------------------
@@ -200,9 +200,9 @@ class Value(NamedTuple):
         i = np.clip(np.floor(place), 0, len(self.at) - 2).astype(np.int64)
         step = np.expm1(np.clip(s - (self.start + i * self.h), 0.0, self.h)) / math.expm1(self.h)
         inside = self.at[i] + (self.at[i + 1] - self.at[i]) * step
-        left = 1 - (1 - self.at[0]) * np.exp(np.minimum(s - self.start, 0.0))
-        found: Floats = np.where(s < self.start, left, inside) * (1 + 1e-15)
-        return found
+        before = 1 - (1 - self.at[0]) * np.exp(np.minimum(s - self.start, 0.0))
+        values: Floats = np.where(s < self.start, before, inside) * (1 + 1e-15)
+        return values
 
 
 def _cuts(m: int, near: float, far: float) -> list[int]:
@@ -242,8 +242,8 @@ def _steer(values: Floats, h: float, m: int, cuts: Sequence[int]) -> Floats:
         a = fall / (1 + np.sqrt(np.maximum(1 - fall, 0.0))) / shrink
     a = np.clip(np.nan_to_num(a), 0.0, 1.0)
     p = p - beta * a * shrink / (1 - a * shrink)
-    found: Floats = np.maximum(best, np.max(up + a * rise + p * (gap + a * bend), axis=0))
-    return found
+    largest: Floats = np.maximum(best, np.max(up + a * rise + p * (gap + a * bend), axis=0))
+    return largest
 
 
 _WORK = 2e9  # element operations that a value iteration may take: one to three seconds
@@ -252,8 +252,8 @@ _WORK = 2e9  # element operations that a value iteration may take: one to three 
 def _best_shift(reach: float, theta: float) -> float:
     """The t that maximises p_t e**(theta t) + (1 - p_t) e**(theta (t - reach)): where the adversary plays."""
     top = theta * -math.expm1(-(1 + theta) * reach)
-    found = math.log(top / (-math.expm1(-theta * reach) * (1 + theta))) + reach
-    return min(max(found, reach / 2), reach)
+    shift = math.log(top / (-math.expm1(-theta * reach) * (1 + theta))) + reach
+    return min(max(shift, reach / 2), reach)
 
 
 def _grid(
@@ -278,12 +278,12 @@ def _grid(
 def adversary(ranges: tuple[tuple[float, int], ...], log_delta: float, theta: float) -> Value | None:
     """V after these (range, count), in whatever order an adversary picks as it goes; None if it would take long."""
     ranges = tuple(sorted(ranges))
-    given = sum(c * e * e / 8 for e, c in ranges)
+    exact_rho = sum(c * e * e / 8 for e, c in ranges)
     if ranges[-1][0] > 300:
         return None  # nothing is left to bound, and exponentials would overflow
     while True:
         rho = sum(c * e * e / 8 for e, c in ranges)
-        if rho > 1.1 * given:
+        if rho > 1.1 * exact_rho:
             return None  # merged so far that Renyi's bound is no worse
         width = (
             min(sum(c * e for e, c in ranges), rho + 2 * math.sqrt(rho * (12 - log_delta))) + ranges[-1][0]

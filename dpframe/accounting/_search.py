@@ -1,9 +1,9 @@
 """Bisection that ends on the safe side: the last point where a statement holds, or the first from which on it does.
 
-The statement is monotone on an interval whose near end it is known to hold at, and whose far end it is known to fail at. What is
-returned is the near end or a point at which it was seen to hold, never one in between that was not tried: so a bound that is
-claimed only where a check passed stays a bound, however the numbers round. The near end is not asked again, and the far one only
-where a middle rounds to it. Floats, fractions and whole numbers alike.
+The statement is monotone on an interval; it is known to hold at the near end and to fail at the far end. The result is the near
+end or a point at which the statement was tried and held, never an untried point in between: so a bound that is claimed only where
+a check passed stays a bound, however the numbers round. The near end is not tried again, and the far end only where a middle
+rounds to it. The numbers may be floats, fractions or whole.
 """
 
 from __future__ import annotations

@@ -65,10 +65,10 @@ class Pure(Filter):
     def after(self, state: Sums, charge: Charge) -> Sums | None:
         epsilon, delta = totals(charge.losses)
         if epsilon is None:
-            own = stated_sums(charge.losses, charge.delta)
-            if own is None:
+            stated = stated_sums(charge.losses, charge.delta)
+            if stated is None:
                 return None
-            epsilon, delta = own
+            epsilon, delta = stated
         total = Sums(state.epsilon + epsilon, state.delta + delta if delta else state.delta)
         fits = not total.delta or total.delta <= self.limits.delta
         return total if fits and total.epsilon <= self.limits.epsilon else None
@@ -109,9 +109,11 @@ class Pure(Filter):
         return state.delta
 
     def refusal(self, state: Sums, charge: Charge) -> str:
-        asked, left = charge.epsilon, self.limits.epsilon - state.epsilon
-        if asked is not None and asked > left:
-            return shortage("epsilon", *map(short, (asked, state.epsilon, left, asked - left)))
+        requested, remaining = charge.epsilon, self.limits.epsilon - state.epsilon
+        if requested is not None and requested > remaining:
+            return shortage(
+                "epsilon", *map(short, (requested, state.epsilon, remaining, requested - remaining))
+            )
         return super().refusal(state, charge)
 
 
@@ -130,7 +132,7 @@ class _Advanced(Filter):
     @staticmethod
     @abstractmethod
     def drift(epsilon: float) -> float:
-        """What one release adds to the term that grows with their number; inf where the theorem says nothing."""
+        """The part of one release in the term that grows with their number; inf where the theorem says nothing."""
 
     def start(self) -> Squares:
         return Squares(0.0, 0.0, Fraction(0))
@@ -140,10 +142,10 @@ class _Advanced(Filter):
         needing = sum(n for loss, n in losses if loss.epsilon is None)
         squares = drift = 0.0
         for loss, n in losses:
-            own = loss.epsilon if loss.epsilon is not None else loss.epsilon_at(delta / needing)
-            if own is None or own > 700:
+            epsilon = loss.epsilon if loss.epsilon is not None else loss.epsilon_at(delta / needing)
+            if epsilon is None or epsilon > 700:
                 return None
-            e = float(own) * _UP
+            e = float(epsilon) * _UP
             squares, drift = (squares + n * e * e) * _UP, (drift + n * cls.drift(e)) * _UP
         return Squares(squares, drift, failures(losses) + (delta if needing else 0))
 
@@ -152,20 +154,20 @@ class _Advanced(Filter):
         return (math.sqrt(2 * math.log(1 / delta) * sums.squares) + sums.drift) * _UP
 
     def after(self, state: Squares, charge: Charge) -> Squares | None:
-        own = self._sums(charge.losses, charge.delta)
-        if own is None:
+        cost = self._sums(charge.losses, charge.delta)
+        if cost is None:
             return None
         total = Squares(
-            (state.squares + own.squares) * _UP,
-            (state.drift + own.drift) * _UP,
-            state.failures + own.failures,
+            (state.squares + cost.squares) * _UP,
+            (state.drift + cost.drift) * _UP,
+            state.failures + cost.failures,
         )
         fits = total.failures <= self.limits.reserve and self._epsilon(total) <= self.limits.epsilon
         return total if fits else None
 
     def _epsilon(self, sums: Squares) -> Fraction:
-        found = self._total(sums, float(self.conversion) * (1 - 1e-12))
-        return Fraction(found) if math.isfinite(found) else 2 * self.limits.epsilon
+        epsilon = self._total(sums, float(self.conversion) * (1 - 1e-12))
+        return Fraction(epsilon) if math.isfinite(epsilon) else 2 * self.limits.epsilon
 
     def spent(self, state: Squares) -> Fraction:
         """The part of the sum of squares that is gone, since that grows evenly from release to release."""
@@ -191,7 +193,7 @@ class _Advanced(Filter):
         return _search.last_where(fits, 0.0, float(self.limits.epsilon) ** 2, rounds=100) * (1 - 1e-9)
 
     def _within(self, part: Fraction) -> Fraction:
-        """The largest epsilon whose drift, and so whose square, takes this part of both sums, rounded down."""
+        """The largest epsilon, rounded down, with a drift (and so a square) of at most this part of both sums."""
         most = float(part) * self._squares
         e = _search.last_where(lambda e: self.drift(e) <= most, 0.0, math.sqrt(most), rounds=100)
         return Fraction(e * (1 - 1e-9))

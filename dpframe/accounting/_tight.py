@@ -24,7 +24,7 @@ from dpframe.accounting.loss import Events, Exponential, PureDP
 
 _UP = 1 + 1e-12
 _LARGE = Fraction(1, 5)  # a part of the budget that is worth a warning
-# Of intervals of 95 %, in units of 1/epsilon and of 1/mu.
+# The half widths of 95 % intervals, in units of 1/epsilon and of 1/mu.
 _PURE_WIDTH, _GAUSSIAN_WIDTH = math.log(20), _gaussian.quantile(0.975)
 
 
@@ -120,17 +120,19 @@ class Tight(Filter):
         return min(used)
 
     def times(self, state: Either, charge: Charge) -> int:
-        own, each = charge.epsilon, charge.failures
+        epsilon, failure = charge.epsilon, charge.failures
         counts = []
-        if own is not None and state.epsilon is not None:
-            count = int((self.limits.epsilon - state.epsilon) / own) if own else 2**40
+        if epsilon is not None and state.epsilon is not None:
+            count = int((self.limits.epsilon - state.epsilon) / epsilon) if epsilon else 2**40
             then = self.after(state, charge)  # the first may leave more room to the others
             room = state.room if then is None else then.room
-            counts.append(min(count, int((room - state.failures) / each)) if each else count)
+            counts.append(min(count, int((room - state.failures) / failure)) if failure else count)
         if state.mu_squared is not None:
             left = state.mu_squared
             count = residue_times(left, charge)
-            counts.append(min(count, int((self.limits.reserve - state.failures) / each)) if each else count)
+            counts.append(
+                min(count, int((self.limits.reserve - state.failures) / failure)) if failure else count
+            )
         first = 1 if not any(counts) and self.after(state, charge) is not None else 0
         return max([*counts, first])
 
@@ -139,19 +141,19 @@ class Tight(Filter):
 
     def _offer(
         self,
-        asked: Fraction,
+        epsilon: Fraction,
         state: Either,
-        most: Fraction | None,
+        largest_pure: Fraction | None,
         wanted: Fraction | None,
         pure: Fraction | None,
         keeps: bool = False,
     ) -> Price:
-        """A price for what was asked: at most ``wanted`` for a Gaussian, at most ``pure`` for a pure release; which ``keeps`` to
-        its part of the residue, or has to where the plain sum has no room."""
-        part, left, limit = asked / self.limits.epsilon, state.mu_squared, self.limit
-        own, spent = asked if pure is None else pure, state.epsilon
+        """The price of a question of this epsilon: at most ``wanted`` of mu squared for a Gaussian, at most ``pure`` for a pure
+        release. A pure release that ``keeps``, or finds no room in the plain sum, takes no more than its part of the residue."""
+        part, left, limit = epsilon / self.limits.epsilon, state.mu_squared, self.limit
+        pure_epsilon, spent = epsilon if pure is None else pure, state.epsilon
         if left is None:
-            return Price(own, stake=Stake(asked, part))
+            return Price(pure_epsilon, stake=Stake(epsilon, part))
         share = part * limit
         mu_squared = share if wanted is None else min(wanted, share)
         # A Gaussian ends the plain sum, so the residue must be on promise after it: as it is if it was before. Doubles, right
@@ -159,15 +161,18 @@ class Tight(Filter):
         if spent is not None and left < limit:
             gone = 1 - float(left) / float(limit)
             if float(spent) < (gone + 1e-12) * float(self.limits.epsilon):
-                promised = (spent + asked) / self.limits.epsilon * limit
+                promised = (spent + epsilon) / self.limits.epsilon * limit
                 mu_squared = min(mu_squared, promised - (limit - left))
         cost = None
-        if keeps or spent is None or spent + own > self.limits.epsilon:
-            cost, own = share, largest("pure", left, share, most if pure is None else pure) or own
+        if keeps or spent is None or spent + pure_epsilon > self.limits.epsilon:
+            cost, pure_epsilon = (
+                share,
+                largest("pure", left, share, largest_pure if pure is None else pure) or pure_epsilon,
+            )
         waits = mu_squared.numerator <= 0
         scaled = wanted is None or mu_squared < wanted
-        stake = Stake(asked, part, scaled, left, cost, waits)
-        return Price(own, None if waits else mu_squared, None, self.conversion, stake=stake)
+        stake = Stake(epsilon, part, scaled, left, cost, waits)
+        return Price(pure_epsilon, None if waits else mu_squared, None, self.conversion, stake=stake)
 
     def share(self, queries: int | Fraction, state: Either) -> Price:
         """The price of epsilon/queries.
@@ -218,12 +223,14 @@ class Tight(Filter):
         )
 
     def stated(self, epsilon: Fraction, delta: Fraction, state: Either) -> Price:
-        own = stated_gaussian(epsilon, delta).mu_squared
-        if own is None:
+        mu_squared = stated_gaussian(epsilon, delta).mu_squared
+        if mu_squared is None:
             return self._offer(epsilon, state, epsilon, Fraction(0), None)
-        price = self._offer(epsilon, state, epsilon, own, min(epsilon, _gaussian.pure_for_mu(own)))
+        price = self._offer(
+            epsilon, state, epsilon, mu_squared, min(epsilon, _gaussian.pure_for_mu(mu_squared))
+        )
         if price.mu_squared is None:  # nothing to compare with
-            return self._offer(epsilon, state, epsilon, own, None)
+            return self._offer(epsilon, state, epsilon, mu_squared, None)
         return price._replace(delta=delta)
 
     @staticmethod
@@ -250,7 +257,7 @@ def _residue_epsilon(events: Events, delta: Fraction) -> float:
 
 
 def residue_after(mu_squared: Fraction, events: Events) -> Fraction | None:
-    """What is left of mu squared after a list of releases, in this order; None if they do not fit."""
+    """The mu squared that is left after a list of releases, in this order; None if they do not fit."""
     left: Fraction | None = mu_squared
     for loss, count in events:
         while left is not None and count:
@@ -270,14 +277,14 @@ def residue_after(mu_squared: Fraction, events: Events) -> Fraction | None:
     return left
 
 
-# Of each kind of release: its loss, how often `largest` tries, how close it gets, the epsilon where mu is 1, at most, and which
-# part of epsilon a randomized response has that is one of its pairs.
+# For each kind of release: its loss; the number of tries of `largest` and its tolerance; a bound on the epsilon at which mu is 1;
+# and the part of epsilon of a randomized response that is one of its pairs.
 _KINDS = {"pure": (PureDP, 40, 1e-9, 2, 1.0), "ranged": (Exponential, 8, 1e-3, 4, 0.5)}
 
 
 def largest(kind: str, left: Fraction, cost: Fraction, most: Fraction | None) -> Fraction | None:
-    """The largest epsilon, nearly, up to ``most``, of which one release takes at most ``cost`` of what is left of mu squared;
-    None if none does, or if not so much is left.
+    """The largest epsilon (nearly) up to ``most`` with which one release takes at most ``cost`` of the mu squared that is left;
+    None if there is none, or if less than ``cost`` is left.
 
     >>> round(float(largest("pure", Fraction(1), Fraction(1, 100), None)), 3)
     0.1
@@ -296,7 +303,7 @@ def _search_largest(kind: str, left: Fraction, cost: Fraction, most: Fraction | 
     make, rounds, close, first, response = _KINDS[kind]
     whole = float(cost)
 
-    def taken(epsilon: Fraction, look: bool = False) -> float:
+    def used_part(epsilon: Fraction, look: bool = False) -> float:
         """What it takes of the cost; NaN where a first ``look`` says already that it is too much."""
         # Affinities multiply, and what dominates has no larger one: that of mu is exp(-mu**2 / 8), of randomized response
         # 1 / cosh(epsilon / 2).
@@ -310,14 +317,14 @@ def _search_largest(kind: str, left: Fraction, cost: Fraction, most: Fraction | 
         n, d = after.numerator, after.denominator
         return (left.numerator * d - n * left.denominator) / (left.denominator * d) / whole * _UP
 
-    if most is not None and taken(most, look=True) <= 1:
+    if most is not None and used_part(most, look=True) <= 1:
         return most
     if cost > left:
         return None
     low, high, under = Fraction(0), Fraction(first * math.sqrt(cost)), 0.0
     over = math.inf  # what `high` takes; NaN where more is not known than that it is too much
     if most is None or high < most:
-        while (over := taken(high, look=True)) <= 1:
+        while (over := used_part(high, look=True)) <= 1:
             low, high, under = high, 2 * high, over
         at = (low + high) / 2
     else:
@@ -325,18 +332,18 @@ def _search_largest(kind: str, left: Fraction, cost: Fraction, most: Fraction | 
     for _ in range(rounds):
         if not low < at < high:
             break
-        own = taken(at)
-        if own <= 1:
-            low, under = at, own
+        used = used_part(at)
+        if used <= 1:
+            low, under = at, used
         else:
-            high, over = at, own
+            high, over = at, used
         if float(high) - float(low) <= close * float(high):
             break
         # A cost is nearly a square, which grows a little faster: between two known ones it is nearly a power.
-        over = taken(high) if low and math.isnan(over) else over
+        over = used_part(high) if low and math.isnan(over) else over
         power = math.log(over / under) / math.log(high / low) if low and over and math.isfinite(over) else 2.0
         guess = float(low) * under ** (-1 / power) if low else 0.0
-        near = Fraction(guess * (1 - close / 3 if guess * (1 + close) > high or own > 1 else 1 + close / 3))
+        near = Fraction(guess * (1 - close / 3 if guess * (1 + close) > high or used > 1 else 1 + close / 3))
         at = near if low < near < high else Fraction(float(low + high) / 2)
     return low or None
 

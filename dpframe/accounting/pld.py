@@ -43,10 +43,10 @@ from dpframe.accounting._pld_bounds import (
     Atoms,
     Value,
     adversary,
+    atoms_on_grid,
     curve_of,
     cut,
     moment,
-    on_grid,
     sketch,
 )
 from dpframe.accounting._tight import Either, Tight
@@ -81,8 +81,8 @@ def epsilon(events: Sequence[tuple[Loss, int]], delta: float, *, cells: int = _C
     failure = _failure(counts)
     target = (delta - failure) / max(1 - failure, 1e-300) * (1 - 8 * ULP)
     if target > 0:
-        found = max((side.epsilon(target) for side in _sides(counts, cells)), default=0.0)
-        best = min(best, found * _UP)
+        composed = max((side.epsilon(target) for side in _sides(counts, cells)), default=0.0)
+        best = min(best, composed * _UP)
     return best
 
 
@@ -104,8 +104,8 @@ def profile(events: Sequence[tuple[Loss, int]], epsilons: ArrayLike, *, cells: i
         finite = max((side.delta(t) for side in sides), default=-math.expm1(min(t, 0.0)))
         return failure + (1 - failure) * finite * _UP
 
-    found = [at(float(t)) for t in points.ravel()]
-    capped: Floats = np.minimum(np.array(found, float), 1.0).reshape(points.shape)
+    deltas = [at(float(t)) for t in points.ravel()]
+    capped: Floats = np.minimum(np.array(deltas, float), 1.0).reshape(points.shape)
     return capped
 
 
@@ -179,14 +179,14 @@ _NO_LOSS = _Sum(np.zeros(1), np.ones(1), 0.0)
 
 def _power(base: NDArray[np.complex128], count: int) -> NDArray[np.complex128]:
     """A power by squaring: a relative error of at most about 4 count units, which complex `**` does not promise."""
-    found = None
+    product = None
     while True:
         if count & 1:
-            found = base.copy() if found is None else np.multiply(found, base, out=found)
+            product = base.copy() if product is None else np.multiply(product, base, out=product)
         count >>= 1
         if not count:
-            assert found is not None
-            return found
+            assert product is not None
+            return product
         base = np.multiply(base, base, out=base)
 
 
@@ -261,8 +261,8 @@ def _compose(
     fine: list[_Kind] = []
     for kind in kinds:
         kappa = float(moment(kind.sketch.at, kind.sketch.log_mass, np.array([theta]))[0])
-        seen = math.log(1e-10 * min(scale, high - low) / (len(kinds) * kind.uses * (1 + theta))) + kappa
-        atoms = on_grid(kind.curve, h, theta, seen, _SPARE * delta / (len(kinds) * kind.uses))
+        log_scale = math.log(1e-10 * min(scale, high - low) / (len(kinds) * kind.uses * (1 + theta))) + kappa
+        atoms = atoms_on_grid(kind.curve, h, theta, log_scale, _SPARE * delta / (len(kinds) * kind.uses))
         losses = atoms.at * h
         fine.append(kind._replace(sketch=atoms._replace(at=losses)))
         kappa = float(moment(losses, atoms.log_mass, np.array([theta]))[0])
@@ -377,16 +377,16 @@ def _solve(total: _Sum, target: float, high: float) -> float:
     Newton on log delta, which is nearly concave: from the right it then stays on the right. Bisection where it fails.
     """
     low, t = 0.0, high
-    found = math.inf
+    solution = math.inf
     for _ in range(100):
         delta, slope = total.delta(t)
         miss = math.log(max(delta, 1e-320) / target)
         if miss <= 0:
-            high = found = t
+            high = solution = t
             if miss > -1e-10 or t == 0:
                 break
-        elif math.isinf(found):
-            return found
+        elif math.isinf(solution):
+            return solution
         else:
             low = t
         step = miss * delta / slope if slope < 0 else math.inf
@@ -395,7 +395,7 @@ def _solve(total: _Sum, target: float, high: float) -> float:
         t = t - step + 1e-13 * high
         if not low < t < high:
             t = 0.0 if low == 0 and t <= 0 else (low + high) / 2
-    return found
+    return solution
 
 
 class _Side(NamedTuple):
@@ -414,7 +414,7 @@ def _sides(counts: dict[Loss, int], cells: int) -> list[_Side]:
     if not counts:
         return []
     sides = (0, 1) if any(loss.bounded_range is None and len(loss.curves) > 1 for loss in counts) else (0,)
-    found = []
+    directions = []
     for side in sides:
         fixed: list[_Kind] = []
         adaptive: list[_Kind] = []
@@ -430,22 +430,22 @@ def _sides(counts: dict[Loss, int], cells: int) -> list[_Side]:
         plans = [_Plan(fixed + adaptive, (), cells)]
         if sum(c for _, c in ranges) > 1:
             plans.append(_Plan(fixed, tuple(sorted(ranges)), cells))
-        found.append(_Side(plans))
-    return found
+        directions.append(_Side(plans))
+    return directions
 
 
 # The accountant -------------------------------------------------------------------------------------------------------
 
 _USED = Fraction(1, 2**1074)
-# Of delta, for outright failures: the curve of the batch takes them from what converts.
+# The part of delta for outright failures; the curve of the batch takes them from the delta that converts.
 _FAILURES = Fraction(1, 10)
 
 
-class Planned(Filter):
+class Composed(Filter):
     """Admits one batch, if its composed curve keeps the budget. The state is the epsilon of the batch, or 0 before it.
 
-    Prices are those of `Tight` after what is in the batch already: what that filter admits is a fixed list here, and keeps the
-    budget, so what it promises is promised here.
+    Prices are those of `Tight` after the questions that are in the batch already. A list that filter admits keeps the budget, and
+    here it is fixed in advance, so the promises of that filter hold here.
     """
 
     name: ClassVar[str] = "pld"
@@ -463,11 +463,11 @@ class Planned(Filter):
     def after(self, state: Fraction, charge: Charge) -> Fraction | None:
         if state:
             return None
-        found, most = self.report(charge.losses, self.limits.delta), self.limits.epsilon
-        if found > most and self._tight.after(self._tight.start(), charge) is None:
+        epsilon, limit = self.report(charge.losses, self.limits.delta), self.limits.epsilon
+        if epsilon > limit and self._tight.after(self._tight.start(), charge) is None:
             return None
         # Never 0: a batch whose epsilon is 0 at this delta has used the delta, and a second one would use it again.
-        return max(Fraction(found) if found <= most else most, _USED)
+        return max(Fraction(epsilon) if epsilon <= limit else limit, _USED)
 
     def ahead(self, state: Any, charges: Sequence[Charge]) -> Any:
         return self._tight.ahead(self._priced(state), charges)

@@ -70,7 +70,7 @@ def _direct(kind: str, epsilon: float, mu: float) -> float | None:
 
 
 def after(kind: str, epsilon: float, mu: float) -> float | None:
-    """What remains of mu after an event of this kind: "pure", "exponential" or "laplace".
+    """The mu that remains after an event of this kind: "pure", "exponential" or "laplace".
 
     Formal guarantee: as `after_pure`, `after_exponential`, `after_laplace`. Costs are kept for a ladder of mu and taken
     from the step below, since a cost certified at one mu is one at every larger mu (theorem 4 of the page); where
@@ -94,7 +94,7 @@ def after(kind: str, epsilon: float, mu: float) -> float | None:
 
 
 def after_exponential(epsilon: float, mu: float) -> float | None:
-    """What remains of mu after a choice of bounded range epsilon: the exponential mechanism, or Gumbel noisy max.
+    """The mu that remains after a choice of bounded range epsilon: the exponential mechanism, or Gumbel noisy max.
 
     Formal guarantee: for every pair of neighbours the losses of the event lie in an interval of length epsilon
     (Durfee and Rogers 2019), so some pair of losses a and a - epsilon, 0 <= a <= epsilon, dominates it, and mu' does
@@ -108,7 +108,7 @@ def after_exponential(epsilon: float, mu: float) -> float | None:
 
 
 def after_laplace(epsilon: float, mu: float) -> float | None:
-    """What remains of mu after one number with Laplace noise of scale sensitivity/epsilon.
+    """The mu that remains after one number with Laplace noise of scale sensitivity/epsilon.
 
     Formal guarantee: the exact curve of the Laplace pair is used, 1 - exp((t - epsilon)/2) for |t| <= epsilon.
 
@@ -127,7 +127,7 @@ def after_curve(
     *,
     symmetric: bool = False,
 ) -> float | None:
-    """What remains of mu after an event with this dominating pair: P's masses at increasing losses and at infinity.
+    """The mu that remains after an event with this dominating pair: P's masses at increasing losses and at infinity.
 
     Formal guarantee: sum_i p_i H_mu'(t - l_i) + infinite <= H_mu(t) + slack at all real t, and the same for the
     pair reversed. The slack is owed besides, as a part of delta. Masses have to be right to twelve digits, as is
@@ -140,27 +140,27 @@ def after_curve(
     """
     if not mu >= 0:
         raise out_of_range(0.0, mu)
-    found, masses = np.asarray(losses, float), np.asarray(probabilities, float)
-    if found.ndim != 1 or found.shape != masses.shape or not found.size:
+    values, masses = np.asarray(losses, float), np.asarray(probabilities, float)
+    if values.ndim != 1 or values.shape != masses.shape or not values.size:
         raise ValueError("losses and probabilities must be two lists of the same length")
-    if not (np.isfinite(found).all() and (np.diff(found) > 0).all() and np.abs(found).max() <= 600):
+    if not (np.isfinite(values).all() and (np.diff(values) > 0).all() and np.abs(values).max() <= 600):
         raise ValueError("losses must be finite, at most 600, and increase")
     if not ((masses >= 0).all() and infinite >= 0 and slack >= 0):
         raise ValueError("probabilities, infinite and slack must not be negative")
-    found, masses = found[masses > 0], masses[masses > 0]
-    lost = 1 - math.fsum(masses * np.exp(-found))
+    values, masses = values[masses > 0], masses[masses > 0]
+    lost = 1 - math.fsum(masses * np.exp(-values))
     if abs(math.fsum(masses) + infinite - 1) > 1e-12 or lost < -1e-12:
         raise ValueError("these are no probabilities of a pair: P must sum to 1, and Q to at most 1")
     owed = infinite + (lost if lost > 1e-12 else 0.0)
     if owed > slack:
         return None
-    if not found.any():
+    if not values.any():
         return mu
     spare = (slack - owed) * (1 - 1e-12)
     if mu <= 0:
         return None
     at = min(mu, TOP)
-    cost = cost_of(atoms(found, masses, symmetric), at, spare)
+    cost = cost_of(atoms(values, masses, symmetric), at, spare)
     return None if cost is None else remains(mu, cost)
 
 
@@ -285,15 +285,15 @@ class _Step:
         v = self.variance
         points, weights = self.event.nodes(float(x.max()) + self.event.reach / v)
         slope = (side * x)[:, None, None]
-        found = np.full(len(x), -np.inf)
+        largest = np.full(len(x), -np.inf)
         block = max(1, 2_000_000 // points.size)
         for i in range(0, len(x), block):
             exponent = slope[i : i + block] * points - points * points / (2 * v)
             top = exponent.max(axis=2)
             with np.errstate(divide="ignore"):
                 logs = top + np.log((np.exp(exponent - top[..., None]) * weights).sum(axis=2))
-            found[i : i + block] = logs.max(axis=1)
-        return found
+            largest[i : i + block] = logs.max(axis=1)
+        return largest
 
     def below(self, x: Array) -> tuple[Array, Array]:
         """log B at these x >= 0, with what is to spare, and its derivative; -x has the same."""
@@ -376,8 +376,8 @@ def _cells(x: Array, a: Array, b: Array, slope: Array) -> Array:
     chord = a[:-1] + (a[1:] - a[:-1]) * (cross / width)
     # The smaller tangent: an inexact crossing then errs upwards.
     tangent = np.minimum(b[:-1] + slope[:-1] * cross, b[1:] - slope[1:] * (width - cross))
-    found: Array = chord - tangent
-    return found
+    excess: Array = chord - tangent
+    return excess
 
 
 def cost_of(event: Bump, mu: float, spare: float) -> float | None:

@@ -54,7 +54,7 @@ def __dir__() -> list[str]:
 
 @dataclass(frozen=True)
 class LowerBound:
-    """What an audit proves: the release is not (e, delta)-private for any e below ``epsilon``, with confidence ``level``.
+    """The result of an audit: the release is not (e, delta)-private for any e below ``epsilon``, with confidence ``level``.
 
     ``event`` shows it, and ``counts`` says how often it was seen on the draws that tested it: (hits, draws) of the frame,
     then of the neighbour. 0 means that nothing was seen, not that there is nothing.
@@ -146,29 +146,29 @@ def epsilon_lower_bound(
             raise SessionError(
                 "this frame has a session: an audit draws far more answers than a budget allows. Audit a frame that is made up."
             )
-    first = [_drawn(release, side) for side in (frame, neighbour)]
+    first_draws = [_drawn(release, side) for side in (frame, neighbour)]
     if score is not None:
-        _events.check_score(score, *first)
-    one, two = (
-        [begun, *(_drawn(release, side) for _ in range(draws - 1))]
-        for begun, side in zip(first, (frame, neighbour), strict=True)
+        _events.check_score(score, *first_draws)
+    frame_draws, neighbour_draws = (
+        [first_draw, *(_drawn(release, side) for _ in range(draws - 1))]
+        for first_draw, side in zip(first_draws, (frame, neighbour), strict=True)
     )
-    return from_draws(one, two, delta=delta, event=event, score=score, level=level)
+    return from_draws(frame_draws, neighbour_draws, delta=delta, event=event, score=score, level=level)
 
 
 def _drawn(release: Callable[[Any], Any], side: Any) -> Any:
     if not isinstance(side, pd.DataFrame):
         return release(side)
     # Pickled, as a copy of pandas' own shares the index: what is opened in one call would be known in the next.
-    own: pd.DataFrame = pickle.loads(pickle.dumps(side, protocol=5))
-    columns, rows = marks(own), own.index
+    copy: pd.DataFrame = pickle.loads(pickle.dumps(side, protocol=5))
+    columns, rows = marks(copy), copy.index
     with scope() as opened:
         try:
-            return release(own)
+            return release(copy)
         finally:
             for session in opened:
-                # Nobody else knows this copy, so nobody can ask its session again; nor that of a frame which is gone. One
-                # on any other frame, that was there before, stays.
+                # Nobody else knows this copy, so nobody can ask its session again, nor that of a frame which is gone. A
+                # session on any other frame, which existed before, stays.
                 data = session.data
                 if columns & data.marks or rows.is_(data.index) or data.root() is None:
                     sessions.pop(session.name, None)
@@ -203,17 +203,17 @@ def from_draws(
         if isinstance(event, Event):
             tested = _events.prove(event, one, two, d, risk)
         else:
-            given = Event("", ">=", 1.0, score=lambda draws: [float(bool(event(x))) for x in draws])
-            tested = _events.prove(given, one, two, d, risk, both_ways=True)
+            stated = Event("", ">=", 1.0, score=lambda draws: [float(bool(event(x))) for x in draws])
+            tested = _events.prove(stated, one, two, d, risk, both_ways=True)
     else:
         first, second = _events.halves(one), _events.halves(two)
         arrays = all(isinstance(side, np.ndarray) and side.ndim == 2 for side in (one, two))
-        # How answers are read is chosen by the first half too: the second has no part in the event.
+        # The first half also decides how answers are read: the second has no part in the choice of the event.
         shape = Shape(one.shape[1]) if arrays else Shape.of([*first[0], *second[0]])
         read = shape.read if score is None else lambda draws: _events.scored(draws, shape)
         train = [read(side[0]) for side in (first, second)]
-        found = _events.find(train[0], train[1], shape, d, score)
-        tested = _events.prove(found, first[1], second[1], d, risk)
+        chosen = _events.find(train[0], train[1], shape, d, score)
+        tested = _events.prove(chosen, first[1], second[1], d, risk)
     return LowerBound(tested.epsilon, d, confidence, tested.event, tested.counts)
 
 

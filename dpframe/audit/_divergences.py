@@ -82,20 +82,20 @@ def kl_divergence(p: Any, q: Any) -> float:
 
 def _pairs(p: Any, q: Any) -> Pairs:
     """Both probabilities of each outcome that either law names."""
-    one, two = _law(p, "p"), _law(q, "q")
-    if isinstance(one, list) != isinstance(two, list):
+    p_law, q_law = _law(p, "p"), _law(q, "q")
+    if isinstance(p_law, list) != isinstance(q_law, list):
         raise BadType(
             "p and q must be of one kind: two sequences, or two dicts or Series with the outcomes as keys."
         )
-    if isinstance(one, list):
-        if len(one) != len(two):
+    if isinstance(p_law, list):
+        if len(p_law) != len(q_law):
             raise BadValue(
-                f"p and q must list the same outcomes: there are {len(one)} and {len(two)} of them."
+                f"p and q must list the same outcomes: there are {len(p_law)} and {len(q_law)} of them."
             )
-        return list(zip(one, two, strict=True))
-    assert isinstance(two, dict)
+        return list(zip(p_law, q_law, strict=True))
+    assert isinstance(q_law, dict)
     zero = Fraction(0)
-    return [(one.get(x, zero), two.get(x, zero)) for x in {**one, **two}]
+    return [(p_law.get(x, zero), q_law.get(x, zero)) for x in {**p_law, **q_law}]
 
 
 def _law(values: Any, name: str) -> list[Fraction] | dict[Any, Fraction]:
@@ -106,18 +106,18 @@ def _law(values: Any, name: str) -> list[Fraction] | dict[Any, Fraction]:
             raise BadValue(f"{name} names an outcome twice.")
         values = dict(zip(values.index, values.tolist(), strict=True))
     if isinstance(values, Mapping):
-        given = list(values.values())
-        numbers = [_probability(x, name) for x in given]
+        probabilities = list(values.values())
+        numbers = [_probability(x, name) for x in probabilities]
         law = dict(zip(values, numbers, strict=True))
     elif isinstance(values, list | tuple) or (isinstance(values, np.ndarray) and values.ndim == 1):
-        given = list(values)
-        law = numbers = [_probability(x, name) for x in given]
+        probabilities = list(values)
+        law = numbers = [_probability(x, name) for x in probabilities]
     else:
         raise BadType(
             f"{name} must be a list of probabilities, a dict or a Series, not {type(values).__name__}."
         )
     total = sum(numbers, Fraction(0))
-    exact = all(isinstance(x, Fraction | int | np.integer) for x in given)
+    exact = all(isinstance(x, Fraction | int | np.integer) for x in probabilities)
     if abs(total - 1) > (0 if exact else _ROUNDING):
         raise BadValue(
             f"{name} is not a distribution: its probabilities add up to {float(total):.12g}, not to 1."

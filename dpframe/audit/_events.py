@@ -1,4 +1,4 @@
-"""Events in which two sets of draws differ, and what their frequencies prove (docs/guarantees/auditing.md)."""
+"""Events in which two sets of draws differ, and the losses that their frequencies prove (docs/guarantees/auditing.md)."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Event:
         return bool(self.hits([answer])[0])
 
     def hits(self, draws: Any) -> NDArray[np.bool_]:
-        """Which of the draws are in the event."""
+        """A mask of the draws that are in the event."""
         assert self.score is not None
         read = (
             draws
@@ -66,11 +66,11 @@ class Event:
         if not self.what:
             return "the event that was given"
         if self.labels:
-            shown = ", ".join(map(repr, self.labels[:8])) + (", ..." if len(self.labels) > 8 else "")
-            return f"answer in {{{shown}}}" if len(self.labels) > 1 else f"answer == {shown}"
+            labels_text = ", ".join(map(repr, self.labels[:8])) + (", ..." if len(self.labels) > 8 else "")
+            return f"answer in {{{labels_text}}}" if len(self.labels) > 1 else f"answer == {labels_text}"
         if self.what.endswith(THERE):
-            there = self.threshold == 1 if self.relation == "==" else self.relation == ">="
-            return self.what if there else self.what.removesuffix(THERE) + " is not there"
+            is_there = self.threshold == 1 if self.relation == "==" else self.relation == ">="
+            return self.what if is_there else self.what.removesuffix(THERE) + " is not there"
         if self.what.startswith(_LAST):
             return self._of_the_last_digit()
         return f"{self.what} {self.relation} {self.threshold:.6g}"
@@ -109,33 +109,34 @@ def _column(i: int) -> Score:
     return lambda draws: draws[:, i].astype(np.float64)
 
 
-def _scores(names: list[str], one: Any, two: Any) -> list[tuple[str, Score]]:
+def _scores(names: list[str], frame_draws: Any, neighbour_draws: Any) -> list[tuple[str, Score]]:
     """Numbers of an answer whose thresholds are the candidates; the last is fitted to these draws."""
     size = len(names)
     scores: list[tuple[str, Score]] = [(names[i], _column(i)) for i in range(min(size, _COLUMNS))]
     # Lengths, labels and whether something is there have no digits to look at, and no sum.
-    some = [i for i, name in enumerate(names) if name.startswith("answer") and not name.endswith(THERE)]
-    some = some[:_COMPONENTS]
-    for i in some[:6]:
+    components = [i for i, name in enumerate(names) if name.startswith("answer") and not name.endswith(THERE)]
+    components = components[:_COMPONENTS]
+    for i in components[:6]:
         scores.append((_LAST + names[i], _last_bit(i)))
     if size > 1:
-        scores.append(("sum of the answer", lambda d: np.nansum(d[:, some].astype(np.float64), axis=1)))
-        for a, b in itertools.pairwise(some):
+        scores.append(("sum of the answer", lambda d: np.nansum(d[:, components].astype(np.float64), axis=1)))
+        for a, b in itertools.pairwise(components):
             scores.append((f"{names[a]} - {names[b]}", _difference(a, b)))
-        scores.append(("fitted likelihood ratio of the answer", _fitted(one, two)))
+        scores.append(("fitted likelihood ratio of the answer", _fitted(frame_draws, neighbour_draws)))
     return scores
 
 
-def _fitted(one: Any, two: Any) -> Score:
-    """The log-likelihood ratio, as if components were independent, by their histograms; differences in which the draws may
-    have no part are left out."""
+def _fitted(frame_draws: Any, neighbour_draws: Any) -> Score:
+    """The log-likelihood ratio by histograms, as if components were independent; differences within chance are left out."""
     tables = []
-    for i in range(min(one.shape[1], _COMPONENTS)):
-        a, b = (_clean(side[:, i]) for side in (one, two))
+    for i in range(min(frame_draws.shape[1], _COMPONENTS)):
+        a, b = (_clean(side[:, i]) for side in (frame_draws, neighbour_draws))
         edges = np.unique(np.quantile(np.concatenate([a, b]), np.linspace(0, 1, 25)[1:-1], method="nearest"))
-        seen, other = (np.bincount(np.searchsorted(edges, x), minlength=len(edges) + 1) + 0.5 for x in (a, b))
-        ratio = np.log(seen / len(a)) - np.log(other / len(b))
-        clear = np.abs(ratio) > 2 * np.sqrt(1 / seen + 1 / other)
+        frame_counts, neighbour_counts = (
+            np.bincount(np.searchsorted(edges, x), minlength=len(edges) + 1) + 0.5 for x in (a, b)
+        )
+        ratio = np.log(frame_counts / len(a)) - np.log(neighbour_counts / len(b))
+        clear = np.abs(ratio) > 2 * np.sqrt(1 / frame_counts + 1 / neighbour_counts)
         tables.append((edges, np.where(clear, ratio, 0.0)))
 
     def score(draws: Any) -> Any:
@@ -145,11 +146,11 @@ def _fitted(one: Any, two: Any) -> Score:
     return score
 
 
-def _ranked(one: list[Any], two: list[Any]) -> tuple[list[Any], Score]:
+def _ranked(frame_labels: list[Any], neighbour_labels: list[Any]) -> tuple[list[Any], Score]:
     """Labels by how much more of them ``one`` has, and the place of each; those never seen have none."""
     counts: dict[Any, list[float]] = {}
     try:
-        for side, labels in enumerate((one, two)):
+        for side, labels in enumerate((frame_labels, neighbour_labels)):
             for label in labels:
                 counts.setdefault(label, [0.5, 0.5])[side] += 1
     except TypeError:
@@ -163,30 +164,30 @@ def _ranked(one: list[Any], two: list[Any]) -> tuple[list[Any], Score]:
 
 
 class Tested(NamedTuple):
-    """An event with how often it was seen, and the loss that this proves."""
+    """An event, how often it was seen, and the loss that this proves."""
 
     event: Event
     counts: tuple[tuple[int, int], tuple[int, int]]
     epsilon: float
 
 
-def find(one: Any, two: Any, shape: Shape, delta: float, score: Score | None) -> Event:
-    """The event that shows the largest loss on these draws, whichever of the two sides makes it likely."""
+def find(frame_draws: Any, neighbour_draws: Any, shape: Shape, delta: float, score: Score | None) -> Event:
+    """The event that shows the largest loss on these draws, in either direction."""
     labels: list[Any] = []
     if score is not None:
         candidates = [("score", score)]
     elif shape.numbers is None:
-        labels, ranks = _ranked(one, two)
+        labels, ranks = _ranked(frame_draws, neighbour_draws)
         candidates = [("label", ranks)]
     else:
-        candidates = _scores(shape.names(), one, two)
-    best, found = (
+        candidates = _scores(shape.names(), frame_draws, neighbour_draws)
+    best, event = (
         -math.inf,
         Event(candidates[0][0], ">=", -math.inf, (), False, shape, candidates[0][1], score is not None),
     )
     with np.errstate(all="ignore"):
-        for what, number in candidates:
-            a, b = _clean(number(one)), _clean(number(two))
+        for name, number in candidates:
+            a, b = _clean(number(frame_draws)), _clean(number(neighbour_draws))
             both = np.concatenate([a, b])
             grid = np.linspace(0, 1, 41)
             thresholds = np.unique(both[np.isfinite(both)]) if labels else both
@@ -196,16 +197,16 @@ def find(one: Any, two: Any, shape: Shape, delta: float, score: Score | None) ->
                 (">=", "<=", "=="), hits(a, thresholds), hits(b, thresholds), strict=True
             ):
                 for swapped in (False, True):
-                    seen = (
+                    losses = (
                         loss(q, len(b), p, len(a), delta, _CHOOSING)
                         if swapped
                         else loss(p, len(a), q, len(b), delta, _CHOOSING)
                     )
-                    top = int(np.argmax(seen))
-                    if seen[top] > best:
-                        best = float(seen[top])
-                        found = Event(
-                            what,
+                    top = int(np.argmax(losses))
+                    if losses[top] > best:
+                        best = float(losses[top])
+                        event = Event(
+                            name,
                             relation,
                             float(thresholds[top]),
                             (),
@@ -214,13 +215,13 @@ def find(one: Any, two: Any, shape: Shape, delta: float, score: Score | None) ->
                             number,
                             score is not None,
                         )
-    if labels and math.isfinite(found.threshold):
-        at = int(found.threshold)
+    if labels and math.isfinite(event.threshold):
+        at = int(event.threshold)
         chosen = (
             labels[at : at + 1]
-            if found.relation == "=="
+            if event.relation == "=="
             else labels[at:]
-            if found.relation == ">="
+            if event.relation == ">="
             else labels[: at + 1]
         )
         inside = frozenset(chosen)
@@ -228,13 +229,15 @@ def find(one: Any, two: Any, shape: Shape, delta: float, score: Score | None) ->
         def within(read: Any) -> Any:
             return [float(label in inside) for label in read]
 
-        return Event("label", ">=", 1.0, tuple(chosen), found.of_neighbour, shape, within)
-    return found
+        return Event("label", ">=", 1.0, tuple(chosen), event.of_neighbour, shape, within)
+    return event
 
 
-def prove(event: Event, one: Any, two: Any, delta: float, risk: float, both_ways: bool = False) -> Tested:
+def prove(
+    event: Event, frame_draws: Any, neighbour_draws: Any, delta: float, risk: float, both_ways: bool = False
+) -> Tested:
     """The loss that is proved by draws that had no part in choosing the event, except with probability ``risk``."""
-    counts = [(int(event.hits(side).sum()), len(side)) for side in (one, two)]
+    counts = [(int(event.hits(side).sum()), len(side)) for side in (frame_draws, neighbour_draws)]
     ways = [event.of_neighbour] if not both_ways else [False, True]
     proven = []
     for swapped in ways:
@@ -244,7 +247,7 @@ def prove(event: Event, one: Any, two: Any, delta: float, risk: float, both_ways
 
 
 def hits(values: Any, thresholds: Any) -> tuple[Any, Any, Any]:
-    """How many values are at least, at most, and at each threshold."""
+    """The numbers of values at least, at most, and exactly at each threshold."""
     values = np.sort(values)
     below, up_to = (np.searchsorted(values, thresholds, side=side) for side in ("left", "right"))
     return len(values) - below, up_to, up_to - below
@@ -278,27 +281,27 @@ def scored(draws: Any, shape: Shape) -> Any:
     return shape.read(draws) if shape.numbers is None or shape.regular else list(draws)
 
 
-def check_score(score: object, one: Any, two: Any) -> None:
+def check_score(score: object, frame_answer: Any, neighbour_answer: Any) -> None:
     """Tries a caller's score on the first answers, before thousands are drawn: it takes many and gives each a number."""
     if not callable(score):
         raise BadType("score must be a function that takes all answers of a side and returns a number each.")
-    shape = Shape.of([one, two])
-    for some in ([one, two], [one, two, one]):
+    shape = Shape.of([frame_answer, neighbour_answer])
+    for answers in ([frame_answer, neighbour_answer], [frame_answer, neighbour_answer, frame_answer]):
         hint = (
-            f"score= takes all answers of a side at once, {_described(some, shape)}, and returns a number each; "
-            f"of {len(some)} answers it"
+            f"score= takes all answers of a side at once, {_described(answers, shape)}, and returns a number each; "
+            f"of {len(answers)} answers it"
         )
         try:
             with np.errstate(all="ignore"):
-                scores = np.asarray(score(scored(some, shape)))
+                scores = np.asarray(score(scored(answers, shape)))
         except Exception as error:
             raise BadType(f"{hint} raised {type(error).__name__}: {error}") from error
-        if scores.shape != (len(some),) or scores.dtype.kind not in "biuf":
+        if scores.shape != (len(answers),) or scores.dtype.kind not in "biuf":
             raise BadType(f"{hint} returned something of shape {scores.shape} and dtype {scores.dtype}.")
 
 
-def _described(some: list[Any], shape: Shape) -> str:
-    read = scored(some, shape)
+def _described(answers: list[Any], shape: Shape) -> str:
+    read = scored(answers, shape)
     return (
         "as a list" if isinstance(read, list) else f"as a matrix with a row each and {read.shape[1]} columns"
     )
@@ -308,8 +311,8 @@ def halves(draws: Any) -> tuple[Any, Any]:
     return draws[: len(draws) // 2], draws[len(draws) // 2 :]
 
 
-def enough(one: Any, two: Any) -> None:
-    if min(len(one), len(two)) < 2:
+def enough(frame_draws: Any, neighbour_draws: Any) -> None:
+    if min(len(frame_draws), len(neighbour_draws)) < 2:
         raise BadValue(
             "an audit needs at least two draws of each side: one half finds the event, the other tests it."
         )

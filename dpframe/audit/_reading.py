@@ -1,7 +1,7 @@
 """The reading of answers in an audit: as numbers with names, aligned by label over the draws of both frames, or as labels.
 
-Which labels an answer has, and how long it is, is a part of the answer: a group that exists in one frame only is the classic
-leak. So what varies among the draws becomes a number of its own.
+The labels and the length of an answer are a part of it: a group that exists in one frame only is the classic leak. So the
+presence of a label that some draws lack is a number, and so is the length.
 """
 
 from __future__ import annotations
@@ -56,11 +56,11 @@ class Shape:
     def of(draws: Sequence[Any]) -> Shape:
         """The shape for draws of *both* frames, so that a label of either has its place."""
         rows = [cells(draw) for draw in draws]
-        seen: Counter[Path] = Counter()
+        counts: Counter[Path] = Counter()
         for row in rows:
-            seen.update(row.keys())
-        places = tuple(seen)
-        varying = tuple(place for place, n in seen.items() if n < len(rows))
+            counts.update(row.keys())
+        places = tuple(counts)
+        varying = tuple(place for place, n in counts.items() if n < len(rows))
         labels: dict[Path, dict[Any, int]] = {}
         plain = 0
         for row in rows:
@@ -88,11 +88,11 @@ class Shape:
         rows = [cells(draw) for draw in draws]
         if self.numbers is None:
             whole = [tuple(row.get(p, ABSENT) for p in self.places) for row in rows]
-            # What turns up later with other cells is another answer than all that were seen.
-            more = [tuple((p, c) for p, c in row.items() if p not in self.places) for row in rows]
+            # A later draw with other cells is an answer that differs from all that were seen.
+            unknown_cells = [tuple((p, c) for p, c in row.items() if p not in self.places) for row in rows]
             return [
-                (one[0] if len(one) == 1 else one) if not rest else (one, rest)
-                for one, rest in zip(whole, more, strict=True)
+                (values[0] if len(values) == 1 else values) if not unknown else (values, unknown)
+                for values, unknown in zip(whole, unknown_cells, strict=True)
             ]
         return np.array([self._numbers(row) for row in rows], dtype=np.float64).reshape(
             len(rows), self.numbers
@@ -101,7 +101,7 @@ class Shape:
     def _numbers(self, row: dict[Path, Any]) -> list[float]:
         assert self.numbers is not None
         if self.regular:
-            # What turns up later and is no such row of numbers is an answer like any other: one that is no number.
+            # A later draw that is no such row of numbers is an answer like any other: it is read as NaN.
             fits = len(row) == self.numbers and all(p in row and _is_number(row[p]) for p in self.places)
             return [row[p] for p in self.places] if fits else [math.nan] * self.numbers
         numbers: list[float] = [float(p in row) for p in self.varying]
@@ -109,9 +109,9 @@ class Shape:
         for place in self.places:
             cell = row.get(place, ABSENT)
             numbers.append(cell if _is_number(cell) else math.nan)
-        for place, known in (self.codes or {}).items():
+        for place, numbering in (self.codes or {}).items():
             cell = row.get(place, ABSENT)
-            numbers.append(math.nan if cell is ABSENT or _is_number(cell) else _code(known, cell))
+            numbers.append(math.nan if cell is ABSENT or _is_number(cell) else _code(numbering, cell))
         return numbers
 
     def names(self) -> list[str]:
@@ -127,16 +127,16 @@ class Shape:
         return names + [f"label of {called[place]}" for place in self.codes or {}]
 
 
-def _number_label(known: dict[Any, int], label: Any) -> None:
+def _number_label(numbering: dict[Any, int], label: Any) -> None:
     try:
-        known.setdefault(label, len(known))
+        numbering.setdefault(label, len(numbering))
     except TypeError:
         raise unhashable() from None
 
 
-def _code(known: Mapping[Any, int], label: Any) -> float:
+def _code(numbering: Mapping[Any, int], label: Any) -> float:
     try:
-        return known.get(label, math.nan)
+        return numbering.get(label, math.nan)
     except TypeError:
         raise unhashable() from None
 
@@ -148,7 +148,7 @@ def unhashable() -> BadType:
 
 
 def cells(draw: Any) -> dict[Path, Any]:
-    """Each number or label of an answer, by where it is. Tables are read by label, since they may be sorted by their noise."""
+    """Each number or label of an answer, by its path. Tables are read by label, since noise may have sorted them."""
     return dict(_cells(draw, ()))
 
 
@@ -170,22 +170,22 @@ def _cells(draw: Any, path: Path) -> Iterator[tuple[Path, Any]]:
         flat = draw.reshape(-1).tolist()
         yield from (((*path, i), cell) for i, cell in enumerate(flat)) if draw.ndim else ((path, flat[0]),)
     elif isinstance(draw, list | tuple):
-        for i, one in enumerate(draw):
-            yield from _cells(one, (*path, i))
+        for i, element in enumerate(draw):
+            yield from _cells(element, (*path, i))
     else:
         yield path, draw
 
 
 def _labels(index: pd.Index[Any]) -> list[Any]:
-    """Labels as texts that differ: null is always the same one, and repeated labels are numbered."""
+    """The labels, made distinct: null is always the same label, and repeated labels are numbered."""
     labels = [_plain(label) for label in index.tolist()]
     if index.is_unique:
         return labels
-    seen: Counter[Any] = Counter()
+    counts: Counter[Any] = Counter()
     texts = []
     for label in labels:
-        texts.append((label, seen[label]))
-        seen[label] += 1
+        texts.append((label, counts[label]))
+        counts[label] += 1
     return texts
 
 

@@ -1,9 +1,9 @@
 """Two runs of the same questions on two neighbours: the same course, and integers as close as the plan says.
 
-A `Recorder` is a session of its own, made from a raw frame, never from a session: it has its own budget and answers nobody
-but the function that is being replayed. That function gets *noise alone*: mechanisms are given zeros in place of the exact
-integers, so no answer of a replay depends on the frame, and a second run is given the very outputs of the first. The exact
-integers are compared and dropped.
+A `Recorder` is a session made from a raw frame, never from another session: it has a budget of its own and answers nobody but the
+function that is replayed. That function gets *noise alone*: mechanisms add noise to zeros in place of the exact integers, so no
+answer of a replay depends on the frame, and the second run gets the outputs of the first. The exact integers are compared and
+dropped.
 """
 
 from __future__ import annotations
@@ -57,49 +57,49 @@ _ROUNDING = 1 + 1e-9  # of an epsilon that is worked out a second time, in doubl
 # Recording ----------------------------------------------------------------------------------------------------------------
 
 
-class _Heard(NamedTuple):
-    """One call of a mechanism: which part of the plan, what it was given, and what it put out."""
+class _NoiseCall(NamedTuple):
+    """One call of a mechanism: its part of the plan, its integers, and its output."""
 
     part: int
     integers: Array
     output: Array
-    keys: tuple[Any, ...] | None = None  # of keys that were found: whose integers they are
+    keys: tuple[Any, ...] | None = None  # the keys that the integers belong to, where nobody listed them
     reports: bool = False  # entries of rows in their order, or
-    each: int | None = None  # so many of each person, and people in no order
+    per_person: int | None = None  # so many of each person, and people in no order
 
 
 @dataclass(frozen=True)
-class _Asked:
-    """One question with its calls, in their order."""
+class _Replayed:
+    """One question of a replay with its calls, in order."""
 
     plan: Plan
     unit: Unit
-    calls: list[_Heard]
+    calls: list[_NoiseCall]
 
 
 class Recorder(Session):
-    """A session for the owner of a raw frame, which hands questions another noise: it remembers, and answers noise alone."""
+    """A session on a raw frame that hands questions a recording noise: it keeps the integers, and answers are noise alone."""
 
-    def __init__(self, model: Session, frame: pd.DataFrame, key: bytes, tape: list[_Asked]):
+    def __init__(self, model: Session, frame: pd.DataFrame, key: bytes, tape: list[_Replayed]):
         self._drawn = key
         super().__init__(Data.of(frame, model.data.version), model.terms, model.terms.account.open())
         self._tape = tape
-        self.heard: list[_Asked] = []
-        self.unheard: list[str] = []
+        self.recorded: list[_Replayed] = []
+        self.unrecorded: list[str] = []
 
     def _key(self) -> bytes:
-        """Whose groups count is decided by a keyed hash: the same one in both runs, and in the frames that are derived."""
+        """The key of the hash that decides which groups of a person count: the same in both runs and in derived frames."""
         return self._drawn
 
     def check_followed(self) -> None:
-        """What is given the rows, or another frame, would learn more from a replay than noise."""
+        """Refuses verbs that give a function the rows, or that take another frame: these would learn more than noise."""
         raise Refused(
             "replay follows query, explode, melt, merge and their like, and no function that is given the rows nor a frame that "
             "is not its own: replay what is asked of that frame itself."
         )
 
     def names_of_rows(self, frame: pd.DataFrame, places: Places) -> Array:
-        """The same name for the same row in both runs, wherever it stands; of equal rows each has its own."""
+        """The names of rows: a row has one name in both runs, wherever it stands, and equal rows have different names."""
         hashes = pd.Series(_hashes(frame), dtype="uint64")
         twins = hashes.groupby(hashes).cumcount().to_numpy()
         names = [
@@ -109,11 +109,12 @@ class Recorder(Session):
         return (np.frombuffer(b"".join(names), dtype="<u8") >> np.uint64(1)).astype(np.int64)[places]
 
     def _run_question(self, question: Question, engine: Engine, plan: Plan, unit: Unit) -> tuple[Any, ...]:
-        """Runs it as every session does. One that leaves noise out which is in its plan is not answered: `_run` says so."""
-        self.heard.append(_Asked(plan, unit, []))
+        """The arrays of the question, as in every session. If it does not draw the noise of each part of its plan, it is not
+        answered, and `_run` says so."""
+        self.recorded.append(_Replayed(plan, unit, []))
         raw = super()._run_question(question, engine, plan, unit)
-        if {call.part for call in self.heard[-1].calls} != set(range(len(plan.parts))):
-            self.unheard.append(str(question))
+        if {call.part for call in self.recorded[-1].calls} != set(range(len(plan.parts))):
+            self.unrecorded.append(str(question))
             raise AssertionError(f"replay cannot listen to {question}")
         return raw
 
@@ -126,28 +127,29 @@ class Recorder(Session):
         keys: Sequence[Any] | None = None,
         width: int | None = None,
     ) -> Array:
-        """Noise alone: what was answered in the first run, or what comes of zeros. The integers that it is to be added to are
-        kept from the answer, and compared."""
-        calls, place = self.heard[-1].calls, len(self.heard) - 1
+        """Noise alone: the output of the first run, or that of zeros. The integers are kept apart, for comparison."""
+        calls, place = self.recorded[-1].calls, len(self.recorded) - 1
         first = self._tape[place].calls if place < len(self._tape) and self._tape[place].plan == plan else []
-        heard = _Heard(part, integers.copy(), integers)
-        if keys is not None:  # whose integers a threshold is given; which keys there are is the frame's
+        call = _NoiseCall(part, integers.copy(), integers)
+        if keys is not None:  # of a threshold: the frame decides which keys there are
             output = self._hidden(plan, part, integers)
-            calls.append(heard._replace(output=output, keys=tuple(keys)))
+            calls.append(call._replace(output=output, keys=tuple(keys)))
             return output
-        known = first[len(calls) : len(calls) + 1]
-        same = known and known[0].integers.shape == integers.shape
-        output = known[0].output if same else super()._noise(plan, part, np.zeros_like(integers), width=width)
+        earlier = first[len(calls) : len(calls) + 1]
+        matches = earlier and earlier[0].integers.shape == integers.shape
+        output = (
+            earlier[0].output if matches else super()._noise(plan, part, np.zeros_like(integers), width=width)
+        )
         if plan.parts[part].noise.by_row:
-            unit = self.heard[-1].unit
-            each = unit.reach(None)[0] if unit.people else None
-            heard = heard._replace(reports=True, each=each)
-        calls.append(heard._replace(output=output))
+            unit = self.recorded[-1].unit
+            per_person = unit.reach(None)[0] if unit.people else None
+            call = call._replace(reports=True, per_person=per_person)
+        calls.append(call._replace(output=output))
         return output.copy()
 
     @staticmethod
     def _hidden(plan: Plan, part: int, integers: Array) -> Array:
-        """Counts that show none of the keys: far below any threshold, and of the kind that the noise makes."""
+        """Counts that show none of the keys: far below any threshold, in the dtype that the noise makes."""
         wide = integers.dtype == object or plan.parts[part].noise.form(()).kind == "O"
         return np.full(integers.shape, -(2**400) if wide else -(2**56), dtype=object if wide else np.int64)
 
@@ -157,7 +159,7 @@ class Recorder(Session):
 
 @dataclass(frozen=True)
 class Step:
-    """One call of a mechanism in both runs: how far apart its integers were, and how far the plan says they may be."""
+    """One call of a mechanism in both runs: the distance of its integers, and the sensitivity that the plan declares."""
 
     question: str
     statistic: str
@@ -174,7 +176,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Replay:
-    """What two runs on neighbouring frames showed. ``problems`` is empty where nothing is wrong *on these frames*.
+    """The result of two runs on neighbouring frames. ``problems`` is empty if nothing is wrong *on these frames*.
 
     For the owner of the frames alone: distances are exact, and nothing here is private.
     """
@@ -184,7 +186,7 @@ class Replay:
 
     @property
     def ok(self) -> bool:
-        """Whether nothing was found."""
+        """Whether there are no problems."""
         return not self.problems
 
     @property
@@ -257,9 +259,9 @@ def replay(
         )
     key = _sampling.random_bytes(8)
     first = Recorder(models[0], models[0].snapshot, key, [])
-    second = Recorder(models[1], models[1].snapshot, key, first.heard)
+    second = Recorder(models[1], models[1].snapshot, key, first.recorded)
     ends = [_run(ask, session) for session in (first, second)]
-    return Replay(*_compare(first.heard, second.heard, ends))
+    return Replay(*_compare(first.recorded, second.recorded, ends))
 
 
 def _model(side: Any, terms: dict[str, Any]) -> Session:
@@ -273,13 +275,13 @@ def _model(side: Any, terms: dict[str, Any]) -> Session:
     return session
 
 
-def _are_neighbours(one: Session, two: Session) -> bool:
-    unit = one.unit
+def _are_neighbours(first: Session, second: Session) -> bool:
+    unit = first.unit
     if not unit.people:
-        a, b = (Counter(_hashes(s.snapshot)) for s in (one, two))
+        a, b = (Counter(_hashes(s.snapshot)) for s in (first, second))
         changes = sorted([(a - b).total(), (b - a).total()])
         return changes in ([0, 0], [1, 1]) if unit.replaces else changes in ([0, 0], [0, 1])
-    people = [_people(s.snapshot, unit) for s in (one, two)]
+    people = [_people(s.snapshot, unit) for s in (first, second)]
     gone, new = ([i for i in x if i not in y] for x, y in (people, people[::-1]))
     changed = sum(people[0][i] != people[1][i] for i in people[0] if i in people[1])
     if unit.replaces:
@@ -298,9 +300,9 @@ def _hashes(frame: pd.DataFrame) -> list[int]:
 
 def _people(frame: pd.DataFrame, unit: Unit) -> dict[int, Counter[int]]:
     ids = frame.iloc[:, [c.position for c in unit.people]]
-    known = ids.notna().all(axis=1).to_numpy()
+    named = ids.notna().all(axis=1).to_numpy()
     counts: dict[int, Counter[int]] = {}
-    for person, row in zip(_hashes(ids[known]), _hashes(frame[known]), strict=True):
+    for person, row in zip(_hashes(ids[named]), _hashes(frame[named]), strict=True):
         counts.setdefault(person, Counter())[row] += 1
     return counts
 
@@ -313,27 +315,29 @@ def _run(ask: Callable[[PrivateFrame], Any], session: Recorder) -> tuple[Any, Ex
         raise
     except Exception as error:
         raised = error
-    if session.unheard:
+    if session.unrecorded:
         raise Refused(
-            f"replay cannot listen to {session.unheard[0]}: it does not draw its noise by the parts of its plan."
+            f"replay cannot listen to {session.unrecorded[0]}: it does not draw its noise by the parts of its plan."
         )
     return answer, raised
 
 
 def _compare(
-    one: Sequence[_Asked], two: Sequence[_Asked], ends: Sequence[tuple[Any, Exception | None]]
+    first_run: Sequence[_Replayed],
+    second_run: Sequence[_Replayed],
+    ends: Sequence[tuple[Any, Exception | None]],
 ) -> tuple[tuple[Step, ...], tuple[str, ...]]:
-    (answer, error), (other, second) = ends
-    if error is not None and repr(error) == repr(second):
-        raise error
+    (first_answer, first_error), (second_answer, second_error) = ends
+    if first_error is not None and repr(first_error) == repr(second_error):
+        raise first_error
     steps, problems = [], []
-    for a, b in zip(one, two, strict=False):
+    for a, b in zip(first_run, second_run, strict=False):
         if a.plan != b.plan:
             problems.append(
                 f"the two frames lead to different plans: {a.plan.question} and {b.plan.question}"
             )
             break
-        if list(map(_shape_heard, a.calls)) != list(map(_shape_heard, b.calls)):
+        if list(map(_shape_of, a.calls)) != list(map(_shape_of, b.calls)):
             problems.append(f"{a.plan.question}: the shape of what was released depends on the frame")
             break
         for x, y in zip(a.calls, b.calls, strict=True):
@@ -347,43 +351,45 @@ def _compare(
                     f"{step.question}: {step.statistic}: moved by {moved}, and {allowed} is declared ({norm.exact})"
                 )
         problems += _underpriced(a)
-    if len(one) != len(two) and not problems:
-        problems.append(f"the two frames lead to different numbers of questions, {len(one)} and {len(two)}")
-    if repr(error) != repr(second):
+    if len(first_run) != len(second_run) and not problems:
+        problems.append(
+            f"the two frames lead to different numbers of questions, {len(first_run)} and {len(second_run)}"
+        )
+    if repr(first_error) != repr(second_error):
         problems.append("one frame answers where the other raises, or they raise different errors")
-    elif not problems and not _same(answer, other):
+    elif not problems and not _same(first_answer, second_answer):
         problems.append(
             "the function returned different things although all outputs were the same: it has seen data"
         )
     return tuple(steps), tuple(dict.fromkeys(problems))
 
 
-def _shape_heard(call: _Heard) -> tuple[Any, ...]:
-    """What must be the same in both runs: of keys that are found their number is not."""
+def _shape_of(call: _NoiseCall) -> tuple[Any, ...]:
+    """The part of a call that must be equal in both runs; the number of found keys need not be."""
     return call.part, call.integers.shape if call.keys is None else (*call.integers.shape[:-1], "keys")
 
 
-def _moved(one: _Heard, two: _Heard) -> Array:
+def _moved(first: _NoiseCall, second: _NoiseCall) -> Array:
     """The difference of the integers of two calls; a key that only one has counts for nothing in the other."""
-    x, y = one.integers.astype(object), two.integers.astype(object)
-    if one.each is not None:
-        people = [Counter(map(tuple, side.reshape(-1, one.each).tolist())) for side in (x, y)]
+    x, y = first.integers.astype(object), second.integers.astype(object)
+    if first.per_person is not None:
+        people = [Counter(map(tuple, side.reshape(-1, first.per_person).tolist())) for side in (x, y)]
         return np.array([max((people[0] - people[1]).total(), (people[1] - people[0]).total())])
-    if one.reports:
+    if first.reports:
         return np.asarray(x != y, dtype=object)
-    if one.keys is None or two.keys is None:
+    if first.keys is None or second.keys is None:
         return np.asarray(y - x)
-    places = {key: i for i, key in enumerate(dict.fromkeys((*one.keys, *two.keys)))}
+    places = {key: i for i, key in enumerate(dict.fromkeys((*first.keys, *second.keys)))}
     moved = np.zeros((*x.shape[:-1], len(places)), dtype=object)
-    moved[..., [places[key] for key in two.keys]] += y
-    moved[..., [places[key] for key in one.keys]] -= x
+    moved[..., [places[key] for key in second.keys]] += y
+    moved[..., [places[key] for key in first.keys]] -= x
     return moved
 
 
-def _underpriced(asked: _Asked) -> list[str]:
-    """Whether the noise is too small for the price at the sensitivity that is declared."""
-    plan = asked.plan
-    reports = max((call.each or 1 for call in asked.calls), default=1)  # of a person, each by itself
+def _underpriced(question: _Replayed) -> list[str]:
+    """The problem of noise that is too small for its price at the declared sensitivity; empty if there is none."""
+    plan = question.plan
+    reports = max((call.per_person or 1 for call in question.calls), default=1)  # of a person, each by itself
     moved = [(p.noise, p.noise.norm.declared(p.l1, p.l2_squared) * reports) for p in plan.parts]
     if any(distance and not noise.scale for noise, distance in moved):
         return [f"{plan.question}: no noise at all"]
@@ -396,20 +402,24 @@ def _underpriced(asked: _Asked) -> list[str]:
     return []
 
 
-def _same(one: Any, two: Any) -> bool:
-    other: Any = two
-    if isinstance(one, list | tuple):
-        return type(one) is type(two) and len(one) == len(two) and all(map(_same, one, two))
-    if isinstance(one, pd.Series | pd.DataFrame):
-        return type(one) is type(two) and bool(one.equals(other))
-    if isinstance(one, Mapping):
-        return type(one) is type(two) and len(one) == len(two) and all(map(_same, one.items(), two.items()))
-    if isinstance(one, set | frozenset):
-        return type(one) is type(two) and one == two
-    if isinstance(one, pd.Index):
-        return type(one) is type(two) and bool(one.equals(other))
-    if isinstance(one, np.ndarray):
-        return type(one) is type(two) and np.array_equal(one, two)
-    if isinstance(one, _PLAIN):
-        return type(one) is type(two) and repr(one) == repr(two)
-    return True  # objects of the function's own: nothing is known of their equality
+def _same(first: Any, second: Any) -> bool:
+    second_value: Any = second
+    if isinstance(first, list | tuple):
+        return type(first) is type(second) and len(first) == len(second) and all(map(_same, first, second))
+    if isinstance(first, pd.Series | pd.DataFrame):
+        return type(first) is type(second) and bool(first.equals(second_value))
+    if isinstance(first, Mapping):
+        return (
+            type(first) is type(second)
+            and len(first) == len(second)
+            and all(map(_same, first.items(), second.items()))
+        )
+    if isinstance(first, set | frozenset):
+        return type(first) is type(second) and first == second
+    if isinstance(first, pd.Index):
+        return type(first) is type(second) and bool(first.equals(second_value))
+    if isinstance(first, np.ndarray):
+        return type(first) is type(second) and np.array_equal(first, second)
+    if isinstance(first, _PLAIN):
+        return type(first) is type(second) and repr(first) == repr(second)
+    return True  # objects of the user's classes: nothing is known of their equality

@@ -10,13 +10,28 @@ import pandas as pd
 from dpframe._errors import BadType
 from dpframe._statistics.engine import Engine
 from dpframe.engines.pandas import PandasEngine
-from dpframe.engines.parts import PartsEngine
+from dpframe.engines.parts import PartsEngine, columns_of
 from dpframe.engines.sources import SourceFrame
+from dpframe.engines.sql import SqlEngine
+
+
+def _of_source(frame: SourceFrame, key: bytes) -> Engine:
+    """What reads a source in parts; where there is a database that counts its rows, what asks that first."""
+    source = frame._source
+    parts, counting = PartsEngine(source, key), source.counting()
+    if counting is None:
+        return parts
+
+    def passes(question: object) -> int:
+        return source.passes(columns_of(question)) if counting.passes else 1
+
+    return SqlEngine(counting.database, counting.relation, source.schema, key, parts, passes=passes)
+
 
 # From the type of a table to what makes its engine, given the table and the key that decides whose groups count.
 ENGINES: dict[type, Callable[[Any, bytes], Engine]] = {
     pd.DataFrame: PandasEngine,
-    SourceFrame: PartsEngine.of,
+    SourceFrame: _of_source,
 }
 
 

@@ -1,7 +1,7 @@
 """Row-wise expressions on numpy: one slice of rows at a time, each row by itself.
 
 *Formal guarantee.* The value of a row depends on that row's cells only, and no cell makes this raise or warn:
-evaluating some of the rows gives some of the values.
+evaluating some of the rows gives some of the values. What a person's rows make together is looked up, as a column is.
 
 The rule for nulls: a comparison with a null is False, except that ``!=`` is True; ``isin`` finds a null only
 where one is listed; ``not`` negates that two-valued answer; a null condition is False; arithmetic with a null is
@@ -37,9 +37,11 @@ from dpframe._cells.columns import (
     objects,
     plain,
 )
-from dpframe.engines.texts import as_text, cut, date_part, map_dict, str_part
+from dpframe.engines import choices, texts, times
+from dpframe.engines.texts import as_text
 
-ColumnOf = Callable[[ex.Column], Vector]
+# All rows of a root column, or of what `dpframe.engines.within` makes of the rows of each person.
+ColumnOf = Callable[[Any], Vector]
 # What an expression makes of the categories of its operands, kept while those stay the same.
 Memo = dict[tuple[ex.Expr, str], tuple[tuple[Array, ...], Any]]
 # How each kind of node is evaluated.
@@ -132,7 +134,7 @@ def in_ticks(c: ex.Constant, v: Vector) -> Fraction:
 # ---- leaves -----------------------------------------------------------------------------------------------
 
 
-def _column(b: Block, e: ex.Column) -> Vector:
+def _column(b: Block, e: ex.Column | ex.Within) -> Vector:
     return b._column(e).rows(b._rows)
 
 
@@ -140,7 +142,7 @@ def _constant(b: Block, e: ex.Constant) -> Vector:
     if e.kind in ("text", "label"):
         return Vector(e.kind, np.zeros(b.n, dtype=np.int8), None, objects([plain(e.value)]))
     value: Any = e.value
-    if e.kind == "time":
+    if e.kind in ("time", "duration"):
         value = in_utc(value).asm8
     elif e.kind == "number" and not (isinstance(value, int) and -(2**63) <= value < 2**63):
         value = float(value)
@@ -187,10 +189,10 @@ def _fill(b: Block, e: ex.Fill) -> Vector:
             None,
             categories,
         )
-    if v.kind == "time":
+    if v.values.dtype.kind in "mM":
         ticks = int(in_ticks(e.value, v) // 1)  # a finer constant is cut to the resolution of the column
         filled = np.where(np.isnat(v.values), min(max(ticks, NAT + 1), LAST), v.values.view(np.int64))
-        return Vector("time", filled.view(v.values.dtype))
+        return Vector(v.kind, filled.view(v.values.dtype))
     if v.kind == "bool" or (v.values.dtype.kind in "iu" and fits(value, v.values.dtype)):
         return v if v.null is None else Vector(v.kind, np.where(v.null, v.values.dtype.type(value), v.values))
     x = as_floats(v)
@@ -221,7 +223,7 @@ def comparison(b: Block, e: ex.Compare) -> Vector:
         return Vector("bool", _text_with_constant(b, e, left, e.right))
     if isinstance(e.right, ex.Constant):
         values, wanted = left.values, e.right.value  # numbers all three: times as ticks, and bools as 0 and 1
-        if left.kind == "time":
+        if values.dtype.kind in "mM":
             values, wanted = values.view(np.int64), in_ticks(e.right, left)
         elif values.dtype == bool:
             values = values.view(np.int8)
@@ -231,10 +233,10 @@ def comparison(b: Block, e: ex.Compare) -> Vector:
         right = b.vector(e.right)
         if left.categories is not None:
             return Vector("bool", _text_with_text(b, e, left, right))
-        compare = _compare_times if left.kind == "time" else _compare_numbers
+        compare = _compare_times if left.values.dtype.kind in "mM" else _compare_numbers
         found, sides = compare(e.op, left.values, right.values), [left, right]
     for side in sides:  # a NaN compares like a null already; what a mask covers and NaT do not
-        null = np.isnat(side.values) if side.kind == "time" else side.null
+        null = np.isnat(side.values) if side.values.dtype.kind in "mM" else side.null
         if null is not None:
             found[null] = e.op == "!="
     return Vector("bool", found)
@@ -348,6 +350,7 @@ def is_in(b: Block, e: ex.IsIn) -> Vector:
 
 _NODES: Nodes = {
     ex.Column: _column,
+    ex.Within: _column,
     ex.Constant: _constant,
     ex.Compare: comparison,
     ex.And: both,
@@ -361,8 +364,24 @@ _NODES: Nodes = {
     ex.Clip: _clip,
     ex.Fill: _fill,
     ex.Cast: _cast,
-    ex.StrPart: str_part,
-    ex.Cut: cut,
-    ex.MapDict: map_dict,
-    ex.DatePart: date_part,
+    ex.StrPart: texts.str_part,
+    ex.Regex: texts.pattern,
+    ex.Join: texts.join,
+    ex.Split: texts.split,
+    ex.Piece: texts.piece,
+    ex.Pieces: texts.pieces,
+    ex.Cut: texts.cut,
+    ex.MapDict: texts.map_dict,
+    ex.DatePart: times.date_part,
+    ex.Elapsed: times.elapsed,
+    ex.Ratio: times.ratio,
+    ex.DurationPart: times.duration_part,
+    ex.Snap: times.snap,
+    ex.Zoned: times.in_zone,
+    ex.PeriodOf: times.period_of,
+    ex.Formatted: times.formatted,
+    ex.Moment: times.moment,
+    ex.If: choices.choice,
+    ex.Function: choices.function,
+    ex.Pairwise: choices.pairwise,
 }

@@ -21,7 +21,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from dpframe._cells.columns import UNMATCHED, Vector, objects, plain, prepare
-from dpframe._expr import kind_of
+from dpframe._expr import NO_KEYS, kind_of
 from dpframe._statistics.engine import Sketches
 from dpframe.engines.people import coded, text_of_scalar
 from dpframe.engines.rows import rows_of
@@ -36,7 +36,7 @@ _NODES = 100_000  # that are read of one cell
 def hashes_of(column: pd.Series[Any]) -> Hashes:
     """A hash for each cell."""
     kind = kind_of(column.dtype)
-    if kind == "other":
+    if kind in NO_KEYS:
         return _others(column.array)
     vector = prepare(column, kind)
     if kind == "text":
@@ -409,7 +409,7 @@ def _plain(frame: pd.DataFrame) -> pd.DataFrame:
 
 def _cells(column: pd.Series[Any]) -> Any:
     kind = kind_of(column.dtype)
-    if kind in ("time", "other"):
+    if kind == "time" or kind in NO_KEYS:
         return hashes_of(column)
     vector = prepare(column, kind)
     if vector.categories is None:

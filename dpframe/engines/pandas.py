@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from dpframe._cells.columns import Vector, prepare
-from dpframe._expr import Column, Expr
+from dpframe._expr import Column, Expr, Within
 from dpframe._groups.combinations import RestBy, TupleBy
 from dpframe._groups.keys import By, KeyBy, groups_of
 from dpframe._groups.unit import Unit
@@ -41,12 +41,14 @@ from dpframe._statistics.base import (
     to_grid,
 )
 from dpframe._statistics.engine import PEOPLE, PEOPLE_AND_ROWS, RowSlice, Scope, Sketches, Texts
+from dpframe.engines import compiled
 from dpframe.engines.expressions import evaluate, predicate
 from dpframe.engines.fingerprints import sketches
 from dpframe.engines.groups import arrow_buckets, finder_of, rest_buckets, tuple_buckets
 from dpframe.engines.keys import Occurring, coded, together
 from dpframe.engines.limits import Bound, at_points, by_size, distinct_pairs, within_groups
 from dpframe.engines.people import Pairs, People, pairs_of, people_of
+from dpframe.engines.within import Kept
 
 ROWS = Unit()
 _BLOCK = 2**16
@@ -77,10 +79,16 @@ class PandasEngine:
         """The bytes that may be kept for the next question: no more than the frame itself has."""
         return int(self._frame.memory_usage(index=True, deep=False).sum()) + 2**16
 
-    def column(self, leaf: Column, rows: slice | None = None) -> Vector:
-        """Some rows of a root column, or all, as numpy arrays that are normalised once."""
-        vector = self._columns.get(leaf.position)
+    @cached_property
+    def _within(self) -> Kept:
+        """What was made of each person's rows."""
+        return Kept(self.column, lambda people: self._whose(people).codes, lambda: self._room)
+
+    def column(self, leaf: Column | Within, rows: slice | None = None) -> Vector:
+        """Some rows of a root column, or all, as numpy arrays that are normalised once; or what each person's rows make."""
+        vector = self._within.vector(leaf) if isinstance(leaf, Within) else self._columns.get(leaf.position)
         if vector is None:
+            assert isinstance(leaf, Column)
             vector = prepare(self._frame.iloc[:, leaf.position], leaf.kind)
             self._columns[leaf.position] = vector
         if rows is None or rows.stop - rows.start == len(vector.values):
@@ -171,9 +179,13 @@ class PandasEngine:
         # Some statistics need no limits; the plan has asked for every limit that is needed.
         limit, most = unit.limited(unit.rows or 1, unit.groups or 1).reach(query.groups if query.by else None)
         people = self._whose(unit.people)
-        paired: dict[int, Paired] = {}
         found: dict[Primitive, Integers] = {}
-        for p in primitives:
+        if compiled.available(len(self._frame)):
+            buckets = self._grouping(query.by)
+            read = compiled.Reader(self.column, partial(self._put, memo), memo)
+            found = compiled.totals(query, primitives, people, buckets, limit, most, self._key, read)
+        paired: dict[int, Paired] = {}
+        for p in primitives - found.keys():
             if isinstance(p, Bids | Magnitudes):
                 found[p] = self._one_group_of_people(p, query, unit, limit, memo)
                 continue
@@ -274,6 +286,7 @@ class PandasEngine:
         """Lets go of the frame, and of all that was made of it."""
         self._frame = self._frame.iloc[:0]
         self._last = None
+        self._within.clear()
         for kept in (self._people, self._columns, self._buckets, self._counts):
             kept.clear()
 
@@ -323,16 +336,22 @@ class PandasEngine:
         """A value for each row of the frame, on its grid from the lower bound; NaN for null, and 0 where no grid is given."""
         values = np.empty(len(self._frame))
         for rows in self._pieces():
-            vector = self._vector(expr, rows, memo)
-            null = vector.nulls()
-            if grid is None:
-                values[rows] = 0.0
-            else:
-                np.copyto(values[rows], vector.values, casting="unsafe")
-                to_grid(values[rows], values[rows], grid)
-            if null is not None:
-                values[rows][null] = np.nan
+            self._put(memo, expr, grid, rows, values[rows])
         return values
+
+    def _put(
+        self, memo: dict[Any, Any], expr: Expr, grid: Grid | None, rows: slice, values: NDArray[np.float64]
+    ) -> None:
+        """The same of some of the rows, in an array that is there."""
+        vector = self._vector(expr, rows, memo)
+        null = vector.nulls()
+        if grid is None:
+            values[:] = 0.0
+        else:
+            np.copyto(values, vector.values, casting="unsafe")
+            to_grid(values, values, grid)
+        if null is not None:
+            values[null] = np.nan
 
     def _holds(self, condition: Expr, memo: dict[Any, Any]) -> NDArray[np.bool_]:
         true = np.empty(len(self._frame), dtype=bool)

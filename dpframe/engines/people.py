@@ -227,6 +227,14 @@ class People:
             self._numbered[new] = True
         return self._numbers
 
+    def numbers_beyond(self, rows: int) -> Numbers:
+        """The numbers of those at least who have more than so many rows: of texts each number takes its time."""
+        slow = any(column.values.dtype == object for column, _ in self._columns)
+        some = np.arange(self.size)
+        if slow:
+            some = np.flatnonzero(np.bincount(self.codes[self.codes >= 0], minlength=self.size) > rows)
+        return self.numbers(some)
+
     @cached_property
     def hashes(self) -> NDArray[np.uint64]:
         """A hash of each, of 64 bits: what tells people of one frame from those of another of the same dtypes."""

@@ -19,8 +19,10 @@ from numpy.typing import NDArray
 from dpframe._cells.codec import Finder, finder_of_forms, forms_of
 from dpframe._cells.columns import Vector, objects, plain, prepare
 from dpframe._errors import BadType
-from dpframe._expr import Column, Expr
+from dpframe._expr import NO_KEYS, Column, Expr, Key, Within
 from dpframe.engines.expressions import evaluate, predicate
+from dpframe.engines.people import people_of
+from dpframe.engines.within import Kept, sorted_places
 from dpframe.mechanisms import _sampling
 
 Places = NDArray[np.intp]
@@ -36,11 +38,14 @@ class Rows:
     def __init__(self, frame: pd.DataFrame):
         self._frame = frame
         self._vectors: dict[int, Vector] = {}
+        self._within = Kept(self.column, lambda people: people_of(list(map(self.column, people)), b"").codes)
 
     def __len__(self) -> int:
         return len(self._frame)
 
-    def column(self, leaf: Column) -> Vector:
+    def column(self, leaf: Column | Within) -> Vector:
+        if isinstance(leaf, Within):
+            return self._within.vector(leaf)
         if leaf.position not in self._vectors:
             self._vectors[leaf.position] = prepare(self._frame.iloc[:, leaf.position], leaf.kind)
         return self._vectors[leaf.position]
@@ -48,12 +53,16 @@ class Rows:
     def vector(self, expr: Expr) -> Vector:
         return evaluate(expr, self.column, slice(0, len(self)))
 
-    def kept(self, where: Expr | None) -> Places:
-        """The places of the rows where a condition holds."""
-        if where is None:
-            return np.arange(len(self))
+    def kept(self, where: Expr | None, order: Sequence[Key] = ()) -> Places:
+        """The places of the rows where a condition holds, sorted by some keys, and else in the order of the frame."""
         with np.errstate(all="ignore"):
-            return np.flatnonzero(predicate(where, self.column, slice(0, len(self))))
+            every = slice(0, len(self))
+            places = np.arange(len(self))
+            if where is not None:
+                places = np.flatnonzero(predicate(where, self.column, every))
+            for key in reversed(order):
+                places = places[sorted_places(self.vector(key.expr), key, places)]
+        return places
 
     def array(self, expr: Expr) -> Any:
         """The cells of a root column as they are; of an expression in a dtype that its dtypes decide."""
@@ -65,6 +74,8 @@ class Rows:
         if v.kind == "time":
             times = pd.DatetimeIndex(v.values)
             return times.array if expr.tz is None else times.tz_localize("UTC").tz_convert(expr.tz).array
+        if v.kind == "duration":
+            return pd.TimedeltaIndex(v.values).array
         if v.kind == "other":
             return objects([NOTHING] * len(v))
         if v.values.dtype.kind == "f":
@@ -295,7 +306,7 @@ class Table:
 
 def _check_kinds(left_name: Hashable, left: Expr, name: Hashable, right: Column) -> None:
     alike = left.kind == right.kind or (left.kind in _TEXTUAL and right.kind in _TEXTUAL)
-    if left.kind == "other" or not alike:
+    if left.kind in NO_KEYS or not alike:
         raise BadType(
             f"merge: {left_name!r} is of kind {left.kind}, and {name!r} of the public table of kind {right.kind}. Give the "
             "table the dtype of the column."

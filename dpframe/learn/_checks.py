@@ -1,6 +1,6 @@
 """The refusals of models around a fit: arguments of scikit-learn that mean something else here, and public data with holes.
 
-What is checked here is public, so errors may depend on it.
+All that these errors depend on is public.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from dpframe._errors import BadType, BadValue, NotOffered
 
-_WORDS = {
+_ADVICE = {
     "C": "the regulariser is l2=, the weight of |w|**2 / 2 beside the sum of losses: C=0.1 is l2=10, for features scaled to "
     "[-1, 1]",
     "alpha": "the regulariser is l2=, for features scaled to [-1, 1]",
@@ -35,11 +35,11 @@ PRIVATE_ROWS = (
 )
 
 
-def unknown_words(model: str, given: Mapping[str, Any]) -> None:
+def unknown_arguments(model: str, arguments: Mapping[str, Any]) -> None:
     """The error about arguments that a model does not have."""
-    for word in given:
-        advice = _WORDS.get(word)
-        raise BadType(f"{model} has no argument {word}=" + (f": {advice}." if advice else "."))
+    for name in arguments:
+        advice = _ADVICE.get(name)
+        raise BadType(f"{model} has no argument {name}=" + (f": {advice}." if advice else "."))
 
 
 def no_attribute(model: object, name: str) -> AttributeError:
@@ -54,11 +54,11 @@ def no_attribute(model: object, name: str) -> AttributeError:
     return AttributeError(f"{kind!r} object has no attribute {name!r}")
 
 
-def both(own: Mapping[str, Any], payment: Mapping[str, Any]) -> None:
+def refuse_two_prices(arguments: Mapping[str, Any], payment: Mapping[str, Any]) -> None:
     """Refuses a price that comes both from the model and from fit."""
-    for word in ("epsilon", "delta"):
-        if own.get(word) is not None and payment.get(word) is not None:
-            raise BadValue(f"{word}= is given twice, by the model and by fit: leave one of them out.")
+    for name in ("epsilon", "delta"):
+        if arguments.get(name) is not None and payment.get(name) is not None:
+            raise BadValue(f"{name}= is given twice, by the model and by fit: leave one of them out.")
 
 
 def public_rows(X: Any, names: NDArray[Any]) -> NDArray[np.float64]:
@@ -69,14 +69,14 @@ def public_rows(X: Any, names: NDArray[Any]) -> NDArray[np.float64]:
     return rows
 
 
-def _numbers(values: Any, what: str) -> NDArray[np.float64]:
+def _numbers(values: Any, subject: str) -> NDArray[np.float64]:
     try:
         numbers = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError):
-        raise BadType(f"{what} must be finite numbers, a row a row of the same length.") from None
+        raise BadType(f"{subject} must be finite numbers, a row a row of the same length.") from None
     if not np.isfinite(numbers).all():
         raise BadValue(
-            f"{what} has values that are null or infinite. A fit leaves such rows out, and a prediction cannot: drop or fill "
+            f"{subject} has values that are null or infinite. A fit leaves such rows out, and a prediction cannot: drop or fill "
             "them first."
         )
     return numbers

@@ -16,7 +16,7 @@ from dpframe._errors import BudgetError
 from dpframe._groups.keys import Word
 from dpframe._groups.unit import Unit
 from dpframe._plans.plan import Part, Plan, noise_for
-from dpframe._questions.question import Array, Noise
+from dpframe._questions.question import AddNoise, Array
 from dpframe._statistics.base import Sensitivity
 from dpframe._statistics.engine import Engine
 from dpframe.accounting import _search
@@ -24,7 +24,7 @@ from dpframe.accounting import loss as losses
 from dpframe.accounting._additive import Rdp
 from dpframe.accounting._filter import Price
 from dpframe.accounting.loss import ApproxDP, DiscreteGaussian, PoissonGaussian
-from dpframe.learn._design import UNIT, Floats, Rows, shrunk
+from dpframe.learn._design import UNIT, DesignRows, Floats, shrunk
 from dpframe.learn._fits import Fit, l1_of
 from dpframe.learn._progress import progress
 from dpframe.mechanisms._base import Form, Offer, pure
@@ -40,7 +40,7 @@ _CACHED = 2**12  # rows whose columns are read one after the other
 
 
 class Sizes(NamedTuple):
-    """What the first release tells: people, their rows' squared lengths in units of the longest, and how far off each may be."""
+    """The answers of the first release: people, their rows' squared lengths in units of the longest, and their deviation."""
 
     people: float
     lengths: float
@@ -48,13 +48,13 @@ class Sizes(NamedTuple):
 
 
 class Costs(NamedTuple):
-    """Theorem 5: the excess of n people is (noise + drawn sqrt(n + unsure)) (|w|**2 + own) + each (n + unsure) |w|**2
-    + fixed |w|**2."""
+    """The numbers of theorem 5: the excess of n people is (noise + drawn sqrt(n + unsure)) (|w|**2 + start)
+    + per_person (n + unsure) |w|**2 + fixed |w|**2."""
 
     noise: float
     drawn: float
-    own: float
-    each: float
+    start: float
+    per_person: float
     unsure: float
     fixed: float
 
@@ -65,8 +65,8 @@ class Descent(Fit):
 
     Formal guarantee: docs/guarantees/learning.md, theorem 3. A person's gradient is rounded to whole numbers and then clipped,
     so its norm is an exact integer; the noise is a discrete Gaussian, which a Gaussian pair dominates; and so sampled people
-    cost what the sampled Gaussian does. How far steps go, and to which norm gradients are clipped if nobody said, follows
-    from a first release, theorem 5: the noise is in whole numbers, and what one of them is worth is public by then.
+    cost what the sampled Gaussian does. The length of steps, and the norm of clipping unless it is given, follow from a first
+    release, theorem 5: the noise is in whole numbers, and the size of one of them is public by then.
     """
 
     clip: float | None = None
@@ -80,7 +80,7 @@ class Descent(Fit):
         object.__setattr__(self, "stated", self.stated or str(self.delta or ""))
 
     def _options(self) -> tuple[Any, ...]:
-        # The word tells answers of this mechanism from those of Adam's steps, which ledgers may hold under the other options.
+        # The name tells answers of this mechanism from those of Adam's steps, which ledgers may hold with the same options.
         return "accelerated", self.clip, self.steps, self.rate, str(self.delta)
 
     def bound(self, unit: Unit) -> float:
@@ -89,7 +89,7 @@ class Descent(Fit):
         return widest if self.clip is None else min(self.clip, widest)
 
     def plan(self, unit: Unit, price: Price, public_rows: int | None, declared: tuple[Word, ...]) -> Plan:
-        # Of a replaced person sampling hides less, and it is not counted on.
+        # Sampling hides less of a replaced person, and is not counted on there.
         sampled = self.rate < EVERYBODY and not unit.replaces
         moves = 4 if unit.replaces else 1
         squared, first = CLIP**2 * moves, 2 * SIZES**2  # each of the two is from 0 to SIZES for any person
@@ -114,18 +114,18 @@ class Descent(Fit):
             ", by the Renyi curve of the sampled Gaussian" if sampled else ""
         )
         return self.planned(
-            unit, parts, Offer((noise, before), loss, at, why), self._told(parts, unit), declared
+            unit, parts, Offer((noise, before), loss, at, why), self._error_text(parts, unit), declared
         )
 
     def _share(self, squared: int, price: Price) -> Gaussian:
-        """Noise for integers that a person moves by so much, if they are all that the price buys."""
+        """The noise that the whole price buys for integers whose squared L2 distance between neighbours is ``squared``."""
         sensitivity = Sensitivity(l1_of(squared, self.parameters), squared)
         noise: Gaussian = noise_for([sensitivity], price._replace(mechanism=Gaussian.name)).noises[0]
         return noise
 
-    def _told(self, parts: tuple[Part, ...], unit: Unit) -> str:
+    def _error_text(self, parts: tuple[Part, ...], unit: Unit) -> str:
         share, step = self.rate / EVERYBODY, parts[0].step
-        whom = "everybody" if share == 1 else f"people drawn anew with probability {share:.3g}"
+        who = "everybody" if share == 1 else f"people drawn anew with probability {share:.3g}"
         most = (
             "at most"
             if self.clip is not None
@@ -136,15 +136,15 @@ class Descent(Fit):
         if costs.drawn:
             noise = f"({noise} + {costs.drawn:.3g} sqrt(n + {costs.unsure:.3g}))"
         return (
-            f"{self.steps} steps, each on {whom}; to the sum of gradients a person adds {self.bound(unit):.4g} {most}, and "
+            f"{self.steps} steps, each on {who}; to the sum of gradients a person adds {self.bound(unit):.4g} {most}, and "
             f"the noise of each of its entries has deviation {parts[0].noise.scale * step:.4g}; l2={self.l2 or 0.0:.4g}; of n "
             f"people the sum of losses, as clipped, exceeds that of any coefficients w of scaled features by "
-            f"{noise} (|w|**2 + {costs.own:.3g}) + {costs.each:.3g} (n + {costs.unsure:.3g}) |w|**2 "
+            f"{noise} (|w|**2 + {costs.start:.3g}) + {costs.per_person:.3g} (n + {costs.unsure:.3g}) |w|**2 "
             f"+ {costs.fixed:.3g} |w|**2 at most, in expectation"
         )
 
     def costs(self, parts: tuple[Part, ...], unit: Unit) -> Costs:
-        """The numbers of theorem 5 for the largest clip; less is less."""
+        """The numbers of theorem 5 for the largest clip. They grow with it."""
         gradients, first = parts
         share, p, t = self.rate / EVERYBODY, self.parameters, self.steps
         sigma = gradients.noise.scale * gradients.step / share
@@ -161,7 +161,7 @@ class Descent(Fit):
         )
 
     @np.errstate(all="ignore")
-    def run(self, data: Engine, plan: Plan, unit: Unit, noise: Noise) -> tuple[Array, ...]:
+    def run(self, data: Engine, plan: Plan, unit: Unit, noise: AddNoise) -> tuple[Array, ...]:
         gradients, first = plan.parts
         rows = self.design.read(data, unit)
         weights = rows.weights(self.limit(unit))
@@ -176,8 +176,8 @@ class Descent(Fit):
         with progress(self.steps, "gradient steps") as bar:
             for _ in range(self.steps):
                 drawn = None if self.rate == EVERYBODY else coins(self.rate, people)
-                total = self._summed(Rows(x, y, rows.people), weights, path.here, step, drawn)[:, None]
-                # Of people who are drawn by coins no sums can be compared, so an audit is not handed them.
+                total = self._summed(DesignRows(x, y, rows.people), weights, path.here, step, drawn)[:, None]
+                # Sums over people drawn by coins cannot be compared between two runs, so an audit does not get them.
                 noisy = noise(0, total) if drawn is None else gradients.noise.release(total)
                 gradient = noisy[:, 0].astype(np.float64) * step
                 path.go(gradient * (EVERYBODY / self.rate) + (self.l2 or 0.0) * path.here)
@@ -187,8 +187,8 @@ class Descent(Fit):
     def forms(self, plan: Plan, unit: Unit, size: int | None) -> tuple[Form, ...]:
         return (Form((self.parameters, 1), "i"),)  # where the path ends, in steps
 
-    def _sizes(self, rows: Rows, weights: Floats | None, unit: Unit) -> NDArray[np.int64]:
-        """A 1 for each person, and the squared lengths of their rows over the largest there may be, in whole steps up to 1."""
+    def _sizes(self, rows: DesignRows, weights: Floats | None, unit: Unit) -> NDArray[np.int64]:
+        """A row for each person: a 1, and the squared lengths of their rows over the largest possible, in steps of 1 / SIZES."""
         lengths = (rows.x * rows.x).sum(axis=1)  # whole numbers below 2**53: exact
         if rows.people is not None and weights is not None:
             lengths = np.bincount(rows.people, weights=lengths * weights)
@@ -197,8 +197,8 @@ class Descent(Fit):
         return np.column_stack([np.full(len(steps), SIZES, dtype=np.int64), steps])
 
     def clipping(self, sizes: Sizes, unit: Unit) -> float:
-        """The norm to which gradients are clipped: as given, or that of a gradient as long as slopes allow over rows of
-        typical length, which leaves nearly all of them as they are; towards the widest where the sizes are unsure."""
+        """The norm to which gradients are clipped: as given, or that of the steepest gradient over rows of typical length, which
+        leaves nearly all gradients as they are; closer to the largest norm the less certain the sizes are."""
         if self.clip is not None:
             return self.bound(unit)
         people = sizes.people - 2 * sizes.deviation
@@ -216,7 +216,7 @@ class Descent(Fit):
         return min(2 * noise / (t * (t + 1)), 1 / max(2 * curve, 2.0**-100))
 
     def _summed(
-        self, rows: Rows, weights: Floats | None, w: Floats, step: float, drawn: NDArray[Any] | None
+        self, rows: DesignRows, weights: Floats | None, w: Floats, step: float, drawn: NDArray[Any] | None
     ) -> NDArray[np.int64]:
         """The clipped gradients of the people drawn, in whole steps, added up."""
         x, y, people = rows
@@ -231,13 +231,13 @@ class Descent(Fit):
         sums = np.zeros(x.shape[1], dtype=np.int64)
         if people is None:
             for start in range(0, len(x), _CACHED):
-                some = slice(start, start + _CACHED)
-                sums += clipped(x[some] * slopes[some, None]).sum(axis=0, dtype=np.int64)
+                block = slice(start, start + _CACHED)
+                sums += clipped(x[block] * slopes[block, None]).sum(axis=0, dtype=np.int64)
             return sums
-        own = np.zeros((int(people.max(initial=-1)) + 1, x.shape[1]))
+        gradients = np.zeros((int(people.max(initial=-1)) + 1, x.shape[1]))
         for j in range(x.shape[1]):
-            own[:, j] = np.bincount(people, weights=x[:, j] * slopes, minlength=len(own))
-        sums += clipped(own).sum(axis=0, dtype=np.int64)
+            gradients[:, j] = np.bincount(people, weights=x[:, j] * slopes, minlength=len(gradients))
+        sums += clipped(gradients).sum(axis=0, dtype=np.int64)
         return sums
 
     def regulariser(self, plan: Plan, unit: Unit) -> float:
@@ -248,8 +248,8 @@ class Descent(Fit):
 
 
 def scores(x: Floats, w: Floats) -> Floats:
-    """``x @ w``, each row rounded by itself: a product of matrices rounds a row by its place among the others, and then one
-    person more would move what others add."""
+    """``x @ w``, each row rounded by itself: a product of matrices may round a row by its place, and then one person more would
+    change the gradients of others."""
     products = np.empty(len(x))
     for start in range(0, len(x), _CACHED):
         some = x[start : start + _CACHED]
@@ -271,7 +271,7 @@ def clipped(gradients: Floats) -> NDArray[np.int64]:
 
 
 class Path:
-    """Where noisy gradients lead: accelerated descent (Nesterov 1983, Lan 2012), with steps that grow from ``stride / 2`` on."""
+    """Accelerated descent along noisy gradients (Nesterov 1983, Lan 2012), with steps that grow from ``stride / 2`` on."""
 
     def __init__(self, parameters: int, stride: float):
         self.w, self._ahead = np.zeros((2, parameters))
@@ -279,7 +279,7 @@ class Path:
 
     @property
     def here(self) -> Floats:
-        """Where the next gradient is wanted."""
+        """The point at which the next gradient is taken."""
         point: Floats = self.w + 2 / (self._done + 2) * (self._ahead - self.w)
         return point
 

@@ -38,8 +38,8 @@ class Scaling(NamedTuple):
         return Scaling(bounds.lower / 2 + bounds.upper / 2, bounds.upper / 2 - bounds.lower / 2)
 
 
-def on_grid(vector: Vector, bounds: Bounds) -> Floats:
-    """The values as whole numbers from -UNIT to UNIT; NaN for nulls. What is constant by its bounds is 0."""
+def scaled(vector: Vector, bounds: Bounds) -> Floats:
+    """The values as whole numbers from -UNIT to UNIT; NaN for nulls. A column that its bounds make constant is 0."""
     middle, half = Scaling.of(bounds)
     with np.errstate(all="ignore"):
         centred = np.clip(np.array(vector.values, dtype=np.float64), bounds.lower, bounds.upper) - middle
@@ -58,7 +58,7 @@ def shrunk(rows: Floats, limit: int) -> Floats:
     if over.any():
         factor = np.sqrt(limit / squares[over]) * (1 - 2.0**-40)
         rows[over] = np.trunc(rows[over] * factor[:, None])
-        # Each entry has shrunk by at least the factor, so this finds nothing; it is what the proof rests on.
+        # Each entry has shrunk by at least the factor, so this finds nothing; the proof rests on it all the same.
         rows[(rows * rows).sum(axis=1) > limit] = 0.0
     return rows
 
@@ -75,7 +75,7 @@ class Target:
         """The target of each row, from -UNIT to UNIT; NaN where the row does not count."""
         if self.classes is None:
             assert self.bounds is not None
-            return on_grid(vector, self.bounds)
+            return scaled(vector, self.bounds)
         place = self.classes.finder()(vector).astype(np.int64)
         return np.array([np.nan, -UNIT, UNIT])[place]
 
@@ -84,8 +84,8 @@ class Target:
         return [self.expr.to_json(), self.bounds, classes]
 
 
-class Rows(NamedTuple):
-    """``x`` with the intercept in its first column, ``y``, in whole steps; and whose rows they are, from 0 on."""
+class DesignRows(NamedTuple):
+    """The rows ``x``, with the intercept in the first column, and ``y``, in whole steps; and the person of each, from 0 on."""
 
     x: Floats
     y: Floats
@@ -98,7 +98,7 @@ class Rows(NamedTuple):
         return counts
 
     def weights(self, limit: int) -> Floats | None:
-        """Weights that come to at most ``limit`` for a person's rows together, exactly: limit / rows, rounded down to 2**-40."""
+        """The weights of rows, whose sum is at most ``limit`` for each person: limit / rows, rounded down to 2**-40."""
         if self.people is None:
             return None
         k = self.counts()
@@ -136,7 +136,7 @@ class Design:
         """The largest norm of a scaled row with its intercept, rounded up."""
         return math.sqrt(self.squared) / UNIT * (1 + 1e-12)
 
-    def read(self, engine: Engine, unit: Unit) -> Rows:
+    def read(self, engine: Engine, unit: Unit) -> DesignRows:
         """The rows that count. Called behind the door."""
         exprs = [e for e, _ in self.features] + [self.target.expr]
         x, y = np.empty((0, self.parameters)), np.empty(0)
@@ -145,31 +145,31 @@ class Design:
         for piece in engine.slices(exprs, self.where, unit):
             if not done and not len(x):
                 x, y = np.empty((piece.total, self.parameters)), np.empty(piece.total)
-            goal = self.target.values(piece.vectors[-1])
-            kept = ~np.isnan(goal)
-            some = x[done : done + len(goal)]  # rows that do not count are written over by the next
-            some[:, 0] = UNIT
+            target = self.target.values(piece.vectors[-1])
+            counted = ~np.isnan(target)
+            block = x[done : done + len(target)]  # rows that do not count are written over by the next
+            block[:, 0] = UNIT
             for j, (_, bounds) in enumerate(self.features, start=1):
-                column = on_grid(piece.vectors[j - 1], bounds)
-                kept &= column == column
-                some[:, j] = column
+                column = scaled(piece.vectors[j - 1], bounds)
+                counted &= column == column
+                block[:, j] = column
             if piece.mask is not None:
-                kept &= piece.mask
+                counted &= piece.mask
             if piece.people is not None:
-                kept &= piece.people >= 0
-                owners.append(piece.people[kept])
-            if not kept.all():
-                goal = goal[kept]
-                some[: len(goal)] = some[kept]
+                counted &= piece.people >= 0
+                owners.append(piece.people[counted])
+            if not counted.all():
+                target = target[counted]
+                block[: len(target)] = block[counted]
             if self.norm is not None:
-                some[: len(goal), 1:] = shrunk(some[: len(goal), 1:].copy(), self.features_squared)
-            y[done : done + len(goal)] = goal
-            done += len(goal)
+                block[: len(target), 1:] = shrunk(block[: len(target), 1:].copy(), self.features_squared)
+            y[done : done + len(target)] = target
+            done += len(target)
         people = None
         if unit.people:
             owned = np.concatenate(owners) if owners else np.empty(0, dtype=np.int64)
             people = np.unique(owned, return_inverse=True)[1].astype(np.int64)
-        return Rows(x[:done], y[:done], people)
+        return DesignRows(x[:done], y[:done], people)
 
     def to_json(self) -> object:
         where = None if self.where is None else self.where.to_json()

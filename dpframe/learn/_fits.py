@@ -1,4 +1,4 @@
-"""What all fits share, and output perturbation: a plan from public numbers, and coefficients on a public grid."""
+"""The base of fits, and output perturbation: a plan from public numbers, and coefficients on a public grid."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from dpframe._expr import Expr
 from dpframe._groups.keys import Keys, Word, describe
 from dpframe._groups.unit import Unit
 from dpframe._plans.plan import Part, Plan, noise_for
-from dpframe._questions.question import Array, Noise, Question
+from dpframe._questions.question import AddNoise, Array, Question
 from dpframe._statistics.base import Sensitivity
 from dpframe._statistics.engine import Engine
 from dpframe.accounting._filter import Price
-from dpframe.learn._design import UNIT, Design, Floats, Rows, Scaling
+from dpframe.learn._design import UNIT, Design, DesignRows, Floats, Scaling
 from dpframe.learn._solve import Loss, Problem, minimise
 from dpframe.mechanisms._base import Form, Offer
 
@@ -28,7 +28,7 @@ SPREAD = 0.0625  # of a scaled coefficient under output noise, over the curvatur
 
 @dataclass(frozen=True)
 class Fit(Question):
-    """A model to be fitted: the rows, the loss, the regulariser; kinds add their method."""
+    """The question for a fitted model: rows, loss and regulariser. Kinds add their method."""
 
     design: Design
     loss: Loss
@@ -59,19 +59,19 @@ class Fit(Question):
         return f"{model} regression of {target.expr}{two} on {features}{where}, {self.method}"
 
     def limit(self, unit: Unit) -> int:
-        """Rows that a person counts for."""
+        """The number of rows for which a person counts."""
         return unit.reach(None)[0]
 
     def lipschitz(self, unit: Unit) -> float:
-        """How far one person's gradient reaches, rounded up."""
+        """The largest norm of one person's gradient, rounded up."""
         return self.limit(unit) * self.loss.slope * self.design.length * UP
 
-    def problem(self, rows: Rows, unit: Unit, l2: float, linear: Floats) -> Problem:
+    def problem(self, rows: DesignRows, unit: Unit, l2: float, linear: Floats) -> Problem:
         x = np.divide(rows.x, UNIT, out=rows.x)  # the rows are this fit's own
         return Problem(x, rows.y / UNIT, rows.weights(self.limit(unit)), self.loss, l2, linear)
 
     def planned(
-        self, unit: Unit, parts: tuple[Part, ...], offer: Offer, told: str, declared: tuple[Word, ...]
+        self, unit: Unit, parts: tuple[Part, ...], offer: Offer, expected: str, declared: tuple[Word, ...]
     ) -> Plan:
         """The plan of these parts, at the loss of an offer."""
         return Plan(
@@ -82,13 +82,14 @@ class Fit(Question):
             parts,
             (),
             1,
-            offer.why + unit.told(False),
+            offer.why + unit.limits_text(False),
             tuple(map(str, declared)),
-            told,
+            expected,
         )
 
     def in_data_units(self, scaled: float) -> list[tuple[str, float]]:
-        """What a scaled coefficient's error is of each feature's own coefficient; a constant by its bounds has none."""
+        """The error of a scaled coefficient in the units of each feature's coefficient, by name; features whose bounds make them
+        constant have none."""
         target = self.design.target.bounds
         goal = 1.0 if target is None else Scaling.of(target).half
         halves = [(str(e), Scaling.of(b).half) for e, b in self.design.features]
@@ -103,13 +104,13 @@ class Fit(Question):
 
     @abstractmethod
     def coefficients(self, plan: Plan, raw: Any) -> Floats:
-        """The coefficients in scaled units, intercept first, from what was released."""
+        """The coefficients in scaled units, intercept first, from the released integers."""
 
 
 SHOWN = 8  # features whose own error a plan tells
 
 
-def listed(errors: list[tuple[str, float]], form: str = "{name} ±{error:.3g}") -> str:
+def errors_text(errors: list[tuple[str, float]], form: str = "{name} ±{error:.3g}") -> str:
     """Errors by feature, as text."""
     texts = [form.format(name=name, error=error) for name, error in errors[:SHOWN]]
     return ", ".join(texts) + (", ..." if len(errors) > SHOWN else "")
@@ -126,7 +127,7 @@ def power_below(x: float) -> float:
 
 
 def l1_of(l2_squared: int, length: int) -> int:
-    """What an integer vector of so many entries has at most in L1."""
+    """The largest L1 norm of an integer vector of this length with this squared L2 norm."""
     return math.isqrt(length * l2_squared) + 1
 
 
@@ -149,11 +150,11 @@ class Output(Fit):
         noise = noise_for([sensitivity], price).noises[0]
         return 2 * power_below(noise.deviation * step * self.loss.curve / SPREAD)
 
-    def _grid(self, each: float, unit: Unit) -> tuple[float, Sensitivity]:
+    def _grid(self, distance: float, unit: Unit) -> tuple[float, Sensitivity]:
         """The step, and the sensitivity in steps, where one person moves the minimum by ``each``."""
         moves = (2 if unit.replaces else 1) + 2 * GAMMA
-        step = power_below(each) * 2.0**-20
-        steps = math.ceil(each * moves * UP / step) + math.isqrt(self.parameters) + 1
+        step = power_below(distance) * 2.0**-20
+        steps = math.ceil(distance * moves * UP / step) + math.isqrt(self.parameters) + 1
         return step, Sensitivity(l1_of(steps**2, self.parameters), steps**2)
 
     def plan(self, unit: Unit, price: Price, public_rows: int | None, declared: tuple[Word, ...]) -> Plan:
@@ -163,14 +164,14 @@ class Output(Fit):
         noise = offer.noises[0]
         part = Part("coefficients of scaled features", noise, sensitivity.l1, sensitivity.l2_squared, step)
         error = noise.quantile(0.95) * step
-        told = (
+        expected = (
             f"a coefficient of a feature scaled to [-1, 1] is within ±{error:.3g} of the fit without noise at l2={l2:.4g}; in "
-            f"units of the data: {listed(self.in_data_units(error))}"
+            f"units of the data: {errors_text(self.in_data_units(error))}"
         )
-        return self.planned(unit, (part,), offer, told, declared)
+        return self.planned(unit, (part,), offer, expected, declared)
 
     @np.errstate(all="ignore")  # no warning may tell of a value
-    def run(self, data: Engine, plan: Plan, unit: Unit, noise: Noise) -> tuple[Array, ...]:
+    def run(self, data: Engine, plan: Plan, unit: Unit, noise: AddNoise) -> tuple[Array, ...]:
         part, l2 = plan.parts[0], self.regulariser(plan, unit)
         rows = self.design.read(data, unit)
         problem = self.problem(rows, unit, l2, np.zeros(self.parameters))
@@ -181,7 +182,7 @@ class Output(Fit):
         return np.asarray(raw[0][:, 0], dtype=np.float64) * plan.parts[0].step
 
     def regulariser(self, plan: Plan, unit: Unit) -> float:
-        # One that was chosen is a power of two, and so the step tells it.
+        # A chosen regulariser is a power of two, so it follows from the step.
         return (
             power_below(self.lipschitz(unit)) * 2.0**-20 / plan.parts[0].step if self.l2 is None else self.l2
         )

@@ -1,4 +1,4 @@
-"""The models: what a user asks for, and what is left after it, in the units of the data."""
+"""The models that users fit: arguments in, coefficients in the units of the data out."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ MOST_STEPS = 2**16
 
 
 class _Model(ABC):
-    """What both models share: the arguments, the question, and predictions by public numbers."""
+    """The base of both models: arguments, the question, and predictions from public numbers."""
 
     _methods: tuple[str, ...]
 
@@ -57,13 +57,13 @@ class _Model(ABC):
         sample: float,
         unknown: Mapping[str, Any],
     ):
-        _checks.unknown_words(type(self).__name__, unknown)
+        _checks.unknown_arguments(type(self).__name__, unknown)
         self.method, self.epsilon, self.delta = method, epsilon, delta
         self.l2, self.norm, self.clip, self.max_iter, self.sample = l2, norm, clip, max_iter, sample
         self._check()
 
     def _check(self) -> None:
-        """The arguments as they stand: they are attributes, so a fit looks again."""
+        """Checks the arguments as they are now: they are attributes, so a fit checks again."""
         method = _validate.choice(self.method, "method", self._methods)
         if self.epsilon is not None:
             _validate.epsilon(self.epsilon)
@@ -93,7 +93,7 @@ class _Model(ABC):
     # The question ---------------------------------------------------------------------------------------------
 
     def fit(self, X: Any, y: Any, *, bounds: Mapping[Any, Any] | None = None, **payment: Any) -> Any:
-        """Fitted to tracked columns: ``model.fit(p[["age", "bmi"]], p["readmitted"])``. See `PrivateFrame.fit`."""
+        """The model, fitted to tracked columns: ``model.fit(p[["age", "bmi"]], p["readmitted"])``. See `PrivateFrame.fit`."""
         if not isinstance(X, PrivateFrame):
             raise BadType(
                 'X must be columns of a session, p[["age", "bmi"]], and y one of them, p["readmitted"]. This model is for '
@@ -102,7 +102,7 @@ class _Model(ABC):
         return X.fit(self, None, y, bounds=bounds, **payment)
 
     def _fit_on(self, frame: PrivateFrame, X: Any, y: Any, bounds: Any, payment: Mapping[str, Any]) -> Any:
-        """The question about a frame: everything here is public."""
+        """The model, fitted to a frame: checks the arguments, which are public, and asks the question."""
         self._check()
         if y is None:
             raise BadValue('fit needs a target: y="column".')
@@ -123,23 +123,26 @@ class _Model(ABC):
             raise BadValue(f"the target {name!r} is among the features: it would predict itself.")
         target = self._target(frame, goal, name, bounds)
         design = Design(frame._selection.where, tuple(features), target, self.norm)
-        words = [*_bound_words(frame, features, bounds), *self._words(frame, target, name)]
+        declarations = [
+            *_bounds_declared(frame, features, bounds),
+            *self._classes_declared(frame, target, name),
+        ]
         if target.bounds is not None:
-            words += _bound_words(frame, [(goal, target.bounds)], bounds)
-        own = _given({"epsilon": self.epsilon, "delta": self.delta})
-        _checks.both(own, payment)
-        price = {**own, **_given(payment)}
+            declarations += _bounds_declared(frame, [(goal, target.bounds)], bounds)
+        model_price = _without_none({"epsilon": self.epsilon, "delta": self.delta})
+        _checks.refuse_two_prices(model_price, payment)
+        price = {**model_price, **_without_none(payment)}
         task, price = self._task(frame, design, price)
         unit = frame._session.limited(checked(price))
 
         def finish(release: Release) -> _Model:
-            # Statistics do not depend on it, and are asked without.
+            # The question about statistics does not depend on l2, and is asked without it.
             solver = task if self.l2 is None else replace(task, l2=self.l2)
             self._learn(names, design, solver.coefficients(release.plan, release.raw), release.plan)
             self.l2_ = solver.regulariser(release.plan, unit)
             return self
 
-        return frame._ask(task, finish, checked(price), declared=tuple(words))
+        return frame._ask(task, finish, checked(price), declared=tuple(declarations))
 
     def _task(self, frame: PrivateFrame, design: Design, price: dict[str, Any]) -> tuple[Fit, dict[str, Any]]:
         if price.get("mechanism", "auto") != "auto" and self.method in ("objective", "gradient"):
@@ -162,14 +165,19 @@ class _Model(ABC):
         ), price
 
     def _failure(self, frame: PrivateFrame, price: dict[str, Any]) -> tuple[Fraction, dict[str, Any]]:
-        """The delta of a guarantee that is (epsilon, delta) and no curve: as given, or a share of the reserve."""
+        """The delta of a guarantee that is (epsilon, delta) and no curve, as given or a share of the reserve; and the price
+        without it."""
         budget = frame._session.budget
         rest = {k: v for k, v in price.items() if k != "delta"}
-        given, named = price.get("delta"), price.get("epsilon")
-        if given is not None:
-            delta = delta_of(given, budget.rule)
+        delta_argument, epsilon_argument = price.get("delta"), price.get("epsilon")
+        if delta_argument is not None:
+            delta = delta_of(delta_argument, budget.rule)
         else:
-            e = budget.rule.limits.epsilon / budget.queries if named is None else _validate.epsilon(named)
+            e = (
+                budget.rule.limits.epsilon / budget.queries
+                if epsilon_argument is None
+                else _validate.epsilon(epsilon_argument)
+            )
             delta = budget.rule.failure_for(e, budget.state)
         if not delta:
             raise BudgetError(
@@ -183,13 +191,13 @@ class _Model(ABC):
 
     @abstractmethod
     def _loss(self) -> Loss:
-        """What is added up over the rows."""
+        """The loss whose sum over the rows is minimised."""
 
     @abstractmethod
     def _target(self, frame: PrivateFrame, expr: Expr, name: Any, bounds: Any) -> Target:
-        """How the target is read."""
+        """The target with its bounds or its two classes."""
 
-    def _words(self, frame: PrivateFrame, target: Target, name: Any) -> list[Word]:
+    def _classes_declared(self, frame: PrivateFrame, target: Target, name: Any) -> list[Word]:
         return []
 
     # After it -------------------------------------------------------------------------------------------------
@@ -210,7 +218,7 @@ class _Model(ABC):
 
     @property
     def cost_(self) -> Cost:
-        """What the fit guarantees by itself: (epsilon, delta)."""
+        """The (epsilon, delta) guarantee of the fit by itself."""
         self._fitted()
         return self.plan_.cost
 
@@ -237,9 +245,9 @@ class _Model(ABC):
             raise _checks.no_attribute(self, name)
 
     def __repr__(self) -> str:
-        shown = {"method": self.method, "epsilon": self.epsilon, "delta": self.delta, "l2": self.l2}
-        words = ", ".join(f"{k}={v!r}" for k, v in shown.items() if v is not None)
-        return f"{type(self).__name__}({words})"
+        arguments = {"method": self.method, "epsilon": self.epsilon, "delta": self.delta, "l2": self.l2}
+        text = ", ".join(f"{k}={v!r}" for k, v in arguments.items() if v is not None)
+        return f"{type(self).__name__}({text})"
 
 
 class LogisticRegression(_Model):
@@ -308,21 +316,21 @@ class LogisticRegression(_Model):
 
     @staticmethod
     def _unit_interval(frame: PrivateFrame, expr: Expr, name: Any, bounds: Any) -> bool:
-        """Whether the bounds of whole numbers, declared or given, leave two of them: 0 and 1."""
-        given = frame._selection.by_column(bounds).get(name) if isinstance(bounds, Mapping) else bounds
-        known = (
+        """Whether the bounds of the column, declared or given, are (0, 1): then a column of whole numbers has two classes."""
+        pair = frame._selection.by_column(bounds).get(name) if isinstance(bounds, Mapping) else bounds
+        limits = (
             expr.bounds(frame._selection.schema.bounds)
-            if given is None
-            else _validate.bounds(given, repr(name))
+            if pair is None
+            else _validate.bounds(pair, repr(name))
         )
-        return known is not None and tuple(known) == (0.0, 1.0)
+        return limits is not None and tuple(limits) == (0.0, 1.0)
 
-    def _words(self, frame: PrivateFrame, target: Target, name: Any) -> list[Word]:
-        """Which two classes there are, unless the session knows: bools and declared keys and bounds are told there."""
+    def _classes_declared(self, frame: PrivateFrame, target: Target, name: Any) -> list[Word]:
+        """The declaration of the two classes; none if the session has it already, for bools, declared keys and bounds."""
         expr, classes = target.expr, target.classes
         declared = frame._selection.schema.keys.get(expr.position) if isinstance(expr, Column) else None
-        known = expr.bounds(frame._selection.schema.bounds)
-        if self.classes is None and (expr.kind == "bool" or declared is not None or known == (0.0, 1.0)):
+        bounds = expr.bounds(frame._selection.schema.bounds)
+        if self.classes is None and (expr.kind == "bool" or declared is not None or bounds == (0.0, 1.0)):
             return []
         assert classes is not None
         return [Word("keys", f"{name}: {describe(classes.index.tolist())}", "fit")]
@@ -424,19 +432,21 @@ def _positive(value: float | None, name: str) -> float | None:
     return number
 
 
-def _given(payment: Mapping[str, Any]) -> dict[str, Any]:
+def _without_none(payment: Mapping[str, Any]) -> dict[str, Any]:
     return {k: v for k, v in payment.items() if v is not None}
 
 
-def _bound_words(frame: PrivateFrame, features: list[tuple[Expr, Bounds]], given: Any) -> list[Word]:
-    """Bounds that the verb was given and the session was not."""
-    if given is None:
+def _bounds_declared(
+    frame: PrivateFrame, features: list[tuple[Expr, Bounds]], bounds_argument: Any
+) -> list[Word]:
+    """The declarations of bounds that the verb was given and the session was not."""
+    if bounds_argument is None:
         return []
-    known = frame._selection.schema.bounds
+    declared = frame._selection.schema.bounds
     return [
         Word("bounds", f"{expr}: ({pair.lower:g}, {pair.upper:g})", "fit")
         for expr, pair in features
-        if pair != expr.bounds(known)
+        if pair != expr.bounds(declared)
     ]
 
 

@@ -1,4 +1,4 @@
-"""Objective perturbation with approximate minima: noise in the objective, and a little on what the solver returns."""
+"""Objective perturbation with approximate minima: noise in the objective, and a little on the minimum that the solver returns."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from dpframe._errors import BudgetError
 from dpframe._groups.keys import Word
 from dpframe._groups.unit import Unit
 from dpframe._plans.plan import Part, Plan
-from dpframe._questions.question import Array, Noise
+from dpframe._questions.question import AddNoise, Array
 from dpframe._statistics.engine import Engine
 from dpframe.accounting import _gaussian, _search
 from dpframe.accounting._filter import Price
@@ -33,7 +33,7 @@ _TAIL = Fraction(1, 2**900)  # of a Gaussian coordinate beyond 36 deviations
 
 
 class Numbers(NamedTuple):
-    """What follows from the price: the regulariser, the noise in the objective and the noise after it."""
+    """The numbers that follow from the price: the regulariser, the noise in the objective and the noise after it."""
 
     l2: float
     sigma: float
@@ -47,8 +47,8 @@ class Numbers(NamedTuple):
 class Objective(Fit):
     """The minimum of the objective with a random linear term, approximate, and noise that covers how approximate.
 
-    Formal guarantee: (epsilon, delta)-DP, docs/guarantees/learning.md, theorem 2. A share of what failures may come to can change
-    with what is spent: what makes it this question is ``stated``.
+    Formal guarantee: (epsilon, delta)-DP, docs/guarantees/learning.md, theorem 2. ``delta`` may be a share of the reserve and so
+    depend on what is spent; the question is identified by ``stated`` in its place.
     """
 
     delta: Fraction = field(default=Fraction(0), metadata=SHOWN)
@@ -62,7 +62,7 @@ class Objective(Fit):
         return (str(self.delta),)
 
     def numbers(self, unit: Unit, epsilon: Fraction) -> Numbers:
-        """All from public numbers, each rounded towards privacy."""
+        """The numbers for this epsilon, all from public facts and each rounded towards privacy."""
         p = self.parameters
         reach = self.lipschitz(unit)
         # The Hessian of a row has rank 1; rows of a person, each weighed down, have any rank.
@@ -75,11 +75,11 @@ class Objective(Fit):
         moved, directions = (2 * reach, min(2 * rank, p)) if unit.replaces else (reach, rank)
         mu_most = 64.0  # so that the bound on the grid of the noise is known before mu is
         eta = p * (41 + mu_most) * FINE
-        left = (float(epsilon * (1 - OUTPUT)) - spent - 2 * eta) * (1 - 1e-9)
+        remaining = (float(epsilon * (1 - OUTPUT)) - spent - 2 * eta) * (1 - 1e-9)
         failure = float(self.delta - p * _TAIL) * (1 - 1e-9) / math.exp(eta)
-        if left <= 0 or failure <= 0:
+        if remaining <= 0 or failure <= 0:
             raise BudgetError("this price is too small for objective perturbation: give a larger epsilon=.")
-        mu = min(largest_mu(left, failure, directions), mu_most) * (1 - 1e-9)
+        mu = min(largest_mu(remaining, failure, directions), mu_most) * (1 - 1e-9)
         sigma = moved / mu
         step = power_below(sigma) * FINE
         solved = (
@@ -102,27 +102,28 @@ class Objective(Fit):
             Part("the minimum that was found", after, l1_of(steps**2, p), steps**2, numbers.out),
         )
         noise, penalty = self.excess(numbers)
-        told = (
+        expected = (
             f"the sum of losses exceeds that of any coefficients w of scaled features by ({noise:.4g} + {penalty:.4g} |w|)**2 at "
             f"most, with probability 0.95 (loose: it holds for rows that say nothing in any direction, and what they say "
             f"leaves a small part of it); l2={numbers.l2:.4g}; the noise of the gradient has deviation {numbers.sigma:.4g}"
         )
         why = "objective perturbation, whose noise the data outweigh as they grow"
         offer = Offer((first, after), ApproxDP(epsilon, self.delta), self.delta, why)
-        return self.planned(unit, parts, offer, told, declared)
+        return self.planned(unit, parts, offer, expected, declared)
 
     def excess(self, numbers: Numbers) -> tuple[float, float]:
-        """The roots of what the noise b and the regulariser may cost the sum of losses, with probability 0.95, theorem 6."""
+        """The square roots of the excess of the sum of losses due to the noise and to the regulariser, with probability 0.95,
+        theorem 6."""
         length = numbers.sigma * math.sqrt(float(special.chdtri(self.parameters, 0.05)))
         return length / (2 * math.sqrt(numbers.l2)) * UP, math.sqrt(numbers.l2) / 2 * UP
 
     @np.errstate(all="ignore")
-    def run(self, data: Engine, plan: Plan, unit: Unit, noise: Noise) -> tuple[Array, ...]:
+    def run(self, data: Engine, plan: Plan, unit: Unit, noise: AddNoise) -> tuple[Array, ...]:
         first, after = plan.parts
         assert isinstance(plan.loss, ApproxDP)
         numbers = self.numbers(unit, plan.loss.epsilon)
         zero = np.zeros((self.parameters, 1), dtype=np.int64)
-        # Not by the noise that is handed in: an audit compares what that is given, and this is always given zeros.
+        # Not by the noise that is handed in: an audit compares the integers which that gets, and these are always zeros.
         linear = first.noise.release(zero)[:, 0].astype(np.float64) * first.step  # whole numbers below 2**53
         rows = self.design.read(data, unit)
         problem = self.problem(rows, unit, numbers.l2, linear)

@@ -1,6 +1,6 @@
-"""A line that says how far long work has come: in terminals and notebooks, and nowhere else.
+"""A progress line for long work, in terminals and notebooks and nowhere else.
 
-It shows how many steps of a public number are done, and nothing that was computed in them.
+It shows the number of steps done, of a public total, and nothing that was computed in them.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ EVERY = 0.1  # seconds between two pictures of the bar
 
 
 class progress:  # used like a function: with progress(100, "epochs") as bar: bar.step()
-    """How far a loop of ``total`` steps has come. Both must be public: the number of steps is shown as it is."""
+    """The progress of a loop of ``total`` steps. The total and the steps done are shown, so both must be public."""
 
     def __init__(self, total: int, label: str):
         self.total, self.label, self.done = total, label, 0
-        self._shown = -EVERY
+        self._shown_at = -EVERY
         self._handle: Any = None
 
     def __enter__(self) -> progress:
@@ -30,11 +30,11 @@ class progress:  # used like a function: with progress(100, "epochs") as bar: ba
         return self
 
     def step(self, n: int = 1) -> None:
-        """So many steps more are done."""
+        """Counts ``n`` more steps as done."""
         self.done = min(self.done + n, self.total)
         now = time.monotonic()
-        if (self._notebook or self._terminal) and (now - self._shown >= EVERY or self.done == self.total):
-            self._shown = now
+        if (self._notebook or self._terminal) and (now - self._shown_at >= EVERY or self.done == self.total):
+            self._shown_at = now
             self._show(str(self))
 
     def __str__(self) -> str:
@@ -53,5 +53,5 @@ class progress:  # used like a function: with progress(100, "epochs") as bar: ba
             self._handle.update({"text/plain": text}, raw=True)
 
     def __exit__(self, kind: type[BaseException] | None, error: Any, trace: TracebackType | None) -> None:
-        if self._terminal and self._shown >= 0:
+        if self._terminal and self._shown_at >= 0:
             sys.stderr.write("\n")

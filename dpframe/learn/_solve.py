@@ -65,7 +65,7 @@ class Problem:
     linear: Floats
 
     def part(self, every: int) -> Problem:
-        """The problem on one row in so many, with as much less of the rest: its minimum and curvature are nearly the same."""
+        """The problem on every ``every``-th row, with the other terms scaled down as much: minimum and curvature nearly agree."""
         if every == 1:
             return self
         weights = None if self.weights is None else self.weights[::every]
@@ -110,8 +110,8 @@ class Problem:
             if self.weights is not None:
                 s = s * self.weights[part]
             sizes += float(np.abs(s).sum())
-            for some in range(0, len(s), _BLOCK):
-                sums = s[some : some + _BLOCK] @ x[some : some + _BLOCK]
+            for offset in range(0, len(s), _BLOCK):
+                sums = s[offset : offset + _BLOCK] @ x[offset : offset + _BLOCK]
                 for j in range(p):
                     total[j].append(sums[j])
         added = np.array([_exact(t) for t in total], dtype=kind)
@@ -119,10 +119,10 @@ class Problem:
         heavy = float(n if self.weights is None else self.weights.sum())
         reach = float(np.abs(w).sum()) + 1.0
         scores = self.loss.curve * (p + 8) * u * reach  # of a slope, from the error of its score
-        own = (_BLOCK + 8) * u + _FUNCTION * (u / 2.0**-53)
-        own_terms = self.l2 * float(np.abs(w).max()) + float(np.abs(self.linear).max())
-        largest = float(np.abs(added).max()) + own_terms
-        margin = own * sizes + scores * heavy + 8 * u * largest
+        rounding = (_BLOCK + 8) * u + _FUNCTION * (u / 2.0**-53)
+        linear_terms = self.l2 * float(np.abs(w).max()) + float(np.abs(self.linear).max())
+        largest = float(np.abs(added).max()) + linear_terms
+        margin = rounding * sizes + scores * heavy + 8 * u * largest
         norm = math.sqrt(float((gradient * gradient).sum())) + math.sqrt(p) * margin
         return gradient, norm * (1 + 1e-6)
 
@@ -137,9 +137,9 @@ def _exact(terms: list[Any]) -> Any:
 
 
 def newton(problem: Problem, gamma: float) -> Floats:
-    """Newton's method; its direction is one along which the gradient itself gets shorter, so that is what is watched.
+    """An approximate minimum by Newton's method. Along its directions the gradient gets shorter, so its norm is the criterion.
 
-    Of many rows a part shows the curvature well enough, and where to begin.
+    With many rows, a part of them gives the curvature well enough, and the starting point.
     """
     part = problem.part(max(1, len(problem.x) // _FEW))
     if part is problem:
@@ -151,7 +151,7 @@ def newton(problem: Problem, gamma: float) -> Floats:
 
 
 def _descend(problem: Problem, shape: Problem, w: Floats, gamma: float) -> Floats:
-    """Newton's method from w on; ``shape`` has the curvature, and where that of another problem misleads, it ends."""
+    """Newton's method from w on with the curvature of ``shape``; if that is another problem's and misleads, the descent ends."""
     z = problem.x @ w
     slopes = problem.slopes(z)
     g = problem.gradient(w, slopes)
@@ -161,29 +161,29 @@ def _descend(problem: Problem, shape: Problem, w: Floats, gamma: float) -> Float
         size = float(np.linalg.norm(g))
         if size <= gamma / 16:
             break
-        own = z if shape is problem else shape.x @ w
+        shape_scores = z if shape is problem else shape.x @ w
         try:
-            step = np.linalg.solve(shape.hessian(own, shape.slopes(own)) * times, g)
+            step = np.linalg.solve(shape.hessian(shape_scores, shape.slopes(shape_scores)) * times, g)
         except np.linalg.LinAlgError:  # nothing may tell of it
             break
         share = 1.0
         while share > 2.0**-30:
-            there = w - share * step
-            z_there = problem.x @ there
-            slopes_there = problem.slopes(z_there)
-            g_there = problem.gradient(there, slopes_there)
-            if float(np.linalg.norm(g_there)) <= (1 - share / 8) * enough * size:
+            trial = w - share * step
+            trial_z = problem.x @ trial
+            trial_slopes = problem.slopes(trial_z)
+            trial_g = problem.gradient(trial, trial_slopes)
+            if float(np.linalg.norm(trial_g)) <= (1 - share / 8) * enough * size:
                 break
             share = share / 2 if shape is problem else 0.0
         else:
             break
-        w, z, slopes, g = there, z_there, slopes_there, g_there
+        w, z, slopes, g = trial, trial_z, trial_slopes, trial_g
     return w
 
 
 def _followed(problem: Problem, w: Floats, gamma: float) -> Floats:
-    """A descent along Newton's directions, each to where F has nearly stopped falling along it: its slope there is monotone, so
-    bisection finds the place however far it is. For objectives with corners, where gradients may not get shorter on the way.
+    """A descent along Newton's directions, each to the point where F has nearly stopped falling: the slope along a line is
+    monotone, so bisection finds that point. It is for objectives with corners, where gradients need not get shorter on the way.
     """
     for _ in range(4 * _ROUNDS):
         z = problem.x @ w
@@ -196,14 +196,17 @@ def _followed(problem: Problem, w: Floats, gamma: float) -> Floats:
         except np.linalg.LinAlgError:
             step = g / problem.l2
         across = problem.x @ step
-        own, square = float((problem.l2 * w + problem.linear) @ step), problem.l2 * float(step @ step)
+        slope_at_start, square = (
+            float((problem.l2 * w + problem.linear) @ step),
+            problem.l2 * float(step @ step),
+        )
         first = float(g @ step)
         low, high, t = 0.0, 0.0, 1.0
         for _ in range(2 * _ROUNDS):
-            left = own - t * square + float(problem.slopes(z - t * across) @ across)
-            if abs(left) <= first / 16:
+            slope = slope_at_start - t * square + float(problem.slopes(z - t * across) @ across)
+            if abs(slope) <= first / 16:
                 break
-            low, high = (t, high) if left > 0 else (low, t)
+            low, high = (t, high) if slope > 0 else (low, t)
             t = (low + high) / 2 if high else 2 * low
         else:  # doubles tell no more
             break
@@ -212,16 +215,16 @@ def _followed(problem: Problem, w: Floats, gamma: float) -> Floats:
 
 
 def minimise(problem: Problem, gamma: float) -> Any:
-    """A point at which the norm of the gradient is proved to be at most ``gamma``: of doubles, or of longer numbers."""
+    """A point at which the norm of the gradient is proved to be at most ``gamma``, in doubles or in longer floats."""
     w: Any = newton(problem, gamma)
     if problem.proved(w)[1] <= gamma:
         return w
-    # Many rows, or rows whose slopes are small beside their rounding: longer numbers, for the point too, since all doubles
-    # near it may be too far. Or an objective with corners.
+    # There are many rows, or slopes are small beside their rounding: longer floats, for the point too, since no double near it
+    # may be close enough. Or the objective has corners.
     point, g, norm = _refined(problem, w, gamma)
     if not norm <= gamma:
         point, g, norm = _refined(problem, _followed(problem, w, gamma), gamma)
-    # Not seen yet, and certain: each step lowers F by at least half the squared norm of the gradient over its smoothness.
+    # Never needed so far, and certain to end: each step lowers F by at least half the squared gradient norm over its smoothness.
     heavy = float(len(problem.x) if problem.weights is None else problem.weights.sum())
     smooth = problem.l2 + problem.loss.curve * problem.x.shape[1] * heavy
     while not norm <= gamma:
@@ -230,9 +233,9 @@ def minimise(problem: Problem, gamma: float) -> Any:
 
 
 def _refined(problem: Problem, w: Any, gamma: float) -> tuple[Any, Any, float]:
-    """Newton's steps from w on, in longer numbers, as long as each halves the gradient; doubles are enough for the curvature.
+    """The last point of Newton's steps from w on, its gradient, and the proved bound on the norm of that.
 
-    The last point, its gradient, and the bound on the norm of that.
+    Steps are taken in longer floats as long as each halves the gradient; doubles are enough for the curvature.
     """
     kind = np.longdouble
     w = w.astype(kind)

@@ -13,13 +13,13 @@ from dpframe._expr import Expr
 from dpframe._groups.keys import Word
 from dpframe._groups.unit import Unit
 from dpframe._plans.plan import Part, Plan, noise_for
-from dpframe._questions.question import Array, Noise
+from dpframe._questions.question import AddNoise, Array
 from dpframe._statistics.base import Sensitivity
 from dpframe._statistics.engine import Engine
 from dpframe._validate import Bounds
 from dpframe.accounting._filter import Price
-from dpframe.learn._design import UNIT, Floats, Rows, Scaling
-from dpframe.learn._fits import Fit, listed
+from dpframe.learn._design import UNIT, DesignRows, Floats, Scaling
+from dpframe.learn._fits import Fit, errors_text
 from dpframe.learn._solve import Loss
 from dpframe.mechanisms._base import Form
 
@@ -29,7 +29,7 @@ _BLOCK = 2**16  # rows whose products below 2**30 add up exactly in doubles
 
 @dataclass(frozen=True)
 class Statistics(Fit):
-    """The sums of x_j x_k and x_j y, with noise; then ridge regression on what they say.
+    """The sums of x_j x_k and x_j y with noise, and ridge regression on these.
 
     Formal guarantee: docs/guarantees/learning.md, theorem 4: the integers of a row have an L2 norm of at most
     sqrt((X**2 + U**2 X) / 2 + U**2 X) where X bounds |x|**2 and U is the step count of 1.
@@ -40,9 +40,9 @@ class Statistics(Fit):
     @cached_property
     def row(self) -> Sensitivity:
         """The sensitivity of one row's products, in squared steps."""
-        x, one, p = self.design.squared, UNIT**2, self.parameters
+        x, unit_squared, p = self.design.squared, UNIT**2, self.parameters
         entries = math.isqrt(p * x) + 1  # of |x| in L1
-        l2_squared = (x * x + one * x) // 2 + 1 + one * x
+        l2_squared = (x * x + unit_squared * x) // 2 + 1 + unit_squared * x
         return Sensitivity((p * x + x) // 2 + 1 + entries * UNIT, l2_squared)
 
     def sensitivity(self, unit: Unit) -> Sensitivity:
@@ -56,23 +56,23 @@ class Statistics(Fit):
         step = 1.0 / UNIT**2
         part = Part("sums of products", noise, sensitivity.l1, sensitivity.l2_squared, step)
         error = noise.quantile(0.95) * step
-        own = [
+        feature_errors = [
             (
                 str(expr),
-                here * Scaling.of(bounds).half * Scaling.of(bounds).half,
+                scaled_error * Scaling.of(bounds).half * Scaling.of(bounds).half,
             )  # a square may be no double
-            for (expr, bounds), (_, here) in zip(self._varied, self.in_data_units(error), strict=True)
+            for (expr, bounds), (_, scaled_error) in zip(self._varied, self.in_data_units(error), strict=True)
         ]
-        told = (
+        expected = (
             f"each sum of products of two columns scaled to [-1, 1] is within ±{error:.4g}; over n rows in which a feature "
             f"has the standard deviation s, that of its product with {self.design.target.expr} alone moves its coefficient "
-            f"by {listed(own, '{name} ±{error:.3g} / (n s**2)')}, and the other sums add to it; without l2= given, "
-            f"l2={self._ridge(noise, step):.4g}"
+            f"by {errors_text(feature_errors, '{name} ±{error:.3g} / (n s**2)')}, and the other sums add to it; without l2= "
+            f"given, l2={self._ridge(noise, step):.4g}"
         )
-        return self.planned(unit, (part,), offer, told, declared)
+        return self.planned(unit, (part,), offer, expected, declared)
 
     @np.errstate(all="ignore")
-    def run(self, data: Engine, plan: Plan, unit: Unit, noise: Noise) -> tuple[Array, ...]:
+    def run(self, data: Engine, plan: Plan, unit: Unit, noise: AddNoise) -> tuple[Array, ...]:
         rows = self.design.read(data, unit)
         z = bounded(rows, self.limit(unit))
         p = self.parameters
@@ -108,10 +108,10 @@ class Statistics(Fit):
         return ridge(products, sums[p * (p + 1) // 2 :], self.l2, self._ridge(part.noise, part.step))
 
 
-def bounded(rows: Rows, limit: int) -> Floats:
+def bounded(rows: DesignRows, limit: int) -> Floats:
     """Rows with their target, in whole steps; those of a person with k > limit rows times sqrt(limit / k), towards 0.
 
-    So their products are at most limit / k times as large, and what is left is still a sum of squares.
+    So their products are at most limit / k times as large, and their sums still form a positive semidefinite matrix.
     """
     z = np.column_stack([rows.x, rows.y])
     if rows.people is not None:
@@ -125,12 +125,12 @@ def bounded(rows: Rows, limit: int) -> Floats:
 def ridge(products: Floats, moments: Floats, l2: float | None, noise: float) -> Floats:
     """The coefficients of ridge regression; directions in which noise has left nothing positive count as no evidence.
 
-    Without a regulariser of their own they get that of the noise: its deviation, times the root of their number.
+    Without ``l2`` the regulariser is ``noise``: the deviation of the noise, times the square root of the number of directions.
     """
     values, vectors = np.linalg.eigh(products)
     values = np.maximum(values, 0.0)
     added = noise if l2 is None else l2
-    kept = values + added
-    inverse = np.where(kept > (noise if added == 0 else 0.0), 1 / np.maximum(kept, 1e-300), 0.0)
+    damped = values + added
+    inverse = np.where(damped > (noise if added == 0 else 0.0), 1 / np.maximum(damped, 1e-300), 0.0)
     weights: Floats = vectors @ (inverse * (vectors.T @ moments))
     return weights

@@ -3,6 +3,6 @@
 from importlib import import_module as _import
 from pkgutil import iter_modules as _modules
 
-for _found in _modules(__path__):
-    if not _found.name.startswith("_"):
-        _import(f"{__name__}.{_found.name}")
+for _module in _modules(__path__):
+    if not _module.name.startswith("_"):
+        _import(f"{__name__}.{_module.name}")

@@ -1,7 +1,7 @@
-"""What a mechanism says of itself, and the list of all of them: plans, receipts, forms and audits ask it, and know no kind.
+"""The base of mechanisms and the list of all of them: plans, receipts, forms and audits ask a mechanism and know no kind.
 
-A mechanism is a frozen value. It says by which norm it counts what one person may move, what that costs, what leaves it, and how
-its parameters are written down; `register` puts its class on the list. docs/develop/add-a-mechanism.md adds one in a page.
+A mechanism is a frozen value. It knows the norm in which it counts what one person may move, the loss of that, the form of its
+releases, and the record of its parameters; `register` puts its class on the list. docs/develop/add-a-mechanism.md adds one.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def _l2_squared(d: NDArray[Any]) -> int:
 
 
 def _against_one_another(d: NDArray[Any]) -> int:
-    """By how much one score moved more than another; of several independent choices, in all."""
+    """The difference between the largest and the smallest move of a score, summed over independent choices."""
     if d.ndim < 3:
         d = d.reshape(1, -1, 1)
     return int((d.max(axis=1) - d.min(axis=1)).sum())
@@ -46,7 +46,7 @@ def _against_one_another(d: NDArray[Any]) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Norm:
-    """The measure of a difference of integers by which a mechanism counts, and its words in plans and audits."""
+    """The measure in which a mechanism counts a difference of integers, and its texts in plans and audits."""
 
     name: str
     text: str  # in a plan
@@ -59,7 +59,7 @@ class Norm:
         return l2_squared if self.squared else l1
 
     def size(self, l1: int, l2_squared: int) -> float:
-        """The same as a number in this norm."""
+        """The norm of the largest move, of the two that a plan declares."""
         return math.sqrt(l2_squared) if self.squared else l1
 
 
@@ -68,16 +68,16 @@ L2 = Norm("l2", "L2", "L2, squared", _l2_squared, squared=True)
 REACH = Norm("reach", "of one against another", "one against another", _against_one_another)
 
 
-# What may leave the door ----------------------------------------------------------------------------------------------
+# Forms: the arrays that may leave the door ----------------------------------------------------------------------------
 
 
-# Shapes are as public as a plan: a number of reports that followed cells would tell two neighbours apart whatever the noise. So a
-# question declares what it returns before it reads, and what is anything else does not leave (docs/guarantees/session.md).
+# Shapes are as public as a plan: if the number of reports depended on cells, it would tell two neighbours apart whatever the
+# noise. So a question declares the forms of its arrays before it reads, and no other form leaves (docs/guarantees/session.md).
 
 
 class Form(NamedTuple):
-    """The form of one array: its lengths, of which None is an answer by itself, as that of a list of found keys; what it holds,
-    where "i" are 64-bit integers, "O" Python's and "U" texts, of any length; and, of a number that is public, the number."""
+    """The form of one array: its lengths, None for a length that is itself an answer, such as that of a list of found keys; the
+    kind of its cells, "i" for 64-bit integers, "O" for Python's and "U" for texts of any length; and its number, if public."""
 
     shape: Shape
     kind: str
@@ -88,34 +88,34 @@ _INTEGERS, _OBJECTS = np.dtype(np.int64), np.dtype(object)
 
 
 def check(forms: Sequence[Form], raw: Sequence[Any]) -> None:
-    """Raise where something else was made than was declared: behind the door, so that nothing but that it failed comes out.
+    """Raises an AssertionError if the arrays do not have the declared forms. Behind the door nothing comes out but the failure.
 
-    All lengths that are an answer are the same one: as many counts as keys.
+    All lengths that are an answer must be equal: as many counts as keys.
     """
-    right = len(forms) == len(raw)
+    matches = len(forms) == len(raw)
     answers: set[int] = set()
     for (shape, kind, public), array in zip(forms, raw, strict=False):
         if not isinstance(array, np.ndarray) or array.ndim != len(shape):
-            right = False
+            matches = False
             break
         if array.shape != shape:
             pairs = list(zip(shape, array.shape, strict=True))
-            right = right and all(n is None or n == length for n, length in pairs)
-            answers.update(made for declared, made in pairs if declared is None)
-        right = right and array.dtype == (_INTEGERS if kind == "i" else _OBJECTS)
+            matches = matches and all(n is None or n == length for n, length in pairs)
+            answers.update(length for declared, length in pairs if declared is None)
+        matches = matches and array.dtype == (_INTEGERS if kind == "i" else _OBJECTS)
         if kind == "U":
-            right = right and all(type(cell) is str for cell in array.flat)
-        right = right and (public is None or array.ravel().tolist() == [public])
-    if not right or len(answers) > 1:
-        made = [(getattr(a, "shape", None), getattr(a, "dtype", type(a))) for a in raw]
-        raise AssertionError(f"declared was {[tuple(form) for form in forms]}, and made was {made}")
+            matches = matches and all(type(cell) is str for cell in array.flat)
+        matches = matches and (public is None or array.ravel().tolist() == [public])
+    if not matches or len(answers) > 1:
+        arrays = [(getattr(a, "shape", None), getattr(a, "dtype", type(a))) for a in raw]
+        raise AssertionError(f"declared was {[tuple(form) for form in forms]}, and made was {arrays}")
 
 
 # Mechanisms -----------------------------------------------------------------------------------------------------------
 
 
 class Offer(NamedTuple):
-    """What a price buys of a kind: a mechanism for each vector, their loss together, and the delta at which it is stated."""
+    """The mechanisms of one kind that a price buys: one for each vector, their loss together, and the delta it is stated at."""
 
     noises: Sequence[Any]
     loss: Loss
@@ -142,14 +142,14 @@ class Mechanism(ABC):
 
         @property
         def scale(self) -> Any:
-            """How large its noise is, in the steps of the integers."""
+            """The scale of its noise, in steps of the integers."""
 
     @abstractmethod
     def release(self, integers: NDArray[Any]) -> NDArray[Any]:
-        """What may leave of exact integers."""
+        """The array that may leave, made from exact integers."""
 
     def loss(self, distance: int) -> Loss:
-        """What one release costs an accountant if a person moves the integers by at most so much, in its norm."""
+        """The loss of one release if a person moves the integers by at most this ``distance``, in the norm of the mechanism."""
         return self.together([(self, distance)])
 
     @classmethod
@@ -158,23 +158,23 @@ class Mechanism(ABC):
         """The loss of one release by several mechanisms of this kind, each with the distance of its integers."""
 
     def form(self, shape: Shape) -> Form:
-        """What leaves of integers of such a shape, by its parameters alone: a kind whose noise may be wider than 63 bits says
-        "O" there, since `draw` makes Python's integers then."""
+        """The form of the array that leaves for integers of this shape. It depends on parameters alone: a kind whose noise may be
+        wider than 63 bits says "O", since `draw` then makes Python's integers."""
         return Form(shape, "i")
 
     def tail(self, candidates: int = 0) -> str:
-        """How likely large noise is, in words; for a choice among so many, how likely a bad one. Empty if nothing is said."""
+        """A text about how likely large noise is; for a choice among ``candidates``, how likely a bad one is. May be empty."""
         return ""
 
     def levels(self, released: NDArray[Any], level: float) -> Floats | None:
-        """The level of the interval of each group where showing it depended on the noise; None where it did not."""
+        """The level of each group's interval, for a mechanism whose noise decides which groups are shown; None for others."""
         return None
 
     def to_json(self) -> dict[str, Any]:
         """The name and the parameters: fractions are text, so a receipt has them exactly."""
-        own: Any = type(self)  # every kind is a dataclass
+        kind: Any = type(self)  # every kind is a dataclass
         record: dict[str, Any] = {"mechanism": self.name}
-        for name in own.__match_args__:  # the names of its fields
+        for name in kind.__match_args__:  # the names of its fields
             value = getattr(self, name)
             record[name] = str(value) if isinstance(value, Fraction) else value
         return record
@@ -191,7 +191,7 @@ def _read(value: Any) -> Any:
 
 
 class Pure(Mechanism):
-    """A mechanism that never fails: all it tells is within a factor of e**epsilon for neighbours."""
+    """A mechanism that never fails: probabilities of its outputs differ by at most a factor e**epsilon between neighbours."""
 
     __slots__ = ()
 
@@ -201,7 +201,7 @@ class Pure(Mechanism):
 
     @classmethod
     def together(cls, moved: Sequence[tuple[Any, int]]) -> Loss:
-        return PureDP(sum((one.epsilon_for(distance) for one, distance in moved), Fraction(0)))
+        return PureDP(sum((mechanism.epsilon_for(distance) for mechanism, distance in moved), Fraction(0)))
 
 
 class Noise(Mechanism):
@@ -213,7 +213,7 @@ class Noise(Mechanism):
 
     @abstractmethod
     def draw(self, size: int) -> NDArray[Any]:
-        """So many independent noises: 64-bit integers, or Python's where the law has wider ones."""
+        """``size`` independent noises: 64-bit integers, or Python's where the law has wider ones."""
 
     @property
     @abstractmethod
@@ -280,7 +280,7 @@ class PureNoise(Noise, Pure):
 
 
 class Choice(Pure):
-    """Tells at which places large scores stand: the noise is in the choice, and its size is 1 / ``rate``."""
+    """A mechanism that releases the places of large scores: the choice itself is noisy, with noise of scale 1 / ``rate``."""
 
     __slots__ = ()
 
@@ -291,7 +291,7 @@ class Choice(Pure):
 
         @property
         def rate(self) -> Fraction:
-            """How fast a place becomes less likely with each step that its score falls short."""
+            """The rate at which a place becomes less likely with each step that its score falls short."""
 
     @property
     def scale(self) -> Fraction:
@@ -304,7 +304,7 @@ class Choice(Pure):
         return Form((1, 1), "i")
 
     def ways(self, candidates: int) -> int:
-        """In how many ways a choice among so many can fall short: of several rounds, each has its own."""
+        """The number of ways in which a choice among so many can fall short: each round has its own."""
         return candidates
 
     def tail(self, candidates: int = 0) -> str:
@@ -313,7 +313,7 @@ class Choice(Pure):
         return f"short by ln({self.ways(candidates)}) + t scales or more with probability at most exp(-t)"
 
     def shortfall(self, candidates: int) -> float:
-        """Scales by which, with probability 0.95, no choice falls further short of the best that was left.
+        """The 95 % bound on how far a choice may fall short of the best remaining score, in units of ``scale``.
 
         ln k + ln 20 for k ways: for the exponential mechanism theorem 3.11 of Dwork and Roth (2014); for noise of which none of
         k exceeds it but with probability 0.05; and of k in each of several rounds together.
@@ -322,7 +322,7 @@ class Choice(Pure):
 
     @classmethod
     def offer(cls, reach: int, price: Price) -> Offer:
-        """The choice of one place that a price buys, for scores of which a person moves one against another by so much."""
+        """The choice of one place that a price buys, if one person moves any score against any other by at most ``reach``."""
         epsilon, kind = pure(price), cls
         return Offer([kind.for_price(reach, epsilon)], PureDP(epsilon), why=f"{cls.name}, as asked")
 
@@ -349,15 +349,15 @@ _Kind = TypeVar("_Kind", bound=type[Mechanism])
 
 def register(kind: _Kind) -> _Kind:
     """Put a kind on the list: receipts that name it can be read, and if it is ``named``, questions may ask for it."""
-    known = MECHANISMS.get(kind.name)
-    if known is not None and known.__qualname__ != kind.__qualname__:
+    registered = MECHANISMS.get(kind.name)
+    if registered is not None and registered.__qualname__ != kind.__qualname__:
         raise ValueError(f"two mechanisms have the name {kind.name!r}.")
     MECHANISMS[kind.name] = kind
     return kind
 
 
 def names() -> tuple[str, ...]:
-    """What mechanism= may say."""
+    """The names that mechanism= takes."""
     return (AUTO, *(kind.name for kind in MECHANISMS.values() if kind.named))
 
 
@@ -371,6 +371,6 @@ def loss_of(moved: Sequence[tuple[Mechanism, int]]) -> Loss | None:
 
     None if nobody moves any, and where their kinds add up by different rules, which no planner mixes.
     """
-    counted = [(one, distance) for one, distance in moved if distance]
-    rules = {type(one).together.__func__ for one, _ in counted}  # type: ignore[attr-defined]  # a class method
+    counted = [(mechanism, distance) for mechanism, distance in moved if distance]
+    rules = {type(mechanism).together.__func__ for mechanism, _ in counted}  # type: ignore[attr-defined]  # a class method
     return type(counted[0][0]).together(counted) if len(rules) == 1 else None

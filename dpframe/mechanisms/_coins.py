@@ -39,12 +39,12 @@ def coins(interval: Interval, n: int) -> Bools:
         np.less(digits, first, out=block)
         doubtful = np.flatnonzero(digits == first if first == last else (digits >= first) & (digits <= last))
         words = _drawn(len(doubtful), "<u8")
-        ask = np.ones(len(words), dtype=np.bool_)
+        undecided = np.ones(len(words), dtype=np.bool_)
         if first == last:
             ends = np.uint64(low & _REST), np.uint64(high & _REST)
             block[doubtful] = words < ends[0]
-            ask = (words >= ends[0]) & (words <= ends[1])
-        for i, word in zip(doubtful[ask].tolist(), words[ask].tolist(), strict=True):
+            undecided = (words >= ends[0]) & (words <= ends[1])
+        for i, word in zip(doubtful[undecided].tolist(), words[undecided].tolist(), strict=True):
             block[i] = _sampling._Uniform((int(digits[i]) << _MORE) + word, 8 + _MORE).below(interval)
     return heads
 

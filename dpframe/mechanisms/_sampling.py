@@ -191,13 +191,13 @@ def _refused(name: str, rule: str, value: object) -> BadValue:
 
 
 class _Sampler(Protocol):
-    """One law. `one` is a draw; `block` makes n attempts at once and returns the draws that came of them;
+    """One law. `draw_one` makes one draw; `block` makes n attempts at once and returns the draws that came of them;
     `attempts` is how many of them most likely suffice for `size` draws."""
 
     @property
     def python_ints(self) -> bool: ...
 
-    def one(self) -> int: ...
+    def draw_one(self) -> int: ...
 
     def attempts(self, size: int) -> int: ...
 
@@ -208,9 +208,9 @@ def _draw(sampler: _Sampler, size: int) -> NDArray[Any]:
     if size < 0:
         raise _refused("size", "at least 0", size)
     if sampler.python_ints:
-        return np.array([sampler.one() for _ in range(size)], dtype=object)
+        return np.array([sampler.draw_one() for _ in range(size)], dtype=object)
     if size <= _FEW:
-        few = [sampler.one() for _ in range(size)]
+        few = [sampler.draw_one() for _ in range(size)]
         if few and max(map(abs, few)) >= _LIMIT:
             raise OverflowError(_OVERFLOW)
         return np.array(few, dtype=np.int64)
@@ -288,8 +288,8 @@ class _Inversion(NamedTuple):
         more = bits + 8
         lo, hi = exp_interval(n * self.num, self.den, more)
         q_lo, q_hi = exp_interval(self.num, self.den, more)
-        one = 1 << more
-        return (lo << bits + 1) // (one + q_hi), (hi << bits + 1) // (one + q_lo) + 1
+        unit = 1 << more
+        return (lo << bits + 1) // (unit + q_hi), (hi << bits + 1) // (unit + q_lo) + 1
 
     def resolve(self, digits: int, least: int) -> int:
         """N by exact comparisons, for a U whose first 63 bits are `digits`, when N >= `least` is certain."""
@@ -327,7 +327,7 @@ class _Inversion(NamedTuple):
             n[i] = _fit(self.resolve(int(digits[i]), least))
         return n
 
-    def one(self) -> int:
+    def draw_one(self) -> int:
         word = int.from_bytes(random_bytes(8), "little")
         n = self.magnitude(word)
         return -n if self.signed and word & 1 else n
@@ -383,7 +383,7 @@ class _Split(NamedTuple):
     def survives(self, low: int, v: int) -> bool:
         return not _Uniform(v, self.spare).below(partial(one_minus_exp_interval, low * self.num, self.den))
 
-    def one(self) -> int:
+    def draw_one(self) -> int:
         while True:
             word = int.from_bytes(random_bytes(8), "little")
             low_word = int.from_bytes(random_bytes((self.m + self.spare) // 8), "little")
@@ -446,9 +446,9 @@ class _Gaussian(NamedTuple):
     def survives(self, y: int, v: int) -> bool:
         return _Uniform(v, 32).below(partial(exp_interval, *self.gamma(y)))
 
-    def one(self) -> int:
+    def draw_one(self) -> int:
         while True:
-            y, v = self.proposal.one(), int.from_bytes(random_bytes(4), "little")
+            y, v = self.proposal.draw_one(), int.from_bytes(random_bytes(4), "little")
             top = (abs(y) * self.unit - self.num) ** 2
             gamma = top / self.under if top < self.under << 64 else 2.0**64
             ahead = minus_log_int(v + 1, 32) - gamma

@@ -140,7 +140,9 @@ class Gaussian(Noise):
 
     @classmethod
     def together(cls, moved: Sequence[tuple[Any, int]]) -> Loss:
-        return DiscreteGaussian(parts=[(one.variance, Fraction(distance)) for one, distance in moved])
+        return DiscreteGaussian(
+            parts=[(mechanism.variance, Fraction(distance)) for mechanism, distance in moved]
+        )
 
     @classmethod
     def offer(cls, distances: Sequence[tuple[int, int]], price: Price) -> Offer | None:
@@ -297,11 +299,11 @@ def discrete_reach(
 
 def sum_quantile(weights: NDArray[np.float64], level: float, terms: int) -> int:
     """The least t with P[|X1 + ... + Xterms| <= t] >= level, each with P[x] proportional to weights[|x|]."""
-    one = np.concatenate([weights[:0:-1], weights])
-    one /= one.sum()
-    law = one
+    single_law = np.concatenate([weights[:0:-1], weights])
+    single_law /= single_law.sum()
+    law = single_law
     for _ in range(terms - 1):
-        law = np.convolve(law, one)
+        law = np.convolve(law, single_law)
     middle = len(law) // 2
     inside = law[middle] + 2 * np.concatenate([[0.0], np.cumsum(law[middle + 1 :])])
     return int(np.searchsorted(inside, min(level, inside[-1])))

@@ -1,4 +1,4 @@
-"""Randomized response: each row's own value is told truly or not, by exact coins (docs/guarantees/randomized-response.md)."""
+"""Randomized response: each row reports its value truly or not, by exact coins (docs/guarantees/randomized-response.md)."""
 
 from __future__ import annotations
 
@@ -70,14 +70,14 @@ class Response(Pure):
         """Integers that enclose ``2**bits times / (e**epsilon + k - 1)``, at most 2 apart."""
         more = bits + 24
         low, high = exp_interval(self.epsilon.numerator, self.epsilon.denominator, more)
-        one, others = 1 << more, self.k - 1  # times q / (1 + (k - 1) q) grows with q
+        unit, other_values = 1 << more, self.k - 1  # times q / (1 + (k - 1) q) grows with q
         return (
-            (times * low << bits) // (one + others * low),
-            -((-times * high << bits) // (one + others * high)),
+            (times * low << bits) // (unit + other_values * low),
+            -((-times * high << bits) // (unit + other_values * high)),
         )
 
     def respond(self, places: Codes) -> Codes:
-        """A report for each row, from 0 to k - 1; of a row its place is 1 + its value, or 0 without a listed one."""
+        """A report for each row, from 0 to k - 1. The place of a row is 1 + its value, or 0 if it has no listed value."""
         n = len(places)
         reports: Any = np.empty(n, dtype=np.uint8 if self.k <= 2**8 else np.uint16)
         np.subtract(places, 1, out=reports, casting="unsafe")
@@ -88,8 +88,8 @@ class Response(Pure):
             blank |= _coins.coins(partial(self.interval, self.k), n)
         rows = np.flatnonzero(blank)
         reports[rows] = _coins.uniform(self.k, len(rows))
-        found: Codes = reports
-        return found
+        codes: Codes = reports
+        return codes
 
     def release(self, entries: NDArray[Any], width: int | None = None) -> Codes:
         """Reports of places, as `respond` makes them; of steps of a grid of this width, rounded to the points before."""
@@ -108,7 +108,7 @@ def rounded(steps: NDArray[np.int64], width: int, points: int) -> Codes:
     ``E[place - 1] = s (points - 1) / width`` exactly. For ``points`` at most 256 and a width below 2**32. A negative s
     is no number, and gets place 0.
     """
-    found = np.empty(len(steps), dtype=np.uint16)
+    codes = np.empty(len(steps), dtype=np.uint16)
     for start in range(0, len(steps), _BLOCK):
         block = steps[start : start + _BLOCK]
         scaled = np.maximum(block, 0) * (points - 1)
@@ -116,8 +116,8 @@ def rounded(steps: NDArray[np.int64], width: int, points: int) -> Codes:
         places += _coins.coins_of(scaled - places * width, width)
         places += 1
         places[block < 0] = 0
-        found[start : start + _BLOCK] = places
-    return found
+        codes[start : start + _BLOCK] = places
+    return codes
 
 
 def spread(response: Response, t: float) -> float:
@@ -131,13 +131,13 @@ def spread(response: Response, t: float) -> float:
 
 @lru_cache(maxsize=256)
 def points_for(epsilon: Fraction) -> int:
-    """How many points a number is rounded to: the number for which the worst variance is least. Public: of epsilon alone."""
+    """The number of points that a value is rounded to: the one with the least worst variance. It follows from epsilon alone."""
     best, least = 2, math.inf
     for points in range(2, POINTS + 1):
-        one = Response(epsilon, points)
-        if one.kept == 0.0:
+        response = Response(epsilon, points)
+        if response.kept == 0.0:
             return best
-        worst = worst_spread(one)
+        worst = worst_spread(response)
         if worst > least:
             break
         best, least = points, worst
@@ -146,7 +146,7 @@ def points_for(epsilon: Fraction) -> int:
 
 def worst_spread(response: Response) -> float:
     """The largest variance over all t. Between two points it is a parabola that bends down; the ends are alike."""
-    m, lies, kept = response.k - 1, response.lies, response.kept
+    m, lies, truthful = response.k - 1, response.lies, response.kept
     tops = ((2 * i + 1) / m - lies for i in range(m // 2 + 1))
-    inside = (min(max(top / (2 * kept), i / m), (i + 1) / m) for i, top in enumerate(tops))
+    inside = (min(max(top / (2 * truthful), i / m), (i + 1) / m) for i, top in enumerate(tops))
     return max(spread(response, t) for t in [0.0, *inside])

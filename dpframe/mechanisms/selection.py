@@ -25,7 +25,7 @@ _MANY = 2**14  # tries per array operation
 @register
 @dataclass(frozen=True, slots=True)
 class NoisyMax(Choice):
-    """Adds to each integer score one-sided geometric noise and tells which is largest, and nothing else.
+    """Adds one-sided geometric noise to each integer score and releases the place of the largest, and nothing else.
 
     Formal guarantee: with noise P[G >= t] = exp(-rate * t), the choice is epsilon-private for
     epsilon = rate * shift, where ``shift`` bounds by how much one person can move a score relative to any
@@ -85,13 +85,13 @@ class NoisyTop(Choice):
 
     def release(self, scores: NDArray[Any]) -> NDArray[Any]:
         """The places of the chosen scores, in an array of one row."""
-        flat, one = scores.reshape(-1), NoisyMax(self.rate)
-        left = np.arange(flat.size)
+        flat, noisy_max = scores.reshape(-1), NoisyMax(self.rate)
+        remaining = np.arange(flat.size)
         chosen = []
         for _ in range(self.rounds):
-            at = int(one.release(flat[left])[0, 0])
-            chosen.append(left[at])
-            left = np.delete(left, at)
+            place = int(noisy_max.release(flat[remaining])[0, 0])
+            chosen.append(remaining[place])
+            remaining = np.delete(remaining, place)
         return np.array([chosen], dtype=np.int64)
 
     def epsilon_for(self, distance: int) -> Fraction:
@@ -142,9 +142,9 @@ class Exponential(Choice):
         gaps = top - flat
         while True:
             places = _uniform(flat.size, min(max(flat.size, _FEW), _MANY))
-            kept = np.flatnonzero(_sampling.geometric(self.rate, places.size) >= gaps[places])
-            if kept.size:
-                return places[kept[:1]].reshape(1, 1)
+            accepted = np.flatnonzero(_sampling.geometric(self.rate, places.size) >= gaps[places])
+            if accepted.size:
+                return places[accepted[:1]].reshape(1, 1)
 
     def loss(self, distance: int) -> Loss:
         return losses.Exponential(self.epsilon_for(distance))
@@ -165,14 +165,14 @@ def _uniform(below: int, size: int) -> NDArray[np.int64]:
 
 
 def ranges_cost_less(price: Price) -> bool:
-    """Whether a bounded range is counted for less than a pure epsilon."""
+    """Whether the accountant counts a bounded range for less than a pure epsilon."""
     return not price.rho is price.mu_squared is None or (
         price.stake is not None and price.stake.left is not None
     )
 
 
 def _ranged(price: Price) -> tuple[Fraction, str]:
-    """The epsilon of an exponential mechanism, and why it is so large."""
+    """The epsilon that a price buys of an exponential mechanism, and the reason in words."""
     if price.rho is not None:
         epsilon = root_below(8 * price.rho)
         return epsilon, f"a range of epsilon {float(epsilon):.4g} costs what this price does in zCDP"

@@ -43,7 +43,7 @@ def each_of(failure: Fraction, keys: int) -> float:
 
 
 class Threshold(Noise):
-    """What the kinds share: which keys they show, and how sure one can be of a key that is shown."""
+    """The base of the kinds: which keys are shown, and how likely each of these was to be shown."""
 
     __slots__ = ()
 
@@ -61,34 +61,34 @@ class Threshold(Noise):
 
     @property
     def half(self) -> float:
-        """What the first bar takes to be passed as often as not."""
+        """The count that passes the first bar with probability one half."""
         return float(self.bars[0].least)
 
     def shows(self, noisy: NDArray[Any]) -> NDArray[np.bool_]:
-        """Which columns of noisy integers may leave."""
+        """A mask of the columns of noisy integers that may leave."""
         passed = np.zeros(noisy.shape[1:], dtype=bool)
-        for one in self.bars:
-            passed |= np.asarray(noisy[: one.components].sum(axis=0) >= one.least, dtype=bool)
+        for bar in self.bars:
+            passed |= np.asarray(noisy[: bar.components].sum(axis=0) >= bar.least, dtype=bool)
         return passed
 
     def shown_at_least(self, noisy: NDArray[Any], risk: float) -> Floats:
-        """How likely each key that is shown was to be shown, at least: wrong with probability ``risk``, given that it is.
+        """A lower bound on the probability with which each shown key was shown; it is wrong with probability ``risk``.
 
         A count n that shows y has passed T <= y, so of all n with P[X >= y - n] < r P[X >= T - n] the chance of the true one to
         be among them is r, given that it shows; and of the others the least one is shown least often.
         """
-        shown = np.zeros(noisy.shape[1:])
+        chances = np.zeros(noisy.shape[1:])
         for components, least in self.bars:
-            seen = noisy[:components].sum(axis=0).astype(np.float64)
-            low, high = np.zeros_like(seen), np.maximum(seen, 1.0)  # nobody's key is never shown
+            sums = noisy[:components].sum(axis=0).astype(np.float64)
+            low, high = np.zeros_like(sums), np.maximum(sums, 1.0)  # nobody's key is never shown
             for _ in range(64):
                 middle = np.floor((low + high) / 2)
                 middle = np.where(middle > low, middle, high)
-                chance = self.above(components, seen - middle)
+                chance = self.above(components, sums - middle)
                 likely = chance >= risk / len(self.bars) * self.above(components, least - middle)
                 low, high = np.where(likely, low, middle), np.where(likely, middle, high)
-            shown = np.maximum(shown, self.above(components, least - high))
-        return shown
+            chances = np.maximum(chances, self.above(components, least - high))
+        return chances
 
     def levels(self, released: NDArray[Any], level: float) -> Floats:
         """The level at which an interval of the bare noise covers with probability ``level`` for each key that is shown.
@@ -97,21 +97,21 @@ class Threshold(Noise):
         a few different levels, towards wider intervals.
         """
         risk = 1 - level
-        shown = self.shown_at_least(released, risk / 40)
+        chances = self.shown_at_least(released, risk / 40)
         with np.errstate(divide="ignore"):
             steps = np.where(
-                shown >= 0.999, 0.999, 2.0 ** (np.floor(4 * np.log2(np.maximum(shown, 1e-300))) / 4)
+                chances >= 0.999, 0.999, 2.0 ** (np.floor(4 * np.log2(np.maximum(chances, 1e-300))) / 4)
             )
         levels: Floats = np.minimum(1 - 0.95 * risk * steps, 1 - 2.0**-53)
         return levels
 
     def to_json(self) -> dict[str, Any]:
         record = super().to_json()
-        return {**record, "bars": [list(one) for one in self.bars]} if "bars" in record else record
+        return {**record, "bars": [list(bar) for bar in self.bars]} if "bars" in record else record
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> Any:
-        return super().from_json({**data, "bars": tuple(Bar(*one) for one in data["bars"])})
+        return super().from_json({**data, "bars": tuple(Bar(*bar) for bar in data["bars"])})
 
 
 def _least(above: Callable[[int], float], each: float) -> int:
@@ -123,13 +123,13 @@ def _least(above: Callable[[int], float], each: float) -> int:
 
 
 def _bars(
-    own: int, components: Sequence[int], each: float, above: Callable[[int, int], float]
+    per_key: int, components: Sequence[int], each: float, above: Callable[[int, int], float]
 ) -> tuple[Bar, ...]:
-    """Tests that one person's own key, which adds up to ``own`` at most, passes with probability ``each`` in all."""
+    """Bars that a key of one person alone, whose integers add up to ``per_key`` at most, passes with probability ``each``."""
     rest = each / _REST
     shares = [each - rest * (len(components) - 1), *(rest for _ in components[1:])]
     return tuple(
-        Bar(c, own + _least(lambda t, c=c: above(c, t) * _UP, share))  # type: ignore[misc]  # a default of c
+        Bar(c, per_key + _least(lambda t, c=c: above(c, t) * _UP, share))  # type: ignore[misc]  # a default of c
         for c, share in zip(components, shares, strict=True)
     )
 
@@ -286,9 +286,9 @@ def _truncated_tail(a: float, k: int, t: Floats) -> Floats:
 class TruncatedVector(Truncated):
     """Shows counts of several kinds with such noise on each, if a bar is passed: the first is on the first of them alone.
 
-    Formal guarantee: non-negative numbers that add up to ``own`` at most, added to a key, change this by (rate * own, P[X > cut -
-    own]) in either direction; and a key that one person alone has, whose numbers add up to so much, is shown with the
-    probability that `at` was given, at most (docs/guarantees/keys.md).
+    Formal guarantee: non-negative numbers that add up to ``per_key`` at most, added to a key, change this by (rate * per_key,
+    P[X > cut - per_key]) in either direction; and a key that one person alone has, whose numbers add up to so much, is shown
+    with the probability that `at` was given, at most (docs/guarantees/keys.md).
     """
 
     name: ClassVar[str] = "truncated thresholds"
@@ -298,19 +298,21 @@ class TruncatedVector(Truncated):
 
     @staticmethod
     def at(
-        scale: Fraction, own: int, components: Sequence[int], moved: int, failure: Fraction
+        scale: Fraction, per_key: int, components: Sequence[int], moved: int, failure: Fraction
     ) -> TruncatedVector:
-        """The least thresholds for a person who moves so many keys, by ``own`` at most each."""
+        """The least thresholds for a person who moves so many keys, by ``per_key`` at most each."""
         a, each = float(1 / scale), each_of(failure, moved)
         first = each * (1 - (len(components) - 1) / _REST)
 
         def beyond(cut: int) -> float:
-            return float(_truncated_tail(a, cut, np.array(cut - own + 1.0))) * _UP if cut > own else 1.0
+            return (
+                float(_truncated_tail(a, cut, np.array(cut - per_key + 1.0))) * _UP if cut > per_key else 1.0
+            )
 
         cut = _least(beyond, first)
         inside = 1 - 2 * laplace_tail(a, 1, cut + 1)  # truncated noise is as likely, divided by that for each
         rest = (
-            Bar(c, own + _least(lambda t, c=c: laplace_tail(a, c, t) / inside**c * _UP, each / _REST))  # type: ignore[misc]  # a default of c
+            Bar(c, per_key + _least(lambda t, c=c: laplace_tail(a, c, t) / inside**c * _UP, each / _REST))  # type: ignore[misc]  # a default of c
             for c in components[1:]
         )
         return TruncatedVector(1 / scale, cut, (Bar(components[0], cut + 1), *rest))
@@ -340,12 +342,12 @@ class LaplaceThreshold(Threshold, Laplace):
 
     @staticmethod
     def at(
-        scale: Fraction, own: int, components: Sequence[int], keys: int, failure: Fraction
+        scale: Fraction, per_key: int, components: Sequence[int], keys: int, failure: Fraction
     ) -> LaplaceThreshold:
-        """The least thresholds for a person with so many keys, whose own integers add up to ``own`` at most in each."""
+        """The least thresholds for a person with so many keys, whose own integers add up to ``per_key`` at most in each."""
         a = float(1 / scale)
         each = each_of(failure, keys)
-        return LaplaceThreshold(scale, _bars(own, components, each, lambda c, t: laplace_tail(a, c, t)))
+        return LaplaceThreshold(scale, _bars(per_key, components, each, lambda c, t: laplace_tail(a, c, t)))
 
     def above(self, components: int, t: Floats) -> Floats:
         return _laplace_above(float(1 / self.scale), components, t)
@@ -378,10 +380,10 @@ def _laplace_above(a: float, components: int, t: Floats) -> Floats:
 
 def _choose(n: Any, k: int) -> Any:
     """A binomial coefficient of large n, in doubles."""
-    found = 1.0
+    product = 1.0
     for i in range(k):
-        found = found * ((n - i) / (i + 1))
-    return found
+        product = product * ((n - i) / (i + 1))
+    return product
 
 
 @register
@@ -398,11 +400,13 @@ class GaussianThreshold(Threshold, Gaussian):
 
     @staticmethod
     def at(
-        variance: Fraction, own: int, components: Sequence[int], keys: int, failure: Fraction
+        variance: Fraction, per_key: int, components: Sequence[int], keys: int, failure: Fraction
     ) -> GaussianThreshold:
-        """The least thresholds for a person with so many keys, whose own integers add up to ``own`` at most in each."""
+        """The least thresholds for a person with so many keys, whose own integers add up to ``per_key`` at most in each."""
         each, v = each_of(failure, keys), float(variance)
-        return GaussianThreshold(variance, _bars(own, components, each, lambda c, t: gaussian_tail(v, c, t)))
+        return GaussianThreshold(
+            variance, _bars(per_key, components, each, lambda c, t: gaussian_tail(v, c, t))
+        )
 
     def above(self, components: int, t: Floats) -> Floats:
         from scipy import special  # only for intervals: no privacy hangs on it
@@ -436,24 +440,24 @@ def gaussian_tail(variance: float, components: int, t: float) -> float:
 
 
 def _beside_laplace(
-    noise: Any, l1: int, own: int, components: Sequence[int], keys: int, failure: Fraction
+    noise: Any, l1: int, per_key: int, components: Sequence[int], keys: int, failure: Fraction
 ) -> Threshold:
     if tuple(components) == (1,):
         return TruncatedThreshold.for_price(l1, l1 / noise.scale, failure)
     if components[0] == 1:
-        moved = l1 // own  # of keys
-        return TruncatedVector.at(noise.scale, own, components, moved, failure)
-    return LaplaceThreshold.at(noise.scale, own, components, keys, failure)
+        moved = l1 // per_key  # of keys
+        return TruncatedVector.at(noise.scale, per_key, components, moved, failure)
+    return LaplaceThreshold.at(noise.scale, per_key, components, keys, failure)
 
 
 def _beside_gaussian(
-    noise: Any, l1: int, own: int, components: Sequence[int], keys: int, failure: Fraction
+    noise: Any, l1: int, per_key: int, components: Sequence[int], keys: int, failure: Fraction
 ) -> Threshold:
-    return GaussianThreshold.at(noise.variance, own, components, keys, failure)
+    return GaussianThreshold.at(noise.variance, per_key, components, keys, failure)
 
 
-# Each takes the noise, by how much a person moves all integers in L1, the most that one person's own integers add up to in a key,
-# the numbers of components whose sums may show a key, the keys of a person, and how often such a key may show.
+# Each takes the noise, the L1 distance by which a person moves all integers, the largest sum of one person's integers in a key
+# (``per_key``), the numbers of components whose sums may show a key, the keys of a person, and how often such a key may show.
 THRESHOLDS: dict[type[Noise], Callable[[Any, int, int, Sequence[int], int, Fraction], Threshold]] = {
     Laplace: _beside_laplace,
     Gaussian: _beside_gaussian,
@@ -461,17 +465,17 @@ THRESHOLDS: dict[type[Noise], Callable[[Any, int, int, Sequence[int], int, Fract
 
 
 def beside(
-    noise: Noise, l1: int, own: int, components: Sequence[int], keys: int, failure: Fraction
+    noise: Noise, l1: int, per_key: int, components: Sequence[int], keys: int, failure: Fraction
 ) -> Threshold:
     """The noise with the least threshold that shows one person's own keys as seldom as promised."""
     check_finds_keys(type(noise))
-    return THRESHOLDS[type(noise)](noise, l1, own, components, keys, failure)
+    return THRESHOLDS[type(noise)](noise, l1, per_key, components, keys, failure)
 
 
 def check_finds_keys(kind: type[Mechanism]) -> None:
     """Refuse a kind of noise that has no threshold."""
     if kind not in THRESHOLDS:
-        known = " or ".join(repr(one.name) for one in THRESHOLDS)
+        usable = " or ".join(repr(noise.name) for noise in THRESHOLDS)
         raise BadValue(
-            f"mechanism={kind.name!r} finds no keys: leave it out, give mechanism={known}, or list keys=[...]."
+            f"mechanism={kind.name!r} finds no keys: leave it out, give mechanism={usable}, or list keys=[...]."
         )

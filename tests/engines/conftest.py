@@ -45,7 +45,7 @@ def unpack(v: Vector) -> list[Any]:
     values = (
         v.values.tolist() if v.categories is None else [v.categories[c] if c >= 0 else None for c in v.values]
     )
-    if v.kind == "time":
+    if v.values.dtype.kind in "mM":
         values = list(v.values)
     null = v.nulls()
     return values if null is None else [None if n else x for x, n in zip(values, null, strict=True)]

@@ -9,6 +9,16 @@ from functools import lru_cache
 from importlib.util import find_spec
 from typing import Any
 
+SETTINGS = {
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.sql.shuffle.partitions": "2",
+    "spark.sql.adaptive.enabled": "false",  # plans a query again while it runs, which takes longer than these do
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1",  # what runs for a minute is not worth optimizing
+}
+
 
 def missing() -> str | None:
     """Why there is no Spark; None where there is one."""
@@ -19,16 +29,13 @@ def missing() -> str | None:
 
 @lru_cache(maxsize=1)
 def session() -> Any:
-    """Two workers, which say nothing and have no page."""
+    """Two workers, which say nothing and have no page. What fails is tried again, as on a cluster, and at most four times."""
     os.environ["PYSPARK_PYTHON"] = sys.executable
     from pyspark.sql import SparkSession
 
-    made = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
-    quiet = made.config("spark.ui.showConsoleProgress", "false").config("spark.sql.shuffle.partitions", "3")
-    found = (
-        quiet.config("spark.driver.bindAddress", "127.0.0.1")
-        .config("spark.driver.host", "127.0.0.1")
-        .getOrCreate()
-    )
-    found.sparkContext.setLogLevel("OFF")
-    return found
+    builder = SparkSession.builder.master("local[2,4]")
+    for name, value in SETTINGS.items():
+        builder = builder.config(name, value)
+    made = builder.getOrCreate()
+    made.sparkContext.setLogLevel("OFF")
+    return made

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
+from tests.engines import spark
 from tests.engines import test_sql_cells as cells
 from tests.engines.conformance import KEY, shaken
 from tests.engines.written import cells_of
@@ -27,10 +27,9 @@ from tests.internals import (
 from tests.internals import expr_module as ex
 from tests.internals import stats_Rows as Rows
 
-sql = pytest.importorskip("pyspark.sql", reason="Spark is asked with pyspark")
 pytestmark = [
     pytest.mark.slow,  # a statement takes a tenth of a second, and a session ten
-    pytest.mark.skipif(shutil.which("java") is None, reason="Spark runs on Java"),
+    pytest.mark.skipif(spark.missing() is not None, reason=str(spark.missing())),
     pytest.mark.filterwarnings("ignore"),  # of Spark's own
 ]
 TYPES = {"integer": "bigint", "double": "double", "bool": "boolean", "text": "string"}
@@ -38,10 +37,8 @@ Both = Callable[[int], tuple[Any, Any]]
 
 
 @pytest.fixture(scope="module")
-def both() -> Iterator[Both]:
-    builder = sql.SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
-    session = builder.config("spark.sql.shuffle.partitions", "2").getOrCreate()
-    session.sparkContext.setLogLevel("OFF")
+def both() -> Both:
+    session = spark.session()
 
     def made(seed: int) -> tuple[Any, Any]:
         df = cells.table(300, seed)
@@ -51,8 +48,7 @@ def both() -> Iterator[Both]:
         numpy = PandasEngine(df, KEY)
         return SqlEngine(SparkDatabase(session), "visits", df.iloc[:0], KEY, numpy), PandasEngine(df, KEY)
 
-    yield made
-    session.stop()
+    return made
 
 
 def test_conditions_and_values_are_those_of_numpy(both):

@@ -10,7 +10,18 @@ import pandas as pd
 import pytest
 
 import dpframe
-from tests.engines.verbs import CANNOT, PAGE, TABLES, UNIT, VERBS, installed, names, opened, written
+from tests.engines.verbs import (
+    CANNOT,
+    OF_PEOPLE,
+    PAGE,
+    TABLES,
+    UNIT,
+    VERBS,
+    installed,
+    names,
+    opened,
+    written,
+)
 from tests.internals import Session
 
 pytest.importorskip("pyarrow")
@@ -64,8 +75,8 @@ def test_every_verb_answers_as_on_a_frame_or_refuses_for_nothing(table, unit, tm
         pytest.skip(f"{TABLES[table][0]} is not installed")
     wrong = {}
     for i, (verb, ask) in enumerate(VERBS.items()):
-        if verb == "p.suggest_limits" and not unit:
-            continue  # of people alone
+        if verb in OF_PEOPLE and not unit:
+            continue
         folder = tmp_path / str(i)
         folder.mkdir()
         p = opened(table, str(folder), verb, unit)

@@ -72,7 +72,8 @@ class Maker:
         if self._depth == 3 or self.pick(True, False):
             return self.pick(self.column(), self.column(), constant(self.constant()))
         self._depth += 1
-        kinds = [kind for kind in MADE if kind not in (ex.Cut, ex.IsIn)]
+        no_numbers = {ex.Cut, ex.IsIn, ex.Elapsed, ex.Snap, ex.Zoned, ex.PeriodOf, ex.Formatted, ex.Moment}
+        kinds = [kind for kind in MADE if kind not in no_numbers | {ex.Join, ex.Split, ex.Piece}]
         made = MADE[self.pick(*kinds)](self)
         self._depth -= 1
         return made
@@ -87,6 +88,13 @@ class Maker:
     def clip(self) -> Expr:
         ends = sorted((self.constant(), self.constant()))
         return ex.clip(self.column("ximu"), *(self.pick(end, None) for end in ends))
+
+    def elapsed(self) -> Expr:
+        return ex.operate("-", self._column["t"], constant(pd.Timestamp("2024-02-29")))
+
+    def chosen(self) -> Expr:
+        side = self.pick(constant(self.constant()), constant(None, null=True), self.number(), constant(True))
+        return ex.choose(self.truth(), *self.pick((self.number(), side), (side, self.number())))
 
     def mapped(self) -> Expr:
         value = st.one_of(st.none(), st.booleans(), st.integers(-9, 9), st.just(-(2**70)), WIDE)
@@ -114,9 +122,30 @@ MADE: dict[type[Expr], Callable[[Maker], Expr]] = {
     ex.Cast: lambda make: ex.cast(make.number(), make.pick("float", "int", "bool")),
     ex.Cut: lambda make: ex.cut(make.number(), [0, 1, 2]),
     ex.MapDict: lambda make: make.mapped(),
+    ex.Elapsed: lambda make: make.elapsed(),
+    ex.Ratio: lambda make: ex.operate(make.pick("/", "//"), make.elapsed(), constant(pd.Timedelta("7h"))),
+    ex.DurationPart: lambda make: ex.duration_part(make.elapsed(), make.pick(*ex.DURATIONS)),
+    ex.Snap: lambda make: ex.snap(
+        make.column("t"), make.pick("floor", "ceil", "round"), make.pick("D", "7s")
+    ),
+    ex.Zoned: lambda make: ex.zoned(make.column("t"), "localize", "Europe/Berlin"),
+    ex.PeriodOf: lambda make: ex.period_of(make.column("t"), make.pick("Y", "M", "W", "h")),
+    ex.Formatted: lambda make: ex.formatted(make.column("t"), make.pick("%Y-%m", "%H:%M")),
+    ex.Moment: lambda make: ex.moment(make.column("s"), make.pick(None, "%Y")),
+    ex.Regex: lambda make: ex.regex(make.column("s"), make.pick("match", "fullmatch", "count"), "[ab]+"),
+    ex.Join: lambda make: ex.operate("+", make.column("s"), make.pick(make.column("s"), constant("-"))),
+    ex.Split: lambda make: ex.split(make.column("s"), "B"),
+    ex.Piece: lambda make: ex.piece(ex.split(make.column("s"), "B"), make.pick(-2, -1, 0, 1)),
+    ex.Pieces: lambda make: ex.Pieces(ex.split(make.column("s"), make.pick("B", None))),
+    ex.If: lambda make: make.chosen(),
+    ex.Function: lambda make: ex.function(make.pick(*ex.FUNCTIONS), make.number()),
+    ex.Pairwise: lambda make: ex.pairwise(make.pick(*ex.PAIRS), make.number(), make.operand()),
     ex.StrPart: lambda make: ex.str_part(make.column("s"), *make.pick(("len",), ("contains", "a"))),
     ex.DatePart: lambda make: ex.date_part(
-        make.column("t"), make.pick(*(part for part, (kind, _) in ex.DATES.items() if kind == "number"))
+        make.column("t"),
+        make.pick(
+            *(part for part, (kind, _) in ex.DATES.items() if kind == "number" and part not in ex.HIDDEN)
+        ),
     ),
 }
 

@@ -20,13 +20,14 @@ import pandas as pd
 
 import dpframe
 from tests.engines import spark
-from tests.internals import PrivateColumn, PrivateGroupBy
+from tests.internals import PersonGroupBy, PrivateColumn, PrivateGroupBy
 
 PAGE = Path(__file__).parents[2] / "docs" / "explain" / "engines.md"
 E, STATES = 900, ["CA", "NY", "TX"]
 BOUNDS = {"age": (0, 100), "visits": (0, 20), "when": ("2024-01-01", "2024-12-31")}
 OPENED = {"bounds": BOUNDS, "keys": {"state": STATES}}
 AGES = {"bounds": {"age": (0, 100)}, "max_rows": 4, "max_groups": 4}
+SORTED = ["when", "age", "visits"]
 UNIT = {"unit": "id", "max_rows": 4, "max_groups": 4}
 
 
@@ -154,6 +155,8 @@ FRAME: dict[str, Callable[[Any], Any]] = {
     "crosstab": lambda p: p.crosstab("state", "flag", epsilon=E),
     "cut": lambda p: p.cut("age", [0, 50, 100]).value_counts(epsilon=E),
     "declarations": lambda p: len(p.declarations) > 0,
+    "drop_duplicates": lambda p: p.sort_values(SORTED).drop_duplicates("id").mean("visits", epsilon=E),
+    "duplicated": lambda p: p.sort_values(SORTED).duplicated("id").sum(epsilon=E),
     "drop": lambda p: p.drop(columns="age").count(epsilon=E),
     "dropna": lambda p: p.dropna(subset=["age"]).count(epsilon=E),
     "explain": lambda p: p.explain.count(epsilon=E).scale,
@@ -212,16 +215,58 @@ GROUPS: dict[str, Callable[[Any], Any]] = {
     "aggregate": lambda p: p.groupby("state").aggregate(n=("age", "size"), epsilon=E),
     "size": lambda p: p.groupby(["state", "flag"]).size(epsilon=E),
 }  # fmt: skip
+
+
+def _own(p: Any) -> Any:
+    """Each person's own rows, in an order that every table has."""
+    return p.sort_values(SORTED).groupby("id")["visits"]
+
+
+PERSON = (
+    "sum",
+    "mean",
+    "median",
+    "quantile",
+    "var",
+    "std",
+    "sem",
+    "min",
+    "max",
+    "first",
+    "last",
+    "count",
+    "nunique",
+    "size",
+)
+ROWS = ("shift", "cummin", "cummax", "ffill", "bfill", "rank", "cumcount", "cumsum")
+PEOPLE: dict[str, Callable[[Any], Any]] = {
+    **{name: (lambda p, n=name: getattr(_own(p), n)().mean(epsilon=E)) for name in PERSON + ROWS},
+    **{name: (lambda p, n=name: getattr(_own(p), n)().sum(epsilon=E)) for name in ("any", "all")},
+    **{name: (lambda p, n=name: getattr(_own(p), n)().mean(bounds=(0, 9000), epsilon=E)) for name in ("prod", "cumprod")},
+    **{name: (lambda p, n=name: getattr(_own(p), n)(2).mean(epsilon=E)) for name in ("head", "tail", "nlargest", "nsmallest")},
+    "agg": lambda p: p.groupby("id").agg(n=("age", "count"), m=("age", "max")).mean(epsilon=E),
+    "aggregate": lambda p: _own(p).aggregate(lambda x: x.max() - x.min()).mean(epsilon=E),
+    "apply": lambda p: p.groupby("id").apply(lambda g: g["visits"].sum() / g["age"].count()).mean(bounds=(0, 80), epsilon=E),
+    "diff": lambda p: _own(p).diff().mean(epsilon=E),
+    "filter": lambda p: p.groupby("id").filter(lambda g: g["visits"].sum() > 40).count(epsilon=E),
+    "nth": lambda p: _own(p).nth(-1).mean(epsilon=E),
+    "pct_change": lambda p: _own(p).pct_change().mean(bounds=(-1, 20), epsilon=E),
+    "pipe": lambda p: _own(p).pipe(lambda g: g.max() - g.min()).mean(epsilon=E),
+    "transform": lambda p: _own(p).transform(lambda x: x - x.mean()).mean(epsilon=E),
+}  # fmt: skip
 VERBS = {
     **{f"p.{name}": ask for name, ask in FRAME.items()},
     **{f"p[column].{name}": ask for name, ask in COLUMN.items()},
     **{f"p.groupby(...).{name}": ask for name, ask in GROUPS.items()},
+    **{f"p.groupby(unit).{name}": ask for name, ask in PEOPLE.items()},
 }
+OF_PEOPLE = {"p.suggest_limits", "p.drop_duplicates", "p.duplicated", *(v for v in VERBS if "(unit)" in v)}
 
 
 def names() -> set[str]:
     """All public names, as they stand in `VERBS`."""
     kinds = {"p": dpframe.PrivateFrame, "p[column]": PrivateColumn, "p.groupby(...)": PrivateGroupBy}
+    kinds["p.groupby(unit)"] = PersonGroupBy
     return {f"{p}.{name}" for p, kind in kinds.items() for name in dir(kind) if not name.startswith("_")}
 
 

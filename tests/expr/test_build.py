@@ -22,9 +22,10 @@ OLD = Column.of(3, "old", np.dtype(bool))
 WHEN = Column.of(4, "when", np.dtype("M8[us]"))
 ZONED = Column.of(5, "zoned", pd.DatetimeTZDtype("us", "Europe/Berlin"))
 MIXED = Column.of(6, "mixed", np.dtype(object))
-SPAN = Column.of(7, "span", np.dtype("m8[us]"))
+SPAN = Column.of(7, "span", pd.PeriodDtype("M"))
+STAY = Column.of(9, "stay", np.dtype("m8[us]"))
 MAYBE = Column.of(8, "maybe", pd.Int64Dtype())
-EVERY = [AGE, COST, STATE, OLD, WHEN, ZONED, MIXED, SPAN, MAYBE]
+EVERY = [AGE, COST, STATE, OLD, WHEN, ZONED, MIXED, SPAN, MAYBE, STAY]
 
 
 # ---- constants --------------------------------------------------------------------------------------------
@@ -54,7 +55,8 @@ def test_nulls_are_one_thing_and_only_where_they_mean_something(value: Any) -> N
 
 
 @pytest.mark.parametrize(
-    "value", [pd.Series([1]), pd.DataFrame(), np.array([1]), [1], 1j, len, b"a", object(), pd.Timedelta(1)]
+    "value",
+    [pd.Series([1]), pd.DataFrame(), np.array([1]), [1], 1j, len, b"a", object(), pd.DateOffset(months=1)],
 )
 def test_only_plain_scalars_are_constants(value: Any) -> None:
     with pytest.raises(BadType):
@@ -77,7 +79,9 @@ REFUSED: dict[str, tuple[Any, type[Exception], str]] = {
     "zoned with naive column": (lambda: ex.compare("<", ZONED, WHEN), BadType, "zone"),
     "no date": (lambda: ex.compare("<", WHEN, constant("soon-ish")), BadValue, "no date"),
     "order of labels": (lambda: ex.compare("<", MIXED, constant("a")), BadType, "order"),
-    "timedelta": (lambda: ex.compare("==", SPAN, SPAN), BadType, "isna"),
+    "period": (lambda: ex.compare("==", SPAN, SPAN), BadType, "isna"),
+    "timedelta and number": (lambda: ex.compare("==", STAY, constant(1)), BadType, "pd.Timedelta"),
+    "timedelta and time": (lambda: ex.compare("<", STAY, WHEN), BadType, "one kind"),
     "unknown comparison": (lambda: ex.compare("<>", AGE, AGE), BadValue, "<>"),
     "sum of texts": (lambda: ex.arithmetic("+", STATE, STATE), BadType, "len"),
     "difference of times": (lambda: ex.arithmetic("-", WHEN, WHEN), BadType, "dt.year"),
@@ -88,7 +92,9 @@ REFUSED: dict[str, tuple[Any, type[Exception], str]] = {
     "isin of a generator": (lambda: ex.is_in(STATE, (c for c in "ab")), BadType, "list"),
     "isin of a table": (lambda: ex.is_in(AGE, np.ones((2, 2))), BadType, "flat"),
     "isin of another kind": (lambda: ex.is_in(STATE, ["a", 1]), BadType, "never equal"),
-    "isin of a timedelta": (lambda: ex.is_in(SPAN, [1]), BadType, "isna"),
+    "isin of a period": (lambda: ex.is_in(SPAN, [1]), BadType, "isna"),
+    "isin of a timedelta": (lambda: ex.is_in(STAY, ["1 day"]), BadType, "isin does not work"),
+    "map of a timedelta": (lambda: ex.map_dict(STAY, {"1 day": 1}), BadType, "map does not work"),
     "between with a typo": (lambda: ex.between(AGE, 1, 2, "all"), BadValue, "inclusive"),
     "fill with another kind": (lambda: ex.fill(AGE, "x"), BadType, "age"),
     "fill numbers with a bool": (lambda: ex.fill(COST, False), BadType, "number"),

@@ -71,7 +71,7 @@ KINDS = [
     (pd.DatetimeTZDtype("us", "UTC"), "time"),
     (pd.ArrowDtype(pa.timestamp("s", tz="Asia/Tokyo")), "time"),
     (pd.ArrowDtype(pa.date32()), "time"),
-    ("m8[ns]", "other"),
+    ("m8[ns]", "duration"),
     (pd.PeriodDtype("D"), "other"),
     (pd.IntervalDtype("int64", "right"), "other"),
     ("complex128", "other"),

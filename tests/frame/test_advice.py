@@ -115,7 +115,7 @@ def refused(typed, scope, tmp_path):
 def advised(message):
     """The line in a message, and whether it is the user's own."""
     own = re.search(r"Write the steps after \.dp: (.*)$", message)
-    example = re.search(r"Write the steps after \.dp, such as (.*?\.count\(\))", message)
+    example = re.search(r"Write the steps after \.dp, such as (.*?\))(?:\. There is|$)", message)
     assert (own is None) != (example is None)
     return own[1] if own else example[1], own is not None
 
@@ -154,7 +154,9 @@ def test_the_example_has_the_names_that_there_are(tmp_path):
 
 def test_a_step_that_is_not_offered_is_named_with_its_reason(df, tmp_path):
     opened(df)
-    assert "There is no .head: " in refused("df.head(2).dp.count()", {"df": df}, tmp_path)
+    told = refused("df.head(2).dp.mean('age')", {"df": df}, tmp_path)
+    assert "There is no .head before a question: " in told
+    assert "df.dp.query(\"age > 0\").mean('age')" in told  # what was asked, of rows that a condition chooses
     assert "compares people" in refused("df.drop_duplicates().dp.count()", {"df": df}, tmp_path)
 
 

@@ -155,8 +155,8 @@ def test_pandas_words_are_taken_or_refused_in_own_words(p, who):
     asked, found = 0, []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        one = make(p)
-        for name in {*dir(like), *dir(type(one))}:
+        for name in {*dir(like), *dir(type(make(p)))}:
+            one = make(p.copy())  # which some verbs change
             if name.startswith("_") or name in ("pipe", "close") or not hasattr(one, name):
                 continue
             verb, own = getattr(one, name), getattr(type(one), name, None)
@@ -282,8 +282,8 @@ def test_words_at_pandas_defaults_are_no_words(p):
     assert str(p["x"].map({1: 2}, na_action=None)._expr) == str(p["x"].map({1: 2})._expr)
     with pytest.raises(BadType, match="map has no na_action= here"):
         p["x"].map({1: 2}, na_action="ignore")
-    with pytest.raises(BadType, match=r"inplace= is refused here: .* p = p\.drop"):
-        p.drop("x", axis=1, inplace=True)
+    with pytest.raises(BadType, match="inplace= is refused here"):
+        p.cut("x", [0, 1], inplace=True)
     with pytest.raises(BadType, match="Did you mean 'lower'"):
         p.clip(lowr=3)
     with pytest.raises(BadType, match="cut needs bins="):
@@ -317,19 +317,16 @@ def test_a_column_in_some_rows(p):
             p["x"][key]
 
 
-def test_operators_between_frames_and_numbers_of_columns_are_refused(p):
+def test_operators_that_rows_have_not_are_refused(p):
     for ask in (
-        lambda: p + 1,
-        lambda: 1 - p,
-        lambda: p > 3,
-        lambda: -p,
-        lambda: ~p,
-        lambda: p & p,
+        lambda: p @ p,
+        lambda: p ^ p,
+        lambda: p << 1,
+        lambda: p + p["x"],
         lambda: divmod(p["x"], 2),
         lambda: p["x"] @ p["x"],
         lambda: p["b"] ^ p["b"],
         lambda: p["n"] << 1,
-        lambda: round(p),
         lambda: float(p["x"]),
         lambda: int(p["x"]),
         lambda: range(p["n"]),

@@ -47,7 +47,13 @@ ROWS = {
     "if": (lambda p: 1 if p else 2, "p.count()"),
     "np.asarray": (lambda p: np.asarray(p), "release"),
     "np.array of a column": (lambda p: np.array(p["age"]), "release"),
-    "np.log": (lambda p: np.log(p["age"]), "release"),
+    "np.logaddexp": (lambda p: np.logaddexp(p["age"], 1), "release"),
+    "np.sort": (lambda p: np.sort(p["age"]), "release"),
+    "np.log into an array": (lambda p: np.log(p["age"], out=np.zeros(N)), "release"),
+    "np.where of a condition alone": (lambda p: np.where(p["age"] > 30), "np.where(p['x'] > 1, 'a', 'b')"),
+    "np.where with an array": (lambda p: np.where(p["age"] > 30, np.arange(N), 0), "release"),
+    "np.where of raw conditions": (lambda p: np.where(np.arange(N) > 3, p["age"], 0), "release"),
+    "np.select with an array": (lambda p: np.select([p["age"] > 30], [np.arange(N)], 0), "release"),
     "np.add.reduce": (lambda p: np.add.reduce(p["age"]), "release"),
     "an array times a column": (lambda p: np.arange(N) * p["age"], "release"),
     "pd.Series": (lambda p: pd.Series(p["age"]), "p.count()"),
@@ -57,8 +63,6 @@ ROWS = {
     **{
         verb: (lambda p, verb=verb: getattr(p, verb)(), "release")
         for verb in [
-            "head",
-            "tail",
             "to_numpy",
             "to_dict",
             "to_csv",
@@ -68,11 +72,14 @@ ROWS = {
             "iterrows",
         ]
     },
-    **{
-        name: (lambda p, name=name: getattr(p, name), "release")
-        for name in ["values", "iloc", "loc", "T", "index"]
-    },
-    "shape": (lambda p: p.shape, "p.count()"),
+    **{name: (lambda p, name=name: getattr(p, name), "release") for name in ["values", "T", "index"]},
+    "rows by place": (lambda p: p.iloc[0], "release"),
+    "some rows by place": (lambda p: p.iloc[:3, 0], "release"),
+    "rows by label": (lambda p: p.loc[0], "release"),
+    "rows by labels": (lambda p: p.loc[[0, 1], "age"], "release"),
+    "rows between labels": (lambda p: p.loc[0:5], "release"),
+    "shape": (lambda p: p.shape[0], "p.count()"),
+    "shape, unpacked": (lambda p: tuple(p.shape), "p.count()"),
     "empty": (lambda p: p.empty, "p.count()"),
     "column values": (lambda p: p["age"].values, "release"),
     "column tolist": (lambda p: p["age"].tolist(), "release"),
@@ -88,7 +95,7 @@ ACROSS = {
     "shift": (lambda p: p.shift(), "neighbouring row"),
     "ffill": (lambda p: p.ffill(), "fillna(constant)"),
     "cumsum": (lambda p: p["age"].cumsum(), "resample"),
-    "sample": (lambda p: p.sample(5), "not private"),
+    "sample": (lambda p: p.sample(frac=0.1), "not private"),
     "nlargest": (lambda p: p.nlargest(3, "age"), "comparing people"),
     "drop_duplicates": (lambda p: p.drop_duplicates(), "compares people"),
     "merge": (lambda p: p.merge(pd.DataFrame()), "on="),
@@ -168,17 +175,8 @@ def test_columns_of_other_frames_and_other_selections_are_refused(df, p):
             act()
 
 
-def test_tracked_frame_is_not_changed_in_place(p):
-    with pytest.raises(Refused, match="assign"):
-        p["new"] = 1
-    with pytest.raises(Refused, match="assign"):
-        p.age = 1
-    with pytest.raises(Refused, match="drop"):
-        del p["age"]
-
-
 def test_hasattr_is_false_for_what_pandas_has_and_dpframe_has_not(p):
-    assert not any(hasattr(p, name) for name in ("head", "iloc", "mode", "nothing_like_it"))
+    assert not any(hasattr(p, name) for name in ("at", "values", "mode", "nothing_like_it"))
     with pytest.raises(NotOffered, match="Did you mean 'smoker'"):
         p.smokers  # noqa: B018  (looking it up is the test)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -191,25 +193,80 @@ def test_crosstab_of_several_columns_and_of_values(df, p, margins):
     assert len(known) < len(df)
 
 
-def test_describe_has_the_first_rows_of_pandas(df, p):
-    rows = ["count", "mean", "std"]
+MOMENTS = ["count", "mean", "std"]
+
+
+def test_describe_has_the_rows_of_pandas(df, p):
     answer = p.describe(epsilon=EXACT)
-    same(answer, df[NUMBERS].describe().loc[rows])
-    covers(answer, df[NUMBERS].describe().loc[rows])
-    same(p["cost"].describe(epsilon=EXACT), df["cost"].describe().loc[rows])
-    same(p.describe(["zone"], bounds={"zone": (1, 2)}, epsilon=EXACT), df[["zone"]].describe().loc[rows])
+    assert list(answer.index) == list(df[NUMBERS].describe().index)
+    same(answer.loc[MOMENTS], df[NUMBERS].describe().loc[MOMENTS])
+    ends = answer.dp.interval(0.99)
+    assert ends.loc[MOMENTS].notna().all(axis=None)
+    assert ends.drop(MOMENTS).isna().all(axis=None)
+    one = p["cost"].describe(epsilon=EXACT)
+    assert list(one.index) == list(df["cost"].describe().index)
+    same(one[MOMENTS], df["cost"].describe()[MOMENTS])
     groups = p.groupby("state")
-    same(groups["age"].describe(epsilon=EXACT), df.groupby("state")["age"].describe()[rows])
-    wide = df.groupby("state")[NUMBERS].describe().loc[:, (slice(None), rows)]
-    wide.columns = pd.MultiIndex.from_tuples(list(wide.columns))
-    same(groups[NUMBERS].describe(epsilon=EXACT), wide)
-    assert len(p.ledger) == 5
+    inside = groups["age"].describe(epsilon=EXACT)
+    assert list(inside.columns) == list(df.groupby("state")["age"].describe().columns)
+    same(inside[MOMENTS], df.groupby("state")["age"].describe()[MOMENTS])
+    wide = df.groupby("state")[NUMBERS].describe()
+    both = groups[NUMBERS].describe(epsilon=EXACT)
+    assert list(both.columns) == list(wide.columns)
+    assert np.allclose(both["age"][MOMENTS], wide["age"][MOMENTS], rtol=1e-2)
+    assert len(p.ledger) == 4
 
 
-def test_describe_costs_one_price_and_a_column_no_more_than_its_deviation(p):
+@pytest.mark.parametrize(
+    "percentiles", [[], [0.1], [0.5, 0.05, 0.999], (0.25,), [i / 10 for i in range(1, 10)]]
+)
+def test_describe_takes_percentiles_and_names_them_as_pandas_does(percentiles):
+    rng = np.random.default_rng(5)
+    df = pd.DataFrame({"x": rng.integers(0, 100, 4000)})
+    p = df.dp.open(1000, bounds={"x": (0, 100)})
+    answer = p.describe("x", percentiles=percentiles, epsilon=900)
+    exact = df["x"].describe(percentiles=sorted(percentiles))
+    assert list(answer.index) == list(exact.index)
+    assert np.allclose(answer.drop(["min", "max"]), exact.drop(["min", "max"]), rtol=0.01, atol=1)
+    assert np.allclose(answer[["min", "max"]], df["x"].quantile([0.01, 0.99]), atol=1)
+
+
+@pytest.mark.parametrize("given", [[0.5, 0.5], 1.5, "0.5", [0.25, None]])
+def test_percentiles_that_are_none_are_refused(p, given):
+    with pytest.raises((BadValue, BadType)):
+        p.describe(percentiles=given)
+    assert p.ledger.empty
+
+
+def test_describe_costs_one_price_shared_by_moments_and_quantiles(p):
     one = p[["age"]].explain.describe(epsilon=1)
-    assert one.parts == p.explain.std("age", epsilon=1).parts
-    assert len(p.explain.describe(epsilon=1).parts) == 2
+    moments, points = one.parts
+    assert moments == p.explain.std("age", epsilon=0.5).parts[0]
+    assert points == p.explain.quantile("age", [0.01, 0.25, 0.5, 0.75, 0.99], epsilon=0.5).parts[0]
+    assert one.epsilon == 1
+    assert len(p.explain.describe(epsilon=1).parts) == 4
+
+
+def test_quantiles_and_functions_that_name_aggregates_are_taken_by_agg(df, p):
+    table = p.groupby("state")["age"].agg(["min", "q90", "max", np.mean, "quantile"], epsilon=EXACT)
+    groups = df.groupby("state")["age"]
+    for name, level in (("min", 0.01), ("q90", 0.9), ("max", 0.99), ("quantile", 0.5)):
+        exact = groups.quantile(level, interpolation="nearest")
+        assert np.abs(table[name] - exact).max() <= 2, name
+    assert np.allclose(table["mean"], groups.mean(), rtol=1e-2)
+    assert p.agg({"age": "max"}, epsilon=EXACT)["age"] == p.max("age", epsilon=EXACT)
+    assert p["age"].agg("q99", epsilon=EXACT) == p.agg(top=("age", "q99"), epsilon=EXACT).loc["top", "age"]
+    wide = p.pivot_table("age", "state", aggfunc=["min", "max"], epsilon=EXACT)
+    assert list(wide.columns) == [("min", "age"), ("max", "age")]
+
+
+@pytest.mark.parametrize(
+    "name", ["q", "q101", "q-5", "q٩٠", "q5%", "Q90", "first", "last", "mode", "all", "tree", "unique"]
+)
+def test_a_name_that_is_no_aggregate_is_refused_with_advice(p, name):
+    with pytest.raises(BadValue, match=f"no private aggregate '{name}'.*'q90'"):
+        p.groupby("state")["age"].agg(["mean", name])
+    assert p.ledger.empty
 
 
 def test_describe_without_bounds_says_what_to_write(df):
@@ -291,18 +348,28 @@ REFUSED = {
     "nulls": (lambda p: p.mean("cost", skipna=False), BadType, "fillna"),
     "min_count": (lambda p: p.groupby("state")["cost"].sum(min_count=3), BadType, "count beside"),
     "engine": (lambda p: p.groupby("state")["cost"].sum(engine="numba"), BadType, "own engine"),
-    "observed": (lambda p: p.groupby("state", observed=True), BadValue, "which keys occur"),
-    "observed in a pivot": (
-        lambda p: p.pivot_table("age", "state", observed=True),
-        BadValue,
-        "which keys occur",
-    ),
+    "observed": (lambda p: p.groupby("state", observed="yes"), BadType, "True or False"),
+    "observed in a pivot": (lambda p: p.pivot_table("age", "state", observed=1), BadType, "True or False"),
     "level": (lambda p: p.groupby("state", level=0), NotOffered, "columns"),
     "as_index": (lambda p: p.groupby("state", as_index="no"), BadType, "True or False"),
-    "bins": (lambda p: p.value_counts("age", bins=3), NotOffered, "histogram"),
+    "bins of several": (lambda p: p.value_counts(["age", "zone"], bins=3), BadType, "one column"),
+    "bins that look": (lambda p: p.value_counts("age", bins="auto"), BadValue, "look at the data"),
+    "subset twice": (lambda p: p.value_counts("age", subset=["zone"]), BadType, "not both"),
+    "sort": (lambda p: p.groupby("state")["zone"].value_counts(sort=1), BadType, "True or False"),
+    "values of flat groups": (
+        lambda p: p.groupby("state", as_index=False)["zone"].value_counts(),
+        NotOffered,
+        "reset_index",
+    ),
+    "values of combinations": (
+        lambda p: p.groupby(["state", "zone"], keys=[("CA", 1)])["smoker"].value_counts(),
+        NotOffered,
+        "column by column",
+    ),
+    "values of no column": (lambda p: p.groupby("state").value_counts(), BadType, "name the column"),
     "include": (lambda p: p.describe(include="all"), BadType, "name the columns"),
-    "function": (lambda p: p.agg({"age": max}), BadType, "function"),
-    "function in a list": (lambda p: p.agg(["mean", np.mean]), BadType, "function"),
+    "function": (lambda p: p.agg({"age": lambda x: x.max()}), BadType, "function"),
+    "function in a list": (lambda p: p.agg(["mean", np.std]), BadType, "function"),
     "no such aggregate": (lambda p: p.agg(["mean", "mode"]), BadValue, "no private aggregate"),
     "twice": (lambda p: p.agg({"age": ["mean", "mean"]}), BadValue, "twice"),
     "nothing": (lambda p: p.agg([]), BadValue, "at least one"),
@@ -354,3 +421,124 @@ def test_pivot_over_keys_given_to_the_verb(df):
     exact = df.pivot_table("age", "state", "zone", aggfunc="sum").loc[["NY", "CA"], [2]]
     same(answer, exact)
     assert "keys" in set(p.declarations["what"])
+
+
+# Values, counted ----------------------------------------------------------------------------------------------------
+
+
+COUNTED = {
+    "two columns": lambda d, **w: d[["state", "smoker"]].value_counts(**w),
+    "one selected": lambda d, **w: d[["state"]].value_counts(**w),
+    "a list": lambda d, **w: d.value_counts(["state", "zone"], **w),
+    "subset": lambda d, **w: d.value_counts(subset=["state", "smoker"], **w),
+    "shares of pairs": lambda d, **w: d[["state", "smoker"]].value_counts(normalize=True, **w),
+    "in groups": lambda d, **w: d.groupby("state")["smoker"].value_counts(**w),
+    "in groups, two": lambda d, **w: d.groupby("state")[["smoker", "zone"]].value_counts(**w),
+    "shares in groups": lambda d, **w: d.groupby("state")["zone"].value_counts(normalize=True, **w),
+    "least first": lambda d, **w: d.groupby("state")["zone"].value_counts(ascending=True, **w),
+    "bins": lambda d, **w: d["age"].value_counts(bins=[0, 20, 60, 110], **w),
+    "bins in their order": lambda d, **w: d["age"].value_counts(bins=[0, 20, 60, 110], sort=False, **w),
+}
+
+
+@pytest.mark.parametrize("ask", COUNTED.values(), ids=COUNTED)
+def test_values_are_counted_as_pandas_counts_them(df, p, ask):
+    answer, exact = ask(p, epsilon=EXACT), ask(df)
+    assert type(answer.index) is type(exact.index)
+    assert answer.index.names == exact.index.names
+    pd.testing.assert_series_equal(answer.sort_index(), exact.sort_index(), rtol=1e-2, check_flags=False)
+    if isinstance(exact.index, pd.MultiIndex) and "groups" in ask.__code__.co_names:
+        assert list(answer.index.get_level_values(0)) == list(exact.index.get_level_values(0))
+    ends = answer.dp.interval(1 - 1e-9)
+    assert (ends["lower"] <= answer).all()
+    assert (answer <= ends["upper"]).all()
+    assert ends.index.equals(answer.index)
+    assert len(p.ledger) == 1
+
+
+def test_counts_in_groups_stand_largest_first_in_each_group(df, p):
+    answer = p.groupby("state")["zone"].value_counts(epsilon=EXACT)
+    for _, part in answer.groupby(level="state"):
+        assert part.is_monotonic_decreasing
+    shares = p.groupby("state")["zone"].value_counts(normalize=True, epsilon=EXACT)
+    assert np.allclose(shares.groupby(level="state").sum(), 1)
+    assert len(p.ledger) == 1  # the same release
+
+
+def test_nulls_of_a_frame_are_one_release(df, p):
+    same(p.isna().sum(epsilon=EXACT), df.isna().sum())
+    same(p.notnull().mean(epsilon=EXACT), df.notna().mean())
+    same(p[["age", "cost"]].isnull().sum(epsilon=EXACT), df[["age", "cost"]].isnull().sum())
+    assert len(p.ledger) == 3
+    plan = p[["age", "cost"]].explain.isna().sum(epsilon=1)
+    assert [part.l1 for part in plan.parts] == [1, 1]
+    assert plan.parts[0].noise == p.explain.count(epsilon=0.5).parts[0].noise
+
+
+def test_all_columns_of_groups_are_measured_where_none_is_named(df, p):
+    numbers = df[["state", "age", "cost"]]
+    groups = p[["state", "age", "cost"]].groupby("state")
+    same(groups.mean(epsilon=EXACT), numbers.groupby("state").mean())
+    same(groups.sum(epsilon=EXACT), numbers.groupby("state").sum())
+    flat = p[["state", "age", "cost"]].groupby("state", as_index=False, observed=True).mean(epsilon=EXACT)
+    same(flat, numbers.groupby("state", as_index=False).mean())
+    with pytest.raises(BadType, match=r"p\.groupby\(\.\.\.\)\[\['x', 'y'\]\]"):
+        p.assign(name="state").groupby("zone").mean()
+
+
+# Covariances and quantiles, of groups and of columns -----------------------------------------------------------------
+
+
+def test_covariances_and_correlations_of_groups_stand_below_each_other(df, p):
+    whole = df.dropna()
+    q = p.dropna()
+    cov = q.groupby("state")[["age", "cost"]].cov(epsilon=EXACT)
+    pd.testing.assert_frame_equal(
+        cov, whole.groupby("state")[["age", "cost"]].cov(), rtol=0.05, atol=30, check_flags=False
+    )
+    corr = q.groupby("state")[["age", "cost"]].corr(epsilon=EXACT)
+    exact = whole.groupby("state")[["age", "cost"]].corr()
+    pd.testing.assert_frame_equal(corr, exact, atol=0.05, check_flags=False)
+    assert len(p.ledger) == 1  # the same release
+    ends = corr.dp.interval(1 - 1e-6)
+    for column in exact:
+        assert (ends[column, "lower"] <= exact[column] + 1e-9).all()
+        assert (exact[column] <= ends[column, "upper"] + 1e-9).all()
+    pairs = q.groupby(["state", "zone"])[["age", "cost"]].corr(epsilon=EXACT)
+    assert list(pairs.index.names) == ["state", "zone", None]
+
+
+def test_two_columns_have_a_correlation_that_is_a_number(df, p):
+    whole = df.dropna()
+    q = p.dropna()
+    answer = q["age"].corr(q["cost"], epsilon=EXACT)
+    exact = whole["age"].corr(whole["cost"])
+    low, high = answer.interval(1 - 1e-6)
+    assert low <= exact <= high
+    assert low <= answer <= high
+    assert pickle.loads(pickle.dumps(answer)).interval() == answer.interval()
+    assert len(p.ledger) == 1
+    assert answer == q[["age", "cost"]].corr(epsilon=EXACT).loc["age", "cost"]
+    assert len(p.ledger) == 1  # one question
+    cov = q["age"].cov(q["cost"], epsilon=EXACT)
+    low, high = cov.interval(1 - 1e-6)
+    assert low <= whole["age"].cov(whole["cost"]) <= high
+    with pytest.raises(NotOffered, match="ranks"):
+        q["age"].corr(q["cost"], method="kendall")
+    with pytest.raises(BadType, match="kind text"):
+        q["age"].corr(q["state"])
+
+
+def test_quantiles_of_several_columns_are_a_table(df, p):
+    levels = [0.1, 0.5]
+    answer = p[["age", "cost"]].quantile(levels, epsilon=EXACT)
+    exact = df[["age", "cost"]].quantile(levels)
+    assert answer.index.equals(exact.index)
+    assert list(answer.columns) == list(exact.columns)
+    assert np.abs(answer - exact).max().max() <= 3
+    groups = p.groupby("state")[["age", "cost"]].quantile(levels, epsilon=EXACT, method="tree")
+    exact = df.groupby("state")[["age", "cost"]].quantile(levels)
+    assert list(groups.index) == list(exact.index)
+    assert groups.dp.interval().shape == (len(exact), 4)
+    assert p[["age"]].quantile(0.5, epsilon=EXACT)["age"] == p.median("age", epsilon=EXACT)
+    assert p.quantile("age", levels, epsilon=EXACT).equals(p["age"].quantile(levels, epsilon=EXACT))

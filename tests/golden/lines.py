@@ -295,10 +295,27 @@ MORE_AGGREGATES = dict.fromkeys(
     ),
     "two aggregates more are among those there are",
 )
+DESCRIBED = {
+    'p.describe("age", epsilon=0.5)': "describe has the quantiles of pandas; what it was is agg(['count', 'mean', 'std'])"
+}
+MORE_VERBS = {
+    'p["age"].cov(p["cost"], epsilon=0.5)': "columns have covariances with each other",
+    'p.value_counts("age", bins=[0, 50, 100], epsilon=0.5)': "values are counted by intervals",
+    "p.nothing": "a verb has a name that is near it",
+}
+LIKE_PANDAS = {
+    "p.head()": "made-up rows in the place of a refusal",
+    "p.sample(5)": "made-up rows in the place of a refusal",
+    "p.sort_index()": "a step that changes nothing in the place of a refusal",
+    'p.resample("ME")': "a frame has an index where a column was made one, and the refusal says so",
+}
 CHANGED: dict[str, dict[str, str]] = {
-    "house": {**MORE_AGGREGATES},
+    "house": {**MORE_AGGREGATES, **DESCRIBED, **MORE_VERBS, **LIKE_PANDAS},
     "0.1": {
         **MORE_AGGREGATES,
+        **DESCRIBED,
+        **MORE_VERBS,
+        **LIKE_PANDAS,
         'p.groupby(p["state"].str.upper()).size(epsilon=0.5)': AT_ONCE,
         'p.groupby(p["state"].str.upper())["cost"].mean(epsilon=0.5)': AT_ONCE,
         'p.argmax("age", epsilon=0.5)': "half a price finds keys with a delta that follows its part of the budget",

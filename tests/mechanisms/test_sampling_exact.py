@@ -241,7 +241,7 @@ def test_one_by_one_and_all_at_once_are_the_same_function_of_the_bits(scale, sig
     replay(entropy.astype("<u8").tobytes())
     at_once = law.block(n).tolist()
     replay(entropy.T.astype("<u8").tobytes())
-    assert at_once == [law.one() for _ in range(n)]
+    assert at_once == [law.draw_one() for _ in range(n)]
 
 
 def test_one_gaussian_and_many_are_the_same_function_of_the_bits(replay):
@@ -253,4 +253,4 @@ def test_one_gaussian_and_many_are_the_same_function_of_the_bits(replay):
     at_once = law.block(200).tolist()
     replay(b"".join(p.tobytes() + u.tobytes() for p, u in zip(proposals, uniforms, strict=True)))
     assert 100 < len(at_once) < 190
-    assert at_once == [law.one() for _ in at_once]
+    assert at_once == [law.draw_one() for _ in at_once]

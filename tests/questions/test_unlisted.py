@@ -187,7 +187,8 @@ def test_listed_and_unlisted_columns_together(p):
     [lambda p, **w: p.value_counts("state", **w), lambda p, **w: p.groupby("state")[["age"]].agg(["mean", "count"], **w),
      lambda p, **w: p["state"].value_counts(**w), lambda p, **w: p.groupby("state").sum("age", **w),
      lambda p, **w: p.groupby("state", as_index=False).agg(m=("age", "mean"), **w),
-     lambda p, **w: p.groupby("state")["age"].describe(**w), lambda p, **w: p.groupby("state").agg({"age": "std"}, **w)],
+     lambda p, **w: p.groupby("state")["age"].agg(["count", "std"], **w),
+     lambda p, **w: p.groupby("state").agg({"age": "std"}, **w)],
 )  # fmt: skip
 def test_what_is_measured_is_measured_as_it_is_found(p, ask):
     plan = ask(p.explain)
@@ -288,7 +289,7 @@ def test_nothing_found_says_what_it_takes():
     "ask",
     [lambda p: p.groupby("state").size(), lambda p: p.value_counts("state", normalize=True),
      lambda p: p.groupby("state", as_index=False)["age"].mean(), lambda p: p.groupby(["state", "sex"])["age"].agg(["sum", "std"]),
-     lambda p: p.groupby("state")[["age"]].describe(), lambda p: p.groupby(["state", "sex"], as_index=False).size()],
+     lambda p: p.groupby("state")[["age"]].agg(["count", "std"]), lambda p: p.groupby(["state", "sex"], as_index=False).size()],
 )  # fmt: skip
 def test_nothing_found_is_an_empty_answer(ask):
     p = visits().head(20).dp.open(1, delta=1e-6, bounds=BOUNDS)
@@ -336,10 +337,49 @@ def test_arguments():
         p.unique("state", epsilons=3)
     with pytest.raises(MissingKeys):
         len(p.groupby("state"))
-    with pytest.raises(MissingKeys):  # a table has its keys in two directions: they are listed
-        p.crosstab("state", "sex")
+    with pytest.raises(MissingKeys, match="all but one"):
+        p.crosstab(["state", "sex"], p["age"].cut([0, 50, 110]))
     assert len(p.ledger) == 0
     assert list(p.unique("odd")) == []  # cells that can be no key are nobody's
+
+
+def test_a_table_finds_the_keys_of_both_its_sides_for_half_of_its_price(p):
+    assert "keys" in p.explain.crosstab("state", "sex", epsilon=0.2).question
+    answer = p.crosstab("state", "sex", epsilon=0.2)
+    assert set(answer.index) <= {"CA", "NY", "TX"}
+    assert list(answer.columns) == ["F", "M"]
+    assert len(p.ledger) == 2
+    other = visits().dp.open(3, delta=1e-6)
+    other.count(epsilon=0.2)
+    assert p.budget.fraction <= other.budget.fraction * 1.05
+    same = p.crosstab("state", "sex", margins=True, epsilon=0.2)  # margins are of the same release
+    assert same.iloc[:-1, :-1].equals(answer)
+    assert len(p.ledger) == 2
+    p.pivot_table("age", "state", epsilon=0.2)
+    assert len(p.ledger) == 4
+
+
+def test_what_a_table_cannot_be_is_said_before_its_keys_are_paid(p):
+    for ask, error in (
+        (lambda: p.crosstab("state", "sex", margins=True, margins_name=3), BadType),
+        (lambda: p.pivot_table("age", "state", aggfunc="nunique", margins=True), dpframe.NotOffered),
+        (lambda: p.pivot_table("age", "state", bounds=(1, 0)), BadValue),
+        (lambda: p.crosstab("state", "sex", rownames=["a", "b"]), BadValue),
+        (lambda: p.groupby("state")["sex"].value_counts(normalize=True), dpframe.NotOffered),
+    ):
+        with pytest.raises(error):
+            ask()
+    assert p.ledger.empty
+
+
+def test_values_in_groups_that_nobody_listed_are_found_with_them(p):
+    counts = p.groupby("state")["sex"].value_counts(epsilon=0.2)
+    assert counts.index.names == ["state", "sex"]
+    for _, part in counts.groupby(level="state"):
+        assert part.is_monotonic_decreasing
+    assert len(p.ledger) == 1
+    assert p[["state", "sex"]].value_counts(epsilon=0.2).sum() == counts.sum()  # the same release
+    assert len(p.ledger) == 1
 
 
 def test_sampling_nothing_warns_nothing(p):

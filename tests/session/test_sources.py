@@ -14,7 +14,7 @@ import pytest
 
 import dpframe
 from dpframe import BadType, BadValue, DataError, NotOffered, PrivacyWarning, SessionError
-from tests.internals import ParquetSource, TableSource, bytes_of, check_steady, free
+from tests.internals import ParquetSource, TableSource, bytes_of, check_steady, free, recognised
 
 pa = pytest.importorskip("pyarrow")
 import pyarrow.parquet as pq  # noqa: E402
@@ -434,6 +434,28 @@ def test_a_lazy_frame_with_python_in_it_is_its_authors_word(files, tmp_path):
     for bad in (lazy.head(5), lazy.select(pl.all().shuffle())):
         with pytest.raises(BadValue, match="gives other rows each time"):
             opened(bad, tmp_path)
+    with pytest.raises(BadValue, match="keep='any'"):
+        opened(lazy.unique("state"), tmp_path)
+    named = files / "a python of limit 3.parquet"
+    named.write_bytes((files / "v2.parquet").read_bytes())
+    pieces = [
+        lazy,
+        pl.scan_parquet(named),
+        lazy.unique(),
+        lazy.unique("state", keep="first", maintain_order=True),
+    ]
+    coded = [
+        *(lazy.map_batches(lambda d: d), lazy.group_by("state").map_groups(lambda d: d, schema=lazy.collect_schema())),
+        *(lazy.with_columns(w(pl.col("age") + 0.5)) for w in (
+            lambda c: c.map_elements(lambda x: x, return_dtype=pl.Float64),
+            lambda c: c.rolling_map(lambda s: s.sum(), window_size=1),
+            lambda c: pl.fold(pl.lit(0.0), lambda a, b: a + b, [c]),
+            lambda c: pl.reduce(lambda a, b: a + b, [c, c]),
+        )),
+    ]  # fmt: skip
+    for plan, expected in [*((one, False) for one in pieces), *((one, True) for one in coded)]:
+        words = recognised(plan).words
+        assert any("Python code in a LazyFrame" in word for word in words) == expected
     p = opened(lazy.map_batches(lambda d: d), tmp_path)
     assert (
         p.declarations.astype(str)

@@ -128,7 +128,7 @@ def test_a_transaction_that_the_server_gave_up_is_not_taken_for_committed(url):
 
     def behind_its_back():
         with suppress(Exception):
-            store._held[0].exec_driver_sql("SELECT 1/0")
+            store._connections[0].exec_driver_sql("SELECT 1/0")
 
     def before_its_eyes():
         with suppress(LedgerError):
@@ -421,11 +421,11 @@ class Forgetful(ServerStore):
     """Readers do not wait until a lost COMMIT is decided."""
 
     @property
-    def _doubt(self):
+    def _undecided(self):
         return False
 
-    @_doubt.setter
-    def _doubt(self, value):
+    @_undecided.setter
+    def _undecided(self, value):
         pass
 
 
@@ -434,14 +434,14 @@ class Credulous(ServerStore):
 
     def _commit(self, connection):
         connection.commit()
-        self._seen = self._next
+        self._verified = self._next
 
 
 class Mindless(ServerStore):
     """Only what is there is verified, not whether it goes on from what was seen."""
 
     def _verify(self, lock):
-        self._seen = module.UNSEEN
+        self._verified = module.UNVERIFIED
         super()._verify(lock)
 
 

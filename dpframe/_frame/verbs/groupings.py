@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import pandas as pd
 
-from dpframe._errors import BadType, BadValue, MissingBounds, MissingKeys, NotOffered
-from dpframe._expr import Column, Expr
-from dpframe._frame.groups import PrivateGroupBy, check_options
-from dpframe._frame.selection import Asking, Selection, Taken
+from dpframe._errors import BadType, BadValue, MissingBounds, NotOffered
+from dpframe._expr import Column
+from dpframe._frame.groups import PrivateGroupBy, check_options, level_of
+from dpframe._frame.selection import Selection, Taken
 from dpframe._frame.tracked import Tracked
 from dpframe._groups.combinations import Sought, TupleBy, Tuples, lists_tuples, with_rest
-from dpframe._groups.keys import GROUP_CEILING, By, KeyBy, groups_of, keys_of, with_options
+from dpframe._groups.keys import GROUP_CEILING, By, KeyBy, groups_of, keys_of
 from dpframe._groups.periods import Rule, TimeBy, grouper_for, periods_of, rule_of, span_of, unit_for
 
 
@@ -52,13 +52,22 @@ def resample(
     Freq: ME, dtype: int64
     """
     check_options(group_keys, None, level)
-    if on is None:
-        raise BadType(
-            "resample needs on=, a column of times: a tracked frame has no index. resample('ME', on='t')."
-        )
+    on = _index_of(self) if on is None else on
     grouper = grouper_for(rule, "t", closed, label, origin, offset)
     selection = replace(self._selection, by=(_periods(self._selection, on, rule_of(grouper), bounds),))
     return PrivateGroupBy(self._session, selection, self._mode)
+
+
+def _index_of(frame: Tracked) -> Taken:
+    """The column that `set_index` has made the index."""
+    index = frame._selection.index
+    if len(index) != 1:
+        raise BadType(
+            "resample needs a column of times, p.resample('ME', on='t'), or one that is the index: "
+            "p.set_index('t').resample('ME')."
+        )
+    ((name, expr),) = index.items()
+    return Taken(frame, expr, name)
 
 
 def groupby(
@@ -74,7 +83,7 @@ def groupby(
     observed: bool | None = None,
     dropna: bool | None = None,
     level: None = None,
-) -> PrivateGroupBy:
+) -> Any:
     """Groups by one column or several; ``keys`` lists the groups that may appear, all of which come back.
 
     For several columns ``keys`` is a dict by column (or a list of lists), and the groups are all combinations; or a
@@ -89,6 +98,9 @@ def groupby(
     In a session with delta columns may be left unlisted: their keys are those that enough people share, found and
     measured in one release for the whole price (docs/guarantees/keys.md); where a choice is asked for, half of the price
     finds them first. The session then knows them, and later questions are ordinary ones.
+
+    By the column that ``unit=`` names these are each person's own rows, and their verbs are steps, free
+    (`dpframe._frame.people.groups.PersonGroupBy`).
 
     Formal guarantee of each release: a row is in one group, by its own cells and public lists, so groups of every kind
     have the sensitivities of docs/guarantees/statistics.md.
@@ -107,6 +119,10 @@ def groupby(
     dtype: int64
     """
     check_options(group_keys, observed, level, as_index)
+    if self._session.unit.people and keys is None and other is None and bounds is None:
+        own = self._own_groups(by, as_index)
+        if own is not None:
+            return own
     selection = replace(self._selection, by=groupings(self, by, keys, sort, dropna, other, bounds))
     return PrivateGroupBy(self._session, selection, self._mode, as_index=as_index)
 
@@ -134,36 +150,13 @@ def levels_for(
     for i, name in enumerate(names):
         column = frame._selection.level(name)
         given = None if keys is None else keys_of(keys, i, column[1], len(names))
-        if verb == "groupby":
-            levels.append(level_of(frame, column, given, verb, sort, dropna))
-        else:
-            own = frame._selection.keys(*column, given, verb)
-            levels.append(KeyBy(column[0], with_options(own, column[0], sort, dropna)))
+        levels.append(level_of(frame, column, given, verb, sort, dropna))
     groups = math.prod(len(level.keys) for level in levels if isinstance(level, KeyBy))
     if groups > GROUP_CEILING:
         raise BadValue(
             f"{groups} combinations of keys are more than {GROUP_CEILING}. Group by fewer columns."
         )
     return levels
-
-
-def level_of(
-    asking: Asking,
-    column: tuple[Expr, Hashable],
-    given: Any,
-    verb: str,
-    sort: bool | None = None,
-    dropna: bool | None = None,
-) -> KeyBy | Sought:
-    """A column to group by, with keys that are given, declared or brought along; else to be found, if there is delta for it."""
-    expr, name = column
-    try:
-        keys = asking._selection.keys(expr, name, given, verb)
-    except MissingKeys:
-        if not asking._session.budget.rule.failure_share(1) > 0:
-            raise
-        return Sought(expr, name, sort, dropna)
-    return KeyBy(expr, keys if sort is dropna is None else with_options(keys, expr, sort, dropna))
 
 
 def groupings(

@@ -5,9 +5,7 @@ What they leave to the kinds of `Measures` is which columns are meant where none
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import replace
-from fractions import Fraction
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple, Unpack, cast
 
 import numpy as np
@@ -21,7 +19,8 @@ from dpframe._errors import BadType, BadValue, UnknownColumn, unknown_column
 from dpframe._frame.selection import Asking, Finish
 from dpframe._frame.spelling import priced
 from dpframe._groups.keys import EVERY
-from dpframe._plans.aggregates import AGGREGATES, CHOSEN, ORDERS, Output, named_in_agg
+from dpframe._plans.aggregates import AGGREGATES, ORDERS, Output, level_named, named_in_agg
+from dpframe._plans.order import Levels, how_for, levels_of
 from dpframe._plans.price import WORDS, Payment, checked
 from dpframe._questions.question import Query
 
@@ -33,26 +32,32 @@ class Measures(Asking):
 
     # A frame is groups by nothing. Groups have other columns in mind where none is named, and lay answers out by their keys.
 
+    @property
+    def _keyed(self) -> Sequence[Hashable]:
+        """The columns that are keys, which are not measured where all are."""
+        return ()
+
     def _columns_for(self, column: Any, verb: str, numeric_only: bool) -> tuple[Sequence[Any], bool]:
-        """The columns that are meant, and whether the answer is that of one."""
+        """The columns that a verb measures, and whether the answer is that of a single one."""
         if column is not EVERY:
             return (column,), True
         if numeric_only:
             return self._selection.numbers, False
         names, numbers = list(self._selection.columns), self._selection.numbers
         if AGGREGATES[verb].needs_bounds and len(numbers) < len(names):
-            name = next(name for name in names if name not in numbers)
-            raise BadType(
-                f"column {name!r} is of kind {self._selection.columns[name].kind}: only numbers have a {verb}. Name the columns, "
-                f"p[['x', 'y']].{verb}(), or take all that are numbers: {verb}(numeric_only=True)."
+            not_numeric = next(
+                (name for name in names if name not in numbers and name not in self._keyed), None
             )
+            if not_numeric is not None:
+                receiver = "p.groupby(...)" if self._keyed else "p"
+                raise BadType(
+                    f"column {not_numeric!r} is of kind {self._selection.columns[not_numeric].kind}: only numbers have a {verb}. "
+                    f"Name the columns, {receiver}[['x', 'y']].{verb}(), or take all that are numbers: {verb}(numeric_only=True)."
+                )
         return names, False
 
-    def _one_column(self, column: Any) -> Any:
-        """The column that several quantiles are of."""
-        if column is EVERY:
-            raise BadType("several quantiles are of one column: p.quantile('x', [0.25, 0.75]).")
-        return column
+    def _is_column(self, name: Any) -> bool:
+        return isinstance(name, Hashable) and name in self._selection.columns
 
     def _ask_for(
         self,
@@ -75,22 +80,33 @@ class Measures(Asking):
     def _aggregated(self, spec: Any, named: Mapping[str, Any], bounds: Any, payment: dict[str, Any]) -> Any:
         """The answer of `agg`."""
         form, wanted = spec_of(spec, named, list(self._selection.columns))
-        if form in ("named", "list", "dict of lists"):
-            return grid(self, wanted, bounds, payment, named=form == "named")
         outs = [self._selection.wanted(w.aggregate, w.column, bounds, w.label) for w in wanted]
-        return self._ask_for(outs, payment)
+        if form not in ("named", "list", "dict of lists"):
+            return self._ask_for(outs, payment)
+        places = [
+            (w.label if form == "named" else w.aggregate, self._selection.named(w.column)[1]) for w in wanted
+        ]
+        return grid(self, outs, places, payment)
 
     def _measure(
         self, aggregate: str, column: Any, bounds: Any, ddof: int, payment: Mapping[str, Any]
     ) -> Any:
         if isinstance(column, int | float) and column not in self._selection.columns:
-            said = unknown_column(column, self._selection.columns)
+            message = unknown_column(column, self._selection.columns)
             raise UnknownColumn(
-                f"{said} What {aggregate} takes by position is a column, then bounds; others are keywords, such as epsilon=0.1."
+                f"{message} What {aggregate} takes by position is a column, then bounds; others are keywords, such as "
+                "epsilon=0.1."
             )
+        if "axis" in payment and column is EVERY and bounds is None and _sideways(payment):
+            return self._across(aggregate, payment)
         names, single = self._columns_for(column, aggregate, payment.get("numeric_only") is True)
         outs = [self._selection.output(aggregate, name, bounds, ddof=ddof) for name in names]
         return self._ask_for(outs, payment, single=single)
+
+    def _across(self, aggregate: str, payment: Mapping[str, Any]) -> Any:
+        """What an aggregate is of the columns of one row: a column, where rows have columns."""
+        checked(payment)
+        raise AssertionError("axis= is refused where it is checked")
 
     # Sums and moments -----------------------------------------------------------------------------------------
 
@@ -112,6 +128,8 @@ class Measures(Asking):
         """
         if isinstance(column, float) and column not in self._selection.columns:
             raise BadType(f"count takes the name of a column. A price is a keyword: count(epsilon={column}).")
+        if "axis" in payment and column is EVERY and _sideways(payment):
+            return cast(IntEstimate, self._across("count", payment))
         out = Output("rows", "size") if column is EVERY else self._selection.output("count", column, None)
         return cast(IntEstimate, self._ask_for([out], payment, single=True))
 
@@ -314,16 +332,12 @@ class Measures(Asking):
         0.9    70.0
         Name: age, dtype: float64
         """
-        levels = levels_of(q, payment)
+        if isinstance(column, float | int | list | np.ndarray) and not self._is_column(column):
+            # As pandas has it: levels first. What comes second then are bounds, as the other verbs take them there.
+            column, q, bounds = EVERY, column, bounds if isinstance(q, float) and q == 0.5 else q
+        levels = _levels(q, payment)
         how = how_for(len(levels.exact), method)
-        if not levels.several:
-            return self._at_level(column, levels.exact[0], bounds, resolution, payment, how)
-        name = self._one_column(column)
-        outs = [self._selection.order(name, level, bounds, resolution, how=how) for level in levels.exact]
-        label = outs[0].name
-        # Cells of one column are told apart by their level.
-        cells = [replace(out, name=level) for out, level in zip(outs, levels.typed, strict=True)]
-        return self._ask_for(cells, payment, lambda r, index: _release.levels(r, index, levels.typed, label))
+        return self._at(levels, column, bounds, resolution, payment, how)
 
     @priced
     def median(
@@ -345,8 +359,7 @@ class Measures(Asking):
         >>> p.median("age", epsilon=80, resolution=1)
         30
         """
-        levels_of(0.5, payment)
-        return self._at_level(column, ORDERS["median"], bounds, resolution, payment)
+        return self._at(_levels(0.5, payment), column, bounds, resolution, payment)
 
     @priced
     def min(
@@ -364,7 +377,7 @@ class Measures(Asking):
 
         Formal guarantee: epsilon-DP for its price; see `quantile`.
         """
-        return self._at_level(column, _single(q, payment), bounds, resolution, payment)
+        return self._at(_levels(q, payment, one=True), column, bounds, resolution, payment)
 
     @priced
     def max(
@@ -382,91 +395,59 @@ class Measures(Asking):
 
         Formal guarantee: epsilon-DP for its price; see `quantile`.
         """
-        return self._at_level(column, _single(q, payment), bounds, resolution, payment)
+        return self._at(_levels(q, payment, one=True), column, bounds, resolution, payment)
 
-    def _at_level(
-        self,
-        column: Any,
-        level: Fraction,
-        bounds: Any,
-        resolution: Any,
-        payment: Mapping[str, Any],
-        how: str = "quantile",
+    def _at(
+        self, levels: Levels, column: Any, bounds: Any, resolution: Any, payment: Any, how: str = "quantile"
     ) -> Any:
         names, single = self._columns_for(column, "quantile", payment.get("numeric_only") is True)
-        outs = [self._selection.order(name, level, bounds, resolution, how=how) for name in names]
-        return self._ask_for(outs, payment, single=single, choices=True)
+        order = self._selection.order
+        if not levels.several:
+            outs = [order(name, levels.exact[0], bounds, resolution, how=how) for name in names]
+            return self._ask_for(outs, payment, single=single, choices=True)
+        many = [(name, *level) for name in names for level in zip(levels.typed, levels.exact, strict=True)]
+        cells = [order(name, level, bounds, resolution, at, how) for name, at, level in many]
+        if not single:
+            return grid(self, cells, [(at, name) for name, at, _ in many], payment)
+        label = self._selection.named(names[0])[1]
+        return self._ask_for(cells, payment, lambda r, index: _release.levels(r, index, levels.typed, label))
+
+
+def _sideways(payment: Mapping[str, Any]) -> bool:
+    """Whether pandas' ``axis=`` says that the columns of one row are put together."""
+    return _validate.among(payment["axis"], (1, "columns"))
 
 
 def grid(
     asking: Measures,
-    wanted: Sequence[Wanted],
-    bounds: Any,
+    outputs: Sequence[Output],
+    places: Sequence[tuple[Hashable, Hashable]],
     payment: Any,
-    named: bool = False,
     whole: bool = True,
 ) -> Any:
-    """A row an aggregate or a named output, a column a column, in the order in which they first appear."""
-    selection = asking._selection
-    labels = [selection.named(w.column)[1] for w in wanted]
-    outs = tuple(selection.wanted(w.aggregate, w.column, bounds, w.label) for w in wanted)
-    rows = list(dict.fromkeys(w.label if named else w.aggregate for w in wanted))
-    columns = list(dict.fromkeys(labels))
-    places = {
-        (w.label if named else w.aggregate, c): i for i, (w, c) in enumerate(zip(wanted, labels, strict=True))
-    }
-    layout = Grid(tuple(tuple(places.get((row, c), -1) for c in columns) for row in rows))
+    """A table of outputs, each in the row and the column of its place, in the order in which these first appear; of groups one
+    below the other."""
+    rows = list(dict.fromkeys(row for row, _ in places))
+    columns = list(dict.fromkeys(column for _, column in places))
+    numbers = {place: i for i, place in enumerate(places)}
+    layout = Grid(tuple(tuple(numbers.get((row, c), -1) for c in columns) for row in rows))
     index, across = pd.Index(rows, tupleize_cols=False), pd.Index(columns, tupleize_cols=False)
-    return asking._ask_for(outs, payment, lambda r, _: _release.laid_out(r, layout, index, across, whole))
+    return asking._ask_for(
+        outputs,
+        payment,
+        lambda r, groups: _release.laid_out(r, layout, _release.below(groups, index), across, whole),
+    )
 
 
-class Levels(NamedTuple):
-    """``q=`` as it was typed, exactly, and whether it was a list."""
-
-    exact: tuple[Fraction, ...]
-    typed: tuple[float, ...]
-    several: bool
-
-
-_MOST_LEVELS = 2**14  # each is an output of its own, and answers are points of a grid of some 4096
-
-
-def levels_of(q: Any, payment: Mapping[str, Any]) -> Levels:
-    """One level or a list of them, each within [0, 1]."""
+def _levels(q: Any, payment: Mapping[str, Any], one: bool = False) -> Levels:
+    """``q=`` of a verb, whose other words are looked at first; of some verbs it is one level."""
     if "candidates" in payment:
         raise BadValue("quantiles take no candidates=: bounds= are enough, and resolution= says how fine.")
     checked(payment)
-    if isinstance(q, str | bytes | Mapping | set | frozenset | pd.Series | pd.DataFrame):
-        raise BadType(f"q must be a number in [0, 1] or a list of them, not {type(q).__name__}.")
-    several = isinstance(q, Iterable) and (not isinstance(q, np.ndarray) or q.ndim > 0)
-    if several:
-        _validate.length(q, "q", _MOST_LEVELS)
-    given = list(q) if several else [q]
-    if not given:
-        raise BadValue("q is an empty list, so nothing is asked.")
-    exact = tuple(_validate.exact(one, "q") for one in given)
-    for one, level in zip(given, exact, strict=True):
-        if not 0 <= level <= 1:
-            raise BadValue(f"q must lie in [0, 1], not {one}.")
-    return Levels(exact, tuple(map(float, exact)), several)
-
-
-_MOST_CHOSEN = 8  # levels; beyond them a tree has the smaller error (docs/guarantees/quantiles.md)
-
-
-def how_for(levels: int, method: Any) -> str:
-    """Which aggregate answers: a choice, or a reading of the whole distribution."""
-    method = _validate.choice(method, "method", ("auto", "choose", "tree"))
-    if method == "auto":
-        method = "tree" if levels > _MOST_CHOSEN else "choose"
-    return "tree" if method == "tree" else "quantile"
-
-
-def _single(q: Any, payment: Mapping[str, Any]) -> Fraction:
-    levels = levels_of(q, payment)
-    if levels.several:
+    levels = levels_of(q)
+    if one and levels.several:
         raise BadType("q= is one number here. For several levels ask quantile.")
-    return levels.exact[0]
+    return levels
 
 
 # What `agg` may be given: a name, a list of them, a dict of either, or named outputs ----------------------------
@@ -489,17 +470,43 @@ class Spec(NamedTuple):
     wanted: tuple[Wanted, ...]
 
 
+# Functions that stand for an aggregate, whatever the data: others could look at rows as they are.
+_FUNCTIONS: dict[Any, str] = {
+    sum: "sum",
+    min: "min",
+    max: "max",
+    np.sum: "sum",
+    np.mean: "mean",
+    np.median: "median",
+    np.min: "min",
+    np.max: "max",
+}
+
+
 def aggregate_name(value: Any) -> str:
-    """One of the aggregates that have a price, by name."""
+    """The name of one of the aggregates that have a price; also of a function that means one, such as ``np.mean``."""
+    if isinstance(value, Hashable) and not isinstance(value, str):
+        value = _FUNCTIONS.get(value, value)
     if not isinstance(value, str):
         raise BadType(
-            "an aggregate is a name such as 'mean', or a list of names; not a function, which could see the data."
+            "an aggregate is a name such as 'mean' or 'q90', or a list of names; not a function, which could see the data."
         )
-    one = AGGREGATES.get(value)
-    if value not in CHOSEN and (one is None or not one.named_in_agg):
-        known = ", ".join((*named_in_agg(), *CHOSEN))
-        raise BadValue(f"no private aggregate {value!r}. Those there are: {known}.")
+    kind = AGGREGATES.get(value)
+    if (kind is None or not kind.named_in_agg) and level_named(value) is None:
+        known = ", ".join((*named_in_agg(), *ORDERS))
+        raise BadValue(
+            f"no private aggregate {value!r}{_INSTEAD.get(value, '.')} Those there are: {known}, and quantiles such as 'q90'."
+        )
     return value
+
+
+_INSTEAD: dict[str, str] = {
+    **dict.fromkeys(("first", "last", "nth", "any", "idxmax", "idxmin"), ": it would be one person's value."),
+    "all": ": one person would decide it. Take the mean of the condition, which is the share of rows where it holds.",
+    "mode": ": the most common value is p.argmax(column).",
+    "unique": ": the values that many people have are p.unique(column).",
+    "describe": ": several aggregates are a verb of their own, p.describe().",
+}
 
 
 def aggregate_names(values: Sequence[Any]) -> list[str]:
@@ -568,7 +575,11 @@ def split_words(
     for word in ("n", "name"):
         value = payment.get(word)
         # n= is a number where it is a price word; of one column: agg(avg="mean", name="count").
-        aggregate = (single or word == "n") and isinstance(value, str) and value in (*named_in_agg(), *CHOSEN)
+        aggregate = (
+            (single or word == "n")
+            and isinstance(value, str)
+            and (value in named_in_agg() or level_named(value) is not None)
+        )
         if aggregate or isinstance(value, tuple | pd.NamedAgg):
             del payment[word]
     named = {w: value for w, value in outputs.items() if w not in payment}

@@ -14,7 +14,7 @@ import pandas as pd
 from dpframe import _validate
 from dpframe._cells.columns import objects, prepare
 from dpframe._errors import BadType, BadValue, SessionError
-from dpframe._expr import Column, Expr
+from dpframe._expr import NO_KEYS, Column, Expr
 from dpframe._frame.selection import Selection
 from dpframe._frame.tracked import Frame, Tracked
 from dpframe._groups.keys import Word, describe, keys_for
@@ -26,22 +26,22 @@ from dpframe.engines.rows import Rows, exploded, joined, numbers
 
 
 def source_of(frame: Tracked, verb: str) -> Source:
-    """The rows that a verb makes others of."""
+    """The rows from which a verb makes other rows."""
     selection = frame._selection
     if frame._mode.answers_later:
         raise SessionError(
             "a batch asks one frame: derive it first, p = p.explode(...), and then with p.plan_ahead() as batch: ..."
         )
-    return Source(frame._session, selection.columns, selection.where, verb)
+    return Source(frame._session, selection.columns, selection.where, verb, selection.sorts)
 
 
 def derived_frame(
     frame: Frame, session: Session, word: Word, more: Sequence[tuple[str, str, str]] = ()
 ) -> Frame:
-    """What is asked about of a derived session, whose making is on record."""
+    """The tracked frame of a derived session; the step that made it goes on record."""
     session.accountant.declare([(word.what, word.value, word.where), *more])
-    words = (*frame._selection.words, word)
-    return type(frame)(session, Selection(session, session.leaves, words=words), frame._mode)
+    declared = (*frame._selection.words, word)
+    return type(frame)(session, Selection(session, session.leaves, words=declared), frame._mode)
 
 
 def _multiplied(
@@ -143,14 +143,14 @@ def melt(
     leaf = Column.of(variable, var_name, made.arrays[variable].dtype)
     if all(type(n) in (str, int) for n in values):
         made.keys[variable] = keys_for(values, leaf, var_name)
-    known = [e.bounds(self._selection.schema.bounds) for e in exprs]
-    pairs = [k for k in known if k is not None]
+    column_bounds = [e.bounds(self._selection.schema.bounds) for e in exprs]
+    pairs = [k for k in column_bounds if k is not None]
     if exprs[0].kind in ("number", "bool") and len(pairs) == count:
         made.bounds[place] = Bounds(min(k[0] for k in pairs), max(k[1] for k in pairs))
     most = self._session.most
     most = None if most is None else most * count
-    words: tuple[Any, ...] = ids, values, var_name, value_name
-    token = source.token("melt", words, list(map(repr, words)))
+    arguments: tuple[Any, ...] = ids, values, var_name, value_name
+    token = source.token("melt", arguments, list(map(repr, arguments)))
     session = _multiplied(self, source, made, most, (max_rows, max_groups), token)
     return derived_frame(self, session, Word("rows", f"melt of {describe(values)}", "steps"))
 
@@ -161,15 +161,15 @@ def _has_lists(dtype: Any) -> bool:
     return isinstance(dtype, np.dtype) and dtype.kind == "O"
 
 
-def names_of(given: Any, known: Mapping[Hashable, Expr]) -> list[Hashable]:
-    listed = list(given) if isinstance(given, list | tuple | pd.Index) else [given]
-    return _validate.column_names(listed, known)
+def names_of(argument: Any, columns: Mapping[Hashable, Expr]) -> list[Hashable]:
+    names = list(argument) if isinstance(argument, list | tuple | pd.Index) else [argument]
+    return _validate.column_names(names, columns)
 
 
 def _objects(values: Sequence[Any]) -> Any:
-    found = np.empty(len(values), dtype=object)
-    found[:] = list(values)
-    return found
+    cells = np.empty(len(values), dtype=object)
+    cells[:] = list(values)
+    return cells
 
 
 def _insert(made: Made, place: int, name: Hashable, array: Any) -> None:
@@ -240,7 +240,7 @@ def _kinds(exprs: Sequence[Expr]) -> set[str]:
 def _check_alike(source: Source, names: Sequence[Hashable], exprs: Sequence[Expr]) -> None:
     """What melt can put under each other, by dtypes alone: those of the columns without their rows."""
     kinds = _kinds(exprs)
-    if len(kinds) > 1 or kinds == {"other"}:
+    if len(kinds) > 1 or kinds & NO_KEYS:
         raise BadType(f"melt needs columns of one kind, and {describe(list(names))} are of {sorted(kinds)}.")
     if kinds == {"time"} and len(set(sealed("melt", _dtypes, source, exprs))) > 1:
         raise BadType("melt needs times of one dtype: the same resolution and the same zone.")

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-import warnings
+import re
 from collections.abc import Callable, Hashable, Iterable, Mapping
+from dataclasses import replace
 from functools import reduce
-from typing import Any
+from typing import Any, cast
 
+import numpy as np
 import pandas as pd
 
 from dpframe import _expr, _validate
-from dpframe._errors import BadType, BadValue, Refused
+from dpframe._errors import BadType, BadValue, NotOffered, Refused
 from dpframe._expr import Expr
 from dpframe._frame.column import PrivateColumn
+from dpframe._frame.places import with_item
 from dpframe._frame.selection import callers_frame
-from dpframe._frame.tracked import Frame, Tracked
+from dpframe._frame.tracked import Frame, Tracked, check_kept
+from dpframe._frame.verbs.looking import schema_of
 
 
 def assign(self: Frame, **columns: Any) -> Frame:
@@ -42,6 +46,7 @@ def rename(
     index: None = None,
     axis: Any = None,
     errors: str = "ignore",
+    inplace: bool = False,
 ) -> Frame:
     """Other names for columns, as ``columns={"old": "new"}`` or a function of a name; their bounds and keys stay theirs.
 
@@ -60,7 +65,7 @@ def rename(
     renamed = {_validate.hashable(new[name], "a name"): expr for name, expr in known.items()}
     if len(renamed) < len(known):
         raise BadValue("rename would give two columns the same name.")
-    return self._new(self._selection.having(renamed))
+    return self._done(self._new(self._selection.having(renamed)), inplace)
 
 
 def drop(
@@ -71,6 +76,7 @@ def drop(
     index: None = None,
     axis: Any = None,
     errors: str = "raise",
+    inplace: bool = False,
 ) -> Frame:
     """The frame without some columns: ``drop(columns="x")``, ``drop(["x", "y"], axis=1)``.
 
@@ -84,7 +90,7 @@ def drop(
         names = [n for n in names if _is_name(n, self._selection.columns)]
     gone = {_validate.column_name(n, self._selection.columns) for n in names}
     kept = {n: e for n, e in self._selection.columns.items() if n not in gone}
-    return self._new(self._selection.having(kept))
+    return self._done(self._new(self._selection.having(kept)), inplace)
 
 
 def dropna(
@@ -95,6 +101,7 @@ def dropna(
     thresh: int | None = None,
     axis: Any = 0,
     ignore_index: bool = False,
+    inplace: bool = False,
 ) -> Frame:
     """The rows without nulls, in the columns named or in all; with ``how="all"`` those with any value, with ``thresh=k``
     those with k values.
@@ -117,28 +124,33 @@ def dropna(
     exprs = [self._selection.expr(name) for name in names]
     frame = self
     if thresh is not None:
-        return frame._where(_with_values(exprs, _validate.positive_int(thresh, "thresh")))
-    if how == "all" and exprs:
-        return frame if any(not e.nullable for e in exprs) else frame._where(_any_value(exprs))
-    for expr in exprs:
-        if expr.nullable:
-            frame = frame._where(_expr.not_null(expr))
-    return frame
+        frame = frame._where(_with_values(exprs, _validate.positive_int(thresh, "thresh")))
+    elif how == "all" and exprs:
+        frame = frame if any(not e.nullable for e in exprs) else frame._where(_any_value(exprs))
+    else:
+        for expr in exprs:
+            if expr.nullable:
+                frame = frame._where(_expr.not_null(expr))
+    return self._done(frame, inplace)
 
 
-def fillna(self: Frame, value: Any) -> Frame:
+def fillna(self: Frame, value: Any, *, inplace: bool = False) -> Frame:
     """Constants for nulls, one for all columns or ``{"column": constant}``."""
     if isinstance(value, Mapping):
         fills = {_validate.column_name(k, self._selection.columns): v for k, v in value.items()}
     else:
         fills = dict.fromkeys(self._selection.columns, value)
-    return _each(self, fills, lambda column, v: column.fillna(v))
+    return self._done(_each(self, fills, lambda column, v: column.fillna(v)), inplace)
 
 
-def clip(self: Frame, lower: float | None = None, upper: float | None = None) -> Frame:
+def clip(
+    self: Frame, lower: float | None = None, upper: float | None = None, *, inplace: bool = False
+) -> Frame:
     """Every number moved into [lower, upper]; a null stays null."""
     numbers = [n for n, e in self._selection.columns.items() if e.kind == "number"]
-    return _each(self, dict.fromkeys(numbers), lambda column, _: column.clip(lower, upper))
+    return self._done(
+        _each(self, dict.fromkeys(numbers), lambda column, _: column.clip(lower, upper)), inplace
+    )
 
 
 def astype(self: Frame, dtype: Any) -> Frame:
@@ -170,14 +182,250 @@ def isin(self: Frame, values: Mapping[Any, Any] | Iterable[Any]) -> Frame:
     )
 
 
-def sort_values(self: Frame, *args: Any, **kwargs: Any) -> Frame:
-    """Nothing: a private answer does not depend on the order of rows. Says so in a warning."""
-    warnings.warn(
-        "sort_values does nothing here: no answer depends on the order of rows. Sort the answer instead.",
-        UserWarning,
-        stacklevel=2,
+def isna(self: Frame) -> Frame:
+    """Each cell replaced by whether it is null, so that ``p.isna().sum()`` and ``p.isna().mean()`` are one release.
+
+    A row has a say in every column, so all of them share the price: select those that matter, ``p[["age"]].isna()``.
+
+    >>> df = pd.DataFrame({"age": [30, None, 55], "state": ["CA", "NY", None]})
+    >>> p = df.dp.open(1000)
+    >>> p.isna().sum(epsilon=900)
+    age      1
+    state    1
+    dtype: int64
+    """
+    return self._new(
+        self._selection.having({n: _expr.is_null(e) for n, e in self._selection.columns.items()})
     )
-    return self
+
+
+def notna(self: Frame) -> Frame:
+    """Each cell replaced by whether it is not null; see `isna`."""
+    return self._new(
+        self._selection.having({n: _expr.not_null(e) for n, e in self._selection.columns.items()})
+    )
+
+
+def sort_index(self: Frame, *args: Any, **kwargs: Any) -> Frame:
+    """Nothing: a private answer does not depend on the order of rows."""
+    return self._done(self, kwargs.get("inplace", False))
+
+
+def insert(self: Tracked, loc: int, column: Any, value: Any, allow_duplicates: bool = False) -> None:
+    """A new column at a place of this frame, which is changed: as ``p[column] = value``, and that column moved there."""
+    columns = self._selection.columns
+    if _validate.flag(allow_duplicates, "allow_duplicates") or _is_name(column, columns):
+        raise BadValue(f"there is a column {column!r} already, and two of one name cannot be told apart.")
+    if isinstance(loc, bool) or not isinstance(loc, int | np.integer) or not 0 <= loc <= len(columns):
+        raise BadValue(f"loc must be a place from 0 to {len(columns)}.")
+    check_kept(self)
+    made = with_item(self, column, value)
+    order = list(columns)
+    order.insert(int(loc), column)
+    self._become(self._selection.having({name: made[name] for name in order}))
+
+
+def pop(self: Tracked, item: Any) -> PrivateColumn:
+    """A column, which leaves this frame."""
+    check_kept(self)
+    name = _validate.column_name(item, self._selection.columns)
+    column = PrivateColumn(self._new(self._selection), self._selection.columns[name], name)
+    self._become(drop(self, columns=name)._selection)
+    return column
+
+
+def get(self: Frame, key: Any, default: Any = None) -> Any:
+    """A column, or several of a list; the default where there is none of that name."""
+    names = key if isinstance(key, list) else [key]
+    if not all(_is_name(name, self._selection.columns) for name in names):
+        return default
+    return cast(Any, self)[key]
+
+
+def copy(self: Frame, deep: bool = True) -> Frame:
+    """The frame as it is now: what is set in one of the two is not set in the other. Of the same session and budget."""
+    _validate.flag(deep, "deep")
+    return self._new(self._selection)
+
+
+def filter(
+    self: Frame, items: Any = None, like: str | None = None, regex: str | None = None, axis: Any = None
+) -> Frame:
+    """The columns whose names are listed, contain a text, or match a regular expression."""
+    if axis is not None and not _validate.among(axis, (1, "columns")):
+        raise Refused(
+            "filter is of columns here, since rows have no labels: they are chosen by a condition, p[p['x'] > 1]."
+        )
+    if sum(given is not None for given in (items, like, regex)) != 1:
+        raise BadType("filter takes one of items=, like= and regex=: p.filter(like='cost').")
+    columns = self._selection.columns
+    if items is not None:
+        listed = [_validate.hashable(item, "a name") for item in _list(items, "items")]
+        names = [name for name in listed if name in columns]
+    elif like is not None:
+        names = [name for name in columns if _text(like, "like") in str(name)]
+    else:
+        try:
+            pattern = re.compile(_text(regex, "regex"))
+        except (re.error, OverflowError, RecursionError):
+            raise BadValue(f"regex={regex!r} is no regular expression.") from None
+        names = [name for name in columns if pattern.search(str(name))]
+    return self._new(self._selection.having({name: columns[name] for name in names}))
+
+
+def _text(value: Any, word: str) -> str:
+    if not isinstance(value, str):
+        raise BadType(f"{word}= must be a text, not {type(value).__name__}.")
+    return value
+
+
+def select_dtypes(self: Frame, include: Any = None, exclude: Any = None) -> Frame:
+    """The columns of some dtypes, as pandas chooses them: ``include="number"``, ``exclude=["object"]``."""
+    problem = None
+    try:
+        names = schema_of(self._selection).select_dtypes(include, exclude).columns
+    except (TypeError, ValueError, NotImplementedError) as error:
+        problem = " ".join(str(error).split())  # of a frame without rows
+    if problem is not None:
+        raise BadType(
+            f"these dtypes cannot be selected: {problem.rstrip('.')}. Write p.select_dtypes(include='number')."
+        )
+    return self._new(self._selection.having({name: self._selection.columns[name] for name in names}))
+
+
+def reindex(
+    self: Frame, labels: Any = None, *, index: None = None, columns: Any = None, axis: Any = None
+) -> Frame:
+    """The frame with its columns in another order, or some of them: ``reindex(columns=["y", "x"])``."""
+    if index is not None or (labels is not None and not _validate.among(axis, (1, "columns"))):
+        raise Refused("reindex is of columns here, since rows have no labels: p.reindex(columns=['x', 'y']).")
+    given = columns if labels is None else labels
+    if given is None:
+        raise BadType("reindex takes columns=, a list of names.")
+    names = _validate.column_names(_list(given, "columns"), self._selection.columns)
+    return self._new(self._selection.having({name: self._selection.columns[name] for name in names}))
+
+
+def _list(value: Any, word: str) -> list[Any]:
+    if not isinstance(value, list | tuple | pd.Index | np.ndarray):
+        raise BadType(f"{word}= must be a list of names, not {type(value).__name__}.")
+    return list(value)
+
+
+def add_prefix(self: Frame, prefix: str, axis: Any = None) -> Frame:
+    """The frame with a text before each name of a column."""
+    return rename(self, lambda name: f"{prefix}{name}", axis=1 if axis is None else axis)
+
+
+def add_suffix(self: Frame, suffix: str, axis: Any = None) -> Frame:
+    """The frame with a text behind each name of a column."""
+    return rename(self, lambda name: f"{name}{suffix}", axis=1 if axis is None else axis)
+
+
+def set_axis(self: Frame, labels: Any, *, axis: Any = 0, copy: object = None) -> Frame:
+    """The frame with other names for all of its columns, in their order: ``set_axis(["a", "b"], axis=1)``."""
+    if not _validate.among(axis, (1, "columns")):
+        raise Refused("rows have no labels here. For the names of columns: p.rename(columns={'x': 'new'}).")
+    columns = self._selection.columns
+    names = [_validate.hashable(label, "a name") for label in _list(labels, "labels")]
+    if len(names) != len(columns):
+        raise BadValue(f"there are {len(columns)} columns, and {len(names)} names are given.")
+    if len(set(names)) < len(names):
+        raise BadValue("two columns would have the same name.")
+    return self._new(self._selection.having(dict(zip(names, columns.values(), strict=True))))
+
+
+def set_index(
+    self: Frame,
+    keys: Any,
+    *,
+    drop: bool = True,
+    append: bool = False,
+    inplace: bool = False,
+    verify_integrity: bool = False,
+) -> Frame:
+    """The frame with columns as its index: `resample` takes its times from there, and `groupby` finds them by name.
+
+    >>> df = pd.DataFrame({"t": pd.to_datetime(["2024-01-05", "2024-03-31"]), "cost": [3, 4]})
+    >>> p = df.dp.open(1000, bounds={"t": ("2024-01-01", "2024-03-31"), "cost": (0, 9)})
+    >>> p.set_index("t").resample("QE")["cost"].sum(epsilon=900)
+    t
+    2024-03-31    7
+    Freq: QE-DEC, Name: cost, dtype: int64
+    """
+    if _validate.flag(verify_integrity, "verify_integrity"):
+        raise Refused("verify_integrity= would tell whether two people have one value. Leave it out.")
+    columns = self._selection.columns
+    names = _validate.column_names(keys if isinstance(keys, list) else [keys], columns)
+    before = self._selection.index if _validate.flag(append, "append") else {}
+    gone = names if _validate.flag(drop, "drop") else []
+    selection = replace(
+        self._selection.having({name: expr for name, expr in columns.items() if name not in gone}),
+        index={**before, **{name: columns[name] for name in names}},
+    )
+    return self._done(self._new(selection), inplace)
+
+
+def reset_index(
+    self: Frame,
+    level: Any = None,
+    *,
+    drop: bool = False,
+    inplace: bool = False,
+    col_level: Hashable = 0,
+    col_fill: Hashable = "",
+    allow_duplicates: bool = False,
+    names: Any = None,
+) -> Frame:
+    """The frame with its index as columns again, before the others; with ``drop=True`` without it."""
+    index, columns = self._selection.index, self._selection.columns
+    chosen = (
+        list(index)
+        if level is None
+        else _validate.column_names(level if isinstance(level, list) else [level], index)
+    )
+    if not index and not _validate.flag(drop, "drop"):
+        raise Refused(
+            "the rows have no labels here: their numbers would tell who stands before whom. Write p.reset_index(drop=True), "
+            "which changes nothing."
+        )
+    if names is not None or allow_duplicates is not False:
+        raise NotOffered(
+            "reset_index takes neither names= nor allow_duplicates= here: rename the columns, p.rename(columns={})."
+        )
+    new = {} if drop else {name: index[name] for name in chosen}
+    both = [name for name in new if name in columns]
+    if both:
+        raise BadValue(
+            f"there is a column {both[0]!r} already. Write p.reset_index(drop=True), or rename it first."
+        )
+    selection = replace(
+        self._selection.having({**new, **columns}), index={n: e for n, e in index.items() if n not in chosen}
+    )
+    return self._done(self._new(selection), inplace)
+
+
+_TARGET = re.compile(r"\s*([^\W\d]\w*)\s*=(?!=)")
+
+
+def eval(self: Frame, expr: str, *, inplace: bool = False) -> Any:
+    """A column for an expression as text, ``eval("cost / 2")``; the frame with new columns for ``eval("y = cost / 2")``."""
+    if not isinstance(expr, str):
+        raise BadType(f"an expression is a text such as 'y = x / 2', not {type(expr).__name__}.")
+    caller, frame = callers_frame(), self
+    lines = [line for line in expr.splitlines() if line.strip()]
+    if len(lines) == 1 and not _TARGET.match(expr):
+        made, frame = frame._written(expr.strip(), caller)
+        if _validate.flag(inplace, "inplace"):
+            raise BadValue("inplace= needs a column that is set, as p.eval('y = x / 2') sets one.")
+        return PrivateColumn(frame, made, None)
+    for line in lines:
+        target = _TARGET.match(line)
+        if target is None:
+            raise BadType("each of several lines sets a column: p.eval('y = x / 2').")
+        made, frame = frame._written(line[target.end() :].strip(), caller)
+        frame = frame._new(frame._selection.having({**frame._selection.columns, target[1]: made}))
+    return self._done(frame, inplace)
 
 
 def _of_columns(verb: str, given: Any, columns: Any, index: Any, axis: Any) -> Any:

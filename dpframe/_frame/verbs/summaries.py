@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from fractions import Fraction
 from typing import Any, Unpack, cast
 
 import numpy as np
@@ -13,12 +15,13 @@ from dpframe._answers import answer as _release
 from dpframe._answers.layout import Correlations, Grid, Layout
 from dpframe._errors import BadType, BadValue, MissingBounds, NotOffered
 from dpframe._expr import Expr
-from dpframe._frame.selection import callers_frame, predicate_of
+from dpframe._frame.selection import Selection, callers_frame, predicate_of
 from dpframe._frame.spelling import priced
 from dpframe._frame.tracked import Tracked
-from dpframe._frame.verbs.measure import grid, spec_of
+from dpframe._frame.verbs.measure import Measures, grid
 from dpframe._groups.keys import EVERY, BinBy
-from dpframe._plans.aggregates import DESCRIBED, Output
+from dpframe._plans.aggregates import DESCRIBED, ORDERS, Output
+from dpframe._plans.order import how_for, levels_of
 from dpframe._plans.price import Payment, checked
 from dpframe._questions.question import Query
 
@@ -28,41 +31,84 @@ def describe(
     self: Tracked,
     column: Any = EVERY,
     bounds: Any = None,
+    *,
+    percentiles: Any = None,
     **payment: Unpack[Payment],
 ) -> Any:
-    """Count, mean and standard deviation of every number column with public bounds, in one release.
+    """Count, mean, standard deviation and quantiles of every number column with public bounds, in one release.
 
     A DataFrame as pandas' ``describe``, a column a column; of one column, or of a list of them, if named. A column
-    without bounds is left out, unless it is named. What pandas shows below, quantiles and extremes, is not in it.
+    without bounds is left out, unless it is named. ``min`` and ``max`` are those of the verbs: the 1 % and the 99 %
+    quantile. Quantiles are chosen and have no intervals. ``agg(["count", "mean", "std"])`` spends the whole price on
+    these three, which are then about twice as accurate.
 
-    Formal guarantee: epsilon-DP for its price; one vector a column (docs/guarantees/variance.md), which share it.
+    Formal guarantee: epsilon-DP for its price, which is shared by one vector of moments (docs/guarantees/variance.md)
+    and one set of quantiles (docs/guarantees/quantiles.md) a column.
 
     >>> df = pd.DataFrame({"age": [30.0, 40.0, None] * 500, "name": ["a", "b", "c"] * 500})
     >>> p = df.dp.open(1e3, bounds={"age": (0, 110)})
-    >>> p.describe(epsilon=900).round()
+    >>> p.describe(percentiles=[0.25], epsilon=900).round()
               age
     count  1000.0
     mean     35.0
     std       5.0
+    min      30.0
+    25%      30.0
+    max      40.0
     """
     payment = checked(payment)
     if column is not EVERY and not isinstance(column, list):
-        name = self._selection.named(column)[1]
-        outs = tuple(self._selection.output(a, column, bounds, name=a) for a in DESCRIBED)
-        index = pd.Index(DESCRIBED)
+        ((name, outs),) = described(self._selection, [column], percentiles, bounds)
+        index = pd.Index([out.name for out in outs])
         return self._ask_for(outs, payment, lambda r, _: _release.across(r, index, name))
-    names = _described(self, bounds) if column is EVERY else column
-    spec = spec_of(list(DESCRIBED), {}, _validate.column_names(names, self._selection.columns))
-    return grid(self, spec.wanted, bounds, payment, whole=False)
+    names = _numbers_with_bounds(self, bounds) if column is EVERY else column
+    names = _validate.column_names(names, self._selection.columns)
+    summary = described(self._selection, names, percentiles, bounds)
+    cells = [
+        ((out.name, name), replace(out, name=(name, out.name))) for name, outs in summary for out in outs
+    ]
+    return grid(self, [out for _, out in cells], [place for place, _ in cells], payment, whole=False)
 
 
-def _described(frame: Tracked, bounds: Any) -> list[Hashable]:
-    given = frame._selection.by_column(bounds) if isinstance(bounds, Mapping) else {}
+def described(
+    selection: Selection, columns: Sequence[Any], percentiles: Any, bounds: Any
+) -> list[tuple[Hashable, list[Output]]]:
+    """Each column with what `describe` shows of it, named as pandas' rows: count, mean, std, and quantiles in their order, of
+    which the first and the last stand near the least and the greatest value."""
+    percentile_list = [0.25, 0.5, 0.75] if percentiles is None else percentiles
+    is_empty = isinstance(percentile_list, list | tuple) and not percentile_list
+    exact = () if is_empty else levels_of(percentile_list).exact
+    inner = sorted(set(exact))
+    if len(inner) < len(exact):
+        raise BadValue("percentiles= names one twice.")
+    labels = _percents(inner)
+    levels = [("min", ORDERS["min"]), *zip(labels, inner, strict=True), ("max", ORDERS["max"])]
+    how = how_for(len(levels), "auto")
+    return [
+        (
+            selection.named(column)[1],
+            [
+                *(selection.output(a, column, bounds, name=a) for a in DESCRIBED),
+                *(selection.order(column, level, bounds, None, name, how) for name, level in levels),
+            ],
+        )
+        for column in columns
+    ]
+
+
+def _percents(levels: Sequence[Fraction]) -> list[str]:
+    """The names that pandas gives to percentiles."""
+    rows = pd.Series([0.0]).describe(percentiles=[float(level) for level in levels]).index
+    return list(rows[len(DESCRIBED) + 1 : -1])
+
+
+def _numbers_with_bounds(frame: Tracked, bounds: Any) -> list[Hashable]:
+    bounds_by_name = frame._selection.by_column(bounds) if isinstance(bounds, Mapping) else {}
     names = [
         name
         for name, expr in frame._selection.columns.items()
         if expr.kind == "number"
-        and (name in given or expr.bounds(frame._selection.schema.bounds) is not None)
+        and (name in bounds_by_name or expr.bounds(frame._selection.schema.bounds) is not None)
     ]
     if not names:
         raise MissingBounds(
@@ -129,7 +175,7 @@ def histogram(
     if expr.kind not in ("number", "bool"):
         instead = f"p.resample('ME', on={name!r}).size()" if expr.kind == "time" else "value_counts"
         raise BadType(f"column {name!r} is of kind {expr.kind}: a histogram needs numbers. Use {instead}.")
-    by = BinBy(expr, _edges(self, expr, name, bins, bounds), name)
+    by = BinBy(expr, edges_of(self, expr, name, bins, bounds), name)
     query = Query((Output("count", "size"),), self._selection.where, (by,))
     return cast(
         "pd.Series[Any]",
@@ -137,7 +183,8 @@ def histogram(
     )
 
 
-def _edges(frame: Tracked, expr: Expr, name: Hashable, bins: Any, bounds: Any) -> tuple[float, ...]:
+def edges_of(frame: Tracked, expr: Expr, name: Hashable, bins: Any, bounds: Any) -> tuple[float, ...]:
+    """The edges of bins as they are given, or so many even ones between public bounds."""
     if isinstance(bins, str):
         raise BadValue(f"bins={bins!r} would look at the data. Give a number of bins or a list of edges.")
     if isinstance(bins, int | np.integer):
@@ -166,8 +213,7 @@ def cov(
     a  0.7 -1.3
     b -1.3  2.7
     """
-    names, cells, outs = _matrix(self, min_periods, ddof, bounds, checked(payment))
-    return _square(self, outs, Grid(cells), names, payment)
+    return cast(pd.DataFrame, matrix(self, Grid, min_periods, ddof, bounds, payment))
 
 
 @priced
@@ -186,53 +232,52 @@ def corr(
 
     Formal guarantee: epsilon-DP for its price (docs/guarantees/shapes.md).
     """
+    check_method(method)
+    return cast(pd.DataFrame, matrix(self, Correlations, min_periods, 1, bounds, payment))
+
+
+def check_method(method: Any) -> None:
+    """Refuses correlations that compare people with each other."""
     if not isinstance(method, str) or method != "pearson":
         raise NotOffered("correlations of ranks compare people with each other. There is method='pearson'.")
-    names, cells, outs = _matrix(self, min_periods, 1, bounds, checked(payment))
-    return _square(self, outs, Correlations(cells), names, payment)
 
 
-def _matrix(
-    frame: Tracked, min_periods: Any, ddof: int, bounds: Any, payment: Mapping[str, Any]
-) -> tuple[list[Hashable], tuple[tuple[int, ...], ...], tuple[Output, ...]]:
+def matrix(
+    asking: Measures,
+    kind: Callable[[tuple[tuple[int, ...], ...]], Layout],
+    min_periods: Any,
+    ddof: int,
+    bounds: Any,
+    payment: Mapping[str, Any],
+) -> Any:
+    """A table of the columns by themselves, for each group if there are groups, of covariances or what is made of them."""
+    names, _ = asking._columns_for(EVERY, "var", checked(payment).get("numeric_only") is True)
+    outs, cells = pairs_of(asking._selection, names, min_periods, ddof, bounds)
+    index, layout = pd.Index(list(names), tupleize_cols=False), kind(cells)
+    return asking._ask_for(
+        outs, payment, lambda r, groups: _release.laid_out(r, layout, _release.below(groups, index), index)
+    )
+
+
+def pairs_of(
+    selection: Selection, columns: Sequence[Any], min_periods: Any, ddof: int, bounds: Any
+) -> tuple[list[Output], tuple[tuple[int, ...], ...]]:
     """Variances and covariances of each column with those after it, and where they stand in the square."""
     if min_periods is not None and not (isinstance(min_periods, int) and min_periods == 1):
         raise BadType("min_periods= would hide a cell by its exact number of rows. Look at its interval.")
-    names = (
-        frame._selection.numbers if payment.get("numeric_only") is True else list(frame._selection.columns)
-    )
+    alone = [selection.output("var", column, bounds, ddof=ddof) for column in columns]
     outs: list[Output] = []
-    places: dict[tuple[Hashable, Hashable], int] = {}
-    for i, one in enumerate(names):
-        first = frame._selection.output("var", one, bounds, ddof=ddof)
-        for two in names[i:]:
-            second = frame._selection.output("var", two, bounds, ddof=ddof)
-            places[one, two] = places[two, one] = len(outs)
-            label = f"{one}, {two}"
-            outs.append(
-                Output(label, "var", first.expr, first.bounds, ddof)
-                if one == two
-                else Output(
-                    label,
-                    "cov",
-                    first.expr,
-                    first.bounds,
-                    ddof,
-                    other=second.expr,
-                    other_bounds=second.bounds,
+    places: dict[tuple[int, int], int] = {}
+    for i, first in enumerate(alone):
+        for j, second in enumerate(alone[i:], start=i):
+            places[i, j] = places[j, i] = len(outs)
+            label = f"{first.name}, {second.name}"
+            if i == j:
+                outs.append(replace(first, name=label))
+            else:
+                pair = replace(
+                    first, name=label, aggregate="cov", other=second.expr, other_bounds=second.bounds
                 )
-            )
-    return names, tuple(tuple(places[a, b] for a in names) for b in names), tuple(outs)
-
-
-def _square(
-    frame: Tracked,
-    outs: tuple[Output, ...],
-    layout: Layout,
-    names: list[Hashable],
-    payment: Mapping[str, Any],
-) -> pd.DataFrame:
-    index = pd.Index(names, tupleize_cols=False)
-    return cast(
-        pd.DataFrame, frame._ask_for(outs, payment, lambda r, _: _release.laid_out(r, layout, index, index))
-    )
+                outs.append(pair)
+    every = range(len(alone))
+    return outs, tuple(tuple(places[i, j] for i in every) for j in every)

@@ -3,27 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
+from fractions import Fraction
 from typing import Any, Unpack, cast
 
-import numpy as np
 import pandas as pd
 
-from dpframe import _validate
+from dpframe import _expr, _validate
 from dpframe._answers import answer as _release
 from dpframe._answers.foundkeys import found_keys
 from dpframe._answers.layout import Pivot
 from dpframe._errors import BadType, BadValue, NotOffered
-from dpframe._frame.found import key_search
-from dpframe._frame.groups import ask_groups, check_options
+from dpframe._frame.found import Search, key_search, listed
+from dpframe._frame.groups import check_options, counted, level_of
 from dpframe._frame.spelling import priced
 from dpframe._frame.tracked import Tracked
-from dpframe._frame.verbs.groupings import groupings, level_of, levels_for
+from dpframe._frame.verbs.groupings import groupings, levels_for
 from dpframe._frame.verbs.measure import Wanted, aggregate_name, aggregate_names
-from dpframe._groups.combinations import Sought, with_rest
-from dpframe._groups.keys import EVERY, By, combined_index, need_keys
+from dpframe._frame.verbs.summaries import edges_of
+from dpframe._groups.combinations import Sought, TupleBy, with_rest
+from dpframe._groups.keys import EVERY, By, KeyBy, combined_index, keys_for, with_options
 from dpframe._plans.aggregates import Output
+from dpframe._plans.plan import Plan
 from dpframe._plans.price import Payment, checked
-from dpframe._questions.question import Release
+from dpframe._questions.question import Query
 
 
 @priced
@@ -42,8 +44,10 @@ def unique(self: Tracked, column: Any, **payment: Unpack[Payment]) -> pd.Index[A
     columns = [self._selection.named(c) for c in (column if isinstance(column, list) else [column])]
     if not columns:
         raise BadValue("unique needs at least one column.")
-    search, words = key_search(self, columns, payment)
-    return cast("pd.Index[Any]", self._ask(search, lambda r: found_keys(r.raw[0], columns).index, words))
+    search, price_arguments = key_search(self, columns, payment)
+    return cast(
+        "pd.Index[Any]", self._ask(search, lambda r: found_keys(r.raw[0], columns).index, price_arguments)
+    )
 
 
 @priced
@@ -58,14 +62,18 @@ def value_counts(
     ascending: bool = False,
     dropna: bool | None = None,
     bins: Any = None,
+    subset: Any = None,
+    bounds: Any = None,
     **payment: Unpack[Payment],
 ) -> pd.Series[Any]:
     """How many rows have each of the listed values; the largest (noisy) count first, as pandas sorts.
 
-    ``normalize=True`` divides by the sum of these counts: the same release, as proportions that sum to 1 (a
-    noisy count below zero makes a proportion below zero; without a positive sum they are NaN).
-    ``dropna=False`` counts nulls as a value of their own, and ``other="elsewhere"`` all values that are neither listed
-    nor null.
+    Of several columns, a list of them or all that are selected, how many rows have each combination: an answer with a level a
+    column. ``normalize=True`` divides by the sum of these counts: the same release, as proportions that sum to 1 (a
+    noisy count below zero makes a proportion below zero; without a positive sum they are NaN). ``dropna=False`` counts
+    nulls as a value of their own, and ``other="elsewhere"`` all values that are neither listed nor null. ``bins=``,
+    edges or how many there are between the bounds of the column, counts numbers by the interval they are in, which is
+    closed on the right; the first one is a little wider, so that the least value is in it.
 
     Formal guarantee: epsilon-DP for its price; a row is in one group, so the whole vector has sensitivity 1
     (2 under replace-one). Sorting looks at released numbers only; ``sort=False`` keeps the order of the keys.
@@ -79,30 +87,31 @@ def value_counts(
     WA    0
     Name: count, dtype: int64
     """
-    checked(payment)
-    for word, flag in (("sort", sort), ("normalize", normalize), ("ascending", ascending)):
-        _validate.flag(flag, word)
+    payment = checked(payment)
+    options = {"sort": sort, "normalize": normalize, "ascending": ascending}
     if column is EVERY:
-        names = list(map(str, self._selection.columns))[:2]
-        raise BadType(
-            f"value_counts is of one column: p[{names[0] if names else 'x'!r}].value_counts(). Combinations of several: "
-            f"p.groupby({names}).size()."
-        )
+        column = list(self._selection.columns) if subset is None else subset
+    elif subset is not None:
+        raise BadType("value_counts takes columns or subset=, and not both.")
+    levels: Sequence[By | Sought]
     if bins is not None:
-        raise NotOffered("bins= belongs to histogram(column, bins=[...]), which keeps them in order.")
-    column_of = self._selection.named(column)
+        if isinstance(column, list):
+            raise BadType("bins= are of one column: p['x'].value_counts(bins=[...]).")
+        levels = [_in_bins(self, column, bins, bounds)]
+    elif isinstance(column, list):
+        levels = groupings(self, column, keys, None, dropna, other, None)
+    else:
+        level = level_of(self, self._selection.named(column), keys, "value_counts", None, dropna)
+        levels = (level,) if other is None else with_rest((level,), other)
+    return cast("pd.Series[Any]", counted(self, (), levels, options, payment, isinstance(column, list)))
 
-    def layout(release: Release, index: pd.Index[Any]) -> pd.Series[Any]:
-        counts = _release.values(release, 0)
-        order = np.argsort(counts if ascending else -counts, kind="stable") if sort else None
-        if normalize:
-            shares = Pivot(len(index), normalize="all")
-            return _release.proportions(release, shares, index, "proportion", order)
-        return _release.series(release, index, "count", order)
 
-    level = level_of(self, column_of, keys, "value_counts", None, dropna)
-    levels = (level,) if other is None else with_rest((level,), other)
-    return cast("pd.Series[Any]", ask_groups(self, levels, (Output("count", "size"),), layout, payment))
+def _in_bins(frame: Tracked, column: Any, bins: Any, bounds: Any) -> KeyBy:
+    """Intervals as pandas counts values by: closed on the right, and the first a thousandth wider, without a name."""
+    expr, name = frame._selection.named(column)
+    first, *others = edges_of(frame, expr, name, bins, bounds)
+    by = _expr.cut(expr, [first - 1e-3, *others], None, True)
+    return KeyBy(by, keys_for(list(cast(Any, by).categories), by, None))
 
 
 # Tables ---------------------------------------------------------------------------------------------------
@@ -129,7 +138,8 @@ def pivot_table(
     """A table of aggregates by the keys of some columns, as pandas lays it out, in one release.
 
     Every listed key has its row or column, in the order of the list, so no cell is missing and ``fill_value`` has
-    nothing to fill; ``sort=True`` sorts the keys. Margins are made of what is released, and cost nothing: counts
+    nothing to fill; ``sort=True`` sorts the keys. Of columns whose keys nobody listed, half of the price finds those that
+    enough people share, as `unique` does, in sessions with delta. Margins are made of what is released, and cost nothing: counts
     and sums add up, and a mean is that of all the rows of its groups.
 
     Formal guarantee: epsilon-DP for its price, once for the whole table, since a row is in one cell of it
@@ -148,12 +158,10 @@ def pivot_table(
     _validate.flag(margins, "margins")
     check_options(True, observed, None)
     plan = _pivoted(values, aggfunc, columns is not None, sort is not False)
-    down, beside = _sides(self, index, columns, keys, sort, dropna, "pivot_table")
+    sides = _sides(self, index, columns, keys, sort, dropna, "pivot_table")
     outs = tuple(self._selection.wanted(w.aggregate, w.column, bounds, w.label) for w in plan)
-    return cast(
-        pd.DataFrame,
-        _pivot(self, outs, [w.label for w in plan], down, beside, margins, None, margins_name, payment),
-    )
+    labels = [w.label for w in plan]
+    return cast(pd.DataFrame, _pivot(self, outs, labels, sides, margins, None, margins_name, payment))
 
 
 @priced
@@ -176,7 +184,8 @@ def crosstab(
 ) -> pd.DataFrame:
     """How many rows have each pair of keys, as ``pd.crosstab``; of ``values`` an aggregate, if both are given.
 
-    ``index`` and ``columns`` are names of columns, or lists of them. ``normalize=True`` (or ``"index"``,
+    ``index`` and ``columns`` are names of columns, or lists of them. Half of the price finds keys that nobody listed, as in
+    `pivot_table`. ``normalize=True`` (or ``"index"``,
     ``"columns"``) divides the released counts by their total (or that of their row, or column): NaN where the
     noisy total is not positive. Margins add up.
 
@@ -196,21 +205,18 @@ def crosstab(
     share = _share(normalize, values is not None)
     if (values is None) != (aggfunc is None):
         raise BadValue("crosstab takes values= and aggfunc= together, or neither for counts of rows.")
-    down, beside = _sides(self, index, columns, keys, None, dropna, "crosstab")
+    sides = _sides(self, index, columns, keys, None, dropna, "crosstab")
     out = Output("count", "size")
     if values is not None:
         out = self._selection.wanted(aggregate_name(aggfunc), values, bounds, aggfunc)
-    names = _names(rownames, down, "rownames"), _names(colnames, beside, "colnames")
-    return cast(
-        pd.DataFrame,
-        _pivot(self, (out,), [()], down, beside, margins, share, margins_name, payment, names),
-    )
+    names = _names(rownames, index, "rownames"), _names(colnames, columns, "colnames")
+    return cast(pd.DataFrame, _pivot(self, (out,), [()], sides, margins, share, margins_name, payment, names))
 
 
 def _sides(
     frame: Tracked, index: Any, columns: Any, keys: Any, sort: bool | None, dropna: bool | None, verb: str
-) -> tuple[tuple[By, ...], tuple[By, ...]]:
-    """The groupings that stand at the left of a table, and those above it."""
+) -> tuple[tuple[By | Sought, ...], int]:
+    """The groupings of a table, and the number of those that stand at its left; the others stand above it."""
     if index is None:
         raise BadValue(f"{verb} needs index=, a column or a list of columns whose keys are the rows.")
     rows = index if isinstance(index, list) else [index]
@@ -220,19 +226,33 @@ def _sides(
         levels = groupings(frame, wanted, keys, sort, dropna, None, None)
     else:
         levels = tuple(levels_for(frame, wanted, keys, sort, dropna, verb))
-    sought = [one.name for one in levels if isinstance(one, Sought)]
-    if sought:
-        raise need_keys(sought[0], verb)
-    levels = cast("tuple[By, ...]", levels)
-    return levels[: len(rows)], levels[len(rows) :]
+    Search(frame, levels).check()
+    return levels, len(rows)
+
+
+def _known(
+    frame: Tracked, levels: tuple[By | Sought, ...], payment: Payment
+) -> tuple[tuple[By, ...], Fraction] | Plan:
+    """The groupings with their keys, and the part of the price that is left. Keys that nobody listed are found for half of it:
+    of several columns those of the combinations that enough people share."""
+    groupings_and_part = listed(frame, levels, payment)
+    if (
+        isinstance(groupings_and_part, Plan)
+        or len(levels) == 1
+        or not isinstance(groupings_and_part[0][0], TupleBy)
+    ):
+        return groupings_and_part
+    columns = groupings_and_part[0][0].levels
+    return tuple(
+        KeyBy(level.expr, with_options(level.keys, level.expr, True, None)) for level in columns
+    ), groupings_and_part[1]
 
 
 def _pivot(
     frame: Tracked,
     outs: tuple[Output, ...],
     prefixes: list[Any],
-    down: tuple[By, ...],
-    beside: tuple[By, ...],
+    sides: tuple[tuple[By | Sought, ...], int],
     margins: bool,
     share: str | None,
     margin: str,
@@ -241,7 +261,14 @@ def _pivot(
 ) -> Any:
     if margins and any(out.aggregate in ("nunique", "people") for out in outs):
         raise NotOffered("distinct values of groups do not add up to those of all: leave margins=True out.")
-    index, above = cast("pd.Index[Any]", combined_index(down)), combined_index(beside)
+    if margins and not isinstance(margin, str):
+        raise BadType("margins_name= must be a string.")
+    levels, rows_of = sides
+    groupings_and_part = _known(frame, levels, payment)
+    if isinstance(groupings_and_part, Plan):
+        return groupings_and_part
+    by, part = groupings_and_part
+    index, above = cast("pd.Index[Any]", combined_index(by[:rows_of])), combined_index(by[rows_of:])
     below = margins and share != "columns"
     right = margins and share != "index" and above is not None
     layout = Pivot(len(index), 1 if above is None else len(above), below, right, share)
@@ -252,16 +279,15 @@ def _pivot(
     if right:
         above = _with_margin(above, margin, margins)
     columns = _header(prefixes, above)
-    return ask_groups(
-        frame, (*down, *beside), outs, lambda r, _: _release.laid_out(r, layout, rows, columns), payment
-    )
+    query = Query(outs, frame._selection.where, by)
+    return frame._ask(query, lambda r: _release.laid_out(r, layout, rows, columns), payment, part)
 
 
 # Labels of a table: which outputs stand above which keys, and where the margins are
 
 
 def _pivoted(values: Any, aggfunc: Any, keyed: bool, sort: bool) -> list[Wanted]:
-    """The outputs in pandas' order, each labelled with what stands above its keys.
+    """The outputs in pandas' order, each with the labels that stand above its keys.
 
     ``keyed`` tells whether there are keys above the table; without them the outputs need names.
     """
@@ -269,16 +295,17 @@ def _pivoted(values: Any, aggfunc: Any, keyed: bool, sort: bool) -> list[Wanted]
         if values is not None and set(_listed(values)) != set(aggfunc):
             raise BadValue("aggfunc= as a dict names the columns itself: leave values= out.")
         lists = any(isinstance(v, list) for v in aggfunc.values())
-        found = []
+        wanted = []
         for column in _sorted(list(aggfunc), sort):
-            given = aggfunc[column]
-            many = aggregate_names(given if isinstance(given, list) else [given])
-            found += [
-                Wanted((column, a) if lists else (column,), column, a) for a in _sorted(many, lists and sort)
+            aggregates = aggfunc[column]
+            aggregate_list = aggregate_names(aggregates if isinstance(aggregates, list) else [aggregates])
+            wanted += [
+                Wanted((column, a) if lists else (column,), column, a)
+                for a in _sorted(aggregate_list, lists and sort)
             ]
-        if not found:
+        if not wanted:
             raise BadValue("pivot_table needs at least one aggregate: aggfunc={'age': 'mean'}.")
-        return found
+        return wanted
     if values is None:
         raise BadType(
             "pivot_table needs values=, the columns to aggregate. For counts of rows write crosstab."
@@ -288,10 +315,10 @@ def _pivoted(values: Any, aggfunc: Any, keyed: bool, sort: bool) -> list[Wanted]
         raise BadValue("pivot_table needs at least one column of values.")
     named = isinstance(values, list) or not keyed
     if isinstance(aggfunc, list):
-        many = aggregate_names(aggfunc)
-        return [Wanted((a, c) if named else (a,), c, a) for a in many for c in columns]
-    one = aggregate_name(aggfunc)
-    return [Wanted((c,) if named else (), c, one) for c in columns]
+        aggregate_list = aggregate_names(aggfunc)
+        return [Wanted((a, c) if named else (a,), c, a) for a in aggregate_list for c in columns]
+    aggregate = aggregate_name(aggfunc)
+    return [Wanted((c,) if named else (), c, aggregate) for c in columns]
 
 
 def _listed(values: Any) -> list[Any]:
@@ -306,7 +333,7 @@ def _sorted(names: list[Any], sort: bool) -> list[Any]:
 
 
 def _share(value: Any, aggregated: bool) -> str | None:
-    """What counts are divided by: ``"all"``, ``"index"``, ``"columns"``, or nothing."""
+    """The total that counts are divided by: ``"all"``, ``"index"``, ``"columns"``, or None."""
     # By type first: 0 is False to a dict, but to pandas it is the rows.
     if value is False:
         return None
@@ -323,20 +350,19 @@ def _share(value: Any, aggregated: bool) -> str | None:
     return meaning
 
 
-def _names(given: Any, levels: Sequence[By], word: str) -> list[Hashable] | None:
+def _names(argument: Any, columns: Any, name: str) -> list[Hashable] | None:
     """The names of the levels, if others than those of their columns are given."""
-    if given is None:
+    if argument is None:
         return None
-    listed = given if isinstance(given, list) else [given]
-    if len(listed) != len(levels):
-        raise BadValue(f"{word}= needs one name for each of its {len(levels)} columns.")
-    return listed
+    names = argument if isinstance(argument, list) else [argument]
+    count = len(columns) if isinstance(columns, list) else 1
+    if len(names) != count:
+        raise BadValue(f"{name}= needs one name for each of its {count} columns.")
+    return names
 
 
-def _with_margin(index: Any, name: Any, margins: bool) -> pd.Index[Any]:
+def _with_margin(index: Any, name: str, margins: bool) -> pd.Index[Any]:
     """The keys with one more for their total, as pandas writes it."""
-    if not isinstance(name, str):
-        raise BadType("margins_name= must be a string.")
     if any(name in index.get_level_values(level) for level in range(index.nlevels)):
         raise BadValue(f"a key is called {name!r} as the margins are: give another margins_name=.")
     if index.nlevels > 1:

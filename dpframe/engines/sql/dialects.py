@@ -24,6 +24,7 @@ from typing import ClassVar, Literal
 from dpframe.engines.people import PRIME
 
 MAGIC = 1.5 * 2.0**52  # a double whose neighbours are whole numbers
+WORDS = "dpframe_words"  # a table of parameters
 HALF = 16  # bits of the lower half of an integer
 Type = Literal["integer", "double", "text"]
 
@@ -44,6 +45,7 @@ class Dialect:
     deepest: ClassVar[int] = 150  # parentheses in each other, for its parser
     snapshots: ClassVar[bool] = True  # whether several statements can read one state of the data
     raises: ClassVar[bool] = False  # whether arithmetic of doubles raises where it leaves their range
+    listed: ClassVar[int] = 2**20  # keys in a list
 
     # Names and literals -------------------------------------------------------------------------------------
 
@@ -175,6 +177,13 @@ class Dialect:
         return f"((({cell}) % {PRIME} + {PRIME}) % {PRIME})"
 
 
+class Related(Dialect):
+    """A relation of duckdb, whose statements take no parameters: these stand in a table of one row."""
+
+    def parameter(self, place: int) -> str:
+        return f"(SELECT p{place + 1} FROM {WORDS})"
+
+
 class Sqlite(Dialect):
     """SQLite, whose cells are of any type, whatever their column is declared as, and which has no NaN: it is NULL there.
 
@@ -188,6 +197,7 @@ class Sqlite(Dialect):
     bound_doubles = True
     wide = False
     deepest = 24
+    listed = 10_000  # of 32,766 parameters two are a key's
 
     def parameter(self, place: int) -> str:
         return f"?{place + 1}"

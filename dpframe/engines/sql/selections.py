@@ -34,7 +34,6 @@ from dpframe.engines.sql.dialects import Dialect
 from dpframe.engines.sql.expressions import Compiler, Kind, Unwritten, held
 
 MOST_BINS = 256
-MOST_KEYS = 2**20
 _NAMES = count()
 Reader = Callable[[Returned, int], dict[Primitive, Integers]]
 
@@ -176,7 +175,7 @@ def _keyed(source: Source, i: int, by: KeyBy, rest: int | None) -> Level:
     c, keys = source.c, by.keys
     key = c.key(by.expr)
     name, size = source.value(key.sql), len(keys) + (rest is not None)
-    if len(keys) > MOST_KEYS:
+    if len(keys) > c.dialect.listed:
         raise Unwritten
     places = [(place, k) for place, k in enumerate(keys.index.tolist()) if place != keys.null]
     known = [(place, one) for place, k in places if (one := held(c.dialect, k, key)) is not None]

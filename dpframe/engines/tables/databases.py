@@ -5,13 +5,31 @@ from __future__ import annotations
 import glob
 import os
 from collections.abc import Callable, Hashable, Iterator
+from contextlib import suppress
 from importlib import import_module
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
 from dpframe._errors import BadType, BadValue, NotOffered
-from dpframe.engines.sources import QUOTED, Source, check_steady, quoted, stats_of, with_views
+from dpframe.engines.sources import (
+    QUOTED,
+    Counting,
+    Source,
+    check_steady,
+    quoted,
+    stats_of,
+    told_apart,
+    with_views,
+)
+from dpframe.engines.sql.databases import ROWS, RelatedDatabase, SqliteDatabase
 from dpframe.engines.tables.postgres import PostgresSource
+
+# Types of duckdb whose cells are what they are in Arrow. Of others, such as numbers of 128 bits, nothing is counted there.
+PLAIN = {
+    *("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER"),
+    *("FLOAT", "DOUBLE", "BOOLEAN", "VARCHAR"),
+}
+_PARAMETERS = 32_766  # of a statement of SQLite, if nobody has set it to less
 
 
 class DuckSource(Source):
@@ -53,6 +71,22 @@ class DuckSource(Source):
     def _stream(relation: Any) -> Any:
         pa: Any = import_module("pyarrow")
         return pa.RecordBatchReader.from_stream(relation)
+
+    def _count(self) -> int:
+        ((rows,),) = self._relation.query(ROWS, f"SELECT COUNT(*) FROM {ROWS}").fetchall()
+        return int(rows)
+
+    def counting(self) -> Counting | None:
+        """The connection of the relation, of the columns whose types mean the same there."""
+        kinds = zip(self._relation.columns, map(str, self._relation.types), strict=True)
+        plain = [name for name, kind in kinds if kind in PLAIN or kind.startswith("ENUM")]
+        if not plain or not told_apart(self.names):
+            return None
+        database = RelatedDatabase(self._relation.project(", ".join(map(quoted, plain))))
+        with suppress(Exception):  # a connection may be set to know no variables
+            if database.fetch(f"SELECT {database.dialect.parameter(0)} FROM {ROWS} WHERE 1 = 0", [1]) == []:
+                return Counting(database, ROWS, passes=True)
+        return None
 
     def _scan(self, names: list[str]) -> Iterator[Any]:
         with self._stream(self._relation.project(", ".join(map(quoted, names)))) as stream:
@@ -97,6 +131,19 @@ class SqliteSource(Source):
             f"column {name!r} declares no type that says what its cells are ({declared!r}). Make a view that does without it, or "
             "a table with types: INTEGER, REAL, TEXT, BOOLEAN."
         )
+
+    def _count(self) -> int:
+        ((rows,),) = self._connection.execute(f"SELECT COUNT(*) FROM {quoted(self._name)}").fetchall()
+        return int(rows)
+
+    def counting(self) -> Counting | None:
+        """The connection itself, if texts are UTF-8 there and its statements may be long."""
+        sqlite: Any = import_module("sqlite3")
+        ((encoding,),) = self._connection.execute("PRAGMA encoding").fetchall()
+        parameters = self._connection.getlimit(sqlite.SQLITE_LIMIT_VARIABLE_NUMBER)
+        if encoding != "UTF-8" or parameters < _PARAMETERS or sqlite.sqlite_version_info < (3, 35):
+            return None
+        return Counting(SqliteDatabase(self._connection), quoted(self._name))
 
     def _scan(self, names: list[str]) -> Iterator[Any]:
         pa: Any = import_module("pyarrow")
@@ -153,7 +200,9 @@ def _connected(url: str) -> Any:
         if scheme == "duckdb":
             return import_module("duckdb").connect(path, read_only=True)
         address = "file:" + quote(os.path.abspath(path)) + "?mode=ro"
-        return import_module("sqlite3").connect(address, uri=True, check_same_thread=False)
+        return import_module("sqlite3").connect(
+            address, uri=True, check_same_thread=False, isolation_level=None
+        )
     raise NotOffered(
         f"dpframe.sql reads sqlite:///FILE, duckdb:///FILE and postgresql://HOST/NAME, and not {scheme!r}. Of others "
         "write the rows to Parquet files, and open those: dpframe.open('rows.parquet', ...)."

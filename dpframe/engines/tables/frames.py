@@ -1,4 +1,4 @@
-"""Frames and table expressions of other libraries: polars and dask; and those that are refused."""
+"""Frames and table expressions of other libraries: LazyFrames of polars; and those that are refused."""
 
 from __future__ import annotations
 
@@ -10,11 +10,15 @@ from collections.abc import Hashable, Iterator
 from importlib import import_module
 from typing import Any
 
-import numpy as np
-import pandas as pd
-
-from dpframe._errors import BadType, NotOffered
+from dpframe._errors import BadValue, NotOffered
 from dpframe.engines.sources import BATCH, QUOTED, Source, check_steady, stats_of
+
+# What a plan of polars shows of functions in Python; and of a choice that nobody made.
+_CODE = re.compile(
+    r"python|\bmap_groups\b|\.(?:reduce|fold|cum_fold|cum_reduce|rolling_map)\(", re.IGNORECASE
+)
+_PATHS = re.compile(r"\bSCAN \[[^\]\n]*\]")  # names of files, which may have any words
+_ANY = re.compile(r"\bUNIQUE\[[^\]]*keep_strategy: Any\] BY Some\b")
 
 
 class LazySource(Source):
@@ -25,9 +29,20 @@ class LazySource(Source):
     def __init__(self, lazy: Any):
         pl: Any = import_module("polars")
         self._lazy, plan = lazy, lazy.explain(optimized=False)
-        check_steady(plan)
+        shown = QUOTED.sub(" ", _PATHS.sub("SCAN", plan))
+        check_steady(shown)
         self._all = list(lazy.collect_schema().names())
-        if re.search(r"python", QUOTED.sub(" ", plan), re.IGNORECASE):
+        if "PythonDataset" in shown:  # whose plan names no table, and reads what is its newest version
+            raise NotOffered(
+                "this LazyFrame reads a table of Delta or Iceberg, and its plan does not tell which, nor at what version. Open "
+                "the table itself: dpframe.open(deltalake.DeltaTable(path), ...), or the Table that pyiceberg's catalog loads."
+            )
+        if _ANY.search(shown):
+            raise BadValue(
+                "unique(..., keep='any') keeps other rows each time that this is read, and a question may read it more than "
+                "once. Say which: unique(..., keep='first', maintain_order=True), or 'none'."
+            )
+        if _CODE.search(shown):
             self.words = (
                 "Python code in a LazyFrame: each row it makes is of one person's own rows, and the same each time",
             )
@@ -64,36 +79,6 @@ class LazySource(Source):
 
     def version(self) -> Hashable:
         return stats_of(self._files)
-
-
-class DaskSource(Source):
-    """A DataFrame of dask, of which one partition after the other is computed."""
-
-    def __init__(self, frame: Any):
-        pa: Any = import_module("pyarrow")
-        self._frame_of_dask, meta = frame, frame._meta
-        for name, dtype in meta.dtypes.items():
-            unknown = isinstance(dtype, pd.CategoricalDtype) and "__UNKNOWN_CATEGORIES__" in dtype.categories
-            if not isinstance(name, str) or dtype == np.dtype(object) or unknown:
-                raise BadType(
-                    f"column {name!r} of this dask frame is of dtype {dtype}, whose cells may be anything. Give it one before "
-                    f"you open it: frame.astype({{{name!r}: 'string[pyarrow]'}}); columns are named by texts."
-                )
-        self._arrow = pa.Schema.from_pandas(meta, preserve_index=False)
-        super().__init__(self._arrow, f"dask {frame._name}", [("dask", frame._name)])
-
-    def _scan(self, names: list[str]) -> Iterator[Any]:
-        pa: Any = import_module("pyarrow")
-        some = self._frame_of_dask[names]
-        schema, dtypes = pa.schema([self._arrow.field(n) for n in names]), list(some._meta.dtypes)
-        for i in range(some.npartitions):
-            part = some.partitions[i].compute()
-            if list(part.dtypes) != dtypes:
-                raise TypeError("a partition has other dtypes than its frame")
-            yield pa.Table.from_pandas(part, schema=schema, preserve_index=False)
-
-    def version(self) -> Hashable:
-        return None  # a graph: what it reads is in nobody's sight but its own
 
 
 def of_ibis(table: Any) -> Source:

@@ -15,26 +15,53 @@ from importlib import import_module
 from io import StringIO
 from typing import Any
 from urllib.parse import unquote
+from uuid import uuid4
 
 import pandas as pd
 
 from dpframe._cells.columns import prepare
 from dpframe._errors import BadType, BadValue
 from dpframe._expr import Column
-from dpframe.engines.sources import BATCH, Source, Task, check_steady, lots, series_of, stats_of, typed
+from dpframe.engines.sources import (
+    BATCH,
+    QUOTED,
+    Counting,
+    Source,
+    Task,
+    check_steady,
+    lots,
+    series_of,
+    stats_of,
+    told_apart,
+    typed,
+)
+from dpframe.engines.sql.databases import SparkDatabase
 
 _LOT = "dpframe lot"
+# What a physical plan shows of functions that are not Spark's own.
+_CODE = re.compile(
+    r"Python|Pandas|InArrow|\bUDF\(|MapPartitions|MapElements|MapGroups|AppendColumns|ExistingRDD"
+)
+_CHOSEN = re.compile(
+    r"\b(?:first|last|any_value)\("
+)  # of an optimized plan, where dropDuplicates is made of them
 
 
 class SparkSource(Source):
     """A DataFrame of Spark, whose plan is run anew for each scan."""
 
     ordered = False
+    _view: str | None = None
 
     def __init__(self, frame: Any):
         convert: Any = import_module("pyspark.sql.pandas.types")
-        self._spark, plan = frame, _plan_of(frame)
-        check_steady(re.sub(r"\b(Global|Local)Limit\b|\bTail\b", "Limit", plan))
+        self._spark, plans = frame, _plans_of(frame)
+        check_steady(re.sub(r"\b(Global|Local)Limit\b|\bTail\b", "Limit", plans["Analyzed Logical"]))
+        _check_chosen(frame, plans["Optimized Logical"])
+        if _CODE.search(QUOTED.sub(" ", plans["Physical"])):
+            self.words = (
+                "code, or an RDD, in a DataFrame of Spark: each row it makes is of one person's own rows, and the same each time",
+            )
         local = [f for f in frame.inputFiles() if f.startswith("file:")]
         self._files = sorted(unquote("/" + f.removeprefix("file:").lstrip("/")) for f in local)
         marks: list[Hashable] = [os.path.realpath(f) for f in self._files]
@@ -51,6 +78,21 @@ class SparkSource(Source):
 
     def _count(self) -> int:
         return int(self._spark.count())
+
+    def counting(self) -> Counting | None:
+        """The session of the frame, of the columns whose types mean the same in SQL, if doubles are read as such there."""
+        plain = [field.name for field in self._spark.schema.fields if _is_plain(field.dataType)]
+        session = self._spark.sparkSession
+        decimal = session.conf.get("spark.sql.legacy.exponentLiteralAsDecimal.enabled", "false")
+        if decimal != "false" or not plain or not told_apart(self.names) or any("${" in n for n in plain):
+            return None
+        self._view = f"dpframe_rows_{uuid4().hex}"
+        self._some(plain).createOrReplaceTempView(self._view)
+        return Counting(SparkDatabase(session), self._view)
+
+    def close(self) -> None:
+        if self._view is not None:
+            self._spark.sparkSession.catalog.dropTempView(self._view)
 
     def _scan(self, names: list[str]) -> Iterator[Any]:
         pa: Any = import_module("pyarrow")
@@ -83,16 +125,37 @@ class SparkSource(Source):
             raise ValueError("two scans of one source have not the same rows")
 
 
-def _plan_of(frame: Any) -> str:
-    """The analysed plan, as Spark prints it."""
+def _is_plain(dtype: Any) -> bool:
+    """Whether cells of a type are whole numbers, doubles, bools, or texts that are compared by their bytes."""
+    known = {"byte", "short", "integer", "long", "float", "double", "boolean", "string"}
+    return str(dtype.typeName()) in known and getattr(dtype, "collation", "UTF8_BINARY") == "UTF8_BINARY"
+
+
+def _plans_of(frame: Any) -> dict[str, str]:
+    """The plans by their names, as Spark prints them."""
     with redirect_stdout(StringIO()) as told:
         frame.explain(extended=True)
-    found = re.search(r"== Analyzed Logical Plan ==\n.*?\n(.*?)\n== ", told.getvalue(), re.DOTALL)
-    if found is None:
+    pieces = re.split(r"^== (\w+(?: \w+)?) Plan ==\n", told.getvalue(), flags=re.MULTILINE)
+    plans = dict(zip(pieces[1::2], pieces[2::2], strict=True))
+    if not {"Analyzed Logical", "Optimized Logical", "Physical"} <= {*plans}:
         raise BadValue(
             "this DataFrame has no plan that can be read. Write its rows to Parquet files, and open those."
         )
-    return found[1]
+    types, _, analyzed = plans["Analyzed Logical"].partition("\n")
+    return plans | {"Analyzed Logical": analyzed or types}
+
+
+def _check_chosen(frame: Any, plan: str) -> None:
+    """Raises where a plan may give other rows each time: where Spark says so, and where rows are chosen by which come first."""
+    steady = _CHOSEN.search(QUOTED.sub(" ", plan)) is None
+    with suppress(Exception):  # a session of Spark Connect keeps its plans to itself
+        steady = steady and bool(frame._jdf.queryExecution().optimizedPlan().deterministic())
+    if not steady:
+        raise BadValue(
+            "this DataFrame is not deterministic: it has a function such as first, dropDuplicates of some columns, or "
+            "monotonically_increasing_id, and a question may read it more than once. Write its rows to Parquet files, and "
+            "open those."
+        )
 
 
 def _check_workers(session: Any) -> None:

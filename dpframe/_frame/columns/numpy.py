@@ -1,0 +1,208 @@
+"""Functions of numpy on tracked columns: ``np.log(p["x"])``, ``np.where(p["x"] > 1, "a", "b")``.
+
+numpy asks the arguments of a function whether they have one of their own (its protocols ``__array_ufunc__`` and
+``__array_function__``). Here stands which of them look at one row, and what they are as expressions. Others are refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from dpframe import _expr
+from dpframe._errors import BadType, Refused
+from dpframe._expr import Expr
+from dpframe._refusals import refuse
+
+
+def _operator(op: str) -> Callable[[Expr, Expr], Expr]:
+    return lambda left, right: _expr.operate(op, left, right)
+
+
+def _comparison(op: str) -> Callable[[Expr, Expr], Expr]:
+    return lambda left, right: _expr.compare(op, left, right)
+
+
+def _finite(x: Expr) -> Expr:
+    above = _expr.compare(">", x, _expr.constant(-np.inf))
+    return _expr.logical_and(above, _expr.compare("<", x, _expr.constant(np.inf)))
+
+
+# Functions of every cell, by the names that numpy's ufuncs have.
+_UFUNCS: dict[str, Callable[..., Expr]] = {
+    **{op: partial(_expr.function, op) for op in _expr.FUNCTIONS},
+    **{op: partial(_expr.pairwise, op) for op in _expr.PAIRS},
+    "deg2rad": partial(_expr.function, "radians"),
+    "rad2deg": partial(_expr.function, "degrees"),
+    "absolute": _expr.absolute,
+    "fabs": _expr.absolute,
+    "rint": _expr.round_to,
+    "square": lambda x: _expr.arithmetic("*", x, x),
+    "reciprocal": lambda x: _expr.arithmetic("/", _expr.constant(1.0), x),
+    "negative": _expr.minus,
+    "positive": lambda x: x,
+    "isnan": _expr.is_null,
+    "isnat": _expr.is_null,
+    "isfinite": _finite,
+    "isinf": lambda x: _expr.is_in(x, [np.inf, -np.inf]),
+    "logical_not": _expr.logical_not,
+    "invert": _expr.logical_not,
+    "logical_and": _expr.logical_and,
+    "bitwise_and": _expr.logical_and,
+    "logical_or": _expr.logical_or,
+    "bitwise_or": _expr.logical_or,
+    "logical_xor": _expr.logical_xor,
+    "bitwise_xor": _expr.logical_xor,
+    "add": _operator("+"),
+    "subtract": _operator("-"),
+    "multiply": _operator("*"),
+    "divide": _operator("/"),
+    "floor_divide": _operator("//"),
+    "remainder": _operator("%"),
+    "power": _operator("**"),
+    "float_power": _operator("**"),
+    "equal": _comparison("=="),
+    "not_equal": _comparison("!="),
+    "less": _comparison("<"),
+    "less_equal": _comparison("<="),
+    "greater": _comparison(">"),
+    "greater_equal": _comparison(">="),
+}
+
+
+def applied(taken: Any, ufunc: Any, method: str, inputs: tuple[Any, ...], options: dict[str, Any]) -> Any:
+    """A ufunc of tracked columns and constants, as a column of the frame of the first of them."""
+    make = _UFUNCS.get(ufunc.__name__)
+    if make is None or method != "__call__" or options:
+        refuse("__array__")
+    return _made(inputs, lambda given: make(*given), taken)
+
+
+def _made(values: Iterable[Any], make: Callable[[list[Expr]], Expr], lead: Any) -> Any:
+    """The column that is made of some values: tracked columns of one frame, and constants."""
+    frame = lead._frame
+    return lead._new(make([frame._expression(_scalar(value)) for value in values]))
+
+
+def _scalar(value: Any) -> Any:
+    """A tracked column or a constant, also one that numpy has wrapped into an array without dimensions."""
+    if isinstance(value, np.ndarray) and value.ndim == 0:
+        return value[()]
+    if isinstance(value, np.ndarray | pd.Series | pd.Index | pd.DataFrame | list):
+        raise Refused(
+            f"a {type(value).__name__} beside a tracked column may hold rows of people. Take tracked columns of one frame and "
+            "constants; a number about people is a release first: p.mean('x')."
+        )
+    return value
+
+
+# ---- functions of other kinds -----------------------------------------------------------------------------
+
+
+def _where(lead: Any, condition: Any, x: Any = None, y: Any = None) -> Any:
+    if x is None and y is None:
+        raise Refused(
+            "np.where of a condition alone lists rows of people. With two values it chooses: np.where(p['x'] > 1, 'a', 'b')."
+        )
+    return _chosen(lead, [condition], [x], y)
+
+
+def _select(lead: Any, condlist: Any, choicelist: Any, default: Any = 0) -> Any:
+    conditions, choices = list(condlist), list(choicelist)
+    if len(conditions) != len(choices) or not conditions:
+        raise BadType("np.select takes as many conditions as choices, and at least one.")
+    return _chosen(lead, conditions, choices, default)
+
+
+def _chosen(lead: Any, conditions: list[Any], choices: list[Any], default: Any) -> Any:
+    """The choice of the first condition that holds."""
+    frame = lead._frame
+    found = _value(frame, default)
+    for condition, choice in zip(reversed(conditions), reversed(choices), strict=True):
+        found = _expr.choose(frame._expression(_scalar(condition)), _value(frame, choice), found)
+    return lead._new(found, None)
+
+
+def _value(frame: Any, value: Any) -> Expr:
+    """A side of a choice: a tracked column, a constant or a null."""
+    value = _scalar(value)
+    null = value is None or (isinstance(value, float) and np.isnan(value))
+    if null:
+        return _expr.constant(None, null=True)
+    found: Expr = frame._expression(value)
+    return found
+
+
+def _clip(lead: Any, a: Any, a_min: Any = None, a_max: Any = None, **ends: Any) -> Any:
+    low, high = ends.pop("min", a_min), ends.pop("max", a_max)
+    if ends or a is not lead:
+        refuse("__array__")
+    return lead.clip(low, high)
+
+
+def _released(name: str, **defaults: Any) -> Callable[..., Any]:
+    """A function across rows, as the release that a column has for it."""
+
+    def release(lead: Any, a: Any, *args: Any, **options: Any) -> Any:
+        if a is not lead or any(v is not None for k, v in options.items() if k in ("axis", "dtype", "out")):
+            refuse("__array__")
+        given = {k: v for k, v in options.items() if k not in ("axis", "dtype", "out")}
+        return getattr(a, name)(*args, **{**defaults, **given})
+
+    return release
+
+
+def _percentile(lead: Any, a: Any, q: Any, **options: Any) -> Any:
+    if a is not lead or options:
+        refuse("__array__")
+    return lead.quantile([one / 100 for one in q] if isinstance(q, list | tuple) else q / 100)
+
+
+def _rounded(lead: Any, a: Any, decimals: int = 0) -> Any:
+    return a.round(decimals)
+
+
+_FUNCTIONS: dict[str, Callable[..., Any]] = {
+    "where": _where,
+    "select": _select,
+    "clip": _clip,
+    "round": _rounded,
+    "around": _rounded,
+    "isclose": lambda lead, a, b, rtol=1e-5, atol=1e-8: _close(lead, a, b, rtol, atol),
+    "fix": lambda lead, x: np.trunc(x),
+    "mean": _released("mean"),
+    "sum": _released("sum"),
+    "median": _released("median"),
+    "std": _released("std", ddof=0),
+    "var": _released("var", ddof=0),
+    "min": _released("min"),
+    "amin": _released("min"),
+    "max": _released("max"),
+    "amax": _released("max"),
+    "quantile": _released("quantile"),
+    "percentile": _percentile,
+    "unique": _released("unique"),
+    "histogram": _released("histogram"),
+}
+
+
+def _close(lead: Any, a: Any, b: Any, rtol: float, atol: float) -> Any:
+    return np.less_equal(abs(a - b), atol + rtol * abs(b))
+
+
+def called(lead: Any, function: Any, args: tuple[Any, ...], words: dict[str, Any]) -> Any:
+    """A function of numpy that was given tracked columns: an expression, a release, or a refusal."""
+    make = _FUNCTIONS.get(function.__name__)
+    if make is None:
+        refuse("__array__")
+    try:
+        return make(lead, *args, **words)
+    except TypeError as error:
+        trace = error.__traceback__
+        if isinstance(error, BadType) or trace is None or trace.tb_next is not None:
+            raise
+        raise BadType(f"np.{function.__name__} of a tracked column does not take these arguments.") from None

@@ -1,0 +1,203 @@
+"""What pandas writes with brackets: ``loc``, ``iloc``, and columns that are set in a frame that has a name."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Hashable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from dpframe import _validate
+from dpframe._errors import BadType, BadValue, DPError, NotOffered, Refused
+from dpframe._expr import Column, Expr
+from dpframe._expr._parse import parse
+from dpframe._frame.column import PrivateColumn
+from dpframe._frame.selection import Taken
+from dpframe._frame.tracked import Tracked, is_pandas_col, lost
+from dpframe._refusals import ADVICE
+
+_EVERYTHING = slice(None)
+
+
+class _Probe:
+    """Tells how many references there are to an object that nothing but the assignment knows."""
+
+    count = 0
+
+    def __setitem__(self, key: object, value: object) -> None:
+        count = references(self)
+        _Probe.count = count
+
+
+def references(thing: object) -> int:
+    """How many references a thing has, where Python counts them."""
+    return sys.getrefcount(thing) if hasattr(sys, "getrefcount") else sys.maxsize
+
+
+_Probe()[0] = None
+
+
+def check_named(frame: Tracked, count: int, key: Any, depth: int = 2) -> None:
+    """Refuses a change of a frame that nothing knows but the statement itself, such as ``df.dp["x"] = ...``: it would be lost.
+
+    ``count`` is the number of references in the method that Python calls, ``depth`` how far away its caller is.
+    """
+    if count > _Probe.count or any(v is frame for v in list(sys._getframe(depth).f_locals.values())):
+        return
+    raise lost(key if isinstance(key, str) and key.isidentifier() else "name")
+
+
+# Setting columns --------------------------------------------------------------------------------------------------
+
+
+def with_item(frame: Tracked, key: Any, value: Any) -> dict[Hashable, Expr]:
+    """The columns of a frame after ``frame[key] = value``: a text is a constant here, as in pandas."""
+    columns = dict(frame._selection.columns)
+    if isinstance(key, list | pd.Index):
+        names = list(key)
+        if len(set(map(_hashable, names))) < len(names):
+            raise BadValue("a column is set twice.")
+        return {**columns, **dict(zip(names, _several(frame, value, len(names)), strict=True))}
+    if isinstance(key, Taken | Tracked | pd.Series | pd.DataFrame | np.ndarray | slice):
+        raise Refused(
+            "values are set in whole columns, and rows have no labels. For a value where a condition holds build the column: "
+            "p['x'] = p['x'].clip(0, 9)."
+        )
+    return {**columns, _hashable(key): one(frame, value)}
+
+
+def _hashable(name: Any) -> Hashable:
+    if callable(name):
+        raise BadType("a column is given by its name, not by a function.")
+    return _validate.hashable(name, "a name")
+
+
+def _several(frame: Tracked, value: Any, number: int) -> list[Expr]:
+    if isinstance(value, Tracked):
+        made = [PrivateColumn(value, expr, name) for name, expr in value._selection.columns.items()]
+        values = [frame._selection.own(column) for column in made]
+    elif isinstance(value, list | tuple):
+        values = [one(frame, v) for v in value]
+    else:
+        values = [one(frame, value)] * number
+    if len(values) != number:
+        raise BadValue(f"{number} columns are set, and {len(values)} are given.")
+    return values
+
+
+def one(frame: Tracked, value: Any) -> Expr:
+    """What a column is set to: a tracked column, ``pd.col``, a function of the frame, or a constant."""
+    if isinstance(value, Tracked):
+        if len(value._selection.columns) != 1:
+            raise BadValue("one column is set, and a frame of several is given: take one of them, p['x'].")
+        ((name, expr),) = value._selection.columns.items()
+        value = PrivateColumn(value, expr, name)
+    if isinstance(value, list | tuple | dict | set):
+        raise Refused(
+            f"a {type(value).__name__} would be a value for each row, by its place in the frame, which is nobody's. Set a "
+            "tracked column or a constant: p['name'] = p['x'] / 2."
+        )
+    if isinstance(value, str):
+        check_text(frame, value)
+    return frame._expression(value)
+
+
+def check_text(frame: Tracked, text: str) -> None:
+    """Refuses a constant text that reads as an expression of columns, which `assign` would take it for."""
+    try:
+        expr = parse(text, frame._selection.columns, _unknown).expr
+    except (DPError, KeyError):
+        return
+    if expr.columns() and not isinstance(expr, Column):
+        raise Refused(
+            f"{text!r} would be a text in every row, as in pandas. For the expression write p = p.assign(name={text!r}), or "
+            f"build it of columns, p['name'] = p['x'] / 2; for the text itself p['name'] = lambda d: {text!r}."
+        )
+
+
+def _unknown(name: str) -> object:
+    raise KeyError(name)
+
+
+# loc and iloc -----------------------------------------------------------------------------------------------------
+
+
+class Located:
+    """``.loc`` of a tracked frame: rows by a condition, columns by name."""
+
+    def __init__(self, frame: Tracked):
+        self._frame = frame
+
+    def __getitem__(self, key: Any) -> Any:
+        rows, columns = _pair(key)
+        frame = self._rows(rows)
+        names = self._columns(columns)
+        if isinstance(names, list):
+            return frame._new(frame._selection.having({n: frame._selection.columns[n] for n in names}))
+        return PrivateColumn(frame, frame._selection.columns[names], names)
+
+    def _rows(self, rows: Any) -> Tracked:
+        if isinstance(rows, slice) and rows == _EVERYTHING:
+            return self._frame
+        if isinstance(rows, PrivateColumn) or is_pandas_col(rows) or callable(rows):
+            return self._frame._where(self._frame._expression(rows))
+        raise NotOffered(ADVICE["loc"])
+
+    def _columns(self, columns: Any) -> Any:
+        """One name, or a list of them."""
+        known = list(self._frame._selection.columns)
+        if isinstance(columns, slice):
+            return _between(columns, known)
+        if isinstance(columns, list | pd.Index | np.ndarray):
+            named = list(columns)
+            if named and all(isinstance(n, bool | np.bool_) for n in named):
+                if len(named) != len(known):
+                    raise BadValue(
+                        f"there are {len(known)} columns, and {len(named)} are said to be in or out."
+                    )
+                return [name for name, chosen in zip(known, named, strict=True) if chosen]
+            return _validate.column_names(named, known)
+        return _validate.column_name(columns, known)
+
+    def __repr__(self) -> str:
+        return "loc[condition], loc[condition, columns], loc[:, columns]"
+
+
+def _pair(key: Any) -> tuple[Any, Any]:
+    if not isinstance(key, tuple):
+        return key, _EVERYTHING
+    if len(key) != 2:
+        raise BadType("loc takes a condition on rows, and columns: p.loc[p['x'] > 1, ['x', 'y']].")
+    return key
+
+
+def _between(columns: slice, known: list[Hashable]) -> list[Hashable]:
+    """The columns from one name to another, both included; with a step, every so many."""
+    first = 0 if columns.start is None else known.index(_validate.column_name(columns.start, known))
+    last = len(known) - 1 if columns.stop is None else known.index(_validate.column_name(columns.stop, known))
+    return known[first : last + 1 : columns.step]
+
+
+class Positions:
+    """``.iloc`` of a tracked frame: all rows, and columns by their places."""
+
+    def __init__(self, frame: Tracked):
+        self._frame = frame
+
+    def __getitem__(self, key: Any) -> Any:
+        rows, places = _pair(key)
+        if not (isinstance(rows, slice) and rows == _EVERYTHING) or places is _EVERYTHING:
+            raise NotOffered(ADVICE["iloc"])
+        known = list(self._frame._selection.columns)
+        try:
+            chosen: Any = known[places] if isinstance(places, int | slice) else [known[i] for i in places]
+        except (IndexError, TypeError):
+            raise BadValue(
+                f"columns are taken by their places, which are 0 to {len(known) - 1} here."
+            ) from None
+        return Located(self._frame)[:, chosen]
+
+    def __repr__(self) -> str:
+        return "iloc[:, places of columns]"

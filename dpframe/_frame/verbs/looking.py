@@ -1,0 +1,370 @@
+"""Looking without looking: made-up rows, drawn from declared bounds and keys and from dtypes, and the schema as pandas shows it.
+
+*Formal guarantee.* Nothing here reads a cell, a category or the number of rows, so all of it is free: what is shown is a function
+of public facts alone, and the same each time (docs/guarantees/session.md).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+from collections.abc import Hashable, Iterator, Mapping
+from html import escape
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from dpframe import _validate
+from dpframe._errors import BadType, BadValue, Refused, caution
+from dpframe._expr import Column, Expr
+from dpframe._frame.selection import Schema, Selection
+from dpframe._frame.tracked import Tracked
+from dpframe._groups.keys import Keys
+from dpframe._groups.periods import Span
+from dpframe._refusals import ADVICE
+from dpframe._session.data import leaves_of
+from dpframe._session.terms import declarations
+from dpframe.engines.rows import Rows, frame_of, rows_of
+
+_MARK = "made-up rows: drawn from declared bounds and keys and from dtypes, not from the data"
+_SHOWN = 100  # rows at most, for looking at
+_DRAWN = 2**12  # rows among which those are looked for that a condition keeps
+_YEAR = Span("2024-01-01T00:00:00", "2024-12-31T23:59:59")  # where no time is declared
+_PERCENT = (0.0, 100.0)  # where no bounds are
+_TEXTS = 9  # different ones, where no keys are declared
+
+
+class _Marked:
+    """What says that its cells are made up where it is shown, and where a number is made of them."""
+
+    def __repr__(self) -> str:
+        return f"{_MARK}\n{super().__repr__()}"
+
+    def _reduce(self, op: Any, name: str, **words: Any) -> Any:
+        if name not in ("any", "all"):  # which are of conditions
+            caution(
+                "a number of made-up rows says nothing of the data. For a release ask p.count(), p.mean('x')."
+            )
+        return super()._reduce(op, name, **words)  # type: ignore[misc]  # pandas' own, of sums and means
+
+
+class MadeUpColumn(_Marked, pd.Series):
+    """A column of made-up rows."""
+
+    @property
+    def _constructor(self) -> Any:
+        return MadeUpColumn
+
+    @property
+    def _constructor_expanddim(self) -> Any:
+        return MadeUp
+
+
+class MadeUp(_Marked, pd.DataFrame):
+    """A frame of made-up rows; a pandas frame in all but what it says of itself."""
+
+    @property
+    def _constructor(self) -> Any:
+        return MadeUp
+
+    @property
+    def _constructor_sliced(self) -> Any:
+        return MadeUpColumn
+
+    def _repr_html_(self) -> str | None:
+        table = getattr(super(), "_repr_html_")()  # noqa: B009  (stubs leave it out)
+        return None if table is None else f"<p><b>{escape(_MARK)}</b></p>{table}"
+
+
+def head(self: Tracked, n: int = 5) -> pd.DataFrame:
+    """Some made-up rows, at most 100: as the declared bounds, keys and dtypes would have them, and about nobody.
+
+    They are the same each time, and free. New columns are computed from the made-up ones, and a condition keeps what it would
+    keep. `dpframe.dummy` makes more of them, to write a notebook on.
+
+    >>> df = pd.DataFrame({"age": [30, 41], "state": ["CA", "NY"]})
+    >>> p = df.dp.open(1, bounds={"age": (0, 110)}, keys={"state": ["CA", "NY"]})
+    >>> made = p.assign(months="age * 12").query("age > 50").head(3)
+    >>> list(made.columns), len(made), bool((made["months"] == made["age"] * 12).all()), bool((made["age"] > 50).all())
+    (['age', 'state', 'months'], 3, True, True)
+    """
+    return _made(self, _number(n, "head"))
+
+
+def tail(self: Tracked, n: int = 5) -> pd.DataFrame:
+    """Some made-up rows, others than those of `head`."""
+    return _made(self, _number(n, "tail"), _SHOWN)
+
+
+def sample(
+    self: Tracked,
+    n: int | None = None,
+    frac: float | None = None,
+    replace: bool = False,
+    weights: None = None,
+    random_state: Any = None,
+    axis: Any = None,
+    ignore_index: bool = False,
+) -> pd.DataFrame:
+    """Some made-up rows: see `head`. A sample of the rows themselves would hand out people."""
+    if frac is not None or weights is not None:
+        raise Refused(
+            "a sample of rows is not private, and a share of them would tell how many there are. For some made-up rows write "
+            "p.sample(5); every release already looks at all rows: p.count()."
+        )
+    if axis is not None and not _validate.among(axis, (0, "index", "rows")):
+        raise Refused("a sample of columns is chosen by name: p[['x', 'y']].")
+    _validate.flag(replace, "replace")
+    _validate.flag(ignore_index, "ignore_index")
+    return _made(self, _number(1 if n is None else n, "sample"), 2 * _SHOWN)
+
+
+def _number(n: Any, verb: str) -> int:
+    if isinstance(n, bool) or not isinstance(n, int | np.integer):
+        raise BadType(f"{verb} shows a number of made-up rows: p.{verb}(5), not {type(n).__name__}.")
+    if not 0 <= n <= _SHOWN:
+        raise BadValue(
+            f"{verb} shows 0 to {_SHOWN} made-up rows, not {n}. For a frame to write a notebook on: dpframe.dummy(p, rows=1000)."
+        )
+    return int(n)
+
+
+def _made(frame: Tracked, rows: int, skip: int = 0) -> MadeUp:
+    selection = frame._selection
+    return made_up(selection, frame._session.leaves, rows, skip)
+
+
+# The schema -------------------------------------------------------------------------------------------------------
+
+
+def dtypes(self: Tracked) -> pd.Series[Any]:
+    """The dtype of each column, without the categories of a categorical one: these are cells of the data."""
+    return schema_of(self._selection).dtypes
+
+
+def info(
+    self: Tracked,
+    verbose: bool | None = None,
+    buf: Any = None,
+    max_cols: int | None = None,
+    memory_usage: Any = None,
+    show_counts: bool | None = None,
+) -> None:
+    """Prints the columns with their dtypes, bounds and keys. How many cells are no nulls is a release: p.count('x')."""
+    if buf is not None and not hasattr(buf, "write"):
+        raise BadType(f"buf= must be a file to print to, not {type(buf).__name__}.")
+    selection = self._selection
+    found = schema_of(selection).dtypes
+    table = pd.DataFrame(
+        {
+            "Column": list(map(str, selection.columns)),
+            "Dtype": [str(dtype) for dtype in found],
+            "Declared": [_declared(selection, expr) for expr in selection.columns.values()],
+        }
+    )
+    rows = "not public: p.count()" if (known := _public_rows(self)) is None else str(known)
+    lines = ["<class 'dpframe.PrivateFrame'>", f"Rows: {rows}", f"Columns: {len(table)}"]
+    print(*lines, table.to_string(justify="left"), sep="\n", file=sys.stdout if buf is None else buf)
+
+
+def _declared(selection: Selection, expr: Expr) -> str:
+    schema = selection.schema
+    pair = expr.bounds(schema.bounds) if expr.kind == "number" else None
+    if pair is not None:
+        return f"{pair[0]:g} to {pair[1]:g}"
+    if isinstance(expr, Column):
+        if expr.position in schema.times:
+            return str(schema.times[expr.position])
+        if expr.position in schema.keys:
+            return f"{len(schema.keys[expr.position])} keys"
+    return ""
+
+
+class Shape:
+    """``p.shape`` where the number of rows is not public: the number of columns is, as ``p.shape[1]``."""
+
+    def __init__(self, columns: int):
+        self._columns = columns
+
+    def __getitem__(self, place: int) -> int:
+        if place in (1, -1):
+            return self._columns
+        if place in (0, -2):
+            raise Refused(ADVICE["shape"])
+        raise IndexError("a shape has two numbers")
+
+    def __iter__(self) -> Iterator[int]:
+        raise Refused(ADVICE["shape"])
+
+    def __len__(self) -> int:
+        return 2
+
+    def __repr__(self) -> str:
+        return f"(not public, {self._columns})"
+
+
+def shape(self: Tracked) -> tuple[int, int] | Shape:
+    """The numbers of rows and columns; that of rows only where it is public, and else refused where it is looked up."""
+    rows, columns = _public_rows(self), len(self._selection.columns)
+    return Shape(columns) if rows is None else (rows, columns)
+
+
+def _public_rows(frame: Tracked) -> int | None:
+    return frame._session.public_rows if frame._selection.where is None else None
+
+
+# Made-up rows -----------------------------------------------------------------------------------------------------
+
+
+def dummy(
+    of: Any,
+    rows: int = 1000,
+    *,
+    bounds: Mapping[Any, Any] | None = None,
+    keys: Mapping[Any, Any] | None = None,
+) -> pd.DataFrame:
+    """A frame of made-up rows, to write a notebook on before there is a budget, or without touching it.
+
+    ``of`` is a tracked frame, whose columns, bounds and keys it has; or dtypes by column, such as ``df.dtypes`` or ``{"age":
+    "int64"}``, with ``bounds=`` and ``keys=`` as `open` takes them. Columns are drawn independently of each other, evenly between
+    their bounds or over their keys; there are no nulls.
+
+    Formal guarantee: a function of what is declared and of dtypes alone. Nothing is read, so nothing is charged.
+
+    >>> import dpframe
+    >>> d = dpframe.dummy({"age": "int64", "state": "str"}, 50, bounds={"age": (0, 110)}, keys={"state": ["CA", "NY"]})
+    >>> d.shape, bool(d["age"].between(0, 110).all()), sorted(d["state"].unique())
+    ((50, 2), True, ['CA', 'NY'])
+    >>> d.dp.open(1, bounds={"age": (0, 110)}).explain.mean("age", epsilon=0.5).mechanism
+    'laplace'
+    """
+    number = _validate.positive_int(rows, "rows")
+    _validate.length(range(number), "rows", 10**7)
+    if isinstance(of, Tracked):
+        if bounds is not None or keys is not None:
+            raise BadType("a tracked frame has bounds and keys already: leave bounds= and keys= out.")
+        return made_up(of._selection, of._session.leaves, number)
+    if isinstance(of, pd.DataFrame):
+        raise BadType("dummy takes dtypes and never the rows: dpframe.dummy(df.dtypes, ...).")
+    if not isinstance(of, Mapping | pd.Series):
+        raise BadType(f"dummy takes a tracked frame, or dtypes by column, not {type(of).__name__}.")
+    facts = _Facts(of, bounds, keys)
+    return made_up(Selection(facts, facts.leaves), facts.leaves, number)
+
+
+class _Facts:
+    """The public facts of a frame that there is not yet."""
+
+    tuples: Mapping[Any, Any] = {}  # nobody writes to it
+    index_names: tuple[Hashable, ...] = ()
+    unit: Any = None
+
+    def __init__(self, dtypes: Any, bounds: object, keys: object):
+        names = list(dtypes.keys())
+        try:
+            self.dtypes = [pd.api.types.pandas_dtype(dtypes[name]) for name in names]
+        except TypeError:
+            raise BadType(
+                "dtypes are given as pandas takes them: {'age': 'int64', 'state': 'str'}."
+            ) from None
+        self.leaves = leaves_of(pd.Index(names, tupleize_cols=False), self.dtypes)
+        numbers, times, listed = declarations(self.leaves, bounds, keys)
+        self.bounds, self.times, self.keys = dict(numbers), dict(times), dict(listed)
+
+
+def made_up(selection: Selection, leaves: Mapping[Hashable, Column], rows: int, skip: int = 0) -> MadeUp:
+    """So many made-up rows of a selection; fewer where its condition keeps hardly any."""
+    drawn = rows + skip if selection.where is None else max(_DRAWN, 4 * (rows + skip))
+    names, exprs = list(selection.columns), list(selection.columns.values())
+    read = Rows(_root(selection.schema, leaves, drawn))
+    places = read.kept(selection.where)
+    # In a circle, so that there are as many as were asked for wherever any is kept.
+    chosen = places[(skip + np.arange(rows)) % len(places)] if len(places) else places
+    arrays = [read.array(expr).take(chosen) for expr in exprs]
+    return MadeUp(frame_of(arrays, names))
+
+
+def schema_of(selection: Selection) -> pd.DataFrame:
+    """A frame without rows that has the columns of a selection in their dtypes."""
+    empty = Rows(rows_of(_root(selection.schema, selection.schema.leaves, 1), np.arange(0)))
+    arrays = [empty.array(expr) for expr in selection.columns.values()]
+    return frame_of(arrays, list(selection.columns))
+
+
+def _root(schema: Schema, leaves: Mapping[Hashable, Column], rows: int) -> pd.DataFrame:
+    """Made-up rows of the frame that was opened, or would be."""
+    arrays = [_cells(leaf, schema.dtypes[leaf.position], schema, rows).array for leaf in leaves.values()]
+    return frame_of([a.to_numpy() if isinstance(a.dtype, np.dtype) else a for a in arrays])
+
+
+def _cells(leaf: Column, dtype: Any, schema: Schema, rows: int) -> pd.Series[Any]:
+    """The cells of one column, by what is declared of it and by its dtype."""
+    dtype = public_dtype(dtype)
+    keys, pair = schema.keys.get(leaf.position), schema.bounds.get(leaf.position)
+    even = _even(f"{leaf.name!r} {dtype} {pair} {'' if keys is None else keys.token}", rows)
+    if keys is not None:
+        cells = _listed(keys, even)
+    elif leaf.kind == "number":
+        cells = _numbers(leaf, dtype, pair or _PERCENT, even)
+    elif leaf.kind == "bool":
+        cells = pd.Series(even < 0.5)
+    elif leaf.kind == "time":
+        cells = _times(schema.times.get(leaf.position, _YEAR), leaf.tz, even)
+    elif leaf.kind in ("text", "label"):
+        cells = pd.Series([f"{leaf.name} {1 + int(e * _TEXTS)}" for e in even], dtype=object)
+    else:
+        cells = pd.Series([None] * rows, dtype=object)
+    try:
+        return cells.astype(dtype)
+    except (
+        TypeError,
+        ValueError,
+        OverflowError,
+        NotImplementedError,
+    ):  # of made-up cells: a dtype with a rule of its own
+        return cells
+
+
+def public_dtype(dtype: Any) -> Any:
+    """A dtype without what it may hold of cells: categories, and what a sparse column has most of."""
+    if isinstance(dtype, pd.CategoricalDtype):
+        return pd.CategoricalDtype()
+    return dtype.subtype if isinstance(dtype, pd.SparseDtype) else dtype
+
+
+def _even(seed: str, rows: int) -> Any:
+    """Numbers in [0, 1), evenly spread, that a text decides."""
+    stream = hashlib.shake_256(seed.encode("utf-8", "surrogatepass")).digest(8 * rows)
+    return (np.frombuffer(stream, dtype="<u8") >> np.uint64(11)) * 2.0**-53
+
+
+def _listed(keys: Keys, even: Any) -> pd.Series[Any]:
+    known = [key for i, key in enumerate(keys.index.tolist()) if i != keys.null] or [None]
+    return pd.Series([known[int(e * len(known))] for e in even], dtype=object)
+
+
+def _numbers(leaf: Column, dtype: Any, pair: tuple[float, float], even: Any) -> pd.Series[Any]:
+    low, high = pair
+    if isinstance(dtype, np.dtype) and dtype.kind in "iu":
+        kinds = np.iinfo(dtype)
+        low, high = max(low, float(kinds.min)), min(high, float(kinds.max))
+    with np.errstate(all="ignore"):
+        values = low + (high - low) * even
+        if not leaf.integral:
+            digits = 2 - int(np.floor(np.log10(high - low))) if high > low else 0
+            return pd.Series(np.clip(np.round(values, max(min(digits, 300), 0)), low, high))
+        return pd.Series(np.clip(np.floor(values + 0.5), np.ceil(low), np.floor(high)).astype(np.int64))
+
+
+def _times(span: Span, zone: str | None, even: Any) -> pd.Series[Any]:
+    first, last = pd.Timestamp(span.first), pd.Timestamp(span.last)
+    seconds = int((last - first).total_seconds())
+    moments = pd.Series(first + pd.to_timedelta((even * (seconds + 1)).astype(np.int64), unit="s"))
+    if zone is None:
+        return moments if moments.dt.tz is None else moments.dt.tz_localize(None)
+    return (
+        moments.dt.tz_localize("UTC").dt.tz_convert(zone)
+        if moments.dt.tz is None
+        else moments.dt.tz_convert(zone)
+    )

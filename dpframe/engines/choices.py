@@ -1,0 +1,127 @@
+"""Conditionals and functions of numpy on arrays: one of two values, the smaller of two, logarithms and their like."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dpframe import _expr as ex
+from dpframe._cells.codec import TICKS, unit_of
+from dpframe._cells.columns import (
+    LAST,
+    NAT,
+    Array,
+    Vector,
+    as_floats,
+    fits,
+    narrow,
+    objects,
+    plain,
+)
+
+if TYPE_CHECKING:
+    from dpframe.engines.expressions import Block
+
+
+def choice(b: Block, e: ex.If) -> Vector:
+    """The value of one side in each row. Whole numbers stay so where one integer dtype has both sides; else they are doubles."""
+    hit = b.truth(e.condition)
+    sides = [None if side.nullable and isinstance(side, ex.Constant) else side for side in (e.x, e.y)]
+    if sides[0] is None or sides[1] is None:  # a null that is written down
+        kept = b.vector(e.x if sides[0] is not None else e.y)
+        return _without(kept, ~hit if sides[0] is not None else hit)
+    x, y = (_side(b, side, e.kind) for side in (e.x, e.y))
+    if x.categories is not None and y.categories is not None:
+        size = len(x.categories)
+        categories = b.per_category(e, lambda one, two: objects([*one, *two]), x, y)
+        moved = np.where(y.values < 0, -1, y.values.astype(np.int64) + size)
+        return Vector(e.kind, narrow(np.where(hit, x.values, moved), len(categories)), None, categories)
+    if e.kind in ("time", "duration"):
+        return _of_ticks(e, hit, x, y)
+    null = None
+    if e.kind == "bool":
+        values = np.where(hit, x.values, y.values)
+    else:
+        values, whole = _numbers(e, hit, x, y)
+        if not whole:
+            return Vector("number", values)
+    if x.null is not None or y.null is not None:
+        blank = np.zeros(b.n, dtype=bool)
+        null = np.where(hit, blank if x.null is None else x.null, blank if y.null is None else y.null)
+    return Vector(e.kind, values, null)
+
+
+def _side(b: Block, side: ex.Expr, kind: ex.Kind) -> Vector:
+    """The cells of a side; of a label also a constant of another kind."""
+    if kind == "label" and isinstance(side, ex.Constant):
+        return Vector("label", np.zeros(b.n, dtype=np.int8), None, objects([plain(side.value)]))
+    return b.vector(side)
+
+
+def _without(v: Vector, gone: Array) -> Vector:
+    """The cells, but for some that become null."""
+    if v.categories is not None:
+        return Vector(v.kind, np.where(gone, v.values.dtype.type(-1), v.values), None, v.categories)
+    if v.values.dtype.kind in "mM":
+        ticks = np.where(gone, NAT, v.values.view(np.int64))
+        return Vector(v.kind, ticks.view(v.values.dtype))
+    if v.values.dtype.kind == "f":
+        return Vector(v.kind, np.where(gone, np.nan, v.values), v.null)
+    return Vector(v.kind, v.values, gone if v.null is None else v.null | gone)
+
+
+def _numbers(e: ex.If, hit: Array, x: Vector, y: Vector) -> tuple[Array, bool]:
+    """Both sides as whole numbers of one dtype, where one holds them; else as doubles, with NaN for null."""
+    constants = [side.value if isinstance(side, ex.Constant) else None for side in (e.x, e.y)]
+    one, two = (v.values.view(np.int8) if v.values.dtype == bool else v.values for v in (x, y))
+    if all(v.dtype.kind in "iu" for v in (one, two)):
+        if constants[0] is not None and fits(constants[0], two.dtype):
+            one = one.astype(two.dtype)
+        if constants[1] is not None and fits(constants[1], one.dtype):
+            two = two.astype(one.dtype)
+        if np.result_type(one, two).kind in "iu":
+            return np.where(hit, one, two), True
+    return np.where(hit, as_floats(x), as_floats(y)), False
+
+
+def _of_ticks(e: ex.If, hit: Array, x: Vector, y: Vector) -> Vector:
+    """Times of the finer resolution, in which a moment that has no place is null."""
+    units = [unit_of(v.values) for v in (x, y)]
+    unit = max(units, key=lambda u: TICKS[u])
+    ticks = [
+        scaled(v.values.view(np.int64), TICKS[unit] // TICKS[u]) for v, u in zip((x, y), units, strict=True)
+    ]
+    letter = "M" if e.kind == "time" else "m"
+    return Vector(e.kind, np.where(hit, *ticks).view(f"{letter}8[{unit}]"))
+
+
+def scaled(ticks: Array, ratio: int) -> Array:
+    """Ticks in a finer unit; null where they have no place there."""
+    if ratio == 1:
+        return ticks
+    most = LAST // ratio
+    inside = (ticks >= -most) & (ticks <= most)
+    return np.where(inside, np.where(inside, ticks, 0) * ratio, NAT)
+
+
+# ---- functions of numpy -----------------------------------------------------------------------------------
+
+_PAIRS: dict[str, Callable[[Any, Any], Any]] = {
+    op: getattr(np, op) for op in ("minimum", "maximum", "fmin", "fmax", "hypot", "arctan2")
+}
+
+
+def function(b: Block, e: ex.Function) -> Vector:
+    """In memory that is laid out alike for all rows: numpy may choose its code by the layout, never by a cell or its place."""
+    return Vector("number", getattr(np, e.op)(np.ascontiguousarray(as_floats(b.vector(e.x)))))
+
+
+def pairwise(b: Block, e: ex.Pairwise) -> Vector:
+    """As `function`; a constant is written out for each row."""
+    x, y = (np.ascontiguousarray(as_floats(b.vector(side))) for side in (e.left, e.right))
+    found = _PAIRS[e.op](x, y)
+    if e.op == "hypot":  # which is infinite beside an infinity, whatever the other is
+        found = np.where(np.isnan(x) | np.isnan(y), np.nan, found)
+    return Vector("number", found)

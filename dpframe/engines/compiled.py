@@ -1,0 +1,339 @@
+"""Kernels that the extra ``fast`` compiles (numba): the integers of the engine for frames, sooner and in less memory.
+
+*Formal guarantee.* A kernel is an ordinary function here, of whole numbers in 64 bits and of no other arithmetic; what numba
+makes of it has the same integers. Those of people are the ones that `dpframe.engines.limits` defines, in whatever order the
+rows stand and in however many threads they are read: each part of the people is added up by itself, and integers are added.
+Without numba nothing here runs, and nothing else changes.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
+from functools import cache, partial
+from importlib import import_module
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpframe._cells.codec import Buckets
+from dpframe._expr import Expr
+from dpframe._statistics.base import Grid, Integers, Persons, Powers, Primitive, Rows, Trues
+from dpframe._statistics.engine import Scope
+from dpframe.engines.expressions import ColumnOf, predicate
+from dpframe.engines.keys import Occurring
+from dpframe.engines.people import PRIME, Draw, Numbers, People
+
+LEAST = 2**18  # rows: of fewer the kernels save less than it takes to load them
+WIDEST = 2**31 - 2  # of a grid, whose values are kept in 32 bits
+HIGHEST = 2  # power that is summed here
+_ROWS = 2**14  # of a part of the people, about: what is made of it stays in the processor's cache
+_PARTS = 2**10  # at most, into which rows are sorted at once
+_BLOCK = 2**16  # rows that are evaluated at once
+_GROUP_BITS = 32
+_BEST = 32  # so many smallest ranks are kept in order; of more all are sorted
+
+Array = NDArray[Any]
+
+
+# Kernels: numba compiles them, each by itself ----------------------------------------------------------------
+
+
+def count_parts(codes: Array, shift: int, counts: Array) -> None:
+    """Counts the rows of each part of the people. A code below 0 is nobody's."""
+    for i in range(len(codes)):
+        if codes[i] >= 0:
+            counts[codes[i] >> shift] += 1
+
+
+def place_rows(
+    codes: Array, buckets: Array, values: Array, shift: int, following: Array, placed: Array
+) -> None:
+    """Puts rows behind those that their part has already, but for those of nobody and of no group: who of the part, in which
+    group, and the values, whole numbers, or -1 for NaN, which is none."""
+    low = (1 << shift) - 1
+    for i in range(len(codes)):
+        if codes[i] >= 0 and buckets[i] > 0:
+            part = codes[i] >> shift
+            j = following[part]
+            following[part] = j + 1
+            placed[j, 0] = codes[i] & low
+            placed[j, 1] = buckets[i] - 1
+            for v in range(len(values)):
+                x = values[v, i]
+                placed[j, 2 + v] = np.int32(x) if x == x else np.int32(-1)
+
+
+def add_people(
+    first: int,
+    last: int,
+    shift: int,
+    begins: Array,
+    ends: Array,
+    placed: Array,
+    degrees: Array,
+    widths: Array,
+    limit: int,
+    most: int,
+    numbers: Array,
+    m: Array,
+    c: Array,
+    e: int,
+    rows: Array,
+    people: Array,
+    sums: Array,
+) -> None:
+    """Adds what the people of some parts count for: to ``rows`` and ``people`` of each group, and to ``sums`` the powers of
+    each of the values. A person's rows are brought together, and then each person is on their own."""
+    groups, kinds, size = len(rows), len(degrees), 1 << shift
+    longest = 0
+    for part in range(first, last):
+        longest = max(longest, (ends[:, part] - begins[:, part]).sum())
+    order, start, following = (
+        np.empty(longest, np.int32),
+        np.empty(size + 1, np.int64),
+        np.empty(size, np.int64),
+    )
+    k, seen, rank = np.zeros(groups, np.int64), np.empty(groups + 1, np.int64), np.empty(groups, np.int64)
+    count, total = np.zeros((kinds, groups), np.int64), np.zeros((kinds, groups), np.int64)
+    square, best = np.zeros((kinds, groups), np.int64), np.empty(_BEST + 1, np.int64)
+    for part in range(first, last):
+        start[:] = 0
+        for t in range(len(begins)):
+            for j in range(begins[t, part], ends[t, part]):
+                start[placed[j, 0] + 1] += 1
+        for u in range(size):
+            start[u + 1] += start[u]
+            following[u] = start[u]
+        for t in range(len(begins)):
+            for j in range(begins[t, part], ends[t, part]):
+                order[following[placed[j, 0]]] = j
+                following[placed[j, 0]] += 1
+        for u in range(size):
+            own = 0
+            for q in range(start[u], start[u + 1]):
+                j = order[q]
+                g = placed[j, 1]
+                seen[own] = g
+                own += 1 if k[g] == 0 else 0  # without a branch, which nothing could foresee
+                k[g] += 1
+                for v in range(kinds):
+                    a = np.int64(placed[j, 2 + v])
+                    if a >= 0:
+                        count[v, g] += 1
+                        total[v, g] += a
+                        if degrees[v] >= 2:
+                            square[v, g] += a * a
+            bar = np.int64(2**62)
+            if own > most:
+                x, kept = numbers[(part << shift) + u], 0
+                for i in range(own):
+                    g = seen[i]
+                    # As `Draw.with_multipliers` has it: 2**31 is 1 modulo P, so the high bits are added to the low ones.
+                    w = x * m[g] + c[g]
+                    w = (w & PRIME) + (w >> 31)
+                    w = (w & PRIME) + (w >> 31)
+                    y = w + e
+                    y = (y & PRIME) + (y >> 31)
+                    y *= w  # both are at most P + 2
+                    y = (y & PRIME) + (y >> 31)
+                    y = (y & PRIME) + (y >> 31)
+                    y = (y + ((y + 1) >> 31)) & PRIME
+                    rank[i] = (y << _GROUP_BITS) + g
+                    if most <= _BEST and (kept < most or rank[i] < best[kept - 1]):
+                        at = min(kept, most - 1)
+                        while at > 0 and best[at - 1] > rank[i]:
+                            best[at] = best[at - 1]
+                            at -= 1
+                        best[at] = rank[i]
+                        kept = min(kept + 1, most)
+                bar = best[most - 1] if most <= _BEST else np.sort(rank[:own])[most - 1]
+            for i in range(own):
+                g = seen[i]
+                if own <= most or rank[i] <= bar:
+                    n = k[g]
+                    rows[g] += min(n, limit)
+                    people[g] += 1
+                    for v in range(kinds):
+                        s0, s1, s2 = count[v, g], total[v, g], square[v, g]
+                        if n > limit:  # as if there were so many rows, to the nearest integer
+                            s0 = s0 // n * limit + (s0 % n * limit + n // 2) // n
+                            s1 = s1 // n * limit + (s1 % n * limit + n // 2) // n
+                            s2 = s2 // n * limit + (s2 % n * limit + n // 2) // n
+                        sums[v, 0, g] += s0
+                        if degrees[v] >= 1:
+                            s1 = min(s1, widths[v] * s0)  # moved back to what any values have
+                            sums[v, 1, g] += s1
+                        if degrees[v] >= 2:
+                            w = widths[v]
+                            sums[v, 2, g] += min(max(s2, 2 * w * s1 - w * w * s0, 0), w * s1)
+                k[g] = 0
+                for v in range(kinds):
+                    count[v, g], total[v, g], square[v, g] = 0, 0, 0
+
+
+_SOURCES: tuple[Callable[..., None], ...] = (count_parts, place_rows, add_people)
+
+
+# What asks for them ------------------------------------------------------------------------------------------
+
+
+@cache
+def kernels() -> dict[Callable[..., None], Callable[..., None]] | None:
+    """Each kernel as numba compiles it when it is first called, or finds it compiled; None without numba."""
+    try:
+        numba: Any = import_module("numba")
+    except ImportError:
+        return None
+    words = {"nogil": True, "error_model": "numpy"}
+    try:
+        return {one: numba.njit(cache=True, **words)(one) for one in _SOURCES}
+    except RuntimeError:  # there is no place where what is compiled could be kept
+        return {one: numba.njit(**words)(one) for one in _SOURCES}
+
+
+def available(rows: int) -> bool:
+    """Whether there are kernels, and so many rows that it is worth while to load them."""
+    return rows >= LEAST and kernels() is not None
+
+
+class Reader(NamedTuple):
+    """How rows are read: root columns, values of some rows on a grid, and what expressions made of whole dictionaries."""
+
+    column: ColumnOf
+    put: Callable[[Expr, Grid | None, slice, Array], None]  # into an array, NaN for a null
+    memo: dict[Any, Any]
+
+
+class Summed(NamedTuple):
+    """Values whose powers are summed up to a degree: whole numbers up to a width, NaN for none, put into an array."""
+
+    put: Callable[[slice, Array], None]
+    degree: int
+    width: int
+
+
+def totals(
+    scope: Scope,
+    primitives: set[Primitive],
+    people: People,
+    buckets: Buckets | None,
+    limit: int,
+    most: int,
+    key: bytes,
+    read: Reader,
+) -> dict[Primitive, Integers]:
+    """Those of the sums over people that there are kernels for: what `dpframe.engines.limits.Bound` makes of them."""
+    where, groups = scope.where, scope.groups
+    wanted = {p: one for p in primitives if (one := _summed(p, read)) is not None}
+    counts = {p for p in primitives if isinstance(p, Rows | Persons)}
+    if groups > len(people.codes) or not (wanted or counts):
+        return {}
+    conditions = [] if where is None else [where]
+    exprs = [*conditions, *(p.expr for p in wanted if isinstance(p, Trues | Powers))]
+    for leaf in {leaf for e in exprs for leaf in e.columns()}:
+        read.column(leaf)  # once, before there are threads
+
+    def some(rows: slice) -> Array:
+        found = np.ones(rows.stop - rows.start, np.int32)
+        if buckets is not None:
+            found[:] = buckets[rows]
+        for condition in conditions:
+            found[~predicate(condition, read.column, rows, read.memo)] = 0
+        return found
+
+    by = scope.by[0] if scope.by else None
+    places = by.numbers() if isinstance(by, Occurring) else np.arange(groups)
+    asked = list(wanted.values())
+    rows, persons, sums = _sums(people, some, groups, asked, limit, most, Draw(key), places)
+    found: dict[Primitive, Integers] = {p: rows if isinstance(p, Rows) else persons for p in counts}
+    for p, powers in zip(wanted, sums, strict=True):
+        found[p] = powers[0] if isinstance(p, Trues) else powers
+    return found
+
+
+def _summed(p: Primitive, read: Reader) -> Summed | None:
+    """What is added up of a primitive; None where there is no kernel for it."""
+    if isinstance(p, Trues):
+        condition = p.expr
+
+        def put(rows: slice, values: Array) -> None:
+            values[:] = np.where(predicate(condition, read.column, rows, read.memo), 0.0, np.nan)
+
+        return Summed(put, 0, 0)
+    if not isinstance(p, Powers) or p.degree > HIGHEST:
+        return None
+    width = 0 if p.grid is None else p.grid.width
+    return Summed(partial(read.put, p.expr, p.grid), p.degree, width) if width <= WIDEST else None
+
+
+def _sums(
+    people: People,
+    buckets: Callable[[slice], Array],
+    groups: int,
+    wanted: Sequence[Summed],
+    limit: int,
+    most: int,
+    draw: Draw,
+    places: Numbers,
+) -> tuple[Integers, Integers, list[Integers]]:
+    """The rows and the people that count in each group, and the sums of the powers of each of the values.
+
+    ``buckets`` has one more than the group of each of some rows, or 0; ``places`` the numbers by which groups are drawn.
+    """
+    codes = people.codes
+    known = kernels()
+    assert known is not None
+    threads, n, size = os.cpu_count() or 1, len(codes), max(people.size, 1)
+    parts = min(_PARTS, max(1, n // _ROWS))
+    shift = max(0, (size - 1).bit_length() - (parts - 1).bit_length())
+    parts = ((size - 1) >> shift) + 1
+    bounds = np.linspace(0, n, threads + 1).astype(np.int64).tolist()
+    counts = np.zeros((threads, parts), np.int64)
+    with ThreadPoolExecutor(threads) as pool:
+
+        def each(task: Callable[..., None], asked: Sequence[tuple[Any, ...]]) -> None:
+            # What is set for this thread (that no warning is heard) is set for the others.
+            for one in [pool.submit(copy_context().run, task, *words) for words in asked]:
+                one.result()
+
+        each(
+            known[count_parts], [(codes[a:b], shift, counts[t]) for t, (a, b) in enumerate(pairwise(bounds))]
+        )
+        ends = np.cumsum(counts.T.ravel()).reshape(parts, threads).T
+        begins = np.ascontiguousarray(ends - counts)
+        following = begins.copy()
+        room = int(counts.sum())
+        placed = np.empty((room, 2 + len(wanted)), np.int32)
+
+        def place(t: int, begin: int, end: int) -> None:
+            values = np.empty((len(wanted), _BLOCK))
+            for start in range(begin, end, _BLOCK):
+                some = slice(start, min(start + _BLOCK, end))
+                for one, room in zip(wanted, values, strict=True):
+                    one.put(some, room[: some.stop - start])
+                known[place_rows](codes[some], buckets(some), values, shift, following[t], placed)
+
+        each(place, [(t, a, b) for t, (a, b) in enumerate(pairwise(bounds))])
+        m, c = draw.multipliers(places)
+        x = people.numbers_beyond(most) if most < groups else np.zeros(0, np.int64)
+        cuts = np.unique(np.linspace(0, parts, 4 * threads + 1).astype(np.int64)).tolist()
+        degrees = np.array([one.degree for one in wanted], np.int64)
+        widths = np.array([one.width for one in wanted], np.int64)
+        shapes = groups, groups, (len(wanted), HIGHEST + 1, groups)
+        totals = [tuple(np.zeros(shape, np.int64) for shape in shapes) for _ in cuts[1:]]
+        there = begins, following, placed, degrees, widths
+        drawn = limit, most, x, m, c, draw.last
+        each(
+            known[add_people],
+            [
+                (a, b, shift, *there, *drawn, *total)
+                for (a, b), total in zip(pairwise(cuts), totals, strict=True)
+            ],
+        )
+    rows, persons, sums = (np.sum(one, axis=0) for one in zip(*totals, strict=True))
+    return rows, persons, [sums[i, : one.degree + 1] for i, one in enumerate(wanted)]

@@ -1,0 +1,157 @@
+"""DataFrames of dask: its scheduler counts the partitions, and hands over sums.
+
+With people a partition is cut by the numbers of its people, and the pieces of one number are counted together: in as many passes
+as the memory makes needed, each of them in so many lots that there is work for a cluster. What dask computes again, since a
+worker is lost, is one task, and has one result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Sequence
+from contextlib import suppress
+from functools import partial
+from importlib import import_module
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from dpframe._cells.columns import prepare
+from dpframe._errors import BadType
+from dpframe._expr import Column
+from dpframe.engines.sources import Source, Task, lots, series_of, typed
+
+_LOTS = 32  # into which a pass is cut at most: of n partitions there are so many times n pieces
+
+
+class DaskSource(Source):
+    """A DataFrame of dask, of which the scheduler that its user has computes the partitions."""
+
+    def __init__(self, frame: Any):
+        pa: Any = import_module("pyarrow")
+        self._frame_of_dask, meta = frame, frame._meta
+        for name, dtype in meta.dtypes.items():
+            unknown = isinstance(dtype, pd.CategoricalDtype) and "__UNKNOWN_CATEGORIES__" in dtype.categories
+            if not isinstance(name, str) or dtype == np.dtype(object) or unknown:
+                raise BadType(
+                    f"column {name!r} of this dask frame is of dtype {dtype}, whose cells may be anything. Give it one before "
+                    f"you open it: frame.astype({{{name!r}: 'string[pyarrow]'}}); columns are named by texts."
+                )
+        self.words = (
+            "a graph of dask: each row it makes is of one person's own rows, and the same each time that it is computed",
+        )
+        self._arrow = pa.Schema.from_pandas(meta, preserve_index=False)
+        _check_workers()
+        super().__init__(self._arrow, f"dask {frame._name}", [("dask", frame._name)])
+
+    def version(self) -> Hashable:
+        return None  # a graph: what it reads is in nobody's sight but its own
+
+    def _shape(self, names: list[str]) -> _Shape:
+        schema = import_module("pyarrow").schema([self._arrow.field(n) for n in names])
+        types = [self.types[self.names.index(n)] for n in names]
+        return _Shape(names, schema, types, list(self._frame_of_dask._meta[names].dtypes))
+
+    def _scan(self, names: list[str]) -> Iterator[Any]:
+        some, shape = self._frame_of_dask[names], self._shape(names)
+        for i in range(some.npartitions):
+            yield shape.table(some.partitions[i].compute())
+
+    def _count(self) -> int:
+        return sum(
+            _computed([_task(len)(piece) for piece in self._frame_of_dask[self.names[:1]].to_delayed()])
+        )
+
+    def each(
+        self, task: Task, columns: Sequence[int], people: tuple[Column, ...], key: bytes
+    ) -> Iterator[Any]:
+        """What a task makes of each partition; with people of each lot of them, of all partitions."""
+        wanted = list(dict.fromkeys([*columns, *(c.position for c in people)]))
+        names = [self.names[i] for i in wanted]
+        pieces, shape = self._frame_of_dask[names].to_delayed(), self._shape(names)
+        places = [wanted.index(i) for i in columns]
+        counted = _task(partial(_counted, task, dict(zip(columns, places, strict=True)), key))
+        if not people:
+            read = _task(partial(_whole, shape))
+            self._check_whole(found := _computed([counted([read(piece)]) for piece in pieces]))
+            yield from (made for _, made in found)
+            return
+        at = [(wanted.index(c.position), c.kind) for c in people]
+        passes, of = self.passes(columns), min(len(pieces), _LOTS)
+        for number in range(passes):
+            cut = _task(partial(_cut, shape, at, number, passes, of), nout=of + 1)
+            parts = [cut(piece) for piece in pieces]
+            counts = [counted([part[i + 1] for part in parts]) for i in range(of)]
+            found = _computed([*(part[0] for part in parts), *counts])
+            self._check_whole([(size, None) for size in found[: len(parts)]])
+            yield from (made for _, made in found[len(parts) :])
+
+    def _check_whole(self, found: list[tuple[int, Any]]) -> None:
+        if sum(size for size, _ in found) != self.rows():
+            raise ValueError("two scans of one source have not the same rows")
+
+
+def _task(function: Any, nout: int | None = None) -> Any:
+    return import_module("dask").delayed(function, pure=False, nout=nout, traverse=False)
+
+
+def _computed(tasks: list[Any]) -> list[Any]:
+    return list(import_module("dask").compute(*tasks))
+
+
+def _check_workers() -> None:
+    """Runs a task, so that workers that cannot are seen before anything is paid for."""
+    with suppress(Exception):
+        if _computed([_task(_ready)()]) == [True]:
+            return
+    raise BadType(
+        "the workers of this dask cluster cannot run dpframe. They need the Python and the packages of this one, dpframe and "
+        "pyarrow among them."
+    )
+
+
+# What runs on workers: functions of plain values, which bring no session along --------------------------------------------
+
+
+class _Shape(NamedTuple):
+    """What all partitions have: some columns, and their types."""
+
+    names: list[str]
+    schema: Any
+    types: list[Any]
+    dtypes: list[Any]
+
+    def table(self, partition: Any) -> Any:
+        """The rows of a partition."""
+        pa: Any = import_module("pyarrow")
+        if list(partition.dtypes) != self.dtypes:
+            raise TypeError("a partition has other dtypes than its frame")
+        return pa.Table.from_pandas(partition, schema=self.schema, preserve_index=False)
+
+
+def _ready() -> bool:
+    import_module("pyarrow")
+    return True
+
+
+def _whole(shape: _Shape, partition: Any) -> Any:
+    return typed(shape.table(partition), shape.names, shape.types)
+
+
+def _cut(
+    shape: _Shape, at: list[tuple[int, Any]], number: int, passes: int, of: int, partition: Any
+) -> tuple[Any, ...]:
+    """How many rows a partition has, and those of each lot of one pass."""
+    pa: Any = import_module("pyarrow")
+    table = _whole(shape, partition)
+    lot = lots([prepare(series_of(table.column(i)), kind) for i, kind in at], passes * of)
+    return table.num_rows, *(table.filter(pa.array(lot == number * of + i)) for i in range(of))
+
+
+def _counted(task: Task, columns: dict[int, int], key: bytes, tables: list[Any]) -> tuple[int, Any]:
+    """The number of rows of some tables, and what a task makes of them together."""
+    pa: Any = import_module("pyarrow")
+    parts: Any = import_module("dpframe.engines.parts")
+    table = pa.concat_tables(tables)
+    some: dict[int, pd.Series[Any]] = {place: series_of(table.column(i)) for place, i in columns.items()}
+    return table.num_rows, task(parts.engine_of(some, table.num_rows, key))

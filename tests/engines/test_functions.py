@@ -1,0 +1,68 @@
+"""Functions of numpy: the bits of a row's value are its own, wherever the row stands, and bounds hold where they end."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from tests.internals import Expr
+from tests.internals import expr_module as ex
+
+NAMES = [*ex.FUNCTIONS, *ex.PAIRS]
+ENDS = [-1e308, -20.5, -1.0, -0.5, -5e-324, 0.0, 5e-324, 0.5, 1.0, 2.0, 709.0, 710.0, 1e308]
+
+
+def made(name: str, x: Expr) -> Expr:
+    return ex.function(name, x) if name in ex.FUNCTIONS else ex.pairwise(name, x, ex.constant(1.5))
+
+
+@pytest.fixture(scope="module")
+def wide() -> Any:
+    """Numbers of all sizes in a table whose columns lie across one another in memory."""
+    rng = np.random.default_rng(5)
+    x = rng.standard_normal(700) * 10.0 ** rng.integers(-8, 8, 700)
+    x[rng.integers(0, 700, 60)] = np.nan
+    x[:4] = [np.inf, -np.inf, 0.0, -0.0]
+    return pd.DataFrame(np.array([x, x[::-1], x]).T, columns=["x", "y", "z"], copy=False)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_bits_do_not_depend_on_where_a_row_stands(framed: Any, wide: Any, name: str) -> None:
+    f = framed(wide)
+    e = made(name, f["x"])
+    with np.errstate(all="ignore"):
+        whole = f.vector(e).values
+        for start, stop in [(0, 1), (1, 2), (3, 700), (5, 12), (13, 14), (17, 417), (699, 700)]:
+            part = f.vector(e, slice(start, stop)).values
+            assert part.tobytes() == whole[start:stop].tobytes(), (start, stop)
+        taken = framed(wide.iloc[::3].reset_index(drop=True))
+        assert taken.vector(e).values.tobytes() == np.ascontiguousarray(whole[::3]).tobytes()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_bounds_hold_all_values_between_ends(framed: Any, name: str) -> None:
+    known = 0
+    for low, high in itertools.combinations_with_replacement(ENDS, 2):
+        with np.errstate(all="ignore"):
+            between = np.clip(np.linspace(low / 2, high / 2, 9) * 2, low, high)
+            near = [np.nextafter(low, high), np.nextafter(high, low), *(e for e in ENDS if low <= e <= high)]
+            f = framed(pd.DataFrame({"x": [low, high, *between, *near]}))
+        e = made(name, f["x"])
+        ends = e.bounds({0: (low, high)})
+        if ends is None:
+            continue
+        known += 1
+        values = [v for v in f.cells(e) if v is not None]
+        assert all(ends[0] <= v <= ends[1] for v in values), (low, high, ends, values)
+    assert known or name == "tan"
+
+
+def test_where_there_is_no_value_there_is_a_null(framed: Any) -> None:
+    f = framed(pd.DataFrame({"x": [-1.0, 0.0, np.nan, np.inf]}))
+    assert f.cells(ex.function("sqrt", f["x"])) == [None, 0.0, None, np.inf]
+    assert f.cells(ex.function("log", f["x"])) == [None, -np.inf, None, np.inf]
+    assert f.cells(ex.function("arcsin", f["x"]))[1:] == [0.0, None, None]

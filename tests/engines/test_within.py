@@ -1,0 +1,249 @@
+"""What a person's rows make of each other, against pandas cell by cell; ids, orders and pieces of every kind."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.internals import Column, PandasEngine, WithinKey, compare, constant, evaluate, logical_not, within
+
+TIMES = [pd.Timestamp("2024-01-01"), pd.Timestamp("2024-03-01 12:00"), pd.NaT]
+ROW = st.tuples(
+    st.integers(0, 4),
+    st.sampled_from([np.nan, -2.5, 0.0, 1.0, 1.0, 7.25, np.inf]),
+    st.integers(-3, 3),
+    st.sampled_from(["b", "a", "", None]),
+    st.sampled_from(TIMES),
+    st.booleans(),
+)
+NUMBERS, SORTED, CELLS = ("x", "k", "b"), ("x", "k", "t"), ("x", "k", "s", "t", "b")
+
+
+def frame_of(rows: list[Any]) -> pd.DataFrame:
+    frame = pd.DataFrame(rows, columns=["who", "x", "k", "s", "t", "b"])
+    dtypes = {"who": "int64", "x": float, "k": "int64", "s": "str", "t": "datetime64[us]", "b": bool}
+    return frame.astype(dtypes)
+
+
+frames = st.lists(ROW, min_size=1, max_size=25).map(frame_of)
+
+
+def leaf(frame: pd.DataFrame, name: str) -> Column:
+    return Column.of(list(frame.columns).index(name), name, frame.dtypes[name])
+
+
+def cells(frame: pd.DataFrame, how: str, name: str | None, people: Any = ("who",), **words: Any) -> list[Any]:
+    """The values as Python's own, null as None."""
+    x = None if name is None else leaf(frame, name)
+    return plain(PandasEngine(frame).column(within(how, x, [leaf(frame, p) for p in people], **words)))
+
+
+def plain(v: Any) -> list[Any]:
+    values = (
+        v.values.tolist()
+        if v.categories is None
+        else np.array([*v.categories, None], dtype=object)[v.values].tolist()
+    )
+    if v.kind == "time":
+        values = [pd.Timestamp(t) for t in v.values]
+    null = np.zeros(len(v), dtype=bool) if v.nulls() is None else v.nulls()
+    return [None if missing else value for value, missing in zip(values, null, strict=True)]
+
+
+def alike(ours: list[Any], theirs: Any) -> None:
+    wanted = [None if pd.isna(c) else c for c in theirs]
+    assert [v is None for v in ours] == [v is None for v in wanted]
+    for a, b in zip(ours, wanted, strict=True):
+        assert a is None or a == b or a == pytest.approx(b, rel=1e-9, abs=1e-9)
+
+
+ONE = {
+    **dict.fromkeys(("sum", "mean", "median", "prod"), (NUMBERS, ())),
+    **dict.fromkeys(("var", "std", "sem"), (("x", "k"), (1,))),
+    **dict.fromkeys(("min", "max"), (SORTED, ())),
+    **dict.fromkeys(("any", "all"), (NUMBERS, ())),
+    **dict.fromkeys(("first", "last", "count", "nunique"), (CELLS, ())),
+}
+EACH = {
+    **dict.fromkeys(("cumsum", "cumprod", "cummin", "cummax"), ("x", "k")),
+    **dict.fromkeys(("ffill", "bfill"), CELLS),
+}
+
+
+@pytest.mark.parametrize("how", ONE)
+@settings(max_examples=25, deadline=None)
+@given(frame=frames, filtered=st.booleans())
+def test_one_value_of_a_person_is_the_one_of_pandas(how, frame, filtered):
+    names, args = ONE[how]
+    mask = (frame["k"] > -2).to_numpy() if filtered else np.ones(len(frame), dtype=bool)
+    where = compare(">", leaf(frame, "k"), constant(-2)) if filtered else None
+    for name in names:
+        found = cells(frame, how, name, args=args, where=where)
+        theirs = frame[mask].groupby("who")[name].transform(how)
+        if how in ("sum", "mean", "var", "std", "sem", "prod", "median") and name == "x":
+            finite = ~frame["who"].isin(frame["who"][np.isinf(frame["x"])]).to_numpy()
+            ours = [f for f, m, ok in zip(found, mask, finite, strict=True) if m and ok]
+            alike(ours, theirs[finite[mask]])
+        else:
+            alike([f for f, m in zip(found, mask, strict=True) if m], theirs)
+
+
+@pytest.mark.parametrize("how", EACH)
+@settings(max_examples=25, deadline=None)
+@given(frame=frames)
+def test_running_values_are_those_of_pandas(how, frame):
+    frame = frame.replace({"x": {np.inf: 3.0}})
+    for name in EACH[how]:
+        alike(cells(frame, how, name), getattr(frame.groupby("who")[name], how)())
+
+
+@settings(max_examples=60, deadline=None)
+@given(frame=frames, steps=st.integers(-3, 30), name=st.sampled_from(CELLS))
+def test_shift_is_that_of_pandas(frame, steps, name):
+    alike(cells(frame, "shift", name, args=(steps,)), frame.groupby("who")[name].shift(steps))
+
+
+@settings(max_examples=80, deadline=None)
+@given(
+    frame=frames,
+    method=st.sampled_from(["average", "min", "max", "first", "dense"]),
+    ascending=st.booleans(),
+    pct=st.booleans(),
+    name=st.sampled_from(SORTED),
+)
+def test_rank_is_that_of_pandas(frame, method, ascending, pct, name):
+    theirs = frame.groupby("who")[name].rank(method=method, ascending=ascending, pct=pct)
+    alike(cells(frame, "rank", name, args=(method, ascending, pct)), theirs)
+
+
+@settings(max_examples=40, deadline=None)
+@given(frame=frames, level=st.sampled_from([0.0, 0.1, 0.5, 0.77, 1.0]))
+def test_quantiles_sizes_and_places_are_those_of_pandas(frame, level):
+    frame = frame.replace({"x": {np.inf: 3.0}})
+    groups = frame.groupby("who")
+    alike(cells(frame, "quantile", "x", args=(level,)), groups["x"].quantile(level).reindex(frame["who"]))
+    alike(cells(frame, "size", None), groups["x"].transform("size"))
+    for ascending in (True, False):
+        alike(cells(frame, "cumcount", None, args=(ascending,)), groups.cumcount(ascending=ascending))
+
+
+@settings(max_examples=60, deadline=None)
+@given(frame=frames, keep=st.sampled_from(["first", "last", False]), by=st.booleans())
+def test_duplicates_are_those_of_pandas(frame, keep, by):
+    words = {"by": [leaf(frame, "s")]} if by else {}
+    theirs = frame.duplicated(["who", "s"] if by else "who", keep=keep)
+    assert cells(frame, "duplicated", None, args=(keep,), **words) == theirs.tolist()
+
+
+@settings(max_examples=80, deadline=None)
+@given(
+    frame=frames,
+    names=st.permutations(["x", "k", "s", "t", "b"]),
+    down=st.lists(st.booleans(), min_size=2, max_size=2),
+    last=st.booleans(),
+)
+def test_sorted_rows_stand_as_pandas_stable_sort_has_them(frame, names, down, last):
+    keys = [WithinKey(leaf(frame, n), d, last) for n, d in zip(names[:2], down, strict=True)]
+    position = "last" if last else "first"
+    one = frame.sort_values(names[1], ascending=not down[1], kind="stable", na_position=position)
+    both = one.sort_values(names[0], ascending=not down[0], kind="stable", na_position=position)
+    for how, args in (("cumcount", (True,)), ("shift", (1,)), ("duplicated", ("last",))):
+        name = "k" if how == "shift" else None
+        theirs = {
+            "cumcount": lambda: both.groupby("who").cumcount(),
+            "shift": lambda: both.groupby("who")["k"].shift(),
+            "duplicated": lambda: both.duplicated("who", keep="last"),
+        }[how]().sort_index()
+        alike(cells(frame, how, name, order=keys, args=args), theirs)
+
+
+# People -------------------------------------------------------------------------------------------------------------------
+
+IDS = {
+    "doubles": (np.array([1.0, np.nan, 1.0, -0.0, 0.0]), [0, None, 0, 1, 1]),
+    "objects": (np.array([1, 1.0, True, None, (1,)], dtype=object), [0, 0, 0, None, None]),
+    "decimals": (np.array([Decimal(1), 1, "1", np.nan, "1"], dtype=object), [0, 0, 1, None, 1]),
+    "nullable": (pd.array([2, None, 2, 3, 3], dtype="Int64"), [0, None, 0, 1, 1]),
+    "texts": (pd.array(["a", None, "a", "", ""], dtype="str"), [0, None, 0, 1, 1]),
+    "categories": (
+        pd.Categorical(["a", None, "a", "c", "c"], categories=["c", "b", "a"]),
+        [0, None, 0, 1, 1],
+    ),
+    "times": (
+        pd.to_datetime(["2024-01-01", None, "2024-01-01", "2024-01-02", "2024-01-02"]),
+        [0, None, 0, 1, 1],
+    ),
+}
+
+
+@pytest.mark.parametrize("ids", IDS)
+def test_rows_of_one_person_are_those_that_limits_take_for_one_persons(ids):
+    names, whose = IDS[ids]
+    frame = pd.DataFrame({"who": pd.Series(names), "x": [1.0, 2.0, 4.0, 8.0, 16.0]})
+    sums = [
+        None if w is None else sum(x for x, v in zip(frame["x"], whose, strict=True) if v == w) for w in whose
+    ]
+    assert cells(frame, "sum", "x") == sums
+    assert cells(frame, "duplicated", None, args=("first",)) == [
+        w is None or w in whose[:i] for i, w in enumerate(whose)
+    ]
+
+
+def test_several_columns_name_one_person():
+    frame = pd.DataFrame({"a": [1, 1, 2, 1], "b": ["x", "y", "x", "x"], "x": [1.0, 2.0, 4.0, 8.0]}).astype(
+        {"b": "str"}
+    )
+    assert cells(frame, "sum", "x", ("a", "b")) == [9.0, 2.0, 4.0, 9.0]
+
+
+def test_a_person_without_rows_that_count_has_no_value_and_others_see_theirs_everywhere():
+    frame = pd.DataFrame({"who": [0, 0, 1], "x": [1.0, 2.0, 4.0], "k": [5, 0, 0]})
+    where = compare(">", leaf(frame, "k"), constant(1))
+    for how, wanted in (("sum", [1.0, 1.0, None]), ("size", [1.0, 1.0, None]), ("first", [1.0, 1.0, None])):
+        assert cells(frame, how, None if how == "size" else "x", where=where) == wanted
+
+
+# Pieces -------------------------------------------------------------------------------------------------------------------
+
+
+@settings(max_examples=30, deadline=None)
+@given(frame=frames, start=st.integers(0, 25), size=st.integers(1, 9))
+def test_some_of_the_rows_have_some_of_the_values(frame, start, size):
+    total = within("sum", leaf(frame, "k"), [leaf(frame, "who")])
+    expr = compare(">", total, leaf(frame, "k"))
+    nested = within("size", None, [leaf(frame, "who")], logical_not(expr))
+    for e in (expr, nested):
+        engine = PandasEngine(frame)
+        whole = evaluate(e, engine.column, slice(0, len(frame)))
+        some = slice(min(start, len(frame)), min(start + size, len(frame)))
+        assert plain(evaluate(e, PandasEngine(frame).column, some)) == plain(whole)[some]
+
+
+def test_what_is_kept_has_no_more_room_than_the_frame(monkeypatch):
+    frame = pd.DataFrame({"who": np.arange(50_000) // 5, "x": np.arange(50_000.0)})
+    engine = PandasEngine(frame)
+    for q in np.linspace(0, 1, 8):
+        engine.column(within("quantile", leaf(frame, "x"), [leaf(frame, "who")], args=(float(q),)))
+    assert 1 <= len(engine._within._vectors) <= 3
+    engine.close()
+    assert len(engine._within._vectors) == len(engine._within._layouts) == 0
+
+
+def test_without_rows_there_are_no_values():
+    frame = frame_of([])
+    for how, args in (
+        ("sum", ()),
+        ("shift", (1,)),
+        ("rank", ("min", True, False)),
+        ("first", ()),
+        ("median", ()),
+        ("min", ()),
+    ):
+        assert cells(frame, how, "x", args=args) == []
+    assert cells(frame, "duplicated", None, args=("last",)) == []
