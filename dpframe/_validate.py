@@ -173,6 +173,7 @@ def edges(values: Iterable[object], subject: str) -> tuple[float, ...]:
 
 @lru_cache(maxsize=256)
 def _evenly(lower: float, upper: float, number: int) -> tuple[float, ...] | None:
+    """Points that divide an interval evenly; None where they are not increasing doubles."""
     with np.errstate(over="ignore", invalid="ignore"):
         points = tuple(map(float, np.linspace(lower, upper, number + 1)))
     return points if all(a < b for a, b in pairwise(points)) else None

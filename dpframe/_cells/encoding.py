@@ -34,7 +34,7 @@ _OWN = "dpframe."
 _head = struct.Struct(">BQ").pack
 _short = struct.Struct(">BQc").pack
 _pair = struct.Struct(">BQcBQccBQc").pack
-_double = struct.Struct(">d").pack
+_float = struct.Struct(">BQcd").pack
 _NONE = _head(1, 0) + b"0"
 _TEXTS = {str}
 _PLAIN = (type(None), bool, int, float, str, pd.Timestamp, datetime.date)
@@ -70,6 +70,8 @@ def encode(value: Any) -> bytes:
         texts = value and type(value[0]) is type(value[-1]) is str and {*map(type, value)} == _TEXTS
         body = _items(value) if texts else b"L" + b"".join(map(encode, value))
         return _short(1, len(body), b"t") + body
+    elif kind is float:
+        return _float(1, 8, b"f", value)
     elif kind is int:
         tag, body = b"i", value.to_bytes(value.bit_length() // 8 + 1, "big", signed=True)
     elif kind is Fraction:
@@ -279,7 +281,6 @@ def _time(value: datetime.time) -> tuple[bytes, bytes]:
 
 _BY_TYPE: dict[type, Callable[[Any], tuple[bytes, bytes]]] = {
     bool: lambda v: (b"b", b"1" if v else b"0"),
-    float: lambda v: (b"f", _double(v)),
     complex: lambda v: (b"c", struct.pack(">dd", v.real, v.imag)),
     bytes: lambda v: (b"y", v),
     list: lambda v: (b"l", _items(v)),

@@ -87,10 +87,9 @@ class Selection:
     ] = ()  # what the rows are sorted by, on which no answer depends but through verbs within a person
     most: int | None = None  # so many of these rows a person has at most, where the steps prove it
     index: Mapping[Hashable, Expr] = field(default_factory=dict)  # what `set_index` has moved there, by level
-    read: dict[str, Expr] = field(
-        default_factory=dict, init=False, repr=False
-    )  # expressions, by text: of these columns
     listed: bool = False  # whether the columns were chosen, so that a count is one of each
+    # Expressions by text, as they were read of these columns.
+    read: dict[str, Expr] = field(default_factory=dict, init=False, repr=False)
 
     # Other selections -----------------------------------------------------------------------------------------
 
