@@ -16,7 +16,7 @@ import pandas as pd
 
 from dpframe import _expr, _validate
 from dpframe._errors import BadType, BadValue, LineageError, MissingBounds
-from dpframe._expr import NO_KEYS, Column, Cut, DatePart, Expr, MapDict
+from dpframe._expr import NO_KEYS, Column, Cut, Expr, If, Join, Piece, Regex
 from dpframe._expr._parse import parse
 from dpframe._groups.combinations import Sought, Tuples
 from dpframe._groups.keys import By, Keys, Word, describe, keys_for, need_keys
@@ -194,10 +194,10 @@ class Selection:
 
     def images(self, expr: Expr) -> tuple[Any, ...] | None:
         """What an expression makes of all listed values of its columns: public, as these are. None where a column has no keys,
-        and of what lists its values itself."""
-        columns = sorted(expr.columns(), key=lambda column: column.position)
-        if isinstance(expr, Column | Cut | MapDict | DatePart) or expr.kind in ("bool", "time", *NO_KEYS):
+        of what lists its values itself, and of what had its keys found before there were these."""
+        if expr.kind in ("bool", "time", *NO_KEYS) or not _has_choice(expr):
             return None
+        columns = sorted(expr.columns(), key=lambda column: column.position)
         listed = [column.members(self.declared_keys, self.ends) for column in columns]
         known = [
             [*keys, None] if c.nullable else [*keys] for c, keys in zip(columns, listed, strict=True) if keys
@@ -267,6 +267,11 @@ class Selection:
             self.named(column)
             return Output(label, aggregate)
         return self.output(aggregate, column, bounds, name=label)
+
+
+def _has_choice(expr: Expr) -> bool:
+    """Whether a choice, a joined text or a part of a text by a pattern is in it."""
+    return isinstance(expr, If | Join | Piece | Regex) or any(map(_has_choice, expr.children))
 
 
 def predicate_of(expr: Expr) -> Expr:

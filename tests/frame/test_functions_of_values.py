@@ -219,7 +219,6 @@ def test_a_series_by_people_is_refused() -> None:
 
 
 KEYED = {
-    "upper": lambda d: d["sex"].str.lower(),
     "joined": lambda d: d["sex"] + "-" + d["sex"].str.lower(),
     "a choice": lambda d: d["sex"].where(d["sex"] == "F", "other"),
     "constants": lambda d: (

@@ -295,10 +295,14 @@ MORE_AGGREGATES = dict.fromkeys(
     ),
     "two aggregates more are among those there are",
 )
+READ_AS_NUMBERS = {
+    'p["state"].astype(int)': "texts are read as numbers, and what is none is null, as for every other cast",
+}
 CHANGED: dict[str, dict[str, str]] = {
-    "house": {**MORE_AGGREGATES},
+    "house": {**MORE_AGGREGATES, **READ_AS_NUMBERS},
     "0.1": {
         **MORE_AGGREGATES,
+        **READ_AS_NUMBERS,
         'p.groupby(p["state"].str.upper()).size(epsilon=0.5)': AT_ONCE,
         'p.groupby(p["state"].str.upper())["cost"].mean(epsilon=0.5)': AT_ONCE,
         'p.argmax("age", epsilon=0.5)': "half a price finds keys with a delta that follows its part of the budget",
