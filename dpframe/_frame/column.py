@@ -13,6 +13,7 @@ from dpframe._answers.estimate import scalar
 from dpframe._errors import BadType, NotOffered, Refused
 from dpframe._expr import Expr
 from dpframe._frame import randomize as _randomize
+from dpframe._frame.columns.hooks import install
 from dpframe._frame.columns.lookups import looked_up, replaced
 from dpframe._frame.columns.numpy import applied, called
 from dpframe._frame.columns.parts import TextParts, TimeParts
@@ -374,3 +375,4 @@ def _is_null(value: Any) -> bool:
 
 
 own_errors(PrivateColumn, pd.Series)
+install()
