@@ -16,7 +16,7 @@ from dpframe._frame import randomize as _randomize
 from dpframe._frame.columns.hooks import install
 from dpframe._frame.columns.lookups import looked_up, replaced
 from dpframe._frame.columns.numpy import applied, called
-from dpframe._frame.columns.parts import TextParts, TimeParts
+from dpframe._frame.columns.parts import CategoryParts, TextParts, TimeParts
 from dpframe._frame.columns.traced import traced
 from dpframe._frame.selection import Taken
 from dpframe._frame.spelling import of_column, priced
@@ -293,6 +293,11 @@ class PrivateColumn(Taken):
         would say what is in the cells. Lists have `PrivateFrame.explode`.
         """
         return TextParts(self)
+
+    @property
+    def cat(self) -> CategoryParts:
+        """Codes and names of the declared keys of a column: codes, categories, rename_categories."""
+        return CategoryParts(self)
 
     @property
     def dt(self) -> TimeParts:

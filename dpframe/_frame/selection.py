@@ -178,7 +178,7 @@ class Selection:
         declared = self.schema.keys.get(expr.position) if isinstance(expr, Column) else None
         if declared is not None:
             return declared.named(name)
-        own = self.images(expr) or expr.members(self.declared_keys, self.ends)
+        own = self.values(expr)
         if not own:
             raise need_keys(name if isinstance(expr, Column) else str(expr), verb)
         return keys_for(list(own), expr, name, ordered=isinstance(expr, Cut))
@@ -191,6 +191,10 @@ class Selection:
             if listed is None
             else tuple(k for i, k in enumerate(listed.index.tolist()) if i != listed.null)
         )
+
+    def values(self, expr: Expr) -> tuple[Any, ...] | None:
+        """All values that an expression can have, null apart, as far as they are declared or follow from what is."""
+        return self.images(expr) or expr.members(self.declared_keys, self.ends)
 
     def images(self, expr: Expr) -> tuple[Any, ...] | None:
         """What an expression makes of all listed values of its columns: public, as these are. None where a column has no keys,

@@ -218,6 +218,21 @@ def test_a_series_by_people_is_refused() -> None:
         q["id"].map(pd.Series([5.0, 6.0], index=[1, 2]))
 
 
+def test_categories_are_the_declared_keys(df: pd.DataFrame, p: Any) -> None:
+    category = df["sex"].astype("category")
+    one = p["sex"].astype("category")
+    assert one.cat.categories.tolist() == category.cat.categories.tolist()
+    assert abs(one.cat.codes.sum(epsilon=200) - category.cat.codes.sum()) < 1
+    for names in ({"F": "female", "M": "male"}, ["female", "male"], str.lower):
+        wanted = category.cat.rename_categories(names).value_counts().to_dict()
+        assert one.cat.rename_categories(names).value_counts(epsilon=200).to_dict() == wanted
+    with pytest.raises(DPError, match="needs keys"):
+        p["s"].cat.codes  # noqa: B018  (asking is the test)
+    with pytest.raises(DPError, match="3 names for 2"):
+        one.cat.rename_categories(["a", "b", "c"])
+    assert not hasattr(one.cat, "add_categories")
+
+
 KEYED = {
     "joined": lambda d: d["sex"] + "-" + d["sex"].str.lower(),
     "a choice": lambda d: d["sex"].where(d["sex"] == "F", "other"),
