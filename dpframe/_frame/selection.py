@@ -148,6 +148,11 @@ class Selection:
 
     def bounds(self, expr: Expr, name: Hashable, given: Any) -> Bounds:
         """The bounds that a verb is given, or those that follow from the declared ones."""
+        if expr.kind == "duration":
+            raise BadType(
+                f"column {name!r} is a duration, and numbers have sums and means: p[...].dt.total_seconds(), .dt.days, or "
+                "divided by pd.Timedelta('1D')."
+            )
         if expr.kind not in ("number", "bool"):
             raise BadType(
                 f"column {name!r} is of kind {expr.kind}: only numbers have sums and means. "

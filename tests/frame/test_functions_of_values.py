@@ -253,3 +253,10 @@ def test_keys_follow_from_keys_constants_and_ranges(df: pd.DataFrame, p: Any, na
     found = p.groupby(make(p)).size(epsilon=900)
     assert [k for k in found.index if k in set(wanted.index)] == wanted.index.tolist()
     assert found[found > 0.5].round().to_dict() == wanted.to_dict()
+
+
+def test_constants_are_keys_also_where_no_listed_key_gives_them() -> None:
+    frame = pd.DataFrame({"state": ["CA", "NY", "TX"]})
+    q = frame.dp.open(1000, keys={"state": ["CA"]})
+    found = q["state"].where(q["state"] == "CA", "elsewhere").value_counts(epsilon=900)
+    assert found.to_dict() == {"elsewhere": 2, "CA": 1}
