@@ -460,6 +460,14 @@ METHODS: dict[str, Callable[..., Expr]] = {
     "abs": absolute,
     "round": round_to,
 }
+
+
+def astype(x: Expr, dtype: object) -> Expr:
+    """`cast`, by pandas' name of its parameter."""
+    return cast(x, dtype)
+
+
+METHODS.update(astype=astype)
 # What texts are read as, by functions that stand where they are defined.
 CASTERS: dict[str, Callable[[Expr], Expr]] = {}
 # And functions that it may call, of which more stand where they are defined.

@@ -16,7 +16,6 @@ from dpframe._errors import BadType, BadValue, DPError, LineageError, NoSession
 from dpframe._expr._parts import DATE_NAMES, DATES, TEXT
 from dpframe._frame import rewrite as _rewrite
 from dpframe._frame.column import PrivateColumn
-from dpframe._frame.columns.hooks import install
 from dpframe._frame.frame import PrivateFrame
 from dpframe._frame.groups import PrivateGroupBy
 from dpframe._frame.selection import Ask
@@ -305,6 +304,5 @@ def register() -> None:
         cast(Any, frames).dp = accessor("dp", made)
 
 
-install()
 for _kind in (Unopened, Elsewhere, _Derived):
     own_errors(_kind, object)

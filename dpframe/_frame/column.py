@@ -14,9 +14,10 @@ from dpframe._errors import BadType, NotOffered, Refused
 from dpframe._expr import Expr
 from dpframe._frame import randomize as _randomize
 from dpframe._frame.columns import steps
+from dpframe._frame.columns.hooks import install
 from dpframe._frame.columns.lookups import looked_up, replaced
 from dpframe._frame.columns.numpy import applied, called
-from dpframe._frame.columns.parts import TextParts, TimeParts
+from dpframe._frame.columns.parts import CategoryParts, TextParts, TimeParts
 from dpframe._frame.columns.traced import traced
 from dpframe._frame.selection import Taken
 from dpframe._frame.spelling import of_column, priced
@@ -300,6 +301,11 @@ class PrivateColumn(Taken):
         return TextParts(self)
 
     @property
+    def cat(self) -> CategoryParts:
+        """Codes and names of the declared keys of a column: codes, categories, rename_categories."""
+        return CategoryParts(self)
+
+    @property
     def dt(self) -> TimeParts:
         """Parts of a date: year, month, day, hour, dayofweek, ...; of a duration: days, seconds, total_seconds().
 
@@ -456,3 +462,4 @@ def _is_null(value: Any) -> bool:
 for _name, _operator in steps.METHODS.items():
     setattr(PrivateColumn, _name, _operator)
 own_errors(PrivateColumn, pd.Series)
+install()

@@ -20,7 +20,7 @@ import pandas as pd
 
 from dpframe import _expr, _validate
 from dpframe._errors import BadType, BadValue, LineageError, MissingBounds, Refused
-from dpframe._expr import NO_KEYS, Column, Cut, DatePart, Expr, Key, MapDict, stem
+from dpframe._expr import NO_KEYS, Column, Cut, Expr, If, Join, Key, Piece, Regex, stem
 from dpframe._expr._parse import parse
 from dpframe._groups.combinations import Sought, Tuples
 from dpframe._groups.keys import By, Keys, Word, describe, keys_for, need_keys
@@ -184,6 +184,11 @@ class Selection:
 
     def bounds(self, expr: Expr, name: Hashable, given: Any) -> Bounds:
         """The bounds that a verb is given, or those that follow from the declared ones."""
+        if expr.kind == "duration":
+            raise BadType(
+                f"column {name!r} is a duration, and numbers have sums and means: p[...].dt.total_seconds(), .dt.days, or "
+                "divided by pd.Timedelta('1D')."
+            )
         if expr.kind not in ("number", "bool"):
             raise BadType(
                 f"column {name!r} is of kind {expr.kind}: only numbers have sums and means. "
@@ -216,7 +221,7 @@ class Selection:
         declared = self.schema.keys.get(root.position) if isinstance(root, Column) else None
         if declared is not None:
             return declared.named(name)
-        own = self.images(expr) or expr.members(self.declared_keys, self.ends)
+        own = self.values(expr)
         if not own:
             raise need_keys(name if isinstance(expr, Column) else str(expr), verb)
         return keys_for(list(own), expr, name, ordered=isinstance(expr, Cut))
@@ -230,12 +235,16 @@ class Selection:
             else tuple(k for i, k in enumerate(listed.index.tolist()) if i != listed.null)
         )
 
+    def values(self, expr: Expr) -> tuple[Any, ...] | None:
+        """All values that an expression can have, null apart, as far as they are declared or follow from what is."""
+        return self.images(expr) or expr.members(self.declared_keys, self.ends)
+
     def images(self, expr: Expr) -> tuple[Any, ...] | None:
         """What an expression makes of all listed values of its columns: public, as these are. None where a column has no keys,
-        and of what lists its values itself."""
-        columns = sorted(expr.columns(), key=lambda column: column.position)
-        if isinstance(expr, Column | Cut | MapDict | DatePart) or expr.kind in ("bool", "time", *NO_KEYS):
+        of what lists its values itself, and of what had its keys found before there were these."""
+        if expr.kind in ("bool", "time", *NO_KEYS) or not _has_choice(expr):
             return None
+        columns = sorted(expr.columns(), key=lambda column: column.position)
         listed = [column.members(self.declared_keys, self.ends) for column in columns]
         known = [
             [*keys, None] if c.nullable else [*keys] for c, keys in zip(columns, listed, strict=True) if keys
@@ -308,6 +317,11 @@ class Selection:
             self.named(column)
             return Output(label, aggregate)
         return self.output(aggregate, column, bounds, name=label)
+
+
+def _has_choice(expr: Expr) -> bool:
+    """Whether a choice, a joined text or a part of a text by a pattern is in it."""
+    return isinstance(expr, If | Join | Piece | Regex) or any(map(_has_choice, expr.children))
 
 
 def predicate_of(expr: Expr) -> Expr:

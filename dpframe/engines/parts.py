@@ -282,6 +282,8 @@ def place_of_text(text: str) -> Any:
     kind, rest = text[0], text[1:]
     if kind == "n":
         return int(rest) if rest.lstrip("-").isdigit() else float(rest)
+    if kind == "p":
+        return int(rest.split()[1])
     return int(rest.split()[0]) if kind == "t" else text
 
 

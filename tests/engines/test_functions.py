@@ -66,3 +66,19 @@ def test_where_there_is_no_value_there_is_a_null(framed: Any) -> None:
     assert f.cells(ex.function("sqrt", f["x"])) == [None, 0.0, None, np.inf]
     assert f.cells(ex.function("log", f["x"])) == [None, -np.inf, None, np.inf]
     assert f.cells(ex.function("arcsin", f["x"]))[1:] == [0.0, None, None]
+
+
+def test_a_null_condition_chooses_the_other_side(framed: Any) -> None:
+    f = framed(pd.DataFrame({"b": pd.array([True, None, False], dtype="boolean"), "x": [1, 2, 3]}))
+    assert f.cells(ex.choose(f["b"], f["x"], -1)) == [1, -1, -1]
+    masked = framed(
+        pd.DataFrame({"b": pd.arrays.BooleanArray(np.array([True, True]), np.array([False, True]))})
+    )
+    vector = masked.vectors[0]
+    masked.vectors[0] = type(vector)("bool", np.array([True, True]), np.array([False, True]))
+    assert masked.cells(ex.choose(masked["b"], 1, 2)) == [1, 2]
+
+
+def test_a_null_beside_an_infinity_is_null(framed: Any) -> None:
+    f = framed(pd.DataFrame({"x": [np.inf, 3.0], "y": [np.nan, 4.0]}))
+    assert f.cells(ex.pairwise("hypot", f["x"], f["y"])) == [None, 5.0]

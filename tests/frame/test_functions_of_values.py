@@ -218,8 +218,22 @@ def test_a_series_by_people_is_refused() -> None:
         q["id"].map(pd.Series([5.0, 6.0], index=[1, 2]))
 
 
+def test_categories_are_the_declared_keys(df: pd.DataFrame, p: Any) -> None:
+    category = df["sex"].astype("category")
+    one = p["sex"].astype("category")
+    assert one.cat.categories.tolist() == category.cat.categories.tolist()
+    assert abs(one.cat.codes.sum(epsilon=200) - category.cat.codes.sum()) < 1
+    for names in ({"F": "female", "M": "male"}, ["female", "male"], str.lower):
+        wanted = category.cat.rename_categories(names).value_counts().to_dict()
+        assert one.cat.rename_categories(names).value_counts(epsilon=200).to_dict() == wanted
+    with pytest.raises(DPError, match="needs keys"):
+        p["s"].cat.codes  # noqa: B018  (asking is the test)
+    with pytest.raises(DPError, match="3 names for 2"):
+        one.cat.rename_categories(["a", "b", "c"])
+    assert not hasattr(one.cat, "add_categories")
+
+
 KEYED = {
-    "upper": lambda d: d["sex"].str.lower(),
     "joined": lambda d: d["sex"] + "-" + d["sex"].str.lower(),
     "a choice": lambda d: d["sex"].where(d["sex"] == "F", "other"),
     "constants": lambda d: (
@@ -239,3 +253,10 @@ def test_keys_follow_from_keys_constants_and_ranges(df: pd.DataFrame, p: Any, na
     found = p.groupby(make(p)).size(epsilon=900)
     assert [k for k in found.index if k in set(wanted.index)] == wanted.index.tolist()
     assert found[found > 0.5].round().to_dict() == wanted.to_dict()
+
+
+def test_constants_are_keys_also_where_no_listed_key_gives_them() -> None:
+    frame = pd.DataFrame({"state": ["CA", "NY", "TX"]})
+    q = frame.dp.open(1000, keys={"state": ["CA"]})
+    found = q["state"].where(q["state"] == "CA", "elsewhere").value_counts(epsilon=900)
+    assert found.to_dict() == {"elsewhere": 2, "CA": 1}

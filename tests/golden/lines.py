@@ -295,6 +295,9 @@ MORE_AGGREGATES = dict.fromkeys(
     ),
     "two aggregates more are among those there are",
 )
+READ_AS_NUMBERS = {
+    'p["state"].astype(int)': "texts are read as numbers, and what is none is null, as for every other cast",
+}
 DESCRIBED = {
     'p.describe("age", epsilon=0.5)': "describe has the quantiles of pandas; what it was is agg(['count', 'mean', 'std'])"
 }
@@ -312,12 +315,13 @@ LIKE_PANDAS = {
     'p.resample("ME")': "a frame has an index where a column was made one, and the refusal says so",
 }
 CHANGED: dict[str, dict[str, str]] = {
-    "house": {**MORE_AGGREGATES, **DESCRIBED, **MORE_VERBS, **LIKE_PANDAS},
+    "house": {**MORE_AGGREGATES, **DESCRIBED, **MORE_VERBS, **LIKE_PANDAS, **READ_AS_NUMBERS},
     "0.1": {
         **MORE_AGGREGATES,
         **DESCRIBED,
         **MORE_VERBS,
         **LIKE_PANDAS,
+        **READ_AS_NUMBERS,
         'p.groupby(p["state"].str.upper()).size(epsilon=0.5)': AT_ONCE,
         'p.groupby(p["state"].str.upper())["cost"].mean(epsilon=0.5)': AT_ONCE,
         'p.argmax("age", epsilon=0.5)': "half a price finds keys with a delta that follows its part of the budget",

@@ -16,6 +16,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import dpframe
+
 pytest.importorskip("pyarrow", reason="patterns that repeat are matched by RE2, which pyarrow brings")
 
 CASES = json.loads(Path(__file__).with_name("expressions.json").read_text())
@@ -98,3 +100,29 @@ def test_the_same_text_gives_the_same_answer(visits: pd.DataFrame, case: dict[st
 def test_cases_are_many_and_of_every_area() -> None:
     assert len({c["id"] for c in CASES}) == len(CASES) > 60
     assert {c["area"] for c in CASES} == {"conditions", "numpy", "dates", "text", "clean", "bands"}
+
+
+@pytest.mark.parametrize("case", CASES[::4], ids=[c["id"] for c in CASES[::4]])
+@pytest.mark.filterwarnings("ignore")
+def test_a_source_in_parts_gives_the_same_answer(visits: pd.DataFrame, case: dict[str, Any]) -> None:
+    """Batches are evaluated one by one: the answers differ by their noise alone."""
+    polars = pytest.importorskip("polars", reason="frames of polars are read in batches")
+    text = case.get("dp") or re.sub(r"\bdf\b", "p", case["code"])
+    words = {"epsilon": 1000, "delta": 1e-6, "queries": 4, "because": "synthetic", **TERMS}
+    p, q = visits.copy().dp.open(**words), dpframe.open(polars.from_pandas(visits), **words)
+    one, two = (value_of(text, p=each) for each in (p, q))
+    wanted = value_of(case["code"], df=visits)
+    size = np.abs(wanted).max() if isinstance(wanted, pd.Series) else max(abs(float(wanted)), 0.05)
+    assert (
+        np.max(np.abs(np.asarray(one, dtype=float) - np.asarray(two, dtype=float)))
+        <= 2 * case.get("tol", 0.02) * size
+    )
+
+
+def test_periods_that_nobody_listed_are_found(visits: pd.DataFrame) -> None:
+    frame = visits.assign(seen=visits["admitted"])  # whose range is not declared
+    p = frame.dp.open(epsilon=50, delta=1e-6, queries=4, because="synthetic", **TERMS)
+    found = p.groupby(p["seen"].dt.to_period("M")).size(epsilon=20)
+    wanted = frame.groupby(frame["seen"].dt.to_period("M")).size()
+    assert found.index.tolist() == wanted.index.tolist()
+    assert (found - wanted).abs().max() < 20

@@ -108,7 +108,7 @@ def _get_dummies(
     """A column for each key of a column, which tells the rows that have it."""
     _only("get_dummies", dummy_na=(dummy_na, False), dtype=(dtype, None))
     selection = data._frame._selection
-    keys = selection.images(data._expr) or data._expr.members(selection.declared_keys, selection.ends)
+    keys = selection.values(data._expr)
     if keys is None:
         raise MissingKeys(
             f"pd.get_dummies makes a column for each value, and those of {data.name!r} are not declared: open(..., keys={{...}})."

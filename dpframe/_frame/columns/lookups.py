@@ -100,6 +100,5 @@ def _pairs(old: Any, new: Any) -> dict[Any, Any]:
 
 def covers(column: Any, mapping: Mapping[Any, Any]) -> bool:
     """Whether all values that the column can have, by its declared keys, are listed."""
-    selection = column._frame._selection
-    keys = column._expr.members(selection.declared_keys, selection.ends)
+    keys = column._frame._selection.values(column._expr)
     return keys is not None and all(key in mapping for key in keys)

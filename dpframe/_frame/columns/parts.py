@@ -6,10 +6,14 @@ from collections.abc import Callable, Iterable, Mapping
 from inspect import signature
 from typing import Any, NoReturn
 
+import pandas as pd
+
 from dpframe import _expr, _validate
-from dpframe._errors import BadType, NotOffered
+from dpframe._cells.codec import index_of
+from dpframe._errors import BadType, BadValue, NotOffered
 from dpframe._expr import Expr, Kind
 from dpframe._frame.selection import Taken
+from dpframe._groups.keys import need_keys
 from dpframe._refusals import Unprinted
 
 
@@ -152,6 +156,56 @@ class TimeParts(Parts):
         if args or words:
             raise BadType(".dt.isocalendar takes no arguments: .dt.isocalendar().week.")
         return IsoCalendar(self._column)
+
+
+class CategoryParts(Parts):
+    """``.cat`` of a column with declared keys, which are its categories in their order: those of a dtype are people's."""
+
+    _accessor, _of, _kinds = ".cat", "categories", ("text", "label", "number", "bool")
+
+    def _names(self) -> Iterable[str]:
+        return ["categories", "codes", "rename_categories", "as_ordered", "as_unordered"]
+
+    def _keys(self) -> list[Any]:
+        """The declared keys, in order."""
+        keys = self._column._frame._selection.values(self._column._expr)
+        if keys is None:
+            raise need_keys(self._column.name, ".cat")
+        return list(_expr.in_order(keys))
+
+    @property
+    def categories(self) -> pd.Index[Any]:
+        """The declared keys, in order."""
+        return index_of(self._keys(), None)
+
+    @property
+    def codes(self) -> Any:
+        """The place of each cell among the keys; -1 for null, null for what is no key."""
+        x = self._column._expr
+        places = _expr.map_dict(x, {key: i for i, key in enumerate(self._keys())})
+        return self._column._new(_expr.choose(_expr.is_null(x), -1, places), None)
+
+    def rename_categories(self, new_categories: Any) -> Any:
+        """Other names for the keys: a dict, a list of as many, or a function."""
+        keys = self._keys()
+        if callable(new_categories):
+            new_categories = {key: new_categories(key) for key in keys}
+        if not isinstance(new_categories, Mapping):
+            names = _expr.listed(new_categories, "rename_categories")
+            if len(names) != len(keys):
+                raise BadValue(f"rename_categories is given {len(names)} names for {len(keys)} keys.")
+            new_categories = dict(zip(keys, names, strict=True))
+        return self._column.replace(dict(new_categories))
+
+    def as_ordered(self) -> Any:
+        """The column as it is: keys have an order."""
+        return self._column
+
+    as_unordered = as_ordered
+
+    def __getattr__(self, name: str) -> Any:
+        self._checked(name)
+        return object.__getattribute__(self, name)
 
 
 class IsoCalendar(Parts):
