@@ -50,8 +50,6 @@ ADVICE: dict[str, str] = {
     "hist": "ask for the counts, and plot them: p.histogram('x', bins=...).dp.plot().",
     "plot": "plot an answer: p.histogram('x', bins=...).dp.plot().",
     "logistic": "write p.fit(LogisticRegression(...), X=[...], y='column') with a model of dpframe.learn.",
-    "corr": "write p[['x', 'y']].corr(): one release for all pairs of these columns.",
-    "cov": "write p[['x', 'y']].cov(): one release for all pairs of these columns.",
 }
 for _name in ("values", "index", "T", "array", "item"):
     ADVICE[_name] = f".{_name} is refused: {_ROWS}"

@@ -91,7 +91,6 @@ from dpframe._statistics.base import (
     Statistic,
     Total,
     Trues,
-    power_bits,
 )
 from dpframe._statistics.base import Rows as stats_Rows
 from dpframe._statistics.counts import DistinctCount, PeopleAround, PeopleBy, Questions, RowCount, ValueCount
@@ -167,7 +166,7 @@ from dpframe.learn._descent import (
     scores,
 )
 from dpframe.learn._design import UNIT, Design, Target, shrunk
-from dpframe.learn._design import Rows as design_Rows
+from dpframe.learn._design import DesignRows as design_Rows
 from dpframe.learn._fits import Output as fits_Output
 from dpframe.learn._objective import Objective, largest_mu
 from dpframe.learn._progress import progress
@@ -492,7 +491,6 @@ __all__ = [
     "plain",
     "plan_module",
     "points_for",
-    "power_bits",
     "predicate",
     "prepare",
     "progress",

@@ -21,7 +21,7 @@ import pandas as pd
 
 from dpframe import _validate
 from dpframe import plot as _plot
-from dpframe._answers.layout import Across, Column, Columns, Layout, Levels, Pivot, layout_from
+from dpframe._answers.layout import Across, Column, Columns, Correlations, Layout, Levels, Pivot, layout_from
 from dpframe._errors import BadType, BadValue
 from dpframe._ledger.store import pack, receipt_text, unpack
 from dpframe._plans.aggregates import AGGREGATES
@@ -118,6 +118,25 @@ class FloatEstimate(Estimate, float):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return FloatEstimate, (float(self), self._plan, self._raw)
+
+
+class Correlation(FloatEstimate):
+    """The correlation of two columns, which is made of a release of their variances and their covariance."""
+
+    table = Correlations(((0, 1), (1, 2)))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Correlation, (float(self), self._plan, self._raw)
+
+    def interval(self, level: float = 0.95) -> tuple[float, float]:
+        low, high = self.table.interval(self._plan, self._raw, _validate.level(level))[0]
+        return float(low[1]), float(high[1])
+
+
+def correlation(release: Release) -> Correlation:
+    """The answer to a question of the variances of two columns with their covariance between them."""
+    value = Correlation.table.values(release.plan, release.raw)[0][1]
+    return Correlation(float(value), release.plan, release.raw)
 
 
 def scalar(release: Release) -> Estimate:
@@ -266,15 +285,18 @@ def levels(
     release: Release, index: pd.Index[Any] | None, given: Sequence[float], name: Hashable
 ) -> pd.Series[Any]:
     """Several quantiles of one column: a row a level, within each group if there are groups."""
-    places: pd.Index[Any] = pd.Index(given, dtype=np.float64)
+    return column(release, Levels(), below(index, pd.Index(given, dtype=np.float64)), name)
+
+
+def below(index: pd.Index[Any] | None, rows: pd.Index[Any]) -> pd.Index[Any]:
+    """Some rows within each group, if there are groups: a level more."""
     if isinstance(index, pd.MultiIndex):
         # Combinations may be listed ones, so these are their rows and not a product.
-        parts = [index.get_level_values(i).repeat(len(given)) for i in range(index.nlevels)]
-        shares = pd.Index(np.tile(places, len(index)))
-        places = pd.MultiIndex.from_arrays([*parts, shares], names=[*index.names, None])
-    elif index is not None:
-        places = pd.MultiIndex.from_product([index, places])
-    return column(release, Levels(), places, name)
+        parts = [index.get_level_values(i).repeat(len(rows)) for i in range(index.nlevels)]
+        return pd.MultiIndex.from_arrays(
+            [*parts, pd.Index(np.tile(rows, len(index)))], names=[*index.names, rows.name]
+        )
+    return rows if index is None else pd.MultiIndex.from_product([index, rows])
 
 
 @lru_cache(maxsize=256)

@@ -115,31 +115,35 @@ class Levels(Columns):
 
 @dataclass(frozen=True, slots=True)
 class Grid(Layout):
-    """A table of outputs without groups: which output stands in each row and column; -1 where none was asked."""
+    """A table of outputs, one below the other for each group: which output stands in each row and column; -1 where none was
+    asked."""
 
     cells: tuple[tuple[int, ...], ...]
     computed: ClassVar[bool] = True
 
     def values(self, plan: Plan, raw: Sequence[Any]) -> list[NDArray[Any]]:
         """The columns: whole numbers where all are whole, as pandas has it."""
-        found = [AGGREGATES[c.aggregate].value(measured(plan, raw, c))[0] for c in plan.cells]
+        found = [AGGREGATES[c.aggregate].value(measured(plan, raw, c)) for c in plan.cells]
+        nothing = np.full(len(found[0]), math.nan)
         columns = []
         for column in zip(*self.cells, strict=True):
             whole = all(i >= 0 and plan.cells[i].whole for i in column)
-            numbers = [found[i] if i >= 0 else math.nan for i in column]
-            columns.append(np.array(numbers, dtype=object if whole else np.float64))
+            numbers = [
+                (found[i] if i >= 0 else nothing).astype(object if whole else np.float64) for i in column
+            ]
+            columns.append(np.stack(numbers, axis=1).ravel())
         return columns
 
     def interval(self, plan: Plan, raw: Sequence[Any], level: float) -> list[Ends]:
         """The ends of each column; NaN where nothing was asked."""
-        ends = [AGGREGATES[c.aggregate].interval(measured(plan, raw, c), level) for c in plan.cells]
-        nothing = np.array([math.nan])
-        found = []
+        ends = [interval_of(plan, tuple(raw), i, level) for i in range(len(plan.cells))]
+        nothing = np.full(len(ends[0][0]), math.nan)
+        columns = []
         for column in zip(*self.cells, strict=True):
             pairs = [ends[i] if i >= 0 else (nothing, nothing) for i in column]
-            low, high = (np.array([p[side][0] for p in pairs], dtype=float) for side in (0, 1))
-            found.append((low, high))
-        return found
+            low, high = (np.stack([p[side] for p in pairs], axis=1).astype(float).ravel() for side in (0, 1))
+            columns.append((low, high))
+        return columns
 
     def to_json(self) -> dict[str, Any]:
         return {"cells": self.cells}
@@ -147,33 +151,44 @@ class Grid(Layout):
 
 @dataclass(frozen=True, slots=True)
 class Correlations(Layout):
-    """A table of correlations, from the covariances and variances of one release; ``cells`` says where each stands."""
+    """A table of correlations, one below the other for each group, from the covariances and variances of one release; ``cells``
+    says where each stands."""
 
     cells: tuple[tuple[int, ...], ...]
     computed: ClassVar[bool] = True
 
+    def _squares(self, columns: Sequence[NDArray[Any]]) -> NDArray[np.float64]:
+        """A square for each group, of columns in which they stand one below the other."""
+        size = len(self.cells)
+        return np.array(columns, dtype=float).reshape(size, -1, size).transpose(1, 2, 0)
+
+    def _columns(self, squares: NDArray[np.float64]) -> list[NDArray[np.float64]]:
+        return list(squares.transpose(2, 0, 1).reshape(len(self.cells), -1))
+
     def values(self, plan: Plan, raw: Sequence[Any]) -> list[NDArray[Any]]:
         """The columns: within -1 and 1, and NaN where a noisy variance is zero."""
-        cov = np.array(Grid(self.cells).values(plan, raw), dtype=float)
-        scale = _outer(np.diag(cov))
+        cov = self._squares(Grid(self.cells).values(plan, raw))
+        scale = _outer(cov)
         some = scale > 0
         found = np.where(some, np.clip(cov / np.where(some, scale, 1.0), -1.0, 1.0), math.nan)
-        np.fill_diagonal(found, np.where(np.diag(some), 1.0, math.nan))
-        return list(found)
+        own = np.arange(len(self.cells))
+        found[:, own, own] = np.where(some[:, own, own], 1.0, math.nan)
+        return list(self._columns(found))
 
     def interval(self, plan: Plan, raw: Sequence[Any], level: float) -> list[Ends]:
         """The ends of each correlation, from the intervals of its covariance and both variances at a third of the risk each."""
         ends = Grid(self.cells).interval(plan, raw, 1 - (1 - level) / 3)
-        low, high = (np.array([e[side] for e in ends]) for side in (0, 1))
-        small, large = _outer(np.diag(np.maximum(low, 0))), _outer(np.diag(high))
+        low, high = (self._squares([e[side] for e in ends]) for side in (0, 1))
+        small, large = _outer(np.maximum(low, 0)), _outer(high)
         with np.errstate(divide="ignore", invalid="ignore"):
             lowest = np.where(small > 0, np.minimum(low / small, low / large), np.where(low < 0, -1.0, 0.0))
             highest = np.where(
                 small > 0, np.maximum(high / small, high / large), np.where(high > 0, 1.0, 0.0)
             )
-        np.fill_diagonal(lowest, 1.0)
-        np.fill_diagonal(highest, 1.0)
-        return [(np.clip(a, -1.0, 1.0), np.clip(b, -1.0, 1.0)) for a, b in zip(lowest, highest, strict=True)]
+        own = np.arange(len(self.cells))
+        lowest[:, own, own] = highest[:, own, own] = 1.0
+        sides = (self._columns(np.clip(side, -1.0, 1.0)) for side in (lowest, highest))
+        return list(zip(*sides, strict=True))
 
     def to_json(self) -> dict[str, Any]:
         return {"correlations": self.cells}
@@ -315,9 +330,10 @@ class Shares(Layout):
         return {"shares": self.table.to_json()["pivot"]}
 
 
-def _outer(variances: NDArray[np.float64]) -> NDArray[np.float64]:
-    deviations = np.sqrt(variances)  # first: the product of two variances may be no double
-    return np.asarray(np.outer(deviations, deviations))
+def _outer(squares: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The products of the deviations in each square, whose diagonals are variances."""
+    deviations = np.sqrt(np.diagonal(squares, axis1=1, axis2=2))  # first: two variances may have no product
+    return np.asarray(deviations[:, :, None] * deviations[:, None, :])
 
 
 _SHAPES: dict[str, Layout] = {layout.shape: layout for layout in (Columns(), Column(), Across(), Levels())}

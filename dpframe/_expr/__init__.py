@@ -20,4 +20,5 @@ from dpframe._expr._nodes import *
 from dpframe._expr._operators import *
 from dpframe._expr._parts import *
 from dpframe._expr._ranges import *
+from dpframe._expr._texts import *
 from dpframe._expr._within import *

@@ -407,8 +407,12 @@ def _check_text(method: str, values: list[Any]) -> None:
             ) from None
     if method == "slice" and values[2] == 0:
         raise BadValue("the step of a slice cannot be 0.")
-    if method == "zfill" and values[0] > 10_000:
-        raise BadValue("zfill is limited to a width of 10000.")
+    if method in ("zfill", "pad", "ljust", "rjust", "center", "repeat") and values[0] > 10_000:
+        raise BadValue(f"{method} is limited to a width of 10000.")
+    if method in ("pad", "ljust", "rjust", "center") and len(values[-1]) != 1:
+        raise BadValue(f"{method} needs one character to fill with.")
+    if method == "pad" and values[1] not in ("left", "right", "both"):
+        raise BadValue(f"pad has the sides 'left', 'right' and 'both', not {values[1]!r}.")
 
 
 def date_part(x: Expr, part: str) -> Expr:

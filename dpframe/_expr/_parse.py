@@ -234,7 +234,7 @@ class _Reader:
         space = owner.attr if isinstance(owner, ast.Attribute) else None
         if isinstance(owner, ast.Attribute) and space == "str":
             x = self.read(owner.value)
-            return self._call(node, lambda *a, **k: ex.str_part(x, name, *a, **k))
+            return self._call(node, lambda *a, **k: ex.text_part(x, name, *a, **k))
         if isinstance(owner, ast.Attribute) and space == "dt":
             if name not in ex.DATE_METHODS:
                 self._refuse(node, f"of .dt only {', '.join(ex.DATE_METHODS)} are called.")
@@ -277,8 +277,8 @@ class _Reader:
             x = self.read(owner.value)
             if isinstance(key, ast.Slice):
                 ends = [None if e is None else self._value(e) for e in (key.lower, key.upper, key.step)]
-                return ex.str_part(x, "slice", *ends)
-            return ex.str_part(x, "get", self._value(key))
+                return ex.text_part(x, "slice", *ends)
+            return ex.text_part(x, "get", self._value(key))
         self._refuse(
             node, "brackets are not part of the row-wise language, except .str[0:2]. Write the column's name."
         )

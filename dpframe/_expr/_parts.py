@@ -136,6 +136,23 @@ TEXT: dict[str, tuple[Kind, tuple[tuple[str, tuple[type, ...], Any], ...]]] = {
     "contains": ("bool", (("pat", (str,), ...), ("case", (bool,), True), ("regex", (bool,), True))),
     "slice": ("text", (("start", _MAYBE_INT, None), ("stop", _MAYBE_INT, None), ("step", _MAYBE_INT, None))),
     "replace": ("text", (("pat", (str,), ...), ("repl", (str,), ...))),
+    **dict.fromkeys(("isdigit", "isalpha", "isalnum", "isnumeric", "isdecimal", "isspace"), ("bool", ())),
+    **dict.fromkeys(("islower", "isupper", "istitle", "isascii"), ("bool", ())),
+    "casefold": ("text", ()),
+    **dict.fromkeys(
+        ("find", "rfind"), ("number", (("sub", (str,), ...), ("start", _INT, 0), ("end", _MAYBE_INT, None)))
+    ),
+    "removeprefix": ("text", (("prefix", (str,), ...),)),
+    "removesuffix": ("text", (("suffix", (str,), ...),)),
+    "pad": ("text", (("width", _INT, ...), ("side", (str,), "left"), ("fillchar", (str,), " "))),
+    **dict.fromkeys(
+        ("ljust", "rjust", "center"), ("text", (("width", _INT, ...), ("fillchar", (str,), " ")))
+    ),
+    "repeat": ("text", (("repeats", _INT, ...),)),
+    "slice_replace": (
+        "text",
+        (("start", _MAYBE_INT, None), ("stop", _MAYBE_INT, None), ("repl", (str, type(None)), None)),
+    ),
     "zfill": ("text", (("width", _INT, ...),)),
     "get": ("text", (("i", _INT, ...),)),
     "len": ("number", ()),

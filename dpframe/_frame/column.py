@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping
-from typing import Any, NoReturn
+from typing import Any, NoReturn, Unpack, cast
 
 import pandas as pd
 
 from dpframe import _expr
 from dpframe._answers import answer as _release
-from dpframe._answers.answer import scalar
+from dpframe._answers.answer import FloatEstimate, correlation, scalar
 from dpframe._errors import BadType, NotOffered, Refused
 from dpframe._expr import Expr
 from dpframe._frame import randomize as _randomize
@@ -20,7 +20,7 @@ from dpframe._frame.spelling import of_column, priced
 from dpframe._frame.tracked import Tracked
 from dpframe._frame.verbs import choose, summaries, tables
 from dpframe._frame.verbs.measure import Measures, spec_of, split_words
-from dpframe._plans.price import own_errors
+from dpframe._plans.price import Payment, own_errors
 from dpframe._questions.question import Release
 from dpframe._refusals import ADVICE
 
@@ -272,7 +272,7 @@ class PrivateColumn(Taken):
         2025-01    1
         2025-02    1
         Freq: M, dtype: int64
-        >>> round((p["left"] - p["came"]).dt.days.sum((0, 30), epsilon=80))
+        >>> round((p["left"] - p["came"]).dt.days.sum((0, 30), epsilon=800))
         4
         """
         return TimeParts(self)
@@ -325,6 +325,41 @@ class PrivateColumn(Taken):
         return self._frame._ask_for(outs, payment, layout)
 
     aggregate = agg
+
+    @priced
+    def cov(
+        self,
+        other: PrivateColumn,
+        min_periods: None = None,
+        ddof: int = 1,
+        *,
+        bounds: Any = None,
+        **payment: Unpack[Payment],
+    ) -> FloatEstimate:
+        """The covariance with another column; see `PrivateFrame.cov`. ``bounds`` are by column, ``{"age": (0, 110)}``."""
+        outs, _ = summaries.pairs_of(self._frame._selection, [self, other], min_periods, ddof, bounds)
+        return cast(FloatEstimate, self._frame._ask_for([outs[1]], payment, single=True))
+
+    @priced
+    def corr(
+        self,
+        other: PrivateColumn,
+        method: Any = "pearson",
+        min_periods: None = None,
+        *,
+        bounds: Any = None,
+        **payment: Unpack[Payment],
+    ) -> FloatEstimate:
+        """The correlation with another column; see `PrivateFrame.corr`, of which it is the question for two columns.
+
+        >>> df = pd.DataFrame({"a": [1.0, 2.0, 3.0] * 500, "b": [6.0, 4.0, 2.0] * 500})
+        >>> p = df.dp.open(1e3, bounds={"a": (0, 4), "b": (0, 8)})
+        >>> round(p["a"].corr(p["b"], epsilon=900), 1)
+        -1.0
+        """
+        summaries.check_method(method)
+        outs, _ = summaries.pairs_of(self._frame._selection, [self, other], min_periods, 1, bounds)
+        return cast(FloatEstimate, self._frame._ask_for(outs, payment, lambda r, _: correlation(r)))
 
     def __getattr__(self, name: Any) -> NoReturn:
         if name.startswith("_"):

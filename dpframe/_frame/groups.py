@@ -13,14 +13,14 @@ from pandas.api.typing import DataFrameGroupBy
 
 from dpframe import _validate
 from dpframe._answers import answer as _release
-from dpframe._answers.layout import Layout, Pivot, Shares
+from dpframe._answers.layout import Correlations, Grid, Layout, Pivot, Shares
 from dpframe._errors import BadType, BadValue, MissingKeys, NotOffered
 from dpframe._expr import Expr
 from dpframe._frame.found import Search
 from dpframe._frame.selection import Ask, Asking, Finish, Selection
 from dpframe._frame.spelling import of_groups, priced
 from dpframe._frame.verbs.measure import Measures, spec_of
-from dpframe._frame.verbs.summaries import described
+from dpframe._frame.verbs.summaries import check_method, described, matrix
 from dpframe._groups.combinations import Sought, TupleBy
 from dpframe._groups.keys import EVERY, By, KeyBy, combined_index, groups_of, keys_of, with_options
 from dpframe._plans.aggregates import ORDERS, Output, named_in_agg
@@ -85,11 +85,6 @@ class PrivateGroupBy(Measures):
             return self._chosen, self._single
         names, single = super()._columns_for(EVERY, verb, numeric_only)
         return [name for name in names if name not in self._keyed], single
-
-    def _one_column(self, column: Any) -> Any:
-        if column is None and not self._single:
-            raise BadType("several quantiles are of one column: groupby('k')['x'].quantile([0.25, 0.75]).")
-        return self._chosen[0] if column is None and self._chosen else column
 
     def _flat(self, labels: Sequence[Hashable]) -> Finish:
         """The groupings as columns beside the outputs."""
@@ -271,18 +266,9 @@ class PrivateGroupBy(Measures):
     min = of_groups(Measures.min, "Near the least value of each group; see `PrivateFrame.min`.")
     max = of_groups(Measures.max, "Near the greatest value of each group; see `PrivateFrame.max`.")
 
-    @priced
-    def quantile(
-        self,
-        column: Any = None,
-        q: Any = 0.5,
-        bounds: Any = None,
-        *,
-        resolution: float | None = None,
-        method: str = "auto",
-        **payment: Unpack[Payment],
-    ) -> Any:
-        """Quantiles of each group; see `PrivateFrame.quantile`. Of a selected column the first argument is ``q``.
+    quantile = of_groups(
+        Measures.quantile,
+        """Quantiles of each group; see `PrivateFrame.quantile`. Of selected columns the first argument is ``q``.
 
         An empty group answers some point between the bounds.
 
@@ -295,11 +281,8 @@ class PrivateGroupBy(Measures):
         CA     0.25    30.0
                0.75    30.0
         Name: age, dtype: float64
-        """
-        if self._chosen is not None and column is not None and not isinstance(column, str):
-            # ["age"].quantile(0.9, (0, 110)): as in pandas, and the bounds where the other verbs have them.
-            column, q, bounds = None, column, bounds if isinstance(q, float) and q == 0.5 else q
-        return super().quantile(column, q, bounds, resolution=resolution, method=method, **payment)
+        """,
+    )
 
     @priced
     def describe(
@@ -325,6 +308,26 @@ class PrivateGroupBy(Measures):
             )
         layout = partial(_release.by_levels, columns=columns, whole=False)
         return cast(pd.DataFrame, self._ask_for(outs, payment, layout))
+
+    @priced
+    def cov(
+        self, min_periods: None = None, ddof: int = 1, *, bounds: Any = None, **payment: Unpack[Payment]
+    ) -> pd.DataFrame:
+        """Covariances of the selected columns in each group, one table below the other; see `PrivateFrame.cov`."""
+        return cast(pd.DataFrame, matrix(self, Grid, min_periods, ddof, bounds, payment))
+
+    @priced
+    def corr(
+        self,
+        method: str = "pearson",
+        min_periods: None = None,
+        *,
+        bounds: Any = None,
+        **payment: Unpack[Payment],
+    ) -> pd.DataFrame:
+        """Correlations of the selected columns in each group, one table below the other; see `PrivateFrame.corr`."""
+        check_method(method)
+        return cast(pd.DataFrame, matrix(self, Correlations, min_periods, 1, bounds, payment))
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):

@@ -24,6 +24,7 @@ from dpframe._errors import BadType, BadValue, BudgetExceeded, DPError, LedgerEr
 from dpframe._groups.unit import Unit
 from dpframe._ledger import MEMORY, open_store, public_name
 from dpframe._ledger.store import (
+    Debit,
     Declared,
     Entry,
     MemoryStore,
@@ -440,8 +441,8 @@ class Accountant:
                     ]
                     for declaration in new:
                         self._append("declaration", dict(zip(DECLARED, declaration, strict=True)))
-                    name_text = "null" if name is None else json.dumps(name)
-                    body = f'{{"name":{name_text},"plans":[{",".join([plan.text for plan in plans])}]}}'
+                    debit = Debit(tuple(plans), name)
+                    body = debit.text if self._store.durable else debit
                     entry = self._store.append(self._population, "debit", body)
             if after is not None:
                 # On record: only now does it count here. If anything fails before the last line, `_sync` will read it, so that

@@ -15,6 +15,7 @@ import re
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from fractions import Fraction
 from functools import cached_property
@@ -36,6 +37,20 @@ class Entry(NamedTuple):
     when: str
     kind: str
     body: str
+
+
+@dataclass(frozen=True, slots=True)
+class Debit:
+    """A debit that is not written yet: the plans that are charged together, and the name of their answers."""
+
+    plans: tuple[Plan, ...]
+    name: str | None = None
+
+    @property
+    def text(self) -> str:
+        """The body of the entry."""
+        named = "null" if self.name is None else json.dumps(self.name)
+        return f'{{"name":{named},"plans":[{",".join([plan.text for plan in self.plans])}]}}'
 
 
 class Store(Protocol):
@@ -67,8 +82,12 @@ class Store(Protocol):
     def transaction(self) -> AbstractContextManager[None]:
         """A block in which nobody else appends. One inside another, in the same thread, is refused."""
 
-    def append(self, population: str, kind: str, body: str) -> Entry:
-        """The entry, which counts when the transaction has ended. Outside of one it is refused."""
+    def append(self, population: str, kind: str, body: Any) -> Entry:
+        """The entry, which counts when the transaction has ended. Outside of one it is refused.
+
+        ``body`` is text. A store that is not durable is also handed a `Debit`, whose text it may write when the entry is read:
+        what is returned has neither time nor text then.
+        """
 
     def entries(self, population: str, after: int = 0) -> list[Entry]:
         """The entries of a population whose ids are above ``after``, in order; in a transaction also those appended in it."""
@@ -144,14 +163,14 @@ class Once:
         raise BadType("a ledger cannot be pickled or copied: its budget exists once. Open its file again.")
 
 
-def entry_of(number: int, population: str, kind: str, body: str) -> Entry:
-    """An entry of this moment; refused where a text is none, or one that UTF-8 cannot hold."""
+def entry_of(number: int, population: str, kind: str, body: str, moment: datetime | None = None) -> Entry:
+    """An entry of a moment, or else of now; refused where a text is none, or one that UTF-8 cannot hold."""
     for text in (population, kind, body):
         if not isinstance(text, str):
             raise BadType(f"an entry of a ledger is made of strings, not of {type(text).__name__}.")
         if not text.isascii() and text != text.encode("utf-8", "ignore").decode():
             raise BadValue("an entry of a ledger must be valid Unicode, without lone surrogates.")
-    return Entry(number, datetime.now(UTC).isoformat(timespec="microseconds"), kind, body)
+    return Entry(number, (moment or datetime.now(UTC)).isoformat(timespec="microseconds"), kind, body)
 
 
 NESTED: Final = "a transaction of this ledger is open in this thread already. Finish it first."
@@ -166,7 +185,8 @@ class MemoryStore(Once):
     place = "memory:"
 
     def __init__(self, ledger: str = place) -> None:
-        self._entries: list[tuple[str, Entry]] = []
+        # With the moment and the debit where the entry is not written yet.
+        self._entries: list[tuple[str, Entry, tuple[datetime, Debit] | None]] = []
         self._lock = threading.RLock()
         self._process = os.getpid()
         self.busy = False
@@ -209,27 +229,44 @@ class MemoryStore(Once):
             finally:
                 self.busy = False
 
-    def append(self, population: str, kind: str, body: str) -> Entry:
+    def append(self, population: str, kind: str, body: str | Debit) -> Entry:
         if os.getpid() != self._process:
             raise SessionError(FORKED)
         with self._lock:
             if not self.busy:
                 raise LedgerError(OUTSIDE)
-            entry = entry_of(len(self._entries) + 1, population, kind, body)
-            self._entries.append((population, entry))
+            number, unwritten = len(self._entries) + 1, None
+            if not isinstance(body, Debit):
+                entry = entry_of(number, population, kind, body)
+            elif all(plan._draft is not None and plan._draft.cells is plan.cells for plan in body.plans):
+                # Most are never read, and to write one takes long. Nothing that it says can change: plans are frozen, and their
+                # drafts have the text of the cells.
+                entry, unwritten = Entry(number, "", kind, ""), (datetime.now(UTC), body)
+            else:
+                entry = entry_of(number, population, kind, body.text)
+            self._entries.append((population, entry, unwritten))
             return entry
 
     def entries(self, population: str, after: int = 0) -> list[Entry]:
         if os.getpid() != self._process:
             raise SessionError(FORKED)
         with self._lock:
-            return [entry for owner, entry in self._entries[max(after, 0) :] if owner == population]
+            found = []
+            for place in range(max(after, 0), len(self._entries)):
+                owner, entry, unwritten = self._entries[place]
+                if owner == population:
+                    if unwritten is not None:
+                        moment, debit = unwritten
+                        entry = entry_of(entry.id, population, entry.kind, debit.text, moment)
+                        self._entries[place] = owner, entry, None
+                    found.append(entry)
+            return found
 
     def populations(self) -> list[str]:
         if os.getpid() != self._process:
             raise SessionError(FORKED)
         with self._lock:
-            return list(dict.fromkeys(owner for owner, _ in self._entries))
+            return list(dict.fromkeys(owner for owner, _, _ in self._entries))
 
 
 # What entries are made of: the charge of plans, answers, and sketches of tables and people ----------------------

@@ -32,7 +32,6 @@ from dpframe._statistics.base import (
     Simplex,
     Statistic,
     Total,
-    power_bits,
 )
 from dpframe._statistics.counts import DistinctCount, PersonCount, RowCount, ValueCount
 from dpframe._validate import Bounds
@@ -351,7 +350,7 @@ class OfColumn(Vector):
             raise BadValue(
                 f"the bounds of {self.expr} are too wide for {powers(degree)} to be doubles. Rescale the column."
             )
-        return Simplex(self.expr, Grid.for_width(self.bounds, power_bits(degree)), degree, nulls)
+        return Simplex(self.expr, Grid.for_width(self.bounds, VALUE_BITS, degree), degree, nulls)
 
 
 @dataclass(frozen=True, slots=True)

@@ -113,7 +113,7 @@ class OfMagnitudes(OfBins):
 
 
 @aggregation("true")
-class Question(Counted):
+class YesAnswers(Counted):
     """The rows that answer yes to one of several questions."""
 
     def vector_of(self, out: Output) -> Vector:
@@ -143,7 +143,7 @@ AGGREGATES["people by magnitude"] = PeopleInBins(OfMagnitudes)
 
 
 @dataclass(frozen=True, slots=True)
-class Selection(Aggregate):
+class BestPlaces(Aggregate):
     """The place of the largest score, or the places of several: a choice, which has no interval."""
 
     vector: Vector
@@ -173,7 +173,7 @@ class Selection(Aggregate):
         return None
 
 
-AGGREGATES["argmax"] = Selection(OfScores(), "count")
-AGGREGATES["top"] = Selection(OfScores(), "count", several=True)
-AGGREGATES["choose"] = Selection(OfScores(), "utility", ranged=True)
-AGGREGATES["revenue"] = Selection(OfPrices(), "revenue", ranged=True)
+AGGREGATES["argmax"] = BestPlaces(OfScores(), "count")
+AGGREGATES["top"] = BestPlaces(OfScores(), "count", several=True)
+AGGREGATES["choose"] = BestPlaces(OfScores(), "utility", ranged=True)
+AGGREGATES["revenue"] = BestPlaces(OfPrices(), "revenue", ranged=True)

@@ -40,7 +40,7 @@ LARGEST_CUBE = 1 / (
 )  # of the third moments about their mean that values between 0 and 1 have
 
 
-class Sums:
+class WeightedSums:
     """Weighted sums of some noisy ones, where the weights differ by group: their values, and the covariance of their noise."""
 
     def __init__(self, m: Measured, *names: str):
@@ -120,7 +120,7 @@ class Var(Aggregate):
         # A twentieth of the risk each on the mean and on the count, the rest on the squares about the mean.
         n, t1, t2 = (m.values({name: 1.0}).astype(float) for name in ("n", "t1", "t2"))
         mean_low, mean_high = Mean().unit_interval(m, 1 - risk / 20)
-        sums = Sums(m, "n", "t1", "t2")
+        sums = WeightedSums(m, "n", "t1", "t2")
         reach = m.reach(1 - risk * 0.9)
         low, high = np.full(n.shape, np.inf), np.full(n.shape, -np.inf)
         for share in STEPS:
@@ -168,7 +168,7 @@ class Sem(Std):
         risk, ddof = 1 - level, m.cell.ddof
         mean_low, mean_high = Mean().unit_interval(m, 1 - risk / 20)
         fewest, most = sizes(m, 1 - risk / 20, least=2.0)
-        sums, reach = Sums(m, "n", "t1", "t2"), m.reach(1 - risk * 0.9)
+        sums, reach = WeightedSums(m, "n", "t1", "t2"), m.reach(1 - risk * 0.9)
         low, high = np.full(fewest.shape, np.inf), np.full(fewest.shape, -np.inf)
         for i, j in PAIRS:
             mean, n = mean_low + i * (mean_high - mean_low), fewest + j * (most - fewest)
@@ -203,7 +203,7 @@ class Skew(Aggregate):
         risk = 1 - level
         mean_low, mean_high = Mean().unit_interval(m, 1 - risk / 20)
         var_low, var_high, fewest, most = Var.pieces(m, risk / 10)
-        sums, reach = Sums(m, "n", "t1", "t2", "t3"), m.reach(1 - risk * 0.85)
+        sums, reach = WeightedSums(m, "n", "t1", "t2", "t3"), m.reach(1 - risk * 0.85)
         low, high = np.full(fewest.shape, np.inf), np.full(fewest.shape, -np.inf)
         for i, j in PAIRS:
             mean, var = mean_low + i * (mean_high - mean_low), var_low + j * (var_high - var_low)
@@ -292,7 +292,7 @@ class Cov(Aggregate):
         risk = 1 - level
         n, t, s, ts = (m.values({name: 1.0}).astype(float) for name in ("n", "t1", "s1", "st"))
         mean_low, mean_high = Mean().unit_interval(m, 1 - risk / 20)
-        sums = Sums(m, "st", "s1", "t1", "n")
+        sums = WeightedSums(m, "st", "s1", "t1", "n")
         low, high = np.full(n.shape, np.inf), np.full(n.shape, -np.inf)
         for share in STEPS:
             mean = mean_low + share * (mean_high - mean_low)
@@ -308,7 +308,7 @@ class Cov(Aggregate):
         if n is None:
             return None
         corners = np.array([0.0, 0.5, 1.0])
-        variance, shared, of_n = Sums(m, "st", "s1", "t1", "n").with_count(_products(corners))
+        variance, shared, of_n = WeightedSums(m, "st", "s1", "t1", "n").with_count(_products(corners))
         worst = max(float(np.max(variance - 2 * r * shared + r * r * of_n)) for r in (-0.25, 0.0, 0.25))
         return min(m.cell.upper / 2, m.cell.upper * m.reach(level) * math.sqrt(worst) / max(n, 1e-300))
 

@@ -20,7 +20,7 @@ from dpframe._groups.keys import Word
 from dpframe._groups.unit import LIMIT, Unit
 from dpframe._plans.aggregates import AGGREGATES, Cell, Output
 from dpframe._plans.plan import Part, Plan, arrange, noise_for
-from dpframe._questions.question import Array, Noise, Query, Question
+from dpframe._questions.question import AddNoise, Array, Query, Question
 from dpframe._statistics.base import (
     Integers,
     Persons,
@@ -48,7 +48,7 @@ _NO_DELTA = (
 )
 
 
-def as_text(texts: Sequence[tuple[str, ...]]) -> NDArray[Any]:
+def keys_as_text(texts: Sequence[tuple[str, ...]]) -> NDArray[Any]:
     """Keys in the form in which they leave: as text for one column, as JSON for several, never cut to a fixed width."""
     keys = np.empty(len(texts), dtype=object)
     keys[:] = [values[0] if len(values) == 1 else json.dumps(values) for values in texts]
@@ -164,11 +164,11 @@ class KeySearch(Seeking):
     def forms(self, plan: Plan, unit: Unit, size: int | None) -> tuple[Form, ...]:
         return (Form((None,), "U"),)  # how many keys are found is the answer
 
-    def run(self, data: Engine, plan: Plan, unit: Unit, noise: Noise) -> tuple[Array, ...]:
+    def run(self, data: Engine, plan: Plan, unit: Unit, noise: AddNoise) -> tuple[Array, ...]:
         texts, sums = data.occurring(self.exprs, self.where, unit)
         threshold: Any = plan.parts[0].noise
         passes = threshold.shows(noise(0, sums[Persons()][None, :], keys=texts))
-        return (as_text([texts[i] for i in np.flatnonzero(passes).tolist()]),)
+        return (keys_as_text([texts[i] for i in np.flatnonzero(passes).tolist()]),)
 
 
 @dataclass(frozen=True, slots=True)
@@ -329,14 +329,14 @@ class Finding(Seeking):
             forms.append(form._replace(kind="O") if wide else form)
         return tuple(forms)
 
-    def run(self, data: Engine, plan: Plan, unit: Unit, noise: Noise) -> tuple[Array, ...]:
+    def run(self, data: Engine, plan: Plan, unit: Unit, noise: AddNoise) -> tuple[Array, ...]:
         arranged, place = self._arranged(unit)
         primitives = {p for s, _ in arranged for p in s.primitives}
         texts, reduced = data.occurring(self.exprs, self.where, unit, primitives)
         noisy = [noise(i, s.integers(reduced), keys=texts) for i, (s, _) in enumerate(arranged)]
         threshold: Any = plan.parts[place].noise
         shown = np.flatnonzero(threshold.shows(noisy[place]))
-        return (as_text([texts[i] for i in shown.tolist()]), *(columns[:, shown] for columns in noisy))
+        return (keys_as_text([texts[i] for i in shown.tolist()]), *(columns[:, shown] for columns in noisy))
 
 
 def _bare(statistic: Statistic) -> Statistic:

@@ -34,41 +34,41 @@ class Release(NamedTuple):
     raw: tuple[Any, ...]
 
 
-def numbers(plan: Plan, raw: Sequence[Any], cell: int) -> NDArray[Any]:
+def numbers(plan: Plan, raw: Sequence[Any], place: int) -> NDArray[Any]:
     """The answers of one output, an entry a group, as int64 or float64 by the plan alone."""
-    one = plan.cells[cell]
-    answers = AGGREGATES[one.aggregate].value(Measured(one, plan.parts[one.part].noise, raw[one.part]))
-    return answers if answers.dtype == object else answers.astype(np.int64 if one.whole else np.float64)
+    cell = plan.cells[place]
+    answers = AGGREGATES[cell.aggregate].value(Measured(cell, plan.parts[cell.part].noise, raw[cell.part]))
+    return answers if answers.dtype == object else answers.astype(np.int64 if cell.whole else np.float64)
 
 
-def interval_of(plan: Plan, raw: tuple[Any, ...], cell: int, level: float) -> tuple[Any, Any]:
+def interval_of(plan: Plan, raw: tuple[Any, ...], place: int, level: float) -> tuple[Any, Any]:
     """The interval of one output of a release, a pair for each group."""
-    one = plan.cells[cell]
-    aggregate = AGGREGATES[one.aggregate]
-    each = levels_shown(plan, raw, level)
-    if each is None:
-        return aggregate.interval(measured(plan, raw, one), level)
-    low, high = np.empty(len(each)), np.empty(len(each))
-    for at_level in np.unique(each):
-        at = each == at_level
-        some = tuple(part[:, at] for part in raw)
-        low[at], high[at] = aggregate.interval(measured(plan, some, one), float(at_level))
+    cell = plan.cells[place]
+    aggregate = AGGREGATES[cell.aggregate]
+    levels = levels_shown(plan, raw, level)
+    if levels is None:
+        return aggregate.interval(measured(plan, raw, cell), level)
+    low, high = np.empty(len(levels)), np.empty(len(levels))
+    for at_level in np.unique(levels):
+        in_level = levels == at_level
+        integers = tuple(part[:, in_level] for part in raw)
+        low[in_level], high[in_level] = aggregate.interval(measured(plan, integers, cell), float(at_level))
         if aggregate.least_shown is not None:
-            # What is shown is the larger noise, so above it counts are no rarer than without a threshold.
-            high[at] = aggregate.interval(measured(plan, some, one), level)[1]
+            # The groups that a threshold shows have large noise: counts above an upper end are no likelier than without one.
+            high[in_level] = aggregate.interval(measured(plan, integers, cell), level)[1]
     return low if aggregate.least_shown is None else np.maximum(low, aggregate.least_shown), high
 
 
 def levels_shown(plan: Plan, raw: tuple[Any, ...], level: float) -> NDArray[np.float64] | None:
-    """Where a threshold showed the groups: at which level an interval covers each of them; None without one."""
+    """The level at which an interval covers each group that a threshold has shown; None if there is no threshold."""
     for part, integers in zip(plan.parts, raw, strict=False):
-        found: NDArray[np.float64] | None = part.noise.levels(integers, level)
-        if found is not None:
-            return found
+        levels: NDArray[np.float64] | None = part.noise.levels(integers, level)
+        if levels is not None:
+            return levels
     return None
 
 
-class Noise(Protocol):
+class AddNoise(Protocol):
     """The right to add noise, which the door hands to a question: it turns the exact integers of a part of the plan into an array
     that may leave. In a session the plan's mechanism does so; an audit hands in a function that records the integers.
 
@@ -133,7 +133,7 @@ class Question(ABC):
         """The forms of the arrays that `run` returns, from public facts alone; ``size`` is the number of people, if public."""
 
     @abstractmethod
-    def run(self, data: Engine, plan: Plan, unit: Unit, noise: Noise) -> tuple[Array, ...]:
+    def run(self, data: Engine, plan: Plan, unit: Unit, noise: AddNoise) -> tuple[Array, ...]:
         """The arrays of whole numbers or of text that may leave. They come from ``data``, an engine, through ``noise`` alone.
 
         Only the door calls it.
@@ -218,7 +218,7 @@ class Query(Question):
         pairs = zip(plan.parts, plan._draft.statistics, strict=True)
         return tuple([part.noise.form(statistic.shape(plan.groups)) for part, statistic in pairs])
 
-    def run(self, data: Engine, plan: Plan, unit: Unit, noise: Noise) -> tuple[Array, ...]:
+    def run(self, data: Engine, plan: Plan, unit: Unit, noise: AddNoise) -> tuple[Array, ...]:
         wanted = {p for s in plan._draft.statistics for p in s.primitives}
         reduced = data.reduce(Scope(self.where, self.by), wanted, unit)
         return tuple(noise(i, s.integers(reduced)) for i, s in enumerate(plan._draft.statistics))

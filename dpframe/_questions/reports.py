@@ -18,7 +18,7 @@ from dpframe._groups.keys import KeyBy, Keys, Word
 from dpframe._groups.unit import Unit
 from dpframe._plans.plan import Part, Plan
 from dpframe._questions import entries as _rows
-from dpframe._questions.question import Array, Noise, Question
+from dpframe._questions.question import AddNoise, Array, Question
 from dpframe._statistics.base import Grid
 from dpframe._statistics.engine import Engine
 from dpframe._validate import Bounds
@@ -111,7 +111,7 @@ class Randomize(Question):
         reports = size * unit.reach(None)[0]
         return Form((1, words_of(reports, response.k)), "i"), Form((1, 1), "i", reports)
 
-    def run(self, data: Engine, plan: Plan, unit: Unit, noise: Noise) -> tuple[Array, ...]:
+    def run(self, data: Engine, plan: Plan, unit: Unit, noise: AddNoise) -> tuple[Array, ...]:
         response: Any = plan.parts[0].noise
         if self.keys is not None:
             entries, blank = _rows.places(data, KeyBy(self.expr, self.keys)), 0

@@ -1,4 +1,4 @@
-"""Opening a session: what the words mean, and whether this frame may have a budget."""
+"""Opening a session: the arguments of `open`, and the checks whether this frame may have a budget."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def open_session(
     >>> p.budget.remaining
     1.0
     """
-    words = {
+    arguments = {
         "epsilon": epsilon,
         "delta": delta,
         "unit": unit,
@@ -122,44 +122,44 @@ def open_session(
         "n": n,
         "because": because,
     }
-    return opened(frame, words)
+    return opened(frame, arguments)
 
 
 WORDS = tuple(signature(open_session).parameters)[1:]
 
 
-def said(budget: tuple[Any, ...], words: Words) -> dict[str, Any]:
-    """The words of an `open` by their names. One that there is not is refused, with the nearest one."""
+def said(budget: tuple[Any, ...], named: Words) -> dict[str, Any]:
+    """The arguments of an `open` by name. An unknown name is refused, with the nearest known one."""
     first = dict(zip(WORDS, budget[:2], strict=False))
     if len(budget) > 2:
         raise BadType(
             f"open is given {len(budget)} arguments by position, and takes at most 2 by position: epsilon, delta."
         )
-    twice = [word for word in first if word in words]
+    twice = [name for name in first if name in named]
     if twice:
         raise BadType(f"open is given {twice[0]} twice, by position and by name.")
-    strange = next((word for word in words if word not in WORDS), None)
-    if strange is not None:
-        raise BadType(f"open has no argument {strange}=.{did_you_mean(strange, WORDS, 'It has')}")
-    return {**first, **words}
+    unknown = next((name for name in named if name not in WORDS), None)
+    if unknown is not None:
+        raise BadType(f"open has no argument {unknown}=.{did_you_mean(unknown, WORDS, 'It has')}")
+    return {**first, **named}
 
 
 def with_words_of(
     declared: Callable[Concatenate[pd.DataFrame, P], Session],
 ) -> Callable[[Callable[[S, Words], R]], Callable[Concatenate[S, P], R]]:
-    """A decorator that gives a method of words the signature of the function that declares these, and where it has none the
-    docstring. The method gets the words that were said, and no others: one that is left out of a second `open` stays."""
+    """A decorator that gives a method the signature of ``declared``, and its docstring if it has none. The method gets a dict of
+    the arguments that the user gave and no others: one that is left out of a second `open` stays as it is."""
 
     frame, *parameters = signature(declared).parameters.values()
 
     def share(method: Callable[[S, Words], R]) -> Callable[Concatenate[S, P], R]:
         @wraps(method)
-        def verb(own: Any, /, *budget: Any, **words: Any) -> R:
-            return method(own, said(budget, words))
+        def verb(instance: Any, /, *budget: Any, **arguments: Any) -> R:
+            return method(instance, said(budget, arguments))
 
-        shown: Any = verb
-        shown.__doc__ = method.__doc__ or declared.__doc__
-        shown.__signature__ = signature(method).replace(
+        described: Any = verb
+        described.__doc__ = method.__doc__ or declared.__doc__
+        described.__signature__ = signature(method).replace(
             parameters=[frame.replace(name="self", annotation=frame.empty), *parameters]
         )
         return cast("Callable[Concatenate[S, P], R]", verb)
@@ -167,36 +167,36 @@ def with_words_of(
     return share
 
 
-def opened(frame: pd.DataFrame, words: Words) -> Session:
-    """The session of a frame: the one there is, if the words are its own, or a new one. In this order, so that whatever is
-    refused leaves nothing behind:
+def opened(frame: pd.DataFrame, arguments: Words) -> Session:
+    """The session of a frame: its open one, if the arguments agree with it, or a new one. The order of the steps is such that a
+    refusal leaves nothing behind:
 
-    1. ``because`` and ``version`` are texts, if they are said.
-    2. A session that the frame names is gone on with, by `_again`, if the budget, the unit and the rows are its own.
-    3. `Data.of` keeps a shallow copy of the frame, with what it is known by. No cell is read.
-    4. `Terms.of` checks the words, each once.
-    5. Refused is a second budget on the same rows, a frame that is too long, and a delta that promises nothing.
-    6. The accountant opens the ledger, and a `Session` is made of data, terms and accountant.
-    7. Refused is a twin: another frame of this budget with the same columns and version.
-    8. `Accountant.attach` writes limits and unit into the ledger, which refuses other terms. A file is also told by which hashes
-       the people are known again, and may know them under another name.
-    9. The owner's words go into the ledger as declarations.
-    10. The session is registered, and the frame says its name.
+    1. ``because`` and ``version`` are checked to be texts, if they are given.
+    2. `_again` returns the session that the frame names, if the budget, the unit and the rows are those of that session.
+    3. `Data.of` keeps a shallow copy of the frame, with the marks that identify it. No cell is read.
+    4. `Terms.of` checks the arguments, each once.
+    5. A second budget on the same rows, a frame that is too long, and a delta that promises nothing are refused.
+    6. The accountant opens the ledger, and data, terms and accountant become a `Session`.
+    7. A twin is refused: another frame of this budget with the same columns and version.
+    8. `Accountant.attach` writes limits and unit into the ledger, which refuses other terms. A file also gets the hashes by which
+       it recognizes the people, and refuses people that it has under another name.
+    9. The owner's declarations go into the ledger.
+    10. The session is registered, and the frame gets its name.
     """
-    because, version = words.get("because"), words.get("version")
+    because, version = arguments.get("because"), arguments.get("version")
     if because is not None and not (isinstance(because, str) and because.strip()):
         raise BadType("because= must be a sentence: it is written in the ledger as your declaration.")
     if version is not None and not (isinstance(version, str) and version.strip()):
         raise BadType("version= must be a name of this state of the data, such as '2026-11'.")
     with _opening:
-        present = None if frame.attrs.get(ATTR) is None else _present(frame, words)
+        present = None if frame.attrs.get(ATTR) is None else _present(frame, arguments)
         if present is not None:
-            told = present.terms.again(present.leaves, words)
-            same = told.differs(present.terms) is None and because == present.terms.because
+            restated = present.terms.again(present.leaves, arguments)
+            same = restated.differs(present.terms) is None and because == present.terms.because
             if because is None or (same and root_positions(frame, present.data.snapshot) is not None):
-                return _again(present, frame, told)
+                return _again(present, frame, restated)
         data = Data.of(frame, version)
-        terms = Terms.of(data, words)
+        terms = Terms.of(data, arguments)
         if because is None:
             _refuse_second_budget(data, terms.account)
         if data.rows > ROW_CEILING:
@@ -214,50 +214,50 @@ def opened(frame: pd.DataFrame, words: Words) -> Session:
         _declare(session, because)
         sessions[session.name] = session
         frame.attrs[ATTR] = session.name
-        inside = _scope.get()
-        if inside is not None:
-            inside.append(session)
+        in_scope = _scope.get()
+        if in_scope is not None:
+            in_scope.append(session)
         return session
 
 
 @contextmanager
 def scope() -> Iterator[list[Session]]:
     """A block of code, with the list of the sessions that this thread opens in it."""
-    inside: list[Session] = []
-    token = _scope.set(inside)
+    in_scope: list[Session] = []
+    token = _scope.set(in_scope)
     try:
-        yield inside
+        yield in_scope
     finally:
         _scope.reset(token)
 
 
 def _attach(session: Session, because: object) -> None:
-    """The frame and its people to a budget in a file, with what it knows them by."""
+    """Attaches the frame and its people to a budget in a file, with the sketches by which the file recognizes them."""
     account, frame, unit = session.accountant, session.data.snapshot, session.terms.unit
     places = [c.position for c in unit.people]
-    known = sealed("open", session._engine.sketches, unit, account.secret)
+    sketches = sealed("open", session._engine.sketches, unit, account.secret)
     if session.data.source is not None:
         session.data.source.check()
-    table = Table(session.data.schema, session.data.version, known.table)
+    table = Table(session.data.schema, session.data.version, sketches.table)
     people = frame.iloc[:, places] if places else frame
 
     def former() -> list[str] | None:
-        if session.data.source is not None:  # which no ledger of the first format has seen
+        if session.data.source is not None:  # no ledger of the first format has sources
             return None
         return sealed("open", former_sketch, people, account.secret)
 
-    account.attach(unit, known.people, because, table, former)
+    account.attach(unit, sketches.people, because, table, former)
 
 
-def _present(frame: pd.DataFrame, words: Words) -> Session | None:
-    """The session this frame names, where it is in this process."""
-    ledger, population = words.get("ledger"), words.get("population")
+def _present(frame: pd.DataFrame, arguments: Words) -> Session | None:
+    """The session that this frame names, if it is in this process."""
+    ledger, population = arguments.get("ledger"), arguments.get("population")
     name = frame.attrs.get(ATTR)
-    here = sessions.get(name) if isinstance(name, str) else None
+    session = sessions.get(name) if isinstance(name, str) else None
     # A frame that names a session of another process may go on with the ledger and the population it names.
     file = text_of(ledger) if isinstance(ledger, str | os.PathLike) else None
-    if here is not None or (file is not None and same_place(frame.attrs, place_of(file), population)):
-        return here
+    if session is not None or (file is not None and same_place(frame.attrs, place_of(file), population)):
+        return session
     return session_of(frame.attrs)
 
 
@@ -295,17 +295,20 @@ def _again(present: Session, frame: pd.DataFrame, terms: Terms) -> Session:
             "declare why this one is right: open(..., because='...')."
         )
     if terms != present.terms:
-        other = terms.differs(present.terms)
-        if other is not None:
-            named = {"account": "the budget, accountant, ledger or population", "unit": "neighbors= or unit="}
+        difference = terms.differs(present.terms)
+        if difference is not None:
+            descriptions = {
+                "account": "the budget, accountant, ledger or population",
+                "unit": "neighbors= or unit=",
+            }
             budget = present.budget
             raise SessionError(
                 f"this frame has an open session with other terms (epsilon {budget.epsilon:g}, delta {budget.delta:g}, "
                 f"accountant {budget.accountant!r}, {present.unit.neighbors}, {budget.fraction:.0%} used): "
-                f"{named.get(other, other + '=')} differs. Use it as df.dp; a second budget on the same people would "
-                "undo the first."
+                f"{descriptions.get(difference, difference + '=')} differs. Use it as df.dp; a second budget on the same "
+                "people would undo the first."
             )
-        # Bounds, keys, limits, shares and n are words about the data, not about the budget: the new ones are on record too.
+        # Bounds, keys, limits, shares and n are about the data, not about the budget: the new ones go on record, too.
         present.restate(terms)
         _declare(present, None)
     return present
@@ -313,10 +316,10 @@ def _again(present: Session, frame: pd.DataFrame, terms: Terms) -> Session:
 
 def _refuse_second_budget(data: Data, account: AccountTerms) -> None:
     # Marks are addresses: those of a closed session mean something only while its frame keeps them in use.
-    kept = [s for s in closed if s.data.root() is not None]
-    made = [d for s in sessions.values() if s.derived for d in s.derived]
-    for other in [*sessions.values(), *kept, *made]:
-        # One budget for both may be, whatever they share.
+    closed_sessions = [s for s in closed if s.data.root() is not None]
+    derived = [d for s in sessions.values() if s.derived for d in s.derived]
+    for other in [*sessions.values(), *closed_sessions, *derived]:
+        # Frames that share rows may share a budget.
         if other.data.shares(data) and not account.names(other.accountant):
             raise SessionError(
                 "this frame shares its data with a frame that has, or had, a session "
@@ -326,7 +329,7 @@ def _refuse_second_budget(data: Data, account: AccountTerms) -> None:
 
 
 def _refuse_twins(session: Session) -> None:
-    """Two frames with the same columns in one population would be taken for each other's answers."""
+    """Refuses a second frame with the same columns in one population: it would get the first one's answers."""
     for other in list(sessions.values()):
         same = other.accountant == session.accountant and other.data.schema == session.data.schema
         if same and other.data.root() is not None:  # of a frame that is gone this is the data read once more
@@ -339,9 +342,9 @@ def _refuse_twins(session: Session) -> None:
 
 def _declare(session: Session, because: object) -> None:
     terms = session.terms
-    words = terms.record(list(session.leaves))
+    declared = terms.record(list(session.leaves))
     if because is not None:
-        words.append(("second budget", str(because), "open"))
+        declared.append(("second budget", str(because), "open"))
         if terms.account.limits.delta >= _NO_PROMISE:
-            words.append(("delta", f"{float(terms.account.limits.delta):g}: {because}", "open"))
-    session.accountant.declare(words)
+            declared.append(("delta", f"{float(terms.account.limits.delta):g}: {because}", "open"))
+    session.accountant.declare(declared)

@@ -164,7 +164,7 @@ class Session:
     @property
     def index_names(self) -> list[Hashable]:
         """The names of the levels of the index."""
-        return list(self.snapshot.index.names)
+        return list(self.data.snapshot.index.names)
 
     @property
     def budget(self) -> Budget:
@@ -207,11 +207,11 @@ class Session:
     def owed(self, one: Asked, place: int) -> tuple[Label, Charge | None]:
         """What a question of a batch will be charged; None where it was answered before."""
         label = self._label(one, place)
-        return label, None if self._recall(label, one) is not None else self._planned(one, ()).charge
+        return label, None if self._recall(label, one) is not None else self._planned(one)[0].charge
 
     def plan(self, asked: Asked) -> Plan:
         """What `explain` shows: the plan, and what it would take of the budget."""
-        plan = self._planned(asked)
+        plan, _ = self._planned(asked)
         if self._recall(self._label(asked, 0), asked) is not None:
             return replace(plan, budget="takes nothing: it was answered before, and that answer is free")
         return replace(plan, budget=f"{worded(asked.paid)}: {self.budget.preview(plan.charge)}")
@@ -223,24 +223,18 @@ class Session:
         if self.base.closed or budget.fraction >= 1:
             return 0
         count = Query((Output("rows", "size"),))
-        return budget.times(self._planned(Asked(count, self.price(count, {}), (), self.unit), ()).charge)
+        return budget.times(self._planned(Asked(count, self.price(count, {}), (), self.unit))[0].charge)
 
     def answered(self, asked: Asked) -> bool:
         """Whether this was asked before, so that it is free."""
         return self._recall(self._label(asked, 0), asked) is not None
 
-    def _planned(self, one: Asked, words: tuple[Word, ...] | None = None) -> Plan:
-        """The plan; ``words`` are what it declares, where that is known or nobody will read it."""
-        words = self._declared(one) if words is None else words
-        rows = None if self.public_rows is None else self._public_rows(one.question)
-        return noted(one.question.plan(one.unit, one.price, rows, words), one.price)
-
     def _public_rows(self, question: Question) -> int | None:
         """The number of rows that a question is about, where it is public."""
         return self.public_rows if question.where is None and not question.by else None
 
-    def _declared(self, one: Asked) -> tuple[Word, ...]:
-        """The facts this question takes for public, beyond those that the session was opened with."""
+    def _planned(self, one: Asked) -> tuple[Plan, list[Word]]:
+        """The plan of a question, and the facts it takes for public beyond those that the session was opened with."""
         question, words = one.question, list(one.words)
         for out in question.outputs:
             if AGGREGATES[out.aggregate].selects:
@@ -251,7 +245,8 @@ class Session:
         if question.by:
             opened = {keys.token for keys in (*(keys for _, keys in self.terms.keys), *self.found.values())}
             words += [by.word for by in question.by if by.token not in opened and by.word is not None]
-        return tuple(words)
+        rows = None if self.public_rows is None else self._public_rows(question)
+        return noted(question.plan(one.unit, one.price, rows, tuple(words)), one.price), words
 
     def ask(self, questions: Sequence[Asked], batch: bool = False) -> list[Release]:
         """The releases of questions: label, recall, plan, debit, and the door. In this order, and nothing else reads the data.
@@ -279,16 +274,15 @@ class Session:
                 if new:
                     if not batch and (self.base.planning or self._together):
                         self._refuse_alone()
-                    words = {label: self._declared(one) for label, one in new.items()}
-                    plans = {label: self._planned(one, words[label]) for label, one in new.items()}
-                    self._debit(new, list(plans.values()), [word for some in words.values() for word in some])
-                # Which of several questions failed would be one answer more, so the error names them all.
-                verb = ", ".join(dict.fromkeys(one.question.verb for one in new.values()))
+                    planned = {label: self._planned(one) for label, one in new.items()}
+                    self._debit(new, list(planned.values()))
+                verbs = Verbs(new.values())
                 for label, one in new.items():
+                    plan, _ = planned[label]
                     # -------------------------------------------------------------- the door: from here data is read
-                    raw = sealed(verb, self._read, one, plans[label])
+                    raw = sealed(verbs, self._read, one, plan)
                     # -------------------------------------------------------------- and closes: only noisy integers leave
-                    known[label] = release = Release(plans[label], raw)
+                    known[label] = release = Release(plan, raw)
                     self._keep(label, release)
                     if self.accountant.place is not None:
                         self.accountant.record(label, *release)
@@ -306,25 +300,26 @@ class Session:
                 "accountant='pld' guards one batch that is declared in advance: with p.plan_ahead() as batch: ..."
             )
 
-    def _debit(self, new: dict[Label, Asked], plans: list[Plan], words: list[Word]) -> None:
+    def _debit(self, new: dict[Label, Asked], planned: list[tuple[Plan, list[Word]]]) -> None:
         """The one charge of new questions, in the ledger before any data is read; nothing gives it back."""
         if self.data.source is not None:  # of what is no longer what was opened nothing is paid for
             self.data.source.check()
-        if debugging():
+        if SWITCH in os.environ and debugging():
             self.accountant.declare([DEBUGGED])
         name = ", ".join(label.name for label in new if label.name is not None) or None
         one, *others = new.values()
         at = None if others or one.at is None else partial(self._charge_at, one, one.at)
-        self.accountant.debit(plans, words, name, at)
+        words = [word for _, some in planned for word in some]
+        self.accountant.debit([plan for plan, _ in planned], words, name, at)
 
     def _charge_at(self, one: Asked, price: Callable[[Fraction], Price], epsilon: Fraction) -> Charge:
         """The charge of a question at another epsilon, of which ``price`` is what it buys."""
-        return self._planned(one._replace(price=price(epsilon)), ()).charge
+        return self._planned(one._replace(price=price(epsilon)))[0].charge
 
     def _read(self, one: Asked, plan: Plan) -> tuple[Any, ...]:
         """What leaves, behind the door: arrays as the question has declared them, and nothing that looks otherwise."""
         unit, size = one.unit, None
-        engine = self._engine if self.data.reader is None else self.data.reader
+        engine = self.data.engine(self.base._key) if self.data.reader is None else self.data.reader
         if unit.replaces:  # how many people there are is public
             size = engine.people(unit) if unit.people else self.rows
         forms = one.question.forms(plan, unit, size)
@@ -347,7 +342,7 @@ class Session:
         keys: Sequence[Any] | None = None,
         width: int | None = None,
     ) -> Array:
-        """Exact integers of a part of a plan, with the noise of its mechanism: the `Noise` that a question is handed."""
+        """Exact integers of a part of a plan, with the noise of its mechanism: the `AddNoise` that a question gets."""
         mechanism: Any = plan.parts[part].noise
         noisy: Array = mechanism.release(integers, *(() if width is None else (width,)))
         return noisy
@@ -447,7 +442,17 @@ class Unheard(Warning, metaclass=_Here):
     """The category of the one filter that is set. `warnings.catch_warnings` would change the filters of other threads."""
 
 
-def sealed(verb: str, read: Callable[P, T], /, *args: P.args, **words: P.kwargs) -> T:
+class Verbs(tuple[Asked, ...]):
+    """What an error calls questions that are asked together, written when there is one. Which of them failed would be one answer
+    more, so it names them all."""
+
+    __slots__ = ()
+
+    def __str__(self) -> str:
+        return ", ".join(dict.fromkeys(one.question.verb for one in self))
+
+
+def sealed(verb: str | Verbs, read: Callable[P, T], /, *args: P.args, **words: P.kwargs) -> T:
     """What ``read(*args, **words)`` returns, of which nothing else comes out.
 
     A MemoryError is an error like any other, since cells can cause it. An interrupt, or another exception that is no `Exception`,
@@ -480,7 +485,7 @@ def sealed(verb: str, read: Callable[P, T], /, *args: P.args, **words: P.kwargs)
         del ended
 
 
-def told(verb: str) -> str:
+def told(verb: str | Verbs) -> str:
     return (
         f"{verb} failed while it read the data. Why is not told, since it may depend on people's cells; what was charged for it "
         f"stays charged. The owner of the data sees the cause with the environment variable {SWITCH}=1, which the ledger keeps."

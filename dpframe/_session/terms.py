@@ -1,4 +1,4 @@
-"""The words of `open`, checked and in one form: a frozen value, so that the same words again are the same terms."""
+"""The arguments of `open`, checked and in one form: a frozen value, so that the same arguments again are the same terms."""
 
 from __future__ import annotations
 
@@ -26,22 +26,24 @@ from dpframe._validate import Bounds
 from dpframe.accounting import ACCOUNTANTS, open_filter
 from dpframe.accounting._filter import Filter, Limits
 
-Words = Mapping[str, Any]  # of `open`, as they were said; one that is None was left out
+Words = Mapping[
+    str, Any
+]  # the arguments of `open` by name, as a user gave them; None stands for one that was left out
 _NO_UNIT = "max_rows= and max_groups= need unit=, the column that names a person."
 
 
-class Rule(NamedTuple):
+class RuleAtStart(NamedTuple):
     """A rule that adds losses, with its limits, and its state on an empty ledger."""
 
     rule: Filter
     empty: Any
 
 
-def _rule(epsilon: Any, delta: Any, accountant: Any, reserve: Any) -> Rule:
-    """The rule of a new budget, checked: that something fits it takes longer to find out than all the rest of `open`, so the
-    rules of plain words are remembered. They are pure functions of the limits."""
+def _rule(epsilon: Any, delta: Any, accountant: Any, reserve: Any) -> RuleAtStart:
+    """The rule of a new budget, checked. To find out whether anything fits takes longer than all the rest of `open`, so the rules
+    of plain arguments are remembered. They are pure functions of the limits."""
     rule = open_filter(epsilon, 0 if delta is None else delta, accountant, reserve)
-    return Rule(rule, rule.start())
+    return RuleAtStart(rule, rule.start())
 
 
 _known_rule = lru_cache(maxsize=64, typed=True)(_rule)  # by type too: True is no budget, and 1 is
@@ -50,7 +52,7 @@ _PLAIN = (int, float, str, bool, type(None))
 
 @dataclass(frozen=True, slots=True)
 class AccountTerms:
-    """Which budget: one of its own, by its words, or one that is shared. A file is the same by any of its names."""
+    """The budget of a session: one of its own, by its arguments, or one that is shared. Any name of a file stands for it."""
 
     limits: Limits
     rule: str
@@ -58,31 +60,32 @@ class AccountTerms:
     place: str | None = None
     shared: Accountant | None = None
     file: str | None = field(default=None, compare=False, repr=False)  # a URL may hold a password
-    made: Rule | None = field(default=None, compare=False)  # of a budget of one's own
+    new_rule: RuleAtStart | None = field(default=None, compare=False)  # of a budget of one's own
 
     @classmethod
-    def of(cls, words: Words) -> AccountTerms:
+    def of(cls, arguments: Words) -> AccountTerms:
         """The budget of a new session."""
-        accountant, population, ledger = (words.get(w) for w in ("accountant", "population", "ledger"))
+        accountant, population, ledger = (arguments.get(w) for w in ("accountant", "population", "ledger"))
         if isinstance(accountant, Accountant):
-            return cls._shared(accountant, words)
-        if words.get("epsilon") is None:
+            return cls._shared(accountant, arguments)
+        if arguments.get("epsilon") is None:
             raise BadType(
                 "open needs the whole budget: open(epsilon=1), or accountant= with a dpframe.Accountant."
             )
-        limits = words["epsilon"], words.get("delta"), accountant, words.get("reserve")
-        made = (_known_rule if all(type(w) in _PLAIN for w in limits) else _rule)(*limits)
+        limits = arguments["epsilon"], arguments.get("delta"), accountant, arguments.get("reserve")
+        checked = (_known_rule if all(type(w) in _PLAIN for w in limits) else _rule)(*limits)
         file = None if ledger is None else _file(ledger)
         if population is not None or ledger is not None:
             check_population(population)
         name = None if population is None else str(population)
         place = None if file is None else place_of(file)
-        return cls(made.rule.limits, made.rule.name, name, place, None, file, made)
+        return cls(checked.rule.limits, checked.rule.name, name, place, None, file, checked)
 
     @classmethod
-    def _shared(cls, accountant: Accountant, words: Words) -> AccountTerms:
+    def _shared(cls, accountant: Accountant, arguments: Words) -> AccountTerms:
         if any(
-            words.get(word) is not None for word in ("epsilon", "delta", "reserve", "ledger", "population")
+            arguments.get(name) is not None
+            for name in ("epsilon", "delta", "reserve", "ledger", "population")
         ):
             raise BadValue(
                 "accountant= brings its own epsilon, delta, ledger and population: leave them out."
@@ -96,32 +99,32 @@ class AccountTerms:
             accountant.file,
         )
 
-    def again(self, words: Words) -> AccountTerms:
-        """The budget that the words of a second `open` mean, for comparison: those left out stay."""
-        given = {word: value for word, value in words.items() if value is not None}
-        if isinstance(given.get("accountant"), Accountant):
-            return self._shared(given["accountant"], words)
-        own = self.limits
+    def again(self, arguments: Words) -> AccountTerms:
+        """The budget that the arguments of a second `open` mean, for comparison: those left out stay as they are."""
+        stated = {argument: value for argument, value in arguments.items() if value is not None}
+        if isinstance(stated.get("accountant"), Accountant):
+            return self._shared(stated["accountant"], arguments)
+        current = self.limits
         limits = Limits(
-            _validate.epsilon(given["epsilon"]) if "epsilon" in given else own.epsilon,
-            _validate.delta(given["delta"]) if "delta" in given else own.delta,
-            _validate.delta(given["reserve"], "reserve") if "reserve" in given else own.reserve,
+            _validate.epsilon(stated["epsilon"]) if "epsilon" in stated else current.epsilon,
+            _validate.delta(stated["delta"]) if "delta" in stated else current.delta,
+            _validate.delta(stated["reserve"], "reserve") if "reserve" in stated else current.reserve,
         )
         rule, name, place = self.rule, self.population, self.place
-        if "accountant" in given:
-            rule = _validate.choice(given["accountant"], "accountant", ACCOUNTANTS)
-        if "population" in given:
-            name = check_population(given["population"])
-        if "ledger" in given:
-            place = place_of(_file(given["ledger"]))
+        if "accountant" in stated:
+            rule = _validate.choice(stated["accountant"], "accountant", ACCOUNTANTS)
+        if "population" in stated:
+            name = check_population(stated["population"])
+        if "ledger" in stated:
+            place = place_of(_file(stated["ledger"]))
         return replace(self, limits=limits, rule=rule, population=name, place=place)
 
     def open(self) -> Accountant:
         """The accountant that keeps this budget."""
         if self.shared is not None:
             return self.shared
-        assert self.made is not None
-        return Accountant._of(*self.made, self.population, self.file)
+        assert self.new_rule is not None
+        return Accountant._of(*self.new_rule, self.population, self.file)
 
     def names(self, accountant: Accountant) -> bool:
         """Whether this is the budget that an accountant keeps."""
@@ -139,7 +142,7 @@ def _file(ledger: object) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """What a session was opened with. ``bounds``, ``times`` and ``keys`` are by the places of their columns, in order."""
+    """The terms of a session, checked. ``bounds``, ``times`` and ``keys`` are by the places of their columns, in order."""
 
     account: AccountTerms
     unit: Unit
@@ -152,43 +155,43 @@ class Terms:
     because: str | None = None
 
     @classmethod
-    def of(cls, data: Data, words: Words) -> Terms:
+    def of(cls, data: Data, arguments: Words) -> Terms:
         """The terms of a new session on these data."""
-        account, unit = AccountTerms.of(words), unit_of(data.leaves, words)
+        account, unit = AccountTerms.of(arguments), unit_of(data.leaves, arguments)
         for column in unit.people:
             _check_tells_apart(column, data.dtypes[column.position])
-        people, queries = _count(words, "n"), _count(words, "queries") or 20
-        declared = declarations(data.leaves, words.get("bounds"), words.get("keys"))
-        return cls(account, unit, queries, *declared, people, data.version, words.get("because"))
+        people, queries = _count(arguments, "n"), _count(arguments, "queries") or 20
+        declared = declarations(data.leaves, arguments.get("bounds"), arguments.get("keys"))
+        return cls(account, unit, queries, *declared, people, data.version, arguments.get("because"))
 
-    def again(self, leaves: Mapping[Hashable, Column], words: Words) -> Terms:
-        """These terms with the words that are said once more: one that is left out stays as it is."""
-        unit = self._unit_again(leaves, words)
-        bounds, times, keys = declarations(leaves, words.get("bounds"), words.get("keys"))
-        version, because = words.get("version"), words.get("because")
+    def again(self, leaves: Mapping[Hashable, Column], arguments: Words) -> Terms:
+        """These terms with the arguments of another `open`: one that is left out stays as it is."""
+        unit = self._unit_again(leaves, arguments)
+        bounds, times, keys = declarations(leaves, arguments.get("bounds"), arguments.get("keys"))
+        version, because = arguments.get("version"), arguments.get("because")
         return Terms(
-            self.account.again(words),
+            self.account.again(arguments),
             unit,
-            _count(words, "queries") or self.queries,
+            _count(arguments, "queries") or self.queries,
             _merged(self.bounds, bounds),
             _merged(self.times, times),
             _merged(self.keys, keys),
-            _count(words, "n") or self.people,
+            _count(arguments, "n") or self.people,
             self.version if version is None else version,
             self.because if because is None else because,
         )
 
-    def _unit_again(self, leaves: Mapping[Hashable, Column], words: Words) -> Unit:
+    def _unit_again(self, leaves: Mapping[Hashable, Column], arguments: Words) -> Unit:
         people, rows, groups, neighbors = (
-            words.get(word) for word in ("unit", "max_rows", "max_groups", "neighbors")
+            arguments.get(name) for name in ("unit", "max_rows", "max_groups", "neighbors")
         )
         unit = self.unit
         if people is not None or neighbors is not None:
-            said = {
+            unit_arguments = {
                 "unit": [c.name for c in unit.people] or None if people is None else people,
                 "neighbors": unit.neighbors if neighbors is None else neighbors,
             }
-            unit = unit_of(leaves, said)
+            unit = unit_of(leaves, unit_arguments)
         if unit.people and _same_people(unit, self.unit):
             unit = self.unit
         if (rows is not None or groups is not None) and not unit.people:
@@ -196,45 +199,45 @@ class Terms:
         return unit.limited(*limits_for(rows, groups))
 
     def differs(self, other: Terms) -> str | None:
-        """The first of the words that may never change, if one does. How many rows of a person count is no such word: it is a
-        matter of each question, and the session has what counts where none says."""
+        """The first argument that differs and may never change; None without one. Limits of a person may change: each question
+        may have its own, and the session's are only defaults."""
         if not _same_people(self.unit, other.unit):
             return "unit"
         fixed = ("account", "version", "because")
-        return next((word for word in fixed if getattr(self, word) != getattr(other, word)), None)
+        return next((name for name in fixed if getattr(self, name) != getattr(other, name)), None)
 
     def record(self, names: list[Hashable]) -> list[Declared]:
-        """What the ledger keeps of them; ``names`` are those of the columns."""
-        words = record_of(names, self.bounds, self.times, self.keys, "open")
+        """The declarations that the ledger keeps of these terms; ``names`` are those of the columns."""
+        declared = record_of(names, self.bounds, self.times, self.keys, "open")
         if self.people is not None:
-            words.append(("n", f"{self.people} people", "open"))
+            declared.append(("n", f"{self.people} people", "open"))
         if self.version is not None:
-            words.append(("version", self.version, "open"))
-        return words
+            declared.append(("version", self.version, "open"))
+        return declared
 
 
-def _count(words: Words, word: str) -> int | None:
+def _count(arguments: Words, name: str) -> int | None:
     """A positive whole number; None where it was left out."""
-    value = words.get(word)
-    return None if value is None else _validate.positive_int(value, word)
+    value = arguments.get(name)
+    return None if value is None else _validate.positive_int(value, name)
 
 
-def _same_people(one: Unit, other: Unit) -> bool:
-    return (one.neighbors, one.people) == (other.neighbors, other.people)
+def _same_people(first: Unit, second: Unit) -> bool:
+    return (first.neighbors, first.people) == (second.neighbors, second.people)
 
 
 def _merged(old: tuple[Any, ...], new: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Column by column: the new word where there is one."""
+    """The declarations column by column: the new one where there is one, else the old one."""
     return tuple(sorted({**dict(old), **dict(new)}.items(), key=_place))
 
 
-def unit_of(leaves: Mapping[Hashable, Column], words: Words) -> Unit:
-    """Who is protected, by the words unit, max_rows, max_groups and neighbors."""
-    neighbors, people = words.get("neighbors"), words.get("unit")
+def unit_of(leaves: Mapping[Hashable, Column], arguments: Words) -> Unit:
+    """The unit of protection, from the arguments unit, max_rows, max_groups and neighbors."""
+    neighbors, people = arguments.get("neighbors"), arguments.get("unit")
     relation: Any = "add-remove"
     if neighbors is not None:
         relation = _validate.choice(neighbors, "neighbors", ("add-remove", "replace-one"))
-    rows, groups = words.get("max_rows"), words.get("max_groups")
+    rows, groups = arguments.get("max_rows"), arguments.get("max_groups")
     if rows is not None or groups is not None:
         rows, groups = limits_for(rows, groups)
         if people is None:
@@ -249,7 +252,7 @@ def unit_of(leaves: Mapping[Hashable, Column], words: Words) -> Unit:
 
 
 def _check_tells_apart(column: Column, dtype: Any) -> None:
-    """A unit column must be of a dtype whose cells are told apart: else two people would be one, who stays when one leaves."""
+    """Refuses a unit column of a dtype that cannot tell all cells apart: two people would be one, who stays when one leaves."""
     arrow = dtype.pyarrow_dtype if isinstance(dtype, pd.ArrowDtype) else None
     rounded = getattr(arrow, "precision", 0) > 15 or (
         isinstance(dtype, np.dtype) and dtype.kind == "f" and dtype.itemsize > 8
@@ -273,25 +276,25 @@ def declarations(leaves: Mapping[Hashable, Column], bounds: object, keys: object
             numbers.append((leaf.position, _validate.bounds(pair, repr(name))))
         else:
             raise BadType(f"column {name!r} is of kind {leaf.kind}: only numbers and times have bounds.")
-    listed: list[tuple[Any, Any]] = []
-    for name, given in _mapping(keys, "keys").items():
+    keys_by_place: list[tuple[Any, Any]] = []
+    for name, listed_keys in _mapping(keys, "keys").items():
         if (
             isinstance(name, tuple) and name not in leaves and len(name) > 1
         ):  # combinations of several columns
-            several = [leaves[n] for n in _validate.column_names(list(name), leaves)]
-            listed.append((tuple(c.position for c in several), Tuples.of(given, several, name)))
+            columns = [leaves[n] for n in _validate.column_names(list(name), leaves)]
+            keys_by_place.append((tuple(c.position for c in columns), Tuples.of(listed_keys, columns, name)))
             continue
         leaf = leaves[_validate.column_name(name, leaves)]
-        listed.append((leaf.position, keys_for(given, leaf, name)))
+        keys_by_place.append((leaf.position, keys_for(listed_keys, leaf, name)))
     return (
         tuple(sorted(numbers)),
         tuple(sorted(times)),
-        tuple(sorted(listed, key=_place)),
+        tuple(sorted(keys_by_place, key=_place)),
     )
 
 
-def _place(word: tuple[Any, Any]) -> tuple[int, ...]:
-    return word[0] if isinstance(word[0], tuple) else (word[0],)
+def _place(declaration: tuple[Any, Any]) -> tuple[int, ...]:
+    return declaration[0] if isinstance(declaration[0], tuple) else (declaration[0],)
 
 
 def _mapping(value: object, name: str) -> Mapping[Any, Any]:
@@ -304,9 +307,9 @@ def _mapping(value: object, name: str) -> Mapping[Any, Any]:
 
 def record_of(names: list[Hashable], bounds: Any, times: Any, keys: Any, where: str) -> list[Declared]:
     """Bounds and keys by the places of their columns, as the ledger keeps them."""
-    words = [("bounds", f"{names[i]!r}: ({pair.lower:g}, {pair.upper:g})", where) for i, pair in bounds]
-    words += [("bounds", f"{names[i]!r}: {text}", where) for i, text in times]
-    for i, listed in keys:
+    declared = [("bounds", f"{names[i]!r}: ({pair.lower:g}, {pair.upper:g})", where) for i, pair in bounds]
+    declared += [("bounds", f"{names[i]!r}: {text}", where) for i, text in times]
+    for i, column_keys in keys:
         column = tuple(names[j] for j in i) if isinstance(i, tuple) else names[i]
-        words.append(("keys", f"{column!r}: {describe(listed.to_json())}", where))
-    return words
+        declared.append(("keys", f"{column!r}: {describe(column_keys.to_json())}", where))
+    return declared

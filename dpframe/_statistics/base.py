@@ -78,9 +78,10 @@ class Grid:
         return max(1, abs(self.low), abs(self.high))
 
     @staticmethod
-    def for_width(bounds: Bounds, bits: int) -> Grid:
-        """The finest grid on which the width of the bounds stays below ``2**bits`` steps."""
-        return Grid(bounds, _exponent(bounds.lower, bounds.upper, bits))
+    def for_width(bounds: Bounds, bits: int, degree: int = 1) -> Grid:
+        """The finest grid on which the width of the bounds, to the power of a degree, stays below ``2**bits`` steps: where powers
+        are summed, the highest has no more bits than a value."""
+        return Grid(bounds, _exponent(bounds.lower, bounds.upper, bits // max(degree, 1)))
 
     @staticmethod
     def for_magnitude(bounds: Bounds, bits: int, integral: bool) -> Grid:
@@ -219,15 +220,10 @@ Reduced = Mapping[Primitive, Integers]
 
 # The bits of a grid: sums over ROW_CEILING rows of values, or of their powers, stay within 2**62.
 VALUE_BITS = 31  # of the width of the bounds
+SQUARE_BITS = VALUE_BITS // 2  # the same where squares are summed
 MAGNITUDE_BITS = 30  # of a value itself, which may have either sign
 
 
-def power_bits(degree: int) -> int:
-    """The bits of the width where powers up to this degree are summed: the highest has no more than a value."""
-    return VALUE_BITS // max(degree, 1)
-
-
-SQUARE_BITS = power_bits(2)
 # Magnitudes: zero is what lies within 2**LEAST_POWER of it, and the largest powers have all that is beyond them.
 LEAST_POWER, LARGEST_POWER = -20, 40
 MAGNITUDES = 2 * (LARGEST_POWER - LEAST_POWER) + 1

@@ -33,7 +33,7 @@ from dpframe.accounting.loss import (
     PureDP,
     from_json,
 )
-from dpframe.accounting.pld import Planned
+from dpframe.accounting.pld import Composed
 
 __all__ = [
     "ACCOUNTANTS",
@@ -58,7 +58,7 @@ def __dir__() -> list[str]:
 
 # Every rule, by the name that users write. A new one is a file and a place in this line.
 ACCOUNTANTS: dict[str, type[Filter]] = {
-    rule.name: rule for rule in (Pure, Advanced, AdvancedSquared, Zcdp, Rdp, Gdp, Tight, Planned)
+    rule.name: rule for rule in (Pure, Advanced, AdvancedSquared, Zcdp, Rdp, Gdp, Tight, Composed)
 }
 
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -48,43 +48,37 @@ def remains(mu: float, cost: float) -> float:
     return math.sqrt(max(0.0, mu * mu * (1 - ULP) - cost)) * (1 - ULP) if cost > 0 else mu
 
 
-def _room(epsilon: float, mu: float) -> tuple[Callable[[float], float], float]:
-    """The function that tells how far such an event, with so much left after it, stays below the curve of mu at 0, negative where
-    that is not certain; and the size of what it subtracts.
+def _room(epsilon: float, mu: float, left: float) -> tuple[float, float]:
+    """How far such an event, with so much left after it, stays below the curve of mu at 0, negative where that is not certain;
+    and the size of what it subtracts.
 
     H(0) of the event with Gaussian noise of mu' is the total variation
     (e**epsilon E(+) - E(-)) / (1 + e**epsilon), E(+-) = erf((epsilon/mu' +- mu'/2)/sqrt 2), as a sum of positive terms.
     From a mu of 1 on 1 - H(0) takes its place, which keeps its digits where it is small.
     """
+    a, half = epsilon / left if left else math.inf, left / 2
     # The margins are some ten times the error: a few ulp of each positive term, and 2 z**2 ulp for erfc(z), z <= mu.
     if mu >= 1:
         likely, less = 1 / (1 + math.exp(-epsilon)), 1 / (1 + math.exp(epsilon))
         least = math.erfc(mu / _ROOT8) * (1 + (64 + 8 * mu * mu) * ULP)
-
-        def over(left: float) -> float:
-            if left == 0:
-                return 2 * less - least
-            a, half = epsilon / left, left / 2
-            return likely * math.erfc((a + half) / _ROOT2) + less * math.erfc((half - a) / _ROOT2) - least
-
-        return over, least * (1 + mu * mu / 4)
-    exp, erf = math.exp, math.erf
-    tanh, twice, most = math.tanh(epsilon / 2), 2 / (1 + exp(epsilon)), erf(mu / _ROOT8)
-
-    def under(left: float) -> float:
+        size = least * (1 + mu * mu / 4)
         if left == 0:
-            return most - tanh * (1 + 64 * ULP)
-        a, half, total = epsilon / left, left / 2, 0.0
-        for node, weight in _HALF:
-            y = half * node
-            total += weight * exp((a - y) ** 2 * -0.5) + weight * exp((a + y) ** 2 * -0.5)
-        distance = tanh * erf((a + half) / _ROOT2) + twice * (total * left / 2 / _ROOT_2PI)
-        return most - distance * (1 + 64 * ULP)
+            return 2 * less - least, size
+        return likely * math.erfc((a + half) / _ROOT2) + less * math.erfc((half - a) / _ROOT2) - least, size
+    tanh, most, total = math.tanh(epsilon / 2), math.erf(mu / _ROOT8), 0.0
+    if left == 0:
+        return most - tanh * (1 + 64 * ULP), most
+    for node, weight in _HALF:
+        y = half * node
+        total += weight * math.exp((a - y) ** 2 * -0.5) + weight * math.exp((a + y) ** 2 * -0.5)
+    spread = 2 / (1 + math.exp(epsilon)) * (total * left / 2 / _ROOT_2PI)
+    distance = tanh * math.erf((a + half) / _ROOT2) + spread
+    return most - distance * (1 + 64 * ULP), most
 
-    return under, most
 
-
-def _around(room: Callable[[float], float], size: float, epsilon: float, mu: float) -> tuple[float, float]:
+def _around(
+    room: Callable[[float], tuple[float, float]], size: float, epsilon: float, mu: float
+) -> tuple[float, float]:
     """Two points close to where the room ends, with its rounding between them: at the first there is some, and at the second
     none. Each was tried."""
     # By Newton's rule: the derivative of H(0) is 2 phi(epsilon/mu' - mu'/2) / (1 + e**epsilon). A release costs about
@@ -92,7 +86,7 @@ def _around(room: Callable[[float], float], size: float, epsilon: float, mu: flo
     low, high, at = 0.0, mu, math.sqrt(max(mu * mu - epsilon * epsilon, mu * mu / 16))
     scale, flat = _ROOT_2PI / 2 * (1 + math.exp(epsilon)), math.inf
     for _ in range(64):
-        own, shape = room(at), (epsilon / at - at / 2) ** 2 / 2
+        own, shape = room(at)[0], (epsilon / at - at / 2) ** 2 / 2
         low, high = (at, high) if own >= 0 else (low, at)
         flat = scale * math.exp(shape) if shape < 300 else math.inf
         near = at + own * flat
@@ -103,7 +97,7 @@ def _around(room: Callable[[float], float], size: float, epsilon: float, mu: flo
     # As far as the margin of the room reaches, which is more than its rounding. A flatter curve has it reach further.
     margin = 64 * ULP * size * flat
     low, high = at - margin, at + margin
-    return (low, high) if low > 0 and room(low) >= 0 and room(high) < 0 else (0.0, math.inf)
+    return (low, high) if low > 0 and room(low)[0] >= 0 and room(high)[0] < 0 else (0.0, math.inf)
 
 
 @lru_cache(maxsize=1024)  # a price that was found is paid next
@@ -127,8 +121,9 @@ def after_pure(epsilon: float, mu: float) -> float | None:
         return None if kept is None else remains(mu, (TOP - kept) * (TOP + kept) * (1 + 4 * ULP))
     if epsilon > 700:
         return None
-    room, size = _room(epsilon, mu)
-    if room(0.0) < 0:
+    room = partial(_room, epsilon, mu)
+    at_most, size = room(0.0)
+    if at_most < 0:
         return None
     certain, none = _around(room, size, epsilon, mu)
     # The last double with room. What is certain at one point is so at every smaller one, so that those between two close ones
@@ -138,7 +133,7 @@ def after_pure(epsilon: float, mu: float) -> float | None:
         left = (low + high) / 2
         if not low < left < high:
             break
-        if left <= certain or (left < none and room(left) >= 0):
+        if left <= certain or (left < none and room(left)[0] >= 0):
             low = left
         else:
             high = left
@@ -221,7 +216,7 @@ class Loss:
         left = None
         if self.epsilon is not None:
             mu, epsilon = math.sqrt(mu_squared) * (1 - 1e-15), float(self.epsilon)
-            mu_left = self.residue(mu)
+            mu_left = self._remains(epsilon * UP, mu)
             if mu_left is not None:
                 n, d = mu_left.as_integer_ratio()
                 left = Fraction(n * n, d * d)

@@ -130,7 +130,7 @@ def sketch(loss: Loss, side: int) -> Atoms:
     return _connect(curve.lower + nodes * step, values, 1.0)
 
 
-def on_grid(curve: Curve, h: float, theta: float, log_scale: float, spare: float) -> Atoms:
+def atoms_on_grid(curve: Curve, h: float, theta: float, log_scale: float, spare: float) -> Atoms:
     """Atoms above the pair at multiples of h, fine wherever exp(theta t - log_scale) times the excess matters.
 
     The loss above the last node counts as infinite; that node is moved out until `spare` covers it, or in.

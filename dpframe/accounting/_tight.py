@@ -66,7 +66,12 @@ class Tight(Filter):
             if loss.failure:
                 lost += loss.failure * count
         left = state.mu_squared if lost <= self.limits.reserve else None
-        left = None if left is None else residue_after(left, charge.losses)
+        if (
+            left is not None and len(charge.losses) == 1 and charge.losses[0][1] == 1
+        ):  # as an ordinary debit is
+            left = charge.losses[0][0].leaves(left)
+        elif left is not None:
+            left = residue_after(left, charge.losses)
         if left is None and state.mu_squared is not None:
             room = self._room_without(state)
         if epsilon is not None and (epsilon > self.limits.epsilon or lost > room):
@@ -298,7 +303,13 @@ def _search_largest(kind: str, left: Fraction, cost: Fraction, most: Fraction | 
     make, rounds, close, first, response = _KINDS[kind]
     whole = float(cost)
 
-    def used_part(epsilon: Fraction) -> float:
+    def used_part(epsilon: Fraction, look: bool = False) -> float:
+        """What it takes of the cost; NaN where a first ``look`` says already that it is too much."""
+        # Affinities multiply, and what dominates has no larger one: that of mu is exp(-mu**2 / 8), of randomized response
+        # 1 / cosh(epsilon / 2).
+        quarter = min(float(epsilon), 100.0) * response / 4
+        if look and 8 * math.log1p(2 * math.sinh(quarter) ** 2) > whole * (1 + 1e-9):
+            return math.nan
         after = make(epsilon).leaves(left)
         if after is None:
             return math.inf
@@ -306,27 +317,15 @@ def _search_largest(kind: str, left: Fraction, cost: Fraction, most: Fraction | 
         n, d = after.numerator, after.denominator
         return (left.numerator * d - n * left.denominator) / (left.denominator * d) / whole * _UP
 
-    def too_dear(epsilon: Fraction) -> bool:
-        """Whether it takes too much, at a first look."""
-        # Affinities multiply, and what dominates has no larger one: that of mu is exp(-mu**2 / 8), of randomized response
-        # 1 / cosh(epsilon / 2).
-        quarter = min(float(epsilon), 100.0) * response / 4
-        return 8 * math.log1p(2 * math.sinh(quarter) ** 2) > whole * (1 + 1e-9)
-
-    if most is not None and not too_dear(most) and used_part(most) <= 1:
+    if most is not None and used_part(most, look=True) <= 1:
         return most
     if cost > left:
         return None
     low, high, under = Fraction(0), Fraction(first * math.sqrt(cost)), 0.0
-    over: float | None = math.inf  # what `high` takes; None where more is not known than that it is too much
+    over = math.inf  # what `high` takes; NaN where more is not known than that it is too much
     if most is None or high < most:
-        over = None
-        while not too_dear(high):
-            over = used_part(high)
-            if over > 1:
-                break
+        while (over := used_part(high, look=True)) <= 1:
             low, high, under = high, 2 * high, over
-            over = None
         at = (low + high) / 2
     else:
         high, at = most, min(high / 2, most / 2)
@@ -341,7 +340,7 @@ def _search_largest(kind: str, left: Fraction, cost: Fraction, most: Fraction | 
         if float(high) - float(low) <= close * float(high):
             break
         # A cost is nearly a square, which grows a little faster: between two known ones it is nearly a power.
-        over = used_part(high) if low and over is None else over
+        over = used_part(high) if low and math.isnan(over) else over
         power = math.log(over / under) / math.log(high / low) if low and over and math.isfinite(over) else 2.0
         guess = float(low) * under ** (-1 / power) if low else 0.0
         near = Fraction(guess * (1 - close / 3 if guess * (1 + close) > high or used > 1 else 1 + close / 3))

@@ -43,10 +43,10 @@ from dpframe.accounting._pld_bounds import (
     Atoms,
     Value,
     adversary,
+    atoms_on_grid,
     curve_of,
     cut,
     moment,
-    on_grid,
     sketch,
 )
 from dpframe.accounting._tight import Either, Tight
@@ -262,7 +262,7 @@ def _compose(
     for kind in kinds:
         kappa = float(moment(kind.sketch.at, kind.sketch.log_mass, np.array([theta]))[0])
         log_scale = math.log(1e-10 * min(scale, high - low) / (len(kinds) * kind.uses * (1 + theta))) + kappa
-        atoms = on_grid(kind.curve, h, theta, log_scale, _SPARE * delta / (len(kinds) * kind.uses))
+        atoms = atoms_on_grid(kind.curve, h, theta, log_scale, _SPARE * delta / (len(kinds) * kind.uses))
         losses = atoms.at * h
         fine.append(kind._replace(sketch=atoms._replace(at=losses)))
         kappa = float(moment(losses, atoms.log_mass, np.array([theta]))[0])
@@ -441,7 +441,7 @@ _USED = Fraction(1, 2**1074)
 _FAILURES = Fraction(1, 10)
 
 
-class Planned(Filter):
+class Composed(Filter):
     """Admits one batch, if its composed curve keeps the budget. The state is the epsilon of the batch, or 0 before it.
 
     Prices are those of `Tight` after the questions that are in the batch already. A list that filter admits keeps the budget, and

@@ -37,8 +37,8 @@ from dpframe._cells.columns import (
     objects,
     plain,
 )
-from dpframe.engines import choices, times
-from dpframe.engines.texts import as_text, cut, map_dict, str_part
+from dpframe.engines import choices, texts, times
+from dpframe.engines.texts import as_text
 
 # All rows of a root column, or of what `dpframe.engines.within` makes of the rows of each person.
 ColumnOf = Callable[[Any], Vector]
@@ -364,9 +364,14 @@ _NODES: Nodes = {
     ex.Clip: _clip,
     ex.Fill: _fill,
     ex.Cast: _cast,
-    ex.StrPart: str_part,
-    ex.Cut: cut,
-    ex.MapDict: map_dict,
+    ex.StrPart: texts.str_part,
+    ex.Regex: texts.pattern,
+    ex.Join: texts.join,
+    ex.Split: texts.split,
+    ex.Piece: texts.piece,
+    ex.Pieces: texts.pieces,
+    ex.Cut: texts.cut,
+    ex.MapDict: texts.map_dict,
     ex.DatePart: times.date_part,
     ex.Elapsed: times.elapsed,
     ex.Ratio: times.ratio,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -58,9 +59,8 @@ def as_text(b: Block, e: ex.Cast, v: Vector) -> Vector:
 
 
 def _contains(x: str, pat: str, case: bool, regex: bool) -> bool:
-    if not regex and case:
-        return pat in x
-    return re.search(pat if regex else re.escape(pat), x, 0 if case else re.IGNORECASE) is not None
+    """Of texts that are no patterns: `str_part` asks RE2 for those."""
+    return pat in x if case else re.search(re.escape(pat), x, re.IGNORECASE) is not None
 
 
 def _item(x: str, i: int) -> str | None:
@@ -75,9 +75,25 @@ def _replace(x: str, old: str, new: str) -> str | None:
     return x.replace(old, new) if grown <= _LONGEST else None
 
 
+_SIDES = {"left": "rjust", "right": "ljust", "both": "center"}  # pandas names the side that is filled
+
+
+def _slice_replaced(x: str, start: int | None, stop: int | None, repl: str | None) -> str:
+    """As pandas: into a slice that is empty the new text is put where it begins."""
+    rest = start if x[start:stop] == "" else stop
+    before = "" if start is None else x[:start]
+    return before + (repl or "") + ("" if stop is None else x[rest:])
+
+
 _STRINGS: dict[str, Callable[..., Any]] = {
     **{m: getattr(str, m) for m in ("lower", "upper", "title", "capitalize", "swapcase")},
     **{m: getattr(str, m) for m in ("strip", "lstrip", "rstrip", "startswith", "endswith", "zfill")},
+    **{m: getattr(str, m) for m in ("isdigit", "isalpha", "isalnum", "isnumeric", "isdecimal", "isspace")},
+    **{m: getattr(str, m) for m in ("islower", "isupper", "istitle", "isascii", "casefold", "find", "rfind")},
+    **{m: getattr(str, m) for m in ("removeprefix", "removesuffix", "ljust", "rjust", "center")},
+    "pad": lambda x, width, side, fill: getattr(x, _SIDES[side])(width, fill),
+    "repeat": lambda x, repeats: x * repeats if len(x) * repeats <= _LONGEST else None,
+    "slice_replace": _slice_replaced,
     "replace": _replace,
     "len": len,
     "contains": _contains,
@@ -88,6 +104,8 @@ _STRINGS: dict[str, Callable[..., Any]] = {
 
 def str_part(b: Block, e: ex.StrPart) -> Vector:
     v, method, args = b.vector(e.x), _STRINGS[e.method], [c.value for c in e.args]
+    if e.method == "contains" and args[2] and ex.is_special(args[0]):
+        return pattern(b, ex.Regex(e.x, "contains", args[0], args[1]))
 
     def f(x: Any) -> Any:
         return method(x, *args) if type(x) is str else None
@@ -138,3 +156,156 @@ def map_dict(b: Block, e: ex.MapDict) -> Vector:
     return Vector(
         "number", np.array([np.nan if x is None else float(x) for x in values]).take(place, mode="wrap")
     )
+
+
+# ---- patterns ---------------------------------------------------------------------------------------------
+
+
+def pattern(b: Block, e: ex.Regex) -> Vector:
+    """What RE2 finds in each category, or Python's engine for a pattern that repeats nothing, where pyarrow is not there."""
+    v = b.vector(e.x)
+
+    def make(categories: Array) -> list[Any]:
+        texts = [c if type(c) is str and _encodes(c) else None for c in categories]
+        return (_by_re2 if ex.has_re2() else _by_python)(texts, e)
+
+    kind = "bool" if e.op == "contains" else e.kind
+    found = b.per_category(e, make, v, part="found")
+    if kind == "text":
+        return _dictionary(b, e, v, found)
+    if kind == "number":
+        return Vector("number", look_up(np.array([*found, None], dtype=np.float64), v.values))
+    null = np.array([x is None for x in (*found, None)])
+    true = np.array([x is True for x in (*found, None)])
+    return Vector("bool", look_up(true, v.values), look_up(null, v.values) if e.x.kind != "text" else None)
+
+
+def _encodes(text: str) -> bool:
+    try:
+        return text.isascii() or bool(text.encode())
+    except UnicodeEncodeError:
+        return False
+
+
+def _dictionary(b: Block, e: ex.Expr, v: Vector, found: list[Any]) -> Vector:
+    """A dictionary of what was found in each category, of which some are null."""
+
+    def make(*_: Array) -> tuple[Array, Array]:
+        index: dict[Any, int] = {}
+        table = [-1 if y is None else index.setdefault(y, len(index)) for y in found]
+        return narrow(np.array([*table, -1]), len(index)), objects(index)
+
+    table, categories = b.per_category(e, make, v, part="texts")
+    return Vector("text", look_up(table, v.values), None, categories)
+
+
+_WHOLE: dict[str, Callable[[str], str]] = {
+    "match": lambda p: f"\\A(?:{p})",
+    "fullmatch": lambda p: f"\\A(?:{p})\\z",
+}
+
+
+def _by_re2(texts: list[Any], e: ex.Regex) -> list[Any]:
+    pa: Any = import_module("pyarrow")
+    pc: Any = import_module("pyarrow.compute")
+    case = "" if e.case else "(?i)"
+    if e.op == "replace":
+        texts = [None if t is None or _grown(t, e.replacement) > _REPLACED else t for t in texts]
+    cells = pa.array(texts, pa.large_string())
+    if e.op == "extract":
+        rows = pc.extract_regex(cells, pattern=case + ex.named(e.pattern))
+        return list(pc.struct_field(rows, [e.group - 1]).to_pylist())
+    if e.op == "count":
+        return list(pc.count_substring_regex(cells, pattern=e.pattern, ignore_case=not e.case).to_pylist())
+    if e.op == "replace":
+        most = None if e.most < 0 else e.most
+        made = pc.replace_substring_regex(cells, case + e.pattern, e.replacement, max_replacements=most)
+        return [None if t is None or len(t) > _LONGEST else t for t in made.to_pylist()]
+    whole = _WHOLE.get(e.op, str)(e.pattern)
+    return list(pc.match_substring_regex(cells, pattern=whole, ignore_case=not e.case).to_pylist())
+
+
+_REPLACED = 2**26  # characters that a text may grow to before it is looked at
+
+
+def _grown(text: str, replacement: str) -> int:
+    """How long a text can become at most."""
+    return len(text) + (len(text) + 1) * (len(replacement) + replacement.count("\\") * len(text))
+
+
+def _by_python(texts: list[Any], e: ex.Regex) -> list[Any]:
+    known = re.compile(e.pattern, 0 if e.case else re.IGNORECASE)
+    find: dict[str, Callable[[str], Any]] = {
+        "contains": lambda t: known.search(t) is not None,
+        "match": lambda t: known.match(t) is not None,
+        "fullmatch": lambda t: known.fullmatch(t) is not None,
+        "count": lambda t: len(known.findall(t)),
+        "extract": lambda t: None if (m := known.search(t)) is None else m[e.group],
+        "replace": lambda t: (
+            None if _grown(t, e.replacement) > _REPLACED else known.sub(e.replacement, t, max(e.most, 0))
+        ),
+    }
+    made = [None if t is None else find[e.op](t) for t in texts]
+    return [None if type(m) is str and len(m) > _LONGEST else m for m in made]
+
+
+# ---- texts put together and taken apart -------------------------------------------------------------------
+
+
+def join(b: Block, e: ex.Join) -> Vector:
+    """One text for each pair of texts that stands in some row."""
+    x, y = b.vector(e.left), b.vector(e.right)
+    assert x.categories is not None
+    assert y.categories is not None
+    size = len(y.categories)
+    pairs = np.where(
+        (x.values < 0) | (y.values < 0), -1, x.values.astype(np.int64) * size + y.values.astype(np.int64)
+    )
+    distinct, codes = np.unique(pairs, return_inverse=True)
+    index: dict[Any, int] = {}
+    table = []
+    for pair in distinct.tolist():
+        one, two = (None, None) if pair < 0 else (x.categories[pair // size], y.categories[pair % size])
+        if type(one) is str and type(two) is str and len(one) + len(two) <= _LONGEST:
+            table.append(index.setdefault(one + two, len(index)))
+        else:
+            table.append(-1)
+    found = np.array([*table, -1], dtype=np.int64)[codes]
+    return Vector("text", narrow(found, len(index)), None, objects(index))
+
+
+def split(b: Block, e: ex.Split) -> Vector:
+    """The lists of pieces, as the categories of a column that nobody can compare."""
+    v = b.vector(e.x)
+
+    def make(categories: Array) -> Array:
+        return objects(_pieces(c, e) if type(c) is str else None for c in categories)
+
+    lists = b.per_category(e, make, v)
+    known = b.per_category(e, lambda _: np.array([c is not None for c in (*lists, None)]), v, part="known")
+    return Vector("other", np.where(look_up(known, v.values), v.values, v.values.dtype.type(-1)), None, lists)
+
+
+def _pieces(text: str, e: ex.Split) -> list[str]:
+    if e.keeps:
+        return list(text.rpartition(e.sep or " ") if e.right else text.partition(e.sep or " "))
+    return text.rsplit(e.sep, e.most) if e.right else text.split(e.sep, e.most)
+
+
+def piece(b: Block, e: ex.Piece) -> Vector:
+    """The piece of each list at a place."""
+    v = b.vector(e.x)
+
+    def item(x: Any) -> str | None:
+        return x[e.place] if x is not None and -len(x) <= e.place < len(x) else None
+
+    return _recode(b, e, v, item)
+
+
+def pieces(b: Block, e: ex.Pieces) -> Vector:
+    """How long each list is."""
+    v = b.vector(e.x)
+    table = b.per_category(
+        e, lambda cats: np.array([*(np.nan if c is None else len(c) for c in cats), np.nan]), v
+    )
+    return Vector("number", look_up(table, v.values))

@@ -16,7 +16,7 @@ from dpframe._errors import BudgetError
 from dpframe._groups.keys import Word
 from dpframe._groups.unit import Unit
 from dpframe._plans.plan import Part, Plan, noise_for
-from dpframe._questions.question import Array, Noise
+from dpframe._questions.question import AddNoise, Array
 from dpframe._statistics.base import Sensitivity
 from dpframe._statistics.engine import Engine
 from dpframe.accounting import _search
@@ -24,7 +24,7 @@ from dpframe.accounting import loss as losses
 from dpframe.accounting._additive import Rdp
 from dpframe.accounting._filter import Price
 from dpframe.accounting.loss import ApproxDP, DiscreteGaussian, PoissonGaussian
-from dpframe.learn._design import UNIT, Floats, Rows, shrunk
+from dpframe.learn._design import UNIT, DesignRows, Floats, shrunk
 from dpframe.learn._fits import Fit, l1_of
 from dpframe.learn._progress import progress
 from dpframe.mechanisms._base import Form, Offer, pure
@@ -161,7 +161,7 @@ class Descent(Fit):
         )
 
     @np.errstate(all="ignore")
-    def run(self, data: Engine, plan: Plan, unit: Unit, noise: Noise) -> tuple[Array, ...]:
+    def run(self, data: Engine, plan: Plan, unit: Unit, noise: AddNoise) -> tuple[Array, ...]:
         gradients, first = plan.parts
         rows = self.design.read(data, unit)
         weights = rows.weights(self.limit(unit))
@@ -176,7 +176,7 @@ class Descent(Fit):
         with progress(self.steps, "gradient steps") as bar:
             for _ in range(self.steps):
                 drawn = None if self.rate == EVERYBODY else coins(self.rate, people)
-                total = self._summed(Rows(x, y, rows.people), weights, path.here, step, drawn)[:, None]
+                total = self._summed(DesignRows(x, y, rows.people), weights, path.here, step, drawn)[:, None]
                 # Sums over people drawn by coins cannot be compared between two runs, so an audit does not get them.
                 noisy = noise(0, total) if drawn is None else gradients.noise.release(total)
                 gradient = noisy[:, 0].astype(np.float64) * step
@@ -187,7 +187,7 @@ class Descent(Fit):
     def forms(self, plan: Plan, unit: Unit, size: int | None) -> tuple[Form, ...]:
         return (Form((self.parameters, 1), "i"),)  # where the path ends, in steps
 
-    def _sizes(self, rows: Rows, weights: Floats | None, unit: Unit) -> NDArray[np.int64]:
+    def _sizes(self, rows: DesignRows, weights: Floats | None, unit: Unit) -> NDArray[np.int64]:
         """A row for each person: a 1, and the squared lengths of their rows over the largest possible, in steps of 1 / SIZES."""
         lengths = (rows.x * rows.x).sum(axis=1)  # whole numbers below 2**53: exact
         if rows.people is not None and weights is not None:
@@ -216,7 +216,7 @@ class Descent(Fit):
         return min(2 * noise / (t * (t + 1)), 1 / max(2 * curve, 2.0**-100))
 
     def _summed(
-        self, rows: Rows, weights: Floats | None, w: Floats, step: float, drawn: NDArray[Any] | None
+        self, rows: DesignRows, weights: Floats | None, w: Floats, step: float, drawn: NDArray[Any] | None
     ) -> NDArray[np.int64]:
         """The clipped gradients of the people drawn, in whole steps, added up."""
         x, y, people = rows

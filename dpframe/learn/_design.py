@@ -38,7 +38,7 @@ class Scaling(NamedTuple):
         return Scaling(bounds.lower / 2 + bounds.upper / 2, bounds.upper / 2 - bounds.lower / 2)
 
 
-def on_grid(vector: Vector, bounds: Bounds) -> Floats:
+def scaled(vector: Vector, bounds: Bounds) -> Floats:
     """The values as whole numbers from -UNIT to UNIT; NaN for nulls. A column that its bounds make constant is 0."""
     middle, half = Scaling.of(bounds)
     with np.errstate(all="ignore"):
@@ -75,7 +75,7 @@ class Target:
         """The target of each row, from -UNIT to UNIT; NaN where the row does not count."""
         if self.classes is None:
             assert self.bounds is not None
-            return on_grid(vector, self.bounds)
+            return scaled(vector, self.bounds)
         place = self.classes.finder()(vector).astype(np.int64)
         return np.array([np.nan, -UNIT, UNIT])[place]
 
@@ -84,7 +84,7 @@ class Target:
         return [self.expr.to_json(), self.bounds, classes]
 
 
-class Rows(NamedTuple):
+class DesignRows(NamedTuple):
     """The rows ``x``, with the intercept in the first column, and ``y``, in whole steps; and the person of each, from 0 on."""
 
     x: Floats
@@ -136,7 +136,7 @@ class Design:
         """The largest norm of a scaled row with its intercept, rounded up."""
         return math.sqrt(self.squared) / UNIT * (1 + 1e-12)
 
-    def read(self, engine: Engine, unit: Unit) -> Rows:
+    def read(self, engine: Engine, unit: Unit) -> DesignRows:
         """The rows that count. Called behind the door."""
         exprs = [e for e, _ in self.features] + [self.target.expr]
         x, y = np.empty((0, self.parameters)), np.empty(0)
@@ -150,7 +150,7 @@ class Design:
             block = x[done : done + len(target)]  # rows that do not count are written over by the next
             block[:, 0] = UNIT
             for j, (_, bounds) in enumerate(self.features, start=1):
-                column = on_grid(piece.vectors[j - 1], bounds)
+                column = scaled(piece.vectors[j - 1], bounds)
                 counted &= column == column
                 block[:, j] = column
             if piece.mask is not None:
@@ -169,7 +169,7 @@ class Design:
         if unit.people:
             owned = np.concatenate(owners) if owners else np.empty(0, dtype=np.int64)
             people = np.unique(owned, return_inverse=True)[1].astype(np.int64)
-        return Rows(x[:done], y[:done], people)
+        return DesignRows(x[:done], y[:done], people)
 
     def to_json(self) -> object:
         where = None if self.where is None else self.where.to_json()

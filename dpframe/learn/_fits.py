@@ -13,11 +13,11 @@ from dpframe._expr import Expr
 from dpframe._groups.keys import Keys, Word, describe
 from dpframe._groups.unit import Unit
 from dpframe._plans.plan import Part, Plan, noise_for
-from dpframe._questions.question import Array, Noise, Question
+from dpframe._questions.question import AddNoise, Array, Question
 from dpframe._statistics.base import Sensitivity
 from dpframe._statistics.engine import Engine
 from dpframe.accounting._filter import Price
-from dpframe.learn._design import UNIT, Design, Floats, Rows, Scaling
+from dpframe.learn._design import UNIT, Design, DesignRows, Floats, Scaling
 from dpframe.learn._solve import Loss, Problem, minimise
 from dpframe.mechanisms._base import Form, Offer
 
@@ -66,7 +66,7 @@ class Fit(Question):
         """The largest norm of one person's gradient, rounded up."""
         return self.limit(unit) * self.loss.slope * self.design.length * UP
 
-    def problem(self, rows: Rows, unit: Unit, l2: float, linear: Floats) -> Problem:
+    def problem(self, rows: DesignRows, unit: Unit, l2: float, linear: Floats) -> Problem:
         x = np.divide(rows.x, UNIT, out=rows.x)  # the rows are this fit's own
         return Problem(x, rows.y / UNIT, rows.weights(self.limit(unit)), self.loss, l2, linear)
 
@@ -110,7 +110,7 @@ class Fit(Question):
 SHOWN = 8  # features whose own error a plan tells
 
 
-def listed(errors: list[tuple[str, float]], form: str = "{name} ±{error:.3g}") -> str:
+def errors_text(errors: list[tuple[str, float]], form: str = "{name} ±{error:.3g}") -> str:
     """Errors by feature, as text."""
     texts = [form.format(name=name, error=error) for name, error in errors[:SHOWN]]
     return ", ".join(texts) + (", ..." if len(errors) > SHOWN else "")
@@ -166,12 +166,12 @@ class Output(Fit):
         error = noise.quantile(0.95) * step
         expected = (
             f"a coefficient of a feature scaled to [-1, 1] is within ±{error:.3g} of the fit without noise at l2={l2:.4g}; in "
-            f"units of the data: {listed(self.in_data_units(error))}"
+            f"units of the data: {errors_text(self.in_data_units(error))}"
         )
         return self.planned(unit, (part,), offer, expected, declared)
 
     @np.errstate(all="ignore")  # no warning may tell of a value
-    def run(self, data: Engine, plan: Plan, unit: Unit, noise: Noise) -> tuple[Array, ...]:
+    def run(self, data: Engine, plan: Plan, unit: Unit, noise: AddNoise) -> tuple[Array, ...]:
         part, l2 = plan.parts[0], self.regulariser(plan, unit)
         rows = self.design.read(data, unit)
         problem = self.problem(rows, unit, l2, np.zeros(self.parameters))

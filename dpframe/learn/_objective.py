@@ -15,7 +15,7 @@ from dpframe._errors import BudgetError
 from dpframe._groups.keys import Word
 from dpframe._groups.unit import Unit
 from dpframe._plans.plan import Part, Plan
-from dpframe._questions.question import Array, Noise
+from dpframe._questions.question import AddNoise, Array
 from dpframe._statistics.engine import Engine
 from dpframe.accounting import _gaussian, _search
 from dpframe.accounting._filter import Price
@@ -118,7 +118,7 @@ class Objective(Fit):
         return length / (2 * math.sqrt(numbers.l2)) * UP, math.sqrt(numbers.l2) / 2 * UP
 
     @np.errstate(all="ignore")
-    def run(self, data: Engine, plan: Plan, unit: Unit, noise: Noise) -> tuple[Array, ...]:
+    def run(self, data: Engine, plan: Plan, unit: Unit, noise: AddNoise) -> tuple[Array, ...]:
         first, after = plan.parts
         assert isinstance(plan.loss, ApproxDP)
         numbers = self.numbers(unit, plan.loss.epsilon)

@@ -13,13 +13,13 @@ from dpframe._expr import Expr
 from dpframe._groups.keys import Word
 from dpframe._groups.unit import Unit
 from dpframe._plans.plan import Part, Plan, noise_for
-from dpframe._questions.question import Array, Noise
+from dpframe._questions.question import AddNoise, Array
 from dpframe._statistics.base import Sensitivity
 from dpframe._statistics.engine import Engine
 from dpframe._validate import Bounds
 from dpframe.accounting._filter import Price
-from dpframe.learn._design import UNIT, Floats, Rows, Scaling
-from dpframe.learn._fits import Fit, listed
+from dpframe.learn._design import UNIT, DesignRows, Floats, Scaling
+from dpframe.learn._fits import Fit, errors_text
 from dpframe.learn._solve import Loss
 from dpframe.mechanisms._base import Form
 
@@ -66,13 +66,13 @@ class Statistics(Fit):
         expected = (
             f"each sum of products of two columns scaled to [-1, 1] is within ±{error:.4g}; over n rows in which a feature "
             f"has the standard deviation s, that of its product with {self.design.target.expr} alone moves its coefficient "
-            f"by {listed(feature_errors, '{name} ±{error:.3g} / (n s**2)')}, and the other sums add to it; without l2= given, "
-            f"l2={self._ridge(noise, step):.4g}"
+            f"by {errors_text(feature_errors, '{name} ±{error:.3g} / (n s**2)')}, and the other sums add to it; without l2= "
+            f"given, l2={self._ridge(noise, step):.4g}"
         )
         return self.planned(unit, (part,), offer, expected, declared)
 
     @np.errstate(all="ignore")
-    def run(self, data: Engine, plan: Plan, unit: Unit, noise: Noise) -> tuple[Array, ...]:
+    def run(self, data: Engine, plan: Plan, unit: Unit, noise: AddNoise) -> tuple[Array, ...]:
         rows = self.design.read(data, unit)
         z = bounded(rows, self.limit(unit))
         p = self.parameters
@@ -108,7 +108,7 @@ class Statistics(Fit):
         return ridge(products, sums[p * (p + 1) // 2 :], self.l2, self._ridge(part.noise, part.step))
 
 
-def bounded(rows: Rows, limit: int) -> Floats:
+def bounded(rows: DesignRows, limit: int) -> Floats:
     """Rows with their target, in whole steps; those of a person with k > limit rows times sqrt(limit / k), towards 0.
 
     So their products are at most limit / k times as large, and their sums still form a positive semidefinite matrix.

@@ -377,7 +377,7 @@ def test_atoms_lie_above_their_curve_everywhere(loss):
     for side in range(len(loss.curves)):
         curve = loss.curves[side]
         rough = _pld_atoms.sketch(loss, side)
-        grid = _pld_atoms.on_grid(_pld_atoms.curve_of(loss, side), 0.0123, 3.0, -20.0, 1e-12)
+        grid = _pld_atoms.atoms_on_grid(_pld_atoms.curve_of(loss, side), 0.0123, 3.0, -20.0, 1e-12)
         for at, log_mass, infinite in (rough, grid._replace(at=grid.at * 0.0123)):
             for t in np.linspace(curve.lower - 1, min(curve.upper, 3.0) + 1, 301):
                 (truth,) = curve.delta(np.array([t]))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from functools import partial
 from itertools import pairwise
 
 import numpy as np
@@ -161,20 +162,22 @@ def test_pure_grows_with_mu_and_falls_with_epsilon(epsilon, ratio, factor):
 def test_two_close_points_leave_the_search_where_it_was(mu, ratio):
     """The last double with room is the one that is found if every middle is tried."""
     epsilon = mu * ratio
-    room, size = _pairs._room(epsilon, mu)
-    if room(0.0) < 0:
+    room = partial(_pairs._room, epsilon, mu)
+    at_most, size = room(0.0)
+    if at_most < 0:
         assert after_pure(epsilon, mu) is None
         return
     low, high = _pairs._around(room, size, epsilon, mu)
-    assert low == 0 or (room(low) >= 0 > room(high) and high - low < 1e-9 * mu)
-    found = last_where(lambda left: room(left) >= 0, 0.0, mu)
+    assert low == 0 or (room(low)[0] >= 0 > room(high)[0] and high - low < 1e-9 * mu)
+    found = last_where(lambda left: room(left)[0] >= 0, 0.0, mu)
     assert after_pure(epsilon, mu) == pytest.approx(found, rel=2e-15 if ratio < 0.7 else 1e-11)
 
 
 @pytest.mark.parametrize("ratio", [1e-3, 0.01, 0.1, 0.3, 0.5, 0.7, 0.78])
 @pytest.mark.parametrize("mu", [1e-3, 0.1, 0.6, 1.5, 5.0])
 def test_two_close_points_are_found_where_budgets_are(mu, ratio):
-    room, size = _pairs._room(mu * ratio, mu)
+    room = partial(_pairs._room, mu * ratio, mu)
+    _, size = room(0.0)
     calls = []
     low, high = _pairs._around(lambda left: calls.append(left) or room(left), size, mu * ratio, mu)
     assert 0 < low < high < mu

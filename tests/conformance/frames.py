@@ -31,7 +31,6 @@ from tests.internals import (
     Unit,
     ValueCount,
     keys_for,
-    power_bits,
 )
 from tests.internals import expr_module as _expr
 from tests.internals import query_Output as Output
@@ -192,7 +191,7 @@ def bernstein(degree: int, nulls: bool) -> Case:
         terms = [math.comb(degree, k) * a**k * (w - a) ** (degree - k) for k in range(degree + 1)]
         return (*([0] * len(terms) if null else terms), *[w**degree * null] * nulls)
 
-    return Case(lambda x, b, w: Simplex(x, wide(power_bits(degree))(b), degree, nulls), row)
+    return Case(lambda x, b, w: Simplex(x, Grid.for_width(b, VALUE_BITS, degree), degree, nulls), row)
 
 
 CASES = {

@@ -31,7 +31,6 @@ from tests.internals import (
     Query,
     RowCount,
     keys_for,
-    power_bits,
 )
 from tests.internals import query_Output as Output
 
@@ -78,7 +77,7 @@ def test_sums_over_the_most_rows_fit_63_bits_with_noise(bounds):
                 ), name
 
 
-@pytest.mark.parametrize("bits", [VALUE_BITS, MAGNITUDE_BITS, SQUARE_BITS, power_bits(3), power_bits(5)])
+@pytest.mark.parametrize("bits", [VALUE_BITS, MAGNITUDE_BITS, SQUARE_BITS, VALUE_BITS // 3, VALUE_BITS // 5])
 @pytest.mark.parametrize("bounds", GRIDS, ids=str)
 def test_a_grid_is_as_fine_as_its_bits_allow(bounds, bits):
     lower, upper = map(F, bounds)

@@ -93,6 +93,23 @@ def in_duckdb(table: Any, folder: Any) -> Any:
     return base.table("t")
 
 
+def in_delta(table: Any, folder: Any) -> Any:
+    lake = import_module("deltalake")
+    for i in range(3):
+        lake.write_deltalake(str(folder / "t"), table.slice(i * 6, 6), mode="append")
+    return lake.DeltaTable(str(folder / "t"))
+
+
+def in_iceberg(table: Any, folder: Any) -> Any:
+    words = {"type": "sql", "uri": f"sqlite:///{folder}/catalog.db", "warehouse": f"file://{folder}"}
+    catalog = import_module("pyiceberg.catalog").load_catalog("tests", **words)
+    catalog.create_namespace("n")
+    made = catalog.create_table("n.t", schema=table.schema)
+    for i in range(3):
+        made.append(table.slice(i * 6, 6))
+    return made
+
+
 MADE: dict[str, tuple[str, Any]] = {
     "files": ("pyarrow", files),
     "dataset": ("pyarrow", lambda t, d: import_module("pyarrow.dataset").dataset(files(t, d).removesuffix("/*.parquet"))),
@@ -102,6 +119,8 @@ MADE: dict[str, tuple[str, Any]] = {
     "duckdb": ("duckdb", in_duckdb),
     "dask": ("dask", lambda t, d: import_module("dask.dataframe").from_pandas(framed(t), npartitions=3)),
     "sqlite": ("sqlite3", in_sqlite),
+    "delta": ("deltalake", in_delta),
+    "iceberg": ("pyiceberg.catalog.sql", in_iceberg),
     "spark": ("pyspark", lambda t, d: spark.session().read.parquet(str(files(t, d)).removesuffix("/*.parquet"))),
 }  # fmt: skip
 

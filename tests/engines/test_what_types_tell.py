@@ -72,8 +72,8 @@ class Maker:
         if self._depth == 3 or self.pick(True, False):
             return self.pick(self.column(), self.column(), constant(self.constant()))
         self._depth += 1
-        no_numbers = (ex.Cut, ex.IsIn, ex.Elapsed, ex.Snap, ex.Zoned, ex.PeriodOf, ex.Formatted, ex.Moment)
-        kinds = [kind for kind in MADE if kind not in no_numbers]
+        no_numbers = {ex.Cut, ex.IsIn, ex.Elapsed, ex.Snap, ex.Zoned, ex.PeriodOf, ex.Formatted, ex.Moment}
+        kinds = [kind for kind in MADE if kind not in no_numbers | {ex.Join, ex.Split, ex.Piece}]
         made = MADE[self.pick(*kinds)](self)
         self._depth -= 1
         return made
@@ -132,6 +132,11 @@ MADE: dict[type[Expr], Callable[[Maker], Expr]] = {
     ex.PeriodOf: lambda make: ex.period_of(make.column("t"), make.pick("Y", "M", "W", "h")),
     ex.Formatted: lambda make: ex.formatted(make.column("t"), make.pick("%Y-%m", "%H:%M")),
     ex.Moment: lambda make: ex.moment(make.column("s"), make.pick(None, "%Y")),
+    ex.Regex: lambda make: ex.regex(make.column("s"), make.pick("match", "fullmatch", "count"), "[ab]+"),
+    ex.Join: lambda make: ex.operate("+", make.column("s"), make.pick(make.column("s"), constant("-"))),
+    ex.Split: lambda make: ex.split(make.column("s"), "B"),
+    ex.Piece: lambda make: ex.piece(ex.split(make.column("s"), "B"), make.pick(-2, -1, 0, 1)),
+    ex.Pieces: lambda make: ex.Pieces(ex.split(make.column("s"), make.pick("B", None))),
     ex.If: lambda make: make.chosen(),
     ex.Function: lambda make: ex.function(make.pick(*ex.FUNCTIONS), make.number()),
     ex.Pairwise: lambda make: ex.pairwise(make.pick(*ex.PAIRS), make.number(), make.operand()),

@@ -197,9 +197,9 @@ REFUSED: dict[str, tuple[type[Exception], str]] = {
     "age > 'a'": (BadType, "never equal"),
     "age == None": (BadValue, "isna"),
     "age and old": (BadType, "condition"),
-    "state + 'a' == 'b'": (BadType, "numbers"),
+    "state * 'a' == 'b'": (BadType, "numbers"),
     "cost.fillna(age)": (BadType, "constant"),
-    "state.str.cat()": (BadValue, "cat"),
+    "state.str.cat()": (BadType, "rows of people"),
     "state.str.extract('a')": (BadValue, "extract"),
     "age.str.len() > 1": (BadType, "str"),
 }

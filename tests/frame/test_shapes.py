@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -482,3 +484,61 @@ def test_all_columns_of_groups_are_measured_where_none_is_named(df, p):
     same(flat, numbers.groupby("state", as_index=False).mean())
     with pytest.raises(BadType, match=r"p\.groupby\(\.\.\.\)\[\['x', 'y'\]\]"):
         p.assign(name="state").groupby("zone").mean()
+
+
+# Covariances and quantiles, of groups and of columns -----------------------------------------------------------------
+
+
+def test_covariances_and_correlations_of_groups_stand_below_each_other(df, p):
+    whole = df.dropna()
+    q = p.dropna()
+    cov = q.groupby("state")[["age", "cost"]].cov(epsilon=EXACT)
+    pd.testing.assert_frame_equal(
+        cov, whole.groupby("state")[["age", "cost"]].cov(), rtol=0.05, atol=30, check_flags=False
+    )
+    corr = q.groupby("state")[["age", "cost"]].corr(epsilon=EXACT)
+    exact = whole.groupby("state")[["age", "cost"]].corr()
+    pd.testing.assert_frame_equal(corr, exact, atol=0.05, check_flags=False)
+    assert len(p.ledger) == 1  # the same release
+    ends = corr.dp.interval(1 - 1e-6)
+    for column in exact:
+        assert (ends[column, "lower"] <= exact[column] + 1e-9).all()
+        assert (exact[column] <= ends[column, "upper"] + 1e-9).all()
+    pairs = q.groupby(["state", "zone"])[["age", "cost"]].corr(epsilon=EXACT)
+    assert list(pairs.index.names) == ["state", "zone", None]
+
+
+def test_two_columns_have_a_correlation_that_is_a_number(df, p):
+    whole = df.dropna()
+    q = p.dropna()
+    answer = q["age"].corr(q["cost"], epsilon=EXACT)
+    exact = whole["age"].corr(whole["cost"])
+    low, high = answer.interval(1 - 1e-6)
+    assert low <= exact <= high
+    assert low <= answer <= high
+    assert pickle.loads(pickle.dumps(answer)).interval() == answer.interval()
+    assert len(p.ledger) == 1
+    assert answer == q[["age", "cost"]].corr(epsilon=EXACT).loc["age", "cost"]
+    assert len(p.ledger) == 1  # one question
+    cov = q["age"].cov(q["cost"], epsilon=EXACT)
+    low, high = cov.interval(1 - 1e-6)
+    assert low <= whole["age"].cov(whole["cost"]) <= high
+    with pytest.raises(NotOffered, match="ranks"):
+        q["age"].corr(q["cost"], method="kendall")
+    with pytest.raises(BadType, match="kind text"):
+        q["age"].corr(q["state"])
+
+
+def test_quantiles_of_several_columns_are_a_table(df, p):
+    levels = [0.1, 0.5]
+    answer = p[["age", "cost"]].quantile(levels, epsilon=EXACT)
+    exact = df[["age", "cost"]].quantile(levels)
+    assert answer.index.equals(exact.index)
+    assert list(answer.columns) == list(exact.columns)
+    assert np.abs(answer - exact).max().max() <= 3
+    groups = p.groupby("state")[["age", "cost"]].quantile(levels, epsilon=EXACT, method="tree")
+    exact = df.groupby("state")[["age", "cost"]].quantile(levels)
+    assert list(groups.index) == list(exact.index)
+    assert groups.dp.interval().shape == (len(exact), 4)
+    assert p[["age"]].quantile(0.5, epsilon=EXACT)["age"] == p.median("age", epsilon=EXACT)
+    assert p.quantile("age", levels, epsilon=EXACT).equals(p["age"].quantile(levels, epsilon=EXACT))

@@ -299,6 +299,7 @@ DESCRIBED = {
     'p.describe("age", epsilon=0.5)': "describe has the quantiles of pandas; what it was is agg(['count', 'mean', 'std'])"
 }
 MORE_VERBS = {
+    'p["age"].cov(p["cost"], epsilon=0.5)': "columns have covariances with each other",
     'p.value_counts("age", bins=[0, 50, 100], epsilon=0.5)': "values are counted by intervals",
     "p.nothing": "a verb has a name that is near it",
 }

@@ -9,6 +9,7 @@ from typing import Any, NoReturn
 from dpframe import _expr
 from dpframe._errors import BadType, NotOffered
 from dpframe._expr import Expr, Kind
+from dpframe._frame.selection import Taken
 from dpframe._refusals import Unprinted
 
 
@@ -67,18 +68,59 @@ class TextParts(Parts):
     _accessor, _of, _kinds = ".str", "strings", ("text", "label")
 
     def _names(self) -> Iterable[str]:
-        return _expr.TEXT
+        return {*_expr.TEXT, *_expr.TEXT_METHODS, "extract"}
 
     def __getattr__(self, name: str) -> Any:
-        self._checked(name)
-        return lambda *args, **options: self._column._new(
-            _expr.str_part(self._column._expr, name, *args, **options)
-        )
+        expr = self._column._expr
+        if not isinstance(expr, _expr.Split):
+            self._checked(name)
+
+        def part(*args: Any, **options: Any) -> Any:
+            taken = [self._given(a) for a in args]
+            made = _expr.text_part(expr, name, *taken, **{k: self._given(v) for k, v in options.items()})
+            if isinstance(made, _expr.Split) and (made.keeps or options.get("expand")):
+                return self._spread(made, options.get("expand", True))
+            return self._column._new(made)
+
+        return part
+
+    def _given(self, value: Any) -> Any:
+        """An argument, or the expressions of the tracked columns that it is."""
+        if isinstance(value, list):
+            return [self._given(v) for v in value]
+        return self._column._other(value) if isinstance(value, Taken) else value
+
+    def _spread(self, made: _expr.Split, expand: Any) -> Any:
+        """A column for each piece, as a frame."""
+        if not expand:
+            return self._column._new(made)
+        if made.most < 0:
+            raise BadType(
+                ".str.split(expand=True) would tell how many pieces there are at most. Say how many splits: n=1. One piece is "
+                ".str.split('-').str[0]."
+            )
+        pieces = range(3 if made.keeps else made.most + 1)
+        return _framed(self._column, {i: _expr.piece(made, i) for i in pieces})
+
+    def extract(self, pat: Any, flags: Any = 0, expand: Any = True) -> Any:
+        """The groups of a pattern where it first matches: a frame, or with ``expand=False`` and one group a column."""
+        self._checked("extract")
+        found = _expr.extracted(self._column._expr, pat, flags)
+        if expand or len(found) > 1:
+            return _framed(self._column, found)
+        ((name, expr),) = found.items()
+        return self._column._new(expr) if name == 0 else self._column._new(expr, name)
 
     def __getitem__(self, key: Any) -> Any:
         if not isinstance(key, slice):
             return self.get(key)
         return self.slice(key.start, key.stop, key.step)
+
+
+def _framed(column: Any, columns: Mapping[Any, Expr]) -> Any:
+    """A tracked frame of the rows of a column."""
+    frame = column._frame
+    return frame._new(frame._selection.having(dict(columns)))
 
 
 class TimeParts(Parts):

@@ -64,20 +64,20 @@ def pipe(
     source = source_of(self, "pipe")
     call, name = _called(func, args, kwargs)
     limits_for(max_rows, max_groups)
-    own = self._session.base
-    seen = _personwise.sees_private(func, [*args, *kwargs.values()], lambda value: is_private(value, own))
+    base = self._session.base
+    seen = _personwise.sees_private(func, [*args, *kwargs.values()], lambda value: is_private(value, base))
     if seen is not None:
         raise Refused(
             f"{name} uses a private frame from outside ({seen}), which holds all people whichever it is given. Use the frame "
             "that it gets."
         )
     unit = self._session.unit
-    hidden = not own.unit.people  # a row of the frame that was opened is a person
+    hidden = not base.unit.people  # a row of the frame that was opened is a person
     visible = [] if hidden else _unit_names(self._selection.columns, unit.people)
     frame, codes = sealed("pipe", _of_people, source, hidden)
     result = _personwise.Check(call, name, frame, visible, codes, self._session.name).result()
     made = made_of(result)
-    words = declare_anew(made, bounds, keys, "pipe")
+    declared = declare_anew(made, bounds, keys, "pipe")
     if hidden:
         made.people = [("rows", np.asarray(result.index.to_numpy(), dtype=np.int64))]
     else:
@@ -91,8 +91,8 @@ def pipe(
         ordered=False,
         most=None,
     )
-    told = f"{name}: person by person on {_personwise.SPLITS} splits of the people, which is no proof ({token.steps[:8]})"
-    return derived_frame(self, session, Word("pipe", told, "pipe"), words)
+    record = f"{name}: person by person on {_personwise.SPLITS} splits of the people, which is no proof ({token.steps[:8]})"
+    return derived_frame(self, session, Word("pipe", record, "pipe"), declared)
 
 
 def adopt(
@@ -157,7 +157,7 @@ def adopt(
         made.people = _places_of_unit(made.names, [leaf.name for leaf in unit.people])
     else:
         made.people = [("rows", _labels_of(frame, base))]
-    words = declare_anew(made, bounds, keys, "adopt")
+    declared = declare_anew(made, bounds, keys, "adopt")
     token = fresh_token()
     session = derived(base, made, unit_for(base, None, max_rows, max_groups), token, ordered=False, most=None)
     other.attrs[ATTR] = base.name  # these are the same people: no second budget is opened on them
@@ -165,12 +165,13 @@ def adopt(
         self,
         session,
         Word("adopt", f"{because} (columns {describe(made.names)}, {token.steps[:8]})", "adopt"),
-        words,
+        declared,
     )
 
 
 def _of_people(source: Source, hidden: bool) -> tuple[pd.DataFrame, NDArray[np.int64]]:
-    """The rows of people, read behind the door, and whose each is, from 0 on; if ``hidden`` the index says it too, at random."""
+    """The rows of people, read behind the door, and the person of each, from 0 on. If ``hidden``, the index has random names of
+    the people."""
     arrays = [source.array(e) for e in source.columns.values()]
     if hidden:
         codes = source.people()[0][1]
@@ -197,14 +198,14 @@ def _called(
 
 
 def _unit_names(columns: Mapping[Hashable, Expr], people: Sequence[Column]) -> list[Hashable]:
-    """Under which names the columns that name a person are among those of a tracked frame."""
-    found = []
+    """The names that the columns which name a person have in a tracked frame."""
+    names = []
     for leaf in people:
         name = next((n for n, e in columns.items() if e == leaf), None)
         if not any(e == leaf for e in columns.values()):
             raise BadValue(_personwise.dropped(leaf.name))
-        found.append(name)
-    return found
+        names.append(name)
+    return names
 
 
 def _places_of_unit(names: Sequence[Hashable], unit: Sequence[Hashable]) -> list[int | tuple[Hashable, Any]]:
@@ -215,20 +216,20 @@ def _places_of_unit(names: Sequence[Hashable], unit: Sequence[Hashable]) -> list
 
 
 def _check_unowned(other: pd.DataFrame, base: Session) -> None:
-    """A frame with a session of its own is asked there."""
+    """Refuses a frame that has a session of its own, or shares data with one."""
     owner: Session | None = None
     try:
         owner = session_of(other.attrs)
-        known = True
+        is_ours = True
     except NoSession:
-        known = other.attrs.get(ATTR) == base.name
-    own = marks(other)
+        is_ours = other.attrs.get(ATTR) == base.name
+    own_marks = marks(other)
     shared = [
         s
         for s in sessions.values()
-        if s is not base and s.accountant != base.accountant and own & s.data.marks
+        if s is not base and s.accountant != base.accountant and own_marks & s.data.marks
     ]
-    if not known or (owner is not None and owner is not base) or shared:
+    if not is_ours or (owner is not None and owner is not base) or shared:
         raise LineageError(
             "this frame has a session of its own, or is made of one that has: ask it there. Sessions of the same people share a "
             "budget by open(accountant=...)."

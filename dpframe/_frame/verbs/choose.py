@@ -120,7 +120,7 @@ def choose(
     """
     checked(payment)
     options = _candidates(candidates)
-    words: tuple[Word, ...] = ()
+    declared: tuple[Word, ...] = ()
     if isinstance(utility, Utility):
         if sensitivity is not None or bounds is not None or because is not None:
             raise BadValue(
@@ -129,20 +129,20 @@ def choose(
         scored = utility.scored(self._selection, options)
     else:
         _few(options)
-        scored, words = _own_utility(
+        scored, declared = _own_utility(
             self, options, utility, _moves(sensitivity, because), bounds, callers_frame()
         )
         if because is not None:
-            words = (*words, Word("sensitivity", f"{sensitivity:g}: {because.strip()}", "choose"))
+            declared = (*declared, Word("sensitivity", f"{sensitivity:g}: {because.strip()}", "choose"))
     if not scored.by:  # of bins the session says so itself
         _few(options)
-        words = (*words, Word("candidates", describe(options), "choose"))
+        declared = (*declared, Word("candidates", describe(options), "choose"))
     query = Query(scored.outputs, self._selection.where, scored.by)
 
     def finish(release: Release) -> Any:
         return options[scored.order[int(_release.values(release, 0)[0])]]
 
-    return self._ask(query, finish, payment, WHOLE, words)
+    return self._ask(query, finish, payment, WHOLE, declared)
 
 
 # How they are put together --------------------------------------------------------------------------------
@@ -169,24 +169,24 @@ def _most(frame: Tracked, questions: Any, caller: Any, payment: Mapping[str, Any
 def _own_utility(
     frame: Tracked, candidates: Sequence[Any], utility: Any, moves: float | None, bounds: Any, caller: Any
 ) -> tuple[Scored, tuple[Word, ...]]:
-    """An output a candidate, all clipped to the same bounds."""
-    exprs, words = _expressions(frame, candidates, utility, caller)
+    """The utility with an output for each candidate, all clipped to the same bounds, and the declarations it relies on."""
+    exprs, declared = _expressions(frame, candidates, utility, caller)
     if len(exprs) > 1 and len(set(exprs)) == 1:
         raise BadValue(
             f"this utility says the same of every candidate. Write @{PLACEHOLDER} where the candidate stands."
         )
     pair = _hull(frame, exprs, bounds, moves)
     if bounds is not None:
-        words = (*words, Word("bounds", f"the utility: ({pair.lower:g}, {pair.upper:g})", "choose"))
+        declared = (*declared, Word("bounds", f"the utility: ({pair.lower:g}, {pair.upper:g})", "choose"))
     if any(e.nullable for e in exprs):
         exprs = [_filled(e, pair) for e in exprs]
         pair = Bounds(min(pair.lower, 0.0), max(pair.upper, 0.0))
-    said = utility if isinstance(utility, str) else f"{exprs[0]}" + (", ..." if len(exprs) > 1 else "")
+    text = utility if isinstance(utility, str) else f"{exprs[0]}" + (", ..." if len(exprs) > 1 else "")
     outputs = tuple(
-        Output(candidate, "choose", expr, pair, moves=moves, said=said)
+        Output(candidate, "choose", expr, pair, moves=moves, said=text)
         for candidate, expr in zip(candidates, exprs, strict=True)
     )
-    return Scored(outputs, (), tuple(range(len(candidates)))), words
+    return Scored(outputs, (), tuple(range(len(candidates)))), declared
 
 
 def _expressions(
@@ -195,35 +195,37 @@ def _expressions(
     if isinstance(utility, Mapping):
         if len(utility) != len(candidates) or any(c not in utility for c in candidates):
             raise BadValue("a utility by candidate needs an expression for each candidate, and no others.")
-        given = [utility[c] for c in candidates]
+        utilities = [utility[c] for c in candidates]
     elif callable(utility) and not hasattr(utility, "_expr"):
         row = frame._rowwise(_ONE_ROW)
-        given = [_row_wise(utility(row, c)) for c in candidates]
+        utilities = [_row_wise(utility(row, c)) for c in candidates]
     else:
-        given = [utility] * len(candidates)
+        utilities = [utility] * len(candidates)
     exprs: list[Expr] = []
-    words: dict[Word, None] = {}
-    for candidate, one in zip(candidates, given, strict=True):
-        if isinstance(one, str):
+    declared: dict[Word, None] = {}
+    for candidate, candidate_utility in zip(candidates, utilities, strict=True):
+        if isinstance(candidate_utility, str):
             scope = SimpleNamespace(
                 f_locals={**caller.f_locals, PLACEHOLDER: candidate}, f_globals=caller.f_globals
             )
-            expr, selection = frame._selection.parsed(one, scope)
-            own = selection.words[len(frame._selection.words) :]
-            words |= {w: None for w in own if not w.value.startswith(f"{PLACEHOLDER} = ")}
+            expr, selection = frame._selection.parsed(candidate_utility, scope)
+            new_declarations = selection.words[len(frame._selection.words) :]
+            declared |= {
+                word: None for word in new_declarations if not word.value.startswith(f"{PLACEHOLDER} = ")
+            }
         else:
-            expr = frame._expression(one)
+            expr = frame._expression(candidate_utility)
         if expr.kind not in ("number", "bool"):
             raise BadType(f"the utility of {candidate!r} is of kind {expr.kind}: it must be a number.")
         exprs.append(expr)
-    return exprs, tuple(words)
+    return exprs, tuple(declared)
 
 
-def _hull(frame: Tracked, exprs: Sequence[Expr], given: Any, moves: float | None) -> Bounds:
-    if given is not None:
-        return _validate.bounds(given, "the utility")
-    known = [e.bounds(frame._selection.schema.bounds) for e in exprs]
-    pairs = [_validate.bounds(pair, "the utility") for pair in known if pair is not None]
+def _hull(frame: Tracked, exprs: Sequence[Expr], bounds_argument: Any, moves: float | None) -> Bounds:
+    if bounds_argument is not None:
+        return _validate.bounds(bounds_argument, "the utility")
+    implied = [e.bounds(frame._selection.schema.bounds) for e in exprs]
+    pairs = [_validate.bounds(pair, "the utility") for pair in implied if pair is not None]
     if len(pairs) == len(exprs):
         return Bounds(min(p.lower for p in pairs), max(p.upper for p in pairs))
     if moves is not None:
@@ -241,7 +243,7 @@ def _row_wise(value: Any) -> Any:
 
 
 def _filled(expr: Expr, pair: Bounds) -> Expr:
-    """A null counts for nothing."""
+    """The expression clipped to the bounds, and 0 for nulls: they count for nothing."""
     return _expr.fill(expr, False) if expr.kind == "bool" else _expr.fill(_expr.clip(expr, *pair), 0)
 
 
@@ -261,25 +263,25 @@ def _moves(sensitivity: Any, because: Any) -> float | None:
     return moves
 
 
-def _candidates(given: Any) -> list[Any]:
-    """The public list as it was typed; what could be people's data is refused."""
-    if isinstance(given, pd.Series | pd.DataFrame | set | frozenset | str | bytes) or not isinstance(
-        given, list | tuple | range | np.ndarray | pd.Index | Mapping
+def _candidates(argument: Any) -> list[Any]:
+    """The public list of candidates as it was typed; anything that could be people's data is refused."""
+    if isinstance(argument, pd.Series | pd.DataFrame | set | frozenset | str | bytes) or not isinstance(
+        argument, list | tuple | range | np.ndarray | pd.Index | Mapping
     ):
         raise BadType(
-            f"candidates must be a public, ordered list, not a {type(given).__name__}. Write them out, or list(...) them."
+            f"candidates must be a public, ordered list, not a {type(argument).__name__}. Write them out, or list(...) them."
         )
-    _validate.length(given, "candidates")
-    found = [c.item() if isinstance(c, np.generic) and c.dtype.kind in "biufU" else c for c in given]
-    if not found:
+    _validate.length(argument, "candidates")
+    listed = [c.item() if isinstance(c, np.generic) and c.dtype.kind in "biufU" else c for c in argument]
+    if not listed:
         raise BadValue("candidates are empty: nothing would be chosen.")
     try:
-        distinct = len(set(found))
+        distinct = len(set(listed))
     except TypeError:
         raise BadType("candidates must be hashable.") from None
-    if distinct < len(found):
+    if distinct < len(listed):
         raise BadValue("candidates are not distinct (1, 1.0 and True are equal).")
-    return found
+    return listed
 
 
 def _few(candidates: Sequence[Any]) -> None:

@@ -6,8 +6,6 @@ What they leave to the kinds of `Measures` is which columns are meant where none
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import replace
-from fractions import Fraction
 from typing import Any, Literal, NamedTuple, Unpack, cast
 
 import numpy as np
@@ -40,27 +38,26 @@ class Measures(Asking):
         return ()
 
     def _columns_for(self, column: Any, verb: str, numeric_only: bool) -> tuple[Sequence[Any], bool]:
-        """The columns that are meant, and whether the answer is that of one."""
+        """The columns that a verb measures, and whether the answer is that of a single one."""
         if column is not EVERY:
             return (column,), True
         if numeric_only:
             return self._selection.numbers, False
         names, numbers = list(self._selection.columns), self._selection.numbers
         if AGGREGATES[verb].needs_bounds and len(numbers) < len(names):
-            other = next((name for name in names if name not in numbers and name not in self._keyed), None)
-            if other is not None:
-                whose = "p.groupby(...)" if self._keyed else "p"
+            not_numeric = next(
+                (name for name in names if name not in numbers and name not in self._keyed), None
+            )
+            if not_numeric is not None:
+                receiver = "p.groupby(...)" if self._keyed else "p"
                 raise BadType(
-                    f"column {other!r} is of kind {self._selection.columns[other].kind}: only numbers have a {verb}. Name the "
-                    f"columns, {whose}[['x', 'y']].{verb}(), or take all that are numbers: {verb}(numeric_only=True)."
+                    f"column {not_numeric!r} is of kind {self._selection.columns[not_numeric].kind}: only numbers have a {verb}. "
+                    f"Name the columns, {receiver}[['x', 'y']].{verb}(), or take all that are numbers: {verb}(numeric_only=True)."
                 )
         return names, False
 
-    def _one_column(self, column: Any) -> Any:
-        """The column that several quantiles are of."""
-        if column is EVERY:
-            raise BadType("several quantiles are of one column: p.quantile('x', [0.25, 0.75]).")
-        return column
+    def _is_column(self, name: Any) -> bool:
+        return isinstance(name, Hashable) and name in self._selection.columns
 
     def _ask_for(
         self,
@@ -95,9 +92,10 @@ class Measures(Asking):
         self, aggregate: str, column: Any, bounds: Any, ddof: int, payment: Mapping[str, Any]
     ) -> Any:
         if isinstance(column, int | float) and column not in self._selection.columns:
-            said = unknown_column(column, self._selection.columns)
+            message = unknown_column(column, self._selection.columns)
             raise UnknownColumn(
-                f"{said} What {aggregate} takes by position is a column, then bounds; others are keywords, such as epsilon=0.1."
+                f"{message} What {aggregate} takes by position is a column, then bounds; others are keywords, such as "
+                "epsilon=0.1."
             )
         if "axis" in payment and column is EVERY and bounds is None and _sideways(payment):
             return self._across(aggregate, payment)
@@ -334,16 +332,12 @@ class Measures(Asking):
         0.9    70.0
         Name: age, dtype: float64
         """
+        if isinstance(column, float | int | list | np.ndarray) and not self._is_column(column):
+            # As pandas has it: levels first. What comes second then are bounds, as the other verbs take them there.
+            column, q, bounds = EVERY, column, bounds if isinstance(q, float) and q == 0.5 else q
         levels = _levels(q, payment)
         how = how_for(len(levels.exact), method)
-        if not levels.several:
-            return self._at_level(column, levels.exact[0], bounds, resolution, payment, how)
-        name = self._one_column(column)
-        outs = [self._selection.order(name, level, bounds, resolution, how=how) for level in levels.exact]
-        label = outs[0].name
-        # Cells of one column are told apart by their level.
-        cells = [replace(out, name=level) for out, level in zip(outs, levels.typed, strict=True)]
-        return self._ask_for(cells, payment, lambda r, index: _release.levels(r, index, levels.typed, label))
+        return self._at(levels, column, bounds, resolution, payment, how)
 
     @priced
     def median(
@@ -365,8 +359,7 @@ class Measures(Asking):
         >>> p.median("age", epsilon=80, resolution=1)
         30
         """
-        _levels(0.5, payment)
-        return self._at_level(column, ORDERS["median"], bounds, resolution, payment)
+        return self._at(_levels(0.5, payment), column, bounds, resolution, payment)
 
     @priced
     def min(
@@ -384,7 +377,7 @@ class Measures(Asking):
 
         Formal guarantee: epsilon-DP for its price; see `quantile`.
         """
-        return self._at_level(column, _single(q, payment), bounds, resolution, payment)
+        return self._at(_levels(q, payment, one=True), column, bounds, resolution, payment)
 
     @priced
     def max(
@@ -402,20 +395,22 @@ class Measures(Asking):
 
         Formal guarantee: epsilon-DP for its price; see `quantile`.
         """
-        return self._at_level(column, _single(q, payment), bounds, resolution, payment)
+        return self._at(_levels(q, payment, one=True), column, bounds, resolution, payment)
 
-    def _at_level(
-        self,
-        column: Any,
-        level: Fraction,
-        bounds: Any,
-        resolution: Any,
-        payment: Mapping[str, Any],
-        how: str = "quantile",
+    def _at(
+        self, levels: Levels, column: Any, bounds: Any, resolution: Any, payment: Any, how: str = "quantile"
     ) -> Any:
         names, single = self._columns_for(column, "quantile", payment.get("numeric_only") is True)
-        outs = [self._selection.order(name, level, bounds, resolution, how=how) for name in names]
-        return self._ask_for(outs, payment, single=single, choices=True)
+        order = self._selection.order
+        if not levels.several:
+            outs = [order(name, levels.exact[0], bounds, resolution, how=how) for name in names]
+            return self._ask_for(outs, payment, single=single, choices=True)
+        many = [(name, *level) for name in names for level in zip(levels.typed, levels.exact, strict=True)]
+        cells = [order(name, level, bounds, resolution, at, how) for name, at, level in many]
+        if not single:
+            return grid(self, cells, [(at, name) for name, at, _ in many], payment)
+        label = self._selection.named(names[0])[1]
+        return self._ask_for(cells, payment, lambda r, index: _release.levels(r, index, levels.typed, label))
 
 
 def _sideways(payment: Mapping[str, Any]) -> bool:
@@ -430,28 +425,29 @@ def grid(
     payment: Any,
     whole: bool = True,
 ) -> Any:
-    """A table of outputs, each in the row and the column of its place, in the order in which these first appear."""
+    """A table of outputs, each in the row and the column of its place, in the order in which these first appear; of groups one
+    below the other."""
     rows = list(dict.fromkeys(row for row, _ in places))
     columns = list(dict.fromkeys(column for _, column in places))
     numbers = {place: i for i, place in enumerate(places)}
     layout = Grid(tuple(tuple(numbers.get((row, c), -1) for c in columns) for row in rows))
     index, across = pd.Index(rows, tupleize_cols=False), pd.Index(columns, tupleize_cols=False)
-    return asking._ask_for(outputs, payment, lambda r, _: _release.laid_out(r, layout, index, across, whole))
+    return asking._ask_for(
+        outputs,
+        payment,
+        lambda r, groups: _release.laid_out(r, layout, _release.below(groups, index), across, whole),
+    )
 
 
-def _levels(q: Any, payment: Mapping[str, Any]) -> Levels:
-    """``q=`` of a verb, whose other words are looked at first."""
+def _levels(q: Any, payment: Mapping[str, Any], one: bool = False) -> Levels:
+    """``q=`` of a verb, whose other words are looked at first; of some verbs it is one level."""
     if "candidates" in payment:
         raise BadValue("quantiles take no candidates=: bounds= are enough, and resolution= says how fine.")
     checked(payment)
-    return levels_of(q)
-
-
-def _single(q: Any, payment: Mapping[str, Any]) -> Fraction:
-    levels = _levels(q, payment)
-    if levels.several:
+    levels = levels_of(q)
+    if one and levels.several:
         raise BadType("q= is one number here. For several levels ask quantile.")
-    return levels.exact[0]
+    return levels
 
 
 # What `agg` may be given: a name, a list of them, a dict of either, or named outputs ----------------------------

@@ -88,8 +88,8 @@ def merge(
     table = _public(right, self._session)
     keys = _key_names(self._selection.columns, table, on, left_on, right_on)
     reason = _reason(keys, self._selection.columns, self._session, because)
-    listed: list[Hashable] = list(table.columns)
-    names, theirs = merged_names(list(self._selection.columns), listed, keys, suffixes)
+    table_names: list[Hashable] = list(table.columns)
+    names, theirs = merged_names(list(self._selection.columns), table_names, keys, suffixes)
     limits_for(max_rows, max_groups)
     lookup = Table(table, [r for _, r in keys], {n: self._selection.columns[n] for n, _ in keys})
     single = lookup.most <= 1
@@ -98,18 +98,18 @@ def merge(
     hidden = bool(self._session.unit.people) or not single
     made, right_rows = sealed("merge", _matched, source, lookup, names, how == "left", hidden)
     for name, new in theirs.items():
-        array = array_of(table, listed.index(name))
+        array = array_of(table, table_names.index(name))
         room = with_room_for_nulls(array) if how == "left" else array
         _describe_public(made, made.add(new, sealed("merge", taken, room, right_rows)), new, array)
     on_record = f"columns {describe(list(table.columns))}, {len(table)} rows, hash {hash_of(table)}{reason}"
     former = how, describe(keys), repr(names), repr(theirs), hash_of(table)
-    words = how, keys, list(names.items()), list(theirs.items()), table
-    token = source.token("merge", words, None if _former.cut(keys) else former)
-    most = None if self._session.most is None else self._session.most * max(lookup.most, 1)
-    unit = unit_for(source.session, most, max_rows, max_groups) if hidden else self._session.unit
+    arguments = how, keys, list(names.items()), list(theirs.items()), table
+    token = source.token("merge", arguments, None if _former.cut(keys) else former)
+    most_rows = None if self._session.most is None else self._session.most * max(lookup.most, 1)
+    unit = unit_for(source.session, most_rows, max_rows, max_groups) if hidden else self._session.unit
     whole = self._session.data.whole and source.all and how == "left" and single
     everyone = source.everyone and how == "left"
-    session = derived(source.session, made, unit, token, whole=whole, everyone=everyone, most=most)
+    session = derived(source.session, made, unit, token, whole=whole, everyone=everyone, most=most_rows)
     return derived_frame(
         self, session, Word("public table", on_record, f"merge on {describe([n for n, _ in keys])}")
     )
@@ -118,7 +118,7 @@ def merge(
 def _matched(
     source: Source, lookup: Table, names: Mapping[Hashable, Hashable], left: bool, hidden: bool
 ) -> tuple[Made, Places]:
-    """The columns of the private side under their new names, and the row of the table that each row has; behind the door."""
+    """The columns of the private side under their new names, and the table's row for each of its rows; read behind the door."""
     rows = lookup.match(source.rows, source.places, left)
     made = source.copied(rows.left, hidden=hidden)
     made.names = [names[n] for n in made.names]
@@ -127,7 +127,7 @@ def _matched(
 
 
 def _public(right: Any, session: Session) -> pd.DataFrame:
-    """A table of which nothing says that it is private."""
+    """The table, unless something says that it is private."""
     if hasattr(right, "_session") or hasattr(right, "_frame"):
         raise Refused(
             "the right side of merge is a public table. Two private frames cannot be merged: rows would be two people's."
@@ -147,7 +147,7 @@ def _public(right: Any, session: Session) -> pd.DataFrame:
 def _reason(
     keys: list[tuple[Hashable, Hashable]], columns: Mapping[Hashable, Expr], session: Session, because: Any
 ) -> str:
-    """Why the table is public, for the record; a table by people needs a reason."""
+    """The reason why the table is public, for the record; a table by people needs one."""
     if because is not None and not (isinstance(because, str) and because.strip()):
         raise BadType("because= must be a sentence: it is written in the ledger as your declaration.")
     people = set(session.unit.people)
@@ -170,16 +170,16 @@ def is_private(value: Any, session: Session) -> bool:
     if value.attrs.get(ATTR) is not None:
         return True
     frame = value.to_frame() if isinstance(value, pd.Series) else value
-    own = marks(frame)
-    return any(own & s.data.marks for root in [*sessions.values(), session] for s in [root, *root.derived])
+    owned = marks(frame)
+    return any(owned & s.data.marks for root in [*sessions.values(), session] for s in [root, *root.derived])
 
 
 def _key_names(
     columns: Mapping[Hashable, Expr], table: pd.DataFrame, on: Any, left_on: Any, right_on: Any
 ) -> list[tuple[Hashable, Hashable]]:
-    known: list[Hashable] = list(table.columns)
+    table_names: list[Hashable] = list(table.columns)
     if on is None and left_on is None and right_on is None:
-        on = [n for n in columns if n in known]
+        on = [n for n in columns if n in table_names]
         if not on:
             raise BadValue(
                 "the frame and the table have no column in common: give on=, or left_on= and right_on=."
@@ -191,8 +191,8 @@ def _key_names(
     if left_on is None or right_on is None:
         raise BadValue("left_on= and right_on= belong together.")
     lefts = names_of(left_on, columns)
-    listed = list(right_on) if isinstance(right_on, list | tuple | pd.Index) else [right_on]
-    rights = _validate.column_names(listed, known)
+    right_names = list(right_on) if isinstance(right_on, list | tuple | pd.Index) else [right_on]
+    rights = _validate.column_names(right_names, table_names)
     if len(lefts) != len(rights) or not lefts:
         raise BadValue("left_on= and right_on= must name as many columns.")
     return list(zip(lefts, rights, strict=True))
@@ -204,7 +204,7 @@ def merged_names(
     """New names by old ones, on both sides; a key that has one name stands once."""
     if not isinstance(suffixes, tuple | list) or len(suffixes) != 2:
         raise BadType("suffixes= must be a pair of texts.")
-    once = {one for one, other in keys if one == other}
+    once = {left_name for left_name, right_name in keys if left_name == right_name}
     rest = [n for n in theirs if n not in once]
     both = {n for n in rest if n in ours}
     if both and not any(suffixes):
@@ -214,8 +214,8 @@ def merged_names(
         return f"{name}{suffix or ''}" if name in both else name
 
     left, right = {n: named(n, suffixes[0]) for n in ours}, {n: named(n, suffixes[1]) for n in rest}
-    found = [*left.values(), *right.values()]
-    if len(set(found)) < len(found):
+    all_names = [*left.values(), *right.values()]
+    if len(set(all_names)) < len(all_names):
         raise BadValue("merge would give two columns the same name: choose suffixes=.")
     return left, right
 

@@ -26,7 +26,7 @@ from dpframe.engines.rows import Rows, exploded, joined, numbers
 
 
 def source_of(frame: Tracked, verb: str) -> Source:
-    """The rows that a verb makes others of."""
+    """The rows from which a verb makes other rows."""
     selection = frame._selection
     if frame._mode.answers_later:
         raise SessionError(
@@ -38,10 +38,10 @@ def source_of(frame: Tracked, verb: str) -> Source:
 def derived_frame(
     frame: Frame, session: Session, word: Word, more: Sequence[tuple[str, str, str]] = ()
 ) -> Frame:
-    """What is asked about of a derived session, whose making is on record."""
+    """The tracked frame of a derived session; the step that made it goes on record."""
     session.accountant.declare([(word.what, word.value, word.where), *more])
-    words = (*frame._selection.words, word)
-    return type(frame)(session, Selection(session, session.leaves, words=words), frame._mode)
+    declared = (*frame._selection.words, word)
+    return type(frame)(session, Selection(session, session.leaves, words=declared), frame._mode)
 
 
 def _multiplied(
@@ -143,14 +143,14 @@ def melt(
     leaf = Column.of(variable, var_name, made.arrays[variable].dtype)
     if all(type(n) in (str, int) for n in values):
         made.keys[variable] = keys_for(values, leaf, var_name)
-    known = [e.bounds(self._selection.schema.bounds) for e in exprs]
-    pairs = [k for k in known if k is not None]
+    column_bounds = [e.bounds(self._selection.schema.bounds) for e in exprs]
+    pairs = [k for k in column_bounds if k is not None]
     if exprs[0].kind in ("number", "bool") and len(pairs) == count:
         made.bounds[place] = Bounds(min(k[0] for k in pairs), max(k[1] for k in pairs))
     most = self._session.most
     most = None if most is None else most * count
-    words: tuple[Any, ...] = ids, values, var_name, value_name
-    token = source.token("melt", words, list(map(repr, words)))
+    arguments: tuple[Any, ...] = ids, values, var_name, value_name
+    token = source.token("melt", arguments, list(map(repr, arguments)))
     session = _multiplied(self, source, made, most, (max_rows, max_groups), token)
     return derived_frame(self, session, Word("rows", f"melt of {describe(values)}", "steps"))
 
@@ -161,15 +161,15 @@ def _has_lists(dtype: Any) -> bool:
     return isinstance(dtype, np.dtype) and dtype.kind == "O"
 
 
-def names_of(given: Any, known: Mapping[Hashable, Expr]) -> list[Hashable]:
-    listed = list(given) if isinstance(given, list | tuple | pd.Index) else [given]
-    return _validate.column_names(listed, known)
+def names_of(argument: Any, columns: Mapping[Hashable, Expr]) -> list[Hashable]:
+    names = list(argument) if isinstance(argument, list | tuple | pd.Index) else [argument]
+    return _validate.column_names(names, columns)
 
 
 def _objects(values: Sequence[Any]) -> Any:
-    found = np.empty(len(values), dtype=object)
-    found[:] = list(values)
-    return found
+    cells = np.empty(len(values), dtype=object)
+    cells[:] = list(values)
+    return cells
 
 
 def _insert(made: Made, place: int, name: Hashable, array: Any) -> None:

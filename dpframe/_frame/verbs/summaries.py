@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any, Unpack, cast
@@ -18,7 +18,7 @@ from dpframe._expr import Expr
 from dpframe._frame.selection import Selection, callers_frame, predicate_of
 from dpframe._frame.spelling import priced
 from dpframe._frame.tracked import Tracked
-from dpframe._frame.verbs.measure import grid
+from dpframe._frame.verbs.measure import Measures, grid
 from dpframe._groups.keys import EVERY, BinBy
 from dpframe._plans.aggregates import DESCRIBED, ORDERS, Output
 from dpframe._plans.order import how_for, levels_of
@@ -75,9 +75,9 @@ def described(
 ) -> list[tuple[Hashable, list[Output]]]:
     """Each column with what `describe` shows of it, named as pandas' rows: count, mean, std, and quantiles in their order, of
     which the first and the last stand near the least and the greatest value."""
-    given = [0.25, 0.5, 0.75] if percentiles is None else percentiles
-    none = isinstance(given, list | tuple) and not given
-    exact = () if none else levels_of(given).exact
+    percentile_list = [0.25, 0.5, 0.75] if percentiles is None else percentiles
+    is_empty = isinstance(percentile_list, list | tuple) and not percentile_list
+    exact = () if is_empty else levels_of(percentile_list).exact
     inner = sorted(set(exact))
     if len(inner) < len(exact):
         raise BadValue("percentiles= names one twice.")
@@ -103,12 +103,12 @@ def _percents(levels: Sequence[Fraction]) -> list[str]:
 
 
 def _numbers_with_bounds(frame: Tracked, bounds: Any) -> list[Hashable]:
-    given = frame._selection.by_column(bounds) if isinstance(bounds, Mapping) else {}
+    bounds_by_name = frame._selection.by_column(bounds) if isinstance(bounds, Mapping) else {}
     names = [
         name
         for name, expr in frame._selection.columns.items()
         if expr.kind == "number"
-        and (name in given or expr.bounds(frame._selection.schema.bounds) is not None)
+        and (name in bounds_by_name or expr.bounds(frame._selection.schema.bounds) is not None)
     ]
     if not names:
         raise MissingBounds(
@@ -213,8 +213,7 @@ def cov(
     a  0.7 -1.3
     b -1.3  2.7
     """
-    names, cells, outs = _matrix(self, min_periods, ddof, bounds, checked(payment))
-    return _square(self, outs, Grid(cells), names, payment)
+    return cast(pd.DataFrame, matrix(self, Grid, min_periods, ddof, bounds, payment))
 
 
 @priced
@@ -233,53 +232,52 @@ def corr(
 
     Formal guarantee: epsilon-DP for its price (docs/guarantees/shapes.md).
     """
+    check_method(method)
+    return cast(pd.DataFrame, matrix(self, Correlations, min_periods, 1, bounds, payment))
+
+
+def check_method(method: Any) -> None:
+    """Refuses correlations that compare people with each other."""
     if not isinstance(method, str) or method != "pearson":
         raise NotOffered("correlations of ranks compare people with each other. There is method='pearson'.")
-    names, cells, outs = _matrix(self, min_periods, 1, bounds, checked(payment))
-    return _square(self, outs, Correlations(cells), names, payment)
 
 
-def _matrix(
-    frame: Tracked, min_periods: Any, ddof: int, bounds: Any, payment: Mapping[str, Any]
-) -> tuple[list[Hashable], tuple[tuple[int, ...], ...], tuple[Output, ...]]:
+def matrix(
+    asking: Measures,
+    kind: Callable[[tuple[tuple[int, ...], ...]], Layout],
+    min_periods: Any,
+    ddof: int,
+    bounds: Any,
+    payment: Mapping[str, Any],
+) -> Any:
+    """A table of the columns by themselves, for each group if there are groups, of covariances or what is made of them."""
+    names, _ = asking._columns_for(EVERY, "var", checked(payment).get("numeric_only") is True)
+    outs, cells = pairs_of(asking._selection, names, min_periods, ddof, bounds)
+    index, layout = pd.Index(list(names), tupleize_cols=False), kind(cells)
+    return asking._ask_for(
+        outs, payment, lambda r, groups: _release.laid_out(r, layout, _release.below(groups, index), index)
+    )
+
+
+def pairs_of(
+    selection: Selection, columns: Sequence[Any], min_periods: Any, ddof: int, bounds: Any
+) -> tuple[list[Output], tuple[tuple[int, ...], ...]]:
     """Variances and covariances of each column with those after it, and where they stand in the square."""
     if min_periods is not None and not (isinstance(min_periods, int) and min_periods == 1):
         raise BadType("min_periods= would hide a cell by its exact number of rows. Look at its interval.")
-    names = (
-        frame._selection.numbers if payment.get("numeric_only") is True else list(frame._selection.columns)
-    )
+    alone = [selection.output("var", column, bounds, ddof=ddof) for column in columns]
     outs: list[Output] = []
-    places: dict[tuple[Hashable, Hashable], int] = {}
-    for i, one in enumerate(names):
-        first = frame._selection.output("var", one, bounds, ddof=ddof)
-        for two in names[i:]:
-            second = frame._selection.output("var", two, bounds, ddof=ddof)
-            places[one, two] = places[two, one] = len(outs)
-            label = f"{one}, {two}"
-            outs.append(
-                Output(label, "var", first.expr, first.bounds, ddof)
-                if one == two
-                else Output(
-                    label,
-                    "cov",
-                    first.expr,
-                    first.bounds,
-                    ddof,
-                    other=second.expr,
-                    other_bounds=second.bounds,
+    places: dict[tuple[int, int], int] = {}
+    for i, first in enumerate(alone):
+        for j, second in enumerate(alone[i:], start=i):
+            places[i, j] = places[j, i] = len(outs)
+            label = f"{first.name}, {second.name}"
+            if i == j:
+                outs.append(replace(first, name=label))
+            else:
+                pair = replace(
+                    first, name=label, aggregate="cov", other=second.expr, other_bounds=second.bounds
                 )
-            )
-    return names, tuple(tuple(places[a, b] for a in names) for b in names), tuple(outs)
-
-
-def _square(
-    frame: Tracked,
-    outs: tuple[Output, ...],
-    layout: Layout,
-    names: list[Hashable],
-    payment: Mapping[str, Any],
-) -> pd.DataFrame:
-    index = pd.Index(names, tupleize_cols=False)
-    return cast(
-        pd.DataFrame, frame._ask_for(outs, payment, lambda r, _: _release.laid_out(r, layout, index, index))
-    )
+                outs.append(pair)
+    every = range(len(alone))
+    return outs, tuple(tuple(places[i, j] for i in every) for j in every)

@@ -44,8 +44,10 @@ def unique(self: Tracked, column: Any, **payment: Unpack[Payment]) -> pd.Index[A
     columns = [self._selection.named(c) for c in (column if isinstance(column, list) else [column])]
     if not columns:
         raise BadValue("unique needs at least one column.")
-    search, words = key_search(self, columns, payment)
-    return cast("pd.Index[Any]", self._ask(search, lambda r: found_keys(r.raw[0], columns).index, words))
+    search, price_arguments = key_search(self, columns, payment)
+    return cast(
+        "pd.Index[Any]", self._ask(search, lambda r: found_keys(r.raw[0], columns).index, price_arguments)
+    )
 
 
 @priced
@@ -214,7 +216,7 @@ def crosstab(
 def _sides(
     frame: Tracked, index: Any, columns: Any, keys: Any, sort: bool | None, dropna: bool | None, verb: str
 ) -> tuple[tuple[By | Sought, ...], int]:
-    """The groupings of a table, and how many of them stand at its left; the others stand above it."""
+    """The groupings of a table, and the number of those that stand at its left; the others stand above it."""
     if index is None:
         raise BadValue(f"{verb} needs index=, a column or a list of columns whose keys are the rows.")
     rows = index if isinstance(index, list) else [index]
@@ -233,11 +235,17 @@ def _known(
 ) -> tuple[tuple[By, ...], Fraction] | Plan:
     """The groupings with their keys, and the part of the price that is left. Keys that nobody listed are found for half of it:
     of several columns those of the combinations that enough people share."""
-    known = listed(frame, levels, payment)
-    if isinstance(known, Plan) or len(levels) == 1 or not isinstance(known[0][0], TupleBy):
-        return known
-    columns = known[0][0].levels
-    return tuple(KeyBy(one.expr, with_options(one.keys, one.expr, True, None)) for one in columns), known[1]
+    groupings_and_part = listed(frame, levels, payment)
+    if (
+        isinstance(groupings_and_part, Plan)
+        or len(levels) == 1
+        or not isinstance(groupings_and_part[0][0], TupleBy)
+    ):
+        return groupings_and_part
+    columns = groupings_and_part[0][0].levels
+    return tuple(
+        KeyBy(level.expr, with_options(level.keys, level.expr, True, None)) for level in columns
+    ), groupings_and_part[1]
 
 
 def _pivot(
@@ -256,10 +264,10 @@ def _pivot(
     if margins and not isinstance(margin, str):
         raise BadType("margins_name= must be a string.")
     levels, rows_of = sides
-    known = _known(frame, levels, payment)
-    if isinstance(known, Plan):
-        return known
-    by, part = known
+    groupings_and_part = _known(frame, levels, payment)
+    if isinstance(groupings_and_part, Plan):
+        return groupings_and_part
+    by, part = groupings_and_part
     index, above = cast("pd.Index[Any]", combined_index(by[:rows_of])), combined_index(by[rows_of:])
     below = margins and share != "columns"
     right = margins and share != "index" and above is not None
@@ -279,7 +287,7 @@ def _pivot(
 
 
 def _pivoted(values: Any, aggfunc: Any, keyed: bool, sort: bool) -> list[Wanted]:
-    """The outputs in pandas' order, each labelled with what stands above its keys.
+    """The outputs in pandas' order, each with the labels that stand above its keys.
 
     ``keyed`` tells whether there are keys above the table; without them the outputs need names.
     """
@@ -287,16 +295,17 @@ def _pivoted(values: Any, aggfunc: Any, keyed: bool, sort: bool) -> list[Wanted]
         if values is not None and set(_listed(values)) != set(aggfunc):
             raise BadValue("aggfunc= as a dict names the columns itself: leave values= out.")
         lists = any(isinstance(v, list) for v in aggfunc.values())
-        found = []
+        wanted = []
         for column in _sorted(list(aggfunc), sort):
-            given = aggfunc[column]
-            many = aggregate_names(given if isinstance(given, list) else [given])
-            found += [
-                Wanted((column, a) if lists else (column,), column, a) for a in _sorted(many, lists and sort)
+            aggregates = aggfunc[column]
+            aggregate_list = aggregate_names(aggregates if isinstance(aggregates, list) else [aggregates])
+            wanted += [
+                Wanted((column, a) if lists else (column,), column, a)
+                for a in _sorted(aggregate_list, lists and sort)
             ]
-        if not found:
+        if not wanted:
             raise BadValue("pivot_table needs at least one aggregate: aggfunc={'age': 'mean'}.")
-        return found
+        return wanted
     if values is None:
         raise BadType(
             "pivot_table needs values=, the columns to aggregate. For counts of rows write crosstab."
@@ -306,10 +315,10 @@ def _pivoted(values: Any, aggfunc: Any, keyed: bool, sort: bool) -> list[Wanted]
         raise BadValue("pivot_table needs at least one column of values.")
     named = isinstance(values, list) or not keyed
     if isinstance(aggfunc, list):
-        many = aggregate_names(aggfunc)
-        return [Wanted((a, c) if named else (a,), c, a) for a in many for c in columns]
-    one = aggregate_name(aggfunc)
-    return [Wanted((c,) if named else (), c, one) for c in columns]
+        aggregate_list = aggregate_names(aggfunc)
+        return [Wanted((a, c) if named else (a,), c, a) for a in aggregate_list for c in columns]
+    aggregate = aggregate_name(aggfunc)
+    return [Wanted((c,) if named else (), c, aggregate) for c in columns]
 
 
 def _listed(values: Any) -> list[Any]:
@@ -324,7 +333,7 @@ def _sorted(names: list[Any], sort: bool) -> list[Any]:
 
 
 def _share(value: Any, aggregated: bool) -> str | None:
-    """What counts are divided by: ``"all"``, ``"index"``, ``"columns"``, or nothing."""
+    """The total that counts are divided by: ``"all"``, ``"index"``, ``"columns"``, or None."""
     # By type first: 0 is False to a dict, but to pandas it is the rows.
     if value is False:
         return None
@@ -341,14 +350,14 @@ def _share(value: Any, aggregated: bool) -> str | None:
     return meaning
 
 
-def _names(given: Any, columns: Any, word: str) -> list[Hashable] | None:
+def _names(argument: Any, columns: Any, name: str) -> list[Hashable] | None:
     """The names of the levels, if others than those of their columns are given."""
-    if given is None:
+    if argument is None:
         return None
-    names = given if isinstance(given, list) else [given]
-    many = len(columns) if isinstance(columns, list) else 1
-    if len(names) != many:
-        raise BadValue(f"{word}= needs one name for each of its {many} columns.")
+    names = argument if isinstance(argument, list) else [argument]
+    count = len(columns) if isinstance(columns, list) else 1
+    if len(names) != count:
+        raise BadValue(f"{name}= needs one name for each of its {count} columns.")
     return names
 
 

@@ -11,6 +11,7 @@ from dpframe.engines.tables.arrow import DatasetSource, TableSource, of_paths
 from dpframe.engines.tables.dask import DaskSource
 from dpframe.engines.tables.databases import DuckSource, of_database
 from dpframe.engines.tables.frames import LazySource, of_ibis
+from dpframe.engines.tables.lakes import DeltaSource, IcebergSource
 from dpframe.engines.tables.spark import SparkSource
 
 # By the package and the name of a type, or of one that it inherits from: none is imported to tell them apart.
@@ -29,6 +30,8 @@ SOURCES: dict[str, Callable[[Any], Source]] = {
     "ibis.Table": of_ibis,
     "dpframe.Database": of_database,
     "pyspark.DataFrame": SparkSource,
+    "deltalake.DeltaTable": DeltaSource,
+    "pyiceberg.Table": IcebergSource,
 }
 
 
@@ -38,7 +41,10 @@ def source_of(table: object) -> Source:
         made = SOURCES.get(f"{kind.__module__.partition('.')[0]}.{kind.__name__}")
         if made is not None:
             return made(table)
-    known = "names of Parquet files, a pandas, polars, dask or Spark frame, a pyarrow table or dataset, a duckdb relation"
+    known = (
+        "names of Parquet files, a pandas, polars, dask or Spark frame, a pyarrow table or dataset, a duckdb relation, "
+        "a table of deltalake or pyiceberg"
+    )
     raise BadType(
         f"dpframe.open does not read a {type(table).__name__}. It takes {known}, or dpframe.sql(...)."
     )

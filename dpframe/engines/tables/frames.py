@@ -32,6 +32,11 @@ class LazySource(Source):
         shown = QUOTED.sub(" ", _PATHS.sub("SCAN", plan))
         check_steady(shown)
         self._all = list(lazy.collect_schema().names())
+        if "PythonDataset" in shown:  # whose plan names no table, and reads what is its newest version
+            raise NotOffered(
+                "this LazyFrame reads a table of Delta or Iceberg, and its plan does not tell which, nor at what version. Open "
+                "the table itself: dpframe.open(deltalake.DeltaTable(path), ...), or the Table that pyiceberg's catalog loads."
+            )
         if _ANY.search(shown):
             raise BadValue(
                 "unique(..., keep='any') keeps other rows each time that this is read, and a question may read it more than "

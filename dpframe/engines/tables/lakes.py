@@ -1,0 +1,86 @@
+"""Tables of Delta and Iceberg: files by a version, which is fixed when they are opened and is read ever after.
+
+What is written to such a table later is another version, and is not seen here.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Hashable, Iterator
+from contextlib import suppress
+from importlib import import_module
+from typing import Any
+from urllib.parse import unquote
+
+from dpframe._errors import BadType, BadValue
+from dpframe.engines.sources import Source
+from dpframe.engines.tables.arrow import scanned
+
+
+def _place(uri: str) -> str:
+    """The name of a file by which it is known, whichever way it was opened."""
+    return os.path.realpath(unquote(uri.removeprefix("file://"))) if uri.startswith(("file:", "/")) else uri
+
+
+class DeltaSource(Source):
+    """A DeltaTable of deltalake, at the version that it has when it is opened."""
+
+    def __init__(self, table: Any):
+        self._dataset: Any = None
+        with suppress(Exception):  # whose text names features, and files
+            self._dataset = table.to_pyarrow_dataset()
+        if self._dataset is None:
+            raise BadType(
+                "deltalake does not read this table: it may have deletion vectors, or another feature that its reader does not "
+                "know. Write the rows to Parquet files, or to a Delta table without them, and open those."
+            )
+        self._files: list[str] = sorted(self._dataset.files)
+        root, uri = _place(table.table_uri), f"delta {table.table_uri} version {table.version()}"
+        super().__init__(self._dataset.schema, uri, [os.path.join(root, unquote(f)) for f in self._files])
+
+    def _scan(self, names: list[str]) -> Iterator[Any]:
+        yield from scanned(self._dataset, names)
+
+    def version(self) -> Hashable:
+        """The files of this version, which vacuum may remove: their sizes, and times where the storage tells them."""
+        found = self._dataset.filesystem.get_file_info(self._files)
+        sizes = tuple((f.size, f.mtime_ns) for f in found)
+        if any(size is None for size, _ in sizes):
+            raise FileNotFoundError("a file of this version is gone")
+        return sizes
+
+
+class IcebergSource(Source):
+    """A Table of pyiceberg, at the snapshot that it has when it is opened."""
+
+    ordered = False
+
+    def __init__(self, table: Any):
+        snapshot = table.current_snapshot()
+        if snapshot is None:
+            raise BadValue(
+                "this Iceberg table has no snapshot, since nothing was written to it. Open it when it has rows."
+            )
+        nested = next((n for n in table.schema().as_arrow().names if "." in n), None)
+        if nested is not None:
+            raise BadType(
+                f"column {nested!r} has a dot in its name, by which Iceberg means a part of a column. Rename it."
+            )
+        self._table, self._snapshot = table, snapshot.snapshot_id
+        self._files = sorted(task.file.file_path for task in self._scanning(("*",)).plan_files())
+        place = f"iceberg {table.metadata.table_uuid} snapshot {self._snapshot}"
+        schema = self._scanning(("*",)).to_arrow_batch_reader().schema
+        super().__init__(schema, place, map(_place, self._files))
+
+    def _scanning(self, names: tuple[str, ...]) -> Any:
+        return self._table.scan(snapshot_id=self._snapshot, selected_fields=names)
+
+    def _scan(self, names: list[str]) -> Iterator[Any]:
+        pa: Any = import_module("pyarrow")
+        for batch in self._scanning(tuple(names)).to_arrow_batch_reader():
+            yield pa.table(batch.columns, names=batch.schema.names)
+
+    def version(self) -> Hashable:
+        """The files of this snapshot, which expiry may remove, and their sizes."""
+        listed = sorted(task.file.file_path for task in self._scanning(("*",)).plan_files())
+        return tuple((file, len(self._table.io.new_input(file))) for file in listed)
