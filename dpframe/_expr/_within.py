@@ -114,6 +114,7 @@ WITHIN: dict[str, How] = {
     "nunique": How(_CELLS[:-1], "number", _counted, integral=True),
     "first": How(_CELLS, None, _same, picks=True, ordered=True, integral=None),
     "last": How(_CELLS, None, _same, picks=True, ordered=True, integral=None),
+    "nth": How(_CELLS, None, _same, picks=True, ordered=True, integral=None),
     # One value in each row:
     "shift": How(_CELLS, None, _same, single=False, picks=True, ordered=True, integral=None),
     "ffill": How(_CELLS, None, _same, single=False, picks=True, ordered=True, integral=None),

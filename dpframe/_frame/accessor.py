@@ -18,6 +18,7 @@ from dpframe._frame import rewrite as _rewrite
 from dpframe._frame.column import PrivateColumn
 from dpframe._frame.frame import PrivateFrame
 from dpframe._frame.groups import PrivateGroupBy
+from dpframe._frame.people.groups import PersonGroupBy
 from dpframe._frame.selection import Ask
 from dpframe._plans.price import own_errors
 from dpframe._refusals import ADVICE
@@ -242,6 +243,8 @@ def _offers(session: _session.Session) -> _rewrite.Offers:
         groups=_offered(PrivateGroupBy),
         text=TEXT,
         date={*DATES, *DATE_NAMES},
+        people=_offered(PersonGroupBy),
+        unit=[leaf.name for leaf in session.unit.people],
     )
 
 

@@ -18,7 +18,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import pandas as pd
 
-State = Literal["frame", "column", "groups", "answer"]
+State = Literal["frame", "column", "groups", "people", "answer"]
 
 # What becomes of a tracked frame; of all else that it has, an answer.
 _SAME_ROWS = {
@@ -55,6 +55,8 @@ class Offers(NamedTuple):
     groups: Collection[str]
     text: Collection[str]
     date: Collection[str]
+    people: Collection[str] = ()  # of groups of each person's own rows,
+    unit: Collection[Any] = ()  # which are made by these columns
 
 
 class Advice(NamedTuple):
@@ -80,6 +82,7 @@ class _Steps:
         self.root, self.offers, self.scope = root, offers, scope
         self.state: State = "frame"
         self.filtered = False
+        self.single = False  # whether groups are of one column
         self.free = True  # so far it builds expressions only, and may be tried
 
     # Expressions of one row -----------------------------------------------------------------------------------
@@ -167,12 +170,13 @@ class _Steps:
         name = isinstance(key, ast.Constant) or isinstance(
             self.scope.get(key.id) if isinstance(key, ast.Name) else None, str
         )
-        if self.state == "groups" and (several or name):
+        if self.state in ("groups", "people") and (several or name):
+            self.single = not several
             return ast.Subscript(base, key, ast.Load())
         if self.state == "frame" and (several or name):
             self.state = "frame" if several else "column"
             return ast.Subscript(base, key, ast.Load())
-        if self.state == "groups" or isinstance(key, ast.Slice | ast.Tuple | ast.List):
+        if self.state in ("groups", "people") or isinstance(key, ast.Slice | ast.Tuple | ast.List):
             raise _Lost
         if not _mentions(key, self.root) and not isinstance(key, ast.Lambda) and not _asks_col(key):
             raise _Lost  # what it holds cannot be seen: it may be data
@@ -215,7 +219,15 @@ class _Steps:
         if name in _NEW_ROWS or any(isinstance(one, ast.Call) for a in node.args for one in ast.walk(a)):
             self.free = False
         self._after(name)
+        if name == "groupby" and len(args) == 1 and not keywords and self._names_people(args[0]):
+            self.state, self.single = "people", False
         return ast.Call(ast.Attribute(base, name, ast.Load()), args, keywords)
+
+    def _names_people(self, node: ast.expr) -> bool:
+        """Whether the columns that are grouped by are those that name a person."""
+        names = node.elts if isinstance(node, ast.List) else [node]
+        known = [one.value for one in names if isinstance(one, ast.Constant)]
+        return bool(self.offers.unit) and len(known) == len(names) and set(known) == set(self.offers.unit)
 
     def _beside(self, node: ast.expr) -> ast.expr:
         """A column of the same rows, as an argument."""
@@ -227,11 +239,11 @@ class _Steps:
 
     def attribute(self, base: ast.expr, name: str) -> ast.expr:
         if (
-            self.state in ("frame", "groups")
+            self.state in ("frame", "groups", "people")
             and name in self.offers.columns
             and name not in self.offers.frame
         ):
-            self.state = "column" if self.state == "frame" else self.state
+            self.state, self.single = "column" if self.state == "frame" else self.state, True
             return ast.Subscript(base, ast.Constant(name), ast.Load())
         if self.state != "answer":
             self._offered(name)
@@ -248,6 +260,9 @@ class _Steps:
         if self.state == "frame":
             self.state = "frame" if name in _FRAMES else "groups" if name in _GROUPS else "answer"
             self.filtered |= self.state == "frame" and name not in _SAME_ROWS
+        elif self.state == "people":
+            self.state = "column" if self.single or name in ("size", "cumcount") else "frame"
+            self.filtered = True
         elif self.state == "groups" or name not in _ROWWISE:
             self.state = "answer"
 

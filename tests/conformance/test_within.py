@@ -125,6 +125,7 @@ HOWS: dict[str, tuple[Any, ...]] = {
     **dict.fromkeys(("var", "std", "sem"), (1,)),
     "quantile": (0.3,),
     "size": (),
+    "nth": (-2,),
     "shift": (1,),
     **dict.fromkeys(("ffill", "bfill", "cumsum", "cumprod", "cummin", "cummax"), ()),
     "rank": ("average", True, True),

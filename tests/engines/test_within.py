@@ -110,6 +110,13 @@ def test_shift_is_that_of_pandas(frame, steps, name):
     alike(cells(frame, "shift", name, args=(steps,)), frame.groupby("who")[name].shift(steps))
 
 
+@settings(max_examples=60, deadline=None)
+@given(frame=frames, place=st.integers(-4, 4), name=st.sampled_from(CELLS))
+def test_the_cell_at_a_place_is_that_of_pandas(frame, place, name):
+    rows = frame.groupby("who").nth(place).set_index("who")[name]
+    alike(cells(frame, "nth", name, args=(place,)), rows.reindex(frame["who"]))
+
+
 @settings(max_examples=80, deadline=None)
 @given(
     frame=frames,

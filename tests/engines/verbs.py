@@ -166,6 +166,7 @@ FRAME: dict[str, Callable[[Any], Any]] = {
     "groupby": lambda p: p.groupby("state").size(epsilon=E),
     "histogram": lambda p: p.histogram("age", bins=[0, 25, 50, 100], epsilon=E),
     "isin": lambda p: p[p["state"].isin(["CA"])].count(epsilon=E),
+    "join": lambda p: p.join(p.groupby("id").agg(most=("visits", "max")), on="id").mean("most", epsilon=E),
     "ledger": lambda p: len(p.ledger),
     "melt": lambda p: p.melt(["id"], ["age", "visits"], max_rows=8, max_groups=8).mean("value", epsilon=E),
     "merge": lambda p: p.merge(pd.DataFrame({"state": STATES, "big": [1.0, 0.0, 1.0]}), on="state").sum("big", epsilon=E),
@@ -260,7 +261,13 @@ VERBS = {
     **{f"p.groupby(...).{name}": ask for name, ask in GROUPS.items()},
     **{f"p.groupby(unit).{name}": ask for name, ask in PEOPLE.items()},
 }
-OF_PEOPLE = {"p.suggest_limits", "p.drop_duplicates", "p.duplicated", *(v for v in VERBS if "(unit)" in v)}
+OF_PEOPLE = {
+    "p.suggest_limits",
+    "p.join",
+    "p.drop_duplicates",
+    "p.duplicated",
+    *(v for v in VERBS if "(unit)" in v),
+}
 
 
 def names() -> set[str]:
@@ -278,7 +285,7 @@ REASONS = {
     3: "gives reports in the order of the rows, and this table has no fixed one. Write it to Parquet in an order that is public",
     4: "needs times, which SQLite keeps as texts. Use duckdb, or Parquet",
 }
-_ROWS = {"p.explode": 1, "p.melt": 1, "p.merge": 1, "p.pipe": 1, "p.adopt": 2}
+_ROWS = {"p.join": 1, "p.explode": 1, "p.melt": 1, "p.merge": 1, "p.pipe": 1, "p.adopt": 2}
 _UNORDERED = {"p.randomize": 3, "p[column].randomize": 3}
 _TIMELESS = {"p.resample": 4, "p[column].dt": 4}
 CANNOT: dict[str, dict[str, int]] = {

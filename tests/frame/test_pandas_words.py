@@ -41,6 +41,14 @@ def p():
     return df.dp.open(1000, queries=100_000, bounds=bounds, keys={"s": ["a", "b"]})
 
 
+def of_people():
+    """The groups of each person's own rows."""
+    df = pd.DataFrame({"s": [1, 1, 2, 3], "x": [1.0, 2.5, None, 4.0], "n": [1, 2, 3, 4]})
+    bounds = {"x": (0, 5), "n": (0, 9)}
+    terms = {"unit": "s", "max_rows": 2, "max_groups": 1, "queries": 100_000}
+    return df.dp.open(1000, bounds=bounds, **terms).groupby("s")
+
+
 # Who is asked, and the class whose words it is asked in.
 WHO = {
     "frame": (lambda p: p, pd.DataFrame),
@@ -58,6 +66,9 @@ WHO = {
         lambda p: p.groupby("s")[["x", "n"]],
         type(pd.DataFrame({"s": [1]}).groupby("s")),
     ),
+    "people": (lambda p: of_people(), type(pd.DataFrame({"s": [1]}).groupby("s"))),
+    "column of people": (lambda p: of_people()["x"], type(pd.DataFrame({"s": [1]}).groupby("s")["s"])),
+    "columns of people": (lambda p: of_people()[["x", "n"]], type(pd.DataFrame({"s": [1]}).groupby("s"))),
     "periods": (
         lambda p: p.resample("ME", on="t"),
         type(pd.Series([1], pd.to_datetime(["2024-01-01"])).resample("D")),

@@ -45,6 +45,11 @@ class OwnColumn(PrivateColumn):
         """How many rows the person has."""
         return self._made("size")
 
+    @property
+    def iloc(self) -> Nth:
+        """The cell of the person's row at a place: ``x.iloc[0]``, ``x.iloc[-1]``."""
+        return Nth(self)
+
     def shift(self, periods: int = 1) -> Any:
         """The value of the person's row so many rows before."""
         return self._made("shift", whole(periods, "periods"))
@@ -76,6 +81,18 @@ class OwnColumn(PrivateColumn):
     def sem(self, ddof: int = 1) -> Any:  # type: ignore[override]
         """The standard error of the mean of the person's values."""
         return self._made("sem", ddof_of(ddof))
+
+
+class Nth(Unprinted):
+    """``x.iloc``: a place picks a cell of each person, which is one value in all of that person's rows."""
+
+    def __init__(self, column: OwnColumn):
+        self._column = column
+
+    def __getitem__(self, place: Any) -> Any:
+        if isinstance(place, slice | list | tuple):
+            raise NotOffered("a function here takes one place: x.iloc[0], x.iloc[-1].")
+        return self._column._made("nth", whole(place, "a place"))
 
 
 def _own_verb(how: str) -> Any:
@@ -134,6 +151,16 @@ class OwnRows(Unprinted):
             f"a person's rows have columns here and no {name!r}: g['cost'].max(). For rows p.groupby('patient_id').head(1); "
             "with pandas' own verbs p.pipe(f)."
         )
+
+
+# Functions that stand for an aggregate, so that they need not be called.
+_MEANT: dict[Any, str] = {sum: "sum", min: "min", max: "max", len: "size", np.sum: "sum", np.mean: "mean"}
+_MEANT |= {np.median: "median", np.min: "min", np.max: "max"}
+
+
+def meant(how: Any) -> Any:
+    """The name of the aggregate that a function of Python's or numpy's stands for; anything else is what it was."""
+    return _MEANT.get(how, how) if isinstance(how, Hashable) else how
 
 
 def called_once(func: Any, given: Any, verb: str) -> Any:

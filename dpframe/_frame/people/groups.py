@@ -23,6 +23,7 @@ from dpframe._frame.people.functions import (
     change,
     ddof_of,
     difference,
+    meant,
     ranking,
     whole,
 )
@@ -396,6 +397,7 @@ class PersonGroupBy(Unprinted):
 
     def _aggregate(self, x: Expr, how: Any, single: bool = True) -> Expr:
         """What a name or a function makes of a column; of `agg` it is ``single``, one value a person."""
+        how = meant(how)
         if isinstance(how, str):
             if how not in NAMED:
                 raise BadValue(

@@ -11,7 +11,7 @@ import pandas as pd
 
 from dpframe import _validate
 from dpframe._errors import BadType, BadValue, MissingBounds, NotOffered
-from dpframe._expr import Column
+from dpframe._expr import Column, stem
 from dpframe._frame.groups import PrivateGroupBy, check_options, level_of
 from dpframe._frame.selection import Selection, Taken
 from dpframe._frame.tracked import Tracked
@@ -258,7 +258,8 @@ def _periods(selection: Selection, column: Any, rule: Rule, bounds: Any) -> Time
         raise BadType(
             f"column {name!r} is of kind {expr.kind}: periods need times. Numbers have p[{name!r}].cut([...])."
         )
-    place = expr.position if isinstance(expr, Column) else None
+    root = stem(expr)
+    place = root.position if isinstance(root, Column) else None
     if isinstance(bounds, Mapping):
         bounds = selection.by_column(bounds).get(name)
     span = (

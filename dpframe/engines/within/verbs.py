@@ -115,6 +115,15 @@ def _end(c: Cells, e: Within) -> Vector:
     return c.picked_for_all(places)
 
 
+def _nth(c: Cells, e: Within) -> Vector:
+    """The cell at a place, from the end where it is negative; null where a person has fewer rows."""
+    layout, (place,) = c.layout, e.args
+    at = np.full(layout.size, place) if place >= 0 else layout.counts + place
+    places, inside = np.full(layout.size, NEVER, dtype=np.intp), (at >= 0) & (at < layout.counts)
+    places[inside] = layout.order[(layout.starts + at)[inside]]
+    return c.picked_for_all(places)
+
+
 # A value of each row ------------------------------------------------------------------------------------------------------
 
 
@@ -247,6 +256,7 @@ MAKE: Mapping[str, Callable[[Cells, Within], Vector]] = {
     "nunique": _nunique,
     "first": _end,
     "last": _end,
+    "nth": _nth,
     "shift": _shift,
     "ffill": _filled,
     "bfill": _filled,
