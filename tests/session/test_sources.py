@@ -295,16 +295,13 @@ def test_a_file_that_is_damaged_behind_its_time_leaves_the_debit_and_no_answer(f
 # What a source cannot do --------------------------------------------------------------------------------------
 
 REFUSED = {
-    "explode": lambda p: p.explode("state"),
-    "melt": lambda p: p.melt(["patient"], ["age"]),
-    "merge": lambda p: p.merge(pd.DataFrame({"state": ["CA"], "big": [1]}), on="state"),
     "pipe": lambda p: p.pipe(lambda d: d),
     "adopt": lambda p: p.adopt(pd.DataFrame({"patient": [1]}), because="a reason"),
 }
 
 
 @pytest.mark.parametrize("verb", REFUSED)
-def test_verbs_that_make_rows_say_what_to_do_instead(files, tmp_path, verb):
+def test_verbs_that_need_all_rows_at_once_say_what_to_do_instead(files, tmp_path, verb):
     p = opened(str(files), tmp_path, unit="patient", max_rows=3, max_groups=2)
     with pytest.raises(NotOffered, match=r"dpframe\.open"):
         REFUSED[verb](p)

@@ -63,6 +63,7 @@ def pipe(
     """
     self._session.base.check_followed()
     source = source_of(self, "pipe")
+    source.check_in_memory()
     call, name = _called(func, args, kwargs)
     limits_for(max_rows, max_groups)
     own = self._session.base
