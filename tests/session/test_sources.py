@@ -425,6 +425,23 @@ def test_a_view_of_chance_is_refused_and_a_steady_one_is_not(tmp_path):
         p.mean("x", bounds=(0, 6), epsilon=90)
 
 
+@pytest.mark.filterwarnings("ignore:'json' serialization")
+def test_files_of_a_lazy_frame_are_known_by_their_names_and_are_on_this_machine(files, tmp_path, monkeypatch):
+    pl = pytest.importorskip("polars")
+    lazy = pl.scan_parquet(f"file://{files}/v1.parquet")
+    assert recognised(lazy).marks == recognised(files / "v1.parquet").marks
+    p = opened(lazy, tmp_path)
+    p.count(epsilon=1)
+    rewritten(files / "v1.parquet", visits(5))
+    with pytest.raises(SessionError, match="has changed"):
+        p.mean("age", epsilon=1)
+    assert p.budget.spent == 1
+    far = lazy.serialize(format="json").replace("file://", "https://")
+    monkeypatch.setattr(pl.LazyFrame, "serialize", lambda self, format: far)
+    with pytest.raises(NotOffered, match="not on this machine"):
+        opened(lazy, tmp_path)
+
+
 def test_a_lazy_frame_with_python_in_it_is_its_authors_word(files, tmp_path):
     pl = pytest.importorskip("polars")
     lazy = pl.scan_parquet(files / "*.parquet")
