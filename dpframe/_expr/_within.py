@@ -225,6 +225,11 @@ def stem(expr: Expr) -> Expr:
     return expr
 
 
+def looks_within(expr: Expr) -> bool:
+    """Whether it looks at several rows of a person."""
+    return isinstance(expr, Within) or any(map(looks_within, expr.children))
+
+
 def one_value(expr: Expr, people: Sequence[Column]) -> bool:
     """Whether an expression has one value for all rows of a person, as far as its nodes tell."""
     if isinstance(expr, Within):

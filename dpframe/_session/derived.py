@@ -8,7 +8,8 @@ whose row it came from, so that what one person adds is bounded at query time as
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
@@ -17,7 +18,7 @@ import pandas as pd
 
 from dpframe._cells.encoding import digest
 from dpframe._errors import BadValue, NotOffered, SessionError, debugging
-from dpframe._expr import Column, Cut, Expr, Key, stem
+from dpframe._expr import Column, Cut, Expr, Key, looks_within, stem
 from dpframe._groups.keys import ROW_CEILING, Keys, keys_for
 from dpframe._groups.periods import Span
 from dpframe._groups.unit import LIMIT, Unit, limits_for
@@ -26,6 +27,8 @@ from dpframe._session.data import Data, Origin, leaves_of
 from dpframe._session.session import DEBUGGED, Session, sealed
 from dpframe._session.terms import Terms, declarations, record_of
 from dpframe._validate import Bounds
+from dpframe.engines.derived import DerivedSource
+from dpframe.engines.parts import columns_of
 from dpframe.engines.rows import Places, Rows, array_of, frame_of
 from dpframe.mechanisms import _sampling
 
@@ -42,11 +45,24 @@ class Made:
     people: list[int | tuple[Hashable, Any]] = field(default_factory=list)  # a place, or a column nobody sees
     # A shallow copy of the frame that the arrays are from: while it lives, copy-on-write keeps later edits out of them.
     held: pd.DataFrame | None = None
+    # Of rows outside of memory, of which there are none here: what makes them of a batch, and of which of its columns.
+    again: Callable[[Any], Made] | None = None
+    needed: list[int] = field(default_factory=list)
 
     def add(self, name: Hashable, array: Any) -> int:
         self.names.append(name)
         self.arrays.append(array)
         return len(self.names) - 1
+
+    @property
+    def hidden(self) -> list[tuple[Hashable, Any]]:
+        """The columns that name people and that nobody sees: they stand behind the others."""
+        return [one for one in self.people if not isinstance(one, int)]
+
+    @property
+    def everything(self) -> list[Any]:
+        """All columns."""
+        return [*self.arrays, *(array for _, array in self.hidden)]
 
     @property
     def leaves(self) -> dict[Hashable, Column]:
@@ -92,17 +108,22 @@ def derived(
     base = parent.base
     leaves = made.leaves
     people: list[Column] = []
-    hidden: list[Any] = []
+    behind = len(made.names)
     for one in made.people:
         if isinstance(one, int):
             people.append(leaves[made.names[one]])
         else:
             name, array = one
-            people.append(Column.of(len(made.names) + len(hidden), name, array.dtype))
-            hidden.append(array)
+            people.append(Column.of(behind, name, array.dtype))
+            behind += 1
     ordered = ordered and parent.data.ordered
     origin = Origin(base, token.steps, token.former, most, whole, everyone, ordered)
-    snapshot = frame_of([*made.arrays, *hidden])
+    snapshot = frame_of(made.everything)
+    source, again = parent.data.source, made.again
+    if source is not None and again is not None:
+        snapshot = DerivedSource(
+            source, made.needed, snapshot, lambda batch: again(batch).everything, whole
+        ).schema
     data = Data(snapshot, list(snapshot.dtypes), leaves, base.data.version, base.data.root, origin, made.held)
     if data.rows > ROW_CEILING:
         raise SessionError(f"more than {ROW_CEILING} rows are not supported: exact sums would not fit.")
@@ -137,11 +158,6 @@ class Source:
         order: tuple[Key, ...] = (),
     ):
         session.check_alive()
-        if session.data.source is not None:
-            raise NotOffered(
-                f"{verb} makes new rows, which it does of a frame in memory. Of a source outside of memory make them before you "
-                f"open it, where it is kept (a view, a query, a LazyFrame), each from one person's own rows: dpframe.open(...)."
-            )
         if debugging():
             session.accountant.declare([DEBUGGED])
         self.session, self.columns, self.where, self.verb = session, dict(columns), where, verb
@@ -149,6 +165,40 @@ class Source:
         self.places = sealed(verb, self.rows.kept, where, order)
         self.all = where is None
         self.everyone = session.data.everyone and self.all
+
+    def check_in_memory(self) -> None:
+        """Raises where a verb needs all rows at once, and they are not in memory."""
+        if self.session.data.source is not None:
+            raise NotOffered(
+                f"{self.verb} needs all rows of all people at once, as a frame in memory has them. Of a source outside of memory "
+                "make its rows before you open it, where it is kept (a view, a query, a LazyFrame): dpframe.open(...)."
+            )
+
+    def check_named(self) -> None:
+        """Raises where one row may become several, and of a source outside of memory nothing names the person of each."""
+        if self.session.data.source is not None and not self.session.unit.people:
+            raise NotOffered(
+                f"{self.verb} makes several rows of one, of a source where a row is a person and nothing names it. Open it with "
+                "unit=, the column that names a person: dpframe.open(source, unit=...)."
+            )
+
+    def repeated(self, made: Made, make: Callable[..., Made], *words: Any) -> None:
+        """Keeps how rows were made, by ``make(self, *words)``: of a source outside of memory it has made them of no rows, and
+        makes them again of each batch that is read. Each of them it has to make of one row."""
+        if self.session.data.source is not None:
+            if any(
+                map(looks_within, [*self.columns.values(), *([] if self.where is None else [self.where])])
+            ):
+                self.check_in_memory()  # a batch has not all rows of a person
+            made.again = lambda batch: make(self._over(batch), *words)
+            made.needed = columns_of((list(self.columns.values()), self.where, self.session.unit.people))
+
+    def _over(self, batch: Any) -> Source:
+        """The same of a batch, behind the door."""
+        other = copy(self)
+        other.rows = Rows(batch)
+        other.places = other.rows.kept(self.where, self.order)
+        return other
 
     def array(self, expr: Expr) -> Any:
         """The cells of the rows that are kept."""

@@ -4,7 +4,7 @@
 |---|---|
 | ``memory`` | seconds of 10^7 rows that are in memory |
 | ``files`` | seconds of 10^7 rows in Parquet files |
-| ``large`` | 10^8 rows in Parquet files, read by processes that may not have more than 2.5 GB |
+| ``large`` | 10^8 rows in Parquet files, read by processes that may not allocate more than 2.5 GB |
 | ``spark`` | Spark on this machine, from 10^6 rows to 10^8: start, open, questions |
 
 Without a part all of them run. ``--rows`` and ``--large`` set other numbers of rows. Plain pandas, duckdb and polars are asked
@@ -212,8 +212,8 @@ MADE: dict[str, Callable[[], Any]] = {
     "dpframe, polars frame": lambda: Dpframe(_frame_of_polars),
     "dpframe, files": lambda: Dpframe(_files),
     "dpframe, duckdb relation of files": lambda: Dpframe(_relation),
-    "dpframe, files, memory='600MB'": lambda: Dpframe(_files, memory="600MB"),
-    "dpframe, duckdb relation, memory='600MB'": lambda: Dpframe(_relation, memory="600MB"),
+    "dpframe, files, memory='900MB'": lambda: Dpframe(_files, memory="900MB"),
+    "dpframe, duckdb relation, memory='900MB'": lambda: Dpframe(_relation, memory="900MB"),
     "pandas": lambda: Pandas(kept=True),
     "duckdb": lambda: Duckdb(kept=True),
     "polars": lambda: Polars(kept=True),
@@ -231,8 +231,8 @@ IN_FILES = (
     "polars, files",
 )
 CAPPED = (
-    "dpframe, files, memory='600MB'",
-    "dpframe, duckdb relation, memory='600MB'",
+    "dpframe, files, memory='900MB'",
+    "dpframe, duckdb relation, memory='900MB'",
     "duckdb, files, memory_limit 1GB",
     "polars, files",
 )
@@ -279,7 +279,7 @@ def one_engine(name: str, files: str, questions: list[str], repeats: int, limit:
     if limit:
         import resource
 
-        resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+        resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
     engine = MADE[name]()
     engine.load(files)
     for question in questions:
@@ -367,7 +367,7 @@ def files(folder: Path, rows: int, large: int) -> Iterator[str]:
 
 
 def capped(folder: Path, rows: int, large: int) -> Iterator[str]:
-    yield f"{large} rows in Parquet files, in processes that may have {LIMIT / 1e9} GB of addresses (RLIMIT_AS)"
+    yield f"{large} rows in Parquet files, in processes that may allocate {LIMIT / 1e9} GB (RLIMIT_DATA)"
     yield ""
     yield from of_engines(
         CAPPED, written(folder, large), ("variance of 50 groups", PEOPLE), repeats=1, limit=LIMIT

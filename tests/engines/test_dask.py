@@ -138,7 +138,6 @@ def once(fuse: str, part: pd.DataFrame) -> pd.DataFrame:
     raise AssertionError("it lives")
 
 
-@pytest.mark.extras
 @pytest.mark.filterwarnings("ignore")  # of a cluster's own
 @pytest.mark.parametrize("people", [False, True], ids=["rows", "people"])
 def test_a_cluster_counts_and_what_a_lost_worker_had_is_counted_once(cluster, people, tmp_path):

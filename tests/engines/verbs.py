@@ -280,12 +280,15 @@ def names() -> set[str]:
 # What a table cannot do, by number, with what to do instead -------------------------------------------------------------------
 
 REASONS = {
-    1: "makes new rows. Make them where the table is kept (a view, a LazyFrame), each of one person's own rows, and open that",
+    1: "makes several rows of one, and the column that `unit=` names says whose they are. Open the table with it",
     2: "adopts a frame in memory. Open the other table with the same budget: `dpframe.open(other, accountant=p.accountant)`",
     3: "gives reports in the order of the rows, and this table has no fixed one. Write it to Parquet in an order that is public",
     4: "needs times, which SQLite keeps as texts. Use duckdb, or Parquet",
+    5: "needs all rows of all people at once. Make them where the table is kept (a view, a LazyFrame), and open that",
+    6: "needs a column of lists, which SQLite has not",
 }
-_ROWS = {"p.join": 1, "p.explode": 1, "p.melt": 1, "p.merge": 1, "p.pipe": 1, "p.adopt": 2}
+OF_PEOPLE = {"p.explode": 1, "p.melt": 1}  # but for pandas, which tells rows apart
+_ROWS = {"p.pipe": 5, "p.adopt": 2}
 _UNORDERED = {"p.randomize": 3, "p[column].randomize": 3}
 _TIMELESS = {"p.resample": 4, "p[column].dt": 4}
 CANNOT: dict[str, dict[str, int]] = {
@@ -294,7 +297,7 @@ CANNOT: dict[str, dict[str, int]] = {
         ("Parquet files", "pyarrow table", "pyarrow dataset", "polars DataFrame", "dask DataFrame"), _ROWS
     ),
     **dict.fromkeys(("polars LazyFrame", "duckdb relation", "Spark DataFrame"), _ROWS | _UNORDERED),
-    "SQLite table": _ROWS | _UNORDERED | _TIMELESS,
+    "SQLite table": _ROWS | _UNORDERED | _TIMELESS | {"p.explode": 6},
 }
 
 
@@ -305,8 +308,10 @@ def opened(table: str, folder: str, verb: str, unit: bool) -> Any:
     """A session on such a table of the rows."""
     frame, words = rows(), {**OPENED, **(UNIT if unit else {})}
     words["neighbors"] = getattr(VERBS[verb], "neighbors", "add-remove")
-    if table == "pandas":
-        frame["codes"] = [["a", "b"]] * len(frame)
+    if "p.explode" not in CANNOT[table] and verb in ("p.explode", "p.columns"):
+        pa = import_module("pyarrow")
+        lists = pa.array([["a", "b"]] * len(frame), pa.list_(pa.string()))
+        frame["codes"] = pd.array(lists, dtype=pd.ArrowDtype(lists.type))
     made = TABLES[table][1](frame, folder)
     HELD.append(made)
     if table == "SQLite table":
@@ -314,13 +319,18 @@ def opened(table: str, folder: str, verb: str, unit: bool) -> Any:
     return dpframe.open(made, 1000, 1e-6, because="made up", **words)
 
 
+def _cell(table: str, verb: str) -> str:
+    if verb in CANNOT[table]:
+        return f"no ({CANNOT[table][verb]})"
+    return f"with `unit=` ({OF_PEOPLE[verb]})" if table != "pandas" and verb in OF_PEOPLE else "yes"
+
+
 def page() -> str:
     """The table of the page."""
     head = ["", *TABLES]
     lines = [f"| {' | '.join(head)} |", f"|{'---|' * len(head)}"]
     for verb in VERBS:
-        cells = [f"no ({CANNOT[table][verb]})" if verb in CANNOT[table] else "yes" for table in TABLES]
-        lines.append(f"| `{verb}` | {' | '.join(cells)} |")
+        lines.append(f"| `{verb}` | {' | '.join(_cell(table, verb) for table in TABLES)} |")
     reasons = [f"- ({number}) It {why}." for number, why in REASONS.items()]
     return "\n".join([*lines, "", *reasons])
 

@@ -295,16 +295,13 @@ def test_a_file_that_is_damaged_behind_its_time_leaves_the_debit_and_no_answer(f
 # What a source cannot do --------------------------------------------------------------------------------------
 
 REFUSED = {
-    "explode": lambda p: p.explode("state"),
-    "melt": lambda p: p.melt(["patient"], ["age"]),
-    "merge": lambda p: p.merge(pd.DataFrame({"state": ["CA"], "big": [1]}), on="state"),
     "pipe": lambda p: p.pipe(lambda d: d),
     "adopt": lambda p: p.adopt(pd.DataFrame({"patient": [1]}), because="a reason"),
 }
 
 
 @pytest.mark.parametrize("verb", REFUSED)
-def test_verbs_that_make_rows_say_what_to_do_instead(files, tmp_path, verb):
+def test_verbs_that_need_all_rows_at_once_say_what_to_do_instead(files, tmp_path, verb):
     p = opened(str(files), tmp_path, unit="patient", max_rows=3, max_groups=2)
     with pytest.raises(NotOffered, match=r"dpframe\.open"):
         REFUSED[verb](p)
@@ -426,6 +423,23 @@ def test_a_view_of_chance_is_refused_and_a_steady_one_is_not(tmp_path):
     base.execute("insert into t values (101, 6)")
     with pytest.raises(SessionError, match="has changed"):
         p.mean("x", bounds=(0, 6), epsilon=90)
+
+
+@pytest.mark.filterwarnings("ignore:'json' serialization")
+def test_files_of_a_lazy_frame_are_known_by_their_names_and_are_on_this_machine(files, tmp_path, monkeypatch):
+    pl = pytest.importorskip("polars")
+    lazy = pl.scan_parquet(f"file://{files}/v1.parquet")
+    assert recognised(lazy).marks == recognised(files / "v1.parquet").marks
+    p = opened(lazy, tmp_path)
+    p.count(epsilon=1)
+    rewritten(files / "v1.parquet", visits(5))
+    with pytest.raises(SessionError, match="has changed"):
+        p.mean("age", epsilon=1)
+    assert p.budget.spent == 1
+    far = lazy.serialize(format="json").replace("file://", "https://")
+    monkeypatch.setattr(pl.LazyFrame, "serialize", lambda self, format: far)
+    with pytest.raises(NotOffered, match="not on this machine"):
+        opened(lazy, tmp_path)
 
 
 def test_a_lazy_frame_with_python_in_it_is_its_authors_word(files, tmp_path):

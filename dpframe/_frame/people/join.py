@@ -169,6 +169,7 @@ def _side(frame: Tracked, names: list[Hashable]) -> Side:
         place = within("cumcount", None, session.unit.people, where, order, (True,))
         where = _expr.compare("<", place, _expr.constant(most))
     source = Source(session, selection.columns, where, "merge", selection.sorts)
+    source.check_in_memory()
     columns = _named(frame)
     return Side(source, [columns[name] for name in names], names, most)
 

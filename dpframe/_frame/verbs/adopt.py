@@ -80,6 +80,7 @@ def pipe(
     if traced is not None:
         return cast(Frame, traced)
     source = source_of(self, "pipe")
+    source.check_in_memory()
     unit = self._session.unit
     hidden = not base.unit.people  # a row of the frame that was opened is a person
     visible = [] if hidden else _unit_names(self._selection.columns, unit.people)

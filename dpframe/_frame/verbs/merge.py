@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
 from dataclasses import replace
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import pandas as pd
@@ -21,7 +21,7 @@ from dpframe._session.data import ATTR, marks, sessions
 from dpframe._session.derived import Made, Source, derived, hash_of, no_limits, unit_for
 from dpframe._session.session import Session, sealed
 from dpframe._validate import Bounds
-from dpframe.engines.rows import Places, Table, array_of, taken, with_room_for_nulls
+from dpframe.engines.rows import Table, array_of, taken, with_room_for_nulls
 
 _KEYS = 2**12  # so many values of a public column are keys without being listed
 
@@ -97,11 +97,14 @@ def merge(
     if single and not self._session.unit.people:
         no_limits(max_rows, max_groups)
     hidden = bool(self._session.unit.people) or not single
-    made, right_rows = sealed("merge", _matched, source, lookup, names, how == "left", hidden)
-    for name, new in theirs.items():
-        array = array_of(table, table_names.index(name))
-        room = with_room_for_nulls(array) if how == "left" else array
-        _describe_public(made, made.add(new, sealed("merge", taken, room, right_rows)), new, array)
+    public = {new: array_of(table, table_names.index(name)) for name, new in theirs.items()}
+    join = _Join(lookup, names, public, how == "left", hidden)
+    if hidden:
+        source.check_named()
+    made = sealed("merge", _joined, source, join)
+    source.repeated(made, _joined, join)
+    for place, (new, array) in enumerate(public.items(), start=len(made.names) - len(public)):
+        _describe_public(made, place, new, array)
     on_record = f"columns {describe(list(table.columns))}, {len(table)} rows, hash {hash_of(table)}{reason}"
     former = how, describe(keys), repr(names), repr(theirs), hash_of(table)
     arguments = how, keys, list(names.items()), list(theirs.items()), table
@@ -181,15 +184,25 @@ def join(
     return merge(self, keyed, how, names, validate=validate, suffixes=(lsuffix, rsuffix), **cast(Any, limits))
 
 
-def _matched(
-    source: Source, lookup: Table, names: Mapping[Hashable, Hashable], left: bool, hidden: bool
-) -> tuple[Made, Places]:
-    """The columns of the private side under their new names, and the table's row for each of its rows; read behind the door."""
-    rows = lookup.match(source.rows, source.places, left)
-    made = source.copied(rows.left, hidden=hidden)
-    made.names = [names[n] for n in made.names]
+class _Join(NamedTuple):
+    """How rows are joined to those of a public table, whose columns stand by their new names behind the others."""
+
+    lookup: Table
+    names: Mapping[Hashable, Hashable]
+    public: Mapping[Hashable, Any]
+    left: bool
+    hidden: bool
+
+
+def _joined(source: Source, join: _Join) -> Made:
+    """The columns of the private side under new names, and those of the row of the table that each row has; behind the door."""
+    rows = join.lookup.match(source.rows, source.places, join.left)
+    made = source.copied(rows.left, hidden=join.hidden)
+    made.names = [join.names[n] for n in made.names]
     made.keys = {i: k.named(made.names[i]) for i, k in made.keys.items()}
-    return made, rows.right
+    for name, array in join.public.items():
+        made.add(name, taken(with_room_for_nulls(array) if join.left else array, rows.right))
+    return made
 
 
 def _public(right: Any, session: Session) -> pd.DataFrame:

@@ -93,7 +93,9 @@ def explode(
         raise BadValue(f"{name!r} names a person and cannot be exploded.")
     _validate.flag(ignore_index, "ignore_index")
     limits_for(max_rows, max_groups)
+    source.check_named()
     made = sealed("explode", _exploded, source, name, dtype)
+    source.repeated(made, _exploded, name, dtype)
     token = source.token("explode", (name, dtype), (repr(name), dtype))
     session = _multiplied(self, source, made, None, (max_rows, max_groups), token)
     return derived_frame(self, session, Word("rows", f"explode({name!r})", "steps"))
@@ -138,7 +140,9 @@ def melt(
     limits_for(max_rows, max_groups)
     exprs = [self._selection.columns[n] for n in values]
     _check_alike(source, values, exprs)
+    source.check_named()
     made = sealed("melt", _melted, source, ids, values, var_name, value_name)
+    source.repeated(made, _melted, ids, values, var_name, value_name)
     variable, place, count = len(ids), len(ids) + 1, len(values)
     leaf = Column.of(variable, var_name, made.arrays[variable].dtype)
     if all(type(n) in (str, int) for n in values):

@@ -69,6 +69,13 @@ class LazySource(Source):
                     else []
                 )
             todo += one.values() if isinstance(one, dict) else one if isinstance(one, list) else []
+        found = [path.removeprefix("file://") for path in found]
+        elsewhere = next((path for path in found if "://" in path), None)
+        if elsewhere is not None:
+            raise NotOffered(
+                f"this LazyFrame reads {elsewhere!r}, which is not on this machine: nothing would tell that it has changed. Open "
+                "a pyarrow dataset of it, dpframe.open(dataset, ...), or a copy."
+            )
         return sorted({file for path in found for file in glob.glob(path, recursive=True) or [path]})
 
     def _scan(self, names: list[str]) -> Iterator[Any]:

@@ -1,0 +1,95 @@
+"""Sources whose rows are made of the rows of another: batch by batch, each time that they are read.
+
+*Formal guarantee.* The rows are those that the same steps make of all rows in one frame. Each is made of one row of the other
+source and of public tables, so that batches of it may be cut anywhere; and what columns there are, of which dtypes, is the same
+of every batch, or it is an error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from dpframe._cells.columns import prepare
+from dpframe._errors import DataError
+from dpframe._groups.keys import ROW_CEILING
+from dpframe.engines.parts import Columns
+from dpframe.engines.rows import frame_of
+from dpframe.engines.sources import BATCH, Part, Source, SourceFrame, lots
+
+_ROW = 200  # bytes that a row of a person takes, beside its cells
+_OBJECT = 80  # bytes of a cell that is no number
+
+
+class DerivedSource(Source):
+    """Rows that ``make`` makes of batches of a source, of which it reads some columns.
+
+    ``empty`` is what it makes of no rows. A batch has the columns that are read at the places that they have in the source. With
+    ``whole`` there are as many rows as the source has.
+    """
+
+    ordered = False
+
+    def __init__(
+        self,
+        base: Source,
+        columns: Sequence[int],
+        empty: pd.DataFrame,
+        make: Callable[[Any], list[Any]],
+        whole: bool,
+    ):
+        self._base, self._columns, self._make = base, list(columns), make
+        self.place, self.marks, self.memory = base.place, base.marks, base.memory
+        self.counted = base.counted if whole else 0
+        self.names = [str(name) for name in empty.columns]
+        self.schema = SourceFrame(empty)
+        self.schema._source = self
+        self._dtypes = list(empty.dtypes)
+        self._rows: int | None = None
+
+    def version(self) -> Hashable:
+        return self._base.version()
+
+    def check(self) -> None:
+        self._base.check()
+
+    def _scan(self, names: list[str]) -> Iterator[Any]:
+        """Frames with all columns: of these there is no way back to Arrow."""
+        for batch in self._base.batches(self._columns):
+            columns = {place: batch.iloc[:, i] for i, place in enumerate(self._columns)}
+            frame = frame_of(self._make(Columns(columns, len(batch))))
+            if list(frame.dtypes) != self._dtypes:
+                raise TypeError("rows of a batch have other dtypes than those of no rows")
+            yield frame
+
+    def _count(self) -> int:
+        rows = sum(len(frame) for frame in self._scan([]))
+        if rows > ROW_CEILING:
+            raise DataError(f"more than {ROW_CEILING} rows are not supported: exact sums would not fit.")
+        return rows
+
+    def batches(self, columns: Sequence[int], part: Part | None = None) -> Iterator[pd.DataFrame]:
+        """Frames with the columns at these places, of all rows, or of a part."""
+        seen = 0
+        for frame in self._scan([]):
+            seen += len(frame)
+            places = np.arange(len(frame))
+            if part is not None and part.of > 1:
+                vectors = [prepare(frame.iloc[:, c.position], c.kind) for c in part.people]
+                places = np.flatnonzero(lots(vectors, part.of) == part.number)
+            for start in range(0, len(places), BATCH):
+                yield frame.iloc[places[start : start + BATCH], list(columns)]
+        if seen != self.rows():
+            raise ValueError("two scans of one source have not the same rows")
+
+    def passes(self, columns: Sequence[int]) -> int:
+        """In how many parts the people are read, so that the rows of one fit into the memory that there is."""
+        width = sum(_width(self._dtypes[i]) for i in columns) + _ROW
+        return max(1, -(-self.rows() * width // max(self.memory, 1)))
+
+
+def _width(dtype: Any) -> int:
+    return dtype.itemsize if isinstance(dtype, np.dtype) and dtype.kind in "iufbmM" else _OBJECT
