@@ -99,5 +99,7 @@ def test_combinations_of_two_columns():
     assert codes.tolist() == [1, 2, 1, -1, 0]
     exprs = tuple(Column.of(i, c, frame[c].dtype) for i, c in enumerate(frame))
     alone = together([coded(prepare(frame.loc[[2], c], Column.of(0, c, frame[c].dtype).kind)) for c in frame])
-    numbers = [Occurring(exprs, codes, texts).numbers() for codes, texts in (alone, (codes, texts))]
+    numbers = [
+        Occurring(exprs, codes, len(texts), texts).numbers() for codes, texts in (alone, (codes, texts))
+    ]
     assert numbers[0][0] == numbers[1][1]  # a number is the combination's own
