@@ -136,7 +136,7 @@ def same(one: Any, other: Any) -> bool:
 @pytest.mark.parametrize("where", [None, "x > 0 or y == 2"])
 @pytest.mark.parametrize("limits", [(1, 1), (5, 3), (2, 40), (10**6, 60)])
 def test_people_count_as_they_do_without_kernels(sizes, ids, where, limits):
-    df = crowd(ids, 1500, 40, 60, 1)
+    df = crowd(ids, 1500, 300, 60, 1)
     known = leaves(df)
     condition = None if where is None else parse(where, known, {}.__getitem__).expr
     unit = Unit("add-remove", (known["id"],), *limits)
@@ -172,8 +172,9 @@ def test_the_order_of_rows_changes_nothing_in_any_number_of_threads(sizes, monke
 
 
 def test_values_at_both_ends_of_the_widest_grid(sizes):
-    """Sums near 2**62: the largest value in every row of somebody, and a grid that has no room in 32 bits."""
-    df = pd.DataFrame({"id": [1] * 500 + [2] * 500, "x": [5.0] * 500 + [-5.0] * 500})
+    """The largest value in every row of somebody, and in so many that rounding leaves fewer; a grid without room in 32 bits."""
+    values = [5.0] * 500 + [-5.0] * 500 + [5.0] * 230 + [np.nan] * 270
+    df = pd.DataFrame({"id": np.repeat([1, 2, 3], 500), "x": values})
     known = leaves(df)
     wide = [Grid(Bounds(-5.0, 5.0), k) for k in (27, 28)]
     assert [grid.width > compiled_module.WIDEST for grid in wide] == [False, True]
