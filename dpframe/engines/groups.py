@@ -103,7 +103,7 @@ def _counted_from(values: NDArray[Any], low: int, table: Buckets) -> Buckets | N
     place = np.subtract(values, low - 1, dtype=np.int64, casting="unsafe")
     if len(place) and place.view(np.uint64).max() >= len(table) - 2:
         return None
-    return place.astype(table.dtype)
+    return np.asarray(place.astype(table.dtype))
 
 
 def _position(values: NDArray[np.float64], breaks: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -114,7 +114,7 @@ def _position(values: NDArray[np.float64], breaks: NDArray[np.float64]) -> NDArr
         found *= bins / (breaks[-1] - breaks[0])
         found += 1.0
         np.fmax(found, 0.0, out=found)
-        return np.fmin(found, bins + 1.0, out=found)
+        return np.asarray(np.fmin(found, bins + 1.0, out=found))
 
 
 def _unevenness(breaks: NDArray[np.float64]) -> float | None:

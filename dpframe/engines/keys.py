@@ -7,6 +7,7 @@ else is in the frame.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
@@ -50,7 +51,9 @@ class Coded(NamedTuple):
         """Sums by place as sums by key: several places may have one key, and some have none."""
         found = np.zeros((*of_places.shape[:-1], len(self.texts)), dtype=np.int64)
         proper = self.table[:-1] >= 0
-        np.add.at(found, (..., self.table[:-1][proper]), of_places[..., proper])
+        keys = self.table[:-1][proper]
+        for sums, own in zip(np.atleast_2d(found), np.atleast_2d(of_places), strict=True):
+            np.add.at(sums, keys, own[proper])
         return found
 
 
@@ -74,7 +77,11 @@ def coded(vector: Vector) -> Coded:
         there = np.zeros(len(uniques), dtype=bool)
         there[codes] = True
         order = np.flatnonzero(there)
-    written = times(uniques[order]) if vector.kind == "time" else map(text_of, uniques[order].tolist())
+    written: Iterable[str | None] = map(text_of, uniques[order].tolist())
+    if vector.kind == "time":
+        written = times(uniques[order])
+    elif uniques.dtype.kind in "iu":  # as `text_of` has it, without asking each what it is
+        written = map("n{}".format, uniques[order].tolist())
     named = [(place, text) for place, text in zip(order, written, strict=True) if text is not None]
     table = np.full(len(uniques), -1, dtype=np.int64)
     table[[place for place, _ in named]] = np.arange(len(named))
