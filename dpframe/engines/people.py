@@ -228,11 +228,14 @@ class People:
         return self._numbers
 
     def numbers_beyond(self, rows: int) -> Numbers:
-        """The numbers of those at least who have more than so many rows: of texts each number takes its time."""
-        slow = any(column.values.dtype == object for column, _ in self._columns)
+        """The numbers of those at least who have more than so many rows: nobody else is looked for where the numbers of texts
+        would take their time, or those of many people much memory."""
         some = np.arange(self.size)
-        if slow:
-            some = np.flatnonzero(np.bincount(self.codes[self.codes >= 0], minlength=self.size) > rows)
+        if any(column.values.dtype == object for column, _ in self._columns) or 4 * self.size > len(
+            self.codes
+        ):
+            own = self.codes if self.codes.min(initial=0) >= 0 else self.codes[self.codes >= 0]
+            some = np.flatnonzero(np.bincount(own, minlength=self.size) > rows)
         return self.numbers(some)
 
     @cached_property
