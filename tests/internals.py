@@ -16,6 +16,7 @@ from dpframe._answers.reports import Kind, Reports, series_of
 from dpframe._answers.unbiased import Computed, Estimated
 from dpframe._cells import columns as engines_columns_module
 from dpframe._cells import encoding as encoding_module
+from dpframe._cells import threads as threads_module
 from dpframe._cells.codec import finder
 from dpframe._cells.columns import UNMATCHED, Vector, plain, prepare
 from dpframe._cells.encoding import encode, encoded_fields, tag_of
@@ -526,6 +527,7 @@ __all__ = [
     "suggestions_module",
     "tag_of",
     "text_of",
+    "threads_module",
     "times_module",
     "together",
     "trusted",

@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from dpframe._cells.threads import shares, side_by_side
 from dpframe._expr import Kind
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -30,6 +31,9 @@ Bools = np.ndarray[Any, np.dtype[np.bool_]]
 
 NAT = np.iinfo(np.int64).min  # the ticks of a time that is null
 LAST = np.iinfo(np.int64).max  # and of the last one
+_BLOCK = 2**16  # rows that stay in the processor's cache
+_SAMPLE = 2**12
+_MANY = 2**18  # texts, of which each thread may number a share
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -211,6 +215,10 @@ def _text(cells: Any, arrow: Any) -> Vector:
             cells, dtype=object
         )  # strings and NaN by dtype; half the time of the array's own way
     try:
+        if len(cells) >= _MANY and getattr(cells.dtype, "storage", None) == "pyarrow":
+            arrow = cells.__arrow_array__()
+            if _repeated(arrow):
+                return _text_vector(*_encoded_in_shares(arrow))
         codes, uniques = pd.factorize(cells)
         texts = np.asarray(uniques, dtype=object)
     except Exception:  # Arrow does not check what it is given: some cell is no UTF-8
@@ -220,6 +228,46 @@ def _text(cells: Any, arrow: Any) -> Vector:
 
 def _text_vector(codes: Array, texts: Array) -> Vector:
     return Vector("text", narrow(codes, len(texts)), None, texts)
+
+
+def _repeated(arrow: Any) -> bool:
+    """Whether texts are few enough for each share to number its own: of a sample many occur again."""
+    pa: Any = import_module("pyarrow")
+    sample = arrow.take(pa.array(np.linspace(0, len(arrow) - 1, _SAMPLE).astype(np.int64)))
+    return len(sample.unique()) < 0.95 * _SAMPLE
+
+
+def _encoded_in_shares(arrow: Any) -> tuple[Array, Array]:
+    """The same codes and texts, each share of the rows by itself first: numbered in the order in which texts occur."""
+    pa: Any = import_module("pyarrow")
+
+    def encode(share: slice) -> list[Any]:
+        encoded = arrow.slice(share.start, share.stop - share.start).dictionary_encode()
+        return list(encoded.chunks) if hasattr(encoded, "chunks") else [encoded]
+
+    found = side_by_side(encode, shares(len(arrow), _MANY // 2))
+    pieces = [chunk for chunks in found for chunk in chunks]
+    known = pa.concat_arrays([one.dictionary for one in pieces]).dictionary_encode()
+    texts = objects(known.dictionary.to_pylist())
+    codes = np.empty(len(arrow), dtype=narrow(np.empty(0, np.int64), len(texts)).dtype)
+    places, begin, first = np.asarray(known.indices).astype(codes.dtype), 0, 0
+    translated = []
+    for one in pieces:
+        end, last = begin + len(one), first + len(one.dictionary)
+        table = np.append(places[first:last], codes.dtype.type(-1))
+        translated.append((one.indices, table, codes[begin:end]))
+        begin, first = end, last
+    side_by_side(_translate, translated)
+    return codes, texts
+
+
+def _translate(piece: tuple[Any, Array, Array]) -> None:
+    """Puts codes where they belong: of the indices of a share, by a table with the code of a null at its end."""
+    indices, table, codes = piece
+    own = np.asarray(indices.fill_null(len(table) - 1) if indices.null_count else indices)
+    for start in range(0, len(codes), _BLOCK):
+        rows = slice(start, start + _BLOCK)
+        np.take(table, own[rows], out=codes[rows], mode="clip")
 
 
 def _encoded(arrow: Any) -> tuple[Array, Array]:

@@ -1,17 +1,13 @@
 """Kernels that the extra ``fast`` compiles (numba): the integers of the engine for frames, sooner and in less memory.
 
-*Formal guarantee.* A kernel is an ordinary function here, of whole numbers in 64 bits and of no other arithmetic; what numba
-makes of it has the same integers. Those of people are the ones that `dpframe.engines.limits` defines, in whatever order the
-rows stand and in however many threads they are read: each part of the people is added up by itself, and integers are added.
-Without numba nothing here runs, and nothing else changes.
+*Formal guarantee.* A kernel is an ordinary function of whole numbers in 64 bits and of no other arithmetic; what numba makes of
+it has the same integers. Those of people are the ones that `dpframe.engines.limits` defines, in whatever order the rows stand
+and in however many threads they are read: each part of the people is added up by itself, and integers are added.
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextvars import copy_context
 from functools import cache, partial
 from importlib import import_module
 from itertools import pairwise
@@ -21,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpframe._cells.codec import Buckets
+from dpframe._cells.threads import shares, side_by_side
 from dpframe._expr import Expr
 from dpframe._statistics.base import Grid, Integers, Persons, Powers, Primitive, Rows, Trues
 from dpframe._statistics.engine import Scope
@@ -33,6 +30,7 @@ WIDEST = 2**31 - 2  # of a grid, whose values are kept in 32 bits
 HIGHEST = 2  # power that is summed here
 _ROWS = 2**14  # of a part of the people, about: what is made of it stays in the processor's cache
 _PARTS = 2**10  # at most, into which rows are sorted at once
+_SHARE = 2**17  # rows that a thread is worth
 _BLOCK = 2**16  # rows that are evaluated at once
 _GROUP_BITS = 32
 _BEST = 32  # so many smallest ranks are kept in order; of more all are sorted
@@ -176,29 +174,32 @@ def add_people(
                     count[v, g], total[v, g], square[v, g] = 0, 0, 0
 
 
-_SOURCES: tuple[Callable[..., None], ...] = (count_parts, place_rows, add_people)
-
-
 # What asks for them ------------------------------------------------------------------------------------------
 
 
 @cache
-def kernels() -> dict[Callable[..., None], Callable[..., None]] | None:
-    """Each kernel as numba compiles it when it is first called, or finds it compiled; None without numba."""
+def _numba() -> Any:
+    """The module, or None where it is not installed."""
     try:
-        numba: Any = import_module("numba")
+        return import_module("numba")
     except ImportError:
         return None
-    words = {"nogil": True, "error_model": "numpy"}
-    try:
-        return {one: numba.njit(cache=True, **words)(one) for one in _SOURCES}
-    except RuntimeError:  # there is no place where what is compiled could be kept
-        return {one: numba.njit(**words)(one) for one in _SOURCES}
 
 
 def available(rows: int) -> bool:
     """Whether there are kernels, and so many rows that it is worth while to load them."""
-    return rows >= LEAST and kernels() is not None
+    return rows >= LEAST and _numba() is not None
+
+
+@cache
+def kernel(source: Callable[..., None]) -> Callable[..., None]:
+    """A kernel as numba compiles it when it is first called, or finds it compiled."""
+    jit, words = _numba().njit, {"nogil": True, "error_model": "numpy"}
+    try:
+        compiled: Callable[..., None] = jit(cache=True, **words)(source)
+    except RuntimeError:  # there is no place where what is compiled could be kept
+        compiled = jit(**words)(source)
+    return compiled
 
 
 class Reader(NamedTuple):
@@ -286,54 +287,42 @@ def _sums(
     ``buckets`` has one more than the group of each of some rows, or 0; ``places`` the numbers by which groups are drawn.
     """
     codes = people.codes
-    known = kernels()
-    assert known is not None
-    threads, n, size = os.cpu_count() or 1, len(codes), max(people.size, 1)
+    n, size = len(codes), max(people.size, 1)
     parts = min(_PARTS, max(1, n // _ROWS))
     shift = max(0, (size - 1).bit_length() - (parts - 1).bit_length())
     parts = ((size - 1) >> shift) + 1
-    bounds = np.linspace(0, n, threads + 1).astype(np.int64).tolist()
-    counts = np.zeros((threads, parts), np.int64)
-    with ThreadPoolExecutor(threads) as pool:
+    pieces = shares(n, _SHARE)
+    counts = np.zeros((len(pieces), parts), np.int64)
+    each = list(enumerate(pieces))
+    side_by_side(lambda one: kernel(count_parts)(codes[one[1]], shift, counts[one[0]]), each)
+    ends = np.cumsum(counts.T.ravel()).reshape(parts, len(pieces)).T
+    begins = np.ascontiguousarray(ends - counts)
+    following = begins.copy()
+    placed = np.empty((int(counts.sum()), 2 + len(wanted)), np.int32)
 
-        def each(task: Callable[..., None], asked: Sequence[tuple[Any, ...]]) -> None:
-            # What is set for this thread (that no warning is heard) is set for the others.
-            for one in [pool.submit(copy_context().run, task, *words) for words in asked]:
-                one.result()
+    def place(one: tuple[int, slice]) -> None:
+        values, end = np.empty((len(wanted), _BLOCK)), one[1].stop
+        for start in range(one[1].start, end, _BLOCK):
+            some = slice(start, min(start + _BLOCK, end))
+            for summed, room in zip(wanted, values, strict=True):
+                summed.put(some, room[: some.stop - start])
+            kernel(place_rows)(codes[some], buckets(some), values, shift, following[one[0]], placed)
 
-        each(
-            known[count_parts], [(codes[a:b], shift, counts[t]) for t, (a, b) in enumerate(pairwise(bounds))]
-        )
-        ends = np.cumsum(counts.T.ravel()).reshape(parts, threads).T
-        begins = np.ascontiguousarray(ends - counts)
-        following = begins.copy()
-        room = int(counts.sum())
-        placed = np.empty((room, 2 + len(wanted)), np.int32)
+    side_by_side(place, each)
+    m, c = draw.multipliers(places)
+    x = people.numbers_beyond(most) if most < groups else np.zeros(0, np.int64)
+    cuts = np.unique(np.linspace(0, parts, 4 * len(pieces) + 1).astype(np.int64)).tolist()
+    degrees = np.array([one.degree for one in wanted], np.int64)
+    widths = np.array([one.width for one in wanted], np.int64)
+    there = begins, following, placed, degrees, widths
+    drawn = limit, most, x, m, c, draw.last
 
-        def place(t: int, begin: int, end: int) -> None:
-            values = np.empty((len(wanted), _BLOCK))
-            for start in range(begin, end, _BLOCK):
-                some = slice(start, min(start + _BLOCK, end))
-                for one, room in zip(wanted, values, strict=True):
-                    one.put(some, room[: some.stop - start])
-                known[place_rows](codes[some], buckets(some), values, shift, following[t], placed)
+    def add(ends: tuple[int, int]) -> tuple[Integers, Integers, Integers]:
+        rows, persons = np.zeros(groups, np.int64), np.zeros(groups, np.int64)
+        sums = np.zeros((len(wanted), HIGHEST + 1, groups), np.int64)
+        kernel(add_people)(*ends, shift, *there, *drawn, rows, persons, sums)
+        return rows, persons, sums
 
-        each(place, [(t, a, b) for t, (a, b) in enumerate(pairwise(bounds))])
-        m, c = draw.multipliers(places)
-        x = people.numbers_beyond(most) if most < groups else np.zeros(0, np.int64)
-        cuts = np.unique(np.linspace(0, parts, 4 * threads + 1).astype(np.int64)).tolist()
-        degrees = np.array([one.degree for one in wanted], np.int64)
-        widths = np.array([one.width for one in wanted], np.int64)
-        shapes = groups, groups, (len(wanted), HIGHEST + 1, groups)
-        totals = [tuple(np.zeros(shape, np.int64) for shape in shapes) for _ in cuts[1:]]
-        there = begins, following, placed, degrees, widths
-        drawn = limit, most, x, m, c, draw.last
-        each(
-            known[add_people],
-            [
-                (a, b, shift, *there, *drawn, *total)
-                for (a, b), total in zip(pairwise(cuts), totals, strict=True)
-            ],
-        )
-    rows, persons, sums = (np.sum(one, axis=0) for one in zip(*totals, strict=True))
+    found = side_by_side(add, list(pairwise(cuts)))
+    rows, persons, sums = (np.sum(one, axis=0) for one in zip(*found, strict=True))
     return rows, persons, [sums[i, : one.degree + 1] for i, one in enumerate(wanted)]

@@ -63,14 +63,18 @@ def bin_buckets(edges: tuple[float, ...]) -> Finder:
     """One more than the bin that each number falls in: left-closed, the last one closed; 0 outside and for nulls."""
     breaks = np.asarray(edges, dtype=np.float64)
     table = _bin_table(breaks)
-    regular = _is_regular(breaks)
+    in_order = table is not None and np.array_equal(table[:-2], np.arange(len(table) - 2))
+    error = _unevenness(breaks)
 
     def buckets(vector: Vector) -> Buckets:
         values = vector.values.view(np.int8) if vector.values.dtype == bool else vector.values
         if values.dtype.kind in "iu" and table is not None:
-            found = looked_up(values, int(np.ceil(breaks[0])), table)
+            low = int(np.ceil(breaks[0]))
+            found = _counted_from(values, low, table) if in_order else None
+            if found is None:
+                found = looked_up(values, low, table)
         else:
-            found = _numbers_in_bins(values.astype(np.float64, copy=False), breaks, regular)
+            found = _numbers_in_bins(values.astype(np.float64, copy=False), breaks, error)
         missing = vector.null
         return found if missing is None else np.where(missing, 0, found)
 
@@ -88,44 +92,73 @@ def _bin_table(breaks: NDArray[np.float64]) -> Buckets | None:
         return None
     numbers = np.arange(np.ceil(low), np.floor(high) + 1)
     table = np.zeros(len(numbers) + 2, dtype=np.min_scalar_type(len(breaks)))
-    table[1:-1] = _numbers_in_bins(numbers, breaks, False)
+    table[1:-1] = _numbers_in_bins(numbers, breaks, None)
     return table
 
 
-def _is_regular(breaks: NDArray[np.float64]) -> bool:
-    widths = np.diff(breaks)
-    width = (breaks[-1] - breaks[0]) / len(widths)
-    return bool(np.isfinite(width) and width > 0 and np.abs(widths - width).max() <= width * 1e-6)
+def _counted_from(values: NDArray[Any], low: int, table: Buckets) -> Buckets | None:
+    """What `looked_up` finds where each whole number is a bin of its own, by subtraction; None where one is in none of these."""
+    if values.dtype.kind == "u":  # whose upper half would turn negative
+        return None
+    place = np.subtract(values, low - 1, dtype=np.int64, casting="unsafe")
+    if len(place) and place.view(np.uint64).max() >= len(table) - 2:
+        return None
+    return np.asarray(place.astype(table.dtype))
 
 
-def _numbers_in_bins(values: NDArray[np.float64], breaks: NDArray[np.float64], regular: bool) -> Buckets:
+def _position(values: NDArray[np.float64], breaks: NDArray[np.float64]) -> NDArray[np.float64]:
+    """One more than where each value lies between the edges, as if these were evenly spaced; 0 below, and for NaN."""
     bins = len(breaks) - 1
-    buckets: Buckets
-    if regular:
-        buckets = _by_division(values, breaks)
-    else:
-        buckets = np.asarray(np.searchsorted(breaks, values, side="right"))  # NaN sorts after everything
-        buckets[buckets > bins] = 0
+    with np.errstate(all="ignore"):
+        found = values - breaks[0]
+        found *= bins / (breaks[-1] - breaks[0])
+        found += 1.0
+        np.fmax(found, 0.0, out=found)
+        return np.asarray(np.fmin(found, bins + 1.0, out=found))
+
+
+def _unevenness(breaks: NDArray[np.float64]) -> float | None:
+    """How far the positions of the edges are from whole numbers, at most; None where no bin can be told from a position."""
+    with np.errstate(all="ignore"):
+        error = float(np.abs(_position(breaks, breaks) - np.arange(1, len(breaks) + 1)).max())
+    return error + 2.0**-30 if error < 0.125 else None
+
+
+def _numbers_in_bins(
+    values: NDArray[np.float64], breaks: NDArray[np.float64], error: float | None
+) -> Buckets:
+    bins = len(breaks) - 1
+    if error is not None:
+        return _by_position(values, breaks, error)
+    buckets = np.asarray(np.searchsorted(breaks, values, side="right"))  # NaN sorts after everything
+    buckets[buckets > bins] = 0
     buckets[values == breaks[-1]] = bins
     return buckets
 
 
-def _by_division(values: NDArray[np.float64], breaks: NDArray[np.float64]) -> Buckets:
-    """Evenly spaced edges: a guess by division, then corrected against the edges themselves."""
+def _by_position(values: NDArray[np.float64], breaks: NDArray[np.float64], error: float) -> Buckets:
+    """Evenly spaced edges: the bin by the position, and near an edge by the edges themselves.
+
+    A position is made by subtraction, multiplication and addition, each of which, rounding included, never makes the larger of
+    two numbers the smaller. So a value between two edges has a position between theirs, and these are within `error` of whole
+    numbers: a position that is further than that from every whole number lies in the bin of its value.
+    """
     bins = len(breaks) - 1
-    with np.errstate(invalid="ignore", over="ignore"):
-        position = values - breaks[0]
-        position *= bins / (breaks[-1] - breaks[0])
-        np.floor(position, out=position)
-        np.clip(position, -1.0, bins, out=position)
-        np.nan_to_num(position, copy=False, nan=-1.0)
-    guess = position.astype(np.intp)
-    guess += 1
-    padded = np.concatenate([[-np.inf], breaks, [np.inf, np.inf]])
-    guess -= values < padded[guess]
-    guess += values >= padded[guess + 1]
-    guess[guess > bins] = 0
-    return np.asarray(guess)
+    placed = _position(values, breaks)
+    found = placed.astype(np.intp)
+    placed -= found
+    placed -= 0.5
+    np.abs(placed, out=placed)
+    near = np.flatnonzero(placed >= 0.5 - error)
+    if len(near):
+        some = values[near]
+        own = np.rint(_position(some, breaks)).astype(np.intp)  # the edge that is near
+        padded = np.concatenate([[-np.inf], breaks, [np.inf]])
+        own -= some < padded[own]
+        own[(own > bins) | (some != some)] = 0
+        own[some == breaks[-1]] = bins
+        found[near] = own
+    return np.asarray(found)
 
 
 # Combinations, the rest, periods -----------------------------------------------------------------------

@@ -8,7 +8,7 @@ else is in the frame.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import Any, ClassVar, NamedTuple
@@ -18,14 +18,15 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from dpframe._cells.codec import form_of
-from dpframe._cells.columns import UNMATCHED, Vector, prepare
+from dpframe._cells.columns import UNMATCHED, Vector, narrow, prepare
 from dpframe._cells.texts import key_of, order_of, text_of, texts_of, times
 from dpframe._expr import Column, Constant, Expr, If, in_order
 from dpframe._statistics.engine import Texts
 from dpframe.engines.expressions import evaluate
-from dpframe.engines.people import Numbers, folded, number_of
+from dpframe.engines.people import Numbers, factorized, folded, number_of, ranged
 
 Codes = NDArray[np.int64]
+_TEXT = 100  # bytes, about
 
 
 class Coded(NamedTuple):
@@ -40,13 +41,24 @@ class Coded(NamedTuple):
         """The number of each row's key; -1 where it has none."""
         return np.take(self.table, self.places, mode="wrap")
 
-    def counts(self) -> NDArray[np.int64]:
-        """How many rows have each key, without a number for every row."""
-        of_place = np.bincount(self.places + 1, minlength=len(self.table))[1:]  # place -1 is a null
-        counts = np.zeros(len(self.texts), dtype=np.int64)
+    @property
+    def nbytes(self) -> int:
+        """The memory that this takes, about."""
+        return self.places.nbytes + self.table.nbytes + _TEXT * len(self.texts)
+
+    def by_place(self, exprs: tuple[Expr, ...]) -> Occurring:
+        """Group by the places themselves, which need no number for every row."""
+        buckets = self.places + 1  # a place below the largest of its dtype; of a null -1
+        return Occurring(exprs, buckets.view(f"u{buckets.itemsize}"), len(self.table) - 1, [])
+
+    def by_key(self, of_places: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Sums by place as sums by key: several places may have one key, and some have none."""
+        found = np.zeros((*of_places.shape[:-1], len(self.texts)), dtype=np.int64)
         proper = self.table[:-1] >= 0
-        np.add.at(counts, self.table[:-1][proper], of_place[proper])
-        return counts
+        keys = self.table[:-1][proper]
+        for sums, own in zip(np.atleast_2d(found), np.atleast_2d(of_places), strict=True):
+            np.add.at(sums, keys, own[proper])
+        return found
 
 
 def coded(vector: Vector) -> Coded:
@@ -60,17 +72,24 @@ def coded(vector: Vector) -> Coded:
     values, null = vector.values, vector.nulls()
     if values.dtype.kind == "f":
         values = values.astype(np.float64) + 0.0  # -0.0 is 0.0
-    if null is None:
-        codes, uniques = pd.factorize(values)
-    else:
-        codes = np.full(len(values), -1, dtype=np.int64)
-        codes[~null], uniques = pd.factorize(values[~null])
-    order = np.argsort(uniques, kind="stable")
-    written = times(uniques[order]) if vector.kind == "time" else map(text_of, uniques[order].tolist())
+    narrow_range = ranged(values, null, len(values) // 8)
+    if narrow_range is None:
+        codes, uniques = factorized(values, null)
+        order = np.argsort(uniques, kind="stable")
+    else:  # nothing is searched for, and the places are in order, but some of them are nobody's
+        codes, uniques = narrow_range
+        there = np.zeros(len(uniques), dtype=bool)
+        there[codes] = True
+        order = np.flatnonzero(there)
+    written: Iterable[str | None] = map(text_of, uniques[order].tolist())
+    if vector.kind == "time":
+        written = times(uniques[order])
+    elif uniques.dtype.kind in "iu":  # as `text_of` has it, without asking each what it is
+        written = map("n{}".format, uniques[order].tolist())
     named = [(place, text) for place, text in zip(order, written, strict=True) if text is not None]
     table = np.full(len(uniques), -1, dtype=np.int64)
     table[[place for place, _ in named]] = np.arange(len(named))
-    return _numbered(codes, table, [text for _, text in named])
+    return _numbered(narrow(codes, len(uniques)), table, [text for _, text in named])
 
 
 def _numbered(codes: NDArray[Any], places: Any, texts: list[str]) -> Coded:
@@ -119,15 +138,16 @@ class Occurring:
     """Group by the values that occur, before anybody knows which: the bucket of each row, and the texts of the values."""
 
     exprs: tuple[Expr, ...]
-    buckets: Codes
-    texts: Texts
+    buckets: NDArray[Any]
+    size: int
+    texts: Texts  # none where nobody's groups are drawn
     token: ClassVar[str] = ""
     word: ClassVar[None] = None
 
     @property
     def index(self) -> pd.Index[Any]:
         """The places of the values: only their number is of use."""
-        return pd.RangeIndex(len(self.texts))
+        return pd.RangeIndex(self.size)
 
     def numbers(self) -> Numbers:
         """The number of each combination, by which it is drawn: a function of its values, and not of what else is there."""

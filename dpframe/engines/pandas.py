@@ -16,8 +16,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from dpframe._cells import threads
 from dpframe._cells.columns import Vector, prepare
-from dpframe._expr import Column, Expr, Within
+from dpframe._cells.threads import side_by_side
+from dpframe._expr import Column, Expr, Within, looks_within
 from dpframe._groups.combinations import RestBy, TupleBy
 from dpframe._groups.keys import By, KeyBy, groups_of
 from dpframe._groups.unit import Unit
@@ -40,12 +42,12 @@ from dpframe._statistics.base import (
     Trues,
     to_grid,
 )
-from dpframe._statistics.engine import PEOPLE, PEOPLE_AND_ROWS, RowSlice, Scope, Sketches, Texts
+from dpframe._statistics.engine import PEOPLE, RowSlice, Scope, Sketches, Texts
 from dpframe.engines import compiled
 from dpframe.engines.expressions import evaluate, predicate
 from dpframe.engines.fingerprints import sketches
 from dpframe.engines.groups import arrow_buckets, finder_of, rest_buckets, tuple_buckets
-from dpframe.engines.keys import Occurring, coded, together
+from dpframe.engines.keys import Coded, Occurring, coded, together
 from dpframe.engines.limits import Bound, at_points, by_size, distinct_pairs, within_groups
 from dpframe.engines.people import Pairs, People, pairs_of, people_of
 from dpframe.engines.within.kept import Kept
@@ -53,6 +55,7 @@ from dpframe.engines.within.kept import Kept
 ROWS = Unit()
 _BLOCK = 2**16
 _LARGEST_BLOCK = 2**21
+_FEW_SUMS = 2**18  # that each thread may have for itself
 
 # The rows that are asked about, their pairs of people and groups, and which of these stay.
 Paired = tuple[NDArray[np.bool_], Pairs, NDArray[np.bool_] | None]
@@ -69,6 +72,7 @@ class PandasEngine:
         self._last: tuple[Any, Paired] | None = None  # of the last question without a filter
         self._columns: dict[int, Vector] = {}
         self._buckets: OrderedDict[By, Buckets] = OrderedDict()
+        self._keys: OrderedDict[Expr, Coded] = OrderedDict()
         self._counts: dict[By, Integers] = {}  # of the rows in each group, where the buckets are kept
 
     def __len__(self) -> int:
@@ -114,12 +118,17 @@ class PandasEngine:
             found |= self._reduce_people(query, sums, unit) if unit.people else self._sums(query, sums)
         return found
 
-    def _sums(self, query: Scope, primitives: set[Primitive]) -> dict[Primitive, Integers]:
+    def _sums(
+        self, query: Scope, primitives: set[Primitive], share: slice | None = None
+    ) -> dict[Primitive, Integers]:
+        """The sums of a share of the rows, without counts that all rows together have; of all rows, if no share is given."""
         where, n, groups, buckets = query.where, len(self._frame), 1, None
         if query.by:
             groups, buckets = groups_of(query.by), self._grouping(query.by)
+        if share is None and n >= 2 * threads.LEAST and (split := self._in_shares(query, primitives)):
+            return split
         # Of the rows that are asked about, by group: known of the whole frame, or added up block by block.
-        if where is not None:
+        if where is not None or share is not None:
             counts = np.zeros(groups, np.int64)
         else:
             counts = np.array([n]) if buckets is None else self._counted(query.by, buckets, groups)
@@ -131,11 +140,12 @@ class PandasEngine:
                 totals[p] = np.zeros(shape_of(p, groups), dtype=np.int64)
                 cells = max(cells, p.points * groups) if isinstance(p, Leaves) else cells
         step = min(_LARGEST_BLOCK, max(_BLOCK, 4 * cells))
-        looked_at = n if totals or where is not None else 0
-        scratch = np.empty(min(step, looked_at))
+        first, last = (0, n) if share is None else (share.start, share.stop)
+        last = last if totals or where is not None else first
+        scratch = np.empty(min(step, last - first))
         memo: dict[Any, Any] = {}  # what expressions made of whole dictionaries
-        for start in range(0, looked_at, step):
-            rows, mask = slice(start, min(start + step, n)), None
+        for start in range(first, last, step):
+            rows, mask = slice(start, min(start + step, last)), None
             some = None if buckets is None else buckets[rows]
             if where is not None:
                 mask = predicate(where, self.column, rows, memo)
@@ -170,6 +180,30 @@ class PandasEngine:
                 totals[p] = counts.copy()
             elif isinstance(p, Powers):
                 totals[p][0] += counts  # of which those without a value have been taken
+        return totals
+
+    def _in_shares(self, query: Scope, primitives: set[Primitive]) -> dict[Primitive, Integers] | None:
+        """The same sums in threads; None where no row is looked at, and where the sums are many."""
+        sums = [p for p in primitives if not isinstance(p, Rows | Persons | Bids)]
+        largest = max([query.groups, *(p.points * query.groups for p in sums if isinstance(p, Leaves))])
+        if not (sums or query.where is not None) or largest > _FEW_SUMS:
+            return None
+        named = [query.where, *(getattr(p, name, None) for p in sums for name in ("expr", "other"))]
+        exprs = [expr for expr in named if expr is not None]
+        if any(map(looks_within, exprs)):
+            return None  # what a person's rows make of each other is kept for one thread
+        for leaf in {leaf for expr in exprs for leaf in expr.columns()}:
+            self.column(leaf)  # once, before there are threads
+        parts = side_by_side(partial(self._sums, query, primitives), threads.shares(len(self._frame)))
+        totals: dict[Primitive, Integers] = {p: np.sum([one[p] for one in parts], axis=0) for p in primitives}
+        if query.where is None:
+            buckets = self._grouping(query.by)
+            counts = len(self._frame) if buckets is None else self._counted(query.by, buckets, query.groups)
+            for p in primitives - {*sums}:
+                totals[p] += counts
+            for p in sums:
+                if isinstance(p, Powers):
+                    totals[p][0] += counts
         return totals
 
     def _reduce_people(
@@ -249,20 +283,28 @@ class PandasEngine:
         A person counts in at most so many of them, chosen by hashes of the values themselves. Only people and sums over rows.
         """
         memo: dict[Any, Any] = {}
-        columns = [coded(self._vector(e, slice(0, len(self._frame)), memo)) for e in by]
-        if len(columns) == 1 and where is None and not unit.people and primitives <= PEOPLE_AND_ROWS:
+        columns, asked = [self._coded(e, memo) for e in by], {*primitives, Persons()}
+        if len(columns) == 1 and not unit.people:
             texts: Texts = [(text,) for text in columns[0].texts.tolist()]
-            sums: dict[Primitive, Integers] = dict.fromkeys(PEOPLE_AND_ROWS, columns[0].counts())
+            by_place = self._sums(Scope(where, (columns[0].by_place(tuple(by)),)), asked)
+            sums = {p: columns[0].by_key(one) for p, one in by_place.items()}
         else:
             codes, texts = together(columns)
-            found = Occurring(tuple(by), codes + 1, texts)
-            scope, asked = Scope(where, (found,)), {*primitives, Persons()}
+            scope = Scope(where, (Occurring(tuple(by), codes + 1, len(texts), texts),))
             sums = self._reduce_people(scope, asked, unit) if unit.people else self._sums(scope, asked)
         # A value that is in the frame and counts for nobody is no key: one person may bring any number of those.
         some = np.flatnonzero(sums[Persons()])
         if len(some) == len(texts):
             return texts, sums
         return [texts[i] for i in some.tolist()], {p: one[..., some] for p, one in sums.items()}
+
+    def _coded(self, expr: Expr, memo: dict[Any, Any]) -> Coded:
+        """The keys of a column, numbered once for all questions about them; kept within the frame's own size."""
+        known = self._keys.pop(expr, None) or coded(self._vector(expr, slice(0, len(self._frame)), memo))
+        self._keys[expr] = known
+        while sum(one.nbytes for one in self._keys.values()) > self._room:
+            self._keys.popitem(last=False)
+        return known
 
     def slices(self, exprs: Sequence[Expr], where: Expr | None, unit: Unit) -> Iterator[RowSlice]:
         """All rows, slice by slice; what is made of whole dictionaries is made once."""
@@ -287,7 +329,7 @@ class PandasEngine:
         self._frame = self._frame.iloc[:0]
         self._last = None
         self._within.clear()
-        for kept in (self._people, self._columns, self._buckets, self._counts):
+        for kept in (self._people, self._columns, self._buckets, self._keys, self._counts):
             kept.clear()
 
     # Rows and people ----------------------------------------------------------------------------------------
@@ -400,9 +442,15 @@ class PandasEngine:
             expr, one = finder_of(by)
             small, n, memo = np.min_scalar_type(len(by.index)), len(self._frame), dict[Any, Any]()
             found = np.empty(n, dtype=small if small != np.uint64 else np.int64)
-            for start in range(0, n, _BLOCK):
-                rows = slice(start, min(start + _BLOCK, n))
-                found[rows] = one(self._vector(expr, rows, memo))
+            for leaf in expr.columns():
+                self.column(leaf)  # once, before there are threads
+
+            def fill(share: slice) -> None:
+                for start in range(share.start, share.stop, _BLOCK):
+                    rows = slice(start, min(start + _BLOCK, share.stop))
+                    found[rows] = one(self._vector(expr, rows, memo))
+
+            side_by_side(fill, threads.shares(n))
         self._buckets[by] = found
         # Never more than the frame's own size, the oldest first.
         while len(self._buckets) > 1 and sum(b.nbytes for b in self._buckets.values()) > self._room:

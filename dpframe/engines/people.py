@@ -228,11 +228,14 @@ class People:
         return self._numbers
 
     def numbers_beyond(self, rows: int) -> Numbers:
-        """The numbers of those at least who have more than so many rows: of texts each number takes its time."""
-        slow = any(column.values.dtype == object for column, _ in self._columns)
+        """The numbers of those at least who have more than so many rows: nobody else is looked for where the numbers of texts
+        would take their time, or those of many people much memory."""
         some = np.arange(self.size)
-        if slow:
-            some = np.flatnonzero(np.bincount(self.codes[self.codes >= 0], minlength=self.size) > rows)
+        if any(column.values.dtype == object for column, _ in self._columns) or 4 * self.size > len(
+            self.codes
+        ):
+            own = self.codes if self.codes.min(initial=0) >= 0 else self.codes[self.codes >= 0]
+            some = np.flatnonzero(np.bincount(own, minlength=self.size) > rows)
         return self.numbers(some)
 
     @cached_property
@@ -257,7 +260,7 @@ def people_of(columns: Sequence[Vector], key: bytes) -> People:
         inner, column, places = _named(vector)
         size = max(1, len(places))
         wide = np.where((codes < 0) | (inner < 0), -1, codes * size + inner)
-        codes, pairs = _factorized(wide, wide < 0)
+        codes, pairs = factorized(wide, wide < 0)
         known = [(one, at[pairs // size]) for one, at in known] + [(column, places[pairs % size])]
         people = len(pairs)
     return People(codes, people, known, key)
@@ -309,16 +312,18 @@ def coded(column: Vector) -> Coded:
         values = values.view(np.int64)
     elif values.dtype.kind == "f":
         values = values.astype(np.float64) + 0.0  # -0.0 is 0.0
-    codes, uniques = _ranged(values, column.nulls()) or _factorized(values, column.nulls())
+    codes, uniques = ranged(values, column.nulls(), 2 * len(values)) or factorized(values, column.nulls())
     return Coded(codes, uniques.view(column.values.dtype) if column.values.dtype.kind == "M" else uniques)
 
 
-def _ranged(values: NDArray[Any], null: NDArray[np.bool_] | None) -> tuple[Codes, NDArray[Any]] | None:
+def ranged(
+    values: NDArray[Any], null: NDArray[np.bool_] | None, most: int
+) -> tuple[Codes, NDArray[Any]] | None:
     """Whole numbers of a narrow range are their own codes, some of which no row may have."""
     if values.dtype.kind not in "iu" or not len(values) or (null is not None and null.any()):
         return None
     low, high = int(values.min()), int(values.max())
-    if high - low > 2 * len(values) + 2**16:
+    if high - low > most + 2**16:
         return None
     wide = np.uint64 if values.dtype == np.uint64 else np.int64
     codes = (values.astype(wide, copy=False) - wide(low)).astype(np.int64, copy=False)
@@ -326,7 +331,8 @@ def _ranged(values: NDArray[Any], null: NDArray[np.bool_] | None) -> tuple[Codes
     return codes, uniques
 
 
-def _factorized(values: NDArray[Any], null: NDArray[np.bool_] | None = None) -> tuple[Codes, NDArray[Any]]:
+def factorized(values: NDArray[Any], null: NDArray[np.bool_] | None = None) -> tuple[Codes, NDArray[Any]]:
+    """The place of each value among those that occur, in the order in which they do; -1 for a null."""
     if null is not None and null.any():
         codes = np.full(len(values), -1, dtype=np.int64)
         codes[~null], uniques = pd.factorize(values[~null])

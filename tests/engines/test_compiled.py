@@ -23,6 +23,7 @@ from tests.internals import (
     compiled_module,
     keys_for,
     parse,
+    threads_module,
 )
 from tests.internals import stats_Rows as Rows
 
@@ -37,8 +38,9 @@ def of_all_sizes(patch: pytest.MonkeyPatch, way: str) -> None:
     if way == "numba":
         pytest.importorskip("numba", reason="the extra `fast` is not installed")
     else:
-        patch.setattr(compiled_module, "kernels", lambda: {one: one for one in compiled_module._SOURCES})
-    for name, size in (("LEAST", 0), ("_ROWS", 4), ("_BLOCK", 7)):
+        patch.setattr(compiled_module, "kernel", lambda source: source)
+        patch.setattr(compiled_module, "_numba", lambda: True)
+    for name, size in (("LEAST", 0), ("_ROWS", 4), ("_BLOCK", 7), ("_SHARE", 100)):
         patch.setattr(compiled_module, name, size)
 
 
@@ -134,7 +136,7 @@ def same(one: Any, other: Any) -> bool:
 @pytest.mark.parametrize("where", [None, "x > 0 or y == 2"])
 @pytest.mark.parametrize("limits", [(1, 1), (5, 3), (2, 40), (10**6, 60)])
 def test_people_count_as_they_do_without_kernels(sizes, ids, where, limits):
-    df = crowd(ids, 1500, 40, 60, 1)
+    df = crowd(ids, 1500, 300, 60, 1)
     known = leaves(df)
     condition = None if where is None else parse(where, known, {}.__getitem__).expr
     unit = Unit("add-remove", (known["id"],), *limits)
@@ -162,7 +164,7 @@ def test_the_order_of_rows_changes_nothing_in_any_number_of_threads(sizes, monke
     query, unit = Query((), None, by), Unit("add-remove", (known["id"],), 2, 3)
     found = []
     for threads in (1, 2, 5):
-        monkeypatch.setattr(compiled_module.os, "cpu_count", lambda threads=threads: threads)
+        monkeypatch.setattr(threads_module, "processors", lambda threads=threads: threads)
         some = df.sample(frac=1, random_state=threads).reset_index(drop=True)
         found.append(PandasEngine(some, KEY).reduce(query, asked(df), unit))
     assert same(found[0], found[1])
@@ -170,8 +172,9 @@ def test_the_order_of_rows_changes_nothing_in_any_number_of_threads(sizes, monke
 
 
 def test_values_at_both_ends_of_the_widest_grid(sizes):
-    """Sums near 2**62: the largest value in every row of somebody, and a grid that has no room in 32 bits."""
-    df = pd.DataFrame({"id": [1] * 500 + [2] * 500, "x": [5.0] * 500 + [-5.0] * 500})
+    """The largest value in every row of somebody, and in so many that rounding leaves fewer; a grid without room in 32 bits."""
+    values = [5.0] * 500 + [-5.0] * 500 + [5.0] * 230 + [np.nan] * 270
+    df = pd.DataFrame({"id": np.repeat([1, 2, 3], 500), "x": values})
     known = leaves(df)
     wide = [Grid(Bounds(-5.0, 5.0), k) for k in (27, 28)]
     assert [grid.width > compiled_module.WIDEST for grid in wide] == [False, True]
@@ -185,11 +188,11 @@ def test_values_at_both_ends_of_the_widest_grid(sizes):
 def test_small_frames_and_those_without_numba_need_no_kernels(monkeypatch):
     assert not compiled_module.available(compiled_module.LEAST - 1)
     monkeypatch.setattr(compiled_module, "import_module", lambda name: exec("raise ImportError"))
-    compiled_module.kernels.cache_clear()
+    compiled_module._numba.cache_clear()
     try:
         assert not compiled_module.available(10**9)
     finally:
-        compiled_module.kernels.cache_clear()
+        compiled_module._numba.cache_clear()
 
 
 BROKEN = {
@@ -203,9 +206,8 @@ BROKEN = {
 @pytest.mark.parametrize("name", BROKEN)
 def test_a_broken_kernel_is_seen(name, monkeypatch):
     of_all_sizes(monkeypatch, "python")
-    known = dict(compiled_module.kernels())
     add = compiled_module.add_people
-    known[add] = lambda *words: add(*BROKEN[name](words))
-    monkeypatch.setattr(compiled_module, "kernels", lambda: known)
+    broken = lambda *words: add(*BROKEN[name](words))  # noqa: E731
+    monkeypatch.setattr(compiled_module, "kernel", lambda source: broken if source is add else source)
     with pytest.raises(AssertionError):
         test_people_count_as_they_do_without_kernels(None, "whole", None, (5, 3))

@@ -10,7 +10,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.internals import Column, Occurring, coded, key_of, prepare, text_of, together
+from tests.internals import (
+    Bounds,
+    Column,
+    Grid,
+    Occurring,
+    PandasEngine,
+    Powers,
+    Unit,
+    coded,
+    key_of,
+    prepare,
+    text_of,
+    together,
+)
+from tests.internals import stats_Rows as Rows
+
+KEY = b"12345678"
 
 COLUMNS = {
     "str": pd.Series(["b", "a", None, "b", ""]),
@@ -99,5 +115,39 @@ def test_combinations_of_two_columns():
     assert codes.tolist() == [1, 2, 1, -1, 0]
     exprs = tuple(Column.of(i, c, frame[c].dtype) for i, c in enumerate(frame))
     alone = together([coded(prepare(frame.loc[[2], c], Column.of(0, c, frame[c].dtype).kind)) for c in frame])
-    numbers = [Occurring(exprs, codes, texts).numbers() for codes, texts in (alone, (codes, texts))]
+    numbers = [
+        Occurring(exprs, codes, len(texts), texts).numbers() for codes, texts in (alone, (codes, texts))
+    ]
     assert numbers[0][0] == numbers[1][1]  # a number is the combination's own
+
+
+@pytest.mark.parametrize("where", [False, True])
+def test_cells_that_are_no_key_add_to_none_and_equal_ones_to_one(where):
+    """Sums stand by the place of a category first: several categories have one key, and some have none."""
+    cells = ["b", object(), 1, "a", None, 1.0, object(), Decimal("sNaN"), "b", Decimal("1.00")]
+    frame = pd.DataFrame(
+        {"k": pd.Series(cells, dtype=object), "x": np.arange(10.0), "flag": [True] * 9 + [False]}
+    )
+    leaf, value, flag = (Column.of(i, c, frame[c].dtype) for i, c in enumerate(frame))
+    total = Powers(value, Grid.for_width(Bounds(0.0, 16.0), 6), 1)
+    engine = PandasEngine(frame, KEY)
+    for _ in range(2):  # numbered, and known
+        texts, sums = engine.occurring((leaf,), flag if where else None, Unit(), {total, Rows()})
+        assert [key_of(text) for (text,) in texts] == [1, "a", "b"]
+        assert sums[Rows()].tolist() == [2 if where else 3, 1, 2]
+        step = total.grid.step
+        assert (sums[total][1] * step).tolist() == [7.0 if where else 16.0, 3.0, 8.0]
+
+
+def test_keys_are_numbered_once_and_no_more_is_kept_than_the_frame_has():
+    frame = pd.DataFrame({"n": np.arange(200_000) % 7, "m": np.arange(200_000)})
+    few, many = (Column.of(i, c, frame[c].dtype) for i, c in enumerate(frame))
+    engine = PandasEngine(frame, KEY)
+    engine.occurring((few,), None, Unit())
+    known = engine._keys[few]
+    engine.occurring((few,), None, Unit())
+    assert engine._keys[few] is known
+    engine.occurring((many,), None, Unit())
+    assert many not in engine._keys
+    engine.close()
+    assert not engine._keys
