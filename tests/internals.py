@@ -142,10 +142,17 @@ from dpframe.engines.sql import SqlEngine
 from dpframe.engines.sql import databases as sql_databases_module
 from dpframe.engines.sql import dialects as sql_dialects_module
 from dpframe.engines.sql import engine as sql_engine_module
-from dpframe.engines.sql.databases import DuckDatabase, PostgresDatabase, SparkDatabase, SqliteDatabase
+from dpframe.engines.sql.databases import (
+    DuckDatabase,
+    PostgresDatabase,
+    RelatedDatabase,
+    SparkDatabase,
+    SqliteDatabase,
+)
 from dpframe.engines.sql.expressions import held_as
 from dpframe.engines.tables.arrow import ParquetSource, TableSource, files_of
 from dpframe.engines.tables.databases import SqliteSource
+from dpframe.engines.tables.parquet import FilesDatabase
 from dpframe.learn import _descent as learn_descent_module
 from dpframe.learn import _fits as learn_fits_module
 from dpframe.learn import _models as learn_models_module
@@ -282,6 +289,7 @@ __all__ = [
     "Exponential",
     "Expr",
     "FileStore",
+    "FilesDatabase",
     "Filter",
     "Finding",
     "FloatEstimate",
@@ -333,6 +341,7 @@ __all__ = [
     "Ranks",
     "Rdp",
     "Recorder",
+    "RelatedDatabase",
     "Reports",
     "Response",
     "RestBy",

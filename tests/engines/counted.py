@@ -19,9 +19,7 @@ def divided(source: Any, key: bytes) -> Any:
     """The engine of a source, asking its database whatever that writes of a question."""
     made = engine_for(source.schema, key)
     assert type(made) is SqlEngine
-    return Divided(
-        made._database, made._relation, made._schema, key, made._fallback, passes=made._passes
-    )
+    return Divided(made._database, made._relation, made._schema, key, made._fallback, passes=made._passes)
 
 
 def plain(frame: pd.DataFrame) -> pd.DataFrame:

@@ -9,9 +9,11 @@ import re
 import sqlite3
 import sys
 from collections.abc import Callable
+from functools import lru_cache
 from glob import glob
 from importlib import import_module
 from importlib.util import find_spec
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +29,7 @@ E, STATES = 900, ["CA", "NY", "TX"]
 BOUNDS = {"age": (0, 100), "visits": (0, 20), "when": ("2024-01-01", "2024-12-31")}
 OPENED = {"bounds": BOUNDS, "keys": {"state": STATES}}
 AGES = {"bounds": {"age": (0, 100)}, "max_rows": 4, "max_groups": 4}
+NUMBERS = count()
 UNIT = {"unit": "id", "max_rows": 4, "max_groups": 4}
 
 
@@ -76,6 +79,27 @@ def _duckdb(frame: pd.DataFrame, folder: str) -> Any:
     return base.table("visits")
 
 
+def _duckdb_table(frame: pd.DataFrame, folder: str) -> Any:
+    _duckdb(frame, folder)
+    return dpframe.sql(f"duckdb:///{folder}/visits.duckdb", "visits")
+
+
+@lru_cache(maxsize=1)
+def _server() -> Any:
+    return import_module("tests.postgres").Postgres()
+
+
+def _postgresql(frame: pd.DataFrame, folder: str) -> Any:
+    server, name = _server(), f"visits_{next(NUMBERS)}"  # one that is open cannot be dropped
+    kinds = 'id bigint, state text, age float8, visits bigint, flag boolean, "when" timestamp'
+    cells = frame.astype(object).where(frame.notna(), None).to_numpy().tolist()
+    url = f"postgresql://{server.user}@127.0.0.1:{server.port}/postgres"
+    with import_module("psycopg").connect(url, autocommit=True) as base:
+        base.execute(f"CREATE TABLE {name} ({kinds})")
+        base.cursor().executemany(f"INSERT INTO {name} VALUES (%s, %s, %s, %s, %s, %s)", cells)
+    return dpframe.sql(url, name)
+
+
 def _spark(frame: pd.DataFrame, folder: str) -> Any:
     return spark.session().read.parquet(str(Path(_parquet(frame, folder)).parent))
 
@@ -93,13 +117,21 @@ TABLES: dict[str, tuple[str, Callable[[pd.DataFrame, str], Any]]] = {
     "duckdb relation": ("duckdb", _duckdb),
     "dask DataFrame": ("dask", lambda frame, folder: import_module("dask.dataframe").from_pandas(frame, npartitions=3)),
     "Spark DataFrame": ("pyspark", _spark),
+    "duckdb table": ("duckdb", _duckdb_table),
+    "PostgreSQL table": ("psycopg", _postgresql),
     "SQLite table": ("sqlite3", lambda frame, folder: dpframe.sql(f"sqlite:///{_sqlite(frame, folder)}", "visits")),
 }  # fmt: skip
 
 
 def installed(table: str) -> bool:
     """Whether the library of a kind of table is there."""
-    return find_spec(TABLES[table][0]) is not None and (table != "Spark DataFrame" or spark.missing() is None)
+    if find_spec(TABLES[table][0]) is None:
+        return False
+    servers = {
+        "Spark DataFrame": lambda: spark.missing(),
+        "PostgreSQL table": lambda: import_module("tests.postgres").missing(),
+    }
+    return table not in servers or servers[table]() is None
 
 
 # The questions ----------------------------------------------------------------------------------------------------------
@@ -241,9 +273,49 @@ CANNOT: dict[str, dict[str, int]] = {
     **dict.fromkeys(
         ("Parquet files", "pyarrow table", "pyarrow dataset", "polars DataFrame", "dask DataFrame"), _ROWS
     ),
-    **dict.fromkeys(("polars LazyFrame", "duckdb relation", "Spark DataFrame"), _ROWS | _UNORDERED),
+    **dict.fromkeys(
+        ("polars LazyFrame", "duckdb relation", "Spark DataFrame", "duckdb table", "PostgreSQL table"),
+        _ROWS | _UNORDERED,
+    ),
     "SQLite table": _ROWS | _UNORDERED | _TIMELESS,
 }
+
+
+# What databases count, and what is read of their tables in parts: what has no SQL, and what is no sum.
+COUNTING = (
+    "Parquet files",
+    "duckdb relation",
+    "Spark DataFrame",
+    "duckdb table",
+    "PostgreSQL table",
+    "SQLite table",
+)
+PARTS = {
+    *("p.cut", "p.fit", "p.randomize", "p.resample"),
+    *(f"p[column].{name}" for name in ("cut", "dt", "map", "randomize", "round", "str")),
+}
+ARITHMETIC = {"p.choose"}  # which raises in PostgreSQL where it leaves the range of doubles
+# By how a row is a person: who may name so many values, or how third powers are bounded, is not written.
+PEOPLE_IN_PARTS = {
+    f"{p}.{name}" for p in ("p", "p[column]", "p.groupby(...)") for name in ("nunique", "skew")
+}
+NOTHING = {  # is read
+    *(
+        f"p.{name}"
+        for name in ("accountant", "budget", "close", "columns", "declarations", "explain", "ledger", "open")
+    ),
+    "p[column].name",
+}
+
+
+def read(table: str, verb: str, unit: bool) -> str:
+    """How a verb reads a table: "SQL" where its database counts, "parts" where it is read here, "" where it is not."""
+    if verb in NOTHING:
+        return ""
+    parts = (
+        PARTS | (ARITHMETIC if table == "PostgreSQL table" else set()) | (PEOPLE_IN_PARTS if unit else set())
+    )
+    return "SQL" if table in COUNTING and verb not in parts else "parts"
 
 
 HELD: list[Any] = []  # a session knows whether its frame still lives
@@ -262,13 +334,21 @@ def opened(table: str, folder: str, verb: str, unit: bool) -> Any:
     return dpframe.open(made, 1000, 1e-6, because="made up", **words)
 
 
+def _cell(table: str, verb: str) -> str:
+    if verb in CANNOT[table]:
+        return f"no ({CANNOT[table][verb]})"
+    ways = (
+        dict.fromkeys(read(table, verb, unit) for unit in (False, True)) if table != "pandas" else {"": None}
+    )
+    return ", people in ".join(ways) or "yes"
+
+
 def page() -> str:
     """The table of the page."""
     head = ["", *TABLES]
     lines = [f"| {' | '.join(head)} |", f"|{'---|' * len(head)}"]
     for verb in VERBS:
-        cells = [f"no ({CANNOT[table][verb]})" if verb in CANNOT[table] else "yes" for table in TABLES]
-        lines.append(f"| `{verb}` | {' | '.join(cells)} |")
+        lines.append(f"| `{verb}` | {' | '.join(_cell(table, verb) for table in TABLES)} |")
     reasons = [f"- ({number}) It {why}." for number, why in REASONS.items()]
     return "\n".join([*lines, "", *reasons])
 

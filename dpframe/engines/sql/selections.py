@@ -225,7 +225,7 @@ def measure_of(source: Source, p: Primitive) -> Measure | None:
     if isinstance(p, Powers) and p.grid is None:
         return Measure(source.value(c.term(p.expr).sql))
     if isinstance(p, Powers) and p.grid is not None:
-        a = source.derived(c.steps(source.value(c.double(p.expr)), p.grid, p.degree))
+        a = source.derived(c.steps(source.value(c.cell(p.expr)), p.grid, p.degree))
         return Measure(a, tuple(" * ".join([a] * k) for k in range(1, p.degree + 1)), (p.grid.width,))
     if not isinstance(p, Products):
         raise Unwritten

@@ -22,6 +22,7 @@ from dpframe.engines.sources import (
     with_views,
 )
 from dpframe.engines.sql.databases import ROWS, RelatedDatabase, SqliteDatabase
+from dpframe.engines.tables.parquet import WIDTH
 from dpframe.engines.tables.postgres import PostgresSource
 
 # Types of duckdb whose cells are what they are in Arrow. Of others, such as numbers of 128 bits, nothing is counted there.
@@ -85,7 +86,7 @@ class DuckSource(Source):
         database = RelatedDatabase(self._relation.project(", ".join(map(quoted, plain))))
         with suppress(Exception):  # a connection may be set to know no variables
             if database.fetch(f"SELECT {database.dialect.parameter(0)} FROM {ROWS} WHERE 1 = 0", [1]) == []:
-                return Counting(database, ROWS, passes=True)
+                return Counting(database, ROWS, WIDTH)
         return None
 
     def _scan(self, names: list[str]) -> Iterator[Any]:
