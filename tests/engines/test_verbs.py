@@ -107,6 +107,7 @@ def test_every_verb_answers_as_on_a_frame_or_refuses_for_nothing(table, unit, tm
             alike(found, of_pandas(verb, unit, str(folder)))
         except AssertionError as error:
             wrong[verb] = str(error)
+        p.close()  # a server has so many connections
     assert wrong == {}
 
 

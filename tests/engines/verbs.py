@@ -29,7 +29,7 @@ E, STATES = 900, ["CA", "NY", "TX"]
 BOUNDS = {"age": (0, 100), "visits": (0, 20), "when": ("2024-01-01", "2024-12-31")}
 OPENED = {"bounds": BOUNDS, "keys": {"state": STATES}}
 AGES = {"bounds": {"age": (0, 100)}, "max_rows": 4, "max_groups": 4}
-NUMBERS = count()
+CREATED = count()
 UNIT = {"unit": "id", "max_rows": 4, "max_groups": 4}
 
 
@@ -90,7 +90,7 @@ def _server() -> Any:
 
 
 def _postgresql(frame: pd.DataFrame, folder: str) -> Any:
-    server, name = _server(), f"visits_{next(NUMBERS)}"  # one that is open cannot be dropped
+    server, name = _server(), f"visits_{next(CREATED)}"  # one that is open cannot be dropped
     kinds = 'id bigint, state text, age float8, visits bigint, flag boolean, "when" timestamp'
     cells = frame.astype(object).where(frame.notna(), None).to_numpy().tolist()
     url = f"postgresql://{server.user}@127.0.0.1:{server.port}/postgres"

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import dpframe
-from dpframe import DataError, SessionError
+from dpframe import DataError, NotOffered, SessionError
 from tests.internals import (
     Column,
     FilesDatabase,
@@ -24,7 +24,9 @@ from tests.internals import (
     SqlEngine,
     Unit,
     engine_for,
+    plain_columns,
     recognised,
+    told_apart,
 )
 
 pa = pytest.importorskip("pyarrow")
@@ -155,6 +157,28 @@ def test_texts_are_counted_where_their_writer_lets_nothing_else_through(duckdb, 
     assert columns_in_sql(engine_of(path)) == {"id", "s", "x"}
 
 
+def plain(table: Any, path: Path, writer: bytes = b"", **words: Any) -> list[str]:
+    pq.write_table(table, path, **words)
+    if writer:
+        path.write_bytes(path.read_bytes().replace(b"parquet-cpp-arrow", writer.ljust(17)))
+    return plain_columns([pq.read_metadata(path)])
+
+
+def test_columns_are_plain_by_what_stands_at_the_end_of_a_file(tmp_path):
+    one, other = tmp_path / "one.parquet", tmp_path / "other.parquet"
+    assert plain(rows(), one) == plain(rows(), one, compression="ZSTD") == ["id", "s", "x"]
+    assert plain(rows(), one, b"parquet-mr") == ["id", "x"]
+    assert plain(rows(), one, b"Polars") == ["id", "s", "x"]
+    assert plain(rows(), one, compression="BROTLI") == []
+    more = rows().append_column("n", pa.array([{"id": 1}] * 400)).append_column("l", pa.array([[1]] * 400))
+    assert plain(more.append_column("b", pa.array([b"\xff"] * 400)), one) == ["id", "s", "x"]
+    narrow = rows().set_column(0, "id", rows()["id"].cast(pa.int32()))
+    assert plain(rows(), one) == plain(narrow, other) == ["id", "s", "x"]
+    assert plain_columns([pq.read_metadata(path) for path in (one, other)]) == []
+    assert told_apart(["a", "b"])
+    assert not told_apart(["a", "b", "A"])
+
+
 def test_columns_of_other_types_and_packings_are_read_in_parts(duckdb, tmp_path):
     more = {
         "wide": pa.array([2**64 - 1, 0] * 200, pa.uint64()),
@@ -272,6 +296,14 @@ def test_what_files_need_goes_with_their_session(duckdb, tmp_path, monkeypatch):
 def test_collations_that_fold_cases_make_no_person_of_two():
     p = opened(dpframe.sql(in_sqlite(), "t"), unit="s", max_rows=1, max_groups=1)
     assert int(p.count(epsilon=30)) == 4
+
+
+def test_texts_of_another_encoding_are_refused():
+    base = sqlite3.connect(":memory:")
+    base.execute("PRAGMA encoding = 'UTF-16le'")
+    base.execute("CREATE TABLE t (s TEXT)")
+    with pytest.raises(NotOffered, match="UTF-16"):
+        dpframe.open(dpframe.sql(base, "t"), 1, because="made up")
 
 
 # What goes wrong ----------------------------------------------------------------------------------------------

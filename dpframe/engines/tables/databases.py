@@ -115,6 +115,10 @@ class SqliteSource(Source):
         listed = connection.execute(f"PRAGMA table_info({quoted(table)})").fetchall()
         if not listed:
             raise BadValue(f"this database has no table {table!r}.")
+        if connection.execute("PRAGMA encoding").fetchone() != ("UTF-8",):
+            raise NotOffered(
+                "the texts of this database are UTF-16, which is not read here. Copy its tables to a new one, or to Parquet."
+            )
         kinds = {name: self._kind(name, str(declared)) for _, name, declared, *_ in listed}
         self._read = {name: text.format(quoted(name)) for name, (text, _) in kinds.items()}
         views = dict(connection.execute("SELECT name, sql FROM sqlite_master WHERE type = 'view'").fetchall())
@@ -138,11 +142,10 @@ class SqliteSource(Source):
         return int(rows)
 
     def counting(self) -> Counting | None:
-        """The connection itself, if texts are UTF-8 there and its statements may be long."""
+        """The connection itself, if its statements may be long."""
         sqlite: Any = import_module("sqlite3")
-        ((encoding,),) = self._connection.execute("PRAGMA encoding").fetchall()
         parameters = self._connection.getlimit(sqlite.SQLITE_LIMIT_VARIABLE_NUMBER)
-        if encoding != "UTF-8" or parameters < _PARAMETERS or sqlite.sqlite_version_info < (3, 35):
+        if parameters < _PARAMETERS or sqlite.sqlite_version_info < (3, 35):
             return None
         return Counting(SqliteDatabase(self._connection), quoted(self._name))
 
