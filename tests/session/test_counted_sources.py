@@ -298,6 +298,40 @@ def test_collations_that_fold_cases_make_no_person_of_two():
     assert int(p.count(epsilon=30)) == 4
 
 
+NAMES = [
+    "t0",
+    "t1",
+    "q",
+    "s",
+    "r",
+    "l0",
+    "dpframe_stage_0",
+    "DPFRAME_LIST_0",
+    "dpframe_words",
+    "dpframe_rows",
+    "v0",
+]
+
+
+@pytest.mark.parametrize("kind", ["SQLite", "relation"])
+def test_no_name_of_a_table_is_taken_for_one_of_a_statement(kind):
+    for name in NAMES:
+        if kind == "SQLite":
+            base: Any = in_sqlite()
+            base.execute(f"ALTER TABLE t RENAME TO {name}")
+            table: Any = dpframe.sql(base, name)
+        else:
+            base = pytest.importorskip("duckdb").connect()
+            given = rows()
+            base.register("given", given)
+            base.execute(f"create table {name} as select id as place, * from given")
+            table = base.table(name)
+        p = opened(table)
+        assert p.groupby("s").agg(n=("x", "size"), m=("x", "median"), epsilon=30)["n"].tolist() == SIZES, name
+        assert int(p.query("s == 'a'").count(epsilon=30)) == SIZES[0], name
+        p.close()
+
+
 def test_texts_of_another_encoding_are_refused():
     base = sqlite3.connect(":memory:")
     base.execute("PRAGMA encoding = 'UTF-16le'")

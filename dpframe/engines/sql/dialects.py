@@ -24,7 +24,8 @@ from typing import ClassVar, Literal
 from dpframe.engines.people import PRIME
 
 MAGIC = 1.5 * 2.0**52  # a double whose neighbours are whole numbers
-WORDS = "dpframe_words"  # a table of parameters
+OURS = "dpframe_"  # how the names begin that a statement gives to its own tables
+WORDS = f"{OURS}words"  # a table of parameters
 HALF = 16  # bits of the lower half of an integer
 Type = Literal["integer", "double", "text"]
 

@@ -22,6 +22,7 @@ from dpframe.engines.sources import (
     with_views,
 )
 from dpframe.engines.sql.databases import ROWS, RelatedDatabase, SqliteDatabase
+from dpframe.engines.sql.dialects import OURS
 from dpframe.engines.tables.parquet import WIDTH
 from dpframe.engines.tables.postgres import PostgresSource
 
@@ -84,8 +85,9 @@ class DuckSource(Source):
         if not plain or not told_apart(self.names):
             return None
         database = RelatedDatabase(self._relation.project(", ".join(map(quoted, plain))))
-        with suppress(Exception):  # a connection may be set to know no variables
-            if database.fetch(f"SELECT {database.dialect.parameter(0)} FROM {ROWS} WHERE 1 = 0", [1]) == []:
+        probe = f"SELECT {database.dialect.parameter(0)} FROM {ROWS} WHERE 1 = 0"
+        with suppress(Exception), database.snapshot():  # a connection may be set to know no variables
+            if database.fetch(probe, [1]) == []:
                 return Counting(database, ROWS, WIDTH)
         return None
 
@@ -142,10 +144,14 @@ class SqliteSource(Source):
         return int(rows)
 
     def counting(self) -> Counting | None:
-        """The connection itself, if its statements may be long."""
+        """The connection itself, if its statements may be long, and none of their own tables has the name of this one."""
         sqlite: Any = import_module("sqlite3")
         parameters = self._connection.getlimit(sqlite.SQLITE_LIMIT_VARIABLE_NUMBER)
-        if parameters < _PARAMETERS or sqlite.sqlite_version_info < (3, 35):
+        if (
+            self._name.casefold().startswith(OURS)
+            or parameters < _PARAMETERS
+            or sqlite.sqlite_version_info < (3, 35)
+        ):
             return None
         return Counting(SqliteDatabase(self._connection), quoted(self._name))
 
