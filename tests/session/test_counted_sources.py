@@ -24,10 +24,12 @@ from tests.internals import (
     SqlEngine,
     Unit,
     engine_for,
+    engines_parts_module,
     plain_columns,
     recognised,
     told_apart,
 )
+from tests.internals import stats_Rows as Rows
 
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
@@ -338,6 +340,18 @@ def test_texts_of_another_encoding_are_refused():
     base.execute("CREATE TABLE t (s TEXT)")
     with pytest.raises(NotOffered, match="UTF-16"):
         dpframe.open(dpframe.sql(base, "t"), 1, because="made up")
+
+
+def test_a_table_of_more_rows_than_sums_allow_for_is_not_counted(monkeypatch):
+    p = opened(dpframe.sql(in_sqlite(), "t"))
+    engine, asked = p._session._engine, []
+    monkeypatch.setattr(engines_parts_module, "ROW_CEILING", 399)
+    monkeypatch.setattr(engine._database, "fetch", lambda *words: asked.append(words))
+    with pytest.raises(DataError, match="more than 399 rows"):
+        engine.reduce(Query(()), {Rows()}, Unit())
+    with pytest.raises(DataError, match="more than 399 rows"):
+        engine.occurring((Column.of(1, "s", engine._schema.dtypes.iloc[1]),), None, Unit())
+    assert asked == []
 
 
 # What goes wrong ----------------------------------------------------------------------------------------------
