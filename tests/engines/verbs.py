@@ -264,6 +264,10 @@ REASONS = {
     2: "adopts a frame in memory. Open the other table with the same budget: `dpframe.open(other, accountant=p.accountant)`",
     3: "gives reports in the order of the rows, and this table has no fixed one. Write it to Parquet in an order that is public",
     4: "needs times, which SQLite keeps as texts. Use duckdb, or Parquet",
+    5: "has no SQL of which every bit is defined in all databases, and is read in parts",
+    6: "needs the rows and no sums, and is read in parts",
+    7: "computes, which PostgreSQL ends with an error where a double overflows, and is read in parts",
+    8: "limits what a person adds in a way that has no SQL yet, and is read in parts",
 }
 _ROWS = {"p.explode": 1, "p.melt": 1, "p.merge": 1, "p.pipe": 1, "p.adopt": 2}
 _UNORDERED = {"p.randomize": 3, "p[column].randomize": 3}
@@ -281,7 +285,7 @@ CANNOT: dict[str, dict[str, int]] = {
 }
 
 
-# What databases count, and what is read of their tables in parts: what has no SQL, and what is no sum.
+# What databases count, and what is read of their tables in parts, by the number of its reason.
 COUNTING = (
     "Parquet files",
     "duckdb relation",
@@ -291,14 +295,12 @@ COUNTING = (
     "SQLite table",
 )
 PARTS = {
-    *("p.cut", "p.fit", "p.randomize", "p.resample"),
-    *(f"p[column].{name}" for name in ("cut", "dt", "map", "randomize", "round", "str")),
+    **dict.fromkeys(("p.cut", "p.resample"), 5),
+    **{f"p[column].{name}": 5 for name in ("cut", "dt", "map", "round", "str")},
+    **dict.fromkeys(("p.fit", "p.randomize", "p[column].randomize"), 6),
 }
-ARITHMETIC = {"p.choose"}  # which raises in PostgreSQL where it leaves the range of doubles
-# By how a row is a person: who may name so many values, or how third powers are bounded, is not written.
-PEOPLE_IN_PARTS = {
-    f"{p}.{name}" for p in ("p", "p[column]", "p.groupby(...)") for name in ("nunique", "skew")
-}
+ARITHMETIC = {"p.choose": 7}
+PEOPLE = {f"{p}.{name}": 8 for p in ("p", "p[column]", "p.groupby(...)") for name in ("nunique", "skew")}
 NOTHING = {  # is read
     *(
         f"p.{name}"
@@ -308,14 +310,17 @@ NOTHING = {  # is read
 }
 
 
+def unwritten(table: str, unit: bool) -> dict[str, int]:
+    """The verbs that a table's database does not count, with their reasons."""
+    more = ARITHMETIC if table == "PostgreSQL table" else {}
+    return PARTS | more | (PEOPLE if unit else {}) if table in COUNTING else dict.fromkeys(VERBS, 0)
+
+
 def read(table: str, verb: str, unit: bool) -> str:
     """How a verb reads a table: "SQL" where its database counts, "parts" where it is read here, "" where it is not."""
     if verb in NOTHING:
         return ""
-    parts = (
-        PARTS | (ARITHMETIC if table == "PostgreSQL table" else set()) | (PEOPLE_IN_PARTS if unit else set())
-    )
-    return "SQL" if table in COUNTING and verb not in parts else "parts"
+    return "parts" if verb in unwritten(table, unit) else "SQL"
 
 
 HELD: list[Any] = []  # a session knows whether its frame still lives
@@ -337,10 +342,11 @@ def opened(table: str, folder: str, verb: str, unit: bool) -> Any:
 def _cell(table: str, verb: str) -> str:
     if verb in CANNOT[table]:
         return f"no ({CANNOT[table][verb]})"
-    ways = (
-        dict.fromkeys(read(table, verb, unit) for unit in (False, True)) if table != "pandas" else {"": None}
-    )
-    return ", people in ".join(ways) or "yes"
+    if table == "pandas" or verb in NOTHING:
+        return "yes"
+    reason = unwritten(table, True).get(verb)
+    ways = dict.fromkeys(read(table, verb, unit) for unit in (False, True))
+    return ", people in ".join(ways) + (f" ({reason})" if reason else "")
 
 
 def page() -> str:
