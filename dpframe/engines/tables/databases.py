@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import glob
 import os
+import re
 from collections.abc import Callable, Hashable, Iterator
 from contextlib import suppress
 from importlib import import_module
@@ -31,6 +32,7 @@ PLAIN = {
     *("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER"),
     *("FLOAT", "DOUBLE", "BOOLEAN", "VARCHAR"),
 }
+_LITERAL = re.compile(r"'(?:[^']|'')*'")
 _PARAMETERS = 32_766  # of a statement of SQLite, if nobody has set it to less
 
 
@@ -75,14 +77,16 @@ class DuckSource(Source):
         return pa.RecordBatchReader.from_stream(relation)
 
     def _count(self) -> int:
-        ((rows,),) = self._relation.query(ROWS, f"SELECT COUNT(*) FROM {ROWS}").fetchall()
+        ((rows,),) = self._relation.aggregate("COUNT(*)").fetchall()
         return int(rows)
 
     def counting(self) -> Counting | None:
-        """The connection of the relation, of the columns whose types mean the same there."""
+        """The connection of the relation, of the columns whose types mean the same there; none where a table may have the name of
+        one of a statement's own."""
         kinds = zip(self._relation.columns, map(str, self._relation.types), strict=True)
         plain = [name for name, kind in kinds if kind in PLAIN or kind.startswith("ENUM")]
-        if not plain or not told_apart(self.names):
+        names = _LITERAL.sub(" ", self._relation.sql_query()).casefold()
+        if not plain or not told_apart(self.names) or OURS in names:
             return None
         database = RelatedDatabase(self._relation.project(", ".join(map(quoted, plain))))
         probe = f"SELECT {database.dialect.parameter(0)} FROM {ROWS} WHERE 1 = 0"
