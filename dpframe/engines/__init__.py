@@ -10,7 +10,7 @@ import pandas as pd
 from dpframe._errors import BadType
 from dpframe._statistics.engine import Engine
 from dpframe.engines.pandas import PandasEngine
-from dpframe.engines.parts import PartsEngine, columns_of
+from dpframe.engines.parts import PartsEngine
 from dpframe.engines.sources import SourceFrame
 from dpframe.engines.sql import SqlEngine
 
@@ -21,11 +21,8 @@ def _of_source(frame: SourceFrame, key: bytes) -> Engine:
     parts, counting = PartsEngine(source, key), source.counting()
     if counting is None:
         return parts
-
-    def passes(question: object) -> int:
-        return source.passes(columns_of(question)) if counting.passes else 1
-
-    return SqlEngine(counting.database, counting.relation, source.schema, key, parts, passes=passes)
+    database, relation, width = counting
+    return SqlEngine(database, relation, source.schema, key, parts, passes=lambda: source.passes_of(width))
 
 
 # From the type of a table to what makes its engine, given the table and the key that decides whose groups count.

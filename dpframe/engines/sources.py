@@ -45,11 +45,12 @@ class Part(NamedTuple):
 
 
 class Counting(NamedTuple):
-    """A database, what stands after FROM there, and whether people are counted there in as many passes as they are read in."""
+    """A database, what stands after FROM there, and how many bytes of this process a row of a person takes while it counts:
+    none of another process, or where what does not fit goes to disk."""
 
     database: Database
     relation: str
-    passes: bool = False
+    width: int = 0
 
 
 class SourceFrame(pd.DataFrame):
@@ -161,7 +162,10 @@ class Source(ABC):
 
     def passes(self, columns: Sequence[int]) -> int:
         """In how many parts the people are read, so that the rows of one fit into the memory that there is."""
-        width = sum(_width(self.types[i]) for i in columns) + _ROW
+        return self.passes_of(sum(_width(self.types[i]) for i in columns) + _ROW)
+
+    def passes_of(self, width: int) -> int:
+        """The same for rows that take so many bytes."""
         return max(1, math.ceil(self.rows() * width / max(self.memory, 1)))
 
     def counting(self) -> Counting | None:

@@ -12,10 +12,10 @@ from typing import Any, NamedTuple, Protocol
 
 import pandas as pd
 
-from dpframe.engines.sql.dialects import Dialect, Postgres, Related, Spark, Sqlite, Type
+from dpframe.engines.sql.dialects import OURS, Dialect, Postgres, Related, Spark, Sqlite, Type
 
 Rows = Sequence[Sequence[Any]]
-ROWS = "dpframe_rows"  # the name of a relation of duckdb where it is asked
+ROWS = f"{OURS}rows"  # the name of a relation of duckdb where it is asked
 
 
 class Listing(NamedTuple):

@@ -32,7 +32,7 @@ class SqlEngine:
     ``relation`` is what stands after FROM, written by whoever knows the source: never by an analyst. ``schema`` is a frame
     without rows whose columns, by their names, are the relation's, with the dtypes that `fallback` reads them in. Both read the
     same rows, and a table has at most as many as the library's sums allow for. Questions about people go through the table in
-    so many passes as ``passes`` says of one, each over some of the people, for what would not fit into memory at once: where
+    so many passes as ``passes`` says, each over some of the people, for what would not fit into memory at once: where
     several statements can read one state of the data.
     """
 
@@ -44,7 +44,7 @@ class SqlEngine:
         key: bytes,
         fallback: Engine,
         *,
-        passes: Callable[[object], int] = lambda question: 1,
+        passes: Callable[[], int] = lambda: 1,
     ):
         self._passes = passes
         self._database, self._relation, self._schema = database, relation, schema.iloc[:0]
@@ -78,7 +78,7 @@ class SqlEngine:
         try:
             planned = [
                 found_keys(self._compiler(), self._relation, by, where, asked, unit, self._key, part)
-                for part in self._parts((tuple(by), where, *asked), unit)
+                for part in self._parts(unit)
             ]
         except Unwritten:
             planned = []
@@ -146,15 +146,14 @@ class SqlEngine:
         try:
             planned = [
                 statements(self._compiler, self._relation, scope, primitives, unit, self._key, part)
-                for part in self._parts((scope, *primitives), unit)
+                for part in self._parts(unit)
             ]
         except Unwritten:
             return []
         return planned if self._together([statement for one in planned for statement in one]) else []
 
-    def _parts(self, question: object, unit: Unit) -> list[Part | None]:
-        several = unit.people and self._database.dialect.snapshots
-        passes = self._passes((question, unit.people)) if several else 1
+    def _parts(self, unit: Unit) -> list[Part | None]:
+        passes = self._passes() if unit.people and self._database.dialect.snapshots else 1
         return [None] if passes == 1 else [Part(unit.people, place, passes) for place in range(passes)]
 
     def _together(self, planned: list[Statement]) -> bool:

@@ -30,7 +30,7 @@ from dpframe._statistics.base import (
 from dpframe.engines.people import FOLD, PRIME
 from dpframe.engines.sql.databases import Listing
 from dpframe.engines.sql.databases import Rows as Returned
-from dpframe.engines.sql.dialects import Dialect
+from dpframe.engines.sql.dialects import OURS, Dialect
 from dpframe.engines.sql.expressions import Compiler, Kind, Unwritten, held
 
 MOST_BINS = 256
@@ -103,7 +103,7 @@ class Source:
 
     def listing(self, listing: Listing) -> str:
         """The name of a list."""
-        name = f"dpframe_list_{next(_NAMES)}"
+        name = f"{OURS}list_{next(_NAMES)}"
         self.listings[name] = listing
         return name
 
@@ -115,7 +115,7 @@ class Source:
 
     def stage(self, sql: str) -> str:
         """The name of a table that the statement goes through: one inside the other they would be too deep for some parsers."""
-        return self._stages.setdefault(sql, f"t{len(self._stages)}")
+        return self._stages.setdefault(sql, f"{OURS}stage_{len(self._stages)}")
 
     def sql(self) -> str:
         """All of it, by these names."""
@@ -225,7 +225,7 @@ def measure_of(source: Source, p: Primitive) -> Measure | None:
     if isinstance(p, Powers) and p.grid is None:
         return Measure(source.value(c.term(p.expr).sql))
     if isinstance(p, Powers) and p.grid is not None:
-        a = source.derived(c.steps(source.value(c.double(p.expr)), p.grid, p.degree))
+        a = source.derived(c.steps(source.value(c.cell(p.expr)), p.grid, p.degree))
         return Measure(a, tuple(" * ".join([a] * k) for k in range(1, p.degree + 1)), (p.grid.width,))
     if not isinstance(p, Products):
         raise Unwritten

@@ -10,7 +10,7 @@ from typing import Any
 
 from dpframe._errors import BadType, BadValue, NotOffered
 from dpframe.engines.sources import BATCH, Counting, Source, stats_of
-from dpframe.engines.tables.parquet import VIEW, FilesDatabase, counted, plain_columns
+from dpframe.engines.tables.parquet import VIEW, WIDTH, FilesDatabase, counted, plain_columns
 
 
 class ParquetSource(Source):
@@ -39,7 +39,7 @@ class ParquetSource(Source):
     def counting(self) -> Counting | None:
         """A duckdb of its own, where that is installed."""
         self._counted = counted(self.files, self._plain, self.names, self.memory)
-        return None if self._counted is None else Counting(self._counted, VIEW, passes=True)
+        return None if self._counted is None else Counting(self._counted, VIEW, WIDTH)
 
     def close(self) -> None:
         if self._counted is not None:

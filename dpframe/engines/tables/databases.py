@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import glob
 import os
+import re
 from collections.abc import Callable, Hashable, Iterator
 from contextlib import suppress
 from importlib import import_module
@@ -22,6 +23,8 @@ from dpframe.engines.sources import (
     with_views,
 )
 from dpframe.engines.sql.databases import ROWS, RelatedDatabase, SqliteDatabase
+from dpframe.engines.sql.dialects import OURS
+from dpframe.engines.tables.parquet import WIDTH
 from dpframe.engines.tables.postgres import PostgresSource
 
 # Types of duckdb whose cells are what they are in Arrow. Of others, such as numbers of 128 bits, nothing is counted there.
@@ -29,6 +32,7 @@ PLAIN = {
     *("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER"),
     *("FLOAT", "DOUBLE", "BOOLEAN", "VARCHAR"),
 }
+_LITERAL = re.compile(r"'(?:[^']|'')*'")
 _PARAMETERS = 32_766  # of a statement of SQLite, if nobody has set it to less
 
 
@@ -73,19 +77,22 @@ class DuckSource(Source):
         return pa.RecordBatchReader.from_stream(relation)
 
     def _count(self) -> int:
-        ((rows,),) = self._relation.query(ROWS, f"SELECT COUNT(*) FROM {ROWS}").fetchall()
+        ((rows,),) = self._relation.aggregate("COUNT(*)").fetchall()
         return int(rows)
 
     def counting(self) -> Counting | None:
-        """The connection of the relation, of the columns whose types mean the same there."""
+        """The connection of the relation, of the columns whose types mean the same there; none where a table may have the name of
+        one of a statement's own."""
         kinds = zip(self._relation.columns, map(str, self._relation.types), strict=True)
         plain = [name for name, kind in kinds if kind in PLAIN or kind.startswith("ENUM")]
-        if not plain or not told_apart(self.names):
+        names = _LITERAL.sub(" ", self._relation.sql_query()).casefold()
+        if not plain or not told_apart(self.names) or OURS in names:
             return None
         database = RelatedDatabase(self._relation.project(", ".join(map(quoted, plain))))
-        with suppress(Exception):  # a connection may be set to know no variables
-            if database.fetch(f"SELECT {database.dialect.parameter(0)} FROM {ROWS} WHERE 1 = 0", [1]) == []:
-                return Counting(database, ROWS, passes=True)
+        probe = f"SELECT {database.dialect.parameter(0)} FROM {ROWS} WHERE 1 = 0"
+        with suppress(Exception), database.snapshot():  # a connection may be set to know no variables
+            if database.fetch(probe, [1]) == []:
+                return Counting(database, ROWS, WIDTH)
         return None
 
     def _scan(self, names: list[str]) -> Iterator[Any]:
@@ -114,6 +121,10 @@ class SqliteSource(Source):
         listed = connection.execute(f"PRAGMA table_info({quoted(table)})").fetchall()
         if not listed:
             raise BadValue(f"this database has no table {table!r}.")
+        if connection.execute("PRAGMA encoding").fetchone() != ("UTF-8",):
+            raise NotOffered(
+                "the texts of this database are UTF-16, which is not read here. Copy its tables to a new one, or to Parquet."
+            )
         kinds = {name: self._kind(name, str(declared)) for _, name, declared, *_ in listed}
         self._read = {name: text.format(quoted(name)) for name, (text, _) in kinds.items()}
         views = dict(connection.execute("SELECT name, sql FROM sqlite_master WHERE type = 'view'").fetchall())
@@ -137,11 +148,14 @@ class SqliteSource(Source):
         return int(rows)
 
     def counting(self) -> Counting | None:
-        """The connection itself, if texts are UTF-8 there and its statements may be long."""
+        """The connection itself, if its statements may be long, and none of their own tables has the name of this one."""
         sqlite: Any = import_module("sqlite3")
-        ((encoding,),) = self._connection.execute("PRAGMA encoding").fetchall()
         parameters = self._connection.getlimit(sqlite.SQLITE_LIMIT_VARIABLE_NUMBER)
-        if encoding != "UTF-8" or parameters < _PARAMETERS or sqlite.sqlite_version_info < (3, 35):
+        if (
+            self._name.casefold().startswith(OURS)
+            or parameters < _PARAMETERS
+            or sqlite.sqlite_version_info < (3, 35)
+        ):
             return None
         return Counting(SqliteDatabase(self._connection), quoted(self._name))
 

@@ -20,6 +20,7 @@ from dpframe.engines.sources import quoted, told_apart
 from dpframe.engines.sql.databases import DuckDatabase
 
 VIEW = "dpframe_files"
+WIDTH = 100  # bytes, about, that duckdb takes for a row of a person
 _LEAST = 2**28  # bytes, with which duckdb gets along
 # How the name of a writer begins whose texts are UTF-8.
 _WRITERS = ("parquet-cpp-arrow", "polars", "duckdb", "parquet-rs")

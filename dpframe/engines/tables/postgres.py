@@ -10,6 +10,7 @@ from typing import Any
 from dpframe._errors import BadType, BadValue, SessionError
 from dpframe.engines.sources import Counting, Source, check_steady, quoted, with_views
 from dpframe.engines.sql.databases import PostgresDatabase
+from dpframe.engines.sql.dialects import OURS
 
 _FETCH = 2**16  # rows that are under way at a time
 _EPOCH = "(extract(epoch FROM {0}) * 1000000)::int8"
@@ -83,7 +84,10 @@ class PostgresSource(Source):
 
     def counting(self) -> Counting | None:
         """The connection itself, of the columns whose cells mean the same there, if texts are UTF-8 on the server."""
-        if self._asked("SHOW server_encoding") != [("UTF8",)] or not self._counted:
+        ours = (
+            self._name.casefold().strip('"').startswith(OURS)
+        )  # a statement has such names for its own tables
+        if self._asked("SHOW server_encoding") != [("UTF8",)] or not self._counted or ours:
             return None
         columns = ", ".join(f"{text} AS {quoted(name)}" for name, text in self._counted.items())
         return Counting(PostgresDatabase(self._connection), f"(SELECT {columns} FROM {self._name})")
