@@ -47,8 +47,6 @@ ADVICE: dict[str, str] = {
     "groups": "it would list the rows of each group. The keys are those you declared.",
     "ngroups": "the groups are the keys you declared: len(p.groupby('k')).",
     "get_group": "choose the rows by a condition: p[p['k'] == 1].",
-    "hist": "ask for the counts, and plot them: p.histogram('x', bins=...).dp.plot().",
-    "plot": "plot an answer: p.histogram('x', bins=...).dp.plot().",
     "logistic": "write p.fit(LogisticRegression(...), X=[...], y='column') with a model of dpframe.learn.",
 }
 for _name in ("values", "index", "T", "array", "item"):

@@ -13,6 +13,7 @@ from typing import Any, cast
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from dpframe import _validate
 from dpframe._errors import BadType, BadValue
@@ -210,6 +211,45 @@ def _only(
     places = [columns.index(name) for name in listed]
     ends = [side if side is None else side[:, places] for side in (low, high)]
     return values.iloc[:, places], ends[0], ends[1]
+
+
+def panels_for(n: int, ax: Any, size: Any = None) -> NDArray[Any]:
+    """So many axes below each other, or those that are given."""
+    needs_matplotlib()
+    if ax is None:
+        import matplotlib.pyplot as plt
+
+        return plt.subplots(n, 1, figsize=size or (6.4, 2.4 * n + 1), layout="constrained", squeeze=False)[
+            1
+        ].ravel()
+    panels = np.array(ax, dtype=object).ravel()
+    if len(panels) != n or not all(hasattr(axes, "plot") for axes in panels):
+        raise BadValue(f"ax= takes {n} axes here, one for each column.")
+    return panels
+
+
+def boxes(values: NDArray[np.float64], labels: list[str], ax: Any, options: dict[str, Any]) -> Any:
+    """Axes with a box a row of five rising numbers: the ends of its whiskers, its own, and the line in it."""
+    needs_matplotlib()
+    axes = new_axes(options.pop("figsize", None)) if checked_axes(ax) is None else ax
+    names = ("whislo", "q1", "med", "q3", "whishi")
+    stats = [
+        {**dict(zip(names, map(float, row), strict=True)), "label": label, "fliers": []}
+        for row, label in zip(values, labels, strict=True)
+    ]
+    title, rotation = options.pop("title", None), options.pop("rot", 0)
+    axes.bxp(
+        stats,
+        showfliers=False,
+        patch_artist=True,
+        boxprops={"facecolor": "#9fbbdb"},
+        medianprops={"color": INK},
+        **options,
+    )
+    axes.tick_params(axis="x", rotation=rotation)
+    if title is not None:
+        axes.set_title(title)
+    return axes
 
 
 def _panels(

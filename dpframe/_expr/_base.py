@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field, fields
 from fractions import Fraction
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import pandas as pd
@@ -27,6 +27,7 @@ MAX_SIZE = 20_000
 # No integer dtype reaches beyond this, so integer columns are finite even when no bounds are declared.
 PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 INTEGERS = (-(2.0**64), 2.0**64)
+FEW: Final = 64  # values that a whole number may have by its bounds, for all of them to be groups
 
 
 class Encoded:
@@ -94,8 +95,13 @@ class Expr(Encoded):
 
     def members(self, keys: KeysOf, ends: Lookup) -> tuple[Any, ...] | None:
         """All values there can be, null apart, in the order of groups, from what is declared of the columns: their `keys`, and
-        the ends of their times; None where these are not known, or too many."""
-        return (False, True) if self.kind == "bool" else None
+        their ends; None where these are not known, or too many. Whole numbers are few between bounds that are close."""
+        if self.kind == "bool":
+            return (False, True)
+        between = self.interval(ends) if self.kind == "number" and self.integral else None
+        if between is None or not between[1] - between[0] < FEW:
+            return None
+        return tuple(range(math.ceil(between[0]), math.floor(between[1]) + 1))
 
     @property
     def finite(self) -> bool:
@@ -148,7 +154,11 @@ class Column(Expr):
         return declared.get(self.position) if self.kind == "number" else None
 
     def members(self, keys: KeysOf, ends: Lookup) -> tuple[Any, ...] | None:
-        return (False, True) if self.kind == "bool" else keys(self)
+        return (
+            Expr.members(self, keys, ends)
+            if self.kind == "bool"
+            else keys(self) or Expr.members(self, keys, ends)
+        )
 
     def to_json(self) -> Any:
         return {"column": str(self.name), "position": self.position}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -10,7 +11,7 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
-from dpframe._expr._base import INTEGERS, Constant, Expr, KeysOf, Lookup, as_double, as_json
+from dpframe._expr._base import FEW, INTEGERS, Constant, Expr, KeysOf, Lookup, as_double, as_json
 from dpframe._expr._kinds import CASTS, Kind
 from dpframe._expr._parts import (
     DATE_CALLS,
@@ -52,8 +53,26 @@ class Arithmetic(Expr):
         a, b = self.left.interval(lookup), self.right.interval(lookup)
         return None if a is None or b is None else ARITHMETIC[self.op](a, b)
 
+    def members(self, keys: KeysOf, ends: Lookup) -> tuple[Any, ...] | None:
+        """What a whole constant makes of whole numbers of which there are few, or of many by ``//`` and ``%``."""
+        by = self.right.value if isinstance(self.right, Constant) else None
+        if type(by) is not int or by == 0 or self.op not in _WHOLE:
+            return Expr.members(self, keys, ends)
+        inside = self.left.members(keys, ends)
+        if inside is not None and all(type(value) is int for value in inside):
+            return tuple(sorted({_WHOLE[self.op](value, by) for value in inside}))
+        if self.op == "%" and self.left.integral and 0 < by <= FEW:
+            return tuple(range(by))
+        between = self.left.interval(ends) if self.op == "//" and self.left.integral and by > 0 else None
+        if between is None or not (between[1] - between[0]) / by < FEW - 1:
+            return None
+        return tuple(range(math.ceil(between[0]) // by, math.floor(between[1]) // by + 1))
+
     def __str__(self) -> str:
         return f"{_part(self.left)} {self.op} {_part(self.right)}"
+
+
+_WHOLE = {"+": operator.add, "-": operator.sub, "*": operator.mul, "//": operator.floordiv, "%": operator.mod}
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,8 +22,9 @@ from dpframe._frame.columns.traced import traced
 from dpframe._frame.selection import Taken
 from dpframe._frame.spelling import of_column, priced
 from dpframe._frame.tracked import Tracked
-from dpframe._frame.verbs import choose, summaries, tables
+from dpframe._frame.verbs import choose, pictures, summaries, tables
 from dpframe._frame.verbs.measure import Measures, spec_of, split_words
+from dpframe._frame.verbs.pictures import Plots
 from dpframe._plans.price import Payment, own_errors
 from dpframe._questions.question import Release
 from dpframe._refusals import ADVICE
@@ -364,6 +365,7 @@ class PrivateColumn(Taken):
     max = of_column(Measures.max, "See `PrivateFrame.max`: the 99 % quantile.")
     describe = of_column(summaries.describe, "See `PrivateFrame.describe`; of one column a Series.")
     histogram = of_column(summaries.histogram, "See `PrivateFrame.histogram`.")
+    hist = of_column(cast(Any, pictures.hist), "The picture of a histogram; see `PrivateFrame.hist`.")
     value_counts = of_column(tables.value_counts, "See `PrivateFrame.value_counts`.")
     unique = of_column(tables.unique, "See `PrivateFrame.unique`.")
     argmax = of_column(choose.argmax, "See `PrivateFrame.argmax`.")
@@ -435,6 +437,11 @@ class PrivateColumn(Taken):
         summaries.check_method(method)
         outs, _ = summaries.pairs_of(self._frame._selection, [self, other], min_periods, 1, bounds)
         return cast(FloatEstimate, self._frame._ask_for(outs, payment, lambda r, _: correlation(r)))
+
+    @property
+    def plot(self) -> Plots:
+        """Pictures of releases: ``p["age"].plot.hist()``, ``p["age"].plot.box()``."""
+        return Plots(self._frame, self)
 
     def __getattr__(self, name: Any) -> NoReturn:
         if name.startswith("_"):

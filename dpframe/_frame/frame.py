@@ -27,7 +27,7 @@ from dpframe._frame.selection import Ask, Selection
 from dpframe._frame.spelling import priced
 from dpframe._frame.tracked import Tracked, is_pandas_col
 from dpframe._frame.verbs import adopt as _adopt
-from dpframe._frame.verbs import cellwise, groupings, looking, reshape, steps, summaries, tables
+from dpframe._frame.verbs import cellwise, groupings, looking, pictures, reshape, steps, summaries, tables
 from dpframe._frame.verbs import choose as _choose
 from dpframe._frame.verbs import merge as _merge
 from dpframe._ledger.accountant import Accountant
@@ -312,6 +312,11 @@ class PrivateFrame(Tracked):
     crosstab = tables.crosstab
     counts = summaries.counts
     histogram = summaries.histogram
+    hist = pictures.hist
+    boxplot = pictures.boxplot
+    plot = property(
+        pictures.Plots, doc="Pictures of releases: ``p.plot.hist(y='age')``, ``p.plot.box(y='age')``."
+    )
     describe = summaries.describe
     cov = summaries.cov
     corr = summaries.corr

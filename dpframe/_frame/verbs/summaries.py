@@ -61,7 +61,7 @@ def describe(
         ((name, outs),) = described(self._selection, [column], percentiles, bounds)
         index = pd.Index([out.name for out in outs])
         return self._ask_for(outs, payment, lambda r, _: _release.across(r, index, name))
-    names = _numbers_with_bounds(self, bounds) if column is EVERY else column
+    names = numbers_with_bounds(self, bounds) if column is EVERY else column
     names = _validate.column_names(names, self._selection.columns)
     summary = described(self._selection, names, percentiles, bounds)
     cells = [
@@ -102,7 +102,8 @@ def _percents(levels: Sequence[Fraction]) -> list[str]:
     return list(rows[len(DESCRIBED) + 1 : -1])
 
 
-def _numbers_with_bounds(frame: Tracked, bounds: Any) -> list[Hashable]:
+def numbers_with_bounds(frame: Tracked, bounds: Any) -> list[Hashable]:
+    """The columns of numbers that have public bounds."""
     bounds_by_name = frame._selection.by_column(bounds) if isinstance(bounds, Mapping) else {}
     names = [
         name

@@ -1,0 +1,158 @@
+"""Pictures in one call: a release and its picture, `hist` and `boxplot`, and ``plot`` as pandas has it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NoReturn, cast
+
+import pandas as pd
+
+from dpframe import _validate
+from dpframe import plot as _plot
+from dpframe._errors import BadType, BadValue, NotOffered
+from dpframe._frame.spelling import priced
+from dpframe._frame.tracked import Tracked
+from dpframe._frame.verbs.groupings import groupby
+from dpframe._frame.verbs.summaries import histogram, numbers_with_bounds
+from dpframe._groups.keys import EVERY
+from dpframe._plans.price import WORDS
+from dpframe._refusals import Unprinted
+from dpframe._session.batch import Batch
+
+_BOX = (0.01, 0.25, 0.5, 0.75, 0.99)  # the ends of the whiskers, the box, and the line in it
+
+
+@priced
+def hist(
+    self: Tracked,
+    column: Any = EVERY,
+    *,
+    by: None = None,
+    bins: Any = 10,
+    ax: Any = None,
+    bounds: Any = None,
+    **words: Any,
+) -> Any:
+    """The picture of a `histogram`, with its intervals; takes and returns matplotlib axes.
+
+    Of a list of columns, or of all numbers with bounds where none is named, an array of axes: each is a release of its own
+    at the price that is given, and all are paid together. Words that are no price go to the picture, as to
+    ``answer.dp.plot()``. To have the numbers too, ask `histogram`, and then ``answer.dp.plot()``.
+
+    Formal guarantee: as of `histogram`.
+
+    >>> df = pd.DataFrame({"age": [30, 41, 85]})
+    >>> p = df.dp.open(100, bounds={"age": (0, 100)})
+    >>> axes = p.hist("age", bins=4, epsilon=80)
+    >>> axes.get_xlabel()
+    'age'
+    """
+    if by is not None:
+        raise NotOffered("hist has no by= here. Choose the rows: p[p['state'] == 'CA'].hist('age').")
+    payment, drawing = _apart(words)
+    if column is not EVERY and not isinstance(column, list):
+        answer = histogram(self, column, bins, bounds=bounds, **payment)
+        return answer.dp.plot(ax=ax, **drawing) if isinstance(answer, pd.Series) else answer
+    names = numbers_with_bounds(self, bounds) if column is EVERY else column
+    if not names:
+        raise BadValue("no columns are named, so nothing is drawn.")
+    if self._mode.answers_later:
+        raise BadValue(
+            "in plan_ahead ask histogram, and draw its answer after the block: place.answer.dp.plot()."
+        )
+    if self._mode.shows:
+        return [histogram(self, name, bins, bounds=bounds, **payment) for name in names]
+    panels = _plot.panels_for(len(names), ax, drawing.pop("figsize", None))
+    with Batch(self) as batch:
+        places = [cast(Any, batch).histogram(name, bins, bounds=bounds, **payment) for name in names]
+    for place, axes in zip(places, panels, strict=True):
+        place.answer.dp.plot(ax=axes, **drawing)
+    return panels
+
+
+@priced
+def boxplot(
+    self: Tracked, column: Any = EVERY, by: Any = None, *, ax: Any = None, bounds: Any = None, **words: Any
+) -> Any:
+    """Boxes of quartiles with whiskers from the 1 % to the 99 % quantile, for columns or for the groups of one; takes and
+    returns matplotlib axes. No single value is drawn beyond the whiskers, since it would be one person's.
+
+    Formal guarantee: as of `quantile` with five levels, of which this is the question.
+
+    >>> df = pd.DataFrame({"age": [30, 41, 85] * 100, "state": ["CA", "NY", "NY"] * 100})
+    >>> p = df.dp.open(100, bounds={"age": (0, 100)}, keys={"state": ["CA", "NY"]})
+    >>> [label.get_text() for label in p.boxplot("age", by="state", epsilon=80).get_xticklabels()]
+    ['CA', 'NY']
+    """
+    payment, drawing = _apart(words)
+    if by is None:
+        names = numbers_with_bounds(self, bounds) if column is EVERY else column
+        names = names if isinstance(names, list) else [names]
+        columns = _validate.column_names(
+            [self._selection.named(name)[1] for name in names], self._selection.columns
+        )
+        chosen = self._new(self._selection.having({n: self._selection.columns[n] for n in columns}))
+        answer = chosen.quantile(list(_BOX), bounds=bounds, **payment)
+        labels: Sequence[Any] = columns
+    else:
+        if column is EVERY or isinstance(column, list):
+            raise BadType("boxplot in groups is of one column: p.boxplot('cost', by='state').")
+        answer = groupby(self, by)[column].quantile(list(_BOX), bounds=bounds, **payment)
+        labels = ()
+    if not isinstance(answer, pd.Series | pd.DataFrame):
+        return answer
+    if isinstance(answer, pd.Series):
+        labels = list(dict.fromkeys(cast(pd.MultiIndex, answer.index).droplevel([-1])))
+        values = answer.to_numpy(dtype=float).reshape(-1, len(_BOX))
+    else:
+        values = answer.to_numpy(dtype=float).T
+    return _plot.boxes(values, [_label(label) for label in labels], ax, drawing)
+
+
+def _label(label: Any) -> str:
+    return ", ".join(map(str, label)) if isinstance(label, tuple) else str(label)
+
+
+def _apart(words: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The words of a price, and those of a picture."""
+    return {w: v for w, v in words.items() if w in WORDS}, {w: v for w, v in words.items() if w not in WORDS}
+
+
+class Plots(Unprinted):
+    """``p.plot`` and ``p["x"].plot``: pictures of releases, where pandas' are of rows."""
+
+    def __init__(self, frame: Tracked, column: Any = EVERY):
+        self._frame, self._column = frame, column
+
+    def __call__(self, kind: Any = "line", **words: Any) -> Any:
+        """The picture of a kind: ``"hist"`` or ``"box"``; others would draw rows."""
+        column = words.pop("y", self._column)
+        if words.pop("x", None) is None and isinstance(kind, str) and kind in ("hist", "box"):
+            return (
+                hist(self._frame, column, **words)
+                if kind == "hist"
+                else boxplot(self._frame, column, **words)
+            )
+        raise NotOffered(
+            f"a picture of kind {kind!r} would draw the rows of people. There are .plot.hist() and .plot.box(); others are drawn "
+            "of an answer: p.groupby('state')['cost'].mean().dp.plot()."
+        )
+
+    def hist(self, by: None = None, bins: Any = 10, **words: Any) -> Any:
+        """The picture of a histogram; see `PrivateFrame.hist`."""
+        return hist(self._frame, words.pop("y", self._column), by=by, bins=bins, **words)
+
+    def box(self, by: Any = None, **words: Any) -> Any:
+        """Boxes of quartiles; see `PrivateFrame.boxplot`."""
+        return boxplot(self._frame, words.pop("y", self._column), by, **words)
+
+    def __getattr__(self, name: str) -> NoReturn:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        raise NotOffered(
+            f".plot.{name} would draw the rows of people. There are .plot.hist() and .plot.box(); others are drawn of an answer: "
+            "p.groupby('state')['cost'].mean().dp.plot()."
+        )
+
+    def __dir__(self) -> Iterable[str]:
+        return ["box", "hist"]
