@@ -11,20 +11,20 @@ import pandas as pd
 import pytest
 
 import dpframe
-from tests.engines.verbs import CANNOT
-from tests.engines.verbs import OF_PEOPLE
-from tests.engines.verbs import PAGE
-from tests.engines.verbs import TABLES
-from tests.engines.verbs import UNIT
-from tests.engines.verbs import VERBS
-from tests.engines.verbs import installed
-from tests.engines.verbs import names
-from tests.engines.verbs import opened
-from tests.engines.verbs import written
-from tests.internals import Session
-from tests.engines.verbs import read
-from tests.internals import PartsEngine
-from tests.internals import SqlEngine
+from tests.engines.verbs import (
+    CANNOT,
+    OF_PEOPLE,
+    PAGE,
+    TABLES,
+    UNIT,
+    VERBS,
+    installed,
+    names,
+    opened,
+    read,
+    written,
+)
+from tests.internals import PartsEngine, Session, SqlEngine
 
 pytest.importorskip("pyarrow")
 
@@ -98,12 +98,8 @@ def test_every_verb_answers_as_on_a_frame_or_refuses_for_nothing(table, unit, tm
         folder = tmp_path / str(i)
         folder.mkdir()
         p = opened(table, str(folder), verb, unit)
-<<<<<<< HEAD
         refused = verb in CANNOT[table] or (verb in OF_PEOPLE and not unit)
-=======
-        refused = verb in CANNOT[table]
         heard.clear()
->>>>>>> sqlwire
         try:
             found = ask(p)
             if refused:

@@ -29,11 +29,8 @@ E, STATES = 900, ["CA", "NY", "TX"]
 BOUNDS = {"age": (0, 100), "visits": (0, 20), "when": ("2024-01-01", "2024-12-31")}
 OPENED = {"bounds": BOUNDS, "keys": {"state": STATES}}
 AGES = {"bounds": {"age": (0, 100)}, "max_rows": 4, "max_groups": 4}
-<<<<<<< HEAD
 SORTED = ["when", "age", "visits"]
-=======
 CREATED = count()
->>>>>>> sqlwire
 UNIT = {"unit": "id", "max_rows": 4, "max_groups": 4}
 
 
@@ -319,18 +316,15 @@ REASONS = {
     2: "adopts a frame in memory. Open the other table with the same budget: `dpframe.open(other, accountant=p.accountant)`",
     3: "gives reports in the order of the rows, and this table has no fixed one. Write it to Parquet in an order that is public",
     4: "needs times, which SQLite keeps as texts. Use duckdb, or Parquet",
-<<<<<<< HEAD
-    5: "needs all rows of all people at once. Make them where the table is kept (a view, a LazyFrame), and open that",
-    6: "needs a column of lists, which SQLite has not",
-=======
     5: "has no SQL of which every bit is defined in all databases, and is read in parts",
     6: "needs the rows and no sums, and is read in parts",
     7: "computes, which PostgreSQL ends with an error where a double overflows, and is read in parts",
     8: "limits what a person adds in a way that has no SQL yet, and is read in parts",
->>>>>>> sqlwire
+    9: "needs all rows of all people at once. Make them where the table is kept (a view, a LazyFrame), and open that",
+    10: "needs a column of lists, which SQLite has not",
 }
 OF_PEOPLE = {"p.explode": 1, "p.melt": 1}  # but for pandas, which tells rows apart
-_ROWS = {"p.pipe": 5, "p.adopt": 2}
+_ROWS = {"p.pipe": 9, "p.adopt": 2}
 _UNORDERED = {"p.randomize": 3, "p[column].randomize": 3}
 _TIMELESS = {"p.resample": 4, "p[column].dt": 4}
 CANNOT: dict[str, dict[str, int]] = {
@@ -338,16 +332,11 @@ CANNOT: dict[str, dict[str, int]] = {
     **dict.fromkeys(
         ("Parquet files", "pyarrow table", "pyarrow dataset", "polars DataFrame", "dask DataFrame"), _ROWS
     ),
-<<<<<<< HEAD
-    **dict.fromkeys(("polars LazyFrame", "duckdb relation", "Spark DataFrame"), _ROWS | _UNORDERED),
-    "SQLite table": _ROWS | _UNORDERED | _TIMELESS | {"p.explode": 6},
-=======
     **dict.fromkeys(
         ("polars LazyFrame", "duckdb relation", "Spark DataFrame", "duckdb table", "PostgreSQL table"),
         _ROWS | _UNORDERED,
     ),
-    "SQLite table": _ROWS | _UNORDERED | _TIMELESS,
->>>>>>> sqlwire
+    "SQLite table": _ROWS | _UNORDERED | _TIMELESS | {"p.explode": 10},
 }
 
 
@@ -410,15 +399,13 @@ def opened(table: str, folder: str, verb: str, unit: bool) -> Any:
 def _cell(table: str, verb: str) -> str:
     if verb in CANNOT[table]:
         return f"no ({CANNOT[table][verb]})"
-<<<<<<< HEAD
-    return f"with `unit=` ({OF_PEOPLE[verb]})" if table != "pandas" and verb in OF_PEOPLE else "yes"
-=======
+    if table != "pandas" and verb in OF_PEOPLE:
+        return f"with `unit=` ({OF_PEOPLE[verb]})"
     if table == "pandas" or verb in NOTHING:
         return "yes"
     reason = unwritten(table, True).get(verb)
     ways = dict.fromkeys(read(table, verb, unit) for unit in (False, True))
     return ", people in ".join(ways) + (f" ({reason})" if reason else "")
->>>>>>> sqlwire
 
 
 def page() -> str:
