@@ -218,7 +218,7 @@ class Loss:
         left = None
         if self.epsilon is not None:
             mu, epsilon = math.sqrt(mu_squared) * (1 - 1e-15), float(self.epsilon)
-            mu_left = self._remains(epsilon * UP, mu)
+            mu_left = self.residue(mu)
             if mu_left is not None:
                 n, d = mu_left.as_integer_ratio()
                 left = Fraction(n * n, d * d)
