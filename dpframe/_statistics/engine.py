@@ -13,13 +13,12 @@ from dpframe._cells.columns import Vector
 from dpframe._expr import Expr
 from dpframe._groups.keys import By, groups_of
 from dpframe._groups.unit import Unit
-from dpframe._statistics.base import Integers, Persons, Primitive, Rows
+from dpframe._statistics.base import Integers, Persons, Primitive
 
 Texts = list[
     tuple[str, ...]
 ]  # of combinations of keys, a text a column: `dpframe._cells.texts` writes and reads them
 PEOPLE: frozenset[Primitive] = frozenset({Persons()})
-PEOPLE_AND_ROWS: frozenset[Primitive] = frozenset({Persons(), Rows()})
 
 
 @dataclass(frozen=True, slots=True)

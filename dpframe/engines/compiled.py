@@ -188,7 +188,23 @@ def _numba() -> Any:
 
 def available(rows: int) -> bool:
     """Whether there are kernels, and so many rows that it is worth while to load them."""
-    return rows >= LEAST and _numba() is not None
+    return rows >= LEAST and _working()
+
+
+@cache
+def _working() -> bool:
+    """Whether numba is here and what it makes of the kernels works: of a person who has one row."""
+    if _numba() is None:
+        return False
+    one = People(np.zeros(1, np.int64), 1, [], b"")
+    zero = Summed(lambda rows, values: values.fill(0.0), HIGHEST, 1)
+    try:
+        rows, people, sums = _sums(
+            one, lambda rows: np.ones(1, np.int32), 1, [zero], 1, 1, Draw(b""), np.arange(1)
+        )
+    except Exception:  # that it cannot compile here, or keep what it has compiled
+        return False
+    return [rows.tolist(), people.tolist(), sums[0].tolist()] == [[1], [1], [[1], [0], [0]]]
 
 
 @cache

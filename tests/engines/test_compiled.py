@@ -39,7 +39,7 @@ def of_all_sizes(patch: pytest.MonkeyPatch, way: str) -> None:
         pytest.importorskip("numba", reason="the extra `fast` is not installed")
     else:
         patch.setattr(compiled_module, "kernel", lambda source: source)
-        patch.setattr(compiled_module, "_numba", lambda: True)
+        patch.setattr(compiled_module, "_working", lambda: True)
     for name, size in (("LEAST", 0), ("_ROWS", 4), ("_BLOCK", 7), ("_SHARE", 100)):
         patch.setattr(compiled_module, name, size)
 
@@ -185,14 +185,36 @@ def test_values_at_both_ends_of_the_widest_grid(sizes):
         assert same(fast, plain)
 
 
-def test_small_frames_and_those_without_numba_need_no_kernels(monkeypatch):
+@pytest.fixture
+def untried():
+    """As if no kernel had been asked for yet."""
+    tried = compiled_module._numba, compiled_module._working
+    for one in tried:
+        one.cache_clear()
+    yield
+    for one in tried:
+        one.cache_clear()
+
+
+def test_small_frames_and_those_without_numba_need_no_kernels(untried, monkeypatch):
     assert not compiled_module.available(compiled_module.LEAST - 1)
     monkeypatch.setattr(compiled_module, "import_module", lambda name: exec("raise ImportError"))
-    compiled_module._numba.cache_clear()
-    try:
-        assert not compiled_module.available(10**9)
-    finally:
-        compiled_module._numba.cache_clear()
+    assert not compiled_module.available(10**9)
+
+
+def test_a_numba_that_cannot_compile_or_is_wrong_is_not_asked(untried, monkeypatch):
+    monkeypatch.setattr(compiled_module, "_numba", lambda: True)
+    kernels = {
+        "whatever it makes": lambda source: lambda *words: None,
+        "nothing": lambda source: exec("raise RuntimeError"),
+        "what it should": lambda source: source,
+    }
+    found = {}
+    for name, kernel in kernels.items():
+        compiled_module._working.cache_clear()
+        monkeypatch.setattr(compiled_module, "kernel", kernel)
+        found[name] = compiled_module.available(10**9)
+    assert found == {"whatever it makes": False, "nothing": False, "what it should": True}
 
 
 BROKEN = {
