@@ -307,7 +307,7 @@ def in_a_process(
 
 def agreed(answers: list[float]) -> bool:
     """Whether all engines answer about alike: noise is next to nothing, and whose rows count makes little difference."""
-    return max(answers) - min(answers) <= 0.02 * abs(answers[0])
+    return not answers or max(answers) - min(answers) <= 0.02 * abs(answers[0])
 
 
 # The data ---------------------------------------------------------------------------------------------------------------
