@@ -189,9 +189,23 @@ def test_arrow_dates_beyond_nanoseconds_are_read() -> None:
 
 
 def test_other_columns_have_nulls_only() -> None:
-    for v in (vector(pd.to_timedelta([1, None])), arrow(pa.array([[1], None]))):
+    for v in (vector(pd.PeriodIndex(["2024-01", None], freq="M")), arrow(pa.array([[1], None]))):
         assert v.null is not None
         assert v.null.tolist() == [False, True]
+
+
+def test_durations_are_ticks_of_every_unit() -> None:
+    for v in (
+        vector(pd.to_timedelta([1, None], unit="s")),
+        arrow(pa.array([dt.timedelta(seconds=1), None], pa.duration("ms"))),
+        vector(pd.Series([1, None], dtype="m8[s]")),
+    ):
+        assert v.kind == "duration"
+        assert v.values.dtype.kind == "m"
+        assert v.values[0] == np.timedelta64(1, "s")
+        nulls = v.nulls()
+        assert nulls is not None
+        assert nulls.tolist() == [False, True]
 
 
 def test_every_null_is_one_thing_in_object_columns() -> None:

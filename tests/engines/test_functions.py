@@ -82,3 +82,16 @@ def test_a_null_condition_chooses_the_other_side(framed: Any) -> None:
 def test_a_null_beside_an_infinity_is_null(framed: Any) -> None:
     f = framed(pd.DataFrame({"x": [np.inf, 3.0], "y": [np.nan, 4.0]}))
     assert f.cells(ex.pairwise("hypot", f["x"], f["y"])) == [None, 5.0]
+
+
+def test_what_a_choice_tells_holds_of_both_sides(framed: Any) -> None:
+    f = framed(pd.DataFrame({"x": [1.0, np.nan], "i": [3, 4], "b": [True, False]}))
+    e = ex.choose(f["b"], f["i"], f["x"])
+    assert e.bounds({0: (-9.0, 9.0), 1: (3.0, 4.0)}) == (-9.0, 9.0)
+    assert e.nullable
+    assert not e.integral
+    assert not ex.choose(f["b"], f["i"], 7).nullable
+    assert ex.choose(f["b"], f["i"], 7).bounds({1: (3.0, 4.0)}) == (3.0, 7.0)
+    assert ex.choose(f["b"], f["i"], None).bounds({1: (3.0, 4.0)}) == (3.0, 4.0)
+    assert ex.choose(f["b"], f["i"], None).nullable
+    assert ex.function("sqrt", f["i"]).nullable

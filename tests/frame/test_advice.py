@@ -73,7 +73,7 @@ LINES = {
     "df.query('sex == \"F\"').assign(k=lambda d: d.age * 2).query('k > 70').dp.mean('k')": True,
     "df[df.age.map(abs) > 25].dp.count()": True,
     "df[df.age.astype(float) > 25].dp.count()": True,
-    "df[df.age.astype('category') == 30].dp.count()": False,
+    "df[df.age.astype('category') == 30].dp.count()": True,
     "df[df.age.round().map(lambda a: a + 1) > 30].dp.count()": True,
     "df.query('index > 0').dp.count()": False,
     "df[['age', 'sex']].fillna('x').dp.mean('age')": False,

@@ -229,7 +229,7 @@ def frozen_classes():
 
 
 # No question has one of these themselves; the last is a statistic.
-ABSTRACT = {"_Same", "Expr", "Fit", "Sought", "PeopleBy"}
+ABSTRACT = {"_Same", "_Listed", "Expr", "Fit", "Sought", "PeopleBy"}
 
 
 def asked():
@@ -257,6 +257,16 @@ def asked():
         ).explain
         p.query("x > 1 and not (y < 2 or b) and s in ['a', 'b']").count()
         p.query("s.isna() | (s.fillna('z') == 'z')").count()
+        p.query("(1 if x > 1 else y) > 0 and log(x) > 1 and minimum(x, y) > 2").count()
+        p.query("(t - '2024-01-05 00:00+00:00').dt.days > 1 and (t - t) / '1 day' > 0").count()
+        p.query("t.dt.floor('h') == t.dt.tz_convert('Asia/Tokyo') and t.dt.strftime('%Y') == '2024'").count()
+        p.query(
+            "s.str.match('a+') and s.str.count('b') > 0 and s + 'x' == 'ax' and to_numeric(s) > 1"
+        ).count()
+        p.query(
+            "s.str.split('-').str[0] == 'a' and s.str.split('-').str.len() > 1 and to_datetime(s).isna()"
+        ).count()
+        p.groupby(p["t"].dt.to_period("M")).size()
         q = p.assign(
             u=-p["x"], r=(p["x"] / 3).round(1), c=p["x"].clip(1, 5), f=p["x"].fillna(0.0), i=p["x"].astype("int"),
             m=p["s"].map({"a": 1, "b": 2}), n=p["s"].str.slice(0, 1), d=p["t"].dt.month, k=p["x"].cut([0, 20, 40]),
@@ -340,6 +350,8 @@ def others(value):
             yield other
     elif dataclasses.is_dataclass(value):
         yield None
+    elif isinstance(value, pd.Timestamp | pd.Timedelta):
+        yield value + pd.Timedelta("1s")
     elif isinstance(value, np.ndarray):
         yield value + 1
     elif isinstance(value, pd.Index):
