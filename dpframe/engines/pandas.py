@@ -110,6 +110,8 @@ class PandasEngine:
         self, query: Scope, primitives: set[Primitive], unit: Unit = ROWS
     ) -> dict[Primitive, Integers]:
         """The primitive sums of each group, as int64; what one person adds to them is within the limits of the unit."""
+        if "_within" in vars(self):
+            self._within.trim()
         found: dict[Primitive, Integers] = {
             p: self._distinct(p.expr, query, unit) for p in primitives if isinstance(p, Distincts)
         }
@@ -309,6 +311,8 @@ class PandasEngine:
     def slices(self, exprs: Sequence[Expr], where: Expr | None, unit: Unit) -> Iterator[RowSlice]:
         """All rows, slice by slice; what is made of whole dictionaries is made once."""
         memo: dict[Any, Any] = {}
+        if "_within" in vars(self):
+            self._within.trim()
         people = self._whose(unit.people).codes if unit.people else None
         for rows in self._pieces():
             mask = None if where is None else predicate(where, self.column, rows, memo)

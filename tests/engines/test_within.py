@@ -12,7 +12,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dpframe
-from tests.internals import Column, PandasEngine, WithinKey, compare, constant, evaluate, logical_not, within
+from tests.internals import (
+    Column,
+    PandasEngine,
+    Query,
+    Unit,
+    WithinKey,
+    compare,
+    constant,
+    evaluate,
+    logical_not,
+    query_Output,
+    stats_Rows,
+    within,
+)
 
 TIMES = [pd.Timestamp("2024-01-01"), pd.Timestamp("2024-03-01 12:00"), pd.NaT]
 ROW = st.tuples(
@@ -233,11 +246,16 @@ def test_some_of_the_rows_have_some_of_the_values(frame, start, size):
         assert plain(evaluate(e, PandasEngine(frame).column, some)) == plain(whole)[some]
 
 
-def test_what_is_kept_has_no_more_room_than_the_frame(monkeypatch):
+def test_between_questions_no_more_is_kept_than_the_frame_has_room_for():
     frame = pd.DataFrame({"who": np.arange(50_000) // 5, "x": np.arange(50_000.0)})
     engine = PandasEngine(frame)
-    for q in np.linspace(0, 1, 8):
-        engine.column(within("quantile", leaf(frame, "x"), [leaf(frame, "who")], args=(float(q),)))
+    asked = [within("quantile", leaf(frame, "x"), [leaf(frame, "who")], args=(q / 8,)) for q in range(8)]
+    for e in asked:
+        engine.column(e)
+    assert all(engine.column(e) is engine.column(e) for e in asked)  # of one question nothing is made twice
+    engine.reduce(
+        Query((query_Output("n", "size"),)), {stats_Rows()}, Unit(people=(leaf(frame, "who"),), rows=1)
+    )
     assert 1 <= len(engine._within._vectors) <= 3
     engine.close()
     assert len(engine._within._vectors) == len(engine._within._layouts) == 0

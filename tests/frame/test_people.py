@@ -208,6 +208,15 @@ def test_where_a_row_is_a_person_the_unit_is_named(visits, name):
         p.drop_duplicates("id")
 
 
+def test_rows_made_of_people_with_one_row_have_no_column_that_names_them():
+    frame = pd.DataFrame({"x": [1, 2], "codes": [["a"], ["b", "c"]]})
+    q = frame.dp.open(1000).explode("codes", max_rows=2, max_groups=2)
+    with pytest.raises(Refused, match="open\\(unit='patient_id'\\)"):
+        q.drop_duplicates("x")
+    with pytest.warns(UserWarning, match="does nothing"):
+        q.sort_values("x")
+
+
 def test_declared_ids_make_groups_of_people_as_ever(visits):
     p = visits.dp.open(1000, unit="id", max_rows=12, max_groups=1)
     assert p.groupby("id", keys=[1, 2]).size(epsilon=E).index.tolist() == [1, 2]

@@ -314,14 +314,26 @@ LIKE_PANDAS = {
     'p.groupby(p["age"].cut([0, 40, 100])).size(epsilon=0.5)': "intervals between whole numbers have whole ends, as in pandas",
     'p.resample("ME")': "a frame has an index where a column was made one, and the refusal says so",
 }
+WITHIN = "the refusal says where it is offered: within a person"
+OF_PEOPLE = dict.fromkeys(
+    (
+        'p["age"].cumsum()',
+        'p["age"].rank()',
+        'p["age"].shift(1)',
+        'p.groupby("state").transform("mean")',
+        'p.groupby("state").first()',
+    ),
+    WITHIN,
+)
 CHANGED: dict[str, dict[str, str]] = {
-    "house": {**MORE_AGGREGATES, **DESCRIBED, **MORE_VERBS, **LIKE_PANDAS, **READ_AS_NUMBERS},
+    "house": {**MORE_AGGREGATES, **DESCRIBED, **MORE_VERBS, **LIKE_PANDAS, **READ_AS_NUMBERS, **OF_PEOPLE},
     "0.1": {
         **MORE_AGGREGATES,
         **DESCRIBED,
         **MORE_VERBS,
         **LIKE_PANDAS,
         **READ_AS_NUMBERS,
+        **OF_PEOPLE,
         'p.groupby(p["state"].str.upper()).size(epsilon=0.5)': AT_ONCE,
         'p.groupby(p["state"].str.upper())["cost"].mean(epsilon=0.5)': AT_ONCE,
         'p.argmax("age", epsilon=0.5)': "half a price finds keys with a delta that follows its part of the budget",

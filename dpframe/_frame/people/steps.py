@@ -95,7 +95,7 @@ def sort_values(
     No answer depends on the order of rows, and where a row is a person nothing does: that is said in a warning. Rows of a person
     that are alike in the columns named keep the order they had.
     """
-    if not self._session.unit.people:
+    if not _names_people(self):
         warnings.warn(
             "sort_values does nothing here: no answer depends on the order of rows. Sort the answer instead.",
             UserWarning,
@@ -139,6 +139,12 @@ def sorted_by(frame: Frame, keys: Sequence[Key]) -> Frame:
     return frame._new(replace(selection, sorts=(*keys, *before)))
 
 
+def _names_people(frame: Tracked) -> bool:
+    """Whether columns say whose a row is: of rows that were made of people's only ones, random names that nobody sees do."""
+    people = set(frame._session.unit.people)
+    return bool(people) and people <= {*frame._session.leaves.values()}
+
+
 def duplicated(self: Tracked, subset: Any = None, keep: Any = "first") -> PrivateColumn:
     """Whether a row of a person is like another one of the same person before it, in the columns of ``subset``, which name the
     person and whatever else; a column of each row."""
@@ -167,7 +173,7 @@ def drop_duplicates(
 def _again(frame: Tracked, subset: Any, keep: Any, verb: str) -> tuple[Expr, bool]:
     """Whether a row is another one of its kind, and whether its kind is the person alone."""
     people = frame._session.unit.people
-    if not people:
+    if not _names_people(frame):
         raise Refused(
             f"{verb} compares people with each other here, where a row is a person: one person's row could change another's. "
             "Where a column says whose a row is, open with it, open(unit='patient_id'), and name it first."

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable
+from threading import RLock
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,11 @@ from dpframe.engines.within.verbs import MAKE
 
 
 class Kept:
-    """The values of `Within` on the rows of one frame, kept as long as there is room, the oldest first to go."""
+    """The values of `Within` on the rows of one frame.
+
+    All of a question's are kept while it is asked, since it is asked block by block; between questions as many as there is room
+    for, the oldest first to go. Threads that ask for one value wait for the first of them.
+    """
 
     def __init__(
         self, column: ColumnOf, whose: Callable[[Any], Codes], room: Callable[[], float] = lambda: np.inf
@@ -25,19 +30,25 @@ class Kept:
         self._column, self._whose, self._room = column, whose, room
         self._vectors: OrderedDict[Within, Vector] = OrderedDict()
         self._layouts: OrderedDict[Any, Layout] = OrderedDict()
+        self._lock = RLock()
 
     def vector(self, e: Within) -> Vector:
         """The value in each row of the frame."""
-        known = self._vectors.get(e)
-        if known is not None:
-            self._vectors.move_to_end(e)
+        with self._lock:
+            known = self._vectors.pop(e, None)
+            if known is None:
+                with np.errstate(all="ignore"):  # no value may raise or warn
+                    known = MAKE[e.how](Cells(self, e), e)
+            self._vectors[e] = known
             return known
-        with np.errstate(all="ignore"):  # no value may raise or warn
-            vector = MAKE[e.how](Cells(self, e), e)
-        self._vectors[e] = vector
-        while len(self._vectors) > 1 and sum(map(_size, self._vectors.values())) > self._room():
-            self._vectors.popitem(last=False)
-        return vector
+
+    def trim(self) -> None:
+        """Lets go of what the room is too small for, before the next question."""
+        with self._lock:
+            while len(self._vectors) > 1 and sum(map(_size, self._vectors.values())) > self._room():
+                self._vectors.popitem(last=False)
+            while len(self._layouts) > 1:
+                self._layouts.popitem(last=False)
 
     def value(self, expr: Expr, rows: int) -> Vector:
         """The value of another expression in each row."""

@@ -220,18 +220,20 @@ class Cells:
 
 
 def tables(
-    values: Floats, counts: NDArray[np.int64], blank: float
+    values: Floats, counts: NDArray[np.int64], blank: float, down: bool = False
 ) -> Iterator[tuple[Places, Floats, Places]]:
-    """Values that are put together by person as tables with a row a person, for people of about as many values; so that what is
-    made of a row is made of one person's values. The people, their table, and the place of each value, -1 of a blank."""
-    starts = np.cumsum(counts) - counts
+    """Values that are put together by person as tables with a row a person, or where they go ``down`` a column, for people of
+    about as many values; so that what is made of a row is made of one person's values.
+
+    The people, their table, and the place of each value, -1 of a blank.
+    """
+    starts, padded = np.cumsum(counts) - counts, np.append(values, blank)
     widths = np.ceil(np.log2(np.maximum(counts, 1))).astype(np.int64)
     widths[counts == 0] = -1
-    for width in np.unique(widths[counts > 0]).tolist():
+    for width in np.flatnonzero(np.bincount(widths[counts > 0])).tolist():
         some = np.flatnonzero(widths == width)
-        seats = np.arange(2**width)
-        at = starts[some, None] + seats
-        at[seats >= counts[some, None]] = NEVER
-        table = values.take(at, mode="wrap")
-        table[at < 0] = blank
-        yield some, table, at
+        seats, first, rows = np.arange(2**width), starts[some, None], counts[some, None]
+        if down:
+            seats, first, rows = seats[:, None], first.T, rows.T
+        at = np.where(seats < rows, first + seats, NEVER)
+        yield some, padded.take(at, mode="wrap"), at

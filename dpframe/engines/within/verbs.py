@@ -163,9 +163,11 @@ def _cumulated(c: Cells, e: Within) -> Vector:
     """The values up to each row put together; a null stays one, and what is put together goes on after it."""
     operation, blank = _ACCUMULATE[e.how]
     layout = c.layout
-    values = np.where(c.valid, c.floats, blank)[layout.order]
+    full = len(c.in_order()) == len(layout.order)
+    values = (c.floats if full else np.where(c.valid, c.floats, blank))[layout.order]
     found = _accumulated(operation, values, layout)
-    found[~c.valid[layout.order]] = np.nan
+    if not full:
+        found[~c.valid[layout.order]] = np.nan
     return c.scattered(found, layout.order)
 
 
@@ -186,12 +188,12 @@ _ACCUMULATE: dict[str, tuple[Any, float]] = {
 
 
 def _accumulated(operation: Any, values: Floats, layout: Layout) -> Floats:
-    """The running result of each person, one row after the other."""
-    found = np.empty(len(values))
-    for _, table, at in tables(values, layout.counts, 0.0):
-        inside = at >= 0
-        found[at[inside]] = operation.accumulate(table, axis=1)[inside]
-    return found
+    """The running result of each person, one row after the other: those of many people at once, place by place."""
+    found = np.empty(len(values) + 1)  # one more, for blanks
+    for _, table, at in tables(values, layout.counts, 0.0, down=True):
+        operation.accumulate(table, axis=0, out=table)
+        found[at] = table
+    return found[:-1]
 
 
 def _cumcount(c: Cells, e: Within) -> Vector:
