@@ -139,7 +139,6 @@ FUNCTIONS: dict[str, str] = {
     "p['x'].cut([0, 3, 5, 9]).",
     "get_dummies": "a column for each value that there is would tell which there are. Write p.assign(one=p['x'] == 1), or count "
     "them: p['x'].value_counts(keys=[1, 2]).",
-    "crosstab": "pd.crosstab looks at rows. Write p.crosstab('a', 'b').",
     "factorize": "the values that there are is a release: p.unique('x').",
     "unique": "the values that there are is a release: p.unique('x').",
     "to_numeric": "write p['x'].astype('float').",
@@ -151,7 +150,18 @@ FUNCTIONS: dict[str, str] = {
 def refuse(what: str) -> NoReturn:
     """Says what to write instead; to a function of pandas that asks, in its own words."""
     asking = asking_function()
-    raise Refused(ADVICE[what] if asking is None else FUNCTIONS.get(asking.f_code.co_name, ADVICE[what]))
+    name = "" if asking is None else asking.f_code.co_name
+    if name == "crosstab" and asking is not None:
+        keys = [_named(asking.f_locals.get(word)) for word in ("index", "columns")]
+        raise Refused(f"pd.crosstab looks at rows. Write p.crosstab({', '.join(map(repr, keys))}).")
+    raise Refused(FUNCTIONS.get(name, ADVICE[what]))
+
+
+def _named(given: Any) -> Any:
+    """The name of a column that a function of pandas was given, or of several."""
+    columns = given if isinstance(given, list) else [given]
+    names = [getattr(column, "name", None) or "k" for column in columns]
+    return names[0] if len(names) == 1 else names
 
 
 def asking_function() -> FrameType | None:

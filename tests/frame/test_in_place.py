@@ -273,7 +273,7 @@ def test_functions_of_pandas_are_answered_or_told_what_to_write(p):
         "pd.concat": lambda: pd.concat([p, p]),
         "p['x'].value_counts": lambda: pd.get_dummies(p["sex"]),
         "p['x'].quantile": lambda: pd.qcut(p["age"], 4),
-        "p.crosstab": lambda: pd.crosstab(p["sex"], p["sex"]),
+        "p.crosstab('sex', ['age', 'sex'])": lambda: pd.crosstab(p["sex"], [p["age"], p["sex"]]),
         "p['x'].cut": lambda: pd.cut(p["age"], 4),
         "p.count()": lambda: len(p),
     }
@@ -300,3 +300,45 @@ def test_functions_of_pandas_are_answered_or_told_what_to_write(p):
         pd.cut(p, [0, 50])
     assert not hasattr(p, "_typ")
     assert not hasattr(p["age"], "_typ")
+
+
+def test_columns_have_the_steps_of_a_series_and_refuse_what_needs_labels(df, p):
+    assert p["cost"].dropna().count(epsilon=100) == 3
+    assert p["age"].dropna()._frame._selection.where is None  # no null can be there
+    assert p["age"].rename("years").name == "years"
+    assert list(p["age"].to_frame("years").columns) == ["years"]
+    assert list((p["age"] * 2).groupby(p["sex"]).sum(epsilon=300)) == [230, 82]
+    assert str(p["age"].head()).startswith("made-up rows")
+    assert p["age"].dtype == df["age"].dtype
+    for ask, message in (
+        (lambda: p["age"].rename({0: 1}), "no labels"),
+        (lambda: p["age"].reset_index(), "reset_index"),
+        (lambda: p["age"].groupby("sex"), "another one"),
+        (lambda: p["age"].__setitem__(p["age"] > 3, 0), r"p\.loc\["),
+        (lambda: p["age"].add(1, fill_value=0), "fillna"),
+        (lambda: p["age"].pipe("mean"), "function of a column"),
+        (lambda: p["age"].resample("ME"), "set_index"),
+    ):
+        with pytest.raises((Refused, BadType), match=message):
+            ask()
+    assert p.count(epsilon=1) is not None
+
+
+def test_functions_that_are_applied_take_columns_and_ask_nothing(p):
+    for ask in (
+        lambda: p.apply(lambda c: c.mean()),
+        lambda: p.apply(lambda r: r["age"].sum(), axis=1),
+        lambda: p[["age"]].transform(lambda c: c.max()),
+        lambda: p.where(lambda d: d["age"] > d["age"].mean()),
+    ):
+        with pytest.raises(Refused, match="release such a number first"):
+            ask()
+    for ask in (
+        lambda: p.apply(3),
+        lambda: p.apply(lambda r: 1, axis=1),
+        lambda: p.apply(len, raw=True),
+        lambda: p.apply(len, axis=2),
+    ):
+        with pytest.raises((BadType, Refused)):
+            ask()
+    assert p.budget.spent == 0

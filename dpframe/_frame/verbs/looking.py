@@ -32,6 +32,7 @@ _SHOWN = 100  # rows at most, for looking at
 _DRAWN = 2**12  # rows among which those are looked for that a condition keeps
 _YEAR = Span("2024-01-01T00:00:00", "2024-12-31T23:59:59")  # where no time is declared
 _PERCENT = (0.0, 100.0)  # where no bounds are
+_DAYS = 30  # of durations, where no bounds are
 _TEXTS = 9  # different ones, where no keys are declared
 
 
@@ -311,6 +312,8 @@ def _cells(leaf: Column, dtype: Any, schema: Schema, rows: int) -> pd.Series[Any
         cells = pd.Series(even < 0.5)
     elif leaf.kind == "time":
         cells = _times(schema.times.get(leaf.position, _YEAR), leaf.tz, even)
+    elif getattr(dtype, "kind", "") == "m":
+        cells = pd.Series(pd.to_timedelta((even * _DAYS * 24).astype(np.int64), unit="h"))
     elif leaf.kind in ("text", "label"):
         cells = pd.Series([f"{leaf.name} {1 + int(e * _TEXTS)}" for e in even], dtype=object)
     else:
