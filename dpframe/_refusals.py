@@ -57,7 +57,7 @@ for _name in ("values", "index", "T", "array", "item"):
 for _name in ("loc", "iloc", "at", "iat", "xs"):
     ADVICE[_name] = (
         f".{_name} is refused, since rows have no labels here. Choose them by a condition, p[p['x'] > 1] or p.query('x > 1'), "
-        "and columns by name, p[['x', 'y']]; for a release ask p.count()."
+        "and columns by name, p[['x', 'y']]; for a release ask p.count(), and for made-up rows to look at p.head()."
     )
 for _name in (
     "to_numpy",

@@ -76,7 +76,7 @@ LINES = {
     "df[df.age.astype('category') == 30].dp.count()": False,
     "df[df.age.round().map(lambda a: a + 1) > 30].dp.count()": False,
     "df.query('index > 0').dp.count()": False,
-    "df[['age', 'sex']].fillna('x').dp.mean('age')": False,
+    "df[['age', 'sex']].fillna('x').dp.mean('age')": True,
     "df.assign(k=1)[[True, False, True, True]].dp.count()": False,
     "df.head(3).dp.mean('age')": False,
     "df[['age', 'sex']].assign(k=1).groupby('k').head().dp.count()": False,

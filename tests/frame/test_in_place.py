@@ -342,3 +342,11 @@ def test_functions_that_are_applied_take_columns_and_ask_nothing(p):
         with pytest.raises((BadType, Refused)):
             ask()
     assert p.budget.spent == 0
+
+
+def test_one_constant_for_nulls_of_two_kinds_is_refused_with_the_columns(p):
+    with pytest.raises(BadType) as caught:
+        p.fillna(0)
+    assert "p.fillna({'cost': 0})" in str(caught.value)
+    assert p.fillna({"cost": 0}).count("cost", epsilon=100) == 4
+    assert p[["age", "cost"]].fillna(0).count("cost", epsilon=100) == 4

@@ -22,7 +22,7 @@ from dpframe._frame.selection import Schema, Selection
 from dpframe._frame.tracked import Tracked
 from dpframe._groups.keys import Keys
 from dpframe._groups.periods import Span
-from dpframe._refusals import ADVICE
+from dpframe._refusals import refuse
 from dpframe._session.data import leaves_of
 from dpframe._session.terms import declarations
 from dpframe.engines.rows import Rows, frame_of, rows_of
@@ -192,11 +192,11 @@ class Shape:
         if place in (1, -1):
             return self._columns
         if place in (0, -2):
-            raise Refused(ADVICE["shape"])
+            refuse("shape")
         raise IndexError("a shape has two numbers")
 
     def __iter__(self) -> Iterator[int]:
-        raise Refused(ADVICE["shape"])
+        refuse("shape")
 
     def __len__(self) -> int:
         return 2

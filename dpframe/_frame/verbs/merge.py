@@ -64,6 +64,14 @@ def merge(
     >>> p.merge(regions, on="state").groupby("coast").size(epsilon=300).to_dict()
     {'east': 1, 'west': 2}
     """
+    if right_index is True and left_index is False and left_on is not None and on is right_on is None:
+        if indicator is not False:
+            raise Refused(
+                "indicator= is not needed: rows without a match have nulls, p['x'].isna(), with how='left'."
+            )
+        limits: Any = {"max_rows": max_rows, "max_groups": max_groups, "because": because}
+        left, other = suffixes
+        return join(self, right, left_on, how, left or "", other or "", validate=validate, **limits)
     source = source_of(self, "merge")
     if left_index is not False or right_index is not False:
         raise Refused(
