@@ -114,7 +114,7 @@ PANDAS_WORDS: dict[str, tuple[tuple[Any, ...], str]] = {
     "exclude": ((None,), "name the columns: p[['age', 'cost']].describe()."),
     "inplace": (
         (False,),
-        "a tracked frame is not changed in place. Keep what comes back: p = p.drop(columns='name').",
+        "this is not changed in place. Keep what comes back: p['x'] = p['x'].fillna(0), p = p.drop(columns='name').",
     ),
 }
 

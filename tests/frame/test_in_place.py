@@ -103,6 +103,9 @@ def test_a_change_of_a_frame_that_nothing_keeps_is_refused_with_the_line_to_writ
         lambda: df.dp.rename(columns={"age": "a"}, inplace=True),
         lambda: df.dp.insert(0, "x", 1),
         lambda: df.dp.pop("age"),
+        lambda: setattr(df.dp, "columns", ["a", "b", "c"]),
+        lambda: setattr(df.dp, "age", 1),
+        lambda: df.dp.loc.__setitem__((slice(None), "age"), 1),
     ):
         with pytest.raises(Refused, match="would be lost"):
             change()
