@@ -298,7 +298,7 @@ REFUSED = {
     "explode": lambda p: p.explode("state"),
     "melt": lambda p: p.melt(["patient"], ["age"]),
     "merge": lambda p: p.merge(pd.DataFrame({"state": ["CA"], "big": [1]}), on="state"),
-    "pipe": lambda p: p.pipe(lambda d: d),
+    "pipe": lambda p: p.pipe(lambda d: d, bounds={}),
     "adopt": lambda p: p.adopt(pd.DataFrame({"patient": [1]}), because="a reason"),
 }
 

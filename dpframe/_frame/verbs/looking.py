@@ -25,7 +25,7 @@ from dpframe._groups.periods import Span
 from dpframe._refusals import refuse
 from dpframe._session.data import leaves_of
 from dpframe._session.terms import declarations
-from dpframe.engines.rows import Rows, frame_of, rows_of
+from dpframe.engines.rows import Rows, frame_of
 
 _MARK = "made-up rows: drawn from declared bounds and keys and from dtypes, not from the data"
 _SHOWN = 100  # rows at most, for looking at
@@ -288,7 +288,7 @@ def made_up(selection: Selection, leaves: Mapping[Hashable, Column], rows: int, 
 
 def schema_of(selection: Selection) -> pd.DataFrame:
     """A frame without rows that has the columns of a selection in their dtypes."""
-    empty = Rows(rows_of(_root(selection.schema, selection.schema.leaves, 1), np.arange(0)))
+    empty = Rows(_root(selection.schema, selection.schema.leaves, 0))
     arrays = [empty.array(expr) for expr in selection.columns.values()]
     return frame_of(arrays, list(selection.columns))
 
