@@ -54,7 +54,7 @@ for _name in ("values", "index", "T", "array", "item"):
 for _name in ("loc", "iloc", "at", "iat", "xs"):
     ADVICE[_name] = (
         f".{_name} is refused, since rows have no labels here. Choose them by a condition, p[p['x'] > 1] or p.query('x > 1'), "
-        "and columns by name, p[['x', 'y']]; for a release ask p.count()."
+        "and columns by name, p[['x', 'y']]; for a release ask p.count(), and for made-up rows to look at p.head()."
     )
 for _name in (
     "to_numpy",
@@ -140,7 +140,7 @@ PANDAS_WORDS: dict[str, tuple[tuple[Any, ...], str]] = {
     "exclude": ((None,), "name the columns: p[['age', 'cost']].describe()."),
     "inplace": (
         (False,),
-        "a tracked frame is not changed in place. Keep what comes back: p = p.drop(columns='name').",
+        "this is not changed in place. Keep what comes back: p['x'] = p['x'].fillna(0), p = p.drop(columns='name').",
     ),
 }
 

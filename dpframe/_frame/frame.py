@@ -25,7 +25,7 @@ from dpframe._frame.people.groups import own_groups
 from dpframe._frame.places import Located, Positions, check_named, references, with_item
 from dpframe._frame.selection import Ask, Selection
 from dpframe._frame.spelling import priced
-from dpframe._frame.tracked import Tracked, is_pandas_col
+from dpframe._frame.tracked import Tracked, check_kept, is_pandas_col
 from dpframe._frame.verbs import adopt as _adopt
 from dpframe._frame.verbs import cellwise, groupings, looking, pictures, reshape, steps, summaries, tables
 from dpframe._frame.verbs import choose as _choose
@@ -399,8 +399,10 @@ class PrivateFrame(Tracked):
         if name.startswith("_"):
             super().__setattr__(name, value)
         elif name == "columns":
+            check_kept(self)
             self._become(steps.set_axis(self, value, axis=1)._selection)
         elif name in self._selection.columns and not hasattr(type(self), name):
+            check_kept(self)
             self._become(self._selection.having(with_item(self, name, value)))
         else:
             raise Refused(f"an attribute makes no new column, in pandas neither. Write p[{name!r}] = ....")

@@ -104,7 +104,6 @@ REFUSED: dict[str, tuple[Any, type[Exception], str]] = {
     "text to bool": (lambda: ex.cast(STATE, bool), BadType, "values"),
     "time to int": (lambda: ex.cast(WHEN, int), BadType, "values"),
     "float to str": (lambda: ex.cast(COST, str), BadType, "int"),
-    "time to int": (lambda: ex.cast(WHEN, int), BadType, "values"),
     "int7": (lambda: ex.cast(AGE, "int7"), BadValue, "int7"),
     "bins by number": (lambda: ex.cut(COST, 5), BadType, "edges"),
     "edges backwards": (lambda: ex.cut(COST, [1, 0]), BadValue, "increase"),

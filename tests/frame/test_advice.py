@@ -76,7 +76,7 @@ LINES = {
     "df[df.age.astype('category') == 30].dp.count()": True,
     "df[df.age.round().map(lambda a: a + 1) > 30].dp.count()": True,
     "df.query('index > 0').dp.count()": False,
-    "df[['age', 'sex']].fillna('x').dp.mean('age')": False,
+    "df[['age', 'sex']].fillna('x').dp.mean('age')": True,
     "df.assign(k=1)[[True, False, True, True]].dp.count()": False,
     "df.head(3).dp.mean('age')": False,
     "df[['age', 'sex']].assign(k=1).groupby('k').head().dp.count()": False,
@@ -152,6 +152,47 @@ def test_the_example_has_the_names_that_there_are(tmp_path):
     assert "texts.dp.dropna().count()" in refused("texts[:1].dp.count()", {"texts": texts}, tmp_path)
 
 
+# Lines on frames in which pandas leaves no trace of the session, and the private line.
+TRACELESS = {
+    'df.merge(regions, on="sex").dp["tax"].mean()': "df.dp.merge(regions, on='sex')['tax'].mean()",
+    'df.merge(regions, on="sex").dp.mean("tax")': "df.dp.merge(regions, on='sex').mean('tax')",
+    'pd.merge(df, regions, on="sex").dp.mean("tax")': "df.dp.merge(regions, on='sex').mean('tax')",
+    'pd.merge(left=df, right=regions, on="sex").dp.mean("tax")': "df.dp.merge(right=regions, on='sex').mean('tax')",
+    'df.groupby("sex").size().dp.plan': "df.dp.groupby('sex').size().dp.plan",
+    "df.age.value_counts().dp.plan": "df.dp['age'].value_counts().dp.plan",
+    'df.pivot(columns="sex", values="cost").dp.count()': None,
+    'pd.concat([df, df]).assign(k=1).dp.mean("age")': None,
+}
+
+
+@pytest.mark.parametrize("typed", TRACELESS)
+def test_a_frame_without_a_trace_is_told_the_private_line_and_no_second_budget(df, tmp_path, typed):
+    df.dp.open(
+        1000, delta=1e-6, queries=1000, bounds={"age": (0, 110), "cost": (0, 10)}, keys={"sex": ["F", "M"]}
+    )
+    regions = pd.DataFrame({"sex": ["F", "M"], "tax": [1.5, 2.5]})
+    scope = {"df": df, "pd": pd, "regions": regions, "__name__": "typed"}
+    file = tmp_path / "typed.py"
+    file.write_text(f"answer = (\n    {typed}\n)\n")
+    with pytest.raises((dpframe.NoSession, LineageError)) as caught:
+        exec(compile(file.read_text(), str(file), "exec"), scope)
+    told = str(caught.value)
+    assert "Open one with the whole budget" not in told
+    line, own = advised(told)
+    assert (line if own else None) == TRACELESS[typed]
+    assert eval(line, scope) is not None
+
+
+def test_a_frame_of_an_earlier_line_with_the_same_columns_is_told_where_to_ask(df):
+    df.dp.open(1000)
+    merged = df.merge(pd.DataFrame({"sex": ["F", "M"], "tax": [1, 2]}), on="sex")
+    for ask in (lambda: merged.dp.mean("tax"), lambda: merged.dp["tax"]):
+        with pytest.raises(dpframe.NoSession, match=r"df\.dp\.merge\(table, on='key'\)"):
+            ask()
+    with pytest.raises(dpframe.NoSession, match="whole budget"):
+        pd.DataFrame({"other": [1]}).dp.count()
+
+
 def test_a_step_that_is_not_offered_is_named_with_its_reason(df, tmp_path):
     opened(df)
     told = refused("df.head(2).dp.mean('age')", {"df": df}, tmp_path)
@@ -198,6 +239,8 @@ STANDS_FOR = {
     "keys={...}": "keys={'x': [1, 2]}",
     "epsilon=...": "epsilon=1",
     "'expression'": "'x + 1'",
+    "p.groupby(...)": "p.groupby('k')",
+    "p.crosstab('x')": "p.crosstab('a', 'b')",
     "p.assign('x'=": "p.assign(y=",
     "p.assign(name='x')": "p.assign(name='x + 1')",
     "p.assign(y=...)": "p.assign(y=1)",

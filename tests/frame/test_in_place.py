@@ -102,6 +102,9 @@ def test_a_change_of_a_frame_that_nothing_keeps_is_refused_with_the_line_to_writ
         lambda: df.dp.rename(columns={"age": "a"}, inplace=True),
         lambda: df.dp.insert(0, "x", 1),
         lambda: df.dp.pop("age"),
+        lambda: setattr(df.dp, "columns", ["a", "b", "c"]),
+        lambda: setattr(df.dp, "age", 1),
+        lambda: df.dp.loc.__setitem__((slice(None), "age"), 1),
     ):
         with pytest.raises(Refused, match="would be lost"):
             change()
@@ -294,3 +297,53 @@ def test_functions_of_pandas_are_answered_or_told_what_to_write(p):
         pd.cut(p["age"], [0, 50, 110], labels=["a", "b"], right=False)._expr
         == p["age"].cut([0, 50, 110], labels=["a", "b"], right=False)._expr
     )
+
+
+def test_columns_have_the_steps_of_a_series_and_refuse_what_needs_labels(df, p):
+    assert p["cost"].dropna().count(epsilon=100) == 3
+    assert p["age"].dropna()._frame._selection.where is None  # no null can be there
+    assert p["age"].rename("years").name == "years"
+    assert list(p["age"].to_frame("years").columns) == ["years"]
+    assert list((p["age"] * 2).groupby(p["sex"]).sum(epsilon=300)) == [230, 82]
+    assert str(p["age"].head()).startswith("made-up rows")
+    assert p["age"].dtype == df["age"].dtype
+    for ask, message in (
+        (lambda: p["age"].rename({0: 1}), "no labels"),
+        (lambda: p["age"].reset_index(), "reset_index"),
+        (lambda: p["age"].groupby("sex"), "another one"),
+        (lambda: p["age"].__setitem__(p["age"] > 3, 0), r"p\.loc\["),
+        (lambda: p["age"].add(1, fill_value=0), "fillna"),
+        (lambda: p["age"].pipe("mean"), "function of a column"),
+        (lambda: p["age"].resample("ME"), "set_index"),
+    ):
+        with pytest.raises((Refused, BadType), match=message):
+            ask()
+    assert p.count(epsilon=1) is not None
+
+
+def test_functions_that_are_applied_take_columns_and_ask_nothing(p):
+    for ask in (
+        lambda: p.apply(lambda c: c.mean()),
+        lambda: p.apply(lambda r: r["age"].sum(), axis=1),
+        lambda: p[["age"]].transform(lambda c: c.max()),
+        lambda: p.where(lambda d: d["age"] > d["age"].mean()),
+    ):
+        with pytest.raises(Refused, match="release such a number first"):
+            ask()
+    for ask in (
+        lambda: p.apply(3),
+        lambda: p.apply(lambda r: 1, axis=1),
+        lambda: p.apply(len, raw=True),
+        lambda: p.apply(len, axis=2),
+    ):
+        with pytest.raises((BadType, Refused)):
+            ask()
+    assert p.budget.spent == 0
+
+
+def test_one_constant_for_nulls_of_two_kinds_is_refused_with_the_columns(p):
+    with pytest.raises(BadType) as caught:
+        p.fillna(0)
+    assert "p.fillna({'cost': 0})" in str(caught.value)
+    assert p.fillna({"cost": 0}).count("cost", epsilon=100) == 4
+    assert p[["age", "cost"]].fillna(0).count("cost", epsilon=100) == 4

@@ -309,6 +309,8 @@ MORE_VERBS = {
 LIKE_PANDAS = {
     "p.head()": "made-up rows in the place of a refusal",
     "p.sample(5)": "made-up rows in the place of a refusal",
+    "p.iloc[0]": "the refusal says where made-up rows are",
+    "p.loc[0]": "the refusal says where made-up rows are",
     "p.sort_index()": "a step that changes nothing in the place of a refusal",
     'p.merge(REGIONS, on="state").groupby("coast").size(epsilon=0.5)': "keys that a table brings are sorted, as pandas has them",
     'p.groupby(p["age"].cut([0, 40, 100])).size(epsilon=0.5)': "intervals between whole numbers have whole ends, as in pandas",
@@ -340,8 +342,6 @@ CHANGED: dict[str, dict[str, str]] = {
         'p.top("age", 2, epsilon=0.5)': "half a price finds keys with a delta that follows its part of the budget",
         'p.groupby("cost").size()': NOTHING_FOUND,
         'p.value_counts("cost")': NOTHING_FOUND,
-        "p.iloc[0]": "the refusal says what to write",
-        "p.loc[0]": "the refusal says what to write",
         'p["age"].str.len()': "what is absent is an AttributeError, as in pandas",
         'p["age"].dt.year': "what is absent is an AttributeError, as in pandas",
     },

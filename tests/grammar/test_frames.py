@@ -156,3 +156,15 @@ def test_values_set_by_loc_are_those_of_the_rows_where_the_condition_holds():
     df = df.copy()
     df.loc[df["age"] > 65, "age"] = 0
     assert float(p["age"].mean(epsilon=900)) == pytest.approx(df["age"].mean(), rel=0.01)
+
+
+def test_texts_that_are_split_are_exploded():
+    df = pd.DataFrame({"codes": ["a;b", "b", None] * 100})
+    p = df.dp.open(1000)
+    q = p.assign(code=p["codes"].str.split(";")).explode("code", max_rows=2, max_groups=2)
+    counts = q.value_counts("code", keys=["a", "b"], epsilon=400)
+    wanted = df.assign(code=df["codes"].str.split(";")).explode("code")["code"]
+    assert dict(counts) == dict(wanted.value_counts())
+    assert abs(q.count(epsilon=400) - len(wanted)) <= 2
+    with pytest.raises(TypeError, match="another expression"):
+        p.assign(code=p["codes"].str.lower()).explode("code")

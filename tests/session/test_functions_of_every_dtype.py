@@ -89,7 +89,7 @@ def test_the_identity_passes_and_sees_the_dtype_of_the_root(root):
     frame, p = opened(ROOTS[root])
     seen = set()
     for _ in range(3):  # halves are random
-        q = p.pipe(lambda d: (seen.add(d["x"].dtype), d)[1])
+        q = p.pipe(lambda d: (seen.add(d["x"].dtype), d)[1], bounds={})
     assert seen == {frame["x"].dtype}
     assert abs(q.count(epsilon=200) - N) < 1
 

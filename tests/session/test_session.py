@@ -381,7 +381,10 @@ OTHER_QUESTIONS = [
     (lambda p: p.query("n > 1").count(), lambda p: p.query("n >= 1").count()),
     (lambda p: p.groupby("n", keys=[1, 2]).size(), lambda p: p.groupby("n", keys=[2, 1]).size()),
     (lambda p: p.sum("n", bounds=(0, 2)), lambda p: p.sum("n", bounds=(0, 3))),
-    (lambda p: p.sum("n", bounds=(0, 2)), lambda p: p.rename({"n": "m", "m": "n"}).sum("n", bounds=(0, 2))),
+    (
+        lambda p: p.sum("n", bounds=(0, 2)),
+        lambda p: p.rename(columns={"n": "m", "m": "n"}).sum("n", bounds=(0, 2)),
+    ),
     (lambda p: p.count(), lambda p: p.count(epsilon=0.051)),
     (lambda p: p.count("n"), lambda p: p.count("m")),
     (lambda p: p.var("n", bounds=(0, 2)), lambda p: p.var("n", bounds=(0, 2), ddof=0)),

@@ -295,7 +295,7 @@ def test_a_file_that_is_damaged_behind_its_time_leaves_the_debit_and_no_answer(f
 # What a source cannot do --------------------------------------------------------------------------------------
 
 REFUSED = {
-    "pipe": lambda p: p.pipe(lambda d: d),
+    "pipe": lambda p: p.pipe(lambda d: d, bounds={}),
     "adopt": lambda p: p.adopt(pd.DataFrame({"patient": [1]}), because="a reason"),
 }
 

@@ -71,7 +71,7 @@ def to_frame(self: Taken, name: Hashable = None) -> Any:
     """The tracked frame of this column alone."""
     frame = self._frame
     label = self._name if name is None else _validate.hashable(name, "a name")
-    return frame._new(frame._selection.having({label: self._expr}).choosing([label]))
+    return frame._new(frame._selection.having({label: self._expr}))
 
 
 def head(self: Taken, n: int = 5) -> pd.Series[Any]:

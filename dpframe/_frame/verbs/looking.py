@@ -22,16 +22,17 @@ from dpframe._frame.selection import Schema, Selection
 from dpframe._frame.tracked import Tracked
 from dpframe._groups.keys import Keys
 from dpframe._groups.periods import Span
-from dpframe._refusals import ADVICE
+from dpframe._refusals import refuse
 from dpframe._session.data import leaves_of
 from dpframe._session.terms import declarations
-from dpframe.engines.rows import Rows, frame_of, rows_of
+from dpframe.engines.rows import Rows, frame_of
 
 _MARK = "made-up rows: drawn from declared bounds and keys and from dtypes, not from the data"
 _SHOWN = 100  # rows at most, for looking at
 _DRAWN = 2**12  # rows among which those are looked for that a condition keeps
 _YEAR = Span("2024-01-01T00:00:00", "2024-12-31T23:59:59")  # where no time is declared
 _PERCENT = (0.0, 100.0)  # where no bounds are
+_DAYS = 30  # of durations, where no bounds are
 _TEXTS = 9  # different ones, where no keys are declared
 
 
@@ -191,11 +192,11 @@ class Shape:
         if place in (1, -1):
             return self._columns
         if place in (0, -2):
-            raise Refused(ADVICE["shape"])
+            refuse("shape")
         raise IndexError("a shape has two numbers")
 
     def __iter__(self) -> Iterator[int]:
-        raise Refused(ADVICE["shape"])
+        refuse("shape")
 
     def __len__(self) -> int:
         return 2
@@ -287,7 +288,7 @@ def made_up(selection: Selection, leaves: Mapping[Hashable, Column], rows: int, 
 
 def schema_of(selection: Selection) -> pd.DataFrame:
     """A frame without rows that has the columns of a selection in their dtypes."""
-    empty = Rows(rows_of(_root(selection.schema, selection.schema.leaves, 1), np.arange(0)))
+    empty = Rows(_root(selection.schema, selection.schema.leaves, 0))
     arrays = [empty.array(expr) for expr in selection.columns.values()]
     return frame_of(arrays, list(selection.columns))
 
@@ -311,6 +312,8 @@ def _cells(leaf: Column, dtype: Any, schema: Schema, rows: int) -> pd.Series[Any
         cells = pd.Series(even < 0.5)
     elif leaf.kind == "time":
         cells = _times(schema.times.get(leaf.position, _YEAR), leaf.tz, even)
+    elif getattr(dtype, "kind", "") == "m":
+        cells = pd.Series(pd.to_timedelta((even * _DAYS * 24).astype(np.int64), unit="h"))
     elif leaf.kind in ("text", "label"):
         cells = pd.Series([f"{leaf.name} {1 + int(e * _TEXTS)}" for e in even], dtype=object)
     else:

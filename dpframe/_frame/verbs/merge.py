@@ -67,6 +67,14 @@ def merge(
     >>> p.merge(regions, on="state").groupby("coast").size(epsilon=300).to_dict()
     {'east': 1, 'west': 2}
     """
+    if right_index is True and left_index is False and left_on is not None and on is right_on is None:
+        if indicator is not False:
+            raise Refused(
+                "indicator= is not needed: rows without a match have nulls, p['x'].isna(), with how='left'."
+            )
+        limits: Any = {"max_rows": max_rows, "max_groups": max_groups, "because": because}
+        left, other = suffixes
+        return join(self, right, left_on, how, left or "", other or "", validate=validate, **limits)
     if left_index is not False or right_index is not False:
         raise Refused(
             "merge goes by columns: write right=table.reset_index() and on= or left_on=, right_on=."
@@ -98,11 +106,11 @@ def merge(
         no_limits(max_rows, max_groups)
     hidden = bool(self._session.unit.people) or not single
     public = {new: array_of(table, table_names.index(name)) for name, new in theirs.items()}
-    join = _Join(lookup, names, public, how == "left", hidden)
+    joining = _Join(lookup, names, public, how == "left", hidden)
     if hidden:
         source.check_named()
-    made = sealed("merge", _joined, source, join)
-    source.repeated(made, _joined, join)
+    made = sealed("merge", _joined, source, joining)
+    source.repeated(made, _joined, joining)
     for place, (new, array) in enumerate(public.items(), start=len(made.names) - len(public)):
         _describe_public(made, place, new, array)
     on_record = f"columns {describe(list(table.columns))}, {len(table)} rows, hash {hash_of(table)}{reason}"

@@ -15,6 +15,7 @@ from dpframe import _validate
 from dpframe._cells.columns import objects, prepare
 from dpframe._errors import BadType, BadValue, SessionError
 from dpframe._expr import NO_KEYS, Column, Expr
+from dpframe._expr._texts import Split
 from dpframe._frame.selection import Selection
 from dpframe._frame.tracked import Frame, Tracked
 from dpframe._groups.keys import Word, describe, keys_for
@@ -80,14 +81,18 @@ def explode(
     source = source_of(self, "explode")
     name = _validate.column_name(column, self._selection.columns)
     expr = self._selection.columns[name]
-    if not isinstance(expr, Column):
-        raise BadType(f"explode needs a column as it was opened, and {name!r} is an expression.")
+    if not isinstance(expr, Column | Split):
+        raise BadType(
+            f"explode needs a column as it was opened, or texts that are split, p['word'].str.split(';'), and {name!r} is "
+            "another expression."
+        )
     if dtype is not None and not (isinstance(dtype, str) and dtype in ("float", "str")):
         raise BadValue("dtype= of explode is 'float' or 'str'; leave it out for objects.")
-    listed = _has_lists(self._session.snapshot.dtypes.iloc[expr.position])
-    if not listed:
+    if isinstance(expr, Split):
+        dtype = "str" if dtype is None else dtype
+    elif not _has_lists(own := self._session.snapshot.dtypes.iloc[expr.position]):
         raise BadType(f"column {name!r} is of kind {expr.kind}: only a column of lists can be exploded.")
-    if dtype is not None and isinstance(self._session.snapshot.dtypes.iloc[expr.position], pd.ArrowDtype):
+    elif dtype is not None and isinstance(own, pd.ArrowDtype):
         raise BadType("lists of Arrow have elements of one type already: leave dtype= out.")
     if expr in self._session.unit.people:
         raise BadValue(f"{name!r} names a person and cannot be exploded.")

@@ -159,7 +159,15 @@ def fillna(self: Frame, value: Any, *, inplace: bool = False) -> Frame:
     if isinstance(value, Mapping):
         fills = {_validate.column_name(k, self._selection.columns): v for k, v in value.items()}
     else:
-        fills = dict.fromkeys(self._selection.columns, value)
+        nullable = {name: expr.kind for name, expr in self._selection.columns.items() if expr.nullable}
+        numbers = [name for name, kind in nullable.items() if kind == "number"]
+        if numbers and len(numbers) < len(nullable) and isinstance(value, int | float):
+            other = next(name for name, kind in nullable.items() if kind != "number")
+            raise BadType(
+                f"column {other!r} is of kind {nullable[other]} and cannot hold a number. Name the columns: "
+                f"p.fillna({dict.fromkeys(numbers, value)})."
+            )
+        fills = dict.fromkeys(nullable, value)
     return self._done(_each(self, fills, lambda column, v: column.fillna(v)), inplace)
 
 
