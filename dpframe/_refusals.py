@@ -3,15 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
-from collections.abc import Mapping
-from functools import wraps
-from inspect import CO_VARARGS
-from inspect import CO_VARKEYWORDS
-from inspect import Parameter
-from inspect import Signature
-from inspect import signature
-from types import FunctionType
 from typing import Any, NoReturn
 
 from dpframe._errors import Refused

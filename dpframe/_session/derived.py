@@ -17,15 +17,8 @@ import numpy as np
 import pandas as pd
 
 from dpframe._cells.encoding import digest
-from dpframe._errors import BadValue
-from dpframe._errors import NotOffered
-from dpframe._errors import SessionError
-from dpframe._expr import Column
-from dpframe._expr import Cut
-from dpframe._expr import Expr
-from dpframe._expr import Key
-from dpframe._expr import looks_within
-from dpframe._expr import stem
+from dpframe._errors import BadValue, NotOffered, SessionError
+from dpframe._expr import Column, Cut, Expr, Key, looks_within, stem
 from dpframe._groups.keys import ROW_CEILING, Keys, keys_for
 from dpframe._groups.periods import Span
 from dpframe._groups.unit import LIMIT, Unit, limits_for

@@ -26,12 +26,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from dpframe._cells.encoding import digest, encode
-from dpframe._errors import BadType
-from dpframe._errors import BadValue
-from dpframe._errors import DataError
-from dpframe._errors import SessionError
-from dpframe._expr import Expr
-from dpframe._expr import zone_of
+from dpframe._errors import BadType, BadValue, DataError, SessionError
+from dpframe._expr import Expr, zone_of
 from dpframe._groups.combinations import Tuples
 from dpframe._groups.keys import Keys, Word
 from dpframe._groups.periods import Span, ends_of
@@ -43,11 +39,8 @@ from dpframe._plans.budget import Budget
 from dpframe._plans.plan import Plan, noted
 from dpframe._plans.price import Payment, price_of, worded
 from dpframe._questions.question import Array, Query, Question, Release
-from dpframe._session.data import Data
-from dpframe._session.data import closed
-from dpframe._session.data import sessions
-from dpframe._refusals import SWITCH
-from dpframe._refusals import debugging
+from dpframe._refusals import SWITCH, debugging
+from dpframe._session.data import Data, closed, sessions
 from dpframe._session.terms import Terms
 from dpframe._statistics.engine import Engine
 from dpframe.accounting._filter import Charge, Price

@@ -37,8 +37,8 @@ from dpframe._cells.columns import (
     objects,
     plain,
 )
-from dpframe.engines import choices, texts, times
-from dpframe.engines.texts import as_text
+from dpframe.engines.functions import choices, texts, times
+from dpframe.engines.functions.texts import as_text
 
 # All rows of a root column, or of what `dpframe.engines.within` makes of the rows of each person.
 ColumnOf = Callable[[Any], Vector]

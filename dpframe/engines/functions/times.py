@@ -14,7 +14,7 @@ from dpframe import _expr as ex
 from dpframe._cells.codec import TICKS, unit_of
 from dpframe._cells.columns import LAST, NAT, Array, Vector, look_up, narrow, objects
 from dpframe._expr._parts import VALUES
-from dpframe.engines.choices import scaled
+from dpframe.engines.functions.choices import scaled
 
 if TYPE_CHECKING:
     from dpframe.engines.expressions import Block
