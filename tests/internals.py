@@ -137,16 +137,23 @@ from dpframe.engines.pandas import PandasEngine
 from dpframe.engines.parts import PartsEngine
 from dpframe.engines.people import Draw, number_of, numbers_of, pairs_of, people_of
 from dpframe.engines.sources import Part as SourcePart
-from dpframe.engines.sources import Source, SourceFrame, check_steady
+from dpframe.engines.sources import Source, SourceFrame, check_steady, told_apart
 from dpframe.engines.sql import SqlEngine
 from dpframe.engines.sql import databases as sql_databases_module
 from dpframe.engines.sql import dialects as sql_dialects_module
 from dpframe.engines.sql import engine as sql_engine_module
-from dpframe.engines.sql.databases import DuckDatabase, PostgresDatabase, SparkDatabase, SqliteDatabase
+from dpframe.engines.sql.databases import (
+    DuckDatabase,
+    PostgresDatabase,
+    RelatedDatabase,
+    SparkDatabase,
+    SqliteDatabase,
+)
 from dpframe.engines.sql.expressions import held_as
 from dpframe.engines.tables.arrow import ParquetSource, TableSource, files_of
 from dpframe.engines.tables.dask import DaskSource
 from dpframe.engines.tables.databases import SqliteSource
+from dpframe.engines.tables.parquet import FilesDatabase, plain_columns
 from dpframe.learn import _descent as learn_descent_module
 from dpframe.learn import _fits as learn_fits_module
 from dpframe.learn import _models as learn_models_module
@@ -284,6 +291,7 @@ __all__ = [
     "Exponential",
     "Expr",
     "FileStore",
+    "FilesDatabase",
     "Filter",
     "Finding",
     "FloatEstimate",
@@ -335,6 +343,7 @@ __all__ = [
     "Ranks",
     "Rdp",
     "Recorder",
+    "RelatedDatabase",
     "Reports",
     "Response",
     "RestBy",
@@ -481,6 +490,7 @@ __all__ = [
     "people_of",
     "place_of",
     "plain",
+    "plain_columns",
     "plan_module",
     "points_for",
     "power_bits",
@@ -521,6 +531,7 @@ __all__ = [
     "text_of",
     "times_module",
     "together",
+    "told_apart",
     "trusted",
     "unbiased_module",
     "unpack",

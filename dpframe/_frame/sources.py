@@ -14,11 +14,11 @@ from typing import Any
 
 import pandas as pd
 
-from dpframe._errors import BadType, BadValue, DataError, DPError, NoSession
+from dpframe._errors import BadType, BadValue, DataError, DPError, NoSession, debugging
 from dpframe._frame.frame import PrivateFrame
 from dpframe._ledger.accountant import Accountant
 from dpframe._session.opening import open_session, opened, said
-from dpframe._session.session import debugging, sealed, told
+from dpframe._session.session import sealed, told
 from dpframe._session.terms import Words
 from dpframe.engines.sources import Source
 from dpframe.engines.tables import source_of

@@ -26,7 +26,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from dpframe._cells.encoding import digest, encode
-from dpframe._errors import BadType, BadValue, DataError, SessionError
+from dpframe._errors import SWITCH, BadType, BadValue, DataError, SessionError, debugging
 from dpframe._expr import Expr
 from dpframe._groups.combinations import Tuples
 from dpframe._groups.keys import Keys, Word
@@ -49,7 +49,6 @@ from dpframe.mechanisms._base import check
 
 P = ParamSpec("P")
 T = TypeVar("T")
-SWITCH = "DPFRAME_DEBUG"
 DEBUGGED = ("debug", "errors show their cause, which may quote cells", SWITCH)  # what the ledger keeps of it
 _behind: ContextVar[bool] = ContextVar("behind the door", default=False)
 
@@ -431,11 +430,6 @@ def _check_names(labels: Sequence[Label]) -> None:
 
 
 # The door -------------------------------------------------------------------------------------------------------------
-
-
-def debugging() -> bool:
-    """Whether the owner has set the environment variable that shows causes. Every session that is asked puts it on record."""
-    return os.environ.get(SWITCH, "") not in ("", "0")
 
 
 class _Here(type):

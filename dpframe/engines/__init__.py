@@ -12,11 +12,23 @@ from dpframe._statistics.engine import Engine
 from dpframe.engines.pandas import PandasEngine
 from dpframe.engines.parts import PartsEngine
 from dpframe.engines.sources import SourceFrame
+from dpframe.engines.sql import SqlEngine
+
+
+def _of_source(frame: SourceFrame, key: bytes) -> Engine:
+    """What reads a source in parts; where there is a database that counts its rows, what asks that first."""
+    source = frame._source
+    parts, counting = PartsEngine(source, key), source.counting()
+    if counting is None:
+        return parts
+    database, relation, width = counting
+    return SqlEngine(database, relation, source.schema, key, parts, passes=lambda: source.passes_of(width))
+
 
 # From the type of a table to what makes its engine, given the table and the key that decides whose groups count.
 ENGINES: dict[type, Callable[[Any, bytes], Engine]] = {
     pd.DataFrame: PandasEngine,
-    SourceFrame: PartsEngine.of,
+    SourceFrame: _of_source,
 }
 
 

@@ -25,7 +25,7 @@ from dpframe._statistics.engine import PEOPLE, RowSlice, Scope, Sketches, Texts
 from dpframe.engines.fingerprints import Sketching
 from dpframe.engines.pandas import PandasEngine
 from dpframe.engines.people import text_of_scalar
-from dpframe.engines.sources import Part, Source, SourceFrame, Task
+from dpframe.engines.sources import Part, Source, Task
 
 _PAIR = 100  # bytes that a pair of a group and a value takes while sets are joined
 _LEAST = 2**16  # pairs that always fit
@@ -37,11 +37,6 @@ class PartsEngine:
 
     def __init__(self, source: Source, key: bytes = b""):
         self._source, self._key = source, key
-
-    @classmethod
-    def of(cls, frame: SourceFrame, key: bytes) -> PartsEngine:
-        """The engine of what a session keeps of a source."""
-        return cls(frame._source, key)
 
     def __len__(self) -> int:
         rows = self._source.rows()

@@ -15,7 +15,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from importlib import import_module
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -24,6 +24,9 @@ from numpy.typing import NDArray
 from dpframe._cells.columns import Vector, objects, prepare
 from dpframe._errors import BadValue, SessionError
 from dpframe._expr import Column
+
+if TYPE_CHECKING:
+    from dpframe.engines.sql.databases import Database
 
 BATCH = 2**19  # rows, about: small pieces are put together, and large ones cut
 _ODD = np.uint64(0x9E3779B97F4A7C15)
@@ -39,6 +42,15 @@ class Part(NamedTuple):
     number: int
     of: int
     people: tuple[Column, ...]
+
+
+class Counting(NamedTuple):
+    """A database, what stands after FROM there, and how many bytes of this process a row of a person takes while it counts:
+    none of another process, or where what does not fit goes to disk."""
+
+    database: Database
+    relation: str
+    width: int = 0
 
 
 class SourceFrame(pd.DataFrame):
@@ -150,8 +162,15 @@ class Source(ABC):
 
     def passes(self, columns: Sequence[int]) -> int:
         """In how many parts the people are read, so that the rows of one fit into the memory that there is."""
-        width = sum(_width(self.types[i]) for i in columns) + _ROW
+        return self.passes_of(sum(_width(self.types[i]) for i in columns) + _ROW)
+
+    def passes_of(self, width: int) -> int:
+        """The same for rows that take so many bytes."""
         return max(1, math.ceil(self.rows() * width / max(self.memory, 1)))
+
+    def counting(self) -> Counting | None:
+        """The database that can count these rows; None where they are read here alone. By the schema, and by no cell."""
+        return None
 
     def each(
         self, task: Task, columns: Sequence[int], people: tuple[Column, ...], key: bytes
@@ -266,6 +285,12 @@ def check_steady(text: str) -> None:
             f"{found[0].upper()} gives other rows each time that this is read, and a question may read it more than once. Keep "
             "the rows first, in a table or in Parquet files, and open those."
         )
+
+
+def told_apart(names: Iterable[str]) -> bool:
+    """Whether names are different without their cases too, so that no database takes one column for another."""
+    listed = list(names)
+    return len({name.casefold() for name in listed}) == len(listed)
 
 
 def quoted(name: str) -> str:

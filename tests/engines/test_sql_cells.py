@@ -383,7 +383,7 @@ def test_people_in_passes_are_counted_as_at_once(make, unit, passes):
     """Each pass over some of the people, whose sums and keys are added."""
     df = table(300, 8)
     numpy, database = PandasEngine(df, KEY), make(df)
-    engine = SqlEngine(database, "visits", df.iloc[:0], KEY, numpy, passes=passes)
+    engine = SqlEngine(database, "visits", df.iloc[:0], KEY, numpy, passes=lambda: passes)
     asks, asked = Unit("add-remove", UNITS[unit], 2, 3), {*PRIMITIVES, Spread("rows", 4)}
     for by in ("texts", "bins", "nothing"):
         query = Query((), FLAG, BY[by])

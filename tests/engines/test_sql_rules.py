@@ -44,7 +44,11 @@ __all__ = ["make"]  # a fixture
 DRAW = Draw(KEY)
 Duck, Sqlite, Postgres = (getattr(sql_dialects_module, name) for name in ("Dialect", "Sqlite", "Postgres"))
 COARSE = [Grid.for_width(Bounds(*b), bits) for b in ((-3.0, 5.0), (0.0, 1e6)) for bits in (2, 3, 15, 31)]
-VALUES: set[Primitive] = {Powers(e, grid, 1) for grid in COARSE for e in (X, Y)}
+VALUES: set[Primitive] = {
+    Powers(e, grid, 1)
+    for grid in COARSE
+    for e in (X, Y, ex.Fill(X, constant(0.25)), ex.Clip(X, None, constant(4)))
+}
 CONDITIONS: set[Primitive] = {
     *(Trues(ex.Compare(op, X, constant(c))) for op in ("==", "!=", "<", ">") for c in (0, 0.1, 2.5)),
     *(Trues(ex.Not(ex.Compare(op, SMALL, constant(1)))) for op in ("==", "!=", "<", ">")),
@@ -93,6 +97,16 @@ class GreatestSqlite(Sqlite):
 
     def clipped(self, x: str, low: str | None, high: str | None) -> str:
         return f"COALESCE({super().clipped(x, low, high)}, {low or high})"
+
+
+class CellsWithNan(Duck):
+    def clipped_cell(self, x: str, low: str, high: str) -> str:
+        return self.clipped(x, low, high)
+
+
+class UnclippedCells(Duck):
+    def clipped_cell(self, x: str, low: str, high: str) -> str:
+        return x
 
 
 class ThreeValued(Duck):
@@ -158,6 +172,8 @@ BROKEN: dict[str, tuple[Any, Any, str]] = {
     "decimals": (Decimals, in_duckdb, "conditions"),
     "NaN is a value": (WithNan, in_duckdb, "conditions"),
     "NaN is the upper bound": (WithNan, in_duckdb, "values"),
+    "NaN of a cell is the upper bound": (CellsWithNan, in_duckdb, "values"),
+    "casts of cells that are beyond": (UnclippedCells, in_duckdb, "values"),
     "nulls are bounds": (Greatest, in_duckdb, "values"),
     "nulls are bounds, SQLite": (GreatestSqlite, in_sqlite, "values"),
     "three truths": (ThreeValued, in_duckdb, "conditions"),

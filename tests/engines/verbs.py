@@ -9,9 +9,11 @@ import re
 import sqlite3
 import sys
 from collections.abc import Callable
+from functools import lru_cache
 from glob import glob
 from importlib import import_module
 from importlib.util import find_spec
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +29,7 @@ E, STATES = 900, ["CA", "NY", "TX"]
 BOUNDS = {"age": (0, 100), "visits": (0, 20), "when": ("2024-01-01", "2024-12-31")}
 OPENED = {"bounds": BOUNDS, "keys": {"state": STATES}}
 AGES = {"bounds": {"age": (0, 100)}, "max_rows": 4, "max_groups": 4}
+CREATED = count()
 UNIT = {"unit": "id", "max_rows": 4, "max_groups": 4}
 
 
@@ -76,6 +79,27 @@ def _duckdb(frame: pd.DataFrame, folder: str) -> Any:
     return base.table("visits")
 
 
+def _duckdb_table(frame: pd.DataFrame, folder: str) -> Any:
+    _duckdb(frame, folder)
+    return dpframe.sql(f"duckdb:///{folder}/visits.duckdb", "visits")
+
+
+@lru_cache(maxsize=1)
+def _server() -> Any:
+    return import_module("tests.postgres").Postgres()
+
+
+def _postgresql(frame: pd.DataFrame, folder: str) -> Any:
+    server, name = _server(), f"visits_{next(CREATED)}"  # one that is open cannot be dropped
+    kinds = 'id bigint, state text, age float8, visits bigint, flag boolean, "when" timestamp'
+    cells = frame.astype(object).where(frame.notna(), None).to_numpy().tolist()
+    url = f"postgresql://{server.user}@127.0.0.1:{server.port}/postgres"
+    with import_module("psycopg").connect(url, autocommit=True) as base:
+        base.execute(f"CREATE TABLE {name} ({kinds})")
+        base.cursor().executemany(f"INSERT INTO {name} VALUES (%s, %s, %s, %s, %s, %s)", cells)
+    return dpframe.sql(url, name)
+
+
 def _spark(frame: pd.DataFrame, folder: str) -> Any:
     return spark.session().read.parquet(str(Path(_parquet(frame, folder)).parent))
 
@@ -93,13 +117,21 @@ TABLES: dict[str, tuple[str, Callable[[pd.DataFrame, str], Any]]] = {
     "duckdb relation": ("duckdb", _duckdb),
     "dask DataFrame": ("dask", lambda frame, folder: import_module("dask.dataframe").from_pandas(frame, npartitions=3)),
     "Spark DataFrame": ("pyspark", _spark),
+    "duckdb table": ("duckdb", _duckdb_table),
+    "PostgreSQL table": ("psycopg", _postgresql),
     "SQLite table": ("sqlite3", lambda frame, folder: dpframe.sql(f"sqlite:///{_sqlite(frame, folder)}", "visits")),
 }  # fmt: skip
 
 
 def installed(table: str) -> bool:
     """Whether the library of a kind of table is there."""
-    return find_spec(TABLES[table][0]) is not None and (table != "Spark DataFrame" or spark.missing() is None)
+    if find_spec(TABLES[table][0]) is None:
+        return False
+    servers = {
+        "Spark DataFrame": lambda: spark.missing(),
+        "PostgreSQL table": lambda: import_module("tests.postgres").missing(),
+    }
+    return table not in servers or servers[table]() is None
 
 
 # The questions ----------------------------------------------------------------------------------------------------------
@@ -232,11 +264,16 @@ REASONS = {
     2: "adopts a frame in memory. Open the other table with the same budget: `dpframe.open(other, accountant=p.accountant)`",
     3: "gives reports in the order of the rows, and this table has no fixed one. Write it to Parquet in an order that is public",
     4: "needs times, which SQLite keeps as texts. Use duckdb, or Parquet",
-    5: "needs all rows of all people at once. Make them where the table is kept (a view, a LazyFrame), and open that",
-    6: "needs a column of lists, which SQLite has not",
+    5: "has no SQL of which every bit is defined in all databases, and is read in parts",
+    6: "needs the rows and no sums, and is read in parts",
+    7: "computes, which PostgreSQL ends with an error where a double overflows, and is read in parts",
+    8: "limits what a person adds in a way that has no SQL yet, and is read in parts",
+    9: "needs all rows of all people at once. Make them where the table is kept (a view, a LazyFrame), and open that",
+    10: "needs a column of lists, which is not read of SQLite and PostgreSQL",
+    11: "makes its rows of batches that are read here, in parts",
 }
 OF_PEOPLE = {"p.explode": 1, "p.melt": 1}  # but for pandas, which tells rows apart
-_ROWS = {"p.pipe": 5, "p.adopt": 2}
+_ROWS = {"p.pipe": 9, "p.adopt": 2}
 _UNORDERED = {"p.randomize": 3, "p[column].randomize": 3}
 _TIMELESS = {"p.resample": 4, "p[column].dt": 4}
 CANNOT: dict[str, dict[str, int]] = {
@@ -244,9 +281,51 @@ CANNOT: dict[str, dict[str, int]] = {
     **dict.fromkeys(
         ("Parquet files", "pyarrow table", "pyarrow dataset", "polars DataFrame", "dask DataFrame"), _ROWS
     ),
-    **dict.fromkeys(("polars LazyFrame", "duckdb relation", "Spark DataFrame"), _ROWS | _UNORDERED),
-    "SQLite table": _ROWS | _UNORDERED | _TIMELESS | {"p.explode": 6},
+    **dict.fromkeys(
+        ("polars LazyFrame", "duckdb relation", "Spark DataFrame", "duckdb table"), _ROWS | _UNORDERED
+    ),
+    "PostgreSQL table": _ROWS | _UNORDERED | {"p.explode": 10},
+    "SQLite table": _ROWS | _UNORDERED | _TIMELESS | {"p.explode": 10},
 }
+
+
+# What databases count, and what is read of their tables in parts, by the number of its reason.
+COUNTING = (
+    "Parquet files",
+    "duckdb relation",
+    "Spark DataFrame",
+    "duckdb table",
+    "PostgreSQL table",
+    "SQLite table",
+)
+PARTS = {
+    **dict.fromkeys(("p.cut", "p.resample"), 5),
+    **{f"p[column].{name}": 5 for name in ("cut", "dt", "map", "round", "str")},
+    **dict.fromkeys(("p.fit", "p.randomize", "p[column].randomize"), 6),
+    **dict.fromkeys(("p.explode", "p.melt", "p.merge"), 11),
+}
+ARITHMETIC = {"p.choose": 7}
+PEOPLE = {f"{p}.{name}": 8 for p in ("p", "p[column]", "p.groupby(...)") for name in ("nunique", "skew")}
+NOTHING = {  # is read
+    *(
+        f"p.{name}"
+        for name in ("accountant", "budget", "close", "columns", "declarations", "explain", "ledger", "open")
+    ),
+    "p[column].name",
+}
+
+
+def unwritten(table: str, unit: bool) -> dict[str, int]:
+    """The verbs that a table's database does not count, with their reasons."""
+    more = ARITHMETIC if table == "PostgreSQL table" else {}
+    return PARTS | more | (PEOPLE if unit else {}) if table in COUNTING else dict.fromkeys(VERBS, 0)
+
+
+def read(table: str, verb: str, unit: bool) -> str:
+    """How a verb reads a table: "SQL" where its database counts, "parts" where it is read here, "" where it is not."""
+    if verb in NOTHING:
+        return ""
+    return "parts" if verb in unwritten(table, unit) else "SQL"
 
 
 HELD: list[Any] = []  # a session knows whether its frame still lives
@@ -270,7 +349,13 @@ def opened(table: str, folder: str, verb: str, unit: bool) -> Any:
 def _cell(table: str, verb: str) -> str:
     if verb in CANNOT[table]:
         return f"no ({CANNOT[table][verb]})"
-    return f"with `unit=` ({OF_PEOPLE[verb]})" if table != "pandas" and verb in OF_PEOPLE else "yes"
+    if table == "pandas" or verb in NOTHING:
+        return "yes"
+    if verb in OF_PEOPLE:
+        return f"people in parts ({OF_PEOPLE[verb]})"
+    reason = unwritten(table, True).get(verb)
+    ways = dict.fromkeys(read(table, verb, unit) for unit in (False, True))
+    return ", people in ".join(ways) + (f" ({reason})" if reason else "")
 
 
 def page() -> str:

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import hashlib
+import re
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from importlib import import_module
 from typing import Any, NamedTuple, Protocol
 
 import pandas as pd
 
-from dpframe.engines.sql.dialects import Dialect, Postgres, Spark, Sqlite, Type
+from dpframe.engines.sql.dialects import OURS, Dialect, Postgres, Related, Spark, Sqlite, Type
 
 Rows = Sequence[Sequence[Any]]
+ROWS = f"{OURS}rows"  # the name of a relation of duckdb where it is asked
 
 
 class Listing(NamedTuple):
@@ -74,61 +78,81 @@ class DuckDatabase:
             self._connection.execute("ROLLBACK")
 
 
-class _Tables:
-    """Lists in temporary tables, of a connection with cursors."""
+class Bound(ABC):
+    """Lists that are bound to the statements that name them, as what their cells are: nothing is written anywhere."""
 
     dialect: Dialect
 
-    def _execute(self, sql: str, parameters: Sequence[Any] = ()) -> Any:
-        raise NotImplementedError
+    def __init__(self) -> None:
+        self._lists: dict[str, Listing] = {}
 
-    def _insert(self, sql: str, rows: list[tuple[Any, ...]]) -> None:
-        raise NotImplementedError
+    @abstractmethod
+    def _run(self, sql: str, parameters: list[Any]) -> Rows:
+        """The rows that a statement returns."""
+
+    @abstractmethod
+    def _listed(self, listing: Listing, parameters: list[Any]) -> str:
+        """The query that returns a list, whose cells are added to the parameters."""
 
     def register(self, name: str, listing: Listing) -> None:
         """Makes a list readable under a name, to this connection alone."""
-        d = self.dialect
-        kinds = {"integer": d.integers, "double": d.doubles, "text": f"TEXT{d.collation}"}
-        self._execute(
-            f"CREATE TEMP TABLE {name} ({', '.join(f'{c} {kinds[k]}' for c, k in listing.columns)})"
-        )
-        places = ", ".join(d.parameter(i) for i in range(len(listing.columns)))
-        self._insert(f"INSERT INTO {name} VALUES ({places})", listing.rows)
+        self._lists[name] = listing
 
     def forget(self, name: str) -> None:
         """Lets go of a list."""
-        self._execute(f"DROP TABLE IF EXISTS {name}")
+        self._lists.pop(name, None)
 
     def fetch(self, sql: str, parameters: Sequence[Any]) -> Rows:
-        """The rows that a statement returns."""
-        rows: Rows = self._execute(sql, parameters).fetchall()
-        return rows
+        """The rows that a statement returns; one that names a list begins with WITH."""
+        words, named = list(parameters), set(re.findall(r"\w+", sql))
+        lists = [
+            f"{name} ({', '.join(column for column, _ in listing.columns)}) AS ({self._listed(listing, words)})"
+            for name, listing in self._lists.items()
+            if name in named
+        ]
+        if lists:
+            sql = f"WITH {', '.join(lists)}, {sql.removeprefix('WITH ')}"
+        return self._run(sql, words)
 
 
-class SqliteDatabase(_Tables):
-    """A connection of the standard library's sqlite3, in autocommit (``isolation_level=None``), which nobody else uses."""
+class SqliteDatabase(Bound):
+    """A connection of the standard library's sqlite3, which nobody else uses meanwhile. What it is set to stays as it is."""
 
     dialect = Sqlite()
 
     def __init__(self, connection: Any):
+        super().__init__()
         self._connection = connection
         connection.create_function("dpframe_digest", 1, _digest, deterministic=True)
-        connection.text_factory = _decoded
 
-    def _execute(self, sql: str, parameters: Sequence[Any] = ()) -> Any:
-        return self._connection.execute(sql, tuple(parameters))
+    def _run(self, sql: str, parameters: list[Any]) -> Rows:
+        factory = self._connection.text_factory
+        self._connection.text_factory = _decoded
+        try:
+            rows: Rows = self._connection.execute(sql, parameters).fetchall()
+        finally:
+            self._connection.text_factory = factory
+        return rows
 
-    def _insert(self, sql: str, rows: list[tuple[Any, ...]]) -> None:
-        self._connection.executemany(sql, rows)
+    def _listed(self, listing: Listing, parameters: list[Any]) -> str:
+        rows = []
+        for row in listing.rows:
+            rows.append(", ".join(self.dialect.parameter(len(parameters) + i) for i in range(len(row))))
+            parameters += row
+        nothing = f"SELECT {', '.join(['NULL'] * len(listing.columns))} WHERE 0"
+        return f"VALUES {', '.join(f'({row})' for row in rows)}" if rows else nothing
 
     @contextmanager
     def snapshot(self) -> Iterator[None]:
-        """A read transaction: SQLite's readers see the state of their first statement."""
-        self._execute("BEGIN")
+        """A read transaction, if there is none: SQLite's readers see the state of their first statement."""
+        if self._connection.in_transaction:
+            yield
+            return
+        self._connection.execute("BEGIN")
         try:
             yield
         finally:
-            self._execute("ROLLBACK")
+            self._connection.execute("ROLLBACK")
 
 
 def _digest(text: bytes | None) -> int | None:
@@ -142,31 +166,86 @@ def _decoded(text: bytes) -> str:
     return text.decode("utf-8", "surrogateescape")
 
 
-class PostgresDatabase(_Tables):
-    """A connection of psycopg 3 in autocommit, which nobody else uses."""
+class PostgresDatabase(Bound):
+    """A connection of psycopg 3, which nobody else uses: in autocommit, or in a transaction that sees one state. That goes on
+    where a statement fails."""
 
     dialect = Postgres()
 
     def __init__(self, connection: Any):
+        super().__init__()
         self._connection = connection
         from psycopg import RawCursor  # an extra: who has such a connection has it
 
         self._cursor: Any = RawCursor(connection)
 
-    def _execute(self, sql: str, parameters: Sequence[Any] = ()) -> Any:
-        return self._cursor.execute(sql, list(parameters))
+    def _run(self, sql: str, parameters: list[Any]) -> Rows:
+        with self._connection.transaction():  # in a transaction a savepoint
+            # What is sent as bytes is exact, whatever a session has set for the texts of doubles.
+            rows: Rows = self._cursor.execute(sql, parameters, binary=True).fetchall()
+        return rows
 
-    def _insert(self, sql: str, rows: list[tuple[Any, ...]]) -> None:
-        if rows:
-            self._cursor.executemany(sql, rows)
+    def _listed(self, listing: Listing, parameters: list[Any]) -> str:
+        d = self.dialect
+        kinds = {"integer": d.integers, "double": d.doubles, "text": d.texts}
+        cells: Any = zip(*listing.rows, strict=True) if listing.rows else [()] * len(listing.columns)
+        arrays = []
+        for (_, kind), column in zip(listing.columns, cells, strict=True):
+            arrays.append(f"CAST({d.parameter(len(parameters))} AS {kinds[kind]}[])")
+            parameters.append(list(column))
+        return f"SELECT * FROM unnest({', '.join(arrays)})"
 
     @contextmanager
     def snapshot(self) -> Iterator[None]:
-        self._execute("BEGIN ISOLATION LEVEL REPEATABLE READ")
+        if not self._connection.autocommit:
+            yield
+            return
+        self._cursor.execute("BEGIN ISOLATION LEVEL REPEATABLE READ")
         try:
             yield
         finally:
-            self._execute("ROLLBACK")
+            self._cursor.execute("ROLLBACK")
+
+
+class RelatedDatabase(Bound):
+    """The connection of a relation of duckdb, asked through it: a statement reads it by the name `ROWS`."""
+
+    dialect = Related()
+
+    def __init__(self, relation: Any):
+        super().__init__()
+        self._relation = relation
+
+    def _run(self, sql: str, parameters: list[Any]) -> Rows:
+        pa: Any = import_module("pyarrow")
+        cells = {f"p{i + 1}": pa.array([cell]) for i, cell in enumerate(parameters)}
+        dpframe_words = pa.table(cells or {"p0": [0]})  # duckdb finds variables of its caller by their names
+        rows: Rows = self._relation.query(ROWS, sql).fetchall()
+        del dpframe_words
+        return rows
+
+    def _listed(self, listing: Listing, parameters: list[Any]) -> str:
+        pa: Any = import_module("pyarrow")
+        types = {"integer": pa.int64(), "double": pa.float64(), "text": pa.string()}
+        cells: Any = zip(*listing.rows, strict=True) if listing.rows else [()] * len(listing.columns)
+        columns = []
+        for (_, kind), column in zip(listing.columns, cells, strict=True):
+            columns.append(f"unnest({self.dialect.parameter(len(parameters))})")
+            parameters.append(pa.scalar(list(column), pa.list_(types[kind])))
+        return f"SELECT {', '.join(columns)}"
+
+    @contextmanager
+    def snapshot(self) -> Iterator[None]:
+        """A transaction, if there is none: then two statements have numbers of their own."""
+        ((one,),), ((other,),) = (self._run("SELECT txid_current()", []) for _ in range(2))
+        if one == other:
+            yield
+            return
+        self._relation.query(ROWS, "BEGIN TRANSACTION")
+        try:
+            yield
+        finally:
+            self._relation.query(ROWS, "ROLLBACK")
 
 
 class SparkDatabase:

@@ -3,7 +3,7 @@
 *Formal guarantee.* What is written here means the same integers in every dialect, whatever the cells are, since it rests on IEEE
 754 in doubles and on 64-bit integers that no step overflows, and on nothing that databases do in their own ways:
 
-- there is one null. A NaN becomes NULL where a column of doubles is read and where arithmetic may make one;
+- there is one null. A NaN becomes NULL where a column of doubles is read or clipped, and where arithmetic may make one;
 - comparisons are two-valued: COALESCE says what a null compares to;
 - values are clipped by CASE, since GREATEST takes nulls in three ways, and rounded half to even by adding and taking away
   1.5 * 2**52 (2**52 where they are beyond 2**51), since ROUND takes ties in two;
@@ -24,6 +24,8 @@ from typing import ClassVar, Literal
 from dpframe.engines.people import PRIME
 
 MAGIC = 1.5 * 2.0**52  # a double whose neighbours are whole numbers
+OURS = "dpframe_"  # how the names begin that a statement gives to its own tables
+WORDS = f"{OURS}words"  # a table of parameters
 HALF = 16  # bits of the lower half of an integer
 Type = Literal["integer", "double", "text"]
 
@@ -44,6 +46,7 @@ class Dialect:
     deepest: ClassVar[int] = 150  # parentheses in each other, for its parser
     snapshots: ClassVar[bool] = True  # whether several statements can read one state of the data
     raises: ClassVar[bool] = False  # whether arithmetic of doubles raises where it leaves their range
+    listed: ClassVar[int] = 2**20  # keys in a list
 
     # Names and literals -------------------------------------------------------------------------------------
 
@@ -81,7 +84,11 @@ class Dialect:
 
     def read_double(self, column: str) -> str:
         """A cell of a column of doubles or of narrower floats."""
-        return self.without_nan(f"CAST({column} AS {self.doubles})")
+        return self.without_nan(self.read_with_nan(column))
+
+    def read_with_nan(self, column: str) -> str:
+        """The same, in which a NaN is one still."""
+        return f"CAST({column} AS {self.doubles})"
 
     def read_bool(self, column: str) -> str:
         """A cell of a column of bools."""
@@ -122,6 +129,11 @@ class Dialect:
         below = "" if low is None else f" WHEN {x} < {low} THEN {low}"
         above = "" if high is None else f" WHEN {x} > {high} THEN {high}"
         return f"(CASE{below}{above} ELSE {x} END)" if below or above else x
+
+    def clipped_cell(self, x: str, low: str, high: str) -> str:
+        """The same of a cell, which may be a NaN: that is above all numbers here, and becomes NULL, in one step with the rest."""
+        beyond = f"(CASE WHEN {x} <= {self.double(math.inf)} THEN {high} END)"
+        return f"(CASE WHEN {x} > {high} THEN {beyond} WHEN {x} < {low} THEN {low} ELSE {x} END)"
 
     def scaled(self, x: str, exponent: int, factor: str) -> str:
         """A clipped value times 2**exponent, which is ``factor``, to be rounded."""
@@ -175,6 +187,13 @@ class Dialect:
         return f"((({cell}) % {PRIME} + {PRIME}) % {PRIME})"
 
 
+class Related(Dialect):
+    """A relation of duckdb, whose statements take no parameters: these stand in a table of one row."""
+
+    def parameter(self, place: int) -> str:
+        return f"(SELECT p{place + 1} FROM {WORDS})"
+
+
 class Sqlite(Dialect):
     """SQLite, whose cells are of any type, whatever their column is declared as, and which has no NaN: it is NULL there.
 
@@ -188,6 +207,7 @@ class Sqlite(Dialect):
     bound_doubles = True
     wide = False
     deepest = 24
+    listed = 10_000  # of 32,766 parameters two are a key's
 
     def parameter(self, place: int) -> str:
         return f"?{place + 1}"
@@ -197,6 +217,12 @@ class Sqlite(Dialect):
 
     def read_double(self, column: str) -> str:
         return f"(CASE WHEN typeof({column}) IN ('integer', 'real') THEN CAST({column} AS REAL) END)"
+
+    def read_with_nan(self, column: str) -> str:
+        return self.read_double(column)
+
+    def clipped_cell(self, x: str, low: str, high: str) -> str:
+        return self.clipped(x, low, high)
 
     def read_bool(self, column: str) -> str:
         return f"(CASE WHEN typeof({column}) = 'integer' AND {column} IN (0, 1) THEN {column} <> 0 END)"

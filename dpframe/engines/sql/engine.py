@@ -15,7 +15,7 @@ from typing import Any
 import pandas as pd
 
 from dpframe._cells.texts import order_of, text_of
-from dpframe._errors import DataError
+from dpframe._errors import DataError, debugging
 from dpframe._expr import Column, Expr
 from dpframe._groups.unit import Unit
 from dpframe._statistics.base import Integers, Persons, Primitive
@@ -32,7 +32,8 @@ class SqlEngine:
     ``relation`` is what stands after FROM, written by whoever knows the source: never by an analyst. ``schema`` is a frame
     without rows whose columns, by their names, are the relation's, with the dtypes that `fallback` reads them in. Both read the
     same rows, and a table has at most as many as the library's sums allow for. Questions about people go through the table in
-    so many ``passes``, each over some of the people, for what would not fit into memory at once.
+    so many passes as ``passes`` says, each over some of the people, for what would not fit into memory at once: where
+    several statements can read one state of the data.
     """
 
     def __init__(
@@ -43,7 +44,7 @@ class SqlEngine:
         key: bytes,
         fallback: Engine,
         *,
-        passes: int = 1,
+        passes: Callable[[], int] = lambda: 1,
     ):
         self._passes = passes
         self._database, self._relation, self._schema = database, relation, schema.iloc[:0]
@@ -74,11 +75,10 @@ class SqlEngine:
     ) -> tuple[Texts, dict[Primitive, Integers]]:
         """The combinations of values that count for somebody, as texts, and their primitive sums."""
         asked = {*primitives, Persons()}
-        parts = self._parts(unit)
         try:
             planned = [
                 found_keys(self._compiler(), self._relation, by, where, asked, unit, self._key, part)
-                for part in parts
+                for part in self._parts(unit)
             ]
         except Unwritten:
             planned = []
@@ -153,9 +153,8 @@ class SqlEngine:
         return planned if self._together([statement for one in planned for statement in one]) else []
 
     def _parts(self, unit: Unit) -> list[Part | None]:
-        if not unit.people or self._passes == 1:
-            return [None]
-        return [Part(unit.people, place, self._passes) for place in range(self._passes)]
+        passes = self._passes() if unit.people and self._database.dialect.snapshots else 1
+        return [None] if passes == 1 else [Part(unit.people, place, passes) for place in range(passes)]
 
     def _together(self, planned: list[Statement]) -> bool:
         """Whether there are statements, and they read one state of the data."""
@@ -163,12 +162,16 @@ class SqlEngine:
 
     def _rows(self, planned: list[Statement]) -> list[Rows]:
         """What the statements return, all of one state of the data."""
+        len(self._fallback)  # which refuses a table of more rows than sums allow for
         found: list[Rows] | None = None
+        cause: Exception | None = None
         registered: list[str] = []
-        with suppress(
-            Exception
-        ):  # whose text may hold a cell, and which is no context of what is raised below
+        try:
             found = self._run(planned, registered)
+        except (
+            Exception
+        ) as error:  # whose text may hold a cell, and which is no context of what is raised below
+            cause = error if debugging() else None
         for name in registered:
             with suppress(Exception):  # of a connection that is gone nothing is kept
                 self._database.forget(name)
@@ -176,7 +179,7 @@ class SqlEngine:
             raise DataError(
                 "the database failed while it read the data. Why is not told, since it may depend on people's cells; its own "
                 "log may say so to its owner."
-            )
+            ) from cause
         return found
 
     def _run(self, planned: list[Statement], registered: list[str]) -> list[Rows]:

@@ -117,6 +117,17 @@ class Compiler:
             return f"(CASE WHEN {term.sql} THEN {one} WHEN NOT {term.sql} THEN {zero} END)"
         raise Unwritten
 
+    def cell(self, e: ex.Expr) -> str:
+        """The double of a value that `steps` is asked of, in which a NaN may still be."""
+        found = self.term(e)
+        if isinstance(e, ex.Column) and found.kind == "double":
+            return self.dialect.read_with_nan(self._read(e))
+        return self.double(e)
+
+    def _read(self, e: ex.Column) -> str:
+        """The column of the relation."""
+        return f"r.{self.dialect.identifier(str(self._schema.columns[e.position]))}"
+
     def key(self, e: ex.Expr) -> Term:
         """A value that rows are grouped by, or that names somebody: equal ones are one, zeros of both signs too."""
         found = self.term(e)
@@ -132,7 +143,7 @@ class Compiler:
         largest = max(abs(grid.low), abs(grid.high))
         if largest >= LARGEST:
             raise Unwritten
-        clipped = d.clipped(x, self.number(low), self.number(high))
+        clipped = d.clipped_cell(x, self.number(low), self.number(high))
         scaled = d.scaled(clipped, grid.exponent, self.number(2.0**grid.exponent))
         if largest < SMALL:
             rounded = d.rounded(scaled, self.number(MAGIC))
@@ -159,7 +170,7 @@ def _column(c: Compiler, e: ex.Column) -> Term:
         "bool": d.read_bool,
         "text": d.read_text,
     }
-    return Term(read[kind](f"r.{d.identifier(name)}"), kind, narrow)
+    return Term(read[kind](c._read(e)), kind, narrow)
 
 
 def held_as(dtype: Any) -> tuple[Kind, np.dtype[Any] | None] | None:

@@ -30,11 +30,10 @@ from dpframe._statistics.base import (
 from dpframe.engines.people import FOLD, PRIME
 from dpframe.engines.sql.databases import Listing
 from dpframe.engines.sql.databases import Rows as Returned
-from dpframe.engines.sql.dialects import Dialect
+from dpframe.engines.sql.dialects import OURS, Dialect
 from dpframe.engines.sql.expressions import Compiler, Kind, Unwritten, held
 
 MOST_BINS = 256
-MOST_KEYS = 2**20
 _NAMES = count()
 Reader = Callable[[Returned, int], dict[Primitive, Integers]]
 
@@ -104,7 +103,7 @@ class Source:
 
     def listing(self, listing: Listing) -> str:
         """The name of a list."""
-        name = f"dpframe_list_{next(_NAMES)}"
+        name = f"{OURS}list_{next(_NAMES)}"
         self.listings[name] = listing
         return name
 
@@ -116,7 +115,7 @@ class Source:
 
     def stage(self, sql: str) -> str:
         """The name of a table that the statement goes through: one inside the other they would be too deep for some parsers."""
-        return self._stages.setdefault(sql, f"t{len(self._stages)}")
+        return self._stages.setdefault(sql, f"{OURS}stage_{len(self._stages)}")
 
     def sql(self) -> str:
         """All of it, by these names."""
@@ -176,7 +175,7 @@ def _keyed(source: Source, i: int, by: KeyBy, rest: int | None) -> Level:
     c, keys = source.c, by.keys
     key = c.key(by.expr)
     name, size = source.value(key.sql), len(keys) + (rest is not None)
-    if len(keys) > MOST_KEYS:
+    if len(keys) > c.dialect.listed:
         raise Unwritten
     places = [(place, k) for place, k in enumerate(keys.index.tolist()) if place != keys.null]
     known = [(place, one) for place, k in places if (one := held(c.dialect, k, key)) is not None]
@@ -226,7 +225,7 @@ def measure_of(source: Source, p: Primitive) -> Measure | None:
     if isinstance(p, Powers) and p.grid is None:
         return Measure(source.value(c.term(p.expr).sql))
     if isinstance(p, Powers) and p.grid is not None:
-        a = source.derived(c.steps(source.value(c.double(p.expr)), p.grid, p.degree))
+        a = source.derived(c.steps(source.value(c.cell(p.expr)), p.grid, p.degree))
         return Measure(a, tuple(" * ".join([a] * k) for k in range(1, p.degree + 1)), (p.grid.width,))
     if not isinstance(p, Products):
         raise Unwritten

@@ -9,28 +9,41 @@ from importlib import import_module
 from typing import Any
 
 from dpframe._errors import BadType, BadValue, NotOffered
-from dpframe.engines.sources import BATCH, Source, stats_of
+from dpframe.engines.sources import BATCH, Counting, Source, stats_of
+from dpframe.engines.tables.parquet import VIEW, WIDTH, FilesDatabase, counted, plain_columns
 
 
 class ParquetSource(Source):
     """Files on this machine, by a list that is fixed when they are opened."""
 
+    _counted: FilesDatabase | None = None
+
     def __init__(self, files: list[str]):
         pq: Any = import_module("pyarrow.parquet")
         self.files = files
-        schemas, rows = [], 0
+        schemas, rows, metas = [], 0, []
         for file in files:
             try:
                 meta = pq.read_metadata(file)
                 schemas.append(meta.schema.to_arrow_schema())
                 rows += meta.num_rows
+                metas.append(meta)
             except Exception:
                 meta = None
             if meta is None:
                 raise BadValue(f"{file!r} cannot be read: it is no Parquet file, or a part of one.")
         _check_alike(files, schemas)
         super().__init__(schemas[0], "parquet " + "\n".join(files), files)
-        self._rows = rows
+        self._rows, self._plain = rows, plain_columns(metas)
+
+    def counting(self) -> Counting | None:
+        """A duckdb of its own, where that is installed."""
+        self._counted = counted(self.files, self._plain, self.names, self.memory)
+        return None if self._counted is None else Counting(self._counted, VIEW, WIDTH)
+
+    def close(self) -> None:
+        if self._counted is not None:
+            self._counted.close()
 
     def _scan(self, names: list[str]) -> Iterator[Any]:
         pq: Any = import_module("pyarrow.parquet")

@@ -4,14 +4,36 @@ from __future__ import annotations
 
 import glob
 import os
+import re
 from collections.abc import Callable, Hashable, Iterator
+from contextlib import suppress
 from importlib import import_module
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
 from dpframe._errors import BadType, BadValue, NotOffered
-from dpframe.engines.sources import QUOTED, Source, check_steady, quoted, stats_of, with_views
+from dpframe.engines.sources import (
+    QUOTED,
+    Counting,
+    Source,
+    check_steady,
+    quoted,
+    stats_of,
+    told_apart,
+    with_views,
+)
+from dpframe.engines.sql.databases import ROWS, RelatedDatabase, SqliteDatabase
+from dpframe.engines.sql.dialects import OURS
+from dpframe.engines.tables.parquet import WIDTH
 from dpframe.engines.tables.postgres import PostgresSource
+
+# Types of duckdb whose cells are what they are in Arrow. Of others, such as numbers of 128 bits, nothing is counted there.
+PLAIN = {
+    *("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER"),
+    *("FLOAT", "DOUBLE", "BOOLEAN", "VARCHAR"),
+}
+_LITERAL = re.compile(r"'(?:[^']|'')*'")
+_PARAMETERS = 32_766  # of a statement of SQLite, if nobody has set it to less
 
 
 class DuckSource(Source):
@@ -54,6 +76,25 @@ class DuckSource(Source):
         pa: Any = import_module("pyarrow")
         return pa.RecordBatchReader.from_stream(relation)
 
+    def _count(self) -> int:
+        ((rows,),) = self._relation.aggregate("COUNT(*)").fetchall()
+        return int(rows)
+
+    def counting(self) -> Counting | None:
+        """The connection of the relation, of the columns whose types mean the same there; none where a table may have the name of
+        one of a statement's own."""
+        kinds = zip(self._relation.columns, map(str, self._relation.types), strict=True)
+        plain = [name for name, kind in kinds if kind in PLAIN or kind.startswith("ENUM")]
+        names = _LITERAL.sub(" ", self._relation.sql_query()).casefold()
+        if not plain or not told_apart(self.names) or OURS in names:
+            return None
+        database = RelatedDatabase(self._relation.project(", ".join(map(quoted, plain))))
+        probe = f"SELECT {database.dialect.parameter(0)} FROM {ROWS} WHERE 1 = 0"
+        with suppress(Exception), database.snapshot():  # a connection may be set to know no variables
+            if database.fetch(probe, [1]) == []:
+                return Counting(database, ROWS, WIDTH)
+        return None
+
     def _scan(self, names: list[str]) -> Iterator[Any]:
         with self._stream(self._relation.project(", ".join(map(quoted, names)))) as stream:
             yield from stream  # one that is left open would keep its connection from anything else
@@ -80,6 +121,10 @@ class SqliteSource(Source):
         listed = connection.execute(f"PRAGMA table_info({quoted(table)})").fetchall()
         if not listed:
             raise BadValue(f"this database has no table {table!r}.")
+        if connection.execute("PRAGMA encoding").fetchone() != ("UTF-8",):
+            raise NotOffered(
+                "the texts of this database are UTF-16, which is not read here. Copy its tables to a new one, or to Parquet."
+            )
         kinds = {name: self._kind(name, str(declared)) for _, name, declared, *_ in listed}
         self._read = {name: text.format(quoted(name)) for name, (text, _) in kinds.items()}
         views = dict(connection.execute("SELECT name, sql FROM sqlite_master WHERE type = 'view'").fetchall())
@@ -97,6 +142,22 @@ class SqliteSource(Source):
             f"column {name!r} declares no type that says what its cells are ({declared!r}). Make a view that does without it, or "
             "a table with types: INTEGER, REAL, TEXT, BOOLEAN."
         )
+
+    def _count(self) -> int:
+        ((rows,),) = self._connection.execute(f"SELECT COUNT(*) FROM {quoted(self._name)}").fetchall()
+        return int(rows)
+
+    def counting(self) -> Counting | None:
+        """The connection itself, if its statements may be long, and none of their own tables has the name of this one."""
+        sqlite: Any = import_module("sqlite3")
+        parameters = self._connection.getlimit(sqlite.SQLITE_LIMIT_VARIABLE_NUMBER)
+        if (
+            self._name.casefold().startswith(OURS)
+            or parameters < _PARAMETERS
+            or sqlite.sqlite_version_info < (3, 35)
+        ):
+            return None
+        return Counting(SqliteDatabase(self._connection), quoted(self._name))
 
     def _scan(self, names: list[str]) -> Iterator[Any]:
         pa: Any = import_module("pyarrow")
@@ -153,7 +214,9 @@ def _connected(url: str) -> Any:
         if scheme == "duckdb":
             return import_module("duckdb").connect(path, read_only=True)
         address = "file:" + quote(os.path.abspath(path)) + "?mode=ro"
-        return import_module("sqlite3").connect(address, uri=True, check_same_thread=False)
+        return import_module("sqlite3").connect(
+            address, uri=True, check_same_thread=False, isolation_level=None
+        )
     raise NotOffered(
         f"dpframe.sql reads sqlite:///FILE, duckdb:///FILE and postgresql://HOST/NAME, and not {scheme!r}. Of others "
         "write the rows to Parquet files, and open those: dpframe.open('rows.parquet', ...)."

@@ -8,13 +8,22 @@ from importlib import import_module
 from typing import Any
 
 from dpframe._errors import BadType, BadValue, SessionError
-from dpframe.engines.sources import Source, check_steady, quoted, with_views
+from dpframe.engines.sources import Counting, Source, check_steady, quoted, with_views
+from dpframe.engines.sql.databases import PostgresDatabase
+from dpframe.engines.sql.dialects import OURS
 
 _FETCH = 2**16  # rows that are under way at a time
 _EPOCH = "(extract(epoch FROM {0}) * 1000000)::int8"
 # By the name of a type: how a cell is read, by operations that no cell makes fail, and the type of Arrow that it has here.
 _INT, _FLOAT = ("({0})::int8", "int64"), ("({0})::float8", "float64")
-_TEXT = ("convert_to(({0})::text, 'UTF8')", "large_string")
+_LETTERS = "({0})::text"
+_TEXT = (f"convert_to({_LETTERS}, 'UTF8')", "large_string")
+_COUNTED = (
+    "int64",
+    "float64",
+    "bool_",
+    "large_string",
+)  # types of Arrow whose cells a statement takes for what they are
 _TYPES: dict[str, tuple[str, str]] = {
     **dict.fromkeys(("int2", "int4", "int8", "oid"), _INT),
     **dict.fromkeys(("float4", "float8"), _FLOAT),
@@ -53,6 +62,11 @@ class PostgresSource(Source):
             raise BadValue(f"this database has no table {table!r}.")
         kinds = {name: _TEXT if sort == "e" else _TYPES.get(kind, _OTHER) for name, kind, sort in listed}
         self._read = {name: text.format(quoted(name)) for name, (text, _) in kinds.items()}
+        self._counted = {
+            name: (_LETTERS if kind == "large_string" else text).format(quoted(name))
+            for name, (text, kind) in kinds.items()
+            if kind in _COUNTED
+        }
         check_steady(with_views(table, dict(self._asked(_VIEWS))).removeprefix(table))
         types = {"timestamp": pa.timestamp("us"), "timestamptz": pa.timestamp("us", "UTC")}
         fields = [(name, types.get(kind) or getattr(pa, kind)()) for name, (_, kind) in kinds.items()]
@@ -64,6 +78,19 @@ class PostgresSource(Source):
     def _asked(self, text: str, *words: object) -> list[Any]:
         found: list[Any] = self._connection.execute(text, words or None).fetchall()
         return found
+
+    def _count(self) -> int:
+        return int(self._asked(f"SELECT COUNT(*) FROM {self._name}")[0][0])
+
+    def counting(self) -> Counting | None:
+        """The connection itself, of the columns whose cells mean the same there, if texts are UTF-8 on the server."""
+        ours = (
+            self._name.casefold().strip('"').startswith(OURS)
+        )  # a statement has such names for its own tables
+        if self._asked("SHOW server_encoding") != [("UTF8",)] or not self._counted or ours:
+            return None
+        columns = ", ".join(f"{text} AS {quoted(name)}" for name, text in self._counted.items())
+        return Counting(PostgresDatabase(self._connection), f"(SELECT {columns} FROM {self._name})")
 
     def _scan(self, names: list[str]) -> Iterator[Any]:
         pa: Any = import_module("pyarrow")

@@ -15,6 +15,7 @@ from importlib import import_module
 from io import StringIO
 from typing import Any
 from urllib.parse import unquote
+from uuid import uuid4
 
 import pandas as pd
 
@@ -24,14 +25,17 @@ from dpframe._expr import Column
 from dpframe.engines.sources import (
     BATCH,
     QUOTED,
+    Counting,
     Source,
     Task,
     check_steady,
     lots,
     series_of,
     stats_of,
+    told_apart,
     typed,
 )
+from dpframe.engines.sql.databases import SparkDatabase
 
 _LOT = "dpframe lot"
 # What a physical plan shows of functions that are not Spark's own.
@@ -47,6 +51,7 @@ class SparkSource(Source):
     """A DataFrame of Spark, whose plan is run anew for each scan."""
 
     ordered = False
+    _view: str | None = None
 
     def __init__(self, frame: Any):
         convert: Any = import_module("pyspark.sql.pandas.types")
@@ -73,6 +78,21 @@ class SparkSource(Source):
 
     def _count(self) -> int:
         return int(self._spark.count())
+
+    def counting(self) -> Counting | None:
+        """The session of the frame, of the columns whose types mean the same in SQL, if doubles are read as such there."""
+        plain = [field.name for field in self._spark.schema.fields if _is_plain(field.dataType)]
+        session = self._spark.sparkSession
+        decimal = session.conf.get("spark.sql.legacy.exponentLiteralAsDecimal.enabled", "false")
+        if decimal != "false" or not plain or not told_apart(self.names) or any("${" in n for n in plain):
+            return None
+        self._view = f"dpframe_rows_{uuid4().hex}"
+        self._some(plain).createOrReplaceTempView(self._view)
+        return Counting(SparkDatabase(session), self._view)
+
+    def close(self) -> None:
+        if self._view is not None:
+            self._spark.sparkSession.catalog.dropTempView(self._view)
 
     def _scan(self, names: list[str]) -> Iterator[Any]:
         pa: Any = import_module("pyarrow")
@@ -103,6 +123,12 @@ class SparkSource(Source):
             yield found
         if seen != self.rows():
             raise ValueError("two scans of one source have not the same rows")
+
+
+def _is_plain(dtype: Any) -> bool:
+    """Whether cells of a type are whole numbers, doubles, bools, or texts that are compared by their bytes."""
+    known = {"byte", "short", "integer", "long", "float", "double", "boolean", "string"}
+    return str(dtype.typeName()) in known and getattr(dtype, "collation", "UTF8_BINARY") == "UTF8_BINARY"
 
 
 def _plans_of(frame: Any) -> dict[str, str]:
