@@ -26,18 +26,10 @@ given, and what to do.
 
 from __future__ import annotations
 
-import os
 import sys
 import warnings
 from collections.abc import Hashable, Iterable
 from difflib import get_close_matches
-
-SWITCH = "DPFRAME_DEBUG"
-
-
-def debugging() -> bool:
-    """Whether the owner has set the environment variable that shows causes. Every session that is asked puts it on record."""
-    return os.environ.get(SWITCH, "") not in ("", "0")
 
 
 class DPError(Exception):

@@ -16,6 +16,7 @@ import dpframe
 from dpframe import BadValue, SessionError
 from tests.engines import spark
 from tests.engines.conformance import KEY, shaken
+from tests.engines.counted import divided
 from tests.internals import (
     Bounds,
     Column,
@@ -125,6 +126,9 @@ MADE: dict[str, tuple[str, Any]] = {
 }  # fmt: skip
 
 
+COUNTED = {"files", "duckdb", "sqlite", "spark"}
+
+
 def integers(engine: Any, dtypes: Any, people: bool) -> list[Any]:
     """What an engine makes of the rows: sums, distinct values, keys."""
     leaves = [Column.of(i, name, dtype) for i, (name, dtype) in enumerate(dtypes.items())]
@@ -159,6 +163,8 @@ def test_the_cells_of_a_table_are_those_that_were_put_in(kind, people, tmp_path)
     expected = integers(PandasEngine(frame, KEY), frame.dtypes, people)
     for source.memory in (2**30, 1000):
         assert integers(PartsEngine(source, KEY), source.schema.dtypes, people) == expected
+        if kind in COUNTED:
+            assert integers(divided(source, KEY), source.schema.dtypes, people) == expected
 
 
 # PostgreSQL ---------------------------------------------------------------------------------------------------
@@ -194,6 +200,7 @@ def test_the_cells_of_a_server_are_those_that_were_put_in(server, base, people):
     expected = integers(PandasEngine(frame, KEY), frame.dtypes, people)
     for source.memory in (2**30, 1000):
         assert integers(PartsEngine(source, KEY), source.schema.dtypes, people) == expected
+        assert integers(divided(source, KEY), source.schema.dtypes, people) == expected
     source.close()
 
 
