@@ -115,8 +115,7 @@ class PandasEngine:
         found: dict[Primitive, Integers] = {
             p: self._distinct(p.expr, query, unit) for p in primitives if isinstance(p, Distincts)
         }
-        sums = primitives - found.keys()
-        if sums:
+        if sums := primitives - found.keys():
             found |= self._reduce_people(query, sums, unit) if unit.people else self._sums(query, sums)
         return found
 
@@ -185,15 +184,13 @@ class PandasEngine:
         return totals
 
     def _in_shares(self, query: Scope, primitives: set[Primitive]) -> dict[Primitive, Integers] | None:
-        """The same sums in threads; None where no row is looked at, and where the sums are many."""
+        """The same sums in threads; None where no row is looked at, or sums are many, or look at all rows of a person."""
         sums = [p for p in primitives if not isinstance(p, Rows | Persons | Bids)]
         largest = max([query.groups, *(p.points * query.groups for p in sums if isinstance(p, Leaves))])
-        if not (sums or query.where is not None) or largest > _FEW_SUMS:
-            return None
         named = [query.where, *(getattr(p, name, None) for p in sums for name in ("expr", "other"))]
         exprs = [expr for expr in named if expr is not None]
-        if any(map(looks_within, exprs)):
-            return None  # what a person's rows make of each other is kept for one thread
+        if not (sums or exprs) or largest > _FEW_SUMS or any(map(looks_within, exprs)):
+            return None
         for leaf in {leaf for expr in exprs for leaf in expr.columns()}:
             self.column(leaf)  # once, before there are threads
         parts = side_by_side(partial(self._sums, query, primitives), threads.shares(len(self._frame)))
@@ -201,11 +198,9 @@ class PandasEngine:
         if query.where is None:
             buckets = self._grouping(query.by)
             counts = len(self._frame) if buckets is None else self._counted(query.by, buckets, query.groups)
-            for p in primitives - {*sums}:
-                totals[p] += counts
-            for p in sums:
-                if isinstance(p, Powers):
-                    totals[p][0] += counts
+            for p in primitives:
+                if isinstance(p, Powers) or p not in sums:
+                    totals[p][0 if isinstance(p, Powers) else ...] += counts
         return totals
 
     def _reduce_people(

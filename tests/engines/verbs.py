@@ -321,7 +321,8 @@ REASONS = {
     7: "computes, which PostgreSQL ends with an error where a double overflows, and is read in parts",
     8: "limits what a person adds in a way that has no SQL yet, and is read in parts",
     9: "needs all rows of all people at once. Make them where the table is kept (a view, a LazyFrame), and open that",
-    10: "needs a column of lists, which SQLite has not",
+    10: "needs a column of lists, which is not read of SQLite and PostgreSQL",
+    11: "makes its rows of batches that are read here, in parts",
 }
 OF_PEOPLE = {"p.explode": 1, "p.melt": 1}  # but for pandas, which tells rows apart
 _ROWS = {"p.pipe": 9, "p.adopt": 2}
@@ -333,9 +334,9 @@ CANNOT: dict[str, dict[str, int]] = {
         ("Parquet files", "pyarrow table", "pyarrow dataset", "polars DataFrame", "dask DataFrame"), _ROWS
     ),
     **dict.fromkeys(
-        ("polars LazyFrame", "duckdb relation", "Spark DataFrame", "duckdb table", "PostgreSQL table"),
-        _ROWS | _UNORDERED,
+        ("polars LazyFrame", "duckdb relation", "Spark DataFrame", "duckdb table"), _ROWS | _UNORDERED
     ),
+    "PostgreSQL table": _ROWS | _UNORDERED | {"p.explode": 10},
     "SQLite table": _ROWS | _UNORDERED | _TIMELESS | {"p.explode": 10},
 }
 
@@ -353,6 +354,7 @@ PARTS = {
     **dict.fromkeys(("p.cut", "p.resample"), 5),
     **{f"p[column].{name}": 5 for name in ("cut", "dt", "map", "round", "str")},
     **dict.fromkeys(("p.fit", "p.randomize", "p[column].randomize"), 6),
+    **dict.fromkeys(("p.explode", "p.melt", "p.merge"), 11),
 }
 ARITHMETIC = {"p.choose": 7}
 PEOPLE = {f"{p}.{name}": 8 for p in ("p", "p[column]", "p.groupby(...)") for name in ("nunique", "skew")}
@@ -399,10 +401,10 @@ def opened(table: str, folder: str, verb: str, unit: bool) -> Any:
 def _cell(table: str, verb: str) -> str:
     if verb in CANNOT[table]:
         return f"no ({CANNOT[table][verb]})"
-    if table != "pandas" and verb in OF_PEOPLE:
-        return f"with `unit=` ({OF_PEOPLE[verb]})"
     if table == "pandas" or verb in NOTHING:
         return "yes"
+    if verb in OF_PEOPLE:
+        return f"people in parts ({OF_PEOPLE[verb]})"
     reason = unwritten(table, True).get(verb)
     ways = dict.fromkeys(read(table, verb, unit) for unit in (False, True))
     return ", people in ".join(ways) + (f" ({reason})" if reason else "")
