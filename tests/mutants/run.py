@@ -13,7 +13,8 @@ killer of a new mutant. The list is the TOML files beside this one; a table is o
     why = "delta is not divided"
     killers = ["tests/accounting/test_filters.py::test_a_count_is_as_many_charges[pure-8]"]
 
-In place of killers stands a ``reason`` where a mutant changes nothing that anybody could see.
+In place of killers stands a ``reason`` where a mutant changes nothing that anybody could see. ``needs = "dask"`` names a library
+of an extra that its killers import: where it is not installed, the mutant is left out.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ import tomllib
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
@@ -53,6 +55,12 @@ class Mutant:
     why: str
     killers: tuple[str, ...] = ()
     reason: str = ""
+    needs: str = ""
+
+    @property
+    def runs(self) -> bool:
+        """Whether its killers can be run here."""
+        return bool(self.killers) and (not self.needs or find_spec(self.needs) is not None)
 
     def changed(self, text: str) -> str:
         """The module with the change in it. A ValueError says which text is not there exactly once."""
@@ -97,7 +105,7 @@ def stale(mutant: Mutant, root: Path = ROOT) -> str:
 
 def missing(chosen: list[Mutant], root: Path = ROOT) -> list[str]:
     """Killers that pytest does not find."""
-    named = sorted({killer for m in chosen for killer in m.killers})
+    named = sorted({killer for m in chosen if m.runs for killer in m.killers})
     files = sorted({killer.partition("::")[0] for killer in named})
     there = [file for file in files if (root / file).exists()]
     _, out = pytest(root, tuple(there), LIMIT, "--collect-only", "--slow", "too", "-n", "0")
@@ -109,7 +117,7 @@ def missing(chosen: list[Mutant], root: Path = ROOT) -> list[str]:
 def share(all_of_them: list[Mutant], size: int, turn: int) -> list[Mutant]:
     """So many mutants that can be run, others at the next turn, until each had its turn."""
     mixed = sorted(
-        (m for m in all_of_them if m.killers), key=lambda m: hashlib.sha256(m.name.encode()).digest()
+        (m for m in all_of_them if m.runs), key=lambda m: hashlib.sha256(m.name.encode()).digest()
     )
     return [mixed[(turn * size + i) % len(mixed)] for i in range(min(size, len(mixed)))]
 
