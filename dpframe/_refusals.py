@@ -88,6 +88,42 @@ for _name in ("prod", "kurt", "any", "all"):
         "max, histogram, value_counts, argmax, and groupby(...).agg(...)."
     )
 
+_FAMILIES: dict[str, str] = {
+    "rolling expanding ewm interpolate asfreq asof autocorr cumprod cummax cummin pct_change": "it looks at the rows before, "
+    "which are other people's. Within a person, with unit=, there are p.groupby('patient_id')['x'].shift() and its kin; over "
+    "time ask p.resample('ME', on='t')['x'].mean(), and take .rolling(3).mean() of the answer.",
+    "stack unstack swaplevel droplevel reorder_levels align reindex_like truncate between_time at_time first_valid_index "
+    "last_valid_index to_timestamp transpose swapaxes": "rows have no labels here. Ask first, and reshape the answer: "
+    "p.groupby(['a', 'b']).size().unstack().",
+    "to_html to_latex to_hdf to_clipboard to_stata to_feather to_markdown to_xarray to_iceberg to_orc to_xml to_arrow "
+    "style": "it would hand out rows of people. Write an answer to a file or a page: "
+    "p.groupby('k').size().to_frame('n').to_html().",
+    "product kurtosis corrwith mad": "it has no price rule. Those that have one: p.describe(), p[['x', 'y']].corr(), "
+    "p.skew('x'), p['x'].agg(['count', 'sum', 'mean', 'var', 'sem', 'q90']).",
+    "update combine combine_first compare equals": "it looks at another table row by row. Values of a public table come by "
+    "p.merge(regions, on='key'), and null cells are filled by p.fillna({'x': 0}).",
+    "idxmin argmin": "it would point to one person. Write p.argmax(column, keys=[...]) for the most common value, p.min('x') "
+    "for the 1 % quantile.",
+    "take argsort searchsorted repeat memory_usage nbytes hasnans is_unique is_monotonic_increasing "
+    "is_monotonic_decreasing": f"it would tell how rows stand, or how many there are: {_ROWS}",
+    "tz_convert tz_localize to_period": "it is about the labels of rows, which have none here. Of a column of times it is "
+    "p['t'].dt.tz_localize('UTC').",
+    "dot factorize": "it numbers or multiplies rows, which are people. Ask for sums, p.sum('x'), or the values, p.unique('x').",
+}
+for _names, _text in _FAMILIES.items():
+    ADVICE.update(dict.fromkeys(_names.split(), _text))
+_SIGNS = {
+    "subtract": "-",
+    "multiply": "*",
+    "divide": "/",
+    "radd": "+",
+    "rmul": "*",
+    "rmod": "%",
+    "rpow": "**",
+}
+for _name, _sign in _SIGNS.items():
+    ADVICE[_name] = f"write it with the sign, p['x'] {_sign} 2."
+
 # What looks at several rows of a group, and is offered within each person's own: of other groups it would look across people.
 OWN_ROWS = frozenset(
     [

@@ -244,7 +244,8 @@ class PrivateColumn(Taken):
         return self._new(traced(func, self._expr, tuple(args), words))
 
     def replace(self, to_replace: Any = None, value: Any = ..., *, regex: Any = False) -> PrivateColumn:
-        """Other values for some: ``replace({"F": "female"})``, ``replace(["a", "b"], "c")``; all else stays what it is."""
+        """Other values for some: ``replace({"F": "female"})``, ``replace(["a", "b"], "c")``; all else stays what it is. Where all
+        declared keys are listed, groups have the new values for keys, and cells that are none of them are null."""
         return self._new(replaced(self, to_replace, value, regex))
 
     def where(self, cond: Any, other: Any = None) -> PrivateColumn:
@@ -446,6 +447,10 @@ class PrivateColumn(Taken):
     def __getattr__(self, name: Any) -> NoReturn:
         if name.startswith("_"):
             raise AttributeError(name)
+        if name not in ADVICE and hasattr(pd.Series, name):
+            raise NotOffered(
+                f"Series.{name} has no private counterpart in this version. dir(p['x']) tells what there is."
+            )
         raise NotOffered(ADVICE.get(name, f"a tracked column has no {name!r}."))
 
     def __repr__(self) -> Any:

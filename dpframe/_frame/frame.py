@@ -259,6 +259,8 @@ class PrivateFrame(Tracked):
     clip = steps.clip
     astype = steps.astype
     isin = steps.isin
+    replace = steps.replace
+    map = steps.map_
     isna = isnull = steps.isna
     notna = notnull = steps.notna
     cut = steps.cut

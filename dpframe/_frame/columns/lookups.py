@@ -64,9 +64,16 @@ def replaced(column: Any, old: Any, new: Any, regex: Any) -> Expr:
             "replace has no regex= here. Parts of a text: p['x'].str.replace('a+', 'b', regex=True)."
         )
     x: Expr = column._expr
-    mapping = _pairs(old, new)
-    if not mapping:
-        return x
+    mapping = pairs_of(old, new)
+    gone = [key for key, value in mapping.items() if _null(value) and not _null(key)]
+    others = {key: value for key, value in mapping.items() if not _null(value)}
+    kept = _with_others(column, others) if others else x
+    return _expr.choose(_expr.is_in(x, gone), None, kept) if gone else kept
+
+
+def _with_others(column: Any, mapping: Mapping[Any, Any]) -> Expr:
+    """The cells, with other values, of which none is null, for those that are listed."""
+    x: Expr = column._expr
     table = _expr.map_dict(x, mapping)
     if covers(column, mapping):
         return table
@@ -81,7 +88,7 @@ def replaced(column: Any, old: Any, new: Any, regex: Any) -> Expr:
         ) from None
 
 
-def _pairs(old: Any, new: Any) -> dict[Any, Any]:
+def pairs_of(old: Any, new: Any) -> dict[Any, Any]:
     """What is replaced by what, in the forms that pandas takes."""
     if isinstance(old, Mapping) and new is ...:
         if any(isinstance(v, Mapping) for v in old.values()):

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from collections.abc import Callable, Hashable, Iterable, Mapping
-from dataclasses import replace
+from datetime import datetime
 from difflib import get_close_matches
 from functools import reduce
 from typing import Any, cast
@@ -17,6 +18,7 @@ from dpframe._answers.answer import ANSWER, receipt_of
 from dpframe._errors import BadType, BadValue, NotOffered, Refused
 from dpframe._expr import Expr
 from dpframe._frame.column import PrivateColumn
+from dpframe._frame.columns.lookups import pairs_of
 from dpframe._frame.places import with_item
 from dpframe._frame.selection import callers_frame
 from dpframe._frame.tracked import Frame, Tracked, check_kept
@@ -195,6 +197,61 @@ def _each(
         name = _validate.column_name(key, frame._selection.columns)
         changed[name] = step(PrivateColumn(frame, frame._selection.columns[name], name), argument)._expr
     return frame._new(frame._selection.having({**frame._selection.columns, **changed}))
+
+
+# Kinds of constants, by the kinds of columns that can hold one: elsewhere it does not occur.
+_CONSTANTS: dict[str, tuple[type, ...]] = {
+    "number": (int, float, np.integer, np.floating),
+    "bool": (bool, np.bool_),
+    "text": (str,),
+    "label": (str, int, float),
+    "time": (datetime,),
+}
+
+
+def replace(
+    self: Frame, to_replace: Any = None, value: Any = ..., *, inplace: bool = False, regex: Any = False
+) -> Frame:
+    """Other values for some, in every column that can hold them: ``replace("?", None)``, ``replace({"F": "female"})``; or by
+    column, ``replace({"sex": {"F": "female"}})`` and ``replace({"cost": -1}, None)``.
+
+    >>> df = pd.DataFrame({"sex": ["F", "M", "?"], "cost": [3, 4, -1]})
+    >>> p = df.dp.open(1000)
+    >>> p.replace("?", None).replace({"cost": -1}, None).dropna().count(epsilon=900) == 2
+    True
+    """
+    columns = self._selection.columns
+    by_column = isinstance(to_replace, Mapping) and (
+        value is not ... or (bool(to_replace) and all(isinstance(v, Mapping) for v in to_replace.values()))
+    )
+    if by_column:
+        pairs = {_validate.column_name(name, columns): old for name, old in to_replace.items()}
+        frame = _each(self, pairs, lambda column, old: column.replace(old, value, regex=regex))
+        return self._done(frame, inplace)
+    listed = pairs_of(to_replace, value)
+    chosen = {
+        name: {
+            old: new
+            for old, new in listed.items()
+            if old is None or isinstance(old, _CONSTANTS.get(expr.kind, ()))
+        }
+        for name, expr in columns.items()
+    }
+    given = {name: pairs for name, pairs in chosen.items() if pairs}
+    return self._done(_each(self, given, lambda column, pairs: column.replace(pairs, regex=regex)), inplace)
+
+
+def map_(self: Frame, func: Callable[[Any], Any], na_action: Any = None) -> Frame:
+    """What a function of one value makes of every cell; it is called once with a tracked column of each, as `PrivateColumn.map`
+    has it."""
+    if not callable(func):
+        raise BadType(
+            "map of a frame takes a function of one value. Values for values are p.replace({'a': 'b'})."
+        )
+    return _each(self, dict.fromkeys(self._selection.columns), lambda column, _: column.map(func, na_action))
+
+
+map_.__name__ = "map"  # which is a name of Python's here
 
 
 def cut(self: Tracked, column: Any, bins: Any, *, labels: Any = None, right: bool = True) -> PrivateColumn:
@@ -403,7 +460,7 @@ def set_index(
     names = _validate.column_names(keys if isinstance(keys, list) else [keys], columns)
     before = self._selection.index if _validate.flag(append, "append") else {}
     gone = names if _validate.flag(drop, "drop") else []
-    selection = replace(
+    selection = dataclasses.replace(
         self._selection.having({name: expr for name, expr in columns.items() if name not in gone}),
         index={**before, **{name: columns[name] for name in names}},
     )
@@ -445,7 +502,7 @@ def reset_index(
         raise BadValue(
             f"there is a column {both[0]!r} already. Write p.reset_index(drop=True), or rename it first."
         )
-    selection = replace(
+    selection = dataclasses.replace(
         self._selection.having({**new, **columns}), index={n: e for n, e in index.items() if n not in chosen}
     )
     return self._done(self._new(selection), inplace)
