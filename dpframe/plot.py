@@ -219,7 +219,7 @@ def panels_for(n: int, ax: Any, size: Any = None) -> NDArray[Any]:
     if ax is None:
         import matplotlib.pyplot as plt
 
-        return plt.subplots(n, 1, figsize=size or (6.4, 2.4 * n + 1), layout="constrained", squeeze=False)[
+        return plt.subplots(n, 1, figsize=size or (6.4, 2.4 * n + 2.4), layout="constrained", squeeze=False)[
             1
         ].ravel()
     panels = np.array(ax, dtype=object).ravel()
@@ -228,27 +228,25 @@ def panels_for(n: int, ax: Any, size: Any = None) -> NDArray[Any]:
     return panels
 
 
-def boxes(values: NDArray[np.float64], labels: list[str], ax: Any, options: dict[str, Any]) -> Any:
+def boxes(
+    values: NDArray[np.float64], labels: list[str], axes: Any, turned: float, options: dict[str, Any]
+) -> Any:
     """Axes with a box a row of five rising numbers: the ends of its whiskers, its own, and the line in it."""
-    needs_matplotlib()
-    axes = new_axes(options.pop("figsize", None)) if checked_axes(ax) is None else ax
     names = ("whislo", "q1", "med", "q3", "whishi")
     stats = [
         {**dict(zip(names, map(float, row), strict=True)), "label": label, "fliers": []}
         for row, label in zip(values, labels, strict=True)
     ]
-    title, rotation = options.pop("title", None), options.pop("rot", 0)
     axes.bxp(
         stats,
         showfliers=False,
         patch_artist=True,
         boxprops={"facecolor": "#9fbbdb"},
         medianprops={"color": INK},
-        **options,
     )
-    axes.tick_params(axis="x", rotation=rotation)
-    if title is not None:
-        axes.set_title(title)
+    axes.tick_params(axis="x", rotation=turned)
+    if "title" in options:
+        axes.set_title(options["title"])
     return axes
 
 

@@ -335,10 +335,8 @@ def cast(x: Expr, to: object) -> Expr:
     return x if same else Cast(x, typed(Literal["float", "int", "bool", "str"], name))
 
 
-def cut(
-    x: Expr, edges: object, labels: object = None, right: object = True, *, shows_whole: bool = False
-) -> Expr:
-    """``pd.cut`` at given edges; intervals between whole numbers are shown as such where ``shows_whole`` is set."""
+def cut(x: Expr, edges: object, labels: object = None, right: object = True) -> Expr:
+    """``pd.cut`` at given edges."""
     _numeric(x, "cut")
     if isinstance(edges, int | np.integer):
         raise BadType("a number of bins would look at the data. Give the edges, such as [0, 18, 65, 110].")
@@ -355,8 +353,7 @@ def cut(
     names = None if labels is None else tuple(constant(v) for v in _labels(labels))
     if names is not None and (len(names) != len(points) - 1 or len({c.tag for c in names}) < len(names)):
         raise BadValue(f"cut needs {len(points) - 1} different labels, one per interval, not {len(names)}.")
-    whole = shows_whole and names is None and all(type(c.value) is int for c in ends)
-    return Cut(x, points, names, bool(right), whole)
+    return Cut(x, points, names, bool(right))
 
 
 def _labels(labels: object) -> list[Any]:

@@ -306,7 +306,6 @@ class Cut(_Listed):
     edges: tuple[float, ...]
     labels: tuple[Constant, ...] | None
     right: bool
-    whole: bool = False  # the edges were given as whole numbers, and are shown so
 
     @property
     def kind(self) -> Kind:
@@ -322,7 +321,7 @@ class Cut(_Listed):
         if self.labels is not None:
             return tuple(c.value for c in self.labels)
         with np.errstate(all="ignore"):
-            edges = list(map(int, self.edges)) if self.whole else list(self.edges)
+            edges = list(self.edges)
             empty: Any = pd.cut(np.array([], dtype=float), edges, right=self.right)
         return tuple(empty.categories)
 
@@ -334,7 +333,6 @@ class Cut(_Listed):
             "edges": edges,
             "labels": as_json(self.labels),
             "right": self.right,
-            **({"whole": True} if self.whole else {}),
         }
 
     def __str__(self) -> str:

@@ -57,13 +57,15 @@ RELEASES: dict[str, Callable[..., Any]] = {
     "groupby median": lambda p, **w: p.groupby("g")["x"].median(**w),
     "groupby min": lambda p, **w: p.groupby("g")["x"].min(**w),
     "groupby max": lambda p, **w: p.groupby("g")["x"].max(**w),
+    "describe": lambda p, **w: p[["x", "k"]].describe(**w),
+    "groupby describe": lambda p, **w: p.groupby("g")[["x"]].describe(**w),
 }
 COUNTS_PEOPLE = ("nunique", "groupby nunique")  # of the column that unit= names
 NOT_REACHED = (
     *("quantile", "median", "min", "max", "choose"),
     *("groupby quantile", "groupby min", "groupby max"),
 )  # by any of the few pairs here
-SAME = {"aggregate", "corr"}  # another one by another name
+SAME = {"aggregate", "corr", "hist", "boxplot"}  # another one by another name, or its picture
 ELSEWHERE = {"unique", "suggest_limits", "randomize", "fit"}  # replayed by tests of their own
 
 

@@ -31,7 +31,7 @@ def test_the_message_says_what_to_write(df, ask, advice):
 
 def test_a_picture_is_of_an_answer(df):
     with pytest.raises(NotOffered, match=r"\.dp\.plot\(\)"):
-        _ = df.dp.open(1).plot
+        df.dp.open(1).plot()
 
 
 def test_a_plan_says_first_what_was_asked_and_then_what_it_guarantees_alone(df):

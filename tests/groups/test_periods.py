@@ -243,7 +243,7 @@ WRONG = {
     "keys": (lambda p: p.groupby(pd.Grouper(key="t", freq="ME"), keys=["a"]), dpframe.BadType, "no keys"),
     "bounds of values": (lambda p: p.groupby("x", keys=[1], bounds=(0, 1)), dpframe.BadType, "Grouper"),
     "unknown": (lambda p: p.resample("ME", on="when"), dpframe.UnknownColumn, "when"),
-    "rolling": (lambda p: p.resample("ME", on="t").ffill(), dpframe.NotOffered, "neighbouring row"),
+    "rolling": (lambda p: p.resample("ME", on="t").ffill(), dpframe.NotOffered, "different people"),
 }  # fmt: skip
 
 

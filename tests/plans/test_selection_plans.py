@@ -168,7 +168,7 @@ REFUSED: list[tuple[Any, type[Exception]]] = [
     (lambda p: p.top("g", 4), BadValue),
     (lambda p: p.top("g", 0), BadValue),
     (lambda p: p.top("g", 1.5), BadType),
-    (lambda p: p.top("n", 1), MissingKeys),
+    (lambda p: p.top(p["n"] / 2, 1), MissingKeys),
     (lambda p: p.top("g", 1, keys=["a", "a"]), BadValue),
 ]
 

@@ -284,6 +284,8 @@ def asked():
             p.var("x", ddof=0),
             p.top("s", 2, keys=["a", "b", "c"]),
         )
+        p.query("x > 1").sort_values("t").groupby("id")["x"].shift(1).sum((0, 40))
+        p.drop_duplicates(["id", "s"]).count()
         p.randomize("s", keys=["a", "b"], other="else"), p.randomize("x")
         p.unique("s"), p.groupby("s").agg(n=("x", "size"), m=("x", "mean"))
         for method in ("gradient", "objective", "output"):

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpframe import BadValue
+from dpframe import BadValue, Refused
 from tests.internals import Column, found_keys, key_of, text_of
 
 
@@ -143,10 +143,8 @@ def test_of_keys_that_python_holds_for_equal_the_first_stays_with_its_count():
 
 @pytest.mark.parametrize(
     "ask",
-    [lambda p: p.unique("id"), lambda p: p.unique(["id", "g"]), lambda p: p.value_counts("id"), lambda p: p.groupby("id"),
-     lambda p: p.groupby(["id", "g"]).size(), lambda p: p.argmax("id"), lambda p: p.top("id", 2),
-     lambda p: p.query("x > 0").groupby("id")["x"].mean(), lambda p: p.explain.groupby("id").size(), lambda p: p["id"].unique(),
-     lambda p: p.groupby(["id", "g"], keys={"g": [0, 1]}).size()],
+    [lambda p: p.unique("id"), lambda p: p.unique(["id", "g"]), lambda p: p.value_counts("id"), lambda p: p.argmax("id"),
+     lambda p: p.top("id", 2), lambda p: p["id"].unique()],
 )  # fmt: skip
 def test_what_names_a_person_is_not_searched(ask):
     frame = pd.DataFrame({"id": np.arange(3000) // 3, "g": np.arange(3000) % 2, "x": 1.0})
@@ -156,6 +154,20 @@ def test_what_names_a_person_is_not_searched(ask):
         ask(p)
     assert len(p.ledger) == 0
     assert p.nunique("id", epsilon=0.4) == pytest.approx(1000, abs=60)  # the advice is good
+
+
+def test_groups_by_the_person_are_steps_within_a_person_and_find_no_keys():
+    frame = pd.DataFrame({"id": np.arange(3000) // 3, "g": np.arange(3000) % 2, "x": 1.0})
+    p = frame.dp.open(3, delta=1e-6, unit="id", max_rows=2, max_groups=2, bounds={"x": (0, 1)})
+    assert type(p.groupby("id")).__name__ == "PersonGroupBy"
+    assert p.query("x > 0").groupby("id")["x"].mean().name == "x"
+    assert p.explain.groupby("id").size().mean(bounds=(0, 2)).epsilon > 0
+    with pytest.raises(Refused, match="who a row belongs to"):
+        p.groupby(["id", "g"]).size()
+    with pytest.raises(BadValue, match=r"p\.nunique\('id'\)"):
+        p.groupby(["id", "g"], keys={"g": [0, 1]}).size()
+    assert len(p.ledger) == 0
+    assert p.budget.spent == 0
 
 
 def test_of_several_columns_that_name_a_person_one_alone_may_be_searched():

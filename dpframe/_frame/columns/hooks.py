@@ -44,7 +44,7 @@ def _cut(
         edges = [first.value - 10.0 ** -_digits(precision), *edges[1:]]
     if labels is False:
         labels = range(len(_expr.listed(edges, "cut")) - 1) if not isinstance(edges, int) else None
-    return x._new(_expr.cut(x._expr, edges, labels, right, shows_whole=True))
+    return x._new(_expr.cut(x._expr, edges, labels, right))
 
 
 def _digits(precision: Any) -> int:

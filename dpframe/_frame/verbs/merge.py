@@ -187,6 +187,12 @@ def join(
         raise BadValue(
             f"on= names {len(names)} columns, and the index of the table has {table.index.nlevels} levels."
         )
+    both = [name for name in names if name in table.columns]
+    if both:
+        raise BadValue(
+            f"the table has a column {both[0]!r} beside its index. Match by that column, p.merge(table, on={both[0]!r}), or "
+            "leave it out."
+        )
     keyed = table.set_axis(table.index.set_names(names), axis=0).reset_index()
     limits = {"max_rows": max_rows, "max_groups": max_groups, "because": because}
     return merge(self, keyed, how, names, validate=validate, suffixes=(lsuffix, rsuffix), **cast(Any, limits))

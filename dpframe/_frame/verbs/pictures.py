@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NoReturn, cast
+from collections.abc import Iterable, Sequence
+from typing import Any, NoReturn, Unpack, cast
 
 import pandas as pd
 
@@ -15,7 +15,7 @@ from dpframe._frame.tracked import Tracked
 from dpframe._frame.verbs.groupings import groupby
 from dpframe._frame.verbs.summaries import histogram, numbers_with_bounds
 from dpframe._groups.keys import EVERY
-from dpframe._plans.price import WORDS
+from dpframe._plans.price import Payment
 from dpframe._refusals import Unprinted
 from dpframe._session.batch import Batch
 
@@ -30,14 +30,17 @@ def hist(
     by: None = None,
     bins: Any = 10,
     ax: Any = None,
+    figsize: Any = None,
+    title: str | None = None,
+    color: Any = None,
     bounds: Any = None,
-    **words: Any,
+    **payment: Unpack[Payment],
 ) -> Any:
     """The picture of a `histogram`, with its intervals; takes and returns matplotlib axes.
 
     Of a list of columns, or of all numbers with bounds where none is named, an array of axes: each is a release of its own
-    at the price that is given, and all are paid together. Words that are no price go to the picture, as to
-    ``answer.dp.plot()``. To have the numbers too, ask `histogram`, and then ``answer.dp.plot()``.
+    at the price that is given, and all are paid together. To have the numbers too, ask `histogram`, and then
+    ``answer.dp.plot()``, which takes more words for a picture.
 
     Formal guarantee: as of `histogram`.
 
@@ -49,10 +52,12 @@ def hist(
     """
     if by is not None:
         raise NotOffered("hist has no by= here. Choose the rows: p[p['state'] == 'CA'].hist('age').")
-    payment, drawing = _apart(words)
+    _plot.needs_matplotlib()
+    drawing = _drawing(title=title, color=color)
     if column is not EVERY and not isinstance(column, list):
+        axes = _plot.panels_for(1, ax, _size(figsize))[0] if not self._mode.shows else None
         answer = histogram(self, column, bins, bounds=bounds, **payment)
-        return answer.dp.plot(ax=ax, **drawing) if isinstance(answer, pd.Series) else answer
+        return answer.dp.plot(ax=axes, **drawing) if isinstance(answer, pd.Series) else answer
     names = numbers_with_bounds(self, bounds) if column is EVERY else column
     if not names:
         raise BadValue("no columns are named, so nothing is drawn.")
@@ -62,7 +67,7 @@ def hist(
         )
     if self._mode.shows:
         return [histogram(self, name, bins, bounds=bounds, **payment) for name in names]
-    panels = _plot.panels_for(len(names), ax, drawing.pop("figsize", None))
+    panels = _plot.panels_for(len(names), ax, _size(figsize))
     with Batch(self) as batch:
         places = [cast(Any, batch).histogram(name, bins, bounds=bounds, **payment) for name in names]
     for place, axes in zip(places, panels, strict=True):
@@ -72,7 +77,16 @@ def hist(
 
 @priced
 def boxplot(
-    self: Tracked, column: Any = EVERY, by: Any = None, *, ax: Any = None, bounds: Any = None, **words: Any
+    self: Tracked,
+    column: Any = EVERY,
+    by: Any = None,
+    *,
+    ax: Any = None,
+    figsize: Any = None,
+    title: str | None = None,
+    rot: float = 0,
+    bounds: Any = None,
+    **payment: Unpack[Payment],
 ) -> Any:
     """Boxes of quartiles with whiskers from the 1 % to the 99 % quantile, for columns or for the groups of one; takes and
     returns matplotlib axes. No single value is drawn beyond the whiskers, since it would be one person's.
@@ -84,7 +98,9 @@ def boxplot(
     >>> [label.get_text() for label in p.boxplot("age", by="state", epsilon=80).get_xticklabels()]
     ['CA', 'NY']
     """
-    payment, drawing = _apart(words)
+    _plot.needs_matplotlib()
+    drawing, turned = _drawing(title=title), _validate.real(rot, "rot")
+    axes = _plot.panels_for(1, ax, _size(figsize))[0] if not self._mode.shows else None
     if by is None:
         names = numbers_with_bounds(self, bounds) if column is EVERY else column
         names = names if isinstance(names, list) else [names]
@@ -106,16 +122,35 @@ def boxplot(
         values = answer.to_numpy(dtype=float).reshape(-1, len(_BOX))
     else:
         values = answer.to_numpy(dtype=float).T
-    return _plot.boxes(values, [_label(label) for label in labels], ax, drawing)
+    return _plot.boxes(values, [_label(label) for label in labels], axes, turned, drawing)
 
 
 def _label(label: Any) -> str:
     return ", ".join(map(str, label)) if isinstance(label, tuple) else str(label)
 
 
-def _apart(words: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The words of a price, and those of a picture."""
-    return {w: v for w, v in words.items() if w in WORDS}, {w: v for w, v in words.items() if w not in WORDS}
+def _size(figsize: Any) -> Any:
+    """The width and the height of a picture in inches, or None."""
+    if figsize is None:
+        return None
+    if not isinstance(figsize, tuple | list) or len(figsize) != 2:
+        raise BadType("figsize= is a width and a height in inches: figsize=(6, 4).")
+    width, height = (_validate.real(side, "figsize") for side in figsize)
+    if not 0 < min(width, height) <= max(width, height) < 200:
+        raise BadValue("figsize= must be two positive numbers of inches, such as (6, 4).")
+    return width, height
+
+
+def _drawing(title: Any = None, color: Any = None) -> dict[str, Any]:
+    """The words of a picture that are given."""
+    if title is not None and not isinstance(title, str):
+        raise BadType("title= must be a text.")
+    if color is not None:
+        from matplotlib.colors import is_color_like
+
+        if not isinstance(color, str | tuple) or not is_color_like(color):
+            raise BadValue("color= must be a color, such as 'tab:blue'.")
+    return {word: value for word, value in (("title", title), ("color", color)) if value is not None}
 
 
 class Plots(Unprinted):

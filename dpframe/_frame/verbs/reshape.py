@@ -125,7 +125,7 @@ def melt(
     The columns must be of one kind. The bounds of the values are the hull of theirs, where all are declared,
     and the names of the columns are the keys of ``var_name``.
 
-    >>> df = pd.DataFrame({"before": [30.0, 40.0], "after": [31.0, 41.0]})
+    >>> df = pd.DataFrame({"before": [30.0, 40.0] * 50, "after": [31.0, 41.0] * 50})
     >>> p = df.dp.open(1000, bounds={"before": (0, 100), "after": (0, 100)})
     >>> p.melt().groupby("variable")["value"].mean(epsilon=900).round(0).to_dict()
     {'before': 35.0, 'after': 36.0}
