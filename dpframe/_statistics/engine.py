@@ -77,6 +77,7 @@ class Engine(Protocol):
     >>> import pandas as pd
     >>> from dpframe._expr import Column
     >>> from dpframe._groups.keys import KeyBy, keys_for
+    >>> from dpframe._statistics.base import Rows
     >>> from dpframe._statistics.engine import Scope
     >>> from dpframe.engines import engine_for
     >>> visits = pd.DataFrame({"state": ["NY", "CA", "NY"], "id": [7, 7, 8]})

@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from tests.internals import Column, Expr, Vector, evaluate, parse, predicate, prepare
+from tests.internals import Column, Expr, PandasEngine, Vector, evaluate, parse, predicate, prepare
 
 pytest.register_assert_rewrite("tests.engines.conformance")
 
@@ -27,8 +27,12 @@ class Frame:
     def expr(self, text: str) -> Expr:
         return parse(text, self.columns, {}.__getitem__).expr
 
+    def leaf(self, e: Any) -> Vector:
+        """A column, or what an engine makes of the rows of one person."""
+        return self.vectors[e.position] if isinstance(e, Column) else PandasEngine(self.frame).column(e)
+
     def vector(self, e: Expr, rows: slice | None = None) -> Vector:
-        return evaluate(e, lambda c: self.vectors[c.position], rows or slice(0, len(self.frame)))
+        return evaluate(e, self.leaf, rows or slice(0, len(self.frame)))
 
     def cells(self, e: Expr | str, rows: slice | None = None) -> list[Any]:
         return unpack(self.vector(self.expr(e) if isinstance(e, str) else e, rows))
@@ -36,7 +40,7 @@ class Frame:
     def mask(self, e: Expr | str) -> list[bool]:
         condition = self.expr(e) if isinstance(e, str) else e
         rows = slice(0, len(self.frame))
-        found = predicate(condition, lambda c: self.vectors[c.position], rows)
+        found = predicate(condition, self.leaf, rows)
         assert found.dtype == bool
         return found.tolist()
 

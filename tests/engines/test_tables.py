@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterator
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -126,7 +127,8 @@ MADE: dict[str, tuple[str, Any]] = {
 }  # fmt: skip
 
 
-COUNTED = {"files", "duckdb", "sqlite", "spark"}
+# The tables that a database counts, where it is installed
+COUNTED = {"files": "duckdb", "duckdb": "duckdb", "sqlite": "sqlite3", "spark": "pyspark"}
 
 
 def integers(engine: Any, dtypes: Any, people: bool) -> list[Any]:
@@ -163,7 +165,7 @@ def test_the_cells_of_a_table_are_those_that_were_put_in(kind, people, tmp_path)
     expected = integers(PandasEngine(frame, KEY), frame.dtypes, people)
     for source.memory in (2**30, 1000):
         assert integers(PartsEngine(source, KEY), source.schema.dtypes, people) == expected
-        if kind in COUNTED:
+        if kind in COUNTED and find_spec(COUNTED[kind]) is not None:
             assert integers(divided(source, KEY), source.schema.dtypes, people) == expected
 
 

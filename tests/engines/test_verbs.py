@@ -13,6 +13,7 @@ import pytest
 import dpframe
 from tests.engines.verbs import (
     CANNOT,
+    NEED_UNIT,
     OF_PEOPLE,
     PAGE,
     TABLES,
@@ -93,7 +94,7 @@ def test_every_verb_answers_as_on_a_frame_or_refuses_for_nothing(table, unit, tm
         pytest.skip(f"{TABLES[table][0]} is not installed, or its server")
     wrong = {}
     for i, (verb, ask) in enumerate(VERBS.items()):
-        if verb in OF_PEOPLE and not unit:
+        if verb in NEED_UNIT and not unit:
             continue
         folder = tmp_path / str(i)
         folder.mkdir()

@@ -96,6 +96,29 @@ class Maker:
         side = self.pick(constant(self.constant()), constant(None, null=True), self.number(), constant(True))
         return ex.choose(self.truth(), *self.pick((self.number(), side), (side, self.number())))
 
+    def within(self) -> Expr:
+        """A number of the rows of each person, of whom ``i`` tells them apart: five rows at most, which all have."""
+        how = self.pick(*ex.WITHIN)
+        args = {
+            **dict.fromkeys(("var", "std", "sem"), (self.pick(0, 1),)),
+            "duplicated": (self.pick("first", "last", False),),
+            "quantile": (self.pick(0.0, 0.3, 1.0),),
+            "nth": (self.pick(-2, 0, 1),),
+            "shift": (self.pick(-1, 1, 2),),
+            "cumcount": (self.pick(True, False),),
+            "rank": (
+                self.pick("average", "min", "max", "first", "dense"),
+                self.pick(True, False),
+                self.pick(True, False),
+            ),
+        }
+        x = self.number() if ex.WITHIN[how].of else None
+        where, by = self.pick(None, self.truth()), self.pick((), (self._column["s"],))
+        order = self.pick((), (ex.Key(self._column["x"], self.pick(True, False)),))
+        return ex.within(
+            how, x, (self._column["i"],), where, order, args.get(how, ()), self.pick(5, None), by
+        )
+
     def mapped(self) -> Expr:
         value = st.one_of(st.none(), st.booleans(), st.integers(-9, 9), st.just(-(2**70)), WIDE)
         values = self._draw(st.lists(value, min_size=2, max_size=2))
@@ -141,6 +164,7 @@ MADE: dict[type[Expr], Callable[[Maker], Expr]] = {
     ex.If: lambda make: make.chosen(),
     ex.Function: lambda make: ex.function(make.pick(*ex.FUNCTIONS), make.number()),
     ex.Pairwise: lambda make: ex.pairwise(make.pick(*ex.PAIRS), make.number(), make.operand()),
+    ex.Within: lambda make: make.within(),
     ex.StrPart: lambda make: ex.str_part(make.column("s"), *make.pick(("len",), ("contains", "a"))),
     ex.DatePart: lambda make: ex.date_part(
         make.column("t"),

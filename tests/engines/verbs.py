@@ -13,6 +13,7 @@ from functools import lru_cache
 from glob import glob
 from importlib import import_module
 from importlib.util import find_spec
+from io import StringIO
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -164,10 +165,84 @@ def _replace(ask: Callable[[Any], Any]) -> Callable[[Any], Any]:
     return ask
 
 
+def _insert(p: Any) -> Any:
+    p.insert(0, "old", p["age"] > 50)
+    return p["old"].sum(epsilon=E)
+
+
+def _bars(axes: Any) -> Any:
+    """The heights of the bars of a histogram."""
+    return np.array([bar.get_height() for bar in np.ravel(axes)[0].patches])
+
+
+def _lines(axes: Any) -> Any:
+    """Where the lines of boxes and whiskers are."""
+    return np.concatenate([line.get_ydata() for line in np.ravel(axes)[0].lines])
+
+
+# What operators make of ages and a number, with bounds of it where a zero would leave none
+OPERATORS: dict[str, tuple[float, dict[str, Any]]] = {
+    **{name: (2, {}) for name in ("add", "sub", "mul", "div", "truediv", "pow")},
+    **{name: (7, {}) for name in ("floordiv", "mod")},
+    "rsub": (100, {}),
+    "rdiv": (5000, {"bounds": (50, 250)}),
+}
+# In units of which the quantiles of a small group are alike, where each has an eighth of the budget
+COARSE = pd.Series({"count": 1, "mean": 1, "std": 1, "min": 40, "25%": 10, "50%": 10, "75%": 10, "max": 40})
+COMPARED = ("eq", "ne", "gt", "ge", "lt", "le")
 NUMBERS = ("mean", "median", "min", "max", "sum", "std", "var", "sem", "skew", "quantile", "describe")
 COUNTS = ("count", "nunique")
 FRAME: dict[str, Callable[[Any], Any]] = {
     **{name: _numbers(name) for name in NUMBERS},
+    **{
+        name: (lambda p, n=name, x=x, more=more: getattr(p[["age"]], n)(x)["age"].mean(epsilon=E, **more))
+        for name, (x, more) in OPERATORS.items()
+    },
+    **{name: (lambda p, n=name: getattr(p[["age"]], n)(50)["age"].sum(epsilon=E)) for name in COMPARED},
+    **{
+        name: (lambda p, n=name: getattr(p[["age", "visits"]], n)().sum(epsilon=E))
+        for name in ("isna", "isnull", "notna", "notnull")
+    },
+    **{
+        name: (lambda p, n=name: getattr(p, n)().mean("age", epsilon=E))
+        for name in ("convert_dtypes", "copy", "infer_objects", "sort_index", "squeeze")
+    },
+    **{name: (lambda p, n=name: list(getattr(p, n)(3).columns)) for name in ("head", "tail", "sample")},
+    **{name: (lambda p, n=name: getattr(p[["flag"]], n)(axis=1).sum(epsilon=E)) for name in ("any", "all")},
+    **{
+        name: (lambda p, n=name: getattr(p[["age"]], n)(lambda x: x * 2).mean("age", epsilon=E))
+        for name in ("apply", "map", "transform")
+    },
+    **{
+        name: (lambda p, n=name: getattr(p[["age"]], n)(p["age"] > 50, 0).mean("age", epsilon=E))
+        for name in ("where", "mask")
+    },
+    "abs": lambda p: p[["age"]].abs().mean("age", epsilon=E),
+    "add_prefix": lambda p: p.add_prefix("its_").mean("its_age", epsilon=E),
+    "add_suffix": lambda p: p.add_suffix("_now").mean("age_now", epsilon=E),
+    "boxplot": lambda p: _lines(p.boxplot("age", epsilon=E)),
+    "dtypes": lambda p: list(p.dtypes.index),
+    "eval": lambda p: p.eval("age / 2").mean(epsilon=E),
+    "filter": lambda p: p.filter(like="ag").mean("age", epsilon=E),
+    "get": lambda p: p.get("age").mean(epsilon=E),
+    "hist": lambda p: _bars(p.hist("age", bins=[0, 25, 50, 100], epsilon=E)),
+    "iloc": lambda p: p.iloc[:, 2].mean(epsilon=E),
+    "info": lambda p: p.info(buf=StringIO()),
+    "insert": _insert,
+    "keys": lambda p: list(p.keys()),
+    "loc": lambda p: p.loc[p["age"] > 50, "visits"].mean(epsilon=E),
+    "ndim": lambda p: p.ndim,
+    "plot": lambda p: _bars(p.plot.hist(y="age", bins=[0, 25, 50, 100], epsilon=E)),
+    "pop": lambda p: p.pop("age").mean(epsilon=E),
+    "reindex": lambda p: p.reindex(columns=["visits", "age"]).mean("age", epsilon=E),
+    "rename_axis": lambda p: p.rename_axis("row").mean("age", epsilon=E),
+    "replace": lambda p: p.replace({"CA": "NY"})["state"].value_counts(epsilon=E),
+    "reset_index": lambda p: p.set_index("state").reset_index().groupby("state").size(epsilon=E),
+    "round": lambda p: p[["age"]].round(-1).mean("age", epsilon=E),
+    "select_dtypes": lambda p: p.select_dtypes("number").mean("age", epsilon=E),
+    "set_axis": lambda p: p[["age"]].set_axis(["years"], axis=1).mean("years", epsilon=E),
+    "set_index": lambda p: p.set_index("state").groupby("state").size(epsilon=E),
+    "shape": lambda p: p.shape[1],
     "accountant": lambda p: p.accountant.limits.epsilon,
     "adopt": lambda p: p.adopt(rows()[["id", "age"]], because="the same rows", **AGES).mean("age", epsilon=E),
     "agg": lambda p: p.agg(n=("age", "size"), m=("age", "mean"), epsilon=E),
@@ -221,6 +296,35 @@ FRAME: dict[str, Callable[[Any], Any]] = {
 COLUMN: dict[str, Callable[[Any], Any]] = {
     **{name: (lambda p, n=name: getattr(p["age"], n)(epsilon=E)) for name in NUMBERS + COUNTS},
     **{name: (lambda p, n=name: getattr(p["age"], n)().sum(epsilon=E)) for name in ("isna", "isnull", "notna", "notnull")},
+    **{
+        name: (lambda p, n=name, x=x, more=more: getattr(p["age"], n)(x).mean(epsilon=E, **more))
+        for name, (x, more) in OPERATORS.items()
+    },
+    **{name: (lambda p, n=name: getattr(p["age"], n)(50).sum(epsilon=E)) for name in COMPARED},
+    **{
+        name: (lambda p, n=name: getattr(p["age"], n)().mean(epsilon=E))
+        for name in ("copy", "dropna", "infer_objects", "sort_index", "sort_values", "squeeze")
+    },
+    **{name: (lambda p, n=name: len(getattr(p["age"], n)(3))) for name in ("head", "tail", "sample")},
+    **{
+        name: (lambda p, n=name: getattr(p["age"], n)(p["age"] > 50, 0).mean(epsilon=E))
+        for name in ("where", "mask")
+    },
+    **{name: (lambda p, n=name: getattr(p["age"], n)(p["visits"], epsilon=E)) for name in ("corr", "cov")},
+    "apply": lambda p: p["age"].apply(lambda x: x * 2).mean(epsilon=E),
+    "case_when": lambda p: p["age"].case_when([(p["age"] > 50, 50)]).mean(epsilon=E),
+    "cat": lambda p: p["state"].cat.codes.mean(epsilon=E),
+    "dtype": lambda p: pd.api.types.is_float_dtype(p["age"].dtype),
+    "groupby": lambda p: p["age"].groupby(p["state"]).mean(epsilon=E),
+    "hist": lambda p: _bars(p["age"].hist(bins=[0, 25, 50, 100], epsilon=E)),
+    "loc": lambda p: p["visits"].loc[p["age"] > 50].mean(epsilon=E),
+    "pipe": lambda p: p["age"].pipe(lambda x: x.clip(30, 60)).mean(epsilon=E),
+    "plot": lambda p: _lines(p["age"].plot.box(epsilon=E)),
+    "rename": lambda p: p["age"].rename("years").mean(epsilon=E),
+    "replace": lambda p: p["state"].replace({"CA": "NY"}).value_counts(epsilon=E),
+    "resample": lambda p: p.set_index("when")["age"].resample("QE").mean(epsilon=E),
+    "reset_index": lambda p: p["age"].reset_index(drop=True).mean(epsilon=E),
+    "to_frame": lambda p: p["age"].to_frame("years").mean("years", epsilon=E),
     "abs": lambda p: p["age"].abs().mean(epsilon=E),
     "agg": lambda p: p["age"].agg(["mean", "sum"], epsilon=E),
     "aggregate": lambda p: p["age"].aggregate("mean", epsilon=E),
@@ -246,7 +350,11 @@ GROUPS: dict[str, Callable[[Any], Any]] = {
     **{name: (lambda p, n=name: getattr(p.groupby("state")["age"], n)(epsilon=E)) for name in NUMBERS + COUNTS},
     "agg": lambda p: p.groupby("state").agg(n=("age", "size"), m=("age", "mean"), epsilon=E),
     "aggregate": lambda p: p.groupby("state").aggregate(n=("age", "size"), epsilon=E),
+    "corr": lambda p: p.groupby("state")[["age", "visits"]].corr(epsilon=E),
+    "cov": lambda p: p.groupby("state")[["age", "visits"]].cov(epsilon=E) / 10,
+    "describe": lambda p: p.groupby("state")["age"].describe(epsilon=E) / COARSE,
     "size": lambda p: p.groupby(["state", "flag"]).size(epsilon=E),
+    "value_counts": lambda p: p.groupby("state").value_counts("flag", epsilon=E),
 }  # fmt: skip
 
 
@@ -293,7 +401,7 @@ VERBS = {
     **{f"p.groupby(...).{name}": ask for name, ask in GROUPS.items()},
     **{f"p.groupby(unit).{name}": ask for name, ask in PEOPLE.items()},
 }
-OF_PEOPLE = {
+NEED_UNIT = {
     "p.suggest_limits",
     "p.join",
     "p.drop_duplicates",
@@ -323,11 +431,13 @@ REASONS = {
     9: "needs all rows of all people at once. Make them where the table is kept (a view, a LazyFrame), and open that",
     10: "needs a column of lists, which is not read of SQLite and PostgreSQL",
     11: "makes its rows of batches that are read here, in parts",
+    12: "looks at all rows of a person at once, which has no SQL yet, and is read in parts",
+    13: "chooses among values row by row, which has no SQL yet, and is read in parts",
 }
 OF_PEOPLE = {"p.explode": 1, "p.melt": 1}  # but for pandas, which tells rows apart
-_ROWS = {"p.pipe": 9, "p.adopt": 2}
+_ROWS = {"p.pipe": 9, "p.join": 9, "p.adopt": 2}
 _UNORDERED = {"p.randomize": 3, "p[column].randomize": 3}
-_TIMELESS = {"p.resample": 4, "p[column].dt": 4}
+_TIMELESS = {"p.resample": 4, "p[column].resample": 4, "p[column].dt": 4}
 CANNOT: dict[str, dict[str, int]] = {
     "pandas": {},
     **dict.fromkeys(
@@ -351,26 +461,38 @@ COUNTING = (
     "SQLite table",
 )
 PARTS = {
-    **dict.fromkeys(("p.cut", "p.resample"), 5),
-    **{f"p[column].{name}": 5 for name in ("cut", "dt", "map", "round", "str")},
+    **dict.fromkeys(("p.cut", "p.resample", "p[column].resample"), 5),
+    **{f"p[column].{name}": 5 for name in ("cut", "dt", "map", "str")},
+    **{f"{p}.{name}": 5 for p in ("p", "p[column]") for name in ("pow", "floordiv", "mod", "rdiv", "round")},
+    **{f"{p}.{name}": 13 for p in ("p", "p[column]") for name in ("where", "mask", "replace")},
+    **dict.fromkeys(("p[column].case_when", "p[column].cat"), 13),
     **dict.fromkeys(("p.fit", "p.randomize", "p[column].randomize"), 6),
     **dict.fromkeys(("p.explode", "p.melt", "p.merge"), 11),
+    **dict.fromkeys(NEED_UNIT - {"p.suggest_limits"}, 12),
 }
-ARITHMETIC = {"p.choose": 7}
-PEOPLE = {f"{p}.{name}": 8 for p in ("p", "p[column]", "p.groupby(...)") for name in ("nunique", "skew")}
+ARITHMETIC = {
+    **dict.fromkeys(("p.choose", "p.eval", "p.map", "p.transform"), 7),
+    **{
+        f"{p}.{name}": 7
+        for p in ("p", "p[column]")
+        for name in ("add", "sub", "mul", "div", "truediv", "rsub", "apply")
+    },
+}
+LIMITED = {f"{p}.{name}": 8 for p in ("p", "p[column]", "p.groupby(...)") for name in ("nunique", "skew")}
 NOTHING = {  # is read
     *(
         f"p.{name}"
         for name in ("accountant", "budget", "close", "columns", "declarations", "explain", "ledger", "open")
     ),
-    "p[column].name",
+    *(f"p.{name}" for name in ("dtypes", "head", "info", "keys", "ndim", "sample", "shape", "tail")),
+    *(f"p[column].{name}" for name in ("dtype", "head", "name", "sample", "tail")),
 }
 
 
 def unwritten(table: str, unit: bool) -> dict[str, int]:
     """The verbs that a table's database does not count, with their reasons."""
     more = ARITHMETIC if table == "PostgreSQL table" else {}
-    return PARTS | more | (PEOPLE if unit else {}) if table in COUNTING else dict.fromkeys(VERBS, 0)
+    return PARTS | more | (LIMITED if unit else {}) if table in COUNTING else dict.fromkeys(VERBS, 0)
 
 
 def read(table: str, verb: str, unit: bool) -> str:
@@ -406,7 +528,9 @@ def _cell(table: str, verb: str) -> str:
     if verb in OF_PEOPLE:
         return f"people in parts ({OF_PEOPLE[verb]})"
     reason = unwritten(table, True).get(verb)
-    ways = dict.fromkeys(read(table, verb, unit) for unit in (False, True))
+    ways = dict.fromkeys(
+        read(table, verb, unit) for unit in ((True,) if verb in NEED_UNIT else (False, True))
+    )
     return ", people in ".join(ways) + (f" ({reason})" if reason else "")
 
 
