@@ -237,7 +237,9 @@ def boxes(values: NDArray[np.float64], labels: list[str], ax: Any, options: dict
         {**dict(zip(names, map(float, row), strict=True)), "label": label, "fliers": []}
         for row, label in zip(values, labels, strict=True)
     ]
-    title, rotation = options.pop("title", None), options.pop("rot", 0)
+    title, rotation, grid = (options.pop(*word) for word in (("title", None), ("rot", 0), ("grid", None)))
+    if options.pop("showfliers", False):
+        raise BadValue("showfliers= has nothing to show: a point beyond the whiskers would be one person's.")
     axes.bxp(
         stats,
         showfliers=False,
@@ -247,6 +249,8 @@ def boxes(values: NDArray[np.float64], labels: list[str], ax: Any, options: dict
         **options,
     )
     axes.tick_params(axis="x", rotation=rotation)
+    if grid is not None:
+        axes.grid(grid)
     if title is not None:
         axes.set_title(title)
     return axes
@@ -414,7 +418,8 @@ def _bins(values: pd.Series[Any], low: Any, high: Any, ax: Any, options: dict[st
     )  # of pandas, not of bars
     logs = {axis: options.pop(f"log{axis}", False) or options.get("loglog", False) for axis in ("x", "y")}
     options.pop("loglog", None)
-    settings = {"edgecolor": "white", "linewidth": 0.8, **options}
+    named = {"label": str(index.name)} if legend and index.name is not None else {}
+    settings = {"edgecolor": "white", "linewidth": 0.8, **named, **options}
     ax.bar(left, values.to_numpy(), right - left, align="edge", **settings)
     if low is not None:
         bars = np.maximum(np.stack([values.to_numpy() - low[:, 0], high[:, 0] - values.to_numpy()]), 0)

@@ -111,3 +111,32 @@ def test_pictures_of_rows_are_refused_with_what_to_draw(p):
         batch.count(epsilon=1)
     assert not hasattr(p.plot, "scatter")
     assert len(p.ledger) == 1
+
+
+@pytest.mark.parametrize(
+    ("draw", "reason"),
+    [
+        (lambda p: p["age"].hist(density=True, epsilon=1), r"h / h\.sum\(\)"),
+        (lambda p: p.hist(["age", "cost"], histtype="step", epsilon=1), "histtype="),
+        (lambda p: p["age"].hist(figsize="wide", epsilon=1), "figsize="),
+        (lambda p: p["age"].hist(level=2, alpha=0.5, epsilon=1), "level"),
+        (lambda p: p["age"].hist(ax="left", epsilon=1), "ax= takes"),
+        (lambda p: p.boxplot("cost", ax=3, epsilon=1), "ax= takes"),
+        (lambda p: p.boxplot("cost", by="state", whis=(0, 100), epsilon=1), "whis="),
+        (lambda p: p.boxplot("cost", showfliers=True, epsilon=1), "one person's"),
+    ],
+)
+def test_a_word_that_no_picture_takes_is_refused_before_anything_is_paid(p, draw, reason):
+    with pytest.raises((BadType, BadValue), match=reason):
+        draw(p)
+    assert p.ledger.empty
+    assert not pyplot.get_fignums()
+
+
+def test_words_of_pandas_pictures_are_taken(p):
+    axes = p["age"].hist(grid=False, legend=True, alpha=0.5, figsize=(4, 3), epsilon=1)
+    assert [text.get_text() for text in axes.get_legend().get_texts()] == ["age"]
+    assert axes.get_figure().get_size_inches().tolist() == [4, 3]
+    boxes = p.boxplot("cost", by="state", grid=False, showfliers=False, rot=45, epsilon=1)
+    assert [round(label.get_rotation()) for label in boxes.get_xticklabels()] == [45, 45]
+    assert len(p.ledger) == 2

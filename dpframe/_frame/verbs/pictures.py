@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NoReturn, cast
 
+import numpy as np
 import pandas as pd
 
 from dpframe import _validate
 from dpframe import plot as _plot
-from dpframe._errors import BadType, BadValue, NotOffered
+from dpframe._errors import BadType, BadValue, DPError, NotOffered
 from dpframe._frame.spelling import priced
 from dpframe._frame.tracked import Tracked
 from dpframe._frame.verbs.groupings import groupby
@@ -51,6 +52,8 @@ def hist(
         raise NotOffered("hist has no by= here. Choose the rows: p[p['state'] == 'CA'].hist('age').")
     payment, drawing = _apart(words)
     if column is not EVERY and not isinstance(column, list):
+        _plot.checked_axes(ax)
+        _tried("hist", drawing, ax)
         answer = histogram(self, column, bins, bounds=bounds, **payment)
         return answer.dp.plot(ax=ax, **drawing) if isinstance(answer, pd.Series) else answer
     names = numbers_with_bounds(self, bounds) if column is EVERY else column
@@ -62,6 +65,7 @@ def hist(
         )
     if self._mode.shows:
         return [histogram(self, name, bins, bounds=bounds, **payment) for name in names]
+    _tried("hist", drawing, None)
     panels = _plot.panels_for(len(names), ax, drawing.pop("figsize", None))
     with Batch(self) as batch:
         places = [cast(Any, batch).histogram(name, bins, bounds=bounds, **payment) for name in names]
@@ -85,6 +89,8 @@ def boxplot(
     ['CA', 'NY']
     """
     payment, drawing = _apart(words)
+    _plot.checked_axes(ax)
+    _tried("boxplot", drawing, ax)
     if by is None:
         names = numbers_with_bounds(self, bounds) if column is EVERY else column
         names = names if isinstance(names, list) else [names]
@@ -107,6 +113,43 @@ def boxplot(
     else:
         values = answer.to_numpy(dtype=float).T
     return _plot.boxes(values, [_label(label) for label in labels], ax, drawing)
+
+
+_MADE_UP = pd.Series([1.0, 2.0], index=pd.interval_range(0, 2, name="x"))  # a histogram of nobody
+
+
+def _tried(verb: str, drawing: Mapping[str, Any], ax: Any) -> None:
+    """Draws made-up numbers with the words of a picture, on axes that nobody sees, so that a word no picture takes is refused
+    before anything is paid."""
+    if not drawing:
+        return
+    _plot.needs_matplotlib()
+    from matplotlib.figure import Figure
+
+    options = dict(drawing)
+    try:
+        axes = Figure(figsize=options.pop("figsize", None) if ax is None else None).subplots()
+        if verb == "boxplot":
+            _plot.boxes(np.zeros((1, len(_BOX))), [""], axes, options)
+            return
+        _validate.level(options.pop("level", 0.95))
+        _validate.flag(options.pop("at_once", False), "at_once")
+        ends = pd.DataFrame({"lower": _MADE_UP - 1, "upper": _MADE_UP + 1})
+        kind = options.pop("kind", None)
+        _plot.picture(_MADE_UP, ends, kind=kind, ax=axes, levels=False, keys=0, title="x", options=options)
+    except DPError:
+        raise
+    except Exception:  # matplotlib's and pandas', of many kinds; what is drawn has no data in it
+        given = ", ".join(f"{name}=" for name in drawing)
+        hint = (
+            " Shares are shares of the answer: h = p.histogram('x'), then h / h.sum()."
+            if verb == "hist"
+            else ""
+        )
+        raise BadType(
+            f"{verb} could not draw a trial picture of made-up numbers with {given}. Words that are no price are matplotlib's, "
+            f"such as alpha=, or title=, figsize= and grid=.{hint} Nothing was charged."
+        ) from None
 
 
 def _label(label: Any) -> str:
