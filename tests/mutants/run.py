@@ -116,9 +116,7 @@ def missing(chosen: list[Mutant], root: Path = ROOT) -> list[str]:
 
 def share(all_of_them: list[Mutant], size: int, turn: int) -> list[Mutant]:
     """So many mutants that can be run, others at the next turn, until each had its turn."""
-    mixed = sorted(
-        (m for m in all_of_them if m.runs), key=lambda m: hashlib.sha256(m.name.encode()).digest()
-    )
+    mixed = sorted((m for m in all_of_them if m.runs), key=lambda m: hashlib.sha256(m.name.encode()).digest())
     return [mixed[(turn * size + i) % len(mixed)] for i in range(min(size, len(mixed)))]
 
 
