@@ -82,14 +82,32 @@ for _name in (
     "last",
 ):
     ADVICE[_name] = f".{_name}() is refused: {_ROWS}"
-for _name in ("prod", "kurt", "any", "all"):
+for _name in ("any", "all"):
+    ADVICE[_name] = (
+        f"whether {_name} of them hold may hang on one person. Ask how many do, (p['x'] > 1).sum(), or which share, "
+        "(p['x'] > 1).mean()."
+    )
+for _name in ("rolling", "expanding", "ewm"):
+    ADVICE[_name] = (
+        f"{_name} reads neighbouring rows, which are other people's. Release a series and smooth the answer, which is free: "
+        f"p.resample('D', on='t')['x'].mean().{_name}({'' if _name == 'expanding' else 7}).mean()."
+    )
+ADVICE["interpolate"] = (
+    "it fills from neighbouring rows, which are other people's. Write p.fillna(constant), or within a person, with unit=: "
+    "p.groupby('patient_id')['x'].ffill()."
+)
+ADVICE["pct_change"] = (
+    "it reads a neighbouring row, which is another person's. Within a person, with unit=: "
+    "p.groupby('patient_id')['x'].pct_change()."
+)
+for _name in ("prod", "kurt", "kurtosis"):
     ADVICE[_name] = (
         f"{_name} has no price rule. Those that have one: count, nunique, sum, mean, var, std, sem, skew, median, quantile, min, "
         "max, histogram, value_counts, argmax, and groupby(...).agg(...)."
     )
 
 _FAMILIES: dict[str, str] = {
-    "rolling expanding ewm interpolate asfreq asof autocorr cumprod cummax cummin pct_change": "it looks at the rows before, "
+    "asfreq asof autocorr cumprod cummax cummin": "it looks at the rows before, "
     "which are other people's. Within a person, with unit=, there are p.groupby('patient_id')['x'].shift() and its kin; over "
     "time ask p.resample('ME', on='t')['x'].mean(), and take .rolling(3).mean() of the answer.",
     "stack unstack swaplevel droplevel reorder_levels align reindex_like truncate between_time at_time first_valid_index "

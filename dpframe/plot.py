@@ -412,7 +412,8 @@ def _bins(values: pd.Series[Any], low: Any, high: Any, ax: Any, options: dict[st
     )  # of pandas, not of bars
     logs = {axis: options.pop(f"log{axis}", False) or options.get("loglog", False) for axis in ("x", "y")}
     options.pop("loglog", None)
-    settings = {"edgecolor": "white", "linewidth": 0.8, **options}
+    named = {"label": str(index.name)} if legend and index.name is not None else {}
+    settings = {"edgecolor": "white", "linewidth": 0.8, **named, **options}
     ax.bar(left, values.to_numpy(), right - left, align="edge", **settings)
     if low is not None:
         bars = np.maximum(np.stack([values.to_numpy() - low[:, 0], high[:, 0] - values.to_numpy()]), 0)

@@ -42,9 +42,10 @@ def blocks(page: Path) -> list[tuple[int, str]]:
     return [(text.count("\n", 0, m.start(1)), m.group(1)) for m in FENCE.finditer(text)]
 
 
-def run(page: Path) -> int:
-    """Run a page; how many blocks it had."""
-    names: dict[str, object] = {"__name__": "__page__"}
+def run(page: Path, names: dict[str, object] | None = None) -> int:
+    """Run a page, in a namespace if one is given; how many blocks it had."""
+    names = {} if names is None else names
+    names["__name__"] = "__page__"
     found = blocks(page)
     for line, source in found:
         if source.lstrip().startswith(">>>"):
@@ -82,6 +83,54 @@ def test_every_example_of_the_page_runs(page: Path) -> None:
     for library in NEEDED.get(page.name, ()):
         pytest.importorskip(library)
     run(page)
+
+
+TRANSLATIONS = ROOT / "docs" / "how-to" / "from-pandas.md"
+
+
+def translations(title: str) -> list[tuple[str, str]]:
+    """The lines of pandas in the table under a heading, each with the private one."""
+    text = TRANSLATIONS.read_text(encoding="utf-8").partition(f"\n## {title}\n")[2].partition("\n## ")[0]
+    return re.findall(r"^\| `([^`]+)` \| `([^`]+)` \|", text, flags=re.MULTILINE)
+
+
+@pytest.fixture(scope="module")
+def opened() -> dict[str, object]:
+    """What the page of translations has opened, where a line may be tried."""
+    names: dict[str, object] = {}
+    plt = pytest.importorskip("matplotlib.pyplot", reason="pictures need matplotlib")
+    plt.switch_backend("Agg")
+    run(TRANSLATIONS, names)
+    return names
+
+
+@pytest.mark.parametrize(("line", "private"), translations("Refused, and what to write"))
+def test_a_line_of_pandas_is_refused_for_nothing_and_its_translation_answers(
+    line: str,
+    private: str,
+    opened: dict[str, object],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)  # where a line may write a file
+    eval(line, opened)
+    p = opened["p"]
+    assert isinstance(p, PrivateFrame)
+    spent = p.budget.spent
+    with pytest.raises(dpframe.DPError):
+        eval(re.sub(r"\bdf\b", "p", line), opened)
+    if not line.startswith('df["cost"].mean() / '):  # whose first half is a question
+        assert p.budget.spent == spent
+    assert eval(private, opened) is not None
+
+
+@pytest.mark.parametrize(("line", "private"), translations("Answered, and meant in another way"))
+def test_a_line_that_means_something_else_is_answered(
+    line: str, private: str, opened: dict[str, object]
+) -> None:
+    assert private == re.sub(r"\bdf\b", "p", line)
+    assert eval(line, opened) is not None
+    assert eval(private, opened) is not None
 
 
 @pytest.mark.extras

@@ -203,6 +203,13 @@ class Zoned(_Same):
         return f"{self.x}.dt.tz_{self.op}({self.zone!r})"
 
 
+def same_moment(x: Expr) -> Expr:
+    """What a time is in another zone of: the expression below changes of the zone, which leave every moment what it was."""
+    while isinstance(x, Zoned) and x.op == "convert" and x.zone is not None:
+        x = x.x
+    return x
+
+
 PERIODS = {"Y": "Y", "A": "Y", "Q": "Q", "M": "M", "W": "W", "D": "D", "h": "h", "H": "h"}
 
 

@@ -301,3 +301,28 @@ def test_labels_have_the_name_of_their_own_column(verb, cell, bounds, ask):
         frame = pd.DataFrame({name: cells, ("y", ""): [1]})
         answer = ask(frame.dp.open(1, bounds={name: bounds}), name)
         assert [type(p) for p in answer.index.name] == [str, type(part)]
+
+
+@pytest.mark.parametrize("rule", ["ME", "W", "D", "6h"])
+@pytest.mark.parametrize(
+    "ends", [("2025-01-01 00:00Z", "2025-12-31 23:59:59Z"), ("2025-01-01", "2025-12-31")]
+)
+def test_a_time_in_another_zone_has_the_range_of_its_column(ends, rule):
+    rng = np.random.default_rng(3)
+    seconds = np.append(rng.integers(0, 365 * 86_400, 3000), [0, 365 * 86_400 - 1])
+    df = pd.DataFrame({"t": pd.Timestamp("2025-01-01", tz="UTC") + pd.to_timedelta(seconds, "s")})
+    p = df.copy().dp.open(1000, bounds={"t": ends})
+    for zone in ("Asia/Tokyo", "America/New_York"):
+        exact = df.assign(local=df["t"].dt.tz_convert(zone)).resample(rule, on="local").size()
+        answer = p.assign(local=p["t"].dt.tz_convert(zone)).resample(rule, on="local").size(epsilon=SURE)
+        assert answer.index.equals(exact.index)
+        assert answer.tolist() == exact.tolist()
+
+
+def test_a_time_without_a_zone_that_was_made_of_one_needs_a_range():
+    df = pd.DataFrame({"t": pd.to_datetime(["2025-01-01", "2025-03-01"], utc=True)})
+    p = df.dp.open(1, bounds={"t": ("2025-01-01", "2025-12-31")})
+    for made in (p["t"].dt.tz_convert(None), p["t"].dt.tz_localize(None), p["t"].dt.floor("D")):
+        with pytest.raises(dpframe.MissingBounds, match="first and last moment"):
+            p.assign(made=made).resample("ME", on="made")
+    assert p.ledger.empty

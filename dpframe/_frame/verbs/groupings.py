@@ -11,13 +11,23 @@ import pandas as pd
 
 from dpframe import _validate
 from dpframe._errors import BadType, BadValue, MissingBounds, NotOffered
-from dpframe._expr import Column, stem
+from dpframe._expr import Column, same_moment, stem
 from dpframe._frame.groups import PrivateGroupBy, check_options, level_of
 from dpframe._frame.selection import Selection, Taken
 from dpframe._frame.tracked import Tracked
 from dpframe._groups.combinations import Sought, TupleBy, Tuples, lists_tuples, with_rest
 from dpframe._groups.keys import GROUP_CEILING, By, KeyBy, groups_of, keys_of
-from dpframe._groups.periods import Rule, TimeBy, grouper_for, periods_of, rule_of, span_of, unit_for
+from dpframe._groups.periods import (
+    Rule,
+    Span,
+    TimeBy,
+    grouper_for,
+    in_zone,
+    periods_of,
+    rule_of,
+    span_of,
+    unit_for,
+)
 
 
 def resample(
@@ -258,7 +268,7 @@ def _periods(selection: Selection, column: Any, rule: Rule, bounds: Any) -> Time
         raise BadType(
             f"column {name!r} is of kind {expr.kind}: periods need times. Numbers have p[{name!r}].cut([...])."
         )
-    root = stem(expr)
+    root = stem(same_moment(expr))
     place = root.position if isinstance(root, Column) else None
     if isinstance(bounds, Mapping):
         bounds = selection.by_column(bounds).get(name)
@@ -267,6 +277,9 @@ def _periods(selection: Selection, column: Any, rule: Rule, bounds: Any) -> Time
         if bounds is not None
         else selection.schema.times.get(-1 if place is None else place)
     )
+    # A declared bound without a zone is wall time in that of its column.
+    if bounds is None and span is not None and root.tz != expr.tz:
+        span = Span(*(moment.isoformat() for moment in in_zone(span, root.tz, name)))
     if span is None:
         raise MissingBounds(
             f"{name!r} needs a public first and last moment: open(..., bounds={{{name!r}: ('2024-01-01', "
