@@ -119,22 +119,15 @@ class PandasEngine:
             found |= self._reduce_people(query, sums, unit) if unit.people else self._sums(query, sums)
         return found
 
-    def _sums(self, query: Scope, primitives: set[Primitive]) -> dict[Primitive, Integers]:
-        """The sums of all rows, in threads where there are many."""
-        buckets = self._grouping(query.by)
-        if len(self._frame) >= 2 * threads.LEAST and (split := self._in_shares(query, primitives, buckets)):
-            return split
-        return self._sums_of(query, primitives, buckets)
-
-    def _sums_of(
-        self,
-        query: Scope,
-        primitives: set[Primitive],
-        buckets: Buckets | None,
-        share: slice | None = None,
+    def _sums(
+        self, query: Scope, primitives: set[Primitive], share: slice | None = None
     ) -> dict[Primitive, Integers]:
         """The sums of a share of the rows, without counts that all rows together have; of all rows, if no share is given."""
-        where, n, groups = query.where, len(self._frame), groups_of(query.by) if query.by else 1
+        where, n, groups, buckets = query.where, len(self._frame), 1, None
+        if query.by:
+            groups, buckets = groups_of(query.by), self._grouping(query.by)
+        if share is None and n >= 2 * threads.LEAST and (split := self._in_shares(query, primitives)):
+            return split
         # Of the rows that are asked about, by group: known of the whole frame, or added up block by block.
         if where is not None or share is not None:
             counts = np.zeros(groups, np.int64)
@@ -190,12 +183,8 @@ class PandasEngine:
                 totals[p][0] += counts  # of which those without a value have been taken
         return totals
 
-    def _in_shares(
-        self, query: Scope, primitives: set[Primitive], buckets: Buckets | None
-    ) -> dict[Primitive, Integers] | None:
-        """The same sums in threads; None where no row is looked at, or sums are many, or look at all rows of a person.
-
-        What the engine keeps is made before, by one thread: the others read it, and let nothing of it go."""
+    def _in_shares(self, query: Scope, primitives: set[Primitive]) -> dict[Primitive, Integers] | None:
+        """The same sums in threads; None where no row is looked at, or sums are many, or look at all rows of a person."""
         sums = [p for p in primitives if not isinstance(p, Rows | Persons | Bids)]
         largest = max([query.groups, *(p.points * query.groups for p in sums if isinstance(p, Leaves))])
         named = [query.where, *(getattr(p, name, None) for p in sums for name in ("expr", "other"))]
@@ -204,8 +193,9 @@ class PandasEngine:
             return None
         for leaf in {leaf for expr in exprs for leaf in expr.columns()}:
             self.column(leaf)  # once, before there are threads
-        task = partial(self._sums_of, query, primitives, buckets)
-        parts = side_by_side(task, threads.shares(len(self._frame)))
+        buckets = self._grouping(query.by)  # here: of many threads one would let go of what another looks at
+        made = query if buckets is None else Scope(query.where, (Occurring((), buckets, query.groups, []),))
+        parts = side_by_side(partial(self._sums, made, primitives), threads.shares(len(self._frame)))
         totals: dict[Primitive, Integers] = {p: np.sum([one[p] for one in parts], axis=0) for p in primitives}
         if query.where is None:
             counts = len(self._frame) if buckets is None else self._counted(query.by, buckets, query.groups)
