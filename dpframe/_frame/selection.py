@@ -104,7 +104,7 @@ class Selection:
     def _with(self, changes: Mapping[str, Any]) -> Selection:
         """What `dataclasses.replace` returns, in a tenth of the time: a chain of steps makes one of these each."""
         other = object.__new__(Selection)
-        vars(other).update(vars(self), read={}, **changes)  # what was read is of these columns
+        vars(other).update(vars(self), read={}, **changes)  # texts mean something else of other columns
         return other
 
     def filtered(self, condition: Expr) -> Selection:

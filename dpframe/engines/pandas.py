@@ -193,10 +193,11 @@ class PandasEngine:
             return None
         for leaf in {leaf for expr in exprs for leaf in expr.columns()}:
             self.column(leaf)  # once, before there are threads
-        parts = side_by_side(partial(self._sums, query, primitives), threads.shares(len(self._frame)))
+        buckets = self._grouping(query.by)  # here: of many threads one would let go of what another looks at
+        made = query if buckets is None else Scope(query.where, (Occurring((), buckets, query.groups, []),))
+        parts = side_by_side(partial(self._sums, made, primitives), threads.shares(len(self._frame)))
         totals: dict[Primitive, Integers] = {p: np.sum([one[p] for one in parts], axis=0) for p in primitives}
         if query.where is None:
-            buckets = self._grouping(query.by)
             counts = len(self._frame) if buckets is None else self._counted(query.by, buckets, query.groups)
             for p in primitives:
                 if isinstance(p, Powers) or p not in sums:

@@ -140,3 +140,22 @@ def test_rows_are_those_of_pandas_of_the_first_rows_of_each_person(left, right, 
         )
 
     assert rows_of(found) == rows_of(wanted)
+
+
+def test_rows_of_pipe_that_differ_in_the_sign_of_a_zero_alone_are_taken_in_an_order_of_their_own():
+    """A function of the owner's may turn the rows of all for one person, and the check of `pipe` compares sets of rows."""
+    rows = [(who, x) for who in range(20) for x in (0.0, -0.0)]
+
+    def turned(frame: pd.DataFrame) -> pd.DataFrame:
+        return frame[::-1] if (frame["x"] > 10).any() else frame
+
+    def inverses(more: list[Any]) -> float:
+        left, right = (pd.DataFrame(cells, columns=["who", "x"]) for cells in ([*rows, *more], rows[::2]))
+        p = left.dp.open(1000, unit="who", max_rows=1, max_groups=1)
+        q = right.rename(columns={"x": "y"}).dp.open(
+            accountant=p.accountant, unit="who", max_rows=1, max_groups=1
+        )
+        joined = p.pipe(turned).merge(q, on="who")
+        return float((1 / joined["x"]).sum(bounds=(-1, 1), epsilon=900))
+
+    assert abs(inverses([]) - inverses([(99, 50.0)])) < 1

@@ -95,3 +95,16 @@ def test_what_a_choice_tells_holds_of_both_sides(framed: Any) -> None:
     assert ex.choose(f["b"], f["i"], None).bounds({1: (3.0, 4.0)}) == (3.0, 4.0)
     assert ex.choose(f["b"], f["i"], None).nullable
     assert ex.function("sqrt", f["i"]).nullable
+
+
+@pytest.mark.parametrize("unit", ["s", "ms", "us"])
+@pytest.mark.parametrize("zone", ["Europe/Berlin", "America/New_York", "Asia/Tokyo"])
+@pytest.mark.parametrize("op", ["floor", "ceil", "round"])
+def test_a_step_beyond_the_years_of_a_zone_is_null_and_nothing_raises(unit, zone, op):
+    """A date that stands for none, the last one of the year 9999, is no other course than any."""
+    cells = ["2025-03-30T02:30", "9999-12-31T23:59:59", "0001-01-01T00:00:00", "9999-12-20", "0001-01-09"]
+    moments = pd.Series(np.array(cells, dtype=f"M8[{unit}]")).dt.tz_localize("UTC").dt.tz_convert(zone)
+    p = pd.DataFrame({"t": moments}).dp.open(1000)
+    for step in ("30D", "7D", "1D", "6h", "1000D"):
+        whole = p.assign(u=getattr(p["t"].dt, op)(step))
+        assert 1 <= whole.count("u", epsilon=60) <= len(cells)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import warnings
 from itertools import pairwise
 from typing import Any
@@ -65,6 +66,18 @@ def test_sums_of_shares_are_those_of_all_rows(where, by, monkeypatch):
         found = PandasEngine(df, KEY).reduce(query, asked, Unit())
         assert {p: a.tolist() for p, a in found.items()} == {p: a.tolist() for p, a in usual.items()}
         assert {a.dtype for a in found.values()} == {np.dtype(np.int64)}
+
+
+def test_groups_that_there_is_no_room_for_are_made_by_one_thread(monkeypatch):
+    """Threads that put others' groups out of what is kept would fail now and then."""
+    df = frame([[(0.5, i, "ab"[i % 2], True)] for i in range(50)])
+    in_threads(monkeypatch, 5)
+    engine, made = PandasEngine(df, KEY), list[int]()
+    usual = engine._level
+    monkeypatch.setattr(engine, "_level", lambda by: made.append(threading.get_ident()) or usual(by))
+    engine.__dict__["_room"] = 0
+    engine.reduce(Query((), condition("x > 0"), BY["keys"]), set(primitives(*BOUNDS[:2])), Unit())
+    assert {*made} == {threading.get_ident()}
 
 
 # Texts ------------------------------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from decimal import Decimal
 from typing import Any
 
@@ -316,7 +317,8 @@ def test_what_goes_by_order_needs_one_that_is_the_persons_own(source, monkeypatc
     with pytest.raises(dpframe.Refused, match="no fixed one"):
         p.groupby("who")["x"].first()
     names = [str(key.expr) for key in p.sort_values("t").groupby("who")["x"].first()._expr.order]
-    assert names == ["t", "who", "x", "t"]  # with all other columns what is left are equals
+    # With all other columns what is left are equals; zeros of both signs are not, since 1 / x tells them apart.
+    assert names == ["t", "who", "x", "1.0 / x", "t"]
     assert [str(key.expr) for key in p.groupby("who")["x"].sum()._expr.order] == ["x"]
     assert p.budget.spent == 0
 
@@ -335,6 +337,17 @@ def test_in_any_order_of_the_rows_a_sorted_source_says_the_same(source):
         assert bits(frame, how, keys) == bits(mixed, how, keys)
     assert bits(frame, "sum", [WithinKey(leaves["x"])]) == bits(mixed, "sum", [WithinKey(leaves["x"])])
     assert bits(frame, "sum", []) != bits(mixed, "sum", [])  # doubles in another order have another sum
+
+
+@pytest.mark.parametrize("how", ["min", "max", "median", "sum", "mean", "prod"])
+def test_of_zeros_of_both_signs_no_order_of_the_rows_decides_which(how):
+    """Where rows have no order of their own one that others decide would turn the sign of 1 / x."""
+    frame = pd.DataFrame({"who": [1] * 5, "x": [0.0, -0.0, 0.0, -0.0, -0.0]})
+    found = {
+        np.signbit(cells(frame.iloc[list(order)].reset_index(drop=True), how, "x")[0])
+        for order in itertools.permutations(range(5))
+    }
+    assert len(found) == 1
 
 
 def test_passes_over_some_of_the_people_come_to_what_one_pass_does(source, monkeypatch):

@@ -348,3 +348,26 @@ def test_one_constant_for_nulls_of_two_kinds_is_refused_with_the_columns(p):
     assert "p.fillna({'cost': 0})" in str(caught.value)
     assert p.fillna({"cost": 0}).count("cost", epsilon=100) == 4
     assert p[["age", "cost"]].fillna(0).count("cost", epsilon=100) == 4
+
+
+OTHER_COLUMNS = {
+    "assign": lambda p: p.assign(age=p["cost"] * 2),
+    "a column that is set": lambda p: p.__setitem__("age", p["cost"] * 2) or p,
+    "rename": lambda p: p.rename(columns={"age": "cost", "cost": "age"}),
+}
+
+
+@pytest.mark.parametrize("change", OTHER_COLUMNS.values(), ids=OTHER_COLUMNS)
+def test_a_text_that_was_read_before_is_read_of_the_columns_there_are_now(p, change):
+    before, was = p.copy(), p.query("age > 3").explain.count(epsilon=1).question
+    before.query("age > 3")
+    frame = change(p)
+    fresh = frame.query("(age > 3)").explain.count(epsilon=1).question
+    assert frame.query("age > 3").explain.count(epsilon=1).question == fresh != was
+    assert before.query("age > 3").explain.count(epsilon=1).question == was
+
+
+def test_a_text_that_was_read_before_finds_no_column_that_is_gone(p):
+    p.query("age > 3")
+    with pytest.raises(UnknownColumn):
+        p[["cost"]].query("age > 3")

@@ -17,6 +17,7 @@ import numpy as np
 from dpframe import _expr
 from dpframe._errors import BadType, BadValue, Refused
 from dpframe._expr import Expr, Key, within
+from dpframe._frame.people.steps import keys_of_cells
 from dpframe._frame.tracked import Frame, Tracked
 from dpframe._frame.verbs.merge import merged_names
 from dpframe._frame.verbs.reshape import derived_frame, names_of, source_of
@@ -183,7 +184,7 @@ def _by_all(frame: Tracked) -> Sequence[Key]:
             "the order of rows that pipe or adopt made may depend on other people, and two of them that differ only in what is "
             f"no number, text or time cannot be told apart: {odd[0]} ({odd[0].kind}). Drop that column there, or give it a dtype."
         )
-    return [Key(e) for e in leaves]
+    return [key for e in leaves for key in keys_of_cells(e)]
 
 
 def _known_by(source: Source) -> tuple[Any, ...]:

@@ -56,7 +56,18 @@ def _own_order(frame: Tracked, how: str) -> tuple[Key, ...]:
         )
     # Rows that are alike in all columns are one another's equals; all others have an order of their own now.
     leaves = frame._session.leaves.values()
-    return (*order, *(Key(e if e.kind != "other" else _expr.is_null(e)) for e in leaves))
+    return (
+        *order,
+        *(key for e in leaves for key in keys_of_cells(e if e.kind != "other" else _expr.is_null(e))),
+    )
+
+
+def keys_of_cells(x: Expr) -> list[Key]:
+    """What rows are sorted by so that those are alike whose cells are. Zeros of both signs are equal, and what is divided by them
+    is not: of doubles their inverses decide."""
+    if x.kind != "number" or x.integral:
+        return [Key(x)]
+    return [Key(x), Key(_expr.operate("/", _expr.constant(1.0), x))]
 
 
 def one_row(frame: Frame, columns: Mapping[Hashable, Expr]) -> Frame:

@@ -229,7 +229,10 @@ def snap(b: Block, e: ex.Snap) -> Vector:
         found = down + np.where(up, step, 0)
         wrapped = np.where(up, found < ticks, down > ticks)
     found = np.where(null | wrapped, NAT, found).view(local.dtype)
-    return Vector(v.kind, _from_local(found, e.x.tz) if v.kind == "time" else found)
+    if e.x.tz is None or v.kind != "time":
+        return Vector(v.kind, found)
+    # A whole step further may be beyond the years in which zones have offsets.
+    return Vector("time", _from_local(_within_years(found, _MARGIN // 2), e.x.tz))
 
 
 def in_zone(b: Block, e: ex.Zoned) -> Vector:
@@ -242,11 +245,11 @@ def in_zone(b: Block, e: ex.Zoned) -> Vector:
     return Vector("time", _from_local(_within_years(values), e.zone, missing=True))
 
 
-def _within_years(moments: Array) -> Array:
-    """Null in years for which zones have no offsets."""
+def _within_years(moments: Array, margin: int = _MARGIN) -> Array:
+    """Null in years for which zones have no offsets, and so many seconds from their ends."""
     per_second = TICKS[unit_of(moments)]
-    low = max(NAT + _MARGIN * per_second, (_YEAR_1 + _MARGIN) * per_second)
-    high = min(LAST - _MARGIN * per_second, (_YEAR_9999 - _MARGIN) * per_second)
+    low = max(NAT + margin * per_second, (_YEAR_1 + margin) * per_second)
+    high = min(LAST - margin * per_second, (_YEAR_9999 - margin) * per_second)
     ticks = moments.view(np.int64)
     return np.where((ticks < low) | (ticks > high), NAT, ticks).view(moments.dtype)
 

@@ -60,8 +60,8 @@ def _extreme(c: Cells, e: Within) -> Vector:
     found, none = per.take(c.layout.whose, mode="wrap"), null.take(c.layout.whose, mode="wrap")
     if values.dtype.kind in "mM":
         return Vector(c.vector.kind, np.where(none, NAT, found).view(values.dtype))
-    if values.dtype.kind == "f":
-        return Vector("number", np.where(none, found.dtype.type(np.nan), found))
+    if values.dtype.kind == "f":  # of zeros of both signs numpy takes the one that it meets first
+        return Vector("number", np.where(none, found.dtype.type(np.nan), found + found.dtype.type(0)))
     return Vector(c.vector.kind, found, none if none.any() else None)
 
 
@@ -77,7 +77,7 @@ def _quantile(c: Cells, e: Within) -> Vector:
         part, below = place - low, table[rows, low]
         above = table[rows, np.minimum(low + 1, counts - 1)]
         found[some] = np.where(part > 0, below + (above - below) * part, below)
-    return c.spread(found)
+    return c.spread(found + 0.0)  # of equal zeros of both signs either may stand at a place
 
 
 def _truth(c: Cells, e: Within) -> Vector:
