@@ -111,3 +111,16 @@ def test_pictures_of_rows_are_refused_with_what_to_draw(p):
         batch.count(epsilon=1)
     assert not hasattr(p.plot, "scatter")
     assert len(p.ledger) == 1
+
+
+@pytest.mark.parametrize(
+    "words",
+    [{"color": "no color"}, {"color": 3}, {"title": 3}, {"figsize": 4}, {"figsize": (0, 1)}, {"ax": "axes"}, {"alpha": 0.5}],
+)  # fmt: skip
+def test_a_word_that_no_picture_takes_is_refused_before_anything_is_paid(p, words):
+    with pytest.raises((BadType, BadValue)):
+        p["age"].hist(epsilon=1, **words)
+    if "color" not in words:
+        with pytest.raises((BadType, BadValue)):
+            p.boxplot("age", epsilon=1, **words)
+    assert p.ledger.empty
