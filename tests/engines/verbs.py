@@ -433,6 +433,7 @@ REASONS = {
     11: "makes its rows of batches that are read here, in parts",
     12: "looks at all rows of a person at once, which has no SQL yet, and is read in parts",
     13: "chooses among values row by row, which has no SQL yet, and is read in parts",
+    14: "asks several statements of one state of the rows, for which Spark has no transactions, and is read in parts",
 }
 OF_PEOPLE = {"p.explode": 1, "p.melt": 1}  # but for pandas, which tells rows apart
 _ROWS = {"p.pipe": 9, "p.join": 9, "p.adopt": 2}
@@ -478,6 +479,8 @@ ARITHMETIC = {
         for name in ("add", "sub", "mul", "div", "truediv", "rsub", "apply")
     },
 }
+SEVERAL = {f"{p}.describe": 14 for p in ("p", "p[column]", "p.groupby(...)")}
+MORE = {"PostgreSQL table": ARITHMETIC, "Spark DataFrame": SEVERAL}
 LIMITED = {f"{p}.{name}": 8 for p in ("p", "p[column]", "p.groupby(...)") for name in ("nunique", "skew")}
 NOTHING = {  # is read
     *(
@@ -491,7 +494,7 @@ NOTHING = {  # is read
 
 def unwritten(table: str, unit: bool) -> dict[str, int]:
     """The verbs that a table's database does not count, with their reasons."""
-    more = ARITHMETIC if table == "PostgreSQL table" else {}
+    more = MORE.get(table, {})
     return PARTS | more | (LIMITED if unit else {}) if table in COUNTING else dict.fromkeys(VERBS, 0)
 
 
