@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import sys
 import threading
 from collections import defaultdict
 from collections.abc import Iterator
@@ -44,7 +45,17 @@ def pytest_addoption(parser):
     parser.addoption("--slow", choices=("no", "too", "only"), default="no", help=words)
 
 
+class Figures:
+    """Closes the figures that a test or an example has left open, of which pyplot counts at most twenty."""
+
+    def pytest_runtest_teardown(self):
+        pyplot = sys.modules.get("matplotlib.pyplot")
+        if pyplot is not None:
+            pyplot.close("all")
+
+
 def pytest_configure(config):
+    config.pluginmanager.register(Figures())
     if not in_full(config):
         settings.load_profile("repeatable")
 
