@@ -62,9 +62,7 @@ def test_a_share_of_them_is_killed():
 
 def test_every_mutant_has_its_turn():
     turns = -(-len(LIST) // 7)
-    assert {m.name for turn in range(turns) for m in share(LIST, 7, turn)} == {
-        m.name for m in LIST if m.runs
-    }
+    assert {m.name for turn in range(turns) for m in share(LIST, 7, turn)} == {m.name for m in LIST if m.runs}
 
 
 # The runner itself: what it calls killed, survived and neither -------------------------------------------------

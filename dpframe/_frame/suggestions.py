@@ -16,7 +16,8 @@ from dpframe._errors import BadType, BadValue
 from dpframe._frame.spelling import priced
 from dpframe._frame.tracked import Tracked
 from dpframe._frame.verbs.groupings import levels_for
-from dpframe._groups.keys import KeyBy
+from dpframe._groups.combinations import Sought
+from dpframe._groups.keys import KeyBy, need_keys
 from dpframe._groups.unit import LIMIT
 from dpframe._plans.aggregates import Output
 from dpframe._plans.plan import Cost, Plan
@@ -158,6 +159,9 @@ def suggest_limits(
     levels: tuple[KeyBy, ...] = ()
     if by is not None:
         listed = levels_for(self, by, keys, None, None, "suggest_limits")
+        sought = [level.name for level in listed if isinstance(level, Sought)]
+        if sought:
+            raise need_keys(sought[0], "suggest_limits")
         levels = cast("tuple[KeyBy, ...]", tuple(listed))
     outputs = [Output("max_rows", "people by rows")]
     if levels:

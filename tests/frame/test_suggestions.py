@@ -207,3 +207,11 @@ def test_a_threshold_without_the_number_of_bins_is_caught(monkeypatch):
     monkeypatch.setattr(internals.suggestions_module, "FALSE_BIN", 0.01 * MAGNITUDES)
     empty = np.zeros((MAGNITUDES, 500), dtype=np.int64)
     assert np.mean([bounds_of(c, noise) is not None for c in noise.release(empty).T]) > 0.3
+
+
+def test_limits_of_groups_that_nobody_listed_are_refused_in_plain_words():
+    df = pd.DataFrame({"id": [1, 1, 2], "state": ["CA", "NY", "CA"]})
+    p = df.dp.open(3, delta=1e-6, unit="id")
+    with pytest.raises(dpframe.MissingKeys, match="suggest_limits over 'state' needs keys"):
+        p.suggest_limits("state")
+    assert p.ledger.empty

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import pandas as pd
 
@@ -108,7 +108,7 @@ def groupby(
     observed: bool | None = None,
     dropna: bool | None = None,
     level: Any = None,
-) -> Any:
+) -> PrivateGroupBy:
     """Groups by one column or several; ``keys`` lists the groups that may appear, all of which come back.
 
     For several columns ``keys`` is a dict by column (or a list of lists), and the groups are all combinations; or a
@@ -153,7 +153,7 @@ def groupby(
     if self._session.unit.people and keys is None and other is None and bounds is None:
         person_groups = self._own_groups(by, as_index)
         if person_groups is not None:
-            return person_groups
+            return cast(PrivateGroupBy, person_groups)  # another kind, which has the same verbs as steps
     selection = replace(self._selection, by=groupings(self, by, keys, sort, dropna, other, bounds))
     return PrivateGroupBy(self._session, selection, self._mode, as_index=as_index)
 
