@@ -100,7 +100,7 @@ ADVICE["pct_change"] = (
     "it reads a neighbouring row, which is another person's. Within a person, with unit=: "
     "p.groupby('patient_id')['x'].pct_change()."
 )
-for _name in ("prod", "kurt", "kurtosis"):
+for _name in ("prod", "product", "kurt", "kurtosis", "mad", "corrwith"):
     ADVICE[_name] = (
         f"{_name} has no price rule. Those that have one: count, nunique, sum, mean, var, std, sem, skew, median, quantile, min, "
         "max, histogram, value_counts, argmax, and groupby(...).agg(...)."
@@ -116,8 +116,6 @@ _FAMILIES: dict[str, str] = {
     "to_html to_latex to_hdf to_clipboard to_stata to_feather to_markdown to_xarray to_iceberg to_orc to_xml to_arrow "
     "style": "it would hand out rows of people. Write an answer to a file or a page: "
     "p.groupby('k').size().to_frame('n').to_html().",
-    "product corrwith mad": "it has no price rule. Those that have one: p.describe(), p[['x', 'y']].corr(), "
-    "p.skew('x'), p['x'].agg(['count', 'sum', 'mean', 'var', 'sem', 'q90']).",
     "update combine combine_first compare equals": "it looks at another table row by row. Values of a public table come by "
     "p.merge(regions, on='key'), and null cells are filled by p.fillna({'x': 0}).",
     "idxmin argmin": "it would point to one person. Write p.argmax(column, keys=[...]) for the most common value, p.min('x') "

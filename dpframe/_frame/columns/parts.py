@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from inspect import signature
 from typing import Any, NoReturn
@@ -17,7 +18,7 @@ from dpframe._groups.keys import need_keys
 from dpframe._refusals import Unprinted
 
 
-class Parts(Unprinted):
+class Parts(Unprinted, ABC):
     """What an accessor has: parts that are attributes, and parts that are called."""
 
     _accessor: str
@@ -27,8 +28,9 @@ class Parts(Unprinted):
     def __init__(self, column: Any):
         self._column = column
 
+    @abstractmethod
     def _names(self) -> Iterable[str]:
-        raise NotImplementedError
+        """The names of the parts."""
 
     def _made(
         self, make: Callable[..., Expr], name: str, args: Iterable[Any], words: Mapping[str, Any]

@@ -70,15 +70,15 @@ class OwnColumn(PrivateColumn):
         """A quantile of the person's values."""
         return self._made("quantile", _validate.level(q))
 
-    def var(self, ddof: int = 1) -> Any:  # type: ignore[override]
+    def var(self, ddof: int = 1) -> Any:  # type: ignore[override]  # as quantile
         """The variance of the person's values."""
         return self._made("var", ddof_of(ddof))
 
-    def std(self, ddof: int = 1) -> Any:  # type: ignore[override]
+    def std(self, ddof: int = 1) -> Any:  # type: ignore[override]  # as quantile
         """The standard deviation of the person's values."""
         return self._made("std", ddof_of(ddof))
 
-    def sem(self, ddof: int = 1) -> Any:  # type: ignore[override]
+    def sem(self, ddof: int = 1) -> Any:  # type: ignore[override]  # as quantile
         """The standard error of the mean of the person's values."""
         return self._made("sem", ddof_of(ddof))
 
