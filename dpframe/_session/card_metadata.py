@@ -18,10 +18,8 @@ NAMES = {
     "keys": "keyValues",
     "dtype": "datatype",
 }
-_CONTEXT = [
-    "http://www.w3.org/ns/csvw",
-    {"csvw-eo": "https://w3id.org/csvw-eo#"},
-]  # names, and nothing to fetch
+# Names, of which nothing is fetched.
+_CONTEXT = ["http://www.w3.org/ns/csvw", "https://w3id.org/csvw-eo-context.jsonld"]
 _DTYPES = {
     "string": "str",
     "boolean": "bool",
