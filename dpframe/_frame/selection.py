@@ -417,9 +417,10 @@ class Explain(Ask):
         part: Fraction = WHOLE,
     ) -> Any:
         words, assumed = checked(payment), None
-        if words.get("within") is None and words.get("n") is not None:
-            # From a number of people to an accuracy: the price does not depend on it, what is shown does.
-            assumed, words = known_n(words["n"], None), cast(Payment, {**words, "n": None})
+        if words.get("n") is not None:
+            # From a number of people to an accuracy: only the price within= depends on it, and what is shown always does.
+            assumed = known_n(words["n"], None)
+            words = words if words.get("within") is not None else cast(Payment, {**words, "n": None})
         ahead = None if self.batch is None else self.batch.ahead()
         return replace(session.plan(priced(session, question, words, declared, part, ahead)), n=assumed)
 

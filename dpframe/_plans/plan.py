@@ -138,24 +138,47 @@ class Plan:
     def error(self, level: float = 0.95, n: float | None = None, at_once: bool = False) -> Any:
         """Half the width of the interval to expect, by output; of one output, the number itself.
 
-        A mean's error depends on how many values there are: give a public or guessed ``n`` (a group), here or to ``explain``.
-        Without one such errors are None, since looking would not be free. A selection has no such error.
+        A mean's error depends on how many values there are, and to look would not be free: give a public or guessed ``n`` (of a
+        group), here or to ``explain``. A selection has no such error: it is None.
 
         ``at_once``: with probability ``level`` the answers of all groups and outputs are within, together. It grows with the
         logarithm of the number of groups (docs/guarantees/accuracy.md#many-answers-at-once).
+
+        >>> df = pd.DataFrame({"age": [30, 41]})
+        >>> plan = df.dp.open(1, bounds={"age": (0, 110)}).explain.mean("age", epsilon=0.5)
+        >>> round(plan.error(n=1000), 2)
+        0.66
+        >>> plan.error()
+        Traceback (most recent call last):
+        ...
+        dpframe.BadValue: the error of age depends on how many values there are: plan.error(n=1000), or explain with n=1000.
         """
+        n = self.n if n is None else _validate.real(n, "n")
+        errors = self._errors(level, n, at_once)
+        missing = [name for name, error in errors.items() if error is None]
+        if missing and n is None:
+            guessed = self._errors(level, 1e6, at_once)
+            needy = [str(name) for name in missing if guessed[name] is not None]
+            if needy:
+                raise BadValue(
+                    f"the error of {', '.join(needy)} depends on how many values there are: plan.error(n=1000), or explain with "
+                    "n=1000."
+                )
+        return (
+            errors if len(errors) > 1 else next(iter(errors.values()), None)
+        )  # of some questions there are none
+
+    def _errors(self, level: float, n: float | None, at_once: bool = False) -> dict[Any, Any]:
+        """The same for each output; None where it cannot be told."""
         level = _validate.level(level)
         level = self.level_each(level) if _validate.flag(at_once, "at_once") else level
-        n = self.n if n is None else _validate.real(n, "n")
         errors = {}
         for cell in self.cells:
             aggregate = AGGREGATES[cell.aggregate]
             errors[cell.name] = (
                 None if aggregate.selects else aggregate.error(measured(self, None, cell), level, n)
             )
-        return (
-            errors if len(errors) > 1 else next(iter(errors.values()), None)
-        )  # of some questions there are none
+        return errors
 
     def level_each(self, level: float) -> float:
         """The level of each interval if all of them, over groups and outputs, shall hold together with this level.
@@ -184,8 +207,7 @@ class Plan:
             return None
         if all(aggregate.selects or aggregate.promise for aggregate in kinds):
             return max(map(self._shortfall, self.cells))
-        error = self.error(n=n)
-        errors = list(error.values()) if isinstance(error, dict) else [error]
+        errors = list(self._errors(0.95, self.n if n is None else n).values())
         return None if None in errors else max(errors)
 
     @property
