@@ -26,14 +26,60 @@ given, and what to do.
 
 from __future__ import annotations
 
+import linecache
+import os
 import sys
+import traceback
 import warnings
 from collections.abc import Hashable, Iterable
+from contextlib import suppress
 from difflib import get_close_matches
+from types import FrameType
+
+SWITCH = "DPFRAME_DEBUG"  # of those who own the data: causes and ways through the package may quote cells
+
+
+def debugging() -> bool:
+    """Whether the owner has set the environment variable that shows causes. Every session that is asked puts it on record."""
+    return os.environ.get(SWITCH, "") not in ("", "0")
 
 
 class DPError(Exception):
     """The root of the tree above."""
+
+    def _render_traceback_(self) -> list[str]:
+        """What a notebook shows, line by line: the line of the user and the message. IPython asks an error for it; the way
+        through the package is for those who set ``DPFRAME_DEBUG=1``."""
+        if debugging():
+            return traceback.format_exception(self)
+        entries = [
+            (entry, line) for entry, line in traceback.walk_tb(self.__traceback__) if not _inside(entry)
+        ]
+        place = ""
+        if entries:
+            entry, line = entries[-1]
+            name = entry.f_code.co_filename
+            text = linecache.getline(name, line).strip()
+            place = f"{_cell(name)}, line {line}{f': {text}' if text else ''}"
+        return [*([place, ""] if place else []), f"{type(self).__name__}: {self}"]
+
+
+def _inside(entry: FrameType) -> bool:
+    """Whether a frame is of this package, or of what calls it for the user."""
+    return str(entry.f_globals.get("__name__", "")).partition(".")[0] in (
+        "dpframe",
+        "pandas",
+        "numpy",
+        "IPython",
+    )
+
+
+def _cell(file: str) -> str:
+    """The name of a file as a notebook shows it: ``Cell In[3]``."""
+    with suppress(Exception):  # of a shell that is none
+        kind, name = sys.modules["IPython"].get_ipython().compile.format_code_name(file)
+        return f"{kind} {name}"
+    return f"File {file}"
 
 
 class NoSession(DPError, RuntimeError):

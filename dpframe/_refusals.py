@@ -1,13 +1,11 @@
-"""What a tracked frame or column refuses, each with what to write instead; and whether errors show their causes."""
+"""What a tracked frame or column refuses, each with what to write instead."""
 
 from __future__ import annotations
 
-import os
 from typing import Any, NoReturn
 
 from dpframe._errors import Refused
 
-SWITCH = "DPFRAME_DEBUG"
 _ROWS = "it would hand out rows of people. Ask for a release instead: p.count(), p.mean('x'), p.groupby('k').size()."
 ADVICE: dict[str, str] = {
     "len": "len() would be the exact number of rows. Write p.count().",
@@ -274,8 +272,3 @@ class Unprinted:
 
     def __deepcopy__(self, memo: object) -> Any:
         return self  # nothing in it changes, and a copied budget would be a second one
-
-
-def debugging() -> bool:
-    """Whether the owner has set the environment variable that shows causes. Every session that is asked puts it on record."""
-    return os.environ.get(SWITCH, "") not in ("", "0")

@@ -14,10 +14,9 @@ from typing import Any
 
 import pandas as pd
 
-from dpframe._errors import BadType, BadValue, DataError, DPError, NoSession
+from dpframe._errors import BadType, BadValue, DataError, DPError, NoSession, debugging
 from dpframe._frame.frame import PrivateFrame
 from dpframe._ledger.accountant import Accountant
-from dpframe._refusals import debugging
 from dpframe._session.card import Card
 from dpframe._session.opening import open_session, opened, said
 from dpframe._session.session import sealed, told

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
@@ -10,6 +11,7 @@ from dpframe._errors import BadValue
 from dpframe._expr import Column, Encoded
 
 Neighbors = Literal["add-remove", "replace-one"]
+ROWS = ["rows"]
 LIMIT = 2**20  # of rows and of groups that one person may count for
 
 
@@ -67,8 +69,20 @@ class Unit(Encoded):
 
     @property
     def space(self) -> list[str]:
-        """The names of the columns that name a person, as the ledger keeps them."""
-        return [str(c.name) for c in self.people] or ["rows"]
+        """The names of the columns that name a person, as the ledger keeps them; where a row is a person, ``["rows"]``, which no
+        column is called."""
+        names = [str(c.name) for c in self.people]
+        return (["'rows'"] if names == ROWS else names) or ROWS
+
+
+def named_in(space: list[str], names: Iterable[Hashable]) -> list[Hashable] | None:
+    """The columns that name a person by such a record, among those of a table; None where a row is a person."""
+    if space == ROWS:
+        return None
+    names = list(names)
+    return [
+        name for wanted in space for name in names if str(name) == wanted or wanted == repr(name) == "'rows'"
+    ]
 
 
 def _many(number: int | None, noun: str) -> str:

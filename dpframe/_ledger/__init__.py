@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+from typing import Any
 
 from dpframe._errors import BadValue
 from dpframe._ledger.server import SERVED, ServerStore
@@ -47,6 +49,18 @@ def place_of(ledger: str | None) -> str | None:
 def public_name(ledger: str) -> str:
     """The name of a ledger that may be printed: a path as it was given; for a URL, which may hold a password, its place."""
     return (place_of(ledger) or ledger) if scheme_of(ledger) else ledger
+
+
+def kept(ledger: str, population: object) -> dict[str, Any] | None:
+    """The budget and the unit that a ledger has on record under a name; None without such a ledger or name."""
+    if not exists(ledger) or not isinstance(population, str):
+        return None
+    on_record = {
+        e.kind: json.loads(e.body)
+        for e in open_store(ledger).entries(population)
+        if e.kind in ("open", "unit")
+    }
+    return {**on_record.get("unit", {}), **on_record["open"]} if "open" in on_record else None
 
 
 def exists(ledger: str) -> bool:

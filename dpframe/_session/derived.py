@@ -17,13 +17,12 @@ import numpy as np
 import pandas as pd
 
 from dpframe._cells.encoding import digest
-from dpframe._errors import BadValue, NotOffered, SessionError
+from dpframe._errors import BadValue, NotOffered, SessionError, debugging
 from dpframe._expr import Column, Cut, Expr, Key, looks_within, stem
 from dpframe._groups.keys import ROW_CEILING, Keys, keys_for
 from dpframe._groups.periods import Span
 from dpframe._groups.unit import LIMIT, Unit, limits_for
 from dpframe._ledger import former as _former
-from dpframe._refusals import debugging
 from dpframe._session.data import Data, Origin, leaves_of
 from dpframe._session.session import DEBUGGED, Session, sealed
 from dpframe._session.terms import Terms, declarations, record_of

@@ -17,8 +17,8 @@ import pandas as pd
 
 from dpframe._errors import BadType, BadValue, LineageError, SessionError, caution, did_you_mean
 from dpframe._groups.keys import ROW_CEILING
-from dpframe._groups.unit import Neighbors
-from dpframe._ledger import place_of
+from dpframe._groups.unit import ROWS, Neighbors, named_in
+from dpframe._ledger import kept, place_of
 from dpframe._ledger.accountant import Accountant
 from dpframe._ledger.store import Declared, Table, text_of
 from dpframe._session.card import Card
@@ -100,7 +100,8 @@ def open_session(
         share, which brings the budget along.
     ledger, population
         A file that keeps the ledger, and the name of these people in it: the same words in another process, or tomorrow,
-        go on with the same budget. Answers on record are free.
+        go on with the same budget. Answers on record are free. A ledger that has the name knows the budget and the unit:
+        ``open(ledger="budget.db", population="patients", bounds=...)``.
     version
         The name of this state of the data. What was answered for another version is not repeated for this one.
     n
@@ -215,6 +216,8 @@ def opened(frame: pd.DataFrame, arguments: Words) -> Session:
             if because is None or (same and root_positions(frame, present.data.snapshot) is not None):
                 return _again(present, frame, restated)
         data = Data.of(frame, version)
+        if arguments.get("epsilon") is None and arguments.get("ledger") is not None:
+            arguments = _with_kept(data, arguments)
         terms = Terms.of(data, arguments)
         if because is None:
             _refuse_second_budget(data, terms.account)
@@ -266,6 +269,19 @@ def _attach(session: Session, because: object) -> None:
         return sealed("open", former_sketch, people, account.secret)
 
     account.attach(unit, sketches.people, because, table, former)
+
+
+def _with_kept(data: Data, arguments: Words) -> Words:
+    """The words of an `open` that names a budget on record and does not say what it is: the ledger knows. What is said stands."""
+    ledger = arguments["ledger"]
+    file = text_of(ledger) if isinstance(ledger, str | os.PathLike) else None
+    record = None if file is None else kept(str(file), arguments.get("population"))
+    if record is None:
+        return arguments
+    numbers = {word: Fraction(record[word]) for word in ("epsilon", "delta", "reserve")}
+    known = {**numbers, "accountant": record["accountant"], "neighbors": record.get("neighbors")}
+    known["unit"] = named_in(record.get("space", ROWS), data.leaves)
+    return {**known, **{word: value for word, value in arguments.items() if value is not None}}
 
 
 def _present(frame: pd.DataFrame, arguments: Words) -> Session | None:

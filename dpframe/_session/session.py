@@ -26,7 +26,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from dpframe._cells.encoding import digest, encode
-from dpframe._errors import BadType, BadValue, DataError, SessionError
+from dpframe._errors import SWITCH, BadType, BadValue, DataError, SessionError, debugging
 from dpframe._expr import Expr, zone_of
 from dpframe._groups.combinations import Tuples
 from dpframe._groups.keys import Keys, Word
@@ -39,7 +39,6 @@ from dpframe._plans.budget import Budget
 from dpframe._plans.plan import Plan, noted
 from dpframe._plans.price import Payment, price_of, worded
 from dpframe._questions.question import Array, Query, Question, Release
-from dpframe._refusals import SWITCH, debugging
 from dpframe._session.data import Data, closed, sessions
 from dpframe._session.terms import Terms
 from dpframe._statistics.engine import Engine

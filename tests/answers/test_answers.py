@@ -390,7 +390,9 @@ def test_plan_states_sensitivity_scale_price_and_expected_error(p):
     plan = p.explain.sum("cost", epsilon=0.5)
     assert (plan.sensitivity, plan.scale, plan.epsilon, plan.mechanism) == (1000, 2000, 0.5, "laplace")
     assert plan.error(0.95) == pytest.approx(2000 * np.log(20), rel=1e-3)
-    with pytest.raises(BadValue, match=r"the error of cost depends on how many values there are: plan.error\(n=1000\)"):
+    with pytest.raises(
+        BadValue, match=r"the error of cost depends on how many values there are: plan.error\(n=1000\)"
+    ):
         p.explain.mean("cost").error()
     assert p.explain.mean("cost").error(n=1000) < p.explain.mean("cost").error(n=100)
     for part in ("question", "price", "sensitivity", "scale", "error, 95 %", "why"):

@@ -82,3 +82,41 @@ def test_what_pandas_takes_by_position_is_told_from_a_column(verb):
                 getattr(asked, verb)(first)
     by_number = pd.DataFrame({1: [30.0, 40.0]}).dp.open(100, bounds={1: (0, 110)})
     assert 0 <= by_number.mean(1, epsilon=50) <= 110
+
+
+# In a notebook --------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def shell():
+    interactive = pytest.importorskip("IPython.core.interactiveshell", reason="IPython is not installed")
+    shell = interactive.InteractiveShell.instance()
+    yield shell
+    shell.reset()
+    type(shell).clear_instance()
+
+
+def test_a_refusal_is_three_lines_in_a_notebook(df, shell, capsys, monkeypatch):
+    shell.push({"p": df.dp.open(1)})
+    for cell in ("y = 1\np['x'].mean()\n", "def f():\n    return p['x'].mean()\nf()\n"):
+        shell.run_cell(cell)
+        place, empty, message = capsys.readouterr().out.splitlines()
+        assert place.startswith("Cell In[")
+        assert place.endswith("p['x'].mean()")
+        assert ", line 2: " in place
+        assert empty == ""
+        assert message.startswith("MissingBounds: 'x' needs public bounds")
+    monkeypatch.setenv("DPFRAME_DEBUG", "1")
+    shell.run_cell("p['x'].mean()")
+    assert "selection.py" in capsys.readouterr().out  # the whole way, for the owner of the data
+
+
+def test_an_error_shows_the_line_of_the_user_without_a_notebook_too(df):
+    p = df.dp.open(1)
+    with pytest.raises(UnknownColumn) as refusal:
+        p["nope"]
+    place, empty, message = refusal.value._render_traceback_()
+    assert place.endswith('p["nope"]')
+    assert place.startswith("File ")
+    assert (empty, message) == ("", "UnknownColumn: no column 'nope'. Columns: 'x', 't', 's'.")
+    assert UnknownColumn("x")._render_traceback_() == ["UnknownColumn: x"]  # one that nobody has raised

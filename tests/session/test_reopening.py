@@ -119,3 +119,57 @@ def test_every_way_to_open_shows_the_same_words(df):
             verb(1, 0, None)
         with pytest.raises(BadType, match="epsilon twice"):
             verb(1, epsilon=1)
+
+
+# By name alone --------------------------------------------------------------------------------------------------------
+
+
+def people(rows: int = 60) -> pd.DataFrame:
+    return pd.DataFrame(
+        {"pid": [i % 20 for i in range(rows)], "rows": range(rows), "age": [i % 90 for i in range(rows)]}
+    )
+
+
+@pytest.mark.parametrize(
+    "terms",
+    [
+        {"epsilon": 2},
+        {"epsilon": 0.3, "delta": 1e-6, "accountant": "zcdp"},
+        {"epsilon": 1, "neighbors": "replace-one"},
+        {"epsilon": 1, "delta": 1e-5, "reserve": 1e-6, "unit": "pid", "max_rows": 2, "max_groups": 1},
+        {"epsilon": 1, "unit": ["pid", "rows"], "max_rows": 2},
+        {"epsilon": 1, "unit": "rows", "max_rows": 2},
+    ],
+)
+def test_a_ledger_that_has_the_name_knows_the_budget(terms, tmp_path):
+    where = {"ledger": tmp_path / "budget.db", "population": "people"}
+    p = people().dp.open(**terms, **where, n=60)
+    p.count(epsilon=0.1, max_rows=2) if "unit" in terms else p.count(epsilon=0.1)
+    unit, budget = p._session.unit, p.budget
+    p.close()
+    q = people().dp.open(**where)
+    assert (q._session.unit.people, q._session.unit.neighbors) == (unit.people, unit.neighbors)
+    assert (q.budget.rule.name, q.budget.rule.limits) == (budget.rule.name, budget.rule.limits)
+    assert q.budget.fraction == budget.fraction
+    assert q.budget.fraction > 0
+    q.close()
+    with pytest.raises(SessionError, match="other terms"):  # what is said stands
+        people().dp.open(**where, epsilon=3)
+
+
+def test_a_name_that_is_not_on_record_needs_the_whole_budget(tmp_path):
+    where = {"ledger": tmp_path / "budget.db", "population": "people"}
+    with pytest.raises(BadType, match="whole budget"):
+        people().dp.open(**where)
+    people().dp.open(1, **where).close()
+    with pytest.raises(BadType, match="whole budget"):
+        people().dp.open(ledger=where["ledger"], population="others")
+    with pytest.raises(BadType, match="whole budget"):
+        people().dp.open(ledger=where["ledger"])
+
+
+def test_a_column_called_rows_is_another_unit_than_a_row(tmp_path):
+    where = {"ledger": tmp_path / "budget.db", "population": "people"}
+    people().dp.open(1, **where).close()
+    with pytest.raises(SessionError, match="relation between the same people"):
+        people().dp.open(1, unit="rows", **where)

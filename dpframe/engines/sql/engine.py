@@ -15,10 +15,9 @@ from typing import Any
 import pandas as pd
 
 from dpframe._cells.texts import order_of, text_of
-from dpframe._errors import DataError
+from dpframe._errors import DataError, debugging
 from dpframe._expr import Column, Expr
 from dpframe._groups.unit import Unit
-from dpframe._refusals import debugging
 from dpframe._statistics.base import Integers, Persons, Primitive
 from dpframe._statistics.engine import PEOPLE, Engine, RowSlice, Scope, Sketches, Texts
 from dpframe.engines.sql.databases import Database, Rows
