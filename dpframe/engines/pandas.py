@@ -24,8 +24,6 @@ from dpframe._groups.combinations import RestBy, TupleBy
 from dpframe._groups.keys import By, KeyBy, groups_of
 from dpframe._groups.unit import Unit
 from dpframe._statistics.base import (
-    LARGEST_POWER,
-    LEAST_POWER,
     MAGNITUDES,
     Bids,
     Distincts,
@@ -49,6 +47,7 @@ from dpframe.engines.fingerprints import sketches
 from dpframe.engines.groups import arrow_buckets, finder_of, rest_buckets, tuple_buckets
 from dpframe.engines.keys import Coded, Occurring, coded, together
 from dpframe.engines.limits import Bound, at_points, by_size, distinct_pairs, within_groups
+from dpframe.engines.magnitudes import add_magnitudes, magnitude
 from dpframe.engines.people import Pairs, People, pairs_of, people_of
 from dpframe.engines.within.kept import Kept
 
@@ -552,13 +551,6 @@ def add_leaves(a: NDArray[np.float64], buckets: Buckets | None, total: Integers)
     total += counts.reshape(points, groups + 1)[:, 1:]
 
 
-def add_magnitudes(vector: Vector, mask: NDArray[np.bool_] | None, total: Integers) -> None:
-    at = magnitude(vector.values, vector.nulls())
-    if mask is not None:
-        at = at[mask]
-    total[:, 0] += np.bincount(at[at >= 0], minlength=len(total))
-
-
 def add_products(
     a: NDArray[np.float64], b: NDArray[np.float64], buckets: Buckets | None, total: Integers
 ) -> None:
@@ -585,16 +577,3 @@ def tally(buckets: Buckets, groups: int) -> Integers:
             counts[odd] += 1
         return np.asarray(counts[1 : groups + 1])
     return np.bincount(buckets, minlength=groups + 1)[1:]
-
-
-def magnitude(values: NDArray[Any], null: NDArray[np.bool_] | None) -> NDArray[np.int64]:
-    """The bin of each number: 0 in the middle, (2**(j-1), 2**j] above and their mirror images below; -1 for no value."""
-    x = values.astype(np.float64)
-    missing = np.isnan(x) if null is None else null | np.isnan(x)
-    x[missing] = 0.0
-    part, power = np.frexp(np.minimum(np.abs(x), 2.0**LARGEST_POWER))
-    power = power - (part == 0.5)
-    steps = np.where(np.abs(x) <= 2.0**LEAST_POWER, 0, power - LEAST_POWER)
-    places = MAGNITUDES // 2 + np.where(x < 0, -steps, steps)
-    places[missing] = -1
-    return places.astype(np.int64)

@@ -113,7 +113,9 @@ def blocks(n: int) -> Iterator[slice]:
 def in_order(codes: NDArray[np.int64], size: int) -> Places:
     """The places of whole numbers from 0 below ``size`` in their order; equal ones in the order they had."""
     n = len(codes)
-    if all(bool((codes[at.start + 1 : at.stop + 1] >= codes[at][: n - 1 - at.start]).all()) for at in blocks(n)):
+    if all(
+        bool((codes[at.start + 1 : at.stop + 1] >= codes[at][: n - 1 - at.start]).all()) for at in blocks(n)
+    ):
         return np.arange(n)  # as they stand
     bits = max(n - 1, 1).bit_length()
     if bits + max(size - 1, 1).bit_length() > 62:
@@ -287,7 +289,9 @@ def tables(values: Floats, counts: NDArray[np.int64], blank: float) -> Iterator[
     sizes = counts[people]
     while len(people):
         width = int(sizes[0])
-        least = width if width <= _EXACT else max(width // 2, _EXACT)  # of a table no more than half are blanks
+        least = (
+            width if width <= _EXACT else max(width // 2, _EXACT)
+        )  # of a table no more than half are blanks
         step = max(1, _BLOCK // width)
         n = int(np.searchsorted(-sizes, -least, side="right"))
         for first in range(0, n, step):
