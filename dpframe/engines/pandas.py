@@ -56,8 +56,8 @@ _BLOCK = 2**16
 _LARGEST_BLOCK = 2**21
 _FEW_SUMS = 2**18  # that each thread may have for itself
 
-# The rows that are asked about, their pairs of people and groups, and which of these stay.
-Paired = tuple[NDArray[np.bool_], Pairs, NDArray[np.bool_] | None]
+# The rows that are asked about, None for all; their pairs of people and groups, and which of these stay.
+Paired = tuple[NDArray[np.bool_] | None, Pairs, NDArray[np.bool_] | None]
 Buckets = NDArray[Any]  # 0: no group; g + 1: group g
 
 
@@ -233,16 +233,19 @@ class PandasEngine:
             elif isinstance(p, Persons):
                 found[p] = bound.people()
             elif isinstance(p, Trues):
-                found[p] = bound.count(self._holds(p.expr, memo)[asked])
+                true = self._holds(p.expr, memo)
+                found[p] = bound.count(true if asked is None else true[asked])
             elif isinstance(p, Powers):
                 width = 0 if p.grid is None else p.grid.width
-                found[p] = bound.powers(self._values(p.expr, p.grid, memo)[asked], p.degree, width)
+                found[p] = bound.powers(self._values(p.expr, p.grid, memo, asked), p.degree, width)
             elif isinstance(p, Products):
-                one, two = self._values(p.expr, p.grid, memo), self._values(p.other, p.other_grid, memo)
-                found[p] = bound.products(one[asked], two[asked], p.grid.width, p.other_grid.width)
+                one = self._values(p.expr, p.grid, memo, asked)
+                two = self._values(p.other, p.other_grid, memo, asked)
+                found[p] = bound.products(one, two, p.grid.width, p.other_grid.width)
             elif isinstance(p, Leaves):
-                values = self._values(p.expr, p.grid, memo)[asked]
-                at = np.where(np.isnan(values), -1, values).astype(np.int64)
+                values = self._values(p.expr, p.grid, memo, asked)
+                blocks = (np.where(np.isnan(a), -1, a).astype(np.int64) for a in values)
+                at = np.concatenate([np.empty(0, np.int64), *blocks])
                 found[p] = at_points(pairs, kept, people, limit, query.groups, at, p.points, self._key)
         return found
 
@@ -261,11 +264,13 @@ class PandasEngine:
                 null = vector.nulls()
                 at[rows] = 0 if null is None else np.where(null, -1, 0)
         if isinstance(p, Magnitudes):
-            return at_points(pairs, None, people, 1, 1, at[asked], MAGNITUDES, self._key, drawn=True)
+            at = at if asked is None else at[asked]
+            return at_points(pairs, None, people, 1, 1, at, MAGNITUDES, self._key, drawn=True)
         buckets = self._grouping(query.by)
         assert buckets is not None
         at += np.where(at < 0, 0, buckets)  # a bid that reaches no price is one all the same
-        return at_points(pairs, None, people, limit, 1, at[asked], query.groups + 1, self._key)[1:, 0]
+        at = at if asked is None else at[asked]
+        return at_points(pairs, None, people, limit, 1, at, query.groups + 1, self._key)[1:, 0]
 
     @np.errstate(all="ignore")
     def occurring(
@@ -344,12 +349,13 @@ class PandasEngine:
             asked &= buckets > 0
         if query.where is not None:
             asked &= self._holds(query.where, memo)
-        group = None if buckets is None else buckets[asked].astype(np.int64) - 1
-        pairs = pairs_of(people.codes[asked], group, people.size, query.groups)
+        some = slice(None) if asked.all() else asked
+        group = None if buckets is None else buckets[some].astype(np.int64) - 1
+        pairs = pairs_of(people.codes[some], group, people.size, query.groups)
         found = query.by[0] if query.by else None
         labels = found.numbers if isinstance(found, Occurring) else None
         kept = within_groups(pairs, people, most, self._key, labels) if query.by else None
-        paired = asked, pairs, kept
+        paired = None if some is not asked else asked, pairs, kept
         size = asked.nbytes + sum(a.nbytes for a in pairs if isinstance(a, np.ndarray))
         if (
             query.where is None and labels is None and size <= self._room
@@ -373,12 +379,16 @@ class PandasEngine:
         buckets = self._grouping(query.by)
         return *distinct_pairs(values, asked, buckets, people, unit.groups or 0, self._key), values
 
-    def _values(self, expr: Expr, grid: Grid | None, memo: dict[Any, Any]) -> NDArray[np.float64]:
-        """A value for each row of the frame, on its grid from the lower bound; NaN for null, and 0 where no grid is given."""
-        values = np.empty(len(self._frame))
+    def _values(
+        self, expr: Expr, grid: Grid | None, memo: dict[Any, Any], asked: NDArray[np.bool_] | None
+    ) -> Iterator[NDArray[np.float64]]:
+        """A value for each row that is asked about, block by block, on its grid from the lower bound; NaN for null, and 0 where
+        no grid is given."""
+        scratch = np.empty(min(len(self._frame), _BLOCK))
         for rows in self._pieces():
-            self._put(memo, expr, grid, rows, values[rows])
-        return values
+            block = scratch[: rows.stop - rows.start]
+            self._put(memo, expr, grid, rows, block)
+            yield block if asked is None else block[asked[rows]]
 
     def _put(
         self, memo: dict[Any, Any], expr: Expr, grid: Grid | None, rows: slice, values: NDArray[np.float64]

@@ -24,7 +24,8 @@ Bools = NDArray[np.bool_]
 NEVER = -1  # the place of no row
 _BLOCK = 2**16  # rows that stay in the processor's cache
 _EXACT = 32  # values of a person, up to which people of just as many are taken together
-_FEW = 2**10  # people whose rows are gone through one person after the other
+_STRIP = 2**15  # people whose rows are gone through together, place by place
+_FEW = 2**8  # people of these who have more rows than the others, whose rows are gone through by themselves
 
 
 class Layout:
@@ -78,17 +79,11 @@ class Layout:
         """Whose each row in that order is."""
         return np.repeat(np.arange(self.size, dtype=np.min_scalar_type(self.size)), self.counts)
 
-    @cached_property
-    def begins(self) -> NDArray[np.int64]:
-        """Where the rows of the same person begin, for each row in that order."""
-        return np.repeat(self.starts, self.counts)
-
     def end(self, last: bool, valid: Bools | None = None) -> Places:
         """The first or the last row of each person, of those that are ``valid``, and where there is none -1."""
+        rows: Places | None = None if valid is None else np.flatnonzero(valid)
         if self._keys:
             rows = self.order if valid is None else self.order[valid[self.order]]
-        else:
-            rows = None if valid is None else np.flatnonzero(valid)
         places = np.full(self.size + 1, NEVER, dtype=np.intp)  # one more, for nobody
         pieces = list(blocks(self.rows if rows is None else len(rows)))
         for at in pieces if last else reversed(pieces):
@@ -101,12 +96,12 @@ class Layout:
     def within(self) -> NDArray[np.int64]:
         """How many rows of the same person come before each row in that order."""
         found = np.arange(len(self.order))
-        found -= self.begins
+        found -= np.repeat(self.starts, self.counts)
         return found
 
 
 def blocks(n: int) -> Iterator[slice]:
-    """So many rows in pieces whose temporary arrays stay in the processor's cache."""
+    """Pieces of so many rows, whose temporary arrays stay in the processor's cache."""
     return (slice(start, min(start + _BLOCK, n)) for start in range(0, n, _BLOCK))
 
 
@@ -151,7 +146,7 @@ def sorted_places(vector: Vector, key: Key, rows: Places | None) -> Places:
 
 
 def _sorted(values: NDArray[Any]) -> Places:
-    """As `numpy.argsort` with ``kind="stable"``; whole numbers of a narrow range by a sort that is faster."""
+    """Places of values as a stable `numpy.argsort` has them; of whole numbers of a narrow range they are found sooner."""
     if values.dtype.kind in "iu" and len(values):
         low, high = int(values.min()), int(values.max())
         if high < 2**63 and high - low < 2**40:
@@ -248,8 +243,8 @@ class Cells:
         """The cell at one place a person, in all of that person's rows."""
         return self.picked(np.append(places, NEVER).take(self.layout.whose, mode="wrap"))
 
-    def moved(self, pairs: Iterable[tuple[Places, Places]]) -> Vector:
-        """In some rows the cells of others, and null in the rest: row by row where to, and of which row."""
+    def moved(self, pairs: Iterable[tuple[Places, Places]], stay: Bools | None = None) -> Vector:
+        """The cells of other rows in some, by pairs of where to and of which row; in those that ``stay`` their own, else null."""
         v, n = self.vector, self.layout.rows
         values, null = np.zeros(n, dtype=v.values.dtype), None
         if v.categories is not None:
@@ -262,6 +257,10 @@ class Cells:
             null = np.ones(n, dtype=bool)
         if v.null is not None:
             null = np.ones(n, dtype=bool)
+        if stay is not None:
+            np.copyto(values, v.values, where=stay)
+            if null is not None:
+                null[stay] = False
         for to, of in pairs:
             values[to] = v.values[of]
             if null is not None:
@@ -308,19 +307,21 @@ def running(operation: Any, values: Floats, layout: Layout) -> Floats:
     """The running result of each person in each row, one row after the other: of many people at once, place by place, and of
     the few who have more rows than they each by themselves. Rows that do not count have none."""
     found = np.empty(layout.rows) if layout.every else np.full(layout.rows, np.nan)
-    people = most_first(layout.counts)
-    starts, left, order = layout.starts[people], -layout.counts[people], layout.order
-    total, place, many = np.empty(0), 0, len(people)
-    while many > _FEW:
-        rows = order[starts[:many] + place]
-        total = operation(total[:many], values[rows]) if place else values[rows]
-        found[rows] = total
-        place += 1
-        many = int(np.searchsorted(left, -place))
-    for person in range(many):
-        rows = order[starts[person] + place : starts[person] - left[person]]
-        own = values[rows]
-        if place:
-            own[0] = operation(total[person], own[0])
-        found[rows] = operation.accumulate(own)
+    everybody, order = most_first(layout.counts), layout.order
+    for first in range(0, len(everybody), _STRIP):
+        people = everybody[first : first + _STRIP]
+        starts, left = layout.starts[people], -layout.counts[people]
+        total, place, many = np.empty(0), 0, len(people)
+        while many > _FEW:
+            rows = order[starts[:many] + place]
+            total = operation(total[:many], values[rows]) if place else values[rows]
+            found[rows] = total
+            place += 1
+            many = int(np.searchsorted(left, -place))
+        for person in range(many):
+            rows = order[starts[person] + place : starts[person] - left[person]]
+            own = values[rows]
+            if place:
+                own[0] = operation(total[person], own[0])
+            found[rows] = operation.accumulate(own)
     return found

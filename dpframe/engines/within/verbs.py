@@ -150,25 +150,34 @@ def _shift(c: Cells, e: Within) -> Vector:
         rows, before, mine, theirs = layout.order[to], layout.order[of], layout.people[to], layout.people[of]
         for at in blocks(max(n - abs(steps), 0)):
             same = mine[at] == theirs[at]
-            yield rows[at][same], before[at][same]
+            some = np.flatnonzero(same)
+            yield rows[at][some], before[at][some]
 
     return c.moved(pairs())
 
 
 def _filled(c: Cells, e: Within) -> Vector:
     """The last cell that is no null up to a row, or the next one from it on."""
-    layout = c.layout
+    layout, down = c.layout, e.how == "ffill"
     if c.valid is None:
         return c.vector  # nothing is to be filled
-    valid, seats = c.valid[layout.order], np.arange(len(layout.order))
-    if e.how == "ffill":
-        at = np.maximum.accumulate(np.where(valid, seats, NEVER))
-        inside = at >= layout.begins
-    else:
-        last = len(seats)
-        at = np.minimum.accumulate(np.where(valid, seats, last)[::-1])[::-1]
-        inside = at < layout.begins + np.repeat(layout.counts, layout.counts)
-    return c.moved([(layout.order[inside], layout.order[at[inside]])])
+    n, valid, nearest = len(layout.order), c.valid, NEVER
+
+    def pairs() -> Iterator[tuple[Places, Places]]:
+        nonlocal nearest
+        pieces = list(blocks(n))
+        for piece in pieces if down else reversed(pieces):
+            rows = layout.order[piece][:: 1 if down else -1]
+            full = valid.take(rows)
+            gaps = np.flatnonzero(~full)
+            # As many values as there are so far, so many places on is the last of them; at 0 the one of the piece before.
+            known = np.append(nearest, rows[np.flatnonzero(full)])
+            to, of = rows[gaps], known[np.cumsum(full)[gaps]]
+            nearest = known[-1]
+            inside = (of >= 0) & (layout.codes[of] == layout.codes[to])
+            yield to[inside], of[inside]
+
+    return c.moved(pairs(), stay=valid)
 
 
 def _cumulated(c: Cells, e: Within) -> Vector:
