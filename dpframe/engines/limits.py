@@ -17,7 +17,7 @@ the limit, neither is named.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from functools import reduce
 from typing import Any
 
@@ -35,7 +35,6 @@ GROUP_BITS = 32  # more than there may be groups
 _ROOM = 2**22  # cells of a table of people by groups
 _PART = 2**19  # pairs that are added up at once
 _STRIP = 2**13  # pairs that are drawn for at once
-_EXACT_ROWS = 2**21  # so many values below 2**32 add up exactly in doubles
 
 
 # The groups of a person ------------------------------------------------------------------------------------
@@ -137,77 +136,78 @@ class Bound:
         """The rows where a condition holds."""
         return self._grouped(self._scaled(self._counted(true)))
 
-    def powers(self, values: NDArray[np.float64], degree: int, width: int) -> Integers:
-        """Sums of a**0 .. a**degree of values 0 <= a <= width; NaN is no value.
+    def powers(self, values: Iterable[NDArray[np.float64]], degree: int, width: int) -> Integers:
+        """Sums of a**0 .. a**degree of values 0 <= a <= width; NaN is no value. They come row by row, in blocks of any size.
 
         Rounding may leave the moments just outside of what any values have, where a person would reach further than
         their rows. Each is moved back so far that no sum of a**k * (W - a)**r is negative: 0 <= s1 <= W s0,
         2 W s1 - W**2 s0 <= s2 <= W s1, and so on. Where no third or higher one is in reach, the person's values count
         as if all of them were their mean (docs/guarantees/people.md).
         """
-        valid = values == values
-        some = None if valid.all() else valid
-        count = self._scaled(self._counted(valid) if some is not None else self._rows)
+        missing, *sums = (np.zeros(self._pairs.size, dtype=np.int64) for _ in range(degree + 1))
+        for a, pair in self._blocks(values):
+            null = a != a
+            if null.any():
+                np.add.at(missing, pair[null], 1)
+                a = np.where(null, 0.0, a)  # which adds nothing to any power
+            power = a
+            for k, total in enumerate(sums):
+                power = power * a if k else a
+                np.add.at(total, pair, power.astype(np.int64))
+        count = self._scaled(self._rows - missing[self._pairs.at])
         moments = [count]
         mixed = [count]  # the sums of a**k * (W - a)**r with k + r the degree so far
         missed = np.zeros(len(count), dtype=bool)
-        a = values if some is None else values[valid]
-        power = a
-        for _ in range(degree):
+        for total in sums:
             # The next power s decides the next mixed sums: they are `without` plus and minus s, in turn.
             without = [np.zeros_like(count)]
             for one in reversed(mixed):
                 without.append(width * one - without[-1])
             least = reduce(np.maximum, [-one for one in without[::2]])
             most = reduce(np.minimum, without[1::2])
-            s = np.clip(self._scaled(self._summed(power, some)), least, most)
+            s = np.clip(self._scaled(total[self._pairs.at]), least, most)
             missed |= least > most
             mixed = [one - s if i % 2 else one + s for i, one in enumerate(without)][::-1]
             moments.append(s)
-            power = power * a if len(moments) <= degree else a
         if missed.any():
             mean = moments[1][missed] // count[missed]  # there are values: of none all sums are 0
             for k in range(1, degree + 1):
                 moments[k][missed] = count[missed] * mean**k
         return np.stack([self._grouped(m) for m in moments])
 
-    def products(self, a: NDArray[np.float64], b: NDArray[np.float64], width: int, other: int) -> Integers:
+    def products(
+        self, a: Iterable[NDArray[np.float64]], b: Iterable[NDArray[np.float64]], width: int, other: int
+    ) -> Integers:
         """How many rows have both values, and the sums of a, b and a * b, 0 <= a <= V and 0 <= b <= W.
 
         Moved back, as powers are, to what any values have: 0 <= s <= V n, 0 <= t <= W n, and
         max(0, W s + V t - V W n) <= st <= min(W s, V t).
         """
-        valid = (a == a) & (b == b)
-        count = self._scaled(self._counted(valid))
-        a, b = a[valid], b[valid]
-        first = np.clip(self._scaled(self._summed(a, valid)), 0, width * count)
-        second = np.clip(self._scaled(self._summed(b, valid)), 0, other * count)
+        totals = np.zeros((4, self._pairs.size), dtype=np.int64)
+        for (one, pair), two in zip(self._blocks(a), b, strict=True):
+            valid = (one == one) & (two == two)
+            x, y, own = one[valid], two[valid], pair[valid]
+            for total, values in zip(totals, (np.ones(len(own)), x, y, x * y), strict=True):
+                np.add.at(total, own, values.astype(np.int64))
+        count, first, second, mixed = (self._scaled(total[self._pairs.at]) for total in totals)
+        first, second = np.clip(first, 0, width * count), np.clip(second, 0, other * count)
         least = np.maximum(0, other * first + width * second - width * other * count)
-        most = np.minimum(other * first, width * second)
-        mixed = np.clip(self._scaled(self._summed(a * b, valid)), least, most)
+        mixed = np.clip(mixed, least, np.minimum(other * first, width * second))
         return np.stack([self._grouped(m) for m in (count, first, second, mixed)])
+
+    def _blocks(
+        self, values: Iterable[NDArray[np.float64]]
+    ) -> Iterator[tuple[NDArray[np.float64], NDArray[Any]]]:
+        """Each block of values, and the pairs of its rows."""
+        first = 0
+        for block in values:
+            yield block, self._pairs.of_row[first : first + len(block)]
+            first += len(block)
 
     def _counted(self, true: NDArray[np.bool_]) -> NDArray[np.int64]:
         found: NDArray[np.int64] = np.bincount(self._pairs.of_row[true], minlength=self._pairs.size)[
             self._pairs.at
         ]
-        return found
-
-    def _summed(self, weights: NDArray[np.float64], valid: NDArray[np.bool_] | None) -> NDArray[np.int64]:
-        """Exact sums per pair of whole numbers below 2**32."""
-        pairs = self._pairs
-        of_row = pairs.of_row if valid is None else pairs.of_row[valid]
-        if len(of_row) <= _EXACT_ROWS or int(self._rows.max(initial=0)) <= _EXACT_ROWS:
-            sums: NDArray[np.int64] = np.bincount(of_row, weights=weights, minlength=pairs.size)[
-                pairs.at
-            ].astype(np.int64)
-            return sums
-        high = np.floor(weights / 2**16)
-        halves = (high, weights - high * 2**16)
-        top, rest = (
-            np.bincount(of_row, weights=w, minlength=pairs.size)[pairs.at].astype(np.int64) for w in halves
-        )
-        found: NDArray[np.int64] = top * 2**16 + rest
         return found
 
     def _scaled(self, totals: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -226,6 +226,8 @@ class Bound:
         group = self._pairs.group
         if self._kept is not None:
             totals, group = totals[self._kept], group[self._kept]
+        if self._groups == 1:
+            return np.asarray([totals.sum()], dtype=np.int64)
         found = np.zeros(self._groups, dtype=np.int64)
         for start in range(0, len(totals), _PART):
             part, where = totals[start : start + _PART], group[start : start + _PART]

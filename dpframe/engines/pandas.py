@@ -24,8 +24,6 @@ from dpframe._groups.combinations import RestBy, TupleBy
 from dpframe._groups.keys import By, KeyBy, groups_of
 from dpframe._groups.unit import Unit
 from dpframe._statistics.base import (
-    LARGEST_POWER,
-    LEAST_POWER,
     MAGNITUDES,
     Bids,
     Distincts,
@@ -49,6 +47,7 @@ from dpframe.engines.fingerprints import sketches
 from dpframe.engines.groups import arrow_buckets, finder_of, rest_buckets, tuple_buckets
 from dpframe.engines.keys import Coded, Occurring, coded, together
 from dpframe.engines.limits import Bound, at_points, by_size, distinct_pairs, within_groups
+from dpframe.engines.magnitudes import add_magnitudes, magnitude
 from dpframe.engines.people import Pairs, People, pairs_of, people_of
 from dpframe.engines.within.kept import Kept
 
@@ -57,8 +56,8 @@ _BLOCK = 2**16
 _LARGEST_BLOCK = 2**21
 _FEW_SUMS = 2**18  # that each thread may have for itself
 
-# The rows that are asked about, their pairs of people and groups, and which of these stay.
-Paired = tuple[NDArray[np.bool_], Pairs, NDArray[np.bool_] | None]
+# The rows that are asked about, None for all; their pairs of people and groups, and which of these stay.
+Paired = tuple[NDArray[np.bool_] | None, Pairs, NDArray[np.bool_] | None]
 Buckets = NDArray[Any]  # 0: no group; g + 1: group g
 
 
@@ -234,16 +233,19 @@ class PandasEngine:
             elif isinstance(p, Persons):
                 found[p] = bound.people()
             elif isinstance(p, Trues):
-                found[p] = bound.count(self._holds(p.expr, memo)[asked])
+                true = self._holds(p.expr, memo)
+                found[p] = bound.count(true if asked is None else true[asked])
             elif isinstance(p, Powers):
                 width = 0 if p.grid is None else p.grid.width
-                found[p] = bound.powers(self._values(p.expr, p.grid, memo)[asked], p.degree, width)
+                found[p] = bound.powers(self._values(p.expr, p.grid, memo, asked), p.degree, width)
             elif isinstance(p, Products):
-                one, two = self._values(p.expr, p.grid, memo), self._values(p.other, p.other_grid, memo)
-                found[p] = bound.products(one[asked], two[asked], p.grid.width, p.other_grid.width)
+                one = self._values(p.expr, p.grid, memo, asked)
+                two = self._values(p.other, p.other_grid, memo, asked)
+                found[p] = bound.products(one, two, p.grid.width, p.other_grid.width)
             elif isinstance(p, Leaves):
-                values = self._values(p.expr, p.grid, memo)[asked]
-                at = np.where(np.isnan(values), -1, values).astype(np.int64)
+                values = self._values(p.expr, p.grid, memo, asked)
+                blocks = (np.where(np.isnan(a), -1, a).astype(np.int64) for a in values)
+                at = np.concatenate([np.empty(0, np.int64), *blocks])
                 found[p] = at_points(pairs, kept, people, limit, query.groups, at, p.points, self._key)
         return found
 
@@ -262,11 +264,13 @@ class PandasEngine:
                 null = vector.nulls()
                 at[rows] = 0 if null is None else np.where(null, -1, 0)
         if isinstance(p, Magnitudes):
-            return at_points(pairs, None, people, 1, 1, at[asked], MAGNITUDES, self._key, drawn=True)
+            at = at if asked is None else at[asked]
+            return at_points(pairs, None, people, 1, 1, at, MAGNITUDES, self._key, drawn=True)
         buckets = self._grouping(query.by)
         assert buckets is not None
         at += np.where(at < 0, 0, buckets)  # a bid that reaches no price is one all the same
-        return at_points(pairs, None, people, limit, 1, at[asked], query.groups + 1, self._key)[1:, 0]
+        at = at if asked is None else at[asked]
+        return at_points(pairs, None, people, limit, 1, at, query.groups + 1, self._key)[1:, 0]
 
     @np.errstate(all="ignore")
     def occurring(
@@ -345,12 +349,13 @@ class PandasEngine:
             asked &= buckets > 0
         if query.where is not None:
             asked &= self._holds(query.where, memo)
-        group = None if buckets is None else buckets[asked].astype(np.int64) - 1
-        pairs = pairs_of(people.codes[asked], group, people.size, query.groups)
+        some = slice(None) if asked.all() else asked
+        group = None if buckets is None else buckets[some].astype(np.int64) - 1
+        pairs = pairs_of(people.codes[some], group, people.size, query.groups)
         found = query.by[0] if query.by else None
         labels = found.numbers if isinstance(found, Occurring) else None
         kept = within_groups(pairs, people, most, self._key, labels) if query.by else None
-        paired = asked, pairs, kept
+        paired = None if some is not asked else asked, pairs, kept
         size = asked.nbytes + sum(a.nbytes for a in pairs if isinstance(a, np.ndarray))
         if (
             query.where is None and labels is None and size <= self._room
@@ -374,12 +379,16 @@ class PandasEngine:
         buckets = self._grouping(query.by)
         return *distinct_pairs(values, asked, buckets, people, unit.groups or 0, self._key), values
 
-    def _values(self, expr: Expr, grid: Grid | None, memo: dict[Any, Any]) -> NDArray[np.float64]:
-        """A value for each row of the frame, on its grid from the lower bound; NaN for null, and 0 where no grid is given."""
-        values = np.empty(len(self._frame))
+    def _values(
+        self, expr: Expr, grid: Grid | None, memo: dict[Any, Any], asked: NDArray[np.bool_] | None
+    ) -> Iterator[NDArray[np.float64]]:
+        """A value for each row that is asked about, block by block, on its grid from the lower bound; NaN for null, and 0 where
+        no grid is given."""
+        scratch = np.empty(min(len(self._frame), _BLOCK))
         for rows in self._pieces():
-            self._put(memo, expr, grid, rows, values[rows])
-        return values
+            block = scratch[: rows.stop - rows.start]
+            self._put(memo, expr, grid, rows, block)
+            yield block if asked is None else block[asked[rows]]
 
     def _put(
         self, memo: dict[Any, Any], expr: Expr, grid: Grid | None, rows: slice, values: NDArray[np.float64]
@@ -552,13 +561,6 @@ def add_leaves(a: NDArray[np.float64], buckets: Buckets | None, total: Integers)
     total += counts.reshape(points, groups + 1)[:, 1:]
 
 
-def add_magnitudes(vector: Vector, mask: NDArray[np.bool_] | None, total: Integers) -> None:
-    at = magnitude(vector.values, vector.nulls())
-    if mask is not None:
-        at = at[mask]
-    total[:, 0] += np.bincount(at[at >= 0], minlength=len(total))
-
-
 def add_products(
     a: NDArray[np.float64], b: NDArray[np.float64], buckets: Buckets | None, total: Integers
 ) -> None:
@@ -585,16 +587,3 @@ def tally(buckets: Buckets, groups: int) -> Integers:
             counts[odd] += 1
         return np.asarray(counts[1 : groups + 1])
     return np.bincount(buckets, minlength=groups + 1)[1:]
-
-
-def magnitude(values: NDArray[Any], null: NDArray[np.bool_] | None) -> NDArray[np.int64]:
-    """The bin of each number: 0 in the middle, (2**(j-1), 2**j] above and their mirror images below; -1 for no value."""
-    x = values.astype(np.float64)
-    missing = np.isnan(x) if null is None else null | np.isnan(x)
-    x[missing] = 0.0
-    part, power = np.frexp(np.minimum(np.abs(x), 2.0**LARGEST_POWER))
-    power = power - (part == 0.5)
-    steps = np.where(np.abs(x) <= 2.0**LEAST_POWER, 0, power - LEAST_POWER)
-    places = MAGNITUDES // 2 + np.where(x < 0, -steps, steps)
-    places[missing] = -1
-    return places.astype(np.int64)

@@ -326,7 +326,10 @@ def ranged(
     if high - low > most + 2**16:
         return None
     wide = np.uint64 if values.dtype == np.uint64 else np.int64
-    codes = (values.astype(wide, copy=False) - wide(low)).astype(np.int64, copy=False)
+    whole = values.astype(wide, copy=False)
+    codes = (whole - wide(low) if low else whole).astype(
+        np.int64, copy=False
+    )  # of 0 on they are the column itself
     uniques = (np.arange(high - low + 1, dtype=wide) + wide(low)).astype(values.dtype)
     return codes, uniques
 
@@ -349,8 +352,10 @@ def _of_categories(column: Vector) -> Coded:
     known = np.array(list(places.values()), dtype=np.int64)  # of equal ones the first
     compact = np.zeros(len(to_place) or 1, dtype=np.int64)
     compact[known] = np.arange(len(known))
-    codes = np.where(column.values < 0, -1, compact[np.array(to_place or [0])][column.values])
-    return Coded(codes, column.categories[known])
+    table = np.append(
+        compact[np.array(to_place or [0])], -1
+    )  # with a last one for null, which is what -1 finds
+    return Coded(table.take(column.values, mode="wrap"), column.categories[known])
 
 
 def text_of_scalar(cell: Any) -> str:
@@ -395,6 +400,9 @@ def pairs_of(person: Codes, group: NDArray[Any] | None, people: int, groups: int
         return Pairs(of_row, None, len(uniques), person, group, _narrow(rows))
     rows = np.bincount(wide, minlength=size)
     places = np.flatnonzero(rows)
+    if group is None:  # each person is a pair
+        own = _narrow(places)
+        return Pairs(wide, own, size, own, np.zeros(len(own), np.uint8), _narrow(rows[places]), table=True)
     return Pairs(
         _narrow(wide),
         _narrow(places),

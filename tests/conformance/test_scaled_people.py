@@ -41,7 +41,7 @@ def test_moments_of_a_person_are_those_of_some_values(rows, limit, width):
     worst = 0
     for cells in itertools.combinations_with_replacement(range(width + 1), rows):
         values = np.array(cells, dtype=float)
-        s0, s1, s2 = bound(rows, limit).powers(values, 2, width)[:, 0].tolist()
+        s0, s1, s2 = bound(rows, limit).powers([values], 2, width)[:, 0].tolist()
         assert s0 == limit
         assert 0 <= s1 <= width * s0
         assert 2 * width * s1 - width**2 * s0 <= s2 <= width * s1
@@ -56,7 +56,7 @@ def test_powers_of_a_person_sum_to_no_negative_product(degree, width, rows, limi
     """Of no product a**k * (W - a)**r is the sum negative, nulls or not, so a person reaches no further than their rows."""
     cells = [np.nan, *sorted({0.0, 1.0, width // 2, width - 1, width})]
     for some in itertools.combinations_with_replacement(cells, rows):
-        level = bound(rows, limit).powers(np.array(some), degree, width)[:, 0].tolist()
+        level = bound(rows, limit).powers([np.array(some)], degree, width)[:, 0].tolist()
         assert 0 <= level[0] <= limit
         while level:
             assert level[-1] >= 0, (some, level)
@@ -65,7 +65,7 @@ def test_powers_of_a_person_sum_to_no_negative_product(degree, width, rows, limi
 
 def test_powers_out_of_reach_count_as_their_mean():
     """A person's share of a count is rounded down where a third moment is then that of no values: all are their mean."""
-    of_one = bound(10, 2).powers(np.array([450.0] * 7 + [np.nan] * 3), 3, 1000)[:, 0].tolist()
+    of_one = bound(10, 2).powers([np.array([450.0] * 7 + [np.nan] * 3)], 3, 1000)[:, 0].tolist()
     assert of_one == [1, 630, 630**2, 630**3]
 
 
@@ -76,7 +76,7 @@ def test_products_of_a_person_are_those_of_some_values(rows, limit):
     cells = [(np.nan, 0.0), *itertools.product((0.0, 1.0, 3.0), (0.0, 2.0))]
     for some in itertools.combinations_with_replacement(cells, rows):
         a, b = np.array(some).T
-        n, s, t, st = bound(rows, limit).products(a, b, v, w)[:, 0].tolist()
+        n, s, t, st = bound(rows, limit).products([a], [b], v, w)[:, 0].tolist()
         assert 0 <= n <= limit
         assert 0 <= s <= v * n
         assert 0 <= t <= w * n
@@ -87,7 +87,7 @@ def test_sums_of_very_many_rows_of_one_person_are_exact():
     """Beyond 2**53, where a double that is added 1 stays what it was."""
     largest, wide, ones = 2**31 - 1, 2**22 + 2**10, 2**20
     values = np.r_[np.full(wide, float(largest)), np.ones(ones)]
-    found = bound(wide + ones, wide + ones).powers(values, 1, largest)[:, 0].tolist()
+    found = bound(wide + ones, wide + ones).powers(np.array_split(values, 7), 1, largest)[:, 0].tolist()
     assert wide * largest > 2**53
     assert found == [wide + ones, wide * largest + ones]
 

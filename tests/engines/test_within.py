@@ -285,6 +285,51 @@ def test_rows_of_nobody_are_nobodys_in_groups_too():
     assert cells(frame, "duplicated", None, args=("first",), by=[leaf(frame, "g")]) == [True, True, False]
 
 
+def test_many_people_of_whom_some_have_very_many_rows_are_each_taken_alone():
+    """More people than are gone through together, and more rows of some than of the others; numbers that round."""
+    rng = np.random.default_rng(3)
+    many = 2**15 + 2**9
+    who = np.concatenate(
+        [np.arange(many).repeat(2), rng.integers(0, 400, 16_000), np.full(2**16 + 9, 7), np.full(80, 8)]
+    )
+    frame = pd.DataFrame({"who": rng.permutation(who)})
+    frame["x"] = rng.normal(0, 1, len(who)) * 10.0 ** rng.integers(-8, 9, len(who))
+    frame.loc[rng.random(len(who)) < 0.1, "x"] = np.nan
+    values, rows = frame["x"].to_numpy(), frame.groupby("who").indices
+    some = [*range(12), *rng.integers(0, many, 60).tolist(), many - 1]
+    found = {
+        how: np.array(cells(frame, how, "x"), dtype=float)
+        for how in ("cumsum", "cummax", "median", "ffill", "bfill")
+    }
+    for whose in some:
+        own = values[rows[whose]]
+        seen, full = ~np.isnan(own), np.where(np.isnan(own), 0.0, own)
+        running = np.where(seen, list(itertools.accumulate(full.tolist())), np.nan)
+        highest = np.where(seen, np.fmax.accumulate(own), np.nan)
+        wanted = {
+            "cumsum": running,
+            "cummax": highest,
+            "ffill": pd.Series(own).ffill().to_numpy(),
+            "bfill": pd.Series(own).bfill().to_numpy(),
+        }
+        for how, theirs in wanted.items():
+            ours = found[how][rows[whose]]
+            assert np.array_equal(ours, theirs, equal_nan=True), (how, whose)
+        middle = found["median"][rows[whose]]
+        assert np.allclose(middle, np.median(own[seen]) if seen.any() else np.nan, 1e-12, 0, equal_nan=True)
+
+
+@pytest.mark.parametrize("sort", [True, False])
+def test_rows_that_stand_by_person_already_are_taken_as_they_stand(sort):
+    who = np.arange(70_000) // 3
+    frame = pd.DataFrame({"who": who, "x": np.random.default_rng(1).normal(0, 1, len(who))})
+    mixed = frame if sort else frame.sample(frac=1, random_state=0)
+    mixed = mixed.reset_index(drop=True)
+    for how, args in (("shift", (1,)), ("cumsum", ()), ("cumcount", (True,))):
+        theirs = getattr(mixed.groupby("who")["x"], how)()
+        alike(cells(mixed, how, None if how == "cumcount" else "x", args=args), theirs)
+
+
 # Sources ------------------------------------------------------------------------------------------------------------------
 
 
@@ -339,7 +384,7 @@ def test_in_any_order_of_the_rows_a_sorted_source_says_the_same(source):
     assert bits(frame, "sum", []) != bits(mixed, "sum", [])  # doubles in another order have another sum
 
 
-@pytest.mark.parametrize("how", ["min", "max", "median", "sum", "mean", "prod"])
+@pytest.mark.parametrize("how", ["min", "max", "median", "sum", "mean", "prod", "cummin", "cummax"])
 def test_of_zeros_of_both_signs_no_order_of_the_rows_decides_which(how):
     """Where rows have no order of their own one that others decide would turn the sign of 1 / x."""
     frame = pd.DataFrame({"who": [1] * 5, "x": [0.0, -0.0, 0.0, -0.0, -0.0]})

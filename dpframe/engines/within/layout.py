@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +22,10 @@ Places = NDArray[np.intp]
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 NEVER = -1  # the place of no row
+_BLOCK = 2**16  # rows that stay in the processor's cache
+_EXACT = 32  # values of a person, up to which people of just as many are taken together
+_STRIP = 2**15  # people whose rows are gone through together, place by place
+_FEW = 2**8  # people of these who have more rows than the others, whose rows are gone through by themselves
 
 
 class Layout:
@@ -45,28 +49,25 @@ class Layout:
         self._keys = [(kept.value(key.expr, self.rows), key) for key in order]
 
     @cached_property
+    def every(self) -> bool:
+        """Whether all rows count."""
+        return int(self.codes.min(initial=0)) >= 0
+
+    @cached_property
     def counts(self) -> NDArray[np.int64]:
         """How many rows of each person count."""
-        return np.bincount(self.codes[self.codes >= 0], minlength=self.size)
+        codes = self.codes if self.every else self.codes[self.codes >= 0]
+        return np.bincount(codes, minlength=self.size)
 
     @cached_property
     def order(self) -> Places:
         """The rows that count: those of one person together, sorted by the keys, and else in the order of the frame."""
-        codes, rows = self.codes, None
-        if self._keys or (self.rows and int(codes.min()) < 0):
-            rows = np.flatnonzero(codes >= 0)
-            for vector, key in reversed(self._keys):
-                rows = rows[sorted_places(vector, key, rows)]
-            codes = codes[rows]
-        bits = max(len(codes) - 1, 1).bit_length()
-        if bits + max(self.size - 1, 1).bit_length() > 62:
-            seats = np.argsort(codes, kind="stable")
-        else:  # with its place in the low bits a code sorts much faster than by argsort, and the order stays what it was
-            seats = codes << bits
-            seats |= np.arange(len(codes))
-            seats.sort()
-            seats &= (1 << bits) - 1
-        return np.asarray(seats if rows is None else rows[seats])
+        rows = None if self.every else np.flatnonzero(self.codes >= 0)
+        for vector, key in reversed(self._keys):
+            places = sorted_places(vector, key, rows)
+            rows = places if rows is None else rows[places]
+        seats = in_order(self.codes if rows is None else self.codes[rows], self.size)
+        return seats if rows is None else rows[seats]
 
     @cached_property
     def starts(self) -> NDArray[np.int64]:
@@ -74,60 +75,83 @@ class Layout:
         return np.asarray(np.cumsum(self.counts) - self.counts)
 
     @cached_property
-    def people(self) -> NDArray[np.int64]:
+    def people(self) -> NDArray[Any]:
         """Whose each row in that order is."""
-        return np.repeat(np.arange(self.size), self.counts)
+        return np.repeat(np.arange(self.size, dtype=np.min_scalar_type(self.size)), self.counts)
 
-    @cached_property
-    def begins(self) -> NDArray[np.int64]:
-        """Where the rows of the same person begin, for each row in that order."""
-        return np.repeat(self.starts, self.counts)
-
-    def end(self, last: bool) -> Places:
-        """The first or the last row of each person, and where there is none -1."""
-        some = np.flatnonzero(self.counts)
-        places = np.full(self.size, NEVER, dtype=np.intp)
+    def end(self, last: bool, valid: Bools | None = None) -> Places:
+        """The first or the last row of each person, of those that are ``valid``, and where there is none -1."""
+        rows: Places | None = None if valid is None else np.flatnonzero(valid)
         if self._keys:
-            at = self.starts + self.counts - 1 if last else self.starts
-            places[some] = self.order[at[some]]
-            return places
-        rows = np.flatnonzero(self.codes >= 0)
-        if last:
-            np.maximum.at(places, self.codes[rows], rows)
-            return places
-        places[some] = self.rows
-        np.minimum.at(places, self.codes[rows], rows)
-        return places
+            rows = self.order if valid is None else self.order[valid[self.order]]
+        places = np.full(self.size + 1, NEVER, dtype=np.intp)  # one more, for nobody
+        pieces = list(blocks(self.rows if rows is None else len(rows)))
+        for at in pieces if last else reversed(pieces):
+            some = np.arange(at.start, at.stop) if rows is None else rows[at]
+            some = some if last else some[::-1]
+            places[self.codes[some]] = some  # of several rows of a person the one that is written last stays
+        return places[:-1]
 
     @cached_property
     def within(self) -> NDArray[np.int64]:
         """How many rows of the same person come before each row in that order."""
-        return np.arange(len(self.order)) - self.begins
+        found = np.arange(len(self.order))
+        found -= np.repeat(self.starts, self.counts)
+        return found
 
 
-def sorted_places(vector: Vector, key: Key, rows: Places) -> Places:
-    """The places of some rows in the order of their cells, as `numpy.argsort` has them; equal cells in the order they had."""
-    cells = Vector(
-        vector.kind,
-        vector.values[rows],
-        None if vector.null is None else vector.null[rows],
-        vector.categories,
-    )
-    values, null = cells.values, cells.nulls()
-    if cells.categories is not None:  # texts by their characters, and other cells by their value
-        known = [_place_of(c) for c in cells.categories]
+def blocks(n: int) -> Iterator[slice]:
+    """Pieces of so many rows, whose temporary arrays stay in the processor's cache."""
+    return (slice(start, min(start + _BLOCK, n)) for start in range(0, n, _BLOCK))
+
+
+def in_order(codes: NDArray[np.int64], size: int) -> Places:
+    """The places of whole numbers from 0 below ``size`` in their order; equal ones in the order they had."""
+    n = len(codes)
+    if all(
+        bool((codes[at.start + 1 : at.stop + 1] >= codes[at][: n - 1 - at.start]).all()) for at in blocks(n)
+    ):
+        return np.arange(n)  # as they stand
+    bits = max(n - 1, 1).bit_length()
+    if bits + max(size - 1, 1).bit_length() > 62:
+        return np.argsort(codes, kind="stable")
+    seats = codes << bits  # with its place in the low bits a code sorts much faster than by argsort
+    for at in blocks(n):
+        seats[at] |= np.arange(at.start, at.stop)
+    seats.sort()
+    seats &= (1 << bits) - 1
+    return seats
+
+
+def sorted_places(vector: Vector, key: Key, rows: Places | None) -> Places:
+    """The places of some rows, or of all, in the order of their cells, as `numpy.argsort` has them; equal cells in the order
+    they had."""
+    values, null = vector.values, vector.nulls()
+    if rows is not None:
+        values, null = values[rows], None if null is None else null[rows]
+    if vector.categories is not None:  # texts by their characters, and other cells by their value
+        known = [_place_of(c) for c in vector.categories]
         ranks = {place: i for i, place in enumerate(sorted(set(known)))}
         values = np.array([*(ranks[place] for place in known), 0], dtype=np.int64).take(values, mode="wrap")
     elif values.dtype.kind in "mM":
         values = values.view(np.int64)
     if key.descending:  # of integers and bools their complement, which does not overflow
         values = -values if values.dtype.kind == "f" else ~values
-    places = np.argsort(values, kind="stable")
+    places = _sorted(values)
     if null is None or not null.any():
-        return np.asarray(places)
+        return places
     behind = null[places]
     parts = (places[~behind], places[behind])
     return np.concatenate(parts if key.nulls_last else parts[::-1])
+
+
+def _sorted(values: NDArray[Any]) -> Places:
+    """Places of values as a stable `numpy.argsort` has them; of whole numbers of a narrow range they are found sooner."""
+    if values.dtype.kind in "iu" and len(values):
+        low, high = int(values.min()), int(values.max())
+        if high < 2**63 and high - low < 2**40:
+            return in_order(values.astype(np.int64, copy=False) - low, high - low + 1)
+    return np.argsort(values, kind="stable")
 
 
 def _place_of(cell: Any) -> tuple[str, Any, str]:
@@ -156,30 +180,37 @@ class Cells:
         return found
 
     @cached_property
-    def valid(self) -> Bools:
-        """Which rows count and have a value."""
+    def valid(self) -> Bools | None:
+        """Which rows count and have a value; None if all do."""
         null = self.vector.nulls()
-        some = self.layout.codes >= 0
-        return some if null is None else some & ~null
+        if null is None or not null.any():
+            return None if self.layout.every else self.layout.codes >= 0
+        return ~null if self.layout.every else (self.layout.codes >= 0) & ~null
+
+    @property
+    def chosen(self) -> Bools | slice:
+        """The same as what arrays are indexed by."""
+        return slice(None) if self.valid is None else self.valid
 
     @cached_property
     def counts(self) -> NDArray[np.int64]:
         """How many values each person has."""
+        if self.valid is None:
+            return self.layout.counts
         return np.bincount(self.layout.codes[self.valid], minlength=self.layout.size)
 
     def in_order(self) -> Places:
         """The rows that count and have a value: those of one person together, and in order."""
         order = self.layout.order
-        return order if self.valid.all() else order[self.valid[order]]
+        return order if self.valid is None else order[self.valid[order]]
 
     def by_value(self, descending: bool = False) -> tuple[Places, NDArray[np.int64]]:
         """The same by the value of the cell, and how many rows each person has there."""
         assert self._e.x is not None
-        layout = self._kept.layout(self._e, (Key(self._e.x, descending), *self._e.order))
-        order = layout.order
-        return order[self.valid[order]], self.counts
+        order = self._kept.layout(self._e, (Key(self._e.x, descending), *self._e.order)).order
+        return order if self.valid is None else order[self.valid[order]], self.counts
 
-    def sums(self, weights: Floats, rows: Places | Bools) -> Floats:
+    def sums(self, weights: Floats, rows: Places | Bools | slice) -> Floats:
         """The sum of each person, added one by one in the order of the rows: `numpy.bincount` adds as it goes."""
         totals = np.bincount(self.layout.codes[rows], weights=weights, minlength=self.layout.size)
         return totals.astype(np.float64, copy=False)  # of no rows numpy has integers
@@ -212,6 +243,30 @@ class Cells:
         """The cell at one place a person, in all of that person's rows."""
         return self.picked(np.append(places, NEVER).take(self.layout.whose, mode="wrap"))
 
+    def moved(self, pairs: Iterable[tuple[Places, Places]], stay: Bools | None = None) -> Vector:
+        """The cells of other rows in some, by pairs of where to and of which row; in those that ``stay`` their own, else null."""
+        v, n = self.vector, self.layout.rows
+        values, null = np.zeros(n, dtype=v.values.dtype), None
+        if v.categories is not None:
+            values.fill(-1)
+        elif values.dtype.kind in "mM":
+            values.view(np.int64).fill(NAT)
+        elif values.dtype.kind == "f":
+            values.fill(np.nan)
+        else:
+            null = np.ones(n, dtype=bool)
+        if v.null is not None:
+            null = np.ones(n, dtype=bool)
+        if stay is not None:
+            np.copyto(values, v.values, where=stay)
+            if null is not None:
+                null[stay] = False
+        for to, of in pairs:
+            values[to] = v.values[of]
+            if null is not None:
+                null[to] = False if v.null is None else v.null[of]
+        return Vector(v.kind, values, null, v.categories)
+
     def scattered(self, values: Any, rows: Places) -> Vector:
         """Numbers in some rows, and null in the others."""
         found = np.full(self.layout.rows, np.nan)
@@ -219,21 +274,54 @@ class Cells:
         return Vector("number", found)
 
 
-def tables(
-    values: Floats, counts: NDArray[np.int64], blank: float, down: bool = False
-) -> Iterator[tuple[Places, Floats, Places]]:
-    """Values that are put together by person as tables with a row a person, or where they go ``down`` a column, for people of
-    about as many values; so that what is made of a row is made of one person's values.
+def most_first(counts: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The people who have any, those who have most first."""
+    some = np.flatnonzero(counts)
+    most = int(counts.max(initial=0))
+    return some[in_order(most - counts[some], most + 1)]
 
-    The people, their table, and the place of each value, -1 of a blank.
-    """
-    starts, padded = np.cumsum(counts) - counts, np.append(values, blank)
-    widths = np.ceil(np.log2(np.maximum(counts, 1))).astype(np.int64)
-    widths[counts == 0] = -1
-    for width in np.flatnonzero(np.bincount(widths[counts > 0])).tolist():
-        some = np.flatnonzero(widths == width)
-        seats, first, rows = np.arange(2**width), starts[some, None], counts[some, None]
-        if down:
-            seats, first, rows = seats[:, None], first.T, rows.T
-        at = np.where(seats < rows, first + seats, NEVER)
-        yield some, padded.take(at, mode="wrap"), at
+
+def tables(values: Floats, counts: NDArray[np.int64], blank: float) -> Iterator[tuple[Places, Floats]]:
+    """Values that are put together by person as tables with a row a person, of people of about as many values, with blanks
+    behind; so that what is made of a row is made of one person's values. The people, and their table."""
+    starts, people = np.cumsum(counts) - counts, most_first(counts)
+    sizes = counts[people]
+    while len(people):
+        width = int(sizes[0])
+        least = (
+            width if width <= _EXACT else max(width // 2, _EXACT)
+        )  # of a table no more than half are blanks
+        step = max(1, _BLOCK // width)
+        n = int(np.searchsorted(-sizes, -least, side="right"))
+        for first in range(0, n, step):
+            some = people[first : min(first + step, n)]
+            own = np.arange(width)
+            table = values.take(starts[some, None] + own, mode="clip")
+            if least < width:
+                table[own >= counts[some, None]] = blank
+            yield some, table
+        people, sizes = people[n:], sizes[n:]
+
+
+def running(operation: Any, values: Floats, layout: Layout) -> Floats:
+    """The running result of each person in each row, one row after the other: of many people at once, place by place, and of
+    the few who have more rows than they each by themselves. Rows that do not count have none."""
+    found = np.empty(layout.rows) if layout.every else np.full(layout.rows, np.nan)
+    everybody, order = most_first(layout.counts), layout.order
+    for first in range(0, len(everybody), _STRIP):
+        people = everybody[first : first + _STRIP]
+        starts, left = layout.starts[people], -layout.counts[people]
+        total, place, many = np.empty(0), 0, len(people)
+        while many > _FEW:
+            rows = order[starts[:many] + place]
+            total = operation(total[:many], values[rows]) if place else values[rows]
+            found[rows] = total
+            place += 1
+            many = int(np.searchsorted(left, -place))
+        for person in range(many):
+            rows = order[starts[person] + place : starts[person] - left[person]]
+            own = values[rows]
+            if place:
+                own[0] = operation(total[person], own[0])
+            found[rows] = operation.accumulate(own)
+    return found

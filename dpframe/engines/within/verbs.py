@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -10,27 +10,29 @@ import numpy as np
 from dpframe._cells.columns import NAT, Vector
 from dpframe._expr import WITHIN, Within
 from dpframe.engines.people import coded
-from dpframe.engines.within.layout import NEVER, Cells, Floats, Layout, tables
+from dpframe.engines.within.layout import NEVER, Cells, Floats, Places, blocks, running, tables
 
 # One value of a person ----------------------------------------------------------------------------------------------------
 
 
 def _sum(c: Cells, e: Within) -> Vector:
-    rows = c.in_order() if e.order else c.valid
+    rows = c.in_order() if e.order else c.chosen
     return c.spread(c.sums(c.floats[rows], rows))
 
 
 def _moments(c: Cells, e: Within, ddof: int) -> tuple[Floats, Floats]:
     """The mean of each person, and the variance about it."""
-    rows = c.in_order() if e.order else c.valid
+    rows = c.in_order() if e.order else c.chosen
     values = c.floats[rows]
     mean = c.sums(values, rows) / np.where(c.counts > 0, c.counts, np.nan)
-    off = values - mean.take(c.layout.codes[rows])
-    return mean, c.sums(off * off, rows) / np.where(c.counts > ddof, c.counts - ddof, np.nan)
+    off = mean.take(c.layout.codes[rows])
+    np.subtract(values, off, out=off)
+    off *= off
+    return mean, c.sums(off, rows) / np.where(c.counts > ddof, c.counts - ddof, np.nan)
 
 
 def _mean(c: Cells, e: Within) -> Vector:
-    rows = c.in_order() if e.order else c.valid
+    rows = c.in_order() if e.order else c.chosen
     return c.spread(c.sums(c.floats[rows], rows) / np.where(c.counts > 0, c.counts, np.nan))
 
 
@@ -48,15 +50,11 @@ def _sem(c: Cells, e: Within) -> Vector:
 
 def _extreme(c: Cells, e: Within) -> Vector:
     """The least or greatest value, in the dtype of the cells."""
-    rows, pick = c.in_order(), {"min": np.minimum, "max": np.maximum}[e.how]
     values = c.vector.values
     cells = values.view(np.int64) if values.dtype.kind in "mM" else values
-    some = np.flatnonzero(c.counts)
-    starts = (np.cumsum(c.counts) - c.counts)[some]
-    per = np.zeros(c.layout.size + 1, dtype=cells.dtype)
-    null = np.ones(c.layout.size + 1, dtype=bool)
-    if len(rows):
-        per[some], null[some] = pick.reduceat(cells[rows], starts), False
+    per = np.full(c.layout.size + 1, _end_of(cells.dtype, e.how == "min"), dtype=cells.dtype)
+    {"min": np.minimum, "max": np.maximum}[e.how].at(per, c.layout.codes[c.chosen], cells[c.chosen])
+    null = np.append(c.counts == 0, True)
     found, none = per.take(c.layout.whose, mode="wrap"), null.take(c.layout.whose, mode="wrap")
     if values.dtype.kind in "mM":
         return Vector(c.vector.kind, np.where(none, NAT, found).view(values.dtype))
@@ -65,11 +63,20 @@ def _extreme(c: Cells, e: Within) -> Vector:
     return Vector(c.vector.kind, found, none if none.any() else None)
 
 
+def _end_of(dtype: np.dtype[Any], upper: bool) -> Any:
+    """What no value of a dtype is beyond."""
+    if dtype.kind == "b":
+        return upper
+    if dtype.kind == "f":
+        return np.inf if upper else -np.inf
+    return np.iinfo(dtype).max if upper else np.iinfo(dtype).min
+
+
 def _quantile(c: Cells, e: Within) -> Vector:
     """The value at a place between two others, as pandas has it by default."""
     level = 0.5 if e.how == "median" else float(e.args[0])
     found = np.full(c.layout.size, np.nan)
-    for some, table, _ in tables(c.floats[c.in_order()], c.counts, np.inf):
+    for some, table in tables(c.floats[c.in_order()], c.counts, np.inf):
         table.sort(axis=1)
         counts, rows = c.counts[some], np.arange(len(some))
         place = level * (counts - 1)
@@ -82,7 +89,7 @@ def _quantile(c: Cells, e: Within) -> Vector:
 
 def _truth(c: Cells, e: Within) -> Vector:
     """Whether any, or each, of the values is true; nulls count for nothing, and of no values each is."""
-    true = c.sums((c.floats[c.valid] != 0).astype(np.float64), c.valid)
+    true = c.sums((c.floats[c.chosen] != 0).astype(np.float64), c.chosen)
     found = c.spread(np.asarray(true > 0 if e.how == "any" else true == c.counts, dtype=np.float64))
     return Vector("bool", found.values == 1, found.nulls())
 
@@ -96,23 +103,25 @@ def _count(c: Cells, e: Within) -> Vector:
 
 
 def _nunique(c: Cells, e: Within) -> Vector:
-    cells = coded(c.vector)
-    wide = c.layout.codes[c.valid] * max(cells.size, 1) + cells.codes[c.valid]
+    cells, people = coded(c.vector), c.layout.codes[c.chosen]
+    size, values = max(cells.size, 1), cells.codes[c.chosen]
+    if c.layout.size * size <= 2 * len(people):  # a table of who has which is small
+        table = np.zeros((size, c.layout.size), dtype=bool)
+        for at in blocks(len(people)):
+            table[values[at], people[at]] = True
+        return c.spread(table.sum(axis=0).astype(np.float64))
+    wide = people * size
+    wide += values
     wide.sort()
     new = np.ones(len(wide), dtype=bool)
     np.not_equal(wide[1:], wide[:-1], out=new[1:])
-    people = wide[new] // max(cells.size, 1)
-    return c.spread(np.bincount(people, minlength=c.layout.size).astype(np.float64))
+    found = np.bincount(wide[new] // size, minlength=c.layout.size)
+    return c.spread(found.astype(np.float64))
 
 
 def _end(c: Cells, e: Within) -> Vector:
     """The first or the last cell that is no null."""
-    rows, places = c.in_order(), np.full(c.layout.size, NEVER, dtype=np.intp)
-    some = np.flatnonzero(c.counts)
-    ends = np.cumsum(c.counts)
-    at = ends - c.counts if e.how == "first" else ends - 1
-    places[some] = rows[at[some]]
-    return c.picked_for_all(places)
+    return c.picked_for_all(c.layout.end(e.how == "last", c.valid))
 
 
 def _nth(c: Cells, e: Within) -> Vector:
@@ -136,46 +145,58 @@ def _shift(c: Cells, e: Within) -> Vector:
         if steps >= 0
         else (slice(0, n + steps), slice(-steps, n))
     )
-    places = np.full(layout.rows, NEVER, dtype=np.intp)
-    if abs(steps) < n:
-        same = layout.people[to] == layout.people[of]
-        places[layout.order[to]] = np.where(same, layout.order[of], NEVER)
-    return c.picked(places)
+
+    def pairs() -> Iterator[tuple[Places, Places]]:
+        rows, before, mine, theirs = layout.order[to], layout.order[of], layout.people[to], layout.people[of]
+        for at in blocks(max(n - abs(steps), 0)):
+            same = mine[at] == theirs[at]
+            some = np.flatnonzero(same)
+            yield rows[at][some], before[at][some]
+
+    return c.moved(pairs())
 
 
 def _filled(c: Cells, e: Within) -> Vector:
     """The last cell that is no null up to a row, or the next one from it on."""
-    layout = c.layout
-    valid, seats = c.valid[layout.order], np.arange(len(layout.order))
-    if e.how == "ffill":
-        at = np.maximum.accumulate(np.where(valid, seats, NEVER))
-        inside = at >= layout.begins
-    else:
-        last = len(seats)
-        at = np.minimum.accumulate(np.where(valid, seats, last)[::-1])[::-1]
-        inside = at < layout.begins + np.repeat(layout.counts, layout.counts)
-    places = np.full(layout.rows, NEVER, dtype=np.intp)
-    places[layout.order[inside]] = layout.order[at[inside]]
-    return c.picked(places)
+    layout, down = c.layout, e.how == "ffill"
+    if c.valid is None:
+        return c.vector  # nothing is to be filled
+    n, valid, nearest = len(layout.order), c.valid, NEVER
+
+    def pairs() -> Iterator[tuple[Places, Places]]:
+        nonlocal nearest
+        pieces = list(blocks(n))
+        for piece in pieces if down else reversed(pieces):
+            rows = layout.order[piece][:: 1 if down else -1]
+            full = valid.take(rows)
+            gaps = np.flatnonzero(~full)
+            # As many values as there are so far, so many places on is the last of them; at 0 the one of the piece before.
+            known = np.append(nearest, rows[np.flatnonzero(full)])
+            to, of = rows[gaps], known[np.cumsum(full)[gaps]]
+            nearest = known[-1]
+            inside = (of >= 0) & (layout.codes[of] == layout.codes[to])
+            yield to[inside], of[inside]
+
+    return c.moved(pairs(), stay=valid)
 
 
 def _cumulated(c: Cells, e: Within) -> Vector:
     """The values up to each row put together; a null stays one, and what is put together goes on after it."""
     operation, blank = _ACCUMULATE[e.how]
-    layout = c.layout
-    full = len(c.in_order()) == len(layout.order)
-    values = (c.floats if full else np.where(c.valid, c.floats, blank))[layout.order]
-    found = _accumulated(operation, values, layout)
-    if not full:
-        found[~c.valid[layout.order]] = np.nan
-    return c.scattered(found, layout.order)
+    values = c.floats if c.valid is None else np.where(c.valid, c.floats, blank)
+    found = running(operation, values, c.layout)
+    if c.valid is not None:
+        found[~c.valid] = np.nan
+    if operation in (np.minimum, np.maximum):
+        found += 0.0  # of zeros of both signs numpy takes either
+    return Vector("number", found)
 
 
 def _product(c: Cells, e: Within) -> Vector:
     layout = c.layout
-    through = _accumulated(np.multiply, np.where(c.valid, c.floats, 1.0)[layout.order], layout)
+    through = running(np.multiply, c.floats if c.valid is None else np.where(c.valid, c.floats, 1.0), layout)
     found, some = np.full(layout.size, np.nan), np.flatnonzero(layout.counts)
-    found[some] = through[(layout.starts + layout.counts - 1)[some]]
+    found[some] = through[layout.order[(layout.starts + layout.counts - 1)[some]]]
     return c.spread(found)
 
 
@@ -185,15 +206,6 @@ _ACCUMULATE: dict[str, tuple[Any, float]] = {
     "cummin": (np.minimum, np.inf),
     "cummax": (np.maximum, -np.inf),
 }
-
-
-def _accumulated(operation: Any, values: Floats, layout: Layout) -> Floats:
-    """The running result of each person, one row after the other: those of many people at once, place by place."""
-    found = np.empty(len(values) + 1)  # one more, for blanks
-    for _, table, at in tables(values, layout.counts, 0.0, down=True):
-        operation.accumulate(table, axis=0, out=table)
-        found[at] = table
-    return found[:-1]
 
 
 def _cumcount(c: Cells, e: Within) -> Vector:
