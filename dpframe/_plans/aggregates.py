@@ -68,6 +68,7 @@ class Output(Encoded):
     other_bounds: Bounds | None = None
     level: Fraction | None = None  # of a quantile
     resolution: float | None = None  # of a quantile: how far apart its possible answers may be
+    duration: bool = False  # whether it is a number of seconds, to be shown as a duration
     said: str = field(default="", compare=False, metadata=SHOWN)  # of a utility: how it was written
 
     @property
@@ -96,6 +97,8 @@ class Output(Encoded):
             record["moves"] = repr(self.moves)
         if self.level is not None:
             record |= {"level": str(self.level), "resolution": repr(self.resolution)}
+        if self.duration:
+            record["duration"] = True
         return record
 
     def __str__(self) -> str:
@@ -141,6 +144,12 @@ class Cell:
     whole: bool  # answers are whole numbers, whatever the data
     functionals: dict[str, tuple[float, ...]]
     constants: dict[str, float]
+    duration: bool = False  # numbers are seconds, and answers durations
+
+    def __setstate__(self, state: Sequence[Any]) -> None:
+        """The cell of a pickled answer, which an earlier version may have made of fewer fields."""
+        for name, value in zip(self.__match_args__, (*state, False), strict=False):
+            object.__setattr__(self, name, value)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -251,6 +260,7 @@ class Aggregate(ABC):
     several: bool = False  # or of several places, in rounds, one after the other
     picks: ClassVar[bool] = False  # whether it is chosen among points instead of measured
     always_whole: ClassVar[bool] = False  # whether answers are whole numbers, whatever the data
+    of_durations: ClassVar[bool] = False  # whether that of durations is a duration
     promise: ClassVar[str] = (
         ""  # what holds with probability 0.95, where the error is not one of the answer itself
     )
@@ -268,7 +278,8 @@ class Aggregate(ABC):
         in data units, and whether its answers are whole numbers whatever the data."""
         lower, upper = out.bounds or (0.0, 1.0)
         maps, known = reading.functionals, reading.constants
-        return Cell(out.name, out.aggregate, part, lower, upper, out.ddof, self.always_whole, maps, known)
+        whole = self.always_whole
+        return Cell(out.name, out.aggregate, part, lower, upper, out.ddof, whole, maps, known, out.duration)
 
     @abstractmethod
     def value(self, m: Measured) -> NDArray[Any]:
@@ -488,6 +499,7 @@ class Distinct(Counted):
 @aggregation("sum")
 class Sum(_Linear):
     degree = 1
+    of_durations = True
     needs_bounds = True
     named_in_agg = True
     found_at_once = True
@@ -520,6 +532,7 @@ def _stretch(cell: Cell, t: Floats) -> Floats:
 @aggregation("mean")
 class Mean(Aggregate):
     degree = 1
+    of_durations = True
     needs_bounds = True
     named_in_agg = True
     found_at_once = True

@@ -142,7 +142,7 @@ class Plan:
         Without one such errors are None, since looking would not be free. A selection has no such error.
 
         ``at_once``: with probability ``level`` the answers of all groups and outputs are within, together. It grows with the
-        logarithm of the number of groups (docs/guarantees/accuracy.md#many-answers-at-once).
+        logarithm of the number of groups (docs/guarantees/accuracy.md#many-answers-at-once). That of durations is in seconds.
         """
         level = _validate.level(level)
         level = self.level_each(level) if _validate.flag(at_once, "at_once") else level
@@ -254,9 +254,11 @@ class Plan:
                 assumed = (
                     self.n is not None and aggregate.error(measured(self, None, cell), level, None) is None
                 )
-                text = f"± {error:.4g}" + (f" for {self.n:g} values" if assumed else "")
+                text = f"± {error:.4g}{' seconds' * cell.duration}" + (
+                    f" for {self.n:g} values" if assumed else ""
+                )
             elif per_n is not None:
-                text = f"± {per_n * 1e9:.4g} / n for n values"
+                text = f"± {per_n * 1e9:.4g} / n{' seconds' * cell.duration} for n values"
             else:
                 text = "depends on the values; see the interval of the answer"
             texts.append(text if len(self.cells) == 1 else f"{cell.name} {text}")
@@ -344,15 +346,16 @@ def _rows_of(cells: Sequence[Cell]) -> list[list[Any]]:
         [
             c.name if isinstance(c.name, str | int | float | None) else str(c.name),
             *(c.aggregate, c.part, c.lower, c.upper, c.ddof, c.whole, c.functionals, c.constants),
+            *([True] if c.duration else []),  # receipts of numbers stay what they were
         ]
         for c in cells
     ]
 
 
 def _cell_from(row: list[Any]) -> Cell:
-    name, aggregate, part, lower, upper, ddof, whole, functionals, constants = row
+    name, aggregate, part, lower, upper, ddof, whole, functionals, constants, *duration = row
     maps = {k: tuple(v) for k, v in functionals.items()}
-    return Cell(name, aggregate, part, lower, upper, ddof, whole, maps, constants)
+    return Cell(name, aggregate, part, lower, upper, ddof, whole, maps, constants, bool(duration))
 
 
 def all_choices(cells: Sequence[Cell]) -> bool:

@@ -18,7 +18,8 @@ from dpframe._cells.encoding import SHOWN
 from dpframe._expr import Expr
 from dpframe._groups.keys import By, Word, groups_of
 from dpframe._groups.unit import Unit
-from dpframe._plans.aggregates import AGGREGATES, LISTED, Measured, Output
+from dpframe._plans.aggregates import AGGREGATES, LISTED, Cell, Measured, Output
+from dpframe._plans.durations import shown
 from dpframe._plans.plan import Part, Plan, choice, draft, measured, noise_for, picked
 from dpframe._statistics.engine import Engine, Scope
 from dpframe.accounting._filter import Price
@@ -35,14 +36,27 @@ class Release(NamedTuple):
 
 
 def numbers(plan: Plan, raw: Sequence[Any], place: int) -> NDArray[Any]:
-    """The answers of one output, an entry a group, as int64 or float64 by the plan alone."""
+    """The answers of one output, an entry a group, as int64, float64 or durations by the plan alone."""
     cell = plan.cells[place]
     answers = AGGREGATES[cell.aggregate].value(Measured(cell, plan.parts[cell.part].noise, raw[cell.part]))
+    if cell.duration:
+        return shown(answers, cell.lower, cell.upper)
     return answers if answers.dtype == object else answers.astype(np.int64 if cell.whole else np.float64)
 
 
 def interval_of(plan: Plan, raw: tuple[Any, ...], place: int, level: float) -> tuple[Any, Any]:
     """The interval of one output of a release, a pair for each group."""
+    return ends_shown(plan.cells[place], *_ends(plan, raw, place, level))
+
+
+def ends_shown(cell: Cell, low: Array, high: Array) -> tuple[Any, Any]:
+    """The ends of intervals as they are shown: those of durations rounded outwards."""
+    if not cell.duration:
+        return low, high
+    return shown(low, cell.lower, cell.upper, "down"), shown(high, cell.lower, cell.upper, "up")
+
+
+def _ends(plan: Plan, raw: tuple[Any, ...], place: int, level: float) -> tuple[Any, Any]:
     cell = plan.cells[place]
     aggregate = AGGREGATES[cell.aggregate]
     levels = levels_shown(plan, raw, level)

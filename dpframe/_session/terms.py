@@ -274,8 +274,12 @@ def declarations(leaves: Mapping[Hashable, Column], bounds: object, keys: object
             times.append((leaf.position, span_of(pair, name)))
         elif leaf.kind in ("number", "bool"):
             numbers.append((leaf.position, _validate.bounds(pair, repr(name))))
+        elif leaf.kind == "duration":
+            numbers.append((leaf.position, _validate.durations(pair, repr(name))))
         else:
-            raise BadType(f"column {name!r} is of kind {leaf.kind}: only numbers and times have bounds.")
+            raise BadType(
+                f"column {name!r} is of kind {leaf.kind}: only numbers, times and durations have bounds."
+            )
     keys_by_place: list[tuple[Any, Any]] = []
     for name, listed_keys in _mapping(keys, "keys").items():
         if (
@@ -307,7 +311,7 @@ def _mapping(value: object, name: str) -> Mapping[Any, Any]:
 
 def record_of(names: list[Hashable], bounds: Any, times: Any, keys: Any, where: str) -> list[Declared]:
     """Bounds and keys by the places of their columns, as the ledger keeps them."""
-    declared = [("bounds", f"{names[i]!r}: ({pair.lower:g}, {pair.upper:g})", where) for i, pair in bounds]
+    declared = [("bounds", f"{names[i]!r}: {pair}", where) for i, pair in bounds]
     declared += [("bounds", f"{names[i]!r}: {text}", where) for i, text in times]
     for i, column_keys in keys:
         column = tuple(names[j] for j in i) if isinstance(i, tuple) else names[i]

@@ -20,6 +20,7 @@ from dpframe._frame.spelling import priced, sideways
 from dpframe._frame.verbs.specs import spec_of, split_words
 from dpframe._groups.keys import EVERY
 from dpframe._plans.aggregates import AGGREGATES, Output
+from dpframe._plans.durations import check_alike
 from dpframe._plans.order import Levels, how_for, levels_of
 from dpframe._plans.price import Payment, checked
 from dpframe._questions.question import Query
@@ -44,6 +45,8 @@ class Measures(Asking):
         if numeric_only:
             return self._selection.numbers, False
         names, numbers = list(self._selection.columns), self._selection.numbers
+        if AGGREGATES[verb].of_durations:
+            numbers += [n for n, e in self._selection.columns.items() if e.kind == "duration"]
         if AGGREGATES[verb].needs_bounds and len(numbers) < len(names):
             not_numeric = next(
                 (name for name in names if name not in numbers and name not in self._keyed), None
@@ -435,6 +438,8 @@ def grid(
 ) -> Any:
     """A table of outputs, each in the row and the column of its place, in the order in which these first appear; of groups one
     below the other."""
+    for one in dict.fromkeys(column for _, column in places):
+        check_alike([out for out, (_, column) in zip(outputs, places, strict=True) if column == one])
     rows = list(dict.fromkeys(row for row, _ in places))
     columns = list(dict.fromkeys(column for _, column in places))
     numbers = {place: i for i, place in enumerate(places)}

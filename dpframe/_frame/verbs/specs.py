@@ -144,10 +144,13 @@ def split_words(
             del payment[word]
     named = {w: value for w, value in outputs.items() if w not in payment}
     for word, value in [*payment.items(), ("bounds", bounds)]:
-        if isinstance(value, tuple) and not (word == "bounds" and _is_pair_of_numbers(value)):
+        if isinstance(value, tuple) and not (word == "bounds" and _is_pair_of_bounds(value)):
             raise BadValue(f"{word}= is a price word of agg and cannot be the name of an output.")
     return payment, named
 
 
-def _is_pair_of_numbers(value: tuple[Any, ...]) -> bool:
-    return len(value) == 2 and not isinstance(value[1], str)
+def _is_pair_of_bounds(value: tuple[Any, ...]) -> bool:
+    """Whether it is a pair of numbers, or of durations as texts, and no output: a column and an aggregate."""
+    if len(value) != 2 or not isinstance(value[1], str):
+        return len(value) == 2
+    return value[1] not in AGGREGATES and level_named(value[1]) is None and value[1][:1] in "-+0123456789"
