@@ -37,9 +37,6 @@ class Bounds(NamedTuple):
     lower: float
     upper: float
 
-    def __str__(self) -> str:
-        return f"({self.lower:g}, {self.upper:g})"
-
 
 class Durations(Bounds):
     """The same of durations, in nanoseconds."""

@@ -502,7 +502,7 @@ class Answer:
             raise BadValue("this answer has no columns to draw.")
         if any(cell.duration for cell in self._cells):
             raise NotOffered(
-                "durations are drawn as numbers: ask p['x'].dt.total_seconds() / 3600 for hours, or draw "
+                "durations are drawn as numbers: ask .dt.total_seconds() / 3600 of the column, which are hours, or draw "
                 "(answer / pd.Timedelta('1h')).plot(), without intervals."
             )
         level = _validate.level(level)

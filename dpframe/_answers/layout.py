@@ -299,7 +299,8 @@ class Pivot(Layout):
                     at = terms == k
                     law: Any = noise if k == 1 else Summed(noise, int(k))
                     low[at], high[at] = one.interval(Measured(cell, law, vectors[:, at]), level)
-            low, high = ends_shown(cell, low, high)
+            if cell.duration:
+                low, high = ends_shown(cell, low, high)
             found += list(zip(self._split(low), self._split(high), strict=True))
         return found
 

@@ -152,7 +152,7 @@ class Grouped:
             return str(reason)
         if session is None:
             return (
-                "these groups are of a frame without a session. Open one on the frame, p = df.dp.open(epsilon=1, ...), and group "
+                "these groups are of a frame without a session. Open one on the frame, p = df.dp.open(epsilon=1), and group "
                 f"that: {_regrouped('p', self._groups)}."
             )
         advice, name = _rewrite.callers_line(_offers(session), session.data.root())

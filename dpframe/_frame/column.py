@@ -23,9 +23,8 @@ from dpframe._frame.selection import Taken
 from dpframe._frame.spelling import of_column, priced
 from dpframe._frame.tracked import Tracked
 from dpframe._frame.verbs import choose, pictures, summaries, tables
-from dpframe._frame.verbs.measure import Measures
+from dpframe._frame.verbs.measure import Measures, spec_of, split_words
 from dpframe._frame.verbs.pictures import Plots
-from dpframe._frame.verbs.specs import spec_of, split_words
 from dpframe._plans.price import Payment, own_errors
 from dpframe._questions.question import Release
 from dpframe._refusals import ADVICE

@@ -19,8 +19,7 @@ from dpframe._expr import Expr
 from dpframe._frame.found import Search
 from dpframe._frame.selection import Ask, Asking, Finish, Selection
 from dpframe._frame.spelling import of_groups, priced
-from dpframe._frame.verbs.measure import Measures
-from dpframe._frame.verbs.specs import spec_of
+from dpframe._frame.verbs.measure import Measures, spec_of
 from dpframe._frame.verbs.summaries import check_method, described, matrix
 from dpframe._groups.combinations import Sought, TupleBy
 from dpframe._groups.keys import EVERY, By, KeyBy, combined_index, groups_of, keys_of, with_options

@@ -213,10 +213,8 @@ class Selection:
             return Bounds(lower + 0.0, upper + 0.0)  # -0.0 is 0
         return _validate.bounds(known, repr(name))
 
-    def clipped(self, aggregate: str, expr: Expr, name: Hashable, given: Any) -> tuple[Expr, Bounds]:
-        """What is measured of a column, with its bounds: of a duration its seconds."""
-        if expr.kind != "duration" or not AGGREGATES[aggregate].of_durations:
-            return expr, self.bounds(expr, name, given)
+    def in_seconds(self, expr: Expr, name: Hashable, given: Any) -> tuple[Expr, Bounds]:
+        """The seconds of a duration, with the bounds that a verb is given, or those that follow from the declared ones."""
         if isinstance(given, Mapping):
             given = self.by_column(given).get(name)
         pair: tuple[float, float] | None
@@ -288,8 +286,11 @@ class Selection:
         expr, label = self.named(column)
         duration, pair = False, None
         if one.needs_bounds:
-            duration = expr.kind == "duration"
-            expr, pair = self.clipped(aggregate, expr, label, bounds)
+            duration = expr.kind == "duration" and one.of_durations
+            if duration:
+                expr, pair = self.in_seconds(expr, label, bounds)
+            else:
+                pair = self.bounds(expr, label, bounds)
         if pair and one.degree > 1 and too_wide(pair, one.degree):
             what = powers(one.degree)
             raise BadValue(f"bounds of {label!r} are too wide for a {aggregate}: {what} must be doubles.")
@@ -320,9 +321,11 @@ class Selection:
         """A quantile of a column."""
         expr, label = self.named(column)
         duration = expr.kind == "duration"
-        expr, pair = self.clipped(how, expr, label, bounds)
-        if duration and resolution is not None:
-            resolution = _validate.duration(resolution, "resolution") / 10**9
+        if duration:
+            expr, pair = self.in_seconds(expr, label, bounds)
+            resolution = None if resolution is None else _validate.duration(resolution, "resolution") / 10**9
+        else:
+            pair = self.bounds(expr, label, bounds)
         return Output(
             label if name is None else name,
             how,

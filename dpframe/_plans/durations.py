@@ -43,7 +43,7 @@ def check_alike(outputs: Sequence[Any]) -> None:
         names = [repr(out.name) for out in outputs if out.duration]
         raise BadType(
             f"{names[0]} is a duration, and would stand in one column with numbers. Ask the two apart, or make it a number: "
-            "p['x'].dt.total_seconds()."
+            "p[...].dt.total_seconds()."
         )
 
 

@@ -46,22 +46,12 @@ def numbers(plan: Plan, raw: Sequence[Any], place: int) -> NDArray[Any]:
 
 def interval_of(plan: Plan, raw: tuple[Any, ...], place: int, level: float) -> tuple[Any, Any]:
     """The interval of one output of a release, a pair for each group."""
-    return ends_shown(plan.cells[place], *_ends(plan, raw, place, level))
-
-
-def ends_shown(cell: Cell, low: Array, high: Array) -> tuple[Any, Any]:
-    """The ends of intervals as they are shown: those of durations rounded outwards."""
-    if not cell.duration:
-        return low, high
-    return shown(low, cell.lower, cell.upper, "down"), shown(high, cell.lower, cell.upper, "up")
-
-
-def _ends(plan: Plan, raw: tuple[Any, ...], place: int, level: float) -> tuple[Any, Any]:
     cell = plan.cells[place]
     aggregate = AGGREGATES[cell.aggregate]
     levels = levels_shown(plan, raw, level)
     if levels is None:
-        return aggregate.interval(measured(plan, raw, cell), level)
+        ends = aggregate.interval(measured(plan, raw, cell), level)
+        return ends_shown(cell, *ends) if cell.duration else ends
     low, high = np.empty(len(levels)), np.empty(len(levels))
     for at_level in np.unique(levels):
         in_level = levels == at_level
@@ -70,7 +60,14 @@ def _ends(plan: Plan, raw: tuple[Any, ...], place: int, level: float) -> tuple[A
         if aggregate.least_shown is not None:
             # The groups that a threshold shows have large noise: counts above an upper end are no likelier than without one.
             high[in_level] = aggregate.interval(measured(plan, integers, cell), level)[1]
+    if cell.duration:
+        return ends_shown(cell, low, high)
     return low if aggregate.least_shown is None else np.maximum(low, aggregate.least_shown), high
+
+
+def ends_shown(cell: Cell, low: Array, high: Array) -> tuple[Any, Any]:
+    """The ends of intervals of seconds as durations, rounded outwards."""
+    return shown(low, cell.lower, cell.upper, "down"), shown(high, cell.lower, cell.upper, "up")
 
 
 def levels_shown(plan: Plan, raw: tuple[Any, ...], level: float) -> NDArray[np.float64] | None:

@@ -241,7 +241,8 @@ class Session:
             if AGGREGATES[out.aggregate].selects:
                 continue  # the verb has said so once for all candidates
             for expr, pair in out.clipped:
-                if pair != self._follows(expr, out.duration) and (expr, tuple(pair)) not in self.released_bounds:
+                known = expr.bounds(self.bounds) if not out.duration else self._seconds(expr)
+                if pair != known and (expr, tuple(pair)) not in self.released_bounds:
                     words.append(Word("bounds", f"{expr}: ({pair.lower:g}, {pair.upper:g})", str(out)))
         if question.by:
             opened = {keys.token for keys in (*(keys for _, keys in self.terms.keys), *self.found.values())}
@@ -249,10 +250,8 @@ class Session:
         rows = None if self.public_rows is None else self._public_rows(question)
         return noted(question.plan(one.unit, one.price, rows, tuple(words)), one.price), words
 
-    def _follows(self, expr: Expr, duration: bool) -> tuple[float, float] | None:
-        """The bounds of an expression that follow from declared ones; of a duration those of its seconds."""
-        if not duration:
-            return expr.bounds(self.bounds)
+    def _seconds(self, expr: Expr) -> tuple[float, float] | None:
+        """The bounds of the seconds of a duration that follow from declared ones."""
         return seconds_between(expr.children[0], lambda column: self.bounds.get(column.position))
 
     def ask(self, questions: Sequence[Asked], batch: bool = False) -> list[Release]:

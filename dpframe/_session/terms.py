@@ -311,7 +311,16 @@ def _mapping(value: object, name: str) -> Mapping[Any, Any]:
 
 def record_of(names: list[Hashable], bounds: Any, times: Any, keys: Any, where: str) -> list[Declared]:
     """Bounds and keys by the places of their columns, as the ledger keeps them."""
-    declared = [("bounds", f"{names[i]!r}: {pair}", where) for i, pair in bounds]
+    declared = [
+        (
+            "bounds",
+            f"{names[i]!r}: {pair}"
+            if isinstance(pair, _validate.Durations)
+            else f"{names[i]!r}: ({pair.lower:g}, {pair.upper:g})",
+            where,
+        )
+        for i, pair in bounds
+    ]
     declared += [("bounds", f"{names[i]!r}: {text}", where) for i, text in times]
     for i, column_keys in keys:
         column = tuple(names[j] for j in i) if isinstance(i, tuple) else names[i]

@@ -217,7 +217,7 @@ MODULES = (
     "_frame/verbs/looking",
     "_frame/verbs/groupings",
     "_frame/verbs/measure",
-    "_frame/verbs/specs",
+    "_frame/verbs/shapes",
     "_frame/verbs/summaries",
     "_frame/verbs/tables",
     "_frame/groups",

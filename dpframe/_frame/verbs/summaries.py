@@ -18,7 +18,8 @@ from dpframe._expr import Expr
 from dpframe._frame.selection import Selection, callers_frame, predicate_of
 from dpframe._frame.spelling import priced
 from dpframe._frame.tracked import Tracked
-from dpframe._frame.verbs.measure import Measures, grid
+from dpframe._frame.verbs.measure import Measures
+from dpframe._frame.verbs.shapes import grid
 from dpframe._groups.keys import EVERY, BinBy
 from dpframe._plans.aggregates import DESCRIBED, ORDERS, Output
 from dpframe._plans.order import how_for, levels_of

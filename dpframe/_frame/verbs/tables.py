@@ -18,7 +18,7 @@ from dpframe._frame.groups import check_options, counted, level_of
 from dpframe._frame.spelling import priced
 from dpframe._frame.tracked import Tracked
 from dpframe._frame.verbs.groupings import groupings, levels_for
-from dpframe._frame.verbs.specs import Wanted, aggregate_name, aggregate_names
+from dpframe._frame.verbs.measure import Wanted, aggregate_name, aggregate_names
 from dpframe._frame.verbs.summaries import edges_of
 from dpframe._groups.combinations import Sought, TupleBy, with_rest
 from dpframe._groups.keys import EVERY, By, KeyBy, combined_index, keys_for, with_options
