@@ -15,14 +15,13 @@ from dpframe import _validate
 from dpframe._answers import answer as _release
 from dpframe._answers.layout import Correlations, Grid, Layout, Pivot, Shares
 from dpframe._errors import BadType, BadValue, MissingKeys, NotOffered
-from dpframe._expr import Expr
-from dpframe._frame.found import Search
+from dpframe._frame.found import Search, level_of
 from dpframe._frame.selection import Ask, Asking, Finish, Selection
 from dpframe._frame.spelling import of_groups, priced
 from dpframe._frame.verbs.measure import Measures, spec_of
 from dpframe._frame.verbs.summaries import check_method, described, matrix
 from dpframe._groups.combinations import Sought, TupleBy
-from dpframe._groups.keys import EVERY, By, KeyBy, combined_index, groups_of, keys_of, with_options
+from dpframe._groups.keys import EVERY, By, combined_index, groups_of, keys_of
 from dpframe._plans.aggregates import ORDERS, Output, named_in_agg
 from dpframe._plans.price import Payment, checked, own_errors
 from dpframe._questions.question import Query, Release
@@ -387,25 +386,6 @@ def ask_groups(
     levels = cast("tuple[By, ...]", by)
     query = Query(outputs, asking._selection.where, levels)
     return asking._ask(query, lambda release: layout(release, combined_index(levels)), payment)
-
-
-def level_of(
-    asking: Asking,
-    column: tuple[Expr, Hashable],
-    given: Any,
-    verb: str,
-    sort: bool | None = None,
-    dropna: bool | None = None,
-) -> KeyBy | Sought:
-    """A column to group by, with keys that are given, declared or brought along; else to be found, if there is delta for it."""
-    expr, name = column
-    try:
-        keys = asking._selection.keys(expr, name, given, verb)
-    except MissingKeys:
-        if not asking._session.budget.rule.failure_share(1) > 0:
-            raise
-        return Sought(expr, name, sort, dropna)
-    return KeyBy(expr, keys if sort is dropna is None else with_options(keys, expr, sort, dropna))
 
 
 def counted(
