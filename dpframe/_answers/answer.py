@@ -335,6 +335,36 @@ def levels(
     return column(release, Levels(), below(index, pd.Index(given, dtype=np.float64)), name)
 
 
+def ranked(
+    release: Release, index: pd.Index[Any] | None, places: pd.Index[Any], name: Hashable
+) -> pd.Series[Any]:
+    """Several choices of one column: a row a place, within each group."""
+    return column(release, Levels(), below(index, places), name)
+
+
+def with_keys(answer: Any, keys: Sequence[Any]) -> Any:
+    """An answer of places on lists of keys, with these keys in their stead; ``keys`` has None for an output of another kind.
+
+    Its receipt is of the same release, and of the answer as it stands now.
+    """
+    record = json.loads(answer.attrs[ANSWER])
+    skip = record.get("skip", 0)
+    if isinstance(answer, pd.Series):
+        shown: Any = pd.Series(keys[0].index.take(answer).array, index=answer.index, name=answer.name)
+        arrays, labels = [shown.to_numpy()], []
+    else:
+        shown = answer.copy()
+        for place, of in enumerate(keys):
+            if of is not None:
+                shown.isetitem(skip + place, of.index.take(answer.iloc[:, skip + place]).array)
+        arrays, labels = [shown.iloc[:, i].to_numpy() for i in range(shown.shape[1])], list(shown.columns)
+    record["seal"], each = seals(arrays, labels, shown.index)
+    if "each" in record:
+        record["each"] = each[skip:]
+    shown.attrs = {**answer.attrs, ANSWER: json.dumps(record)}
+    return shown
+
+
 def below(index: pd.Index[Any] | None, rows: pd.Index[Any]) -> pd.Index[Any]:
     """Some rows within each group, if there are groups: a level more."""
     if isinstance(index, pd.MultiIndex):
@@ -500,6 +530,10 @@ class Answer:
         """
         if not isinstance(self._answer, pd.Series) and self._answer.shape[1] == 0:
             raise BadValue("this answer has no columns to draw.")
+        if any(AGGREGATES[cell.aggregate].keyed for cell in self._cells):
+            raise NotOffered(
+                "the most common values are no numbers to draw. Counts are: p.groupby('k')['x'].value_counts().dp.plot()."
+            )
         if any(cell.duration for cell in self._cells):
             raise NotOffered(
                 "durations are drawn as numbers: ask .dt.total_seconds() / 3600 of the column, which are hours, or draw "

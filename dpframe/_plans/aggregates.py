@@ -22,7 +22,7 @@ from dpframe._cells.encoding import SHOWN
 from dpframe._errors import BadValue
 from dpframe._expr import Expr
 from dpframe._expr._base import Encoded
-from dpframe._groups.keys import By
+from dpframe._groups.keys import By, Keys
 from dpframe._groups.unit import Unit
 from dpframe._statistics.base import (
     MAGNITUDE_BITS,
@@ -69,6 +69,8 @@ class Output(Encoded):
     level: Fraction | None = None  # of a quantile
     resolution: float | None = None  # of a quantile: how far apart its possible answers may be
     duration: bool = False  # whether it is a number of seconds, to be shown as a duration
+    # Of what most rows of a group have: the values, whose places on this list are answered.
+    keys: Keys | None = field(default=None, compare=False, metadata=SHOWN)
     said: str = field(default="", compare=False, metadata=SHOWN)  # of a utility: how it was written
 
     @property
@@ -109,8 +111,12 @@ class Output(Encoded):
         clip = f", bounds=({self.bounds.lower:g}, {self.bounds.upper:g})" if self.bounds else ""
         if self.level is not None:
             inner += f", {float(self.level):.6g}"
-        verb = "quantile" if self.aggregate == "tree" else self.aggregate
-        rounds = f"{self.rounds}" if self.rounds != 1 else ""
+        verb = {"tree": "quantile", "most": "argmax" if self.rounds == 1 else "top"}.get(
+            self.aggregate, self.aggregate
+        )
+        if self.keys is not None and self.expr is not None:
+            inner, clip = f"{self.expr.children[0]} over {len(self.keys)} keys", ""
+        rounds = f"{', ' * bool(inner)}{self.rounds}" if self.rounds != 1 else ""
         return f"{verb}({inner}{clip}{rounds})"
 
 
@@ -259,6 +265,7 @@ class Aggregate(ABC):
     ranged: bool = False  # which the exponential mechanism may make,
     several: bool = False  # or of several places, in rounds, one after the other
     picks: ClassVar[bool] = False  # whether it is chosen among points instead of measured
+    keyed: ClassVar[bool] = False  # whether answers are places on a list of keys
     always_whole: ClassVar[bool] = False  # whether answers are whole numbers, whatever the data
     of_durations: ClassVar[bool] = False  # whether that of durations is a duration
     promise: ClassVar[str] = (

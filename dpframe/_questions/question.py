@@ -203,7 +203,7 @@ class Query(Question):
         if first.selects:
             candidates = len(self.outputs) if prepared.groups is None else prepared.groups
             bought = choice(first, prepared.moved[0].l1, candidates, self.outputs[0].rounds, price)
-        elif True in prepared.picks:
+        elif any(prepared.picks):
             bought = picked(prepared.moved, prepared.picks, price)
         else:
             bought = noise_for(prepared.moved, price)

@@ -471,8 +471,9 @@ _FUNCTIONS: dict[Any, str] = {
 }
 
 
-def aggregate_name(value: Any) -> str:
-    """The name of one of the aggregates that have a price; also of a function that means one, such as ``np.mean``."""
+def aggregate_name(value: Any, also: Sequence[str] = ()) -> str:
+    """The name of one of the aggregates that have a price, or ``also`` of others; or of a function that means one, such as
+    ``np.mean``."""
     if isinstance(value, Hashable) and not isinstance(value, str):
         value = _FUNCTIONS.get(value, value)
     if not isinstance(value, str):
@@ -480,8 +481,8 @@ def aggregate_name(value: Any) -> str:
             "an aggregate is a name such as 'mean' or 'q90', or a list of names; not a function, which could see the data."
         )
     kind = AGGREGATES.get(value)
-    if (kind is None or not kind.named_in_agg) and level_named(value) is None:
-        known = ", ".join((*named_in_agg(), *ORDERS))
+    if (kind is None or not kind.named_in_agg) and level_named(value) is None and value not in also:
+        known = ", ".join((*named_in_agg(), *ORDERS, *also))
         raise BadValue(
             f"no private aggregate {value!r}{_INSTEAD.get(value, '.')} Those there are: {known}, and quantiles such as 'q90'."
         )
@@ -491,15 +492,16 @@ def aggregate_name(value: Any) -> str:
 _INSTEAD: dict[str, str] = {
     **dict.fromkeys(("first", "last", "nth", "any", "idxmax", "idxmin"), ": it would be one person's value."),
     "all": ": one person would decide it. Take the mean of the condition, which is the share of rows where it holds.",
-    "mode": ": the most common value is p.argmax(column).",
+    "mode": ": the most common value is p.argmax('x'), and that of each group p.groupby('k')['x'].argmax().",
+    "argmax": ": the most common value is a verb of its own, p.argmax('x').",
     "unique": ": the values that many people have are p.unique(column).",
     "describe": ": several aggregates are a verb of their own, p.describe().",
 }
 
 
-def aggregate_names(values: Sequence[Any]) -> list[str]:
+def aggregate_names(values: Sequence[Any], also: Sequence[str] = ()) -> list[str]:
     """Distinct aggregates, in their order."""
-    names = [aggregate_name(v) for v in values]
+    names = [aggregate_name(v, also) for v in values]
     if not names:
         raise BadValue("agg needs at least one aggregate: agg(['mean', 'std']).")
     if len(set(names)) < len(names):
@@ -508,14 +510,19 @@ def aggregate_names(values: Sequence[Any]) -> list[str]:
 
 
 def spec_of(
-    spec: Any, outputs: Mapping[str, Any], columns: Sequence[Hashable] | None, single: bool = False
+    spec: Any,
+    outputs: Mapping[str, Any],
+    columns: Sequence[Hashable] | None,
+    single: bool = False,
+    also: Sequence[str] = (),
 ) -> Spec:
-    """What is asked, of the columns that are selected; ``single`` where that is one column and no list."""
+    """What is asked, of the columns that are selected; ``single`` where that is one column and no list. ``also`` are aggregates
+    that only groups have."""
     if isinstance(spec, str):
-        name = aggregate_name(spec)
+        name = aggregate_name(spec, also)
         return Spec("one", tuple(Wanted(c, c, name) for c in _selected(columns)))
     if isinstance(spec, list):
-        names = aggregate_names(spec)
+        names = aggregate_names(spec, also)
         return Spec("list", tuple(Wanted((c, n), c, n) for c in _selected(columns) for n in names))
     if spec is not None and not isinstance(spec, Mapping):
         raise BadType(
@@ -526,9 +533,11 @@ def spec_of(
     if spec and any(isinstance(v, list) for v in spec.values()):
         if outputs:
             raise BadType("lists of aggregates and named outputs make different tables. Ask one of them.")
-        pairs = [(c, n) for c, v in spec.items() for n in aggregate_names(v if isinstance(v, list) else [v])]
+        pairs = [
+            (c, n) for c, v in spec.items() for n in aggregate_names(v if isinstance(v, list) else [v], also)
+        ]
         return Spec("dict of lists", tuple(Wanted((c, n), c, n) for c, n in pairs))
-    wanted = [Wanted(c, c, aggregate_name(n)) for c, n in (spec or {}).items()]
+    wanted = [Wanted(c, c, aggregate_name(n, also)) for c, n in (spec or {}).items()]
     for label, pair in outputs.items():
         if single and isinstance(pair, str) and columns:
             pair = (columns[0], pair)
@@ -540,7 +549,7 @@ def spec_of(
             pair = (pair.column, pair.aggfunc)
         if not isinstance(pair, tuple) or len(pair) != 2:
             raise BadType(f"{label}= must be a pair such as ('age', 'mean').")
-        wanted.append(Wanted(label, pair[0], aggregate_name(pair[1])))
+        wanted.append(Wanted(label, pair[0], aggregate_name(pair[1], also)))
     if not wanted:
         raise BadValue("agg needs at least one output: agg(mean_age=('age', 'mean')).")
     return Spec("named" if outputs else "dict", tuple(wanted))
