@@ -70,6 +70,7 @@ from dpframe._session.session import Session
 from dpframe._session.session import sessions as session_sessions
 from dpframe._statistics import base as stats_module
 from dpframe._statistics import counts as counts_module
+from dpframe._statistics import scores as scores_module
 from dpframe._statistics.base import (
     MAGNITUDE_BITS,
     MAGNITUDES,
@@ -105,7 +106,7 @@ from dpframe._statistics.order import (
     level_sizes,
     read_off,
 )
-from dpframe._statistics.scores import Revenue, Scores
+from dpframe._statistics.scores import Revenue, Scores, Votes
 from dpframe._validate import Bounds
 from dpframe.accounting import _gaussian as accounting_gaussian_module
 from dpframe.accounting import _pairs as accounting_pairs_module
@@ -386,6 +387,7 @@ __all__ = [
     "Unopened",
     "ValueCount",
     "Vector",
+    "Votes",
     "WithinKey",
     "_uniform",
     "accounting_gaussian_module",
@@ -517,6 +519,7 @@ __all__ = [
     "rounded",
     "sampled_sigma",
     "scores",
+    "scores_module",
     "search_module",
     "series_of",
     "server_module",

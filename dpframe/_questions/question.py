@@ -187,9 +187,10 @@ class Query(Question):
             if first.bounds is not None:
                 text += f", bounds=({first.bounds.lower:g}, {first.bounds.upper:g})"
         else:
-            text = ", ".join(map(str, self.outputs[:LISTED])) + (
-                ", ..." if len(self.outputs) > LISTED else ""
-            )
+            texts = list(map(str, self.outputs[:LISTED]))
+            if first is not None and first.keys is not None:  # the first place and the second are one choice
+                texts = list(dict.fromkeys(texts))
+            text = ", ".join(texts) + (", ..." if len(self.outputs) > LISTED else "")
         if self.by:
             text += f" by {', '.join(map(str, self.by))}"
         return text + (f" where {self.where}" if self.where is not None else "")

@@ -13,10 +13,10 @@ import pandas as pd
 
 from dpframe._answers import answer as _release
 from dpframe._answers.answer import IntEstimate, scalar
+from dpframe._answers.grids import grid
 from dpframe._errors import BadType, BadValue, UnknownColumn, unknown_column
 from dpframe._frame.selection import Asking, Finish
 from dpframe._frame.spelling import priced, sideways
-from dpframe._frame.verbs.shapes import grid
 from dpframe._groups.keys import EVERY
 from dpframe._plans.aggregates import AGGREGATES, ORDERS, Output, level_named, named_in_agg
 from dpframe._plans.order import Levels, how_for, levels_of
@@ -87,7 +87,7 @@ class Measures(Asking):
         places = [
             (w.label if form == "named" else w.aggregate, self._selection.named(w.column)[1]) for w in wanted
         ]
-        return grid(self, outs, places, payment)
+        return self._ask_for(outs, payment, grid(outs, places))
 
     def _measure(
         self, aggregate: str, column: Any, bounds: Any, ddof: int, payment: Mapping[str, Any]
@@ -422,7 +422,7 @@ class Measures(Asking):
         many = [(name, *level) for name in names for level in zip(levels.typed, levels.exact, strict=True)]
         cells = [order(name, level, bounds, resolution, at, how) for name, at, level in many]
         if not single:
-            return grid(self, cells, [(at, name) for name, at, _ in many], payment)
+            return self._ask_for(cells, payment, grid(cells, [(at, name) for name, at, _ in many]))
         label = self._selection.named(names[0])[1]
         return self._ask_for(cells, payment, lambda r, index: _release.levels(r, index, levels.typed, label))
 
