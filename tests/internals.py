@@ -49,6 +49,7 @@ from dpframe._ledger.former import trusted
 from dpframe._ledger.server import ServerStore
 from dpframe._ledger.sqlite import FileStore
 from dpframe._ledger.store import MemoryStore, alike, unpack
+from dpframe._plans import durations as durations_module
 from dpframe._plans import plan as plan_module
 from dpframe._plans.aggregates import AGGREGATES, ORDERS, Cell, Measured, fieller, named_in_agg
 from dpframe._plans.aggregates import Output as query_Output
@@ -427,6 +428,7 @@ __all__ = [
     "distribution",
     "door_module",
     "drawing_module",
+    "durations_module",
     "each_of",
     "encode",
     "encoded_fields",

@@ -13,6 +13,7 @@ import pytest
 
 import dpframe
 from dpframe import BadType, BadValue, DPError, MissingBounds, NotOffered, audit
+from tests.internals import durations_module
 
 N = 4000
 DAYS = ("0D", "14D")
@@ -179,6 +180,19 @@ def test_ends_are_rounded_outwards() -> None:
     assert total.unit == "ns"
     assert low <= pd.Timedelta(23 * 9, "ns") <= high
     assert low <= total <= high
+
+
+def test_numbers_of_seconds_become_durations_by_public_facts_alone() -> None:
+    shown = durations_module.shown
+    cells = np.array([1e-7, 2.5, np.nan, -1e300, 1e300])
+    for upper, unit in ((3.0, "ns"), (1e6, "us")):
+        nearest, down, up = (shown(cells, 0.0, upper, way) for way in ("nearest", "down", "up"))
+        assert nearest.dtype == f"timedelta64[{unit}]"
+        assert np.isnat(nearest).tolist() == [False, False, True, False, False]
+        assert (down[[0, 1]] <= nearest[[0, 1]]).all()
+        assert (up[[0, 1]] >= nearest[[0, 1]]).all()
+        assert nearest[3] < nearest[1] < nearest[4]
+    assert down[0] == np.timedelta64(0, "us") < up[0] == np.timedelta64(1, "us")
 
 
 def test_sums_beyond_what_a_timedelta_holds_end_there() -> None:
