@@ -158,4 +158,14 @@ _frame_accessor: Any = pd.api.extensions.register_dataframe_accessor("dp")
 _series_accessor: Any = pd.api.extensions.register_series_accessor("dp")
 _frame_accessor(_first)
 _series_accessor(_first)
+
+
+@property  # type: ignore[misc]  # which classes of pandas get below
+def _of_groups(groups: Any) -> Any:
+    """``.dp`` of groups that pandas made: what says how to make them of a tracked frame."""
+    return import_module("dpframe._frame.accessor").of_groups(groups)
+
+
+for _groups in (pd.api.typing.DataFrameGroupBy, pd.api.typing.SeriesGroupBy, pd.api.typing.Resampler):
+    setattr(_groups, "dp", _of_groups)  # noqa: B010  (stubs have none)
 sys.meta_path.append(_FormerModules)

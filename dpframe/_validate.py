@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Iterable
+from datetime import timedelta
 from decimal import Decimal
 from fractions import Fraction
 from functools import lru_cache
@@ -14,6 +15,7 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 
 from dpframe._errors import BadType, BadValue, unknown_column
 
@@ -25,6 +27,7 @@ MIN_DELTA = Fraction(1, 2**900)  # conversions are done in doubles, which have t
 MIN_WIDTH = 2.0**-900
 MAX_BINS = 2**24
 _FEW = 1000  # bins whose edges are worth keeping
+_PER_TICK = {"ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9}  # nanoseconds
 MAX_LISTED = 2**24  # public values that are made one by one: keys, edges, members of isin
 
 
@@ -33,6 +36,16 @@ class Bounds(NamedTuple):
 
     lower: float
     upper: float
+
+
+class Durations(Bounds):
+    """The same of durations, in nanoseconds."""
+
+    __slots__ = ()
+
+    def __str__(self) -> str:
+        lower, upper = (pd.Timedelta(int(end) // 1000, "us") for end in self)
+        return f"({str(lower)!r}, {str(upper)!r})"
 
 
 def exact(value: object, name: str) -> Fraction:
@@ -140,6 +153,34 @@ def bounds(value: object, subject: str) -> Bounds:
     if 0 < upper - lower < MIN_WIDTH:
         raise BadValue(f"bounds of {subject} are narrower than 2**-900. Rescale the column.")
     return Bounds(lower, upper)
+
+
+def duration(value: object, name: str) -> int:
+    """A duration in whole nanoseconds: a Timedelta, what Python and numpy have for it, or a text such as "90min"."""
+    try:
+        if isinstance(value, str | timedelta | np.timedelta64):
+            found: Any = pd.Timedelta(value)
+            if found is not pd.NaT:
+                return (
+                    int(found.as_unit("ns").value)
+                    if abs(found.days) < 10**5
+                    else int(found.as_unit("us").value) * 1000
+                )
+    except (ValueError, OverflowError):
+        pass
+    raise BadType(f"{name} must be a duration, such as pd.Timedelta('12h') or '12h', not {value!r}.")
+
+
+def durations(value: object, subject: str) -> Durations:
+    """``(lower, upper)``, two durations in order, in nanoseconds."""
+    if not isinstance(value, tuple | list) or len(value) != 2:
+        raise BadType(
+            f"bounds of {subject} must be a pair of public durations, such as ('0D', '30D'), not {type(value).__name__}."
+        )
+    lower, upper = (duration(v, f"a bound of {subject}") for v in value)
+    if lower > upper:
+        raise BadValue(f"bounds of {subject} are reversed: ({value[0]}, {value[1]}).")
+    return Durations(lower, upper)
 
 
 def length(values: object, subject: str, most: int = MAX_LISTED) -> int:

@@ -49,6 +49,7 @@ from dpframe._ledger.former import trusted
 from dpframe._ledger.server import ServerStore
 from dpframe._ledger.sqlite import FileStore
 from dpframe._ledger.store import MemoryStore, alike, unpack
+from dpframe._plans import durations as durations_module
 from dpframe._plans import plan as plan_module
 from dpframe._plans.aggregates import AGGREGATES, ORDERS, Cell, Measured, fieller, named_in_agg
 from dpframe._plans.aggregates import Output as query_Output
@@ -70,6 +71,7 @@ from dpframe._session.session import Session
 from dpframe._session.session import sessions as session_sessions
 from dpframe._statistics import base as stats_module
 from dpframe._statistics import counts as counts_module
+from dpframe._statistics import scores as scores_module
 from dpframe._statistics.base import (
     MAGNITUDE_BITS,
     MAGNITUDES,
@@ -105,7 +107,7 @@ from dpframe._statistics.order import (
     level_sizes,
     read_off,
 )
-from dpframe._statistics.scores import Revenue, Scores
+from dpframe._statistics.scores import Revenue, Scores, Votes
 from dpframe._validate import Bounds
 from dpframe.accounting import _gaussian as accounting_gaussian_module
 from dpframe.accounting import _pairs as accounting_pairs_module
@@ -386,6 +388,7 @@ __all__ = [
     "Unopened",
     "ValueCount",
     "Vector",
+    "Votes",
     "WithinKey",
     "_uniform",
     "accounting_gaussian_module",
@@ -425,6 +428,7 @@ __all__ = [
     "distribution",
     "door_module",
     "drawing_module",
+    "durations_module",
     "each_of",
     "encode",
     "encoded_fields",
@@ -517,6 +521,7 @@ __all__ = [
     "rounded",
     "sampled_sigma",
     "scores",
+    "scores_module",
     "search_module",
     "series_of",
     "server_module",

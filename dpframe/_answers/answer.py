@@ -22,7 +22,7 @@ import pandas as pd
 from dpframe import _validate
 from dpframe import plot as _plot
 from dpframe._answers.layout import Across, Column, Columns, Correlations, Layout, Levels, Pivot, layout_from
-from dpframe._errors import BadType, BadValue
+from dpframe._errors import BadType, BadValue, NotOffered
 from dpframe._ledger.store import pack, receipt_text, unpack
 from dpframe._plans.aggregates import AGGREGATES
 from dpframe._plans.plan import Cost, Plan, all_choices, refuse_choices
@@ -133,6 +133,50 @@ class Correlation(FloatEstimate):
         return float(low[1]), float(high[1])
 
 
+class DurationEstimate(Estimate, pd.Timedelta):
+    """A duration that was released: a ``pd.Timedelta`` with a plan and an interval, whose ends are Timedeltas too.
+
+    Arithmetic gives plain Timedeltas and numbers: ``answer / pd.Timedelta("1h")`` is a float that has no interval any more.
+    """
+
+    __str__ = pd.Timedelta.__str__
+
+    def __new__(cls, value: pd.Timedelta, plan: Plan, raw: tuple[Any, ...]) -> DurationEstimate:
+        made: Any = pd.Timedelta.__new__  # of whole ticks it makes a subclass, of a Timedelta that itself
+        self = cast(DurationEstimate, made(cls, int(value.asm8.view("i8")), value.unit))
+        self._plan, self._raw = plan, raw
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return DurationEstimate, (self._plain, self._plan, self._raw)
+
+    @property
+    def _plain(self) -> pd.Timedelta:
+        return pd.Timedelta(self.asm8)
+
+    def interval(self, level: float = 0.95) -> tuple[pd.Timedelta, pd.Timedelta]:  # type: ignore[override]
+        """Where the answer without noise lies with probability ``level``, as two Timedeltas; see `Estimate.interval`."""
+        level = _validate.level(level)
+        refuse_choices(self._plan.cells[:1])
+        low, high = interval_of(self._plan, self._raw, 0, level)
+        return pd.Timedelta(low[0]), pd.Timedelta(high[0])
+
+    def __repr__(self) -> str:
+        if self._plan.selects:
+            return str(self)
+        low, high = self.interval()
+        half = (high - low) / 2
+        # Whole seconds where the width is some of them: two digits of it are told, and not nine.
+        step = "s" if half >= pd.Timedelta(10, "s") else "us" if half >= pd.Timedelta(10, "us") else "ns"
+        return f"{self._plain.round(step)} ± {half.round(step)}"
+
+    def _repr_html_(self) -> str:
+        if self._plan.selects:
+            return f"<b>{self!r}</b> <small>chosen; {self._plan._alone}</small>"
+        low, high = self.interval()
+        return f"<b>{self!r}</b> <small>95 % interval {low} to {high}; {self._plan._alone}</small>"
+
+
 def correlation(release: Release) -> Correlation:
     """The answer to a question of the variances of two columns with their covariance between them."""
     value = Correlation.table.values(release.plan, release.raw)[0][1]
@@ -142,6 +186,8 @@ def correlation(release: Release) -> Correlation:
 def scalar(release: Release) -> Estimate:
     """The answer to a question without groups."""
     value = numbers(release.plan, release.raw, 0)[0]
+    if release.plan.cells[0].duration:
+        return DurationEstimate(pd.Timedelta(value), release.plan, release.raw)
     if release.plan.cells[0].whole:
         return IntEstimate(int(value), release.plan, release.raw)
     return FloatEstimate(float(value), release.plan, release.raw)
@@ -256,7 +302,8 @@ def column(
 ) -> pd.Series[Any]:
     """The one column of a layout as a Series; ``order`` rearranges the rows."""
     data = layout.values(release.plan, release.raw)[0]
-    data = data if data.dtype != object else data.astype(np.float64)  # noise beyond 63 bits, as in a table
+    if data.dtype == object and not any(cell.duration for cell in release.plan.cells):
+        data = data.astype(np.float64)  # noise beyond 63 bits, as in a table
     if order is not None:
         data, index = data[order], index[order]
     answer: pd.Series[Any] = pd.Series(data, index=index.view(), name=name)
@@ -286,6 +333,36 @@ def levels(
 ) -> pd.Series[Any]:
     """Several quantiles of one column: a row a level, within each group if there are groups."""
     return column(release, Levels(), below(index, pd.Index(given, dtype=np.float64)), name)
+
+
+def ranked(
+    release: Release, index: pd.Index[Any] | None, places: pd.Index[Any], name: Hashable
+) -> pd.Series[Any]:
+    """Several choices of one column: a row a place, within each group."""
+    return column(release, Levels(), below(index, places), name)
+
+
+def with_keys(answer: Any, keys: Sequence[Any]) -> Any:
+    """An answer of places on lists of keys, with these keys in their stead; ``keys`` has None for an output of another kind.
+
+    Its receipt is of the same release, and of the answer as it stands now.
+    """
+    record = json.loads(answer.attrs[ANSWER])
+    skip = record.get("skip", 0)
+    if isinstance(answer, pd.Series):
+        shown: Any = pd.Series(keys[0].index.take(answer).array, index=answer.index, name=answer.name)
+        arrays, labels = [shown.to_numpy()], []
+    else:
+        shown = answer.copy()
+        for place, of in enumerate(keys):
+            if of is not None:
+                shown.isetitem(skip + place, of.index.take(answer.iloc[:, skip + place]).array)
+        arrays, labels = [shown.iloc[:, i].to_numpy() for i in range(shown.shape[1])], list(shown.columns)
+    record["seal"], each = seals(arrays, labels, shown.index)
+    if "each" in record:
+        record["each"] = each[skip:]
+    shown.attrs = {**answer.attrs, ANSWER: json.dumps(record)}
+    return shown
 
 
 def below(index: pd.Index[Any] | None, rows: pd.Index[Any]) -> pd.Index[Any]:
@@ -333,7 +410,9 @@ def laid_out(
 ) -> pd.DataFrame:
     """A table in which outputs and groups stand as a layout says; without ``whole`` counts are floats too."""
     data = layout.values(release.plan, release.raw)
-    data = [_plain(column) if whole else column.astype(np.float64) for column in data]
+    data = [
+        _plain(column) if whole or column.dtype.kind == "m" else column.astype(np.float64) for column in data
+    ]
     answer = pd.DataFrame(dict(enumerate(data)), index=index.view())
     answer.columns = columns.view()
     answer.attrs[ANSWER] = receipt(release, layout, data, list(answer.columns), index)
@@ -451,6 +530,15 @@ class Answer:
         """
         if not isinstance(self._answer, pd.Series) and self._answer.shape[1] == 0:
             raise BadValue("this answer has no columns to draw.")
+        if any(AGGREGATES[cell.aggregate].keyed for cell in self._cells):
+            raise NotOffered(
+                "the most common values are no numbers to draw. Counts are: p.groupby('k')['x'].value_counts().dp.plot()."
+            )
+        if any(cell.duration for cell in self._cells):
+            raise NotOffered(
+                "durations are drawn as numbers: ask .dt.total_seconds() / 3600 of the column, which are hours, or draw "
+                "(answer / pd.Timedelta('1h')).plot(), without intervals."
+            )
         level = _validate.level(level)
         name = self._answer.name if isinstance(self._answer, pd.Series) else None
         return _plot.picture(

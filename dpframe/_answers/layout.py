@@ -17,8 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpframe._plans.aggregates import AGGREGATES, Measured, fieller
+from dpframe._plans.durations import shown, together
 from dpframe._plans.plan import Plan, measured
-from dpframe._questions.question import interval_of, levels_shown, numbers
+from dpframe._questions.question import ends_shown, interval_of, levels_shown, numbers
 from dpframe.mechanisms._base import Noise
 
 Ends = tuple[NDArray[Any], NDArray[Any]]
@@ -90,11 +91,13 @@ class Across(Columns):
     shape = "across"
 
     def values(self, plan: Plan, raw: Sequence[Any]) -> list[NDArray[Any]]:
-        return [np.array([column[0] for column in super().values(plan, raw)])]
+        return [np.concatenate([column[:1] for column in together(super().values(plan, raw))])]
 
     def interval(self, plan: Plan, raw: Sequence[Any], level: float) -> list[Ends]:
         pairs = super().interval(plan, raw, level)
-        low, high = (np.array([pair[side][0] for pair in pairs]) for side in (0, 1))
+        low, high = (
+            np.concatenate([end[:1] for end in together([pair[side] for pair in pairs])]) for side in (0, 1)
+        )
         return [(low, high)]
 
 
@@ -131,7 +134,10 @@ class Grid(Layout):
             numbers = [
                 (found[i] if i >= 0 else nothing).astype(object if whole else np.float64) for i in column
             ]
+            pair = _bounds_of_durations(plan, column)
             columns.append(np.stack(numbers, axis=1).ravel())
+            if pair is not None:
+                columns[-1] = shown(columns[-1], *pair)
         return columns
 
     def interval(self, plan: Plan, raw: Sequence[Any], level: float) -> list[Ends]:
@@ -140,8 +146,11 @@ class Grid(Layout):
         nothing = np.full(len(ends[0][0]), math.nan)
         columns = []
         for column in zip(*self.cells, strict=True):
-            pairs = [ends[i] if i >= 0 else (nothing, nothing) for i in column]
-            low, high = (np.stack([p[side] for p in pairs], axis=1).astype(float).ravel() for side in (0, 1))
+            durations = _bounds_of_durations(plan, column) is not None
+            none = np.full(len(nothing), np.timedelta64("NaT"), "timedelta64[us]") if durations else nothing
+            pairs = [ends[i] if i >= 0 else (none, none) for i in column]
+            kind = "timedelta64[us]" if durations else np.float64
+            low, high = (np.stack([p[side].astype(kind) for p in pairs], axis=1).ravel() for side in (0, 1))
             columns.append((low, high))
         return columns
 
@@ -262,6 +271,8 @@ class Pivot(Layout):
                 total, _ = self._totals(numbers)
                 some = total > 0
                 numbers = np.where(some, numbers.astype(float) / np.where(some, total, 1.0), math.nan)
+            elif cell.duration:
+                numbers = shown(numbers, cell.lower, cell.upper)
             elif not cell.whole:
                 numbers = numbers.astype(np.float64)
             found += self._split(numbers)
@@ -288,6 +299,8 @@ class Pivot(Layout):
                     at = terms == k
                     law: Any = noise if k == 1 else Summed(noise, int(k))
                     low[at], high[at] = one.interval(Measured(cell, law, vectors[:, at]), level)
+            if cell.duration:
+                low, high = ends_shown(cell, low, high)
             found += list(zip(self._split(low), self._split(high), strict=True))
         return found
 
@@ -328,6 +341,12 @@ class Shares(Layout):
 
     def to_json(self) -> dict[str, Any]:
         return {"shares": self.table.to_json()["pivot"]}
+
+
+def _bounds_of_durations(plan: Plan, column: Sequence[int]) -> tuple[float, float] | None:
+    """The bounds around all that stands in a column of durations; None of other columns."""
+    cells = [plan.cells[i] for i in column if i >= 0 and plan.cells[i].duration]
+    return (min(c.lower for c in cells), max(c.upper for c in cells)) if cells else None
 
 
 def _outer(squares: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -69,8 +69,9 @@ def constant(value: object, *, null: bool = False) -> Constant:
         raise BadValue("an integer constant of more than 1000 bits is not supported.")
     if type(value) in (bool, int, float, str, pd.Timestamp, pd.Timedelta):
         return Constant(value)
-    if isinstance(value, pd.Interval) and isinstance(value.left, int | float):
-        return Constant(value)
+    if isinstance(value, pd.Interval) and isinstance(value.left, int | float | np.number):
+        left, right = (e.item() if isinstance(e, np.integer) else e for e in (value.left, value.right))
+        return Constant(pd.Interval(left, right, value.closed))
     if isinstance(value, pd.Series | pd.DataFrame):
         raise BadType(
             "a Series or DataFrame could be people's data, not a public constant. Give plain Python values."

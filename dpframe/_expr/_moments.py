@@ -136,6 +136,12 @@ class DurationPart(Expr):
         return f"{self.x}.dt.{self.part}" + ("()" if self.part == "total_seconds" else "")
 
 
+def seconds_between(x: Expr, lookup: Lookup) -> Interval:
+    """The ends of durations in seconds, each the nearest double, to which values are clipped; None where they are not known."""
+    ends = x.interval(lookup)
+    return None if ends is None else (float(Fraction(ends[0]) / _SECOND), float(Fraction(ends[1]) / _SECOND))
+
+
 @dataclass(frozen=True, slots=True)
 class Snap(_Same):
     """``x.dt.floor("h")``, ``ceil`` or ``round``: to whole steps of so many nanoseconds, of times in the wall time of the column;

@@ -12,7 +12,7 @@ from dpframe._answers import answer as _release
 from dpframe._answers import reports as _reports
 from dpframe._answers import unbiased as _unbiased
 from dpframe._answers.answer import ANSWER, ESTIMATE, REPORTS, receipt_of
-from dpframe._errors import BadType, BadValue, DPError, LineageError, NoSession
+from dpframe._errors import BadType, BadValue, DPError, LineageError, NoSession, NotOffered
 from dpframe._expr._parts import DATE_NAMES, DATES, TEXT
 from dpframe._frame import rewrite as _rewrite
 from dpframe._frame.column import PrivateColumn
@@ -122,6 +122,58 @@ def of_frame(
     )
     vars(opened)["_fleeting"] = True
     return opened
+
+
+class Grouped:
+    """``.dp`` of groups that pandas made: it answers nothing, and says which line groups a tracked frame.
+
+    The line is written where it is asked, so that what is asked of the groups is in it.
+    """
+
+    def __init__(self, groups: Any):
+        self._groups = groups
+
+    def __getattr__(self, name: str) -> NoReturn:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        raise NotOffered(self._said())
+
+    def __getitem__(self, key: Any) -> NoReturn:
+        raise NotOffered(self._said())
+
+    def __iter__(self) -> NoReturn:
+        raise NotOffered(self._said())
+
+    def _said(self) -> str:
+        frame = self._groups.obj
+        try:
+            session = session_of(frame.attrs)
+        except (NoSession, BadValue) as reason:
+            return str(reason)
+        if session is None:
+            return (
+                "these groups are of a frame without a session. Open one on the frame, p = df.dp.open(epsilon=1), and group "
+                f"that: {_regrouped('p', self._groups)}."
+            )
+        advice, name = _rewrite.callers_line(_offers(session), session.data.root())
+        line = advice.line or _regrouped(f"{name}.dp", self._groups)
+        return f"these groups were made by pandas, from rows as they are. Write .dp before them: {line}"
+
+    def __repr__(self) -> str:
+        return self._said()
+
+
+def _regrouped(frame: str, groups: Any) -> str:
+    """The start of a line that groups a tracked frame as pandas' groups are."""
+    keys = getattr(groups, "keys", None)
+    listed = keys if isinstance(keys, list) else [keys]
+    known = all(isinstance(key, str) for key in listed)
+    return f"{frame}.groupby({keys!r}).size()" if known else f"{frame}.groupby('column').size()"
+
+
+def of_groups(groups: Any) -> Any:
+    """What ``df.groupby("state").dp`` is: a column of that name, or what says how to write it."""
+    return groups["dp"] if "dp" in groups.obj else Grouped(groups)
 
 
 def of_series(series: pd.Series[Any]) -> PrivateColumn | _release.Answer | _reports.Reports | Unanswerable:

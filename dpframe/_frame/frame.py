@@ -451,7 +451,7 @@ class PrivateFrame(Tracked):
 
     def _repr_html_(self) -> str:
         rows = "".join(
-            f"<tr><td>{_escape(n)}</td><td>{e.kind}</td><td>{_escape(_bounds_text(e.bounds(self._selection.schema.bounds)))}</td></tr>"
+            f"<tr><td>{_escape(n)}</td><td>{e.kind}</td><td>{_escape(looking.bounds_text(self._selection, e))}</td></tr>"
             for n, e in list(self._selection.columns.items())[:30]
         )
         where = (
@@ -468,10 +468,6 @@ class PrivateFrame(Tracked):
 
 def _escape(value: object) -> str:
     return str(value).replace("&", "&amp;").replace("<", "&lt;")
-
-
-def _bounds_text(pair: tuple[float, float] | None) -> str:
-    return "" if pair is None else f"{pair[0]:g} to {pair[1]:g}"
 
 
 for _name, _operator in (cellwise.OPERATORS | cellwise.METHODS).items():

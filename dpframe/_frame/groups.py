@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
+from fractions import Fraction
 from functools import partial
 from typing import Any, NoReturn, Unpack, cast
 
@@ -15,14 +16,14 @@ from dpframe import _validate
 from dpframe._answers import answer as _release
 from dpframe._answers.layout import Correlations, Grid, Layout, Pivot, Shares
 from dpframe._errors import BadType, BadValue, MissingKeys, NotOffered
-from dpframe._expr import Expr
-from dpframe._frame.found import Search
-from dpframe._frame.selection import Ask, Asking, Finish, Selection
+from dpframe._frame.found import Search, level_of
+from dpframe._frame.selection import WHOLE, Ask, Asking, Finish, Selection
 from dpframe._frame.spelling import of_groups, priced
+from dpframe._frame.verbs import votes
 from dpframe._frame.verbs.measure import Measures, spec_of
 from dpframe._frame.verbs.summaries import check_method, described, matrix
 from dpframe._groups.combinations import Sought, TupleBy
-from dpframe._groups.keys import EVERY, By, KeyBy, combined_index, groups_of, keys_of, with_options
+from dpframe._groups.keys import EVERY, By, combined_index, groups_of, keys_of
 from dpframe._plans.aggregates import ORDERS, Output, named_in_agg
 from dpframe._plans.price import Payment, checked, own_errors
 from dpframe._questions.question import Query, Release
@@ -67,6 +68,12 @@ class PrivateGroupBy(Measures):
         single = not isinstance(key, list)
         return PrivateGroupBy(self._session, self._selection, self._mode, chosen, single, self._as_index)
 
+    def _of(self, selection: Selection) -> PrivateGroupBy:
+        """The same columns of the groups of another selection."""
+        return PrivateGroupBy(
+            self._session, selection, self._mode, self._chosen, self._single, self._as_index
+        )
+
     @property
     def _keyed(self) -> list[Hashable]:
         """The names of the levels that the index of an answer has."""
@@ -105,6 +112,7 @@ class PrivateGroupBy(Measures):
         layout: Finish | None = None,
         single: bool = False,
         choices: bool = False,
+        part: Fraction = WHOLE,
     ) -> Any:
         labels = [out.name for out in outputs]
         if layout is None and not self._as_index and not choices:
@@ -115,16 +123,23 @@ class PrivateGroupBy(Measures):
             layout = partial(_release.by_levels, columns=_release.columns_of(labels))
         elif layout is None:
             layout = partial(_release.table, columns=labels)
-        return ask_groups(self, self._selection.by, tuple(outputs), layout, payment)
+        keys = [out.keys for out in outputs]
+        if any(keys):
+            places, shown = layout, keys
+            layout = lambda r, index: _release.with_keys(places(r, index), shown)  # noqa: E731
+        return ask_groups(self, self._selection.by, tuple(outputs), layout, payment, part)
 
     def _aggregated(self, spec: Any, named: Mapping[str, Any], bounds: Any, payment: dict[str, Any]) -> Any:
-        read = spec_of(spec, named, self._chosen, self._single)
+        read = spec_of(spec, named, self._chosen, self._single, ("argmax",))
         if read.form == "one" and read.wanted and read.wanted[0].aggregate == "size":
             return self.size(**cast(Any, payment))
         plain = self._single and read.form == "list"
+        labels = [w.aggregate if plain else w.label for w in read.wanted]
         outs = [
-            self._selection.wanted(w.aggregate, w.column, bounds, w.aggregate if plain else w.label)
-            for w in read.wanted
+            votes.wanted(self._selection, w.column, label)
+            if w.aggregate == "argmax"
+            else self._selection.wanted(w.aggregate, w.column, bounds, label)
+            for w, label in zip(read.wanted, labels, strict=True)
         ]
         return self._ask_for(outs, payment, single=self._single and read.form == "one")
 
@@ -217,6 +232,8 @@ class PrivateGroupBy(Measures):
         options = {"sort": sort, "normalize": normalize, "ascending": ascending}
         return cast("pd.Series[Any]", counted(self, self._selection.by, levels, options, checked(payment)))
 
+    argmax = votes.argmax
+    top = votes.top
     nunique = of_groups(
         Measures.nunique,
         """How many distinct non-null values the column has in each group; of the column that ``unit=`` names, how many people.
@@ -380,32 +397,14 @@ def ask_groups(
     outputs: tuple[Output, ...],
     layout: Finish,
     payment: Mapping[str, Any],
+    part: Fraction = WHOLE,
 ) -> Any:
-    """What a verb returns for some outputs of some groups, or of all rows where ``by`` is empty."""
+    """What a verb returns for some outputs of some groups, or of all rows where ``by`` is empty; at a ``part`` of the price."""
     if any(isinstance(level, Sought) for level in by):
         return Search(asking, by).ask(outputs, layout, payment)
     levels = cast("tuple[By, ...]", by)
     query = Query(outputs, asking._selection.where, levels)
-    return asking._ask(query, lambda release: layout(release, combined_index(levels)), payment)
-
-
-def level_of(
-    asking: Asking,
-    column: tuple[Expr, Hashable],
-    given: Any,
-    verb: str,
-    sort: bool | None = None,
-    dropna: bool | None = None,
-) -> KeyBy | Sought:
-    """A column to group by, with keys that are given, declared or brought along; else to be found, if there is delta for it."""
-    expr, name = column
-    try:
-        keys = asking._selection.keys(expr, name, given, verb)
-    except MissingKeys:
-        if not asking._session.budget.rule.failure_share(1) > 0:
-            raise
-        return Sought(expr, name, sort, dropna)
-    return KeyBy(expr, keys if sort is dropna is None else with_options(keys, expr, sort, dropna))
+    return asking._ask(query, lambda release: layout(release, combined_index(levels)), payment, part)
 
 
 def counted(

@@ -186,8 +186,8 @@ class Selection:
         """The bounds that a verb is given, or those that follow from the declared ones."""
         if expr.kind == "duration":
             raise BadType(
-                f"column {name!r} is a duration, and numbers have sums and means: p[...].dt.total_seconds(), .dt.days, or "
-                "divided by pd.Timedelta('1D')."
+                f"column {name!r} is a duration, which has sums, means, standard deviations and quantiles. For all else take a "
+                "number: p[...].dt.total_seconds(), .dt.days, or divided by pd.Timedelta('1D')."
             )
         if expr.kind not in ("number", "bool"):
             raise BadType(
@@ -212,6 +212,23 @@ class Selection:
         if _validate.MIN_WIDTH <= upper - lower < math.inf:  # as most are: finite, in order, and wide enough
             return Bounds(lower + 0.0, upper + 0.0)  # -0.0 is 0
         return _validate.bounds(known, repr(name))
+
+    def in_seconds(self, expr: Expr, name: Hashable, given: Any) -> tuple[Expr, Bounds]:
+        """The seconds of a duration, with the bounds that a verb is given, or those that follow from the declared ones."""
+        if isinstance(given, Mapping):
+            given = self.by_column(given).get(name)
+        pair: tuple[float, float] | None
+        if given is not None:
+            low, high = _validate.durations(given, repr(name))
+            pair = float(Fraction(low) / 10**9), float(Fraction(high) / 10**9)
+        else:
+            pair = _expr.seconds_between(expr, self.ends)
+            if pair is None:
+                raise MissingBounds(
+                    f"{name!r} needs public bounds, which are durations: bounds=('0D', '30D') here, or those of its times, "
+                    "open(..., bounds={'t': ('2025-01-01', '2025-12-31')}), once. They are never inferred from the data."
+                )
+        return _expr.duration_part(expr, "total_seconds"), _validate.bounds(pair, repr(name))
 
     def keys(self, expr: Expr, name: Hashable, given: Any, verb: str) -> Keys:
         """The keys that a verb is given, the declared ones of a root column, or those an expression brings along."""
@@ -267,13 +284,20 @@ class Selection:
         if one.counts_distinct:
             return self.distinct(column, name)
         expr, label = self.named(column)
-        pair = self.bounds(expr, label, bounds) if one.needs_bounds else None
+        duration, pair = False, None
+        if one.needs_bounds:
+            duration = expr.kind == "duration" and one.of_durations
+            if duration:
+                expr, pair = self.in_seconds(expr, label, bounds)
+            else:
+                pair = self.bounds(expr, label, bounds)
         if pair and one.degree > 1 and too_wide(pair, one.degree):
             what = powers(one.degree)
             raise BadValue(f"bounds of {label!r} are too wide for a {aggregate}: {what} must be doubles.")
         if isinstance(ddof, bool) or not isinstance(ddof, int | np.integer) or ddof not in (0, 1):
             raise BadValue("ddof must be 0 or 1.")
-        return Output(label if name is None else name, aggregate, expr, pair, ddof if one.takes_ddof else 1)
+        ddof = ddof if one.takes_ddof else 1
+        return Output(label if name is None else name, aggregate, expr, pair, ddof, duration=duration)
 
     def distinct(self, column: Any, label: Hashable = None) -> Output:
         """How many values a column has; of the column that names a person, how many people there are."""
@@ -296,7 +320,12 @@ class Selection:
     ) -> Output:
         """A quantile of a column."""
         expr, label = self.named(column)
-        pair = self.bounds(expr, label, bounds)
+        duration = expr.kind == "duration"
+        if duration:
+            expr, pair = self.in_seconds(expr, label, bounds)
+            resolution = None if resolution is None else _validate.duration(resolution, "resolution") / 10**9
+        else:
+            pair = self.bounds(expr, label, bounds)
         return Output(
             label if name is None else name,
             how,
@@ -304,6 +333,7 @@ class Selection:
             pair,
             level=level,
             resolution=_resolution(resolution),
+            duration=duration,
         )
 
     def wanted(self, aggregate: str, column: Any, bounds: Any, label: Hashable) -> Output:
@@ -504,6 +534,16 @@ def priced(
     return Asked(question, price, declared, unit, typed, name, fresh, at)
 
 
+def _accuracy(within: Any, question: Question) -> Any:
+    """``within=`` as a number: of durations it is one, and its seconds count."""
+    durations = {out.duration for out in question.outputs}
+    if True not in durations:
+        return within
+    if False in durations:
+        raise BadType("within= is of numbers or of durations: ask the two apart, or give epsilon=.")
+    return _validate.duration(within, "within") / 10**9
+
+
 def own_limits(unit: Unit, most: int) -> dict[str, int]:
     """The limits of rows of which a person has so many at most, unless a question names others."""
     return {"max_rows": min(unit.rows or most, most), "max_groups": min(unit.groups or most, most)}
@@ -531,6 +571,8 @@ class Asking:
     ) -> Any:
         """Every question goes this way; ``declared`` are facts that it takes for public beside those of the selection."""
         words, most = self._selection.words + declared, self._selection.most
+        if payment.get("within") is not None:
+            payment = {**payment, "within": _accuracy(payment["within"], question)}
         if most is not None:  # a person counts for no more rows than there can be
             payment = {**own_limits(self._session.unit, most), **payment}
         with np.errstate(all="ignore"):  # what a caller has set for numpy decides nothing about an answer

@@ -22,7 +22,7 @@ from dpframe._cells.encoding import SHOWN
 from dpframe._errors import BadValue
 from dpframe._expr import Expr
 from dpframe._expr._base import Encoded
-from dpframe._groups.keys import By
+from dpframe._groups.keys import By, Keys
 from dpframe._groups.unit import Unit
 from dpframe._statistics.base import (
     MAGNITUDE_BITS,
@@ -68,6 +68,9 @@ class Output(Encoded):
     other_bounds: Bounds | None = None
     level: Fraction | None = None  # of a quantile
     resolution: float | None = None  # of a quantile: how far apart its possible answers may be
+    duration: bool = False  # whether it is a number of seconds, to be shown as a duration
+    # Of what most rows of a group have: the values, whose places on this list are answered.
+    keys: Keys | None = field(default=None, compare=False, metadata=SHOWN)
     said: str = field(default="", compare=False, metadata=SHOWN)  # of a utility: how it was written
 
     @property
@@ -96,6 +99,8 @@ class Output(Encoded):
             record["moves"] = repr(self.moves)
         if self.level is not None:
             record |= {"level": str(self.level), "resolution": repr(self.resolution)}
+        if self.duration:
+            record["duration"] = True
         return record
 
     def __str__(self) -> str:
@@ -106,8 +111,12 @@ class Output(Encoded):
         clip = f", bounds=({self.bounds.lower:g}, {self.bounds.upper:g})" if self.bounds else ""
         if self.level is not None:
             inner += f", {float(self.level):.6g}"
-        verb = "quantile" if self.aggregate == "tree" else self.aggregate
-        rounds = f"{self.rounds}" if self.rounds != 1 else ""
+        verb = {"tree": "quantile", "most": "argmax" if self.rounds == 1 else "top"}.get(
+            self.aggregate, self.aggregate
+        )
+        if self.keys is not None and self.expr is not None:
+            inner, clip = f"{self.expr.children[0]} over {len(self.keys)} keys", ""
+        rounds = f"{', ' * bool(inner)}{self.rounds}" if self.rounds != 1 else ""
         return f"{verb}({inner}{clip}{rounds})"
 
 
@@ -141,6 +150,12 @@ class Cell:
     whole: bool  # answers are whole numbers, whatever the data
     functionals: dict[str, tuple[float, ...]]
     constants: dict[str, float]
+    duration: bool = False  # numbers are seconds, and answers durations
+
+    def __setstate__(self, state: Sequence[Any]) -> None:
+        """The cell of a pickled answer, which an earlier version may have made of fewer fields."""
+        for name, value in zip(self.__match_args__, (*state, False), strict=False):
+            object.__setattr__(self, name, value)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -250,7 +265,9 @@ class Aggregate(ABC):
     ranged: bool = False  # which the exponential mechanism may make,
     several: bool = False  # or of several places, in rounds, one after the other
     picks: ClassVar[bool] = False  # whether it is chosen among points instead of measured
+    keyed: ClassVar[bool] = False  # whether answers are places on a list of keys
     always_whole: ClassVar[bool] = False  # whether answers are whole numbers, whatever the data
+    of_durations: ClassVar[bool] = False  # whether that of durations is a duration
     promise: ClassVar[str] = (
         ""  # what holds with probability 0.95, where the error is not one of the answer itself
     )
@@ -268,7 +285,8 @@ class Aggregate(ABC):
         in data units, and whether its answers are whole numbers whatever the data."""
         lower, upper = out.bounds or (0.0, 1.0)
         maps, known = reading.functionals, reading.constants
-        return Cell(out.name, out.aggregate, part, lower, upper, out.ddof, self.always_whole, maps, known)
+        whole = self.always_whole
+        return Cell(out.name, out.aggregate, part, lower, upper, out.ddof, whole, maps, known, out.duration)
 
     @abstractmethod
     def value(self, m: Measured) -> NDArray[Any]:
@@ -488,6 +506,7 @@ class Distinct(Counted):
 @aggregation("sum")
 class Sum(_Linear):
     degree = 1
+    of_durations = True
     needs_bounds = True
     named_in_agg = True
     found_at_once = True
@@ -520,6 +539,7 @@ def _stretch(cell: Cell, t: Floats) -> Floats:
 @aggregation("mean")
 class Mean(Aggregate):
     degree = 1
+    of_durations = True
     needs_bounds = True
     named_in_agg = True
     found_at_once = True

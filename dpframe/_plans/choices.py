@@ -6,8 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
+from dpframe._errors import BadValue
+from dpframe._expr import Expr
 from dpframe._groups.keys import BinBy
 from dpframe._groups.unit import LIMIT
 from dpframe._plans.aggregates import (
@@ -25,7 +28,8 @@ from dpframe._plans.aggregates import (
 )
 from dpframe._statistics.base import MAGNITUDE_BITS, VALUE_BITS, Grid, Reading, Statistic, on_grid
 from dpframe._statistics.counts import PeopleAround, PeopleBy, Questions, RowCount
-from dpframe._statistics.scores import Revenue, Scores
+from dpframe._statistics.order import LEAF_CEILING
+from dpframe._statistics.scores import Revenue, Scores, Votes
 from dpframe._validate import Bounds
 
 # Vectors ---------------------------------------------------------------------------------------------------------------
@@ -70,6 +74,27 @@ class OfPrices(Vector):
         whole = all(p.is_integer() for p in prices)
         grid = Grid.for_magnitude(Bounds(0.0, prices[-1]), MAGNITUDE_BITS, whole)
         return Revenue(by.expr, tuple(on_grid(p, grid.exponent) for p in prices), grid)
+
+
+@dataclass(frozen=True, slots=True)
+class OfVotes(Vector):
+    """The rows of each group by their values, of which so many are chosen."""
+
+    place = 6
+
+    expr: Expr
+    bounds: Bounds
+    rounds: int
+
+    def statistic(self, outputs: Sequence[Output], setting: Setting) -> Statistic:
+        votes = Votes(self.expr, int(self.bounds.upper) + 1)
+        cells = votes.values * setting.query.groups
+        if cells > LEAF_CEILING:
+            raise BadValue(
+                f"that would look at {cells} numbers: {votes.values} keys in {setting.query.groups} groups. At most "
+                f"{LEAF_CEILING} fit: list fewer keys."
+            )
+        return votes
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,6 +193,37 @@ class BestPlaces(Aggregate):
 
     def interval(self, m: Measured, level: float) -> Interval:
         raise AssertionError("a selection has no interval: its verbs return bare candidates")
+
+    def error(self, m: Measured, level: float, n: float | None) -> float | None:
+        return None
+
+
+@aggregation("most")
+class MostRows(Aggregate):
+    """The places of the values that most rows of each group have, the first before the second and so on."""
+
+    picks = True
+    keyed = True
+    always_whole = True
+    promise = "the count of the choice is within {r:.4g} of the largest of its group"
+
+    def vector_of(self, out: Output) -> Vector:
+        return OfVotes(*out.clipped[0], out.rounds)
+
+    def cell(self, out: Output, part: int, place: int, statistic: Statistic, reading: Reading) -> Cell:
+        cell = super().cell(out, part, place, statistic, reading)
+        constants = {**cell.constants, "place": float(place % out.rounds)}
+        return replace(cell, functionals={}, constants=constants)
+
+    def value(self, m: Measured) -> NDArray[Any]:
+        assert m.raw is not None
+        choice: NDArray[Any] = m.raw[int(m.cell.constants["place"])]
+        return choice
+
+    def interval(self, m: Measured, level: float) -> Interval:
+        assert m.raw is not None
+        nothing = np.full(m.raw.shape[-1], np.nan)  # chosen, not measured
+        return nothing, nothing
 
     def error(self, m: Measured, level: float, n: float | None) -> float | None:
         return None

@@ -142,6 +142,8 @@ class Var(Aggregate):
 
 @aggregation("std")
 class Std(Var):
+    of_durations = True
+
     def value(self, m: Measured) -> NDArray[Any]:
         return np.asarray(np.sqrt(self._unit_value(m)) * (m.cell.upper - m.cell.lower))
 
@@ -157,6 +159,8 @@ class Std(Var):
 @aggregation("sem")
 class Sem(Std):
     """The standard error of the mean: the deviation over the root of the number of values."""
+
+    of_durations = False  # as in pandas
 
     def value(self, m: Measured) -> NDArray[Any]:
         n = np.maximum(m.values(N).astype(float), 2.0)

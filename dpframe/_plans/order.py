@@ -109,6 +109,7 @@ class Quantile(Aggregate):
     """The points that were chosen, in the order of their levels: sorted, which is post-processing."""
 
     needs_bounds = True
+    of_durations = True
     picks = True
     promise = "at most {r:.4g} values too many lie below the answer, and above it"
 
@@ -139,6 +140,7 @@ class TreeQuantile(Aggregate):
     """Read off an estimate of the whole distribution, which is monotone, so that levels come back in order."""
 
     needs_bounds = True
+    of_durations = True
     promise = "within ± {r:.4g} ranks"
 
     def vector_of(self, out: Output) -> Vector:

@@ -142,7 +142,7 @@ class Plan:
         group), here or to ``explain``. A selection has no such error: it is None.
 
         ``at_once``: with probability ``level`` the answers of all groups and outputs are within, together. It grows with the
-        logarithm of the number of groups (docs/guarantees/accuracy.md#many-answers-at-once).
+        logarithm of the number of groups (docs/guarantees/accuracy.md#many-answers-at-once). That of durations is in seconds.
 
         >>> df = pd.DataFrame({"age": [30, 41]})
         >>> plan = df.dp.open(1, bounds={"age": (0, 110)}).explain.mean("age", epsilon=0.5)
@@ -276,9 +276,11 @@ class Plan:
                 assumed = (
                     self.n is not None and aggregate.error(measured(self, None, cell), level, None) is None
                 )
-                text = f"± {error:.4g}" + (f" for {self.n:g} values" if assumed else "")
+                text = f"± {error:.4g}{' seconds' * cell.duration}" + (
+                    f" for {self.n:g} values" if assumed else ""
+                )
             elif per_n is not None:
-                text = f"± {per_n * 1e9:.4g} / n for n values"
+                text = f"± {per_n * 1e9:.4g} / n{' seconds' * cell.duration} for n values"
             else:
                 text = "depends on the values; see the interval of the answer"
             texts.append(text if len(self.cells) == 1 else f"{cell.name} {text}")
@@ -366,15 +368,16 @@ def _rows_of(cells: Sequence[Cell]) -> list[list[Any]]:
         [
             c.name if isinstance(c.name, str | int | float | None) else str(c.name),
             *(c.aggregate, c.part, c.lower, c.upper, c.ddof, c.whole, c.functionals, c.constants),
+            *([True] if c.duration else []),  # receipts of numbers stay what they were
         ]
         for c in cells
     ]
 
 
 def _cell_from(row: list[Any]) -> Cell:
-    name, aggregate, part, lower, upper, ddof, whole, functionals, constants = row
+    name, aggregate, part, lower, upper, ddof, whole, functionals, constants, *duration = row
     maps = {k: tuple(v) for k, v in functionals.items()}
-    return Cell(name, aggregate, part, lower, upper, ddof, whole, maps, constants)
+    return Cell(name, aggregate, part, lower, upper, ddof, whole, maps, constants, bool(duration))
 
 
 def all_choices(cells: Sequence[Cell]) -> bool:
@@ -384,6 +387,11 @@ def all_choices(cells: Sequence[Cell]) -> bool:
 def refuse_choices(cells: Sequence[Cell]) -> None:
     """Refuses an interval where nothing but choices is shown."""
     if all_choices(cells):
+        if any(AGGREGATES[cell.aggregate].keyed for cell in cells):
+            raise NotOffered(
+                "the most common value is chosen, not measured, so no interval comes with it. Its plan tells by how many rows "
+                "it may miss. value_counts has intervals."
+            )
         raise NotOffered(
             "a quantile is chosen, not measured, so no interval of values comes with it. Its plan tells by how many "
             "ranks it may miss. quantile(column, q, method='tree') has intervals."
@@ -436,7 +444,9 @@ class Draft(NamedTuple):
 
     statistics: tuple[Statistic, ...]
     readings: tuple[Reading, ...]
-    picks: tuple[bool, ...]  # which of them are points to choose from
+    picks: tuple[
+        int, ...
+    ]  # how many points are chosen of each of them, one after the other: none where it is measured
     cells: tuple[Cell, ...]
     written: str  # the cells as JSON
     moved: tuple[
@@ -473,7 +483,12 @@ def draft(query: Outputs, unit: Unit, public_rows: int | None) -> Draft:
     if unit.people:  # the text about how much a person with many rows counts
         texts = dict.fromkeys(s.limits_text(unit, groups is not None) for s in statistics if not s.once)
         why += "".join(texts) if texts else "; a person counts once"
-    picks = tuple([AGGREGATES[outputs[serves[0]].aggregate].picks for _, serves in arranged])
+    picks = tuple(
+        [
+            outputs[serves[0]].rounds if AGGREGATES[outputs[serves[0]].aggregate].picks else 0
+            for _, serves in arranged
+        ]
+    )
     in_order = tuple([cells[i] for i in sorted(cells)])
     if selects:
         reaches = [s.reach_of_person(unit, groups) for s in statistics]
@@ -546,14 +561,18 @@ def noise_for(sensitivities: Sequence[Sensitivity], price: Price) -> Offer:
     )
 
 
-def picked(sensitivities: Sequence[Sensitivity], picks: Sequence[bool], price: Price) -> Offer:
+def picked(sensitivities: Sequence[Sensitivity], picks: Sequence[int], price: Price) -> Offer:
     """Noise for vectors that share a price where some are points to choose from, with a sensitivity of differences of scores."""
     if price.mechanism != AUTO:
         raise BadValue("a selection has its own mechanism (noisy-max): leave mechanism= out.")
     e = pure(price) / len(picks)
-    noises = [
-        NoisyMax.for_price(s.l1, e) if pick else Laplace.for_price(s.l1, e)
-        for s, pick in zip(sensitivities, picks, strict=True)
+    noises: list[Any] = [
+        Laplace.for_price(s.l1, e)
+        if not rounds
+        else NoisyMax.for_price(s.l1, e)
+        if rounds == 1
+        else NoisyTop.for_price(s.l1, e, rounds)
+        for s, rounds in zip(sensitivities, picks, strict=True)
     ]
     why = "points of a grid, one price: only the choice leaves, never a count"
     if not all(picks):

@@ -18,7 +18,8 @@ from dpframe._cells.encoding import SHOWN
 from dpframe._expr import Expr
 from dpframe._groups.keys import By, Word, groups_of
 from dpframe._groups.unit import Unit
-from dpframe._plans.aggregates import AGGREGATES, LISTED, Measured, Output
+from dpframe._plans.aggregates import AGGREGATES, LISTED, Cell, Measured, Output
+from dpframe._plans.durations import shown
 from dpframe._plans.plan import Part, Plan, choice, draft, measured, noise_for, picked
 from dpframe._statistics.engine import Engine, Scope
 from dpframe.accounting._filter import Price
@@ -35,9 +36,11 @@ class Release(NamedTuple):
 
 
 def numbers(plan: Plan, raw: Sequence[Any], place: int) -> NDArray[Any]:
-    """The answers of one output, an entry a group, as int64 or float64 by the plan alone."""
+    """The answers of one output, an entry a group, as int64, float64 or durations by the plan alone."""
     cell = plan.cells[place]
     answers = AGGREGATES[cell.aggregate].value(Measured(cell, plan.parts[cell.part].noise, raw[cell.part]))
+    if cell.duration:
+        return shown(answers, cell.lower, cell.upper)
     return answers if answers.dtype == object else answers.astype(np.int64 if cell.whole else np.float64)
 
 
@@ -47,7 +50,8 @@ def interval_of(plan: Plan, raw: tuple[Any, ...], place: int, level: float) -> t
     aggregate = AGGREGATES[cell.aggregate]
     levels = levels_shown(plan, raw, level)
     if levels is None:
-        return aggregate.interval(measured(plan, raw, cell), level)
+        ends = aggregate.interval(measured(plan, raw, cell), level)
+        return ends_shown(cell, *ends) if cell.duration else ends
     low, high = np.empty(len(levels)), np.empty(len(levels))
     for at_level in np.unique(levels):
         in_level = levels == at_level
@@ -56,7 +60,14 @@ def interval_of(plan: Plan, raw: tuple[Any, ...], place: int, level: float) -> t
         if aggregate.least_shown is not None:
             # The groups that a threshold shows have large noise: counts above an upper end are no likelier than without one.
             high[in_level] = aggregate.interval(measured(plan, integers, cell), level)[1]
+    if cell.duration:
+        return ends_shown(cell, low, high)
     return low if aggregate.least_shown is None else np.maximum(low, aggregate.least_shown), high
+
+
+def ends_shown(cell: Cell, low: Array, high: Array) -> tuple[Any, Any]:
+    """The ends of intervals of seconds as durations, rounded outwards."""
+    return shown(low, cell.lower, cell.upper, "down"), shown(high, cell.lower, cell.upper, "up")
 
 
 def levels_shown(plan: Plan, raw: tuple[Any, ...], level: float) -> NDArray[np.float64] | None:
@@ -176,9 +187,10 @@ class Query(Question):
             if first.bounds is not None:
                 text += f", bounds=({first.bounds.lower:g}, {first.bounds.upper:g})"
         else:
-            text = ", ".join(map(str, self.outputs[:LISTED])) + (
-                ", ..." if len(self.outputs) > LISTED else ""
-            )
+            texts = list(map(str, self.outputs[:LISTED]))
+            if first is not None and first.keys is not None:  # the first place and the second are one choice
+                texts = list(dict.fromkeys(texts))
+            text = ", ".join(texts) + (", ..." if len(self.outputs) > LISTED else "")
         if self.by:
             text += f" by {', '.join(map(str, self.by))}"
         return text + (f" where {self.where}" if self.where is not None else "")
@@ -192,7 +204,7 @@ class Query(Question):
         if first.selects:
             candidates = len(self.outputs) if prepared.groups is None else prepared.groups
             bought = choice(first, prepared.moved[0].l1, candidates, self.outputs[0].rounds, price)
-        elif True in prepared.picks:
+        elif any(prepared.picks):
             bought = picked(prepared.moved, prepared.picks, price)
         else:
             bought = noise_for(prepared.moved, price)

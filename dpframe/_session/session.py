@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 
 from dpframe._cells.encoding import digest, encode
 from dpframe._errors import SWITCH, BadType, BadValue, DataError, SessionError, debugging
-from dpframe._expr import Expr, zone_of
+from dpframe._expr import Expr, seconds_between, zone_of
 from dpframe._groups.combinations import Tuples
 from dpframe._groups.keys import Keys, Word
 from dpframe._groups.periods import Span, ends_of
@@ -240,13 +240,18 @@ class Session:
             if AGGREGATES[out.aggregate].selects:
                 continue  # the verb has said so once for all candidates
             for expr, pair in out.clipped:
-                if pair != expr.bounds(self.bounds) and (expr, tuple(pair)) not in self.released_bounds:
+                known = expr.bounds(self.bounds) if not out.duration else self._seconds(expr)
+                if pair != known and (expr, tuple(pair)) not in self.released_bounds:
                     words.append(Word("bounds", f"{expr}: ({pair.lower:g}, {pair.upper:g})", str(out)))
         if question.by:
             opened = {keys.token for keys in (*(keys for _, keys in self.terms.keys), *self.found.values())}
             words += [by.word for by in question.by if by.token not in opened and by.word is not None]
         rows = None if self.public_rows is None else self._public_rows(question)
         return noted(question.plan(one.unit, one.price, rows, tuple(words)), one.price), words
+
+    def _seconds(self, expr: Expr) -> tuple[float, float] | None:
+        """The bounds of the seconds of a duration that follow from declared ones."""
+        return seconds_between(expr.children[0], lambda column: self.bounds.get(column.position))
 
     def ask(self, questions: Sequence[Asked], batch: bool = False) -> list[Release]:
         """The releases of questions: label, recall, plan, debit, and the door. In this order, and nothing else reads the data.

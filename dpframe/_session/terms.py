@@ -313,8 +313,12 @@ def declarations(leaves: Mapping[Hashable, Column], bounds: object, keys: object
             times.append((leaf.position, span_of(pair, name)))
         elif leaf.kind in ("number", "bool"):
             numbers.append((leaf.position, _validate.bounds(pair, repr(name))))
+        elif leaf.kind == "duration":
+            numbers.append((leaf.position, _validate.durations(pair, repr(name))))
         else:
-            raise BadType(f"column {name!r} is of kind {leaf.kind}: only numbers and times have bounds.")
+            raise BadType(
+                f"column {name!r} is of kind {leaf.kind}: only numbers, times and durations have bounds."
+            )
     keys_by_place: list[tuple[Any, Any]] = []
     for name, listed_keys in _mapping(keys, "keys").items():
         if (
@@ -353,7 +357,14 @@ def record_of(
     sources: Mapping[Declaration, Source] = MappingProxyType({}),
 ) -> list[Declared]:
     """Bounds and keys by the places of their columns, as the ledger keeps them, each with its source, or else ``where``."""
-    declared = [("bounds", names[i], f"({pair.lower:g}, {pair.upper:g})") for i, pair in bounds]
+    declared = [
+        (
+            "bounds",
+            names[i],
+            str(pair) if isinstance(pair, _validate.Durations) else f"({pair.lower:g}, {pair.upper:g})",
+        )
+        for i, pair in bounds
+    ]
     declared += [("bounds", names[i], str(span)) for i, span in times]
     for i, column_keys in keys:
         column = tuple(names[j] for j in i) if isinstance(i, tuple) else names[i]

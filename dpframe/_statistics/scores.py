@@ -18,6 +18,7 @@ from dpframe._statistics.base import (
     Bids,
     Grid,
     Integers,
+    Leaves,
     Powers,
     Primitive,
     Reading,
@@ -25,6 +26,7 @@ from dpframe._statistics.base import (
     Sensitivity,
     Statistic,
 )
+from dpframe._validate import Bounds
 
 
 class _Choice(Statistic):
@@ -114,3 +116,41 @@ class Revenue(_Choice):
 
     def reading(self) -> Reading:
         return Reading(f"the revenue at {len(self.prices)} prices", {}, self.grid.step)
+
+
+@dataclass(frozen=True, slots=True)
+class Votes(Statistic):
+    """How many rows of each group have each of some listed values, of which each group chooses those that most rows have.
+
+    ``expr`` is the place of a row's value on the list, and null for others. The vector never gets noise of its own, so the claim
+    is about *differences* of counts within a group, summed over the groups, whose choices are independent.
+
+    Add-remove: a row adds 1 to one count of one group: it moves a difference there by 1, and none elsewhere. Replace-one: within
+    a group it may leave one count for another, which moves their difference by 2; between groups it moves one by 1 in each.
+    """
+
+    expr: Expr
+    values: int
+
+    @property
+    def _leaves(self) -> Leaves:
+        return Leaves(self.expr, Grid(Bounds(0.0, float(self.values - 1)), 0))
+
+    @property
+    def primitives(self) -> tuple[Primitive, ...]:
+        return (self._leaves,)
+
+    def shape(self, groups: int) -> tuple[int, ...]:
+        return 1, self.values, groups
+
+    def integers(self, reduced: Reduced) -> Integers:
+        return reduced[self._leaves][None, :, :]
+
+    def sensitivity(self, unit: Unit, grouped: bool) -> Sensitivity:
+        return Sensitivity(2, 4) if unit.replaces else Sensitivity(1, 1)
+
+    def reading(self) -> Reading:
+        of = self.expr.children[0]
+        return Reading(
+            f"rows by {of}, which has {self.values} values", {}, 1.0, {"points": float(self.values)}
+        )

@@ -84,21 +84,31 @@ class NoisyTop(Choice):
         return NoisyTop(epsilon / (shift * rounds), rounds)
 
     def release(self, scores: NDArray[Any]) -> NDArray[Any]:
-        """The places of the chosen scores, in an array of one row."""
-        flat, noisy_max = scores.reshape(-1), NoisyMax(self.rate)
-        remaining = np.arange(flat.size)
+        """The places of the chosen scores, in an array of one row. Of three axes the second has the candidates, and for each
+        place on the third there is a column of choices; the first has one entry.
+
+        The choices of groups are independent, and in each round ``shift`` bounds what one person can do to all of them.
+        """
+        noisy_max = NoisyMax(self.rate)
+        remaining_scores = scores.reshape(-1, 1) if scores.ndim < 3 else scores[0]
+        remaining = np.broadcast_to(np.arange(len(remaining_scores))[:, None], remaining_scores.shape)
         chosen = []
         for _ in range(self.rounds):
-            place = int(noisy_max.release(flat[remaining])[0, 0])
-            chosen.append(remaining[place])
-            remaining = np.delete(remaining, place)
-        return np.array([chosen], dtype=np.int64)
+            place = noisy_max.release(remaining_scores[None])
+            chosen.append(np.take_along_axis(remaining, place, axis=0)[0])
+            left = np.arange(len(remaining))[:, None] != place
+            shape = len(remaining) - 1, remaining.shape[1]
+            # Column by column, so that what is left of each stands in its order.
+            remaining = remaining.T[left.T].reshape(shape[::-1]).T
+            remaining_scores = remaining_scores.T[left.T].reshape(shape[::-1]).T
+        choices = np.array(chosen, dtype=np.int64)
+        return choices if scores.ndim == 3 else choices.T
 
     def epsilon_for(self, distance: int) -> Fraction:
         return self.rounds * self.rate * distance
 
     def form(self, shape: Shape) -> Form:
-        return Form((1, self.rounds), "i")
+        return Form((self.rounds, shape[2]) if len(shape) == 3 else (1, self.rounds), "i")
 
     def ways(self, candidates: int) -> int:
         return candidates * self.rounds

@@ -55,6 +55,8 @@ RELEASES: dict[str, Callable[..., Any]] = {
     "groupby nunique": lambda p, **w: p.groupby("g").nunique("k", **w),
     "groupby quantile": lambda p, **w: p.groupby("g")["x"].quantile([0.1, 0.9], **w),
     "groupby median": lambda p, **w: p.groupby("g")["x"].median(**w),
+    "groupby argmax": lambda p, **w: p.groupby("g")["b"].argmax(**w),
+    "groupby top": lambda p, **w: p.groupby("g")["b"].top(2, **w),
     "groupby min": lambda p, **w: p.groupby("g")["x"].min(**w),
     "groupby max": lambda p, **w: p.groupby("g")["x"].max(**w),
     "describe": lambda p, **w: p[["x", "k"]].describe(**w),
@@ -278,6 +280,15 @@ def test_choices_that_count_one_way_only_are_found(monkeypatch):
     monkeypatch.setattr(_stats.Statistic, "reach", lambda self, unit: 1)
     monkeypatch.setattr(_counts.RowCount, "reach", lambda self, unit: 1)
     assert "moved by 2, and 1 is declared (one against another)" in problem(rows("argmax", "moves"))
+
+
+def test_choices_in_groups_that_forget_a_replaced_row_are_found(monkeypatch):
+    one = lambda self, unit, grouped: _stats.Sensitivity(1, 1)  # noqa: E731
+    monkeypatch.setattr(internals.scores_module.Votes, "sensitivity", one)
+    internals.forget_drafts()
+    assert "moved by 2, and 1 is declared (one against another)" in problem(
+        rows("groupby argmax", "low becomes high")
+    )
 
 
 def test_questions_priced_as_if_they_did_not_overlap_are_found(monkeypatch):

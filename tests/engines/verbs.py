@@ -350,6 +350,8 @@ GROUPS: dict[str, Callable[[Any], Any]] = {
     **{name: (lambda p, n=name: getattr(p.groupby("state")["age"], n)(epsilon=E)) for name in NUMBERS + COUNTS},
     "agg": lambda p: p.groupby("state").agg(n=("age", "size"), m=("age", "mean"), epsilon=E),
     "aggregate": lambda p: p.groupby("state").aggregate(n=("age", "size"), epsilon=E),
+    "argmax": lambda p: p.groupby("flag")["state"].argmax(epsilon=E).tolist(),
+    "top": lambda p: p.groupby("flag")["state"].top(1, epsilon=E).tolist(),
     "corr": lambda p: p.groupby("state")[["age", "visits"]].corr(epsilon=E),
     "cov": lambda p: p.groupby("state")[["age", "visits"]].cov(epsilon=E) / 10,
     "describe": lambda p: p.groupby("state")["age"].describe(epsilon=E) / COARSE,
@@ -463,6 +465,7 @@ COUNTING = (
 )
 PARTS = {
     **dict.fromkeys(("p.cut", "p.resample", "p[column].resample"), 5),
+    **dict.fromkeys(("p.groupby(...).argmax", "p.groupby(...).top"), 5),
     **{f"p[column].{name}": 5 for name in ("cut", "dt", "map", "str")},
     **{f"{p}.{name}": 5 for p in ("p", "p[column]") for name in ("pow", "floordiv", "mod", "rdiv", "round")},
     **{f"{p}.{name}": 13 for p in ("p", "p[column]") for name in ("where", "mask", "replace")},

@@ -217,6 +217,8 @@ MODULES = (
     "_frame/verbs/looking",
     "_frame/verbs/groupings",
     "_frame/verbs/measure",
+    "_frame/verbs/votes",
+    "_plans/durations",
     "_frame/verbs/summaries",
     "_frame/verbs/tables",
     "_frame/groups",

@@ -163,6 +163,10 @@ def q_nunique(g: Generator) -> str:
 
 def q_choice(g: Generator) -> str:
     n = g.column(*GROUPED)
+    if g.chance(0.2):
+        m = g.column(*GROUPED)
+        verb = g.pick((f"argmax({m!r}", f"top({m!r}, {g.pick((1, 2, 9))}"))
+        return f"{asked(g)}.groupby({n!r}{maybe_keys(g, n)}).{verb}{maybe_keys(g, m)}{price(g)})"
     if g.chance(0.5):
         return f"{asked(g)}.argmax({n!r}{maybe_keys(g, n)}{price(g)})"
     return f"{asked(g)}.top({n!r}, {g.pick((1, 2, 9))}{maybe_keys(g, n)}{price(g)})"

@@ -44,6 +44,8 @@ ASK = {
     "histogram": lambda p: p.histogram("x", bins=5),
     "argmax": lambda p: p.argmax("s", keys=STATES),
     "top": lambda p: p.top("s", 2, keys=STATES),
+    "argmax in groups": lambda p: p.groupby("b").argmax("s", keys=STATES),
+    "top in groups": lambda p: p.groupby("b").top("s", 2, keys=STATES),
     "choose": lambda p: p.choose([1, 2, 3], distance("x")),
     "revenue": lambda p: p.choose([1, 2, 3], revenue("x")),
     "exponential": lambda p: p.choose([1, 2, 3], distance("x"), mechanism="exponential"),

@@ -404,6 +404,7 @@ def test_only_what_follows_from_others_or_is_shown_is_left_out():
     }
     shown = {
         ("Output", "said"),
+        ("Output", "keys"),  # of which the expression is a map to places
         ("Constant", "tag"),
         ("BinBy", "index"),
         ("RestBy", "keys"),

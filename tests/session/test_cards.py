@@ -164,6 +164,15 @@ def test_a_card_of_all_kinds_of_keys_is_read_as_the_same():
     assert "range = [1, 200, 3]" in p.card()
 
 
+def test_a_card_of_durations_is_read_as_the_same():
+    frame = pd.DataFrame({"stay": pd.to_timedelta([1, 2], unit="h")})
+    p = frame.dp.open(1, bounds={"stay": ("0D", "30D 00:00:00.000001")})
+    assert 'bounds = ["0 days 00:00:00", "30 days 00:00:00.000001"]' in p.card()
+    for form in ("toml", "json"):
+        again = frame.copy().dp.open(1, card=p.card(format=form), because="an example")
+        assert again.explain.mean("stay") == p.explain.mean("stay")
+
+
 @given(
     st.dictionaries(
         st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=6),

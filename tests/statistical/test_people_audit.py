@@ -39,12 +39,23 @@ RELEASES: dict[str, Any] = {
     "suggest_bounds": lambda p, **w: p.suggest_bounds("x", **w),
     "argmax": lambda p, **w: p.argmax("g", **w),
     "top": lambda p, **w: p.top("g", 2, **w),
+    "groupby argmax": lambda p, **w: p.groupby("g").argmax(p["x"] > 2, **w),
+    "groupby top": lambda p, **w: p.groupby("g").top(p["x"] > 2, 2, **w),
     "median": lambda p, **w: p.median("x", resolution=8, **w),
     "quantile": lambda p, **w: p.quantile("x", 0.75, resolution=2, **w),
     "choose by revenue": lambda p, **w: p.query("id > 3").choose([0, 6], revenue("x"), **w),
     "choose by distance": lambda p, **w: p.choose([-2, 1, 6], distance("x"), **w),
 }
-CHOICES = ("argmax", "top", "median", "quantile", "choose by revenue", "choose by distance")
+CHOICES = (
+    "argmax",
+    "top",
+    "groupby argmax",
+    "groupby top",
+    "median",
+    "quantile",
+    "choose by revenue",
+    "choose by distance",
+)
 CROWD = [
     (i, x, g)
     for i, x, g in [(1, 6.0, "a"), (1, -2.0, "b"), (2, 0.0, "a"), (3, 6.0, "b"), (3, 6.0, "c")]
@@ -117,7 +128,7 @@ def test_the_sensitivity_of_one_row_is_caught(monkeypatch):
     assert seen("groupby size", PAIRS["joins"], 20_000) > EPSILON
 
 
-@pytest.mark.parametrize("name", ["median", "choose by revenue", "choose by distance"])
+@pytest.mark.parametrize("name", ["median", "groupby argmax", "choose by revenue", "choose by distance"])
 def test_the_sensitivity_of_one_row_is_caught_in_a_choice(name, monkeypatch):
     assert seen(name, PAIRS["joins"], 8_000) <= EPSILON
     for kind in (Statistic, Scores, Revenue):

@@ -173,15 +173,24 @@ def info(
 
 def _declared(selection: Selection, expr: Expr) -> str:
     schema = selection.schema
-    pair = expr.bounds(schema.bounds) if expr.kind == "number" else None
-    if pair is not None:
-        return f"{pair[0]:g} to {pair[1]:g}"
+    text = bounds_text(selection, expr)
+    if text:
+        return text
     if isinstance(expr, Column):
         if expr.position in schema.times:
             return str(schema.times[expr.position])
         if expr.position in schema.keys:
             return f"{len(schema.keys[expr.position])} keys"
     return ""
+
+
+def bounds_text(selection: Selection, expr: Expr) -> str:
+    """The bounds of numbers and durations, as they are declared or follow from what is; empty without any."""
+    if expr.kind == "duration":
+        ends = expr.interval(selection.ends)
+        return "" if ends is None else " to ".join(str(pd.Timedelta(int(end) // 1000, "us")) for end in ends)
+    pair = expr.bounds(selection.schema.bounds)
+    return "" if pair is None or expr.kind != "number" else f"{pair[0]:g} to {pair[1]:g}"
 
 
 class Shape:
@@ -321,7 +330,9 @@ def _cells(leaf: Column, dtype: Any, schema: Schema, rows: int) -> pd.Series[Any
     elif leaf.kind == "time":
         cells = _times(schema.times.get(leaf.position, _YEAR), leaf.tz, even)
     elif getattr(dtype, "kind", "") == "m":
-        cells = pd.Series(pd.to_timedelta((even * _DAYS * 24).astype(np.int64), unit="h"))
+        low, high = pair or (0.0, _DAYS * 86400e9)
+        seconds = low / 1e9 + even * ((high - low) / 1e9)
+        cells = pd.Series(pd.to_timedelta((seconds * 1e6).astype(np.int64), unit="us"))
     elif leaf.kind in ("text", "label"):
         cells = pd.Series([f"{leaf.name} {1 + int(e * _TEXTS)}" for e in even], dtype=object)
     else:

@@ -13,7 +13,7 @@ import pandas as pd
 
 from dpframe._answers import answer as _release
 from dpframe._answers.answer import IntEstimate, scalar
-from dpframe._answers.layout import Grid
+from dpframe._answers.grids import grid
 from dpframe._errors import BadType, BadValue, UnknownColumn, unknown_column
 from dpframe._frame.selection import Asking, Finish
 from dpframe._frame.spelling import priced, sideways
@@ -43,6 +43,8 @@ class Measures(Asking):
         if numeric_only:
             return self._selection.numbers, False
         names, numbers = list(self._selection.columns), self._selection.numbers
+        if AGGREGATES[verb].of_durations:
+            numbers += [n for n, e in self._selection.columns.items() if e.kind == "duration"]
         if AGGREGATES[verb].needs_bounds and len(numbers) < len(names):
             not_numeric = next(
                 (name for name in names if name not in numbers and name not in self._keyed), None
@@ -85,7 +87,7 @@ class Measures(Asking):
         places = [
             (w.label if form == "named" else w.aggregate, self._selection.named(w.column)[1]) for w in wanted
         ]
-        return grid(self, outs, places, payment)
+        return self._ask_for(outs, payment, grid(outs, places))
 
     def _measure(
         self, aggregate: str, column: Any, bounds: Any, ddof: int, payment: Mapping[str, Any]
@@ -420,30 +422,9 @@ class Measures(Asking):
         many = [(name, *level) for name in names for level in zip(levels.typed, levels.exact, strict=True)]
         cells = [order(name, level, bounds, resolution, at, how) for name, at, level in many]
         if not single:
-            return grid(self, cells, [(at, name) for name, at, _ in many], payment)
+            return self._ask_for(cells, payment, grid(cells, [(at, name) for name, at, _ in many]))
         label = self._selection.named(names[0])[1]
         return self._ask_for(cells, payment, lambda r, index: _release.levels(r, index, levels.typed, label))
-
-
-def grid(
-    asking: Measures,
-    outputs: Sequence[Output],
-    places: Sequence[tuple[Hashable, Hashable]],
-    payment: Any,
-    whole: bool = True,
-) -> Any:
-    """A table of outputs, each in the row and the column of its place, in the order in which these first appear; of groups one
-    below the other."""
-    rows = list(dict.fromkeys(row for row, _ in places))
-    columns = list(dict.fromkeys(column for _, column in places))
-    numbers = {place: i for i, place in enumerate(places)}
-    layout = Grid(tuple(tuple(numbers.get((row, c), -1) for c in columns) for row in rows))
-    index, across = pd.Index(rows, tupleize_cols=False), pd.Index(columns, tupleize_cols=False)
-    return asking._ask_for(
-        outputs,
-        payment,
-        lambda r, groups: _release.laid_out(r, layout, _release.below(groups, index), across, whole),
-    )
 
 
 def _levels(q: Any, payment: Mapping[str, Any], one: bool = False) -> Levels:
@@ -490,8 +471,9 @@ _FUNCTIONS: dict[Any, str] = {
 }
 
 
-def aggregate_name(value: Any) -> str:
-    """The name of one of the aggregates that have a price; also of a function that means one, such as ``np.mean``."""
+def aggregate_name(value: Any, also: Sequence[str] = ()) -> str:
+    """The name of one of the aggregates that have a price, or ``also`` of others; or of a function that means one, such as
+    ``np.mean``."""
     if isinstance(value, Hashable) and not isinstance(value, str):
         value = _FUNCTIONS.get(value, value)
     if not isinstance(value, str):
@@ -499,8 +481,8 @@ def aggregate_name(value: Any) -> str:
             "an aggregate is a name such as 'mean' or 'q90', or a list of names; not a function, which could see the data."
         )
     kind = AGGREGATES.get(value)
-    if (kind is None or not kind.named_in_agg) and level_named(value) is None:
-        known = ", ".join((*named_in_agg(), *ORDERS))
+    if (kind is None or not kind.named_in_agg) and level_named(value) is None and value not in also:
+        known = ", ".join((*named_in_agg(), *ORDERS, *also))
         raise BadValue(
             f"no private aggregate {value!r}{_INSTEAD.get(value, '.')} Those there are: {known}, and quantiles such as 'q90'."
         )
@@ -510,15 +492,16 @@ def aggregate_name(value: Any) -> str:
 _INSTEAD: dict[str, str] = {
     **dict.fromkeys(("first", "last", "nth", "any", "idxmax", "idxmin"), ": it would be one person's value."),
     "all": ": one person would decide it. Take the mean of the condition, which is the share of rows where it holds.",
-    "mode": ": the most common value is p.argmax(column).",
+    "mode": ": the most common value is p.argmax('x'), and that of each group p.groupby('k')['x'].argmax().",
+    "argmax": ": the most common value is a verb of its own, p.argmax('x').",
     "unique": ": the values that many people have are p.unique(column).",
     "describe": ": several aggregates are a verb of their own, p.describe().",
 }
 
 
-def aggregate_names(values: Sequence[Any]) -> list[str]:
+def aggregate_names(values: Sequence[Any], also: Sequence[str] = ()) -> list[str]:
     """Distinct aggregates, in their order."""
-    names = [aggregate_name(v) for v in values]
+    names = [aggregate_name(v, also) for v in values]
     if not names:
         raise BadValue("agg needs at least one aggregate: agg(['mean', 'std']).")
     if len(set(names)) < len(names):
@@ -527,14 +510,19 @@ def aggregate_names(values: Sequence[Any]) -> list[str]:
 
 
 def spec_of(
-    spec: Any, outputs: Mapping[str, Any], columns: Sequence[Hashable] | None, single: bool = False
+    spec: Any,
+    outputs: Mapping[str, Any],
+    columns: Sequence[Hashable] | None,
+    single: bool = False,
+    also: Sequence[str] = (),
 ) -> Spec:
-    """What is asked, of the columns that are selected; ``single`` where that is one column and no list."""
+    """What is asked, of the columns that are selected; ``single`` where that is one column and no list. ``also`` are aggregates
+    that only groups have."""
     if isinstance(spec, str):
-        name = aggregate_name(spec)
+        name = aggregate_name(spec, also)
         return Spec("one", tuple(Wanted(c, c, name) for c in _selected(columns)))
     if isinstance(spec, list):
-        names = aggregate_names(spec)
+        names = aggregate_names(spec, also)
         return Spec("list", tuple(Wanted((c, n), c, n) for c in _selected(columns) for n in names))
     if spec is not None and not isinstance(spec, Mapping):
         raise BadType(
@@ -545,9 +533,11 @@ def spec_of(
     if spec and any(isinstance(v, list) for v in spec.values()):
         if outputs:
             raise BadType("lists of aggregates and named outputs make different tables. Ask one of them.")
-        pairs = [(c, n) for c, v in spec.items() for n in aggregate_names(v if isinstance(v, list) else [v])]
+        pairs = [
+            (c, n) for c, v in spec.items() for n in aggregate_names(v if isinstance(v, list) else [v], also)
+        ]
         return Spec("dict of lists", tuple(Wanted((c, n), c, n) for c, n in pairs))
-    wanted = [Wanted(c, c, aggregate_name(n)) for c, n in (spec or {}).items()]
+    wanted = [Wanted(c, c, aggregate_name(n, also)) for c, n in (spec or {}).items()]
     for label, pair in outputs.items():
         if single and isinstance(pair, str) and columns:
             pair = (columns[0], pair)
@@ -559,7 +549,7 @@ def spec_of(
             pair = (pair.column, pair.aggfunc)
         if not isinstance(pair, tuple) or len(pair) != 2:
             raise BadType(f"{label}= must be a pair such as ('age', 'mean').")
-        wanted.append(Wanted(label, pair[0], aggregate_name(pair[1])))
+        wanted.append(Wanted(label, pair[0], aggregate_name(pair[1], also)))
     if not wanted:
         raise BadValue("agg needs at least one output: agg(mean_age=('age', 'mean')).")
     return Spec("named" if outputs else "dict", tuple(wanted))
@@ -591,10 +581,13 @@ def split_words(
             del payment[word]
     named = {w: value for w, value in outputs.items() if w not in payment}
     for word, value in [*payment.items(), ("bounds", bounds)]:
-        if isinstance(value, tuple) and not (word == "bounds" and _is_pair_of_numbers(value)):
+        if isinstance(value, tuple) and not (word == "bounds" and _is_pair_of_bounds(value)):
             raise BadValue(f"{word}= is a price word of agg and cannot be the name of an output.")
     return payment, named
 
 
-def _is_pair_of_numbers(value: tuple[Any, ...]) -> bool:
-    return len(value) == 2 and not isinstance(value[1], str)
+def _is_pair_of_bounds(value: tuple[Any, ...]) -> bool:
+    """Whether it is a pair of numbers, or of durations as texts, and no output: a column and an aggregate."""
+    if len(value) != 2 or not isinstance(value[1], str):
+        return len(value) == 2
+    return value[1] not in AGGREGATES and level_named(value[1]) is None and value[1][:1] in "-+0123456789"

@@ -12,13 +12,14 @@ import pandas as pd
 
 from dpframe import _validate
 from dpframe._answers import answer as _release
+from dpframe._answers.grids import grid
 from dpframe._answers.layout import Correlations, Grid, Layout
 from dpframe._errors import BadType, BadValue, MissingBounds, NotOffered
 from dpframe._expr import Expr
 from dpframe._frame.selection import Selection, callers_frame, predicate_of
 from dpframe._frame.spelling import priced
 from dpframe._frame.tracked import Tracked
-from dpframe._frame.verbs.measure import Measures, grid
+from dpframe._frame.verbs.measure import Measures
 from dpframe._groups.keys import EVERY, BinBy
 from dpframe._plans.aggregates import DESCRIBED, ORDERS, Output
 from dpframe._plans.order import how_for, levels_of
@@ -67,7 +68,8 @@ def describe(
     cells = [
         ((out.name, name), replace(out, name=(name, out.name))) for name, outs in summary for out in outs
     ]
-    return grid(self, [out for _, out in cells], [place for place, _ in cells], payment, whole=False)
+    outs = [out for _, out in cells]
+    return self._ask_for(outs, payment, grid(outs, [place for place, _ in cells], whole=False))
 
 
 def described(

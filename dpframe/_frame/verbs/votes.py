@@ -1,0 +1,159 @@
+"""The verbs of groups that choose the values that most rows of each have: only the choices leave, one price for all groups."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any, Unpack, cast
+
+import pandas as pd
+
+from dpframe import _expr, _validate
+from dpframe._answers import answer as _release
+from dpframe._errors import BadType, BadValue, MissingKeys, NotOffered
+from dpframe._frame.found import Search, level_of
+from dpframe._frame.selection import HALF, WHOLE, Asking, Selection
+from dpframe._frame.spelling import priced
+from dpframe._groups.combinations import Sought
+from dpframe._groups.keys import KeyBy, Keys, Word, describe, keys_of
+from dpframe._plans.aggregates import Output
+from dpframe._plans.plan import Plan
+from dpframe._plans.price import Payment, checked
+from dpframe._validate import Bounds
+
+Listed = list[tuple[Hashable, Keys]]  # the names of columns, with their keys
+
+
+@priced
+def argmax(self: Any, column: Any = None, *, keys: Any = None, **payment: Unpack[Payment]) -> Any:
+    """The value of a column that most rows of each group have, of the listed ones: a Series of values, one a group.
+
+    Also ``["x"].argmax()``, and beside others ``agg(n=("x", "size"), most=("x", "argmax"))``. Only the choices leave. A group
+    without rows has any of the values.
+
+    Formal guarantee: epsilon-DP for its price, once for all groups together, by report-noisy-max in each: what one row moves in
+    all of them is what it moves in one (docs/guarantees/noisy-max.md#in-groups).
+
+    >>> df = pd.DataFrame({"state": ["CA", "NY", "CA"] * 20, "ill": ["flu", "burn", "flu"] * 20})
+    >>> p = df.dp.open(1000, keys={"state": ["CA", "NY"], "ill": ["burn", "flu"]})
+    >>> p.groupby("state")["ill"].argmax(epsilon=80)
+    state
+    CA     flu
+    NY    burn
+    Name: ill, dtype: str
+    """
+    names, single = _columns(self, column, "argmax")
+    found = _keys(self, names, keys, "argmax", checked(payment))
+    if isinstance(found, Plan):
+        return found
+    levels, part = found
+    outs = [voted(self._selection, name, k, label)[0] for name, (label, k) in zip(names, levels, strict=True)]
+    return _stating(self, levels)._ask_for(outs, payment, single=single, part=part)
+
+
+@priced
+def top(self: Any, column: Any = None, k: Any = None, *, keys: Any = None, **payment: Unpack[Payment]) -> Any:
+    """The k values of a column that most rows of each group have: a Series with a row for each group and place, from 1 on.
+
+    Formal guarantee: epsilon-DP for its price, by k rounds of report-noisy-max in each group, each at epsilon/k among the values
+    that are left there (docs/guarantees/noisy-max.md#in-groups).
+
+    >>> df = pd.DataFrame({"state": ["CA"] * 60, "ill": ["flu", "burn", "flu", "flu", "burn", "cold"] * 10})
+    >>> p = df.dp.open(1000, keys={"state": ["CA"], "ill": ["burn", "cold", "flu"]})
+    >>> p.groupby("state")["ill"].top(2, epsilon=400)
+    state
+    CA     1     flu
+           2    burn
+    Name: ill, dtype: str
+    """
+    if k is None and column is not None and self._chosen is not None:
+        column, k = None, column
+    names, single = _columns(self, column, "top")
+    if not single:
+        raise BadType("top is of one column: p.groupby('k')['x'].top(3).")
+    if not self._as_index:
+        raise NotOffered(
+            "top has its groups as index: leave as_index=False out, and reset_index() the answer."
+        )
+    rounds = _validate.positive_int(k, "k")  # before a search for keys that nobody listed is paid
+    found = _keys(self, names, keys, "top", checked(payment))
+    if isinstance(found, Plan):
+        return found
+    levels, part = found
+    ((label, listed),) = levels
+    if rounds > len(listed):
+        raise BadValue(f"k={rounds} is more than the {len(listed)} values that are listed.")
+    outs = voted(self._selection, names[0], listed, label, range(1, rounds + 1))
+    places = pd.RangeIndex(1, rounds + 1)
+    return _stating(self, levels)._ask_for(
+        outs, payment, lambda r, index: _release.ranked(r, index, places, label), part=part
+    )
+
+
+def voted(
+    selection: Selection, column: Any, keys: Keys, label: Hashable, names: Sequence[Hashable] | None = None
+) -> list[Output]:
+    """The value of a column that most rows of each group have, of the listed ones; or so many of them, by these names."""
+    expr, name = selection.named(column)
+    try:
+        place = _expr.map_dict(
+            expr, {None if i == keys.null else k: i for i, k in enumerate(keys.index.tolist())}
+        )
+    except BadType:
+        raise NotOffered(
+            f"the keys of {name!r} are of a kind that is counted, and not chosen among, in groups: "
+            "p.groupby('k')['x'].value_counts()."
+        ) from None
+    ends = Bounds(0.0, float(len(keys) - 1))
+    of = (label,) if names is None else tuple(names)
+    return [Output(one, "most", place, ends, rounds=len(of), keys=keys) for one in of]
+
+
+def wanted(selection: Selection, column: Any, label: Hashable) -> Output:
+    """The output of `agg` that is named ``"argmax"``: of a column with declared keys, or with some of its own."""
+    return voted(selection, column, selection.keys(*selection.named(column), None, "argmax"), label)[0]
+
+
+def _columns(groups: Any, column: Any, verb: str) -> tuple[Sequence[Any], bool]:
+    """The columns whose values are chosen among, and whether it is a single one."""
+    if column is None and groups._chosen is None:
+        raise BadType(f"name the column: p.groupby('k')['x'].{verb}({3 if verb == 'top' else ''}).")
+    return (groups._chosen, groups._single) if column is None else ((column,), True)
+
+
+def _keys(
+    groups: Any, names: Sequence[Any], given: Any, verb: str, payment: Payment
+) -> tuple[Listed, Fraction] | Plan:
+    """The columns with their keys, and the part of a price that is left where some had to be found. Explaining, the plan of the
+    search where there has been none."""
+    found: Listed = []
+    for i, name in enumerate(names):
+        of = None if given is None else keys_of(given, i, groups._selection.named(name)[1], len(names))
+        level = level_of(groups, groups._selection.level(name), of, verb)
+        if isinstance(level, KeyBy):
+            found.append((groups._selection.named(name)[1], level.keys))
+            continue
+        if len(names) > 1 or any(isinstance(one, Sought) for one in groups._selection.by):
+            raise MissingKeys(
+                f"the keys of {level.name!r} are not known, and nor are others here. Find them first, for a price of their own: "
+                f"keys=p.unique({level.name!r})."
+            )
+        asking = Asking(groups._session, replace(groups._selection, by=()), groups._mode)
+        searched = Search(asking, (level,)).keys(payment)
+        if isinstance(searched, Plan):
+            return searched
+        return [(level.name, cast(KeyBy, searched[0]).keys)], HALF
+    return found, WHOLE
+
+
+def _stating(groups: Any, levels: Listed) -> Any:
+    """The groups, where keys that are listed for this question alone go on record."""
+    session = groups._session
+    known = {keys.token for keys in (*(k for _, k in session.terms.keys), *session.found.values())}
+    words = [
+        Word("keys", f"{label!r}: {describe(keys.to_json())}", "groups")
+        for label, keys in levels
+        if keys.token not in known
+    ]
+    return groups._of(groups._selection.declaring(tuple(words)))
