@@ -53,6 +53,7 @@ class Layout(ABC):
 
     shape: ClassVar[str] = "table"
     computed: ClassVar[bool] = False  # whether numbers may be made of several outputs or groups
+    by_output: ClassVar[bool] = False  # whether each column is an output, a row a group
     by_level: ClassVar[bool] = False  # whether the innermost level of the index is that of quantiles
 
     @abstractmethod
@@ -63,6 +64,17 @@ class Layout(ABC):
     def interval(self, plan: Plan, raw: Sequence[Any], level: float) -> list[Ends]:
         """The ends of the intervals of each column."""
 
+    @abstractmethod
+    def placed(self, each: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:
+        """An array of each output, an entry a group, as `values` places them; of margins what holds for all groups."""
+
+    def yards(self, plan: Plan, groups: int) -> list[tuple[Any, Any]]:
+        """What each column is judged by (`Aggregate.yard`)."""
+        most = math.inf if plan.most is None else plan.most
+        each = [AGGREGATES[cell.aggregate].yard(cell, most) for cell in plan.cells]
+        sides = [self.placed([np.full(groups, yard[side]) for yard in each]) for side in (0, 1)]
+        return list(zip(*sides, strict=True))
+
     def to_json(self) -> dict[str, Any]:
         """What tells a layout from others of its shape."""
         return {}
@@ -71,11 +83,16 @@ class Layout(ABC):
 class Columns(Layout):
     """A column for each output, a row for each group."""
 
+    by_output = True
+
     def values(self, plan: Plan, raw: Sequence[Any]) -> list[NDArray[Any]]:
         return [numbers(plan, raw, i) for i in range(len(plan.cells))]
 
     def interval(self, plan: Plan, raw: Sequence[Any], level: float) -> list[Ends]:
         return [interval_of(plan, tuple(raw), i, level) for i in range(len(plan.cells))]
+
+    def placed(self, each: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:
+        return list(each)
 
 
 class Column(Columns):
@@ -88,6 +105,7 @@ class Across(Columns):
     """A row for each output of a question without groups."""
 
     shape = "across"
+    by_output = False
 
     def values(self, plan: Plan, raw: Sequence[Any]) -> list[NDArray[Any]]:
         return [np.array([column[0] for column in super().values(plan, raw)])]
@@ -97,11 +115,15 @@ class Across(Columns):
         low, high = (np.array([pair[side][0] for pair in pairs]) for side in (0, 1))
         return [(low, high)]
 
+    def placed(self, each: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:
+        return [np.array([array[0] for array in each])]
+
 
 class Levels(Columns):
     """A row for each output within each group: quantiles of one column."""
 
     shape = "levels"
+    by_output = False
     by_level = True
 
     def values(self, plan: Plan, raw: Sequence[Any]) -> list[NDArray[Any]]:
@@ -111,6 +133,9 @@ class Levels(Columns):
         pairs = super().interval(plan, raw, level)
         low, high = (np.stack([pair[side] for pair in pairs], axis=1).ravel() for side in (0, 1))
         return [(low, high)]
+
+    def placed(self, each: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:
+        return [np.stack(list(each), axis=1).ravel()]
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,6 +169,11 @@ class Grid(Layout):
             low, high = (np.stack([p[side] for p in pairs], axis=1).astype(float).ravel() for side in (0, 1))
             columns.append((low, high))
         return columns
+
+    def placed(self, each: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:
+        nothing = np.zeros_like(each[0])
+        columns = zip(*self.cells, strict=True)
+        return [np.stack([each[i] if i >= 0 else nothing for i in c], axis=1).ravel() for c in columns]
 
     def to_json(self) -> dict[str, Any]:
         return {"cells": self.cells}
@@ -189,6 +219,12 @@ class Correlations(Layout):
         lowest[:, own, own] = highest[:, own, own] = 1.0
         sides = (self._columns(np.clip(side, -1.0, 1.0)) for side in (lowest, highest))
         return list(zip(*sides, strict=True))
+
+    def placed(self, each: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:
+        return Grid(self.cells).placed(each)
+
+    def yards(self, plan: Plan, groups: int) -> list[tuple[Any, Any]]:
+        return [(0.2, 2.0)] * len(self.cells)
 
     def to_json(self) -> dict[str, Any]:
         return {"correlations": self.cells}
@@ -305,6 +341,15 @@ class Pivot(Layout):
             low[at], high[at] = (np.clip(end, 0.0, 1.0) for end in ends)
         return low, high
 
+    def placed(self, each: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:
+        size = (self.rows + self.below) * self._width
+        return [column for array in each for column in self._split(np.resize(array, size))]
+
+    def yards(self, plan: Plan, groups: int) -> list[tuple[Any, Any]]:
+        if self.normalize is None:
+            return Layout.yards(self, plan, groups)
+        return [(0.0, 1.0)] * (self._width * len(plan.cells))  # of counts, and near zero as these are
+
     def to_json(self) -> dict[str, Any]:
         return {"pivot": [self.rows, self.columns, self.below, self.beside, self.normalize]}
 
@@ -325,6 +370,12 @@ class Shares(Layout):
         pairs = self.table.interval(plan, raw, level)
         low, high = (np.stack([pair[side] for pair in pairs], axis=1).ravel() for side in (0, 1))
         return [(low, high)]
+
+    def placed(self, each: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:
+        return [np.stack(self.table.placed(each), axis=1).ravel()]
+
+    def yards(self, plan: Plan, groups: int) -> list[tuple[Any, Any]]:
+        return self.table.yards(plan, groups)[:1]
 
     def to_json(self) -> dict[str, Any]:
         return {"shares": self.table.to_json()["pivot"]}

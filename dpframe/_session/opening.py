@@ -54,6 +54,8 @@ def open_session(
     version: str | None = None,
     n: int | None = None,
     because: str | None = None,
+    show: str | None = None,
+    reliable: float | None = None,
 ) -> Session:
     """Open the budgeted session of this frame; the same words again return the session that is there.
 
@@ -96,6 +98,10 @@ def open_session(
         Public: how many people there are. ``within=`` uses it, and a delta that is too large for it is warned of.
     because
         Declares why a second budget on the same rows is right; written in the ledger.
+    show, reliable
+        What becomes of numbers that are noise: ``"all"`` (the default) shows them with a mark, ``"nan"`` leaves them out. A
+        number is noise where half its 95 % interval is more than the part ``reliable`` (0.5) of it, or of what is possible
+        (``answer.dp.reliable``). Either may change at any time: it is about how answers look, and no other question.
 
     Examples
     --------
@@ -121,6 +127,8 @@ def open_session(
         "version": version,
         "n": n,
         "because": because,
+        "show": show,
+        "reliable": reliable,
     }
     return opened(frame, arguments)
 
