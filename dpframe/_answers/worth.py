@@ -31,6 +31,7 @@ T = TypeVar("T", bound="pd.Series[Any] | pd.DataFrame")
 MARK = "?"
 
 
+@np.errstate(all="ignore")  # whatever the caller's numpy does with tiny numbers
 def noise_in(layout: Layout, plan: Plan, raw: Sequence[Any], part: float, values: Columns) -> Flags:
     """Which numbers of a laid out release are noise, column by column; of what was chosen, where it may be off by a part of all
     values."""
