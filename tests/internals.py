@@ -557,7 +557,7 @@ __all__ = [
 
 # What answers say of numbers that are noise. It follows from what was released alone, so that a test of what depends on cells
 # does not listen to it; `tests/answers/test_worth.py` does.
-NOISE = "this number is noise|numbers of this answer that"
+NOISE = "this number is noise|numbers of this answer that|this will say nothing"
 
 
 def deaf_to_noise() -> None:

@@ -38,7 +38,7 @@ from dpframe._plans.aggregates import AGGREGATES, Output
 from dpframe._plans.budget import Budget
 from dpframe._plans.plan import Plan, noted
 from dpframe._plans.price import Payment, price_of, worded
-from dpframe._plans.worth import in_advance
+from dpframe._plans.worth import says_nothing
 from dpframe._questions.question import Array, Query, Question, Release
 from dpframe._refusals import SWITCH, debugging
 from dpframe._session.data import Data, closed, sessions
@@ -447,8 +447,12 @@ def _check_names(labels: Sequence[Label]) -> None:
 def _warn_of_nothing(plans: Sequence[Plan]) -> None:
     """Warns of choices that say nothing of as many values as there can be: they come without intervals, which would tell."""
     for plan in plans:
-        if plan.most is not None and plan.selects and (worth := in_advance(plan)):
-            caution(f"{plan.question}: {worth}. Nothing is charged yet; ask with a larger epsilon.")
+        choices = [cell for cell in plan.cells if AGGREGATES[cell.aggregate].picks]
+        if plan.most is not None and any(says_nothing(plan, cell, plan.most) for cell in choices):
+            caution(
+                f"this will say nothing: {plan.question}, of {plan.most:.12g} values at most. Nothing is charged yet. Ask with a "
+                "larger epsilon; explain tells by how many ranks an answer may be off."
+            )
 
 
 # The door -------------------------------------------------------------------------------------------------------------

@@ -141,7 +141,7 @@ def test_noise_has_its_mark_in_each_cell_of_a_table_and_a_line_below(p):
     assert html.count(" ?<") == 2
     assert html.count("? noise, 2 of 6") == 1
     assert str(wide) == text
-    assert [c for c in wide.dp.reliable.loc["XX"]] == [False, False]
+    assert list(wide.dp.reliable.loc["XX"]) == [False, False]
 
 
 def test_booleans_have_the_shape_of_the_answer(p):
@@ -369,8 +369,8 @@ def test_an_answer_over_capped_rows_says_so_wherever_it_is_shown(people):
 
 def test_a_number_of_people_is_not_capped_by_rows(people):
     assert "a person" not in repr(people.nunique("id", epsilon=50))
-    people.open(show="all", max_groups=1)
-    assert repr(people.groupby("state")["id"].nunique(epsilon=50)).endswith("of at most 1 group a person")
+    each = people.groupby("state")["id"].nunique(epsilon=50, max_groups=1)
+    assert repr(each).endswith("of at most 1 group a person")
     assert repr(people.nunique("cost", epsilon=900, max_groups=9)).endswith("of at most 9 values a person")
 
 
