@@ -31,8 +31,9 @@ import os
 import sys
 import traceback
 import warnings
-from collections.abc import Hashable, Iterable
-from contextlib import suppress
+from collections.abc import Hashable, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from difflib import get_close_matches
 from types import FrameType
 
@@ -149,8 +150,28 @@ class PrivacyWarning(UserWarning):
     """Allowed, and probably not what you want. Raised before anything is charged where it concerns a charge."""
 
 
+_held: ContextVar[list[str] | None] = ContextVar("held warnings", default=None)
+
+
+@contextmanager
+def warnings_after() -> Iterator[None]:
+    """A block whose warnings come when it has ended, so that one that is made an error leaves nothing half done."""
+    held: list[str] = []
+    token = _held.set(held)
+    try:
+        yield
+    finally:
+        _held.reset(token)
+    for message in held:
+        caution(message)
+
+
 def caution(message: str) -> None:
     """Warn at the caller's own line, wherever in the package it came up."""
+    held = _held.get()
+    if held is not None:
+        held.append(message)
+        return
     level, frame = 1, sys._getframe()
     while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("dpframe."):
         level, frame = level + 1, frame.f_back

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -21,6 +22,7 @@ from dpframe._cells.codec import finder
 from dpframe._cells.columns import UNMATCHED, Vector, plain, prepare
 from dpframe._cells.encoding import encode, encoded_fields, tag_of
 from dpframe._cells.texts import key_of, order_of, text_of
+from dpframe._errors import PrivacyWarning
 from dpframe._expr import Column, Expr, compare, constant, kind_of, logical_not
 from dpframe._expr._parse import _ACROSS, MAX_LENGTH, Parsed, parse
 from dpframe._expr._ranges import outward
@@ -556,3 +558,13 @@ __all__ = [
     "zcdp_epsilon",
     "zcdp_rho",
 ]
+
+
+# What answers say of numbers that are noise. It follows from what was released alone, so that a test of what depends on cells
+# does not listen to it; `tests/answers/test_worth.py` does.
+NOISE = "this number is noise|numbers of this answer that|this will say nothing"
+
+
+def deaf_to_noise() -> None:
+    """Adds a filter for the warning of a number that is noise, after those that hear everything."""
+    warnings.filterwarnings("ignore", NOISE, PrivacyWarning)

@@ -11,7 +11,8 @@ import pytest
 from tests.walk import visits_of
 
 ROOT = Path(__file__).parent.parent
-LIMITS = {"open": (14, 65), "mean": (20, 110), "agg": (32, 189)}
+# Each number is judged where it is released; the example of "agg" is noise, so it visits the warning, too.
+LIMITS = {"open": (14, 65), "mean": (21, 111), "agg": (34, 193)}
 
 
 @pytest.fixture(scope="module")

@@ -14,19 +14,23 @@ from collections import OrderedDict
 from collections.abc import Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
-from typing import Any, NoReturn, cast
+from html import escape
+from typing import Any, ClassVar, NoReturn, cast
 
 import numpy as np
 import pandas as pd
 
 from dpframe import _validate
 from dpframe import plot as _plot
-from dpframe._answers.layout import Across, Column, Columns, Correlations, Layout, Levels, Pivot, layout_from
+from dpframe._answers.layout import Across, Column, Columns, Correlations, Layout, Levels, Pivot
+from dpframe._answers.worth import ONE, blanked, chosen, contents, glance, noise_in, telling, warn_of_number
+from dpframe._answers.worth import Columns as Numbers
 from dpframe._errors import BadType, BadValue, NotOffered
 from dpframe._ledger.store import pack, receipt_text, unpack
 from dpframe._plans.aggregates import AGGREGATES
 from dpframe._plans.plan import Cost, Plan, all_choices, refuse_choices
 from dpframe._plans.price import own_errors
+from dpframe._plans.worth import ORDINARY, PART, Rule, capped
 from dpframe._questions.question import Release, interval_of, numbers
 
 # Numbers -----------------------------------------------------------------------------------------------------
@@ -41,6 +45,7 @@ class Estimate:
 
     _plan: Plan
     _raw: tuple[Any, ...]
+    _rule: Rule = ORDINARY
 
     @property
     def plan(self) -> Plan:
@@ -53,14 +58,34 @@ class Estimate:
         return self._plan.cost
 
     def interval(self, level: float = 0.95) -> tuple[float, float]:
-        """Where the answer without noise lies with probability ``level``.
+        """Where the answer without noise lies with probability ``level``; of a duration, two Timedeltas.
 
         It covers the noise: not the clipping to the bounds, and not what a sample says about a population.
         """
         level = _validate.level(level)
         refuse_choices(self._plan.cells[:1])
         low, high = interval_of(self._plan, self._raw, 0, level)
+        if self._plan.cells[0].duration:
+            return cast("tuple[float, float]", (pd.Timedelta(low[0]), pd.Timedelta(high[0])))
         return float(low[0]) + 0.0, float(high[0]) + 0.0  # no negative zero
+
+    @property
+    def reliable(self) -> bool:
+        """Whether it is more than noise: half its 95 % interval is at most half of the number, or of a tenth of the bounds where
+        that is more, and the interval is no half of what is possible. ``open(reliable=)`` takes another part than a half.
+
+        A choice, which has no interval, is noise only where it may be off by half of the values that there can be, as far as that
+        is public (docs/guarantees/intervals.md#noise-is-flagged).
+        """
+        return not noise_in(self._layout, self._plan, self._raw, self._rule.part, self._values())[0][
+            self._place
+        ]
+
+    _layout: ClassVar[Layout] = Column()
+    _place: ClassVar[int] = 0  # of the number in its layout
+
+    def _values(self) -> Numbers:
+        return self._layout.values(self._plan, self._raw)
 
     @property
     def dp(self) -> Estimate:
@@ -73,7 +98,23 @@ class Estimate:
             "one number is no picture: print it, or its .interval(). Series and DataFrames have .dp.plot()."
         )
 
+    def _blank(self) -> Estimate:
+        """The answer without its number, with the same plan and the same interval: noise that is left out."""
+        return _nothing(self, FloatEstimate if isinstance(self, int) else type(cast(Any, self)))
+
+    def _state(self) -> dict[str, Any] | None:
+        """What a pickle keeps beside value, plan and integers."""
+        return None if self._rule == ORDINARY else {"_rule": self._rule}
+
     def __repr__(self) -> str:
+        rows = capped(self._plan)
+        noise = "" if self._plan.selects or self.reliable else ", noise"
+        return self._text() + noise + (f", {rows}" if rows else "")
+
+    def _text(self) -> str:
+        """The number with half of its interval."""
+        if self._plan.cells[0].duration:
+            return self._duration_text()
         if self._plan.selects:
             return f"{float(cast(Any, self)):.12g}"
         low, high = self.interval()
@@ -85,11 +126,22 @@ class Estimate:
         digits = max(0, 1 - math.floor(math.log10(half))) if fine else 0
         return f"{value:.{digits}f} ± {half:.{digits}f}"
 
+    def _duration_text(self) -> str:
+        value = cast(Any, self._plain if isinstance(self, DurationEstimate) else pd.NaT)
+        if self._plan.selects:
+            return str(value)
+        low, high = cast(Any, self.interval())
+        half = (high - low) / 2
+        # Whole seconds where the width is some of them: two digits of it are told, and not nine.
+        step = "s" if half >= pd.Timedelta(10, "s") else "us" if half >= pd.Timedelta(10, "us") else "ns"
+        return f"{value if value is pd.NaT else value.round(step)} ± {half.round(step)}"
+
     def _repr_html_(self) -> str:
         if self._plan.selects:
-            return f"<b>{self!r}</b> <small>chosen; {self._plan._alone}</small>"
-        low, high = self.interval()
-        return f"<b>{self!r}</b> <small>95 % interval {low:.6g} to {high:.6g}; {self._plan._alone}</small>"
+            known = chosen(self._plan)
+            return f"<b>{self!r}</b> <small>{escape(known or 'chosen')}; {self._plan._alone}</small>"
+        low, high = (end if self._plan.cells[0].duration else f"{end:.6g}" for end in self.interval())
+        return f"<b>{self!r}</b> <small>95 % interval {low} to {high}; {self._plan._alone}</small>"
 
 
 class IntEstimate(Estimate, int):
@@ -103,7 +155,7 @@ class IntEstimate(Estimate, int):
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return IntEstimate, (int(self), self._plan, self._raw)
+        return IntEstimate, (int(self), self._plan, self._raw), self._state()
 
 
 class FloatEstimate(Estimate, float):
@@ -117,16 +169,23 @@ class FloatEstimate(Estimate, float):
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return FloatEstimate, (float(self), self._plan, self._raw)
+        return FloatEstimate, (float(self), self._plan, self._raw), self._state()
+
+
+def _nothing(answer: Estimate, kind: Any = FloatEstimate) -> Estimate:
+    nothing: Estimate = kind(math.nan, answer._plan, answer._raw)
+    nothing._rule = answer._rule
+    return nothing
 
 
 class Correlation(FloatEstimate):
     """The correlation of two columns, which is made of a release of their variances and their covariance."""
 
-    table = Correlations(((0, 1), (1, 2)))
+    table = _layout = Correlations(((0, 1), (1, 2)))
+    _place = 1
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Correlation, (float(self), self._plan, self._raw)
+        return Correlation, (float(self), self._plan, self._raw), self._state()
 
     def interval(self, level: float = 0.95) -> tuple[float, float]:
         low, high = self.table.interval(self._plan, self._raw, _validate.level(level))[0]
@@ -148,49 +207,48 @@ class DurationEstimate(Estimate, pd.Timedelta):
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return DurationEstimate, (self._plain, self._plan, self._raw)
+        return DurationEstimate, (self._plain, self._plan, self._raw), self._state()
+
+    def _blank(self) -> Estimate:
+        return _nothing(self)  # NaT is no Timedelta that could have an interval
 
     @property
     def _plain(self) -> pd.Timedelta:
         return pd.Timedelta(self.asm8)
 
-    def interval(self, level: float = 0.95) -> tuple[pd.Timedelta, pd.Timedelta]:  # type: ignore[override]
-        """Where the answer without noise lies with probability ``level``, as two Timedeltas; see `Estimate.interval`."""
-        level = _validate.level(level)
-        refuse_choices(self._plan.cells[:1])
-        low, high = interval_of(self._plan, self._raw, 0, level)
-        return pd.Timedelta(low[0]), pd.Timedelta(high[0])
 
-    def __repr__(self) -> str:
-        if self._plan.selects:
-            return str(self)
-        low, high = self.interval()
-        half = (high - low) / 2
-        # Whole seconds where the width is some of them: two digits of it are told, and not nine.
-        step = "s" if half >= pd.Timedelta(10, "s") else "us" if half >= pd.Timedelta(10, "us") else "ns"
-        return f"{self._plain.round(step)} ± {half.round(step)}"
-
-    def _repr_html_(self) -> str:
-        if self._plan.selects:
-            return f"<b>{self!r}</b> <small>chosen; {self._plan._alone}</small>"
-        low, high = self.interval()
-        return f"<b>{self!r}</b> <small>95 % interval {low} to {high}; {self._plan._alone}</small>"
-
-
-def correlation(release: Release) -> Correlation:
+def correlation(release: Release) -> Estimate:
     """The answer to a question of the variances of two columns with their covariance between them."""
     value = Correlation.table.values(release.plan, release.raw)[0][1]
-    return Correlation(float(value), release.plan, release.raw)
+    return _told(Correlation(float(value), release.plan, release.raw), release)
 
 
 def scalar(release: Release) -> Estimate:
     """The answer to a question without groups."""
     value = numbers(release.plan, release.raw, 0)[0]
-    if release.plan.cells[0].duration:
-        return DurationEstimate(pd.Timedelta(value), release.plan, release.raw)
-    if release.plan.cells[0].whole:
-        return IntEstimate(int(value), release.plan, release.raw)
-    return FloatEstimate(float(value), release.plan, release.raw)
+    cell = release.plan.cells[0]
+    if cell.duration:
+        return _told(DurationEstimate(pd.Timedelta(value), release.plan, release.raw), release)
+    kind: Any = IntEstimate if cell.whole else FloatEstimate
+    answer: Estimate = kind(int(value) if cell.whole else float(value), release.plan, release.raw)
+    if release.rule is ORDINARY:
+        if not release.fresh:
+            return answer
+        first = glance(release, [part[:, 0].tolist() for part in release.raw], (float(value),), ONE)
+        if first is not None and not first[0]:
+            return answer
+    return _told(answer, release)
+
+
+def _told(answer: Estimate, release: Release) -> Estimate:
+    """A number with the rule that it is judged by. Noise that was released just now is warned of, and noise is left out where the
+    session says so."""
+    answer._rule = release.rule
+    if (release.fresh or release.rule.blank) and not answer.reliable:
+        if release.fresh and not release.plan.selects:  # of a choice there was a warning before the debit
+            warn_of_number(release, answer._text())
+        return answer._blank() if release.rule.blank else answer
+    return answer
 
 
 # Receipts ----------------------------------------------------------------------------------------------------
@@ -231,6 +289,10 @@ def receipt(
     """
     whole, each = seals(arrays, labels or (), index)
     extra: dict[str, Any] = {"seal": whole}
+    if release.rule.part != PART:
+        extra["reliable"] = release.rule.part
+    if release.plan.most is not None and release.plan.selects:  # by which choices are judged
+        extra["most"] = release.plan.most
     if layout.computed:
         extra |= {"layout": layout.to_json(), "skip": skip}
     if labels is not None and (len(labels) or layout.computed):
@@ -301,14 +363,15 @@ def column(
     release: Release, layout: Layout, index: pd.Index[Any], name: Hashable, order: Any = None
 ) -> pd.Series[Any]:
     """The one column of a layout as a Series; ``order`` rearranges the rows."""
-    data = layout.values(release.plan, release.raw)[0]
+    values = layout.values(release.plan, release.raw)
+    (data,) = blanked(release, layout, values) if release.rule.blank else values
     if data.dtype == object and not any(cell.duration for cell in release.plan.cells):
         data = data.astype(np.float64)  # noise beyond 63 bits, as in a table
     if order is not None:
         data, index = data[order], index[order]
     answer: pd.Series[Any] = pd.Series(data, index=index.view(), name=name)
     answer.attrs[ANSWER] = receipt(release, layout, [data], None, index, order)
-    return answer
+    return telling(answer, release, layout, values)
 
 
 def series(release: Release, index: pd.Index[Any], name: Hashable, order: Any = None) -> pd.Series[Any]:
@@ -384,7 +447,9 @@ def _named(labels: tuple[str, ...]) -> pd.Index[Any]:
 
 def table(release: Release, index: pd.Index[Any], columns: Sequence[Hashable]) -> pd.DataFrame:
     """Several outputs of several groups."""
-    found = [numbers(release.plan, release.raw, i) for i in range(len(release.plan.cells))]
+    found = values = [numbers(release.plan, release.raw, i) for i in range(len(release.plan.cells))]
+    if release.rule.blank:
+        found = blanked(release, Columns(), values)
     # Python integers appear only at prices so small that noise leaves 63 bits; as doubles they are still noise.
     data = [column if column.dtype != object else column.astype(np.float64) for column in found]
     answer = pd.DataFrame(
@@ -398,7 +463,7 @@ def table(release: Release, index: pd.Index[Any], columns: Sequence[Hashable]) -
             pd.Index(list(columns)) if alike else pd.DataFrame(dict.fromkeys(columns, ())).columns
         )
     answer.attrs[ANSWER] = receipt(release, Columns(), data, columns, index)
-    return answer
+    return telling(answer, release, Columns(), values)
 
 
 def laid_out(
@@ -409,14 +474,15 @@ def laid_out(
     whole: bool = True,
 ) -> pd.DataFrame:
     """A table in which outputs and groups stand as a layout says; without ``whole`` counts are floats too."""
-    data = layout.values(release.plan, release.raw)
+    values = layout.values(release.plan, release.raw)
+    data = blanked(release, layout, values) if release.rule.blank else values
     data = [
         _plain(column) if whole or column.dtype.kind == "m" else column.astype(np.float64) for column in data
     ]
     answer = pd.DataFrame(dict(enumerate(data)), index=index.view())
     answer.columns = columns.view()
     answer.attrs[ANSWER] = receipt(release, layout, data, list(answer.columns), index)
-    return answer
+    return telling(answer, release, layout, values)
 
 
 def by_levels(
@@ -461,7 +527,7 @@ class Answer:
     def __init__(self, answer: pd.Series[Any] | pd.DataFrame, text: str):
         with reading(text, "this answer") as receipt:
             sealed, self._labelled = receipt["seal"], receipt["shape"] == Columns.shape
-            self._layout = layout_from(receipt)
+            self._layout, self._plan, self._raw, self._part = contents(receipt)
         self._taken: int | None = None  # of a table this column is left
         if isinstance(answer, pd.Series) and self._labelled:
             own, each = seals([answer.to_numpy()], [answer.name], answer.index)[0], receipt.get("each", ())
@@ -473,8 +539,6 @@ class Answer:
             )
         self._answer = answer
         self._order, self._keys = receipt.get("order"), receipt.get("skip", 0)
-        self._plan = Plan.from_json(receipt["plan"])
-        self._raw = tuple(unpack(receipt["raw"]))
         alone = self._taken is not None and not self._layout.computed
         self._cells = (self._plan.cells[cast(int, self._taken)],) if alone else self._plan.cells
 
@@ -511,6 +575,40 @@ class Answer:
         if self._order is not None:
             low, high = (side[unpack(self._order)[0][0]] for side in (low, high))
         return pd.DataFrame({"lower": low, "upper": high}, index=index)
+
+    @property
+    def reliable(self) -> Any:
+        """Which numbers are more than noise: booleans in the answer's own shape.
+
+        A number is noise where half its 95 % interval is more than half of the number, or the interval is half of what is
+        possible or more: the bounds of a mean, -1 to 1 of a correlation. What has bounds and is near zero is compared with a
+        tenth of them instead of with itself. A choice, which has no interval, is noise only where it may be off by half of the
+        values of its group, as the same release counts them. ``open(reliable=)`` takes another part than a half
+        (docs/guarantees/intervals.md#noise-is-flagged).
+
+        >>> df = pd.DataFrame({"age": [30.0, 41.0] * 500, "state": ["CA"] * 1000})
+        >>> p = df.dp.open(10, bounds={"age": (0, 110)}, keys={"state": ["CA", "NY"]}, show="nan")
+        >>> ages = p.groupby("state")["age"].mean(epsilon=5)
+        >>> ages.dp.reliable
+        state
+        CA     True
+        NY    False
+        Name: age, dtype: bool
+        >>> ages.isna().tolist()
+        [False, True]
+        """
+        flags = noise_in(
+            self._layout, self._plan, self._raw, self._part, self._layout.values(self._plan, self._raw)
+        )
+        index, answer = self._answer.index, self._answer
+        if isinstance(answer, pd.Series):
+            flag = flags[self._taken or 0]
+            flag = flag if self._order is None else flag[unpack(self._order)[0][0]]
+            return pd.Series(~flag, index=index, name=answer.name)
+        keys = [np.zeros(len(answer), dtype=bool)] * self._keys
+        found = pd.DataFrame(dict(enumerate([~flag for flag in (*keys, *flags)])), index=index)
+        found.columns = answer.columns
+        return found
 
     def plot(
         self,

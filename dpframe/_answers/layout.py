@@ -54,6 +54,7 @@ class Layout(ABC):
 
     shape: ClassVar[str] = "table"
     computed: ClassVar[bool] = False  # whether numbers may be made of several outputs or groups
+    by_output: ClassVar[bool] = False  # whether each column is an output, a row a group
     by_level: ClassVar[bool] = False  # whether the innermost level of the index is that of quantiles
 
     @abstractmethod
@@ -64,6 +65,17 @@ class Layout(ABC):
     def interval(self, plan: Plan, raw: Sequence[Any], level: float) -> list[Ends]:
         """The ends of the intervals of each column."""
 
+    @abstractmethod
+    def placed(self, each: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:
+        """An array of each output, an entry a group, as `values` places them; of margins what holds for all groups."""
+
+    def yards(self, plan: Plan, groups: int) -> list[tuple[Any, Any]]:
+        """What each column is judged by (`Aggregate.yard`)."""
+        most = math.inf if plan.most is None else plan.most
+        each = [AGGREGATES[cell.aggregate].yard(cell, most) for cell in plan.cells]
+        sides = [self.placed([np.full(groups, yard[side]) for yard in each]) for side in (0, 1)]
+        return list(zip(*sides, strict=True))
+
     def to_json(self) -> dict[str, Any]:
         """What tells a layout from others of its shape."""
         return {}
@@ -72,11 +84,16 @@ class Layout(ABC):
 class Columns(Layout):
     """A column for each output, a row for each group."""
 
+    by_output = True
+
     def values(self, plan: Plan, raw: Sequence[Any]) -> list[NDArray[Any]]:
         return [numbers(plan, raw, i) for i in range(len(plan.cells))]
 
     def interval(self, plan: Plan, raw: Sequence[Any], level: float) -> list[Ends]:
         return [interval_of(plan, tuple(raw), i, level) for i in range(len(plan.cells))]
+
+    def placed(self, each: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:
+        return list(each)
 
 
 class Column(Columns):
@@ -89,6 +106,7 @@ class Across(Columns):
     """A row for each output of a question without groups."""
 
     shape = "across"
+    by_output = False
 
     def values(self, plan: Plan, raw: Sequence[Any]) -> list[NDArray[Any]]:
         return [np.concatenate([column[:1] for column in together(super().values(plan, raw))])]
@@ -100,11 +118,15 @@ class Across(Columns):
         )
         return [(low, high)]
 
+    def placed(self, each: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:
+        return [np.array([array[0] for array in each])]
+
 
 class Levels(Columns):
     """A row for each output within each group: quantiles of one column."""
 
     shape = "levels"
+    by_output = False
     by_level = True
 
     def values(self, plan: Plan, raw: Sequence[Any]) -> list[NDArray[Any]]:
@@ -114,6 +136,9 @@ class Levels(Columns):
         pairs = super().interval(plan, raw, level)
         low, high = (np.stack([pair[side] for pair in pairs], axis=1).ravel() for side in (0, 1))
         return [(low, high)]
+
+    def placed(self, each: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:
+        return [np.stack(list(each), axis=1).ravel()]
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,6 +178,11 @@ class Grid(Layout):
             low, high = (np.stack([p[side].astype(kind) for p in pairs], axis=1).ravel() for side in (0, 1))
             columns.append((low, high))
         return columns
+
+    def placed(self, each: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:
+        nothing = np.zeros_like(each[0])
+        columns = zip(*self.cells, strict=True)
+        return [np.stack([each[i] if i >= 0 else nothing for i in c], axis=1).ravel() for c in columns]
 
     def to_json(self) -> dict[str, Any]:
         return {"cells": self.cells}
@@ -198,6 +228,12 @@ class Correlations(Layout):
         lowest[:, own, own] = highest[:, own, own] = 1.0
         sides = (self._columns(np.clip(side, -1.0, 1.0)) for side in (lowest, highest))
         return list(zip(*sides, strict=True))
+
+    def placed(self, each: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:
+        return Grid(self.cells).placed(each)
+
+    def yards(self, plan: Plan, groups: int) -> list[tuple[Any, Any]]:
+        return [(0.2, 2.0)] * len(self.cells)
 
     def to_json(self) -> dict[str, Any]:
         return {"correlations": self.cells}
@@ -318,6 +354,15 @@ class Pivot(Layout):
             low[at], high[at] = (np.clip(end, 0.0, 1.0) for end in ends)
         return low, high
 
+    def placed(self, each: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:
+        size = (self.rows + self.below) * self._width
+        return [column for array in each for column in self._split(np.resize(array, size))]
+
+    def yards(self, plan: Plan, groups: int) -> list[tuple[Any, Any]]:
+        if self.normalize is None:
+            return Layout.yards(self, plan, groups)
+        return [(0.0, 1.0)] * (self._width * len(plan.cells))  # of counts, and near zero as these are
+
     def to_json(self) -> dict[str, Any]:
         return {"pivot": [self.rows, self.columns, self.below, self.beside, self.normalize]}
 
@@ -338,6 +383,12 @@ class Shares(Layout):
         pairs = self.table.interval(plan, raw, level)
         low, high = (np.stack([pair[side] for pair in pairs], axis=1).ravel() for side in (0, 1))
         return [(low, high)]
+
+    def placed(self, each: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:
+        return [np.stack(self.table.placed(each), axis=1).ravel()]
+
+    def yards(self, plan: Plan, groups: int) -> list[tuple[Any, Any]]:
+        return self.table.yards(plan, groups)[:1]
 
     def to_json(self) -> dict[str, Any]:
         return {"shares": self.table.to_json()["pivot"]}

@@ -189,7 +189,8 @@ class Search:
             if found.keys is not None:
                 session.found.setdefault(question, found.keys)
             raw = tuple(part[:, found.places] for part in release.raw[1:])
-            return layout(Release(replace(release.plan, groups=len(found.places)), raw), found.index)
+            plan = replace(release.plan, groups=len(found.places))
+            return layout(release._replace(plan=plan, raw=raw), found.index)
 
         return self._asking._ask(task, answer, words)
 

@@ -337,6 +337,7 @@ class PrivateFrame(Tracked):
     top = _choose.top
     choose = _choose.choose
     suggest_limits = suggestions.suggest_limits
+    over_limits = suggestions.over_limits
     suggest_bounds = suggestions.suggest_bounds
     randomize = _randomize.randomize
 

@@ -11,14 +11,16 @@ from typing import Any, Unpack, cast
 import numpy as np
 import pandas as pd
 
-from dpframe import _validate
+from dpframe import _expr, _validate
 from dpframe._errors import BadType, BadValue
+from dpframe._expr._within import within
+from dpframe._frame.people.steps import made, one_row
 from dpframe._frame.spelling import priced
 from dpframe._frame.tracked import Tracked
 from dpframe._frame.verbs.groupings import levels_for
 from dpframe._groups.combinations import Sought
 from dpframe._groups.keys import KeyBy, need_keys
-from dpframe._groups.unit import LIMIT
+from dpframe._groups.unit import LIMIT, limits_for
 from dpframe._plans.aggregates import Output
 from dpframe._plans.plan import Cost, Plan
 from dpframe._plans.price import Payment, checked
@@ -179,6 +181,60 @@ def suggest_limits(
     return cast(
         SuggestedLimits, self._ask(Query(tuple(outputs), self._selection.where, levels), finish, payment)
     )
+
+
+@priced
+def over_limits(self: Tracked, by: Any = None, **payment: Unpack[Payment]) -> pd.Series[int] | pd.DataFrame:
+    """How many people have more rows than ``max_rows``, so that totals leave some of these out: a count of those who have not
+    (False) and of those who have (True). With ``by`` those who have more rows in some group, against those who are in more
+    groups than ``max_groups``.
+
+    The limits are those of the session, or others that are given: ``p.over_limits(max_rows=64)``. Nulls are in no group.
+
+    Formal guarantee: epsilon-DP for its price, which is that of a count: a person is in one cell, whatever their rows, and
+    margins are sums of cells (docs/guarantees/people.md).
+
+    >>> df = pd.DataFrame({"id": [1] * 40 + [2, 3], "x": 1.0})
+    >>> p = df.dp.open(100, unit="id", max_rows=4, bounds={"x": (0, 1)})
+    >>> p.over_limits(epsilon=50)
+    more than 4 rows
+    False    2
+    True     1
+    dtype: int64
+    """
+    words, session = dict(checked(payment)), self._session
+    if not session.unit.people:
+        raise BadValue("over_limits is for sessions with unit=: here a row is a person, and counts once.")
+    unit = session.unit.limited(*limits_for(words.pop("max_rows", None), words.pop("max_groups", None)))
+    names = [] if by is None else by if isinstance(by, list) else [by]
+    exprs = [self._selection.level(name)[0] for name in names]
+    if unit.rows is None or (exprs and unit.groups is None):
+        missing = "max_rows=" if unit.rows is None else "max_groups="
+        raise BadValue(f"over which limit is not known: give {missing}, here or once at open(...).")
+    frame = self
+    for expr in exprs:
+        frame = frame._where(_expr.logical_not(_expr.is_null(expr))) if expr.nullable else frame
+    people, where = unit.people, frame._selection.where
+    rows = _expr.compare(">", within("size", None, people, where, by=exprs), _expr.constant(unit.rows))
+    answers = [False, True]
+    if not exprs:
+        person: Any = one_row(frame, {f"more than {unit.rows} rows": rows})
+        return cast("pd.Series[int]", person.groupby(*person._selection.columns, keys=answers).size(**words))
+    first = within("nunique", exprs[0], people, where)
+    if len(exprs) > 1:
+        again = made(frame, "duplicated", None, ("first",), exprs)
+        first = within("sum", _expr.logical_not(again), people, where)
+    label = f"more than {unit.rows} rows in a group"
+    many = f"in more than {unit.groups} groups"
+    each: Any = one_row(
+        frame,
+        {
+            label: within("any", rows, people, where),
+            many: _expr.compare(">", first, _expr.constant(unit.groups)),
+        },
+    )
+    keys = {label: answers, many: answers}
+    return cast(pd.DataFrame, each.crosstab(label, many, margins=True, keys=keys, **words))
 
 
 @priced

@@ -266,6 +266,9 @@ class Aggregate(ABC):
     several: bool = False  # or of several places, in rounds, one after the other
     picks: ClassVar[bool] = False  # whether it is chosen among points instead of measured
     keyed: ClassVar[bool] = False  # whether answers are places on a list of keys
+    ratio: ClassVar[bool | None] = (
+        None  # whether its noise is a part of its count, or that of a total; None: only intervals tell
+    )
     always_whole: ClassVar[bool] = False  # whether answers are whole numbers, whatever the data
     of_durations: ClassVar[bool] = False  # whether that of durations is a duration
     promise: ClassVar[str] = (
@@ -299,6 +302,11 @@ class Aggregate(ABC):
     @abstractmethod
     def error(self, m: Measured, level: float, n: float | None) -> float | None:
         """Half the width of the interval to expect; None where it depends on an unknown number of values."""
+
+    def yard(self, cell: Cell, n: float = math.inf) -> tuple[float, float]:
+        """What a number is judged by beside itself: a size below which it is as good as zero, and how far apart the possible
+        answers of ``n`` values at most are (`_plans.worth`)."""
+        return 0.0, math.inf
 
     def ranks(self, m: Measured) -> float:
         """The error in ranks that `promise` quotes, for an entry with noise."""
@@ -447,6 +455,7 @@ class _Linear(Aggregate):
 class Counted(_Linear):
     """A number of rows, values or people."""
 
+    ratio = False
     always_whole = True
 
     def cell(self, out: Output, part: int, place: int, statistic: Statistic, reading: Reading) -> Cell:
@@ -458,6 +467,9 @@ class Counted(_Linear):
 
     def combination(self, cell: Cell) -> dict[str, float]:
         return {"size" if "size" in cell.functionals else "n": 1.0}
+
+    def yard(self, cell: Cell, n: float = math.inf) -> tuple[float, float]:
+        return 0.0, 2 * n  # noise as large as all of them
 
 
 @aggregation("size")
@@ -505,6 +517,7 @@ class Distinct(Counted):
 
 @aggregation("sum")
 class Sum(_Linear):
+    ratio = False
     degree = 1
     of_durations = True
     needs_bounds = True
@@ -538,6 +551,7 @@ def _stretch(cell: Cell, t: Floats) -> Floats:
 
 @aggregation("mean")
 class Mean(Aggregate):
+    ratio = True
     degree = 1
     of_durations = True
     needs_bounds = True
@@ -576,6 +590,9 @@ class Mean(Aggregate):
         width = m.cell.upper - m.cell.lower
         worst = max(m.covariance(c, c) for c in ({"t1": 1.0, "n": -t} for t in (0.0, 0.5, 1.0)))
         return min(width, width * m.reach(level) * math.sqrt(worst) / max(n, 1e-300))
+
+    def yard(self, cell: Cell, n: float = math.inf) -> tuple[float, float]:
+        return (cell.upper - cell.lower) / 10, cell.upper - cell.lower
 
 
 def ratio(top: Floats, n: Floats, empty: float) -> Floats:

@@ -37,6 +37,20 @@ def shown(
     return found
 
 
+def in_seconds(column: Any) -> NDArray[np.float64]:
+    """The numbers of a column, of durations those of seconds: what bounds and noise are in."""
+    array = np.asarray(column)
+    if array.dtype.kind == "m":
+        seconds: NDArray[np.float64] = array / np.timedelta64(1, "s")
+        return seconds
+    if array.dtype == object:  # durations beside numbers
+        flat = [v.total_seconds() if isinstance(v, pd.Timedelta) else v for v in array.ravel()]
+        return np.array([np.nan if v is pd.NaT or v is None else v for v in flat], dtype=float).reshape(
+            array.shape
+        )
+    return array.astype(float)
+
+
 def check_alike(outputs: Sequence[Any]) -> None:
     """Refuses durations in one column with numbers, which a table has side by side."""
     if len({out.duration for out in outputs}) > 1:

@@ -139,6 +139,10 @@ class Var(Aggregate):
         width = (m.cell.upper - m.cell.lower) ** 2
         return min(width / 4, width * m.reach(level) * math.sqrt(worst) / max(n, 1e-300))
 
+    def yard(self, cell: Cell, n: float = math.inf) -> tuple[float, float]:
+        width = (cell.upper - cell.lower) ** 2
+        return width / 40_000, width / 4
+
 
 @aggregation("std")
 class Std(Var):
@@ -154,6 +158,10 @@ class Std(Var):
 
     def error(self, m: Measured, level: float, n: float | None) -> float | None:
         return None  # near a deviation of zero the error of a root is not proportional to 1/n
+
+    def yard(self, cell: Cell, n: float = math.inf) -> tuple[float, float]:
+        width = cell.upper - cell.lower
+        return width / 200, width / 2
 
 
 @aggregation("sem")
@@ -179,6 +187,9 @@ class Sem(Std):
             some = sums.ratio(_squares(mean), {"n": 2 * n - ddof}, n * n, reach)
             low, high = np.minimum(low, some[0]), np.maximum(high, some[1])
         return within(low, high, limit=0.25 / (fewest - ddof))
+
+    def yard(self, cell: Cell, n: float = math.inf) -> tuple[float, float]:
+        return 0.0, (cell.upper - cell.lower) / 2
 
 
 @aggregation("skew")
@@ -219,6 +230,9 @@ class Skew(Aggregate):
 
     def error(self, m: Measured, level: float, n: float | None) -> float | None:
         return None  # it depends on how far apart the values are
+
+    def yard(self, cell: Cell, n: float = math.inf) -> tuple[float, float]:
+        return 1.0, math.inf  # which is the skewness of waiting times
 
 
 def _squares(mean: Floats) -> dict[str, Floats]:
@@ -315,6 +329,12 @@ class Cov(Aggregate):
         variance, shared, of_n = WeightedSums(m, "st", "s1", "t1", "n").with_count(_products(corners))
         worst = max(float(np.max(variance - 2 * r * shared + r * r * of_n)) for r in (-0.25, 0.0, 0.25))
         return min(m.cell.upper / 2, m.cell.upper * m.reach(level) * math.sqrt(worst) / max(n, 1e-300))
+
+    def yard(self, cell: Cell, n: float = math.inf) -> tuple[float, float]:
+        return (
+            cell.upper / 400,
+            cell.upper / 2,
+        )  # of deviations of a tenth of the bounds, a correlation of a quarter
 
 
 def _products(mean: Floats) -> dict[str, Floats]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -165,6 +166,9 @@ class TreeQuantile(Aggregate):
 
     def error(self, m: Measured, level: float, n: float | None) -> float | None:
         return None  # in values; in ranks it is known
+
+    def yard(self, cell: Cell, n: float = math.inf) -> tuple[float, float]:
+        return (cell.upper - cell.lower) / 10, cell.upper - cell.lower
 
     def ranks(self, m: Measured) -> float:
         c = m.cell.constants

@@ -32,6 +32,7 @@ from dpframe._plans.aggregates import (
     Setting,
     Vector,
 )
+from dpframe._plans.worth import in_advance
 from dpframe._statistics.base import Reading, Sensitivity, Statistic
 from dpframe.accounting._filter import Charge, Price
 from dpframe.accounting.loss import Loss, PureDP, loss_from_json
@@ -96,6 +97,7 @@ class Plan:
     told: str = ""  # where there are no cells: the error to expect, in words
     budget: str = field(default="", compare=False)  # what it would take, as `explain` sees it
     n: float | None = field(default=None, compare=False)  # how many values `explain` was told to assume
+    most: float | None = field(default=None, compare=False)  # the values there can be, where that is public
     # The `Draft` of a question that runs; not pickled.
     _draft: Any = field(default=None, compare=False, repr=False)
 
@@ -213,7 +215,7 @@ class Plan:
     @property
     def limits(self) -> str:
         """A text with the number of rows and groups for which a person counts; empty where a row is a person."""
-        texts = [t for t in self.why.split("; ") if t.startswith("a person counts")]
+        texts = [t for t in self.why.split("; ") if t.startswith(("a person counts", "a person adds"))]
         return "; ".join(texts)
 
     @property
@@ -253,6 +255,8 @@ class Plan:
                     f"{self._error_text(self.level_each(0.95))}, for all {self.groups} groups together",
                 )
             )
+        if worth := in_advance(self):
+            rows.append(("worth", worth))
         rows += [("tail", text) for text in dict.fromkeys(part.tail(self) for part in self.parts) if text]
         rows.append(("why", self.why))
         rows.extend(("declared", word) for word in self.declared)

@@ -21,6 +21,7 @@ from dpframe._groups.unit import Unit
 from dpframe._plans.aggregates import AGGREGATES, LISTED, Cell, Measured, Output
 from dpframe._plans.durations import shown
 from dpframe._plans.plan import Part, Plan, choice, draft, measured, noise_for, picked
+from dpframe._plans.worth import ORDINARY, Rule
 from dpframe._statistics.engine import Engine, Scope
 from dpframe.accounting._filter import Price
 from dpframe.mechanisms._base import Form
@@ -29,10 +30,13 @@ Array = NDArray[Any]
 
 
 class Release(NamedTuple):
-    """A plan and its noisy integers: nothing else ever leaves the door."""
+    """A plan and its noisy integers: nothing else ever leaves the door. Beside them stands how the session judges noise, and
+    whether this was released just now."""
 
     plan: Plan
     raw: tuple[Any, ...]
+    rule: Rule = ORDINARY
+    fresh: bool = False
 
 
 def numbers(plan: Plan, raw: Sequence[Any], place: int) -> NDArray[Any]:

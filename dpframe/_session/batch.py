@@ -8,7 +8,7 @@ from typing import Any, Generic, Protocol, Self, TypeVar
 
 import numpy as np
 
-from dpframe._errors import SessionError
+from dpframe._errors import SessionError, warnings_after
 from dpframe._ledger.accountant import Label
 from dpframe._plans.budget import Budget
 from dpframe._session.session import Asked, Session
@@ -109,5 +109,6 @@ class Batch(Generic[Frame]):
             return
         with np.errstate(all="ignore"):
             releases = self._frame._session.ask([asked for asked, _ in self._questions], batch=True)
-            for (asked, place), release in zip(self._questions, releases, strict=True):
-                place._answers.append(asked.question.answer(release))
+            with warnings_after():
+                for (asked, place), release in zip(self._questions, releases, strict=True):
+                    place._answers.append(asked.question.answer(release))

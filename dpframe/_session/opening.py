@@ -65,6 +65,8 @@ def open_session(
     n: int | None = None,
     card: str | os.PathLike[str] | None = None,
     because: str | None = None,
+    show: str | None = None,
+    reliable: float | None = None,
 ) -> Session:
     """Open the budgeted session of this frame; the same words again return the session that is there.
 
@@ -111,6 +113,10 @@ def open_session(
         reason, as ``p.card("visits.toml")`` writes it; also CSVW-EO metadata. A word beside the card stands before it.
     because
         Declares why a second budget on the same rows is right; written in the ledger.
+    show, reliable
+        What becomes of numbers that are noise: ``"all"`` (the default) shows them with a mark, ``"nan"`` leaves them out. A
+        number is noise where half its 95 % interval is more than the part ``reliable`` (0.5) of it, or of what is possible
+        (``answer.dp.reliable``). Either may change at any time: it is about how answers look, and no other question.
 
     Examples
     --------
@@ -137,6 +143,8 @@ def open_session(
         "n": n,
         "card": card,
         "because": because,
+        "show": show,
+        "reliable": reliable,
     }
     return opened(frame, arguments)
 

@@ -26,7 +26,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from dpframe._cells.encoding import digest, encode
-from dpframe._errors import SWITCH, BadType, BadValue, DataError, SessionError, debugging
+from dpframe._errors import SWITCH, BadType, BadValue, DataError, SessionError, caution, debugging
 from dpframe._expr import Expr, seconds_between, zone_of
 from dpframe._groups.combinations import Tuples
 from dpframe._groups.keys import Keys, Word
@@ -38,6 +38,7 @@ from dpframe._plans.aggregates import AGGREGATES, Output
 from dpframe._plans.budget import Budget
 from dpframe._plans.plan import Plan, noted
 from dpframe._plans.price import Payment, price_of, worded
+from dpframe._plans.worth import says_nothing
 from dpframe._questions.question import Array, Query, Question, Release
 from dpframe._session.data import Data, closed, sessions
 from dpframe._session.terms import Terms
@@ -127,6 +128,9 @@ class Session:
             # The number of rows where it is public: under replace-one, of the whole root only, a row a person.
             known = self.unit.replaces and self.data.whole and not self.unit.people
             self.public_rows = self.rows if known else None
+            self.counted = (
+                known or terms.people is not None
+            )  # whether it is public how many values there can be
             self.bounds: dict[int, tuple[float, float]] = dict(terms.bounds)
             self.times: dict[int, Span] = dict(terms.times)
             for place, span in terms.times:  # of times in nanoseconds, for what follows from them
@@ -247,7 +251,15 @@ class Session:
             opened = {keys.token for keys in (*(keys for _, keys in self.terms.keys), *self.found.values())}
             words += [by.word for by in question.by if by.token not in opened and by.word is not None]
         rows = None if self.public_rows is None else self._public_rows(question)
-        return noted(question.plan(one.unit, one.price, rows, tuple(words)), one.price), words
+        plan = noted(question.plan(one.unit, one.price, rows, tuple(words)), one.price)
+        return (replace(plan, most=self._most(one.unit)) if self.counted else plan), words
+
+    def _most(self, unit: Unit) -> float | None:
+        """The most values that any question can be about, where that is public: of all people, as many rows as count."""
+        if self.public_rows is not None or self.terms.people is None:
+            return self.public_rows
+        rows = unit.rows if unit.people else 1
+        return None if rows is None else self.terms.people * rows
 
     def _seconds(self, expr: Expr) -> tuple[float, float] | None:
         """The bounds of the seconds of a duration that follow from declared ones."""
@@ -280,6 +292,8 @@ class Session:
                     if not batch and (self.base.planning or self._together):
                         self._refuse_alone()
                     planned = {label: self._planned(one) for label, one in new.items()}
+                    if self.counted:
+                        _warn_of_nothing([plan for plan, _ in planned.values()])
                     self._debit(new, list(planned.values()))
                 verbs = Verbs(new.values())
                 for label, one in new.items():
@@ -290,8 +304,9 @@ class Session:
                     known[label] = release = Release(plan, raw)
                     self._keep(label, release)
                     if self.accountant.place is not None:
-                        self.accountant.record(label, *release)
-                return [known[label] for label in labels]
+                        self.accountant.record(label, plan, raw)
+                rule = self.base.terms.rule
+                return [Release(*known[label][:2], rule, label in new) for label in labels]
 
     def _refuse_alone(self) -> None:
         """Raise where a new question may not be asked by itself."""
@@ -430,6 +445,17 @@ def _check_names(labels: Sequence[Label]) -> None:
         if label.name is not None and owners.setdefault(label.name, label.question) != label.question:
             raise BadValue(
                 f"name={label.name!r} is given to two questions of one batch. Choose another name."
+            )
+
+
+def _warn_of_nothing(plans: Sequence[Plan]) -> None:
+    """Warns of choices that say nothing of as many values as there can be: they come without intervals, which would tell."""
+    for plan in plans:
+        choices = [cell for cell in plan.cells if AGGREGATES[cell.aggregate].picks]
+        if plan.most is not None and any(says_nothing(plan, cell, plan.most) for cell in choices):
+            caution(
+                f"this will say nothing: {plan.question}, of {plan.most:.12g} values at most. Nothing is charged yet. Ask with a "
+                "larger epsilon; explain tells by how many ranks an answer may be off."
             )
 
 

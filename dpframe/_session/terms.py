@@ -22,6 +22,7 @@ from dpframe._groups.unit import Unit, limits_for
 from dpframe._ledger import place_of
 from dpframe._ledger.accountant import Accountant, check_population
 from dpframe._ledger.store import Declared, text_of
+from dpframe._plans.worth import ORDINARY, Rule
 from dpframe._session.data import Data
 from dpframe._validate import Bounds
 from dpframe.accounting import ACCOUNTANTS, open_filter
@@ -170,6 +171,7 @@ class Terms:
     version: str | None
     because: str | None = None
     sources: tuple[tuple[Declaration, Source], ...] = ()  # of what a card says
+    rule: Rule = ORDINARY  # of answers: it changes none of them, but how they are shown
 
     @classmethod
     def of(cls, data: Data, arguments: Words) -> Terms:
@@ -180,7 +182,8 @@ class Terms:
         people, queries = _count(arguments, "n"), _count(arguments, "queries") or 20
         declared = declarations(data.leaves, arguments.get("bounds"), arguments.get("keys"))
         because, sources = arguments.get("because"), tuple(arguments.get("sources", {}).items())
-        return cls(account, unit, queries, *declared, people, data.version, because, sources)
+        rule = rule_of(arguments, ORDINARY) if "show" in arguments or "reliable" in arguments else ORDINARY
+        return cls(account, unit, queries, *declared, people, data.version, because, sources, rule)
 
     def again(self, leaves: Mapping[Hashable, Column], arguments: Words) -> Terms:
         """These terms with the arguments of another `open`: one that is left out stays as it is."""
@@ -198,6 +201,7 @@ class Terms:
             self.version if version is None else version,
             self.because if because is None else because,
             self._sources_again(arguments),
+            rule_of(arguments, self.rule),
         )
 
     def _sources_again(self, arguments: Words) -> tuple[tuple[Declaration, Source], ...]:
@@ -259,6 +263,21 @@ def _count(arguments: Words, name: str) -> int | None:
     """A positive whole number; None where it was left out."""
     value = arguments.get(name)
     return None if value is None else _validate.positive_int(value, name)
+
+
+def rule_of(arguments: Words, before: Rule) -> Rule:
+    """How answers are judged and shown; what is left out stays as it was before."""
+    part, show = arguments.get("reliable"), arguments.get("show")
+    if part is show is None:
+        return before
+    part = before.part if part is None else _validate.real(part, "reliable")
+    if part <= 0:
+        raise BadValue(
+            f"reliable= is a part of the number that half its interval may be, such as 0.5, not {part}."
+        )
+    if show is not None:
+        show = _validate.choice(show, "show", ("all", "nan"))
+    return Rule(part, before.blank if show is None else show == "nan")
 
 
 def _same_people(first: Unit, second: Unit) -> bool:

@@ -279,6 +279,7 @@ FRAME: dict[str, Callable[[Any], Any]] = {
     "merge": lambda p: p.merge(pd.DataFrame({"state": STATES, "big": [1.0, 0.0, 1.0]}), on="state").sum("big", epsilon=E),
     "nunique": lambda p: p.nunique("state", epsilon=E),
     "open": lambda p: p.open(queries=50).budget.epsilon,
+    "over_limits": lambda p: p.over_limits(epsilon=E),
     "pipe": lambda p: p.pipe(lambda d: d[["id", "age"]], **AGES).mean("age", epsilon=E),
     "pivot_table": lambda p: p.pivot_table(values="age", index="state", aggfunc="mean", epsilon=E),
     "plan_ahead": _planned,
@@ -405,6 +406,7 @@ VERBS = {
 }
 NEED_UNIT = {
     "p.suggest_limits",
+    "p.over_limits",
     "p.join",
     "p.drop_duplicates",
     "p.duplicated",

@@ -238,6 +238,7 @@ def _line(steps: list[str], names: dict[str, Any]) -> tuple[Seen, Any]:
     root = names["p"]
     with warnings.catch_warnings(record=True) as heard:
         warnings.simplefilter("always")
+        internals.deaf_to_noise()
         try:
             for number, text in enumerate(steps):
                 seen.facts["step"] = number

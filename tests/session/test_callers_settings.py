@@ -8,6 +8,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from tests.internals import deaf_to_noise
+
 SIGNALLING = np.array([0x7FF0000000000001], dtype=np.uint64).view(np.float64)
 SHORT = np.array([0x7F800001], dtype=np.uint32).view(np.float32)
 
@@ -75,6 +77,7 @@ def test_answers_are_given_under_every_setting(ask, column, people):
     terms = {"unit": "id", "max_rows": 2, "max_groups": 2} if people else {}
     with warnings.catch_warnings(), np.errstate(all="raise"):
         warnings.simplefilter("error")
+        deaf_to_noise()
         QUESTIONS[ask](frame().dp.open(1000, delta=1e-6, **terms), column)
 
 
@@ -82,6 +85,7 @@ def test_answers_are_given_under_every_setting(ask, column, people):
 def test_reports_and_people_of_every_number(column):
     with warnings.catch_warnings(), np.errstate(all="raise"):
         warnings.simplefilter("error")
+        deaf_to_noise()
         p = frame().dp.open(1000, unit=column, max_rows=2, max_groups=2, neighbors="replace-one")
         p.randomize("x", bounds=(-1e300, 1e300), epsilon=1)
         p.randomize("o", keys=["a", 1.5], epsilon=1)
@@ -93,4 +97,5 @@ def test_a_ledger_is_opened_under_every_setting(tmp_path):
     whole = pd.concat([frame() for _ in range(4)], ignore_index=True)
     with warnings.catch_warnings(), np.errstate(all="raise"):
         warnings.simplefilter("error")
+        deaf_to_noise()
         whole.dp.open(1, ledger=str(tmp_path / "l.db"), population="p")
