@@ -79,7 +79,8 @@ def budgets(postgres: Postgres, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if name_of(page) not in NEEDS], ids=name_of)
-def test_every_example_of_the_page_runs(page: Path) -> None:
+def test_every_example_of_the_page_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)  # where a page may write a file
     for library in NEEDED.get(page.name, ()):
         pytest.importorskip(library)
     run(page)
