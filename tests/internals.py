@@ -11,6 +11,7 @@ from dpframe import mechanisms
 from dpframe import plot as drawing_module
 from dpframe._answers import unbiased as unbiased_module
 from dpframe._answers.answer import Answer, FloatEstimate, IntEstimate
+from dpframe._answers.arithmetic import STEPS, of_leaf, of_number
 from dpframe._answers.foundkeys import found_keys
 from dpframe._answers.reports import Kind, Reports, series_of
 from dpframe._answers.unbiased import Computed, Estimated
@@ -267,6 +268,7 @@ __all__ = [
     "ROW_CEILING",
     "SIZES",
     "SQUARE_BITS",
+    "STEPS",
     "STORES",
     "UNIT",
     "UNMATCHED",
@@ -488,6 +490,8 @@ __all__ = [
     "noise_of",
     "number_of",
     "numbers_of",
+    "of_leaf",
+    "of_number",
     "of_people",
     "open_store",
     "opening_module",

@@ -36,6 +36,7 @@ class IntEstimate(Estimate, int):
     """A whole number that was released. It may be negative: noise is as likely below as above."""
 
     __str__ = int.__repr__
+    _number = int.__int__
 
     def __new__(cls, value: int, plan: Plan, raw: tuple[Any, ...]) -> IntEstimate:
         self = int.__new__(cls, value)
@@ -50,6 +51,7 @@ class FloatEstimate(Estimate, float):
     """A number that was released."""
 
     __str__ = float.__repr__
+    _number = float.__float__
 
     def __new__(cls, value: float, plan: Plan, raw: tuple[Any, ...]) -> FloatEstimate:
         self = float.__new__(cls, value)
@@ -71,6 +73,9 @@ class Correlation(FloatEstimate):
     def interval(self, level: float = 0.95) -> tuple[float, float]:
         low, high = self.table.interval(self._plan, self._raw, _validate.level(level))[0]
         return float(low[1]), float(high[1])
+
+    def _deviation(self) -> None:
+        return None
 
 
 def correlation(release: Release) -> Correlation:

@@ -1,22 +1,26 @@
-"""Estimates: released numbers that know their plan and their interval."""
+"""Estimates: released numbers that know their plan and their interval, and what is computed from them."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any, NoReturn, cast
 
 from dpframe import _validate
+from dpframe._answers.arithmetic import Arithmetic, Calculation
 from dpframe._errors import BadType
-from dpframe._plans.plan import Cost, Plan, refuse_choices
+from dpframe._plans.aggregates import AGGREGATES
+from dpframe._plans.plan import Cost, Plan, measured, refuse_choices
 from dpframe._plans.price import own_errors
 from dpframe._questions.question import interval_of
 
 
-class Estimate:
+class Estimate(Arithmetic):
     """What `IntEstimate` and `FloatEstimate` share: a released number, its plan and its interval.
 
-    Arithmetic gives plain numbers: ``answer / 1000`` is a float that has no interval any more. So does what writes it down,
-    ``str``, ``format``, ``print``, csv and JSON; its ``repr`` alone shows how wide its interval is.
+    ``+``, ``-``, ``*`` and ``/`` with plain numbers and with other released ones keep an interval, and so do ``-x``, ``abs`` and
+    ``round``: ``answer / 1000``, ``sum_of_costs / number_of_people``. Everything else gives plain numbers. So does what writes it
+    down, ``str``, ``format``, ``print``, csv and JSON; its ``repr`` alone shows how wide its interval is.
     """
 
     _plan: Plan
@@ -43,6 +47,53 @@ class Estimate:
         return float(low[0]) + 0.0, float(high[0]) + 0.0  # no negative zero
 
     @property
+    def lower(self) -> float | None:
+        """The lower end of the 95 % interval; None of a choice, which has none."""
+        return None if self._chosen else self.interval()[0]
+
+    @property
+    def upper(self) -> float | None:
+        """The upper end of the 95 % interval; None of a choice, which has none."""
+        return None if self._chosen else self.interval()[1]
+
+    @property
+    def std_error(self) -> float | None:
+        """The standard deviation of the noise in a count or a sum, shifted and scaled by plain numbers or not.
+
+        None where none can be stated: of ratios such as means, whose noise has no variance, of choices, and of what is made of
+        several released numbers. All but choices have an `interval`.
+        """
+        deviation = self._deviation()
+        return None if deviation is None else float(deviation)
+
+    @property
+    def plans(self) -> tuple[Plan, ...]:
+        """The plans of the releases that it is made of: one, unless it was computed from several."""
+        return (self._plan,)
+
+    @property
+    def _chosen(self) -> bool:
+        return self._plan.selects
+
+    @property
+    def _whole(self) -> bool:
+        return self._plan.cells[0].whole
+
+    # What arithmetic needs of a released number (`arithmetic.Leaf`).
+
+    def _ends(self, level: float) -> tuple[float, float]:
+        return (math.nan, math.nan) if self._chosen else self.interval(level)
+
+    def _deviation(self) -> float | None:
+        cell = self._plan.cells[0]
+        return AGGREGATES[cell.aggregate].deviation(measured(self._plan, self._raw, cell))
+
+    def _made(self, value: Any, calculation: Calculation) -> Any:
+        if calculation.too_long:
+            return value
+        return DerivedInt(value, calculation) if isinstance(value, int) else DerivedFloat(value, calculation)
+
+    @property
     def dp(self) -> Estimate:
         """The number itself, so that ``answer.dp.interval()`` reads the same for numbers and for tables."""
         return self
@@ -54,22 +105,117 @@ class Estimate:
         )
 
     def __repr__(self) -> str:
-        if self._plan.selects:
+        if self._chosen:
             return f"{float(cast(Any, self)):.12g}"
         low, high = self.interval()
         value, half = float(cast(Any, self)), (high - low) / 2
         if max(abs(value), half) >= 1e15:
             return f"{value:.6g} ± {half:.3g}"
         # Two digits of the half-width, and as many of the value; whole numbers stay whole.
-        fine = half > 0 and not self._plan.cells[0].whole
+        fine = half > 0 and not self._whole
         digits = max(0, 1 - math.floor(math.log10(half))) if fine else 0
         return f"{value:.{digits}f} ± {half:.{digits}f}"
 
     def _repr_html_(self) -> str:
-        if self._plan.selects:
-            return f"<b>{self!r}</b> <small>chosen; {self._plan._alone}</small>"
+        if self._chosen:
+            return f"<b>{self!r}</b> <small>chosen; {self._alone}</small>"
         low, high = self.interval()
-        return f"<b>{self!r}</b> <small>95 % interval {low:.6g} to {high:.6g}; {self._plan._alone}</small>"
+        return f"<b>{self!r}</b> <small>95 % interval {low:.6g} to {high:.6g}; {self._alone}</small>"
+
+    @property
+    def _alone(self) -> str:
+        return self._plan._alone
 
 
-own_errors(Estimate, object)
+class Derived(Estimate):
+    """What was computed from released numbers. It has an interval, and no receipt of its own: nothing was released anew."""
+
+    _steps: Calculation
+
+    def _calculation(self) -> Calculation:
+        return self._steps
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self._number(), self._steps)
+
+    @property
+    def plans(self) -> tuple[Plan, ...]:
+        plans = {id(leaf._plan): leaf._plan for leaf in self._steps.leaves}
+        return tuple(plans.values())
+
+    @property
+    def plan(self) -> Plan:
+        """The plan of the release that it is made of; refused where there are several, which are its `plans`."""
+        return only(self.plans)
+
+    @property
+    def cost(self) -> Cost:
+        """What the release that it is made of guarantees by itself: nothing was added to that. Refused of several."""
+        return self.plan.cost
+
+    def interval(self, level: float = 0.95) -> tuple[float, float]:
+        """Where the same arithmetic on the answers without noise lies with probability ``level``.
+
+        Of m released numbers each takes an m-th of the risk, and interval arithmetic encloses what can be made of them. Without
+        an end, that is infinite, where the interval of a divisor contains zero.
+        """
+        level = _validate.level(level)
+        for leaf in self._steps.leaves:
+            refuse_choices(leaf._plan.cells[:1])
+        low, high = self._steps.ends(level)
+        return float(low), float(high)
+
+    @property
+    def _chosen(self) -> bool:
+        return any(leaf._chosen for leaf in self._steps.leaves)
+
+    @property
+    def _whole(self) -> bool:
+        return isinstance(self, int)
+
+    def _deviation(self) -> float | None:
+        deviation = self._steps.deviation()
+        return None if deviation is None else float(deviation)
+
+    @property
+    def _alone(self) -> str:
+        plans = self.plans
+        return plans[0]._alone if len(plans) == 1 else f"computed from {len(plans)} releases"
+
+
+class DerivedInt(Derived, int):
+    """A whole number that was computed from released ones."""
+
+    __str__ = int.__repr__
+    _number = int.__int__
+
+    def __new__(cls, value: int, steps: Calculation) -> DerivedInt:
+        self = int.__new__(cls, value)
+        self._steps = steps
+        return self
+
+
+class DerivedFloat(Derived, float):
+    """A number that was computed from released ones."""
+
+    __str__ = float.__repr__
+    _number = float.__float__
+
+    def __new__(cls, value: float, steps: Calculation) -> DerivedFloat:
+        self = float.__new__(cls, value)
+        self._steps = steps
+        return self
+
+
+def only(plans: Sequence[Plan]) -> Plan:
+    """The one plan of what was computed from released numbers; refused where there are several."""
+    if len(plans) == 1:
+        return plans[0]
+    raise BadType(
+        f"this was computed from {len(plans)} releases, so it has no plan and no cost of its own: .plans are those of the "
+        "releases, and p.budget has what they cost."
+    )
+
+
+for _kind in (Estimate, Derived):
+    own_errors(_kind, object)

@@ -282,6 +282,10 @@ class Aggregate(ABC):
     def error(self, m: Measured, level: float, n: float | None) -> float | None:
         """Half the width of the interval to expect; None where it depends on an unknown number of values."""
 
+    def deviation(self, m: Measured) -> float | None:
+        """The standard deviation of the noise in the answer, or a bound on it; None where none can be stated."""
+        return None
+
     def ranks(self, m: Measured) -> float:
         """The error in ranks that `promise` quotes, for an entry with noise."""
         raise AssertionError("only an error in ranks is known in advance")
@@ -424,6 +428,10 @@ class _Linear(Aggregate):
 
     def error(self, m: Measured, level: float, n: float | None) -> float | None:
         return m.half_width(self.combination(m.cell), level)
+
+    def deviation(self, m: Measured) -> float | None:
+        combination = self.combination(m.cell)
+        return math.sqrt(m.covariance(combination, combination))
 
 
 class Counted(_Linear):
