@@ -10,8 +10,9 @@ from dpframe import _ledger as stores_module
 from dpframe import mechanisms
 from dpframe import plot as drawing_module
 from dpframe._answers import unbiased as unbiased_module
-from dpframe._answers.answer import Answer, FloatEstimate, IntEstimate
+from dpframe._answers.answer import Answer
 from dpframe._answers.arithmetic import STEPS, of_leaf, of_number
+from dpframe._answers.estimate import FloatEstimate, IntEstimate
 from dpframe._answers.foundkeys import found_keys
 from dpframe._answers.reports import Kind, Reports, series_of
 from dpframe._answers.unbiased import Computed, Estimated

@@ -20,8 +20,8 @@ import pandas as pd
 
 from dpframe import _validate
 from dpframe import plot as _plot
-from dpframe._answers.estimate import Estimate
-from dpframe._answers.layout import Across, Column, Columns, Correlations, Layout, Levels, Pivot, layout_from
+from dpframe._answers.estimate import Correlation, Estimate, FloatEstimate, IntEstimate
+from dpframe._answers.layout import Across, Column, Columns, Layout, Levels, Pivot, layout_from
 from dpframe._errors import BadValue
 from dpframe._ledger.store import pack, receipt_text, unpack
 from dpframe._plans.aggregates import AGGREGATES
@@ -30,52 +30,6 @@ from dpframe._plans.price import own_errors
 from dpframe._questions.question import Release, numbers
 
 # Numbers -----------------------------------------------------------------------------------------------------
-
-
-class IntEstimate(Estimate, int):
-    """A whole number that was released. It may be negative: noise is as likely below as above."""
-
-    __str__ = int.__repr__
-    _number = int.__int__
-
-    def __new__(cls, value: int, plan: Plan, raw: tuple[Any, ...]) -> IntEstimate:
-        self = int.__new__(cls, value)
-        self._plan, self._raw = plan, raw
-        return self
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return IntEstimate, (int(self), self._plan, self._raw)
-
-
-class FloatEstimate(Estimate, float):
-    """A number that was released."""
-
-    __str__ = float.__repr__
-    _number = float.__float__
-
-    def __new__(cls, value: float, plan: Plan, raw: tuple[Any, ...]) -> FloatEstimate:
-        self = float.__new__(cls, value)
-        self._plan, self._raw = plan, raw
-        return self
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return FloatEstimate, (float(self), self._plan, self._raw)
-
-
-class Correlation(FloatEstimate):
-    """The correlation of two columns, which is made of a release of their variances and their covariance."""
-
-    table = Correlations(((0, 1), (1, 2)))
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return Correlation, (float(self), self._plan, self._raw)
-
-    def interval(self, level: float = 0.95) -> tuple[float, float]:
-        low, high = self.table.interval(self._plan, self._raw, _validate.level(level))[0]
-        return float(low[1]), float(high[1])
-
-    def _deviation(self) -> None:
-        return None
 
 
 def correlation(release: Release) -> Correlation:

@@ -8,6 +8,7 @@ from typing import Any, NoReturn, cast
 
 from dpframe import _validate
 from dpframe._answers.arithmetic import Arithmetic, Calculation
+from dpframe._answers.layout import Correlations
 from dpframe._errors import BadType
 from dpframe._plans.aggregates import AGGREGATES
 from dpframe._plans.plan import Cost, Plan, measured, refuse_choices
@@ -125,6 +126,52 @@ class Estimate(Arithmetic):
     @property
     def _alone(self) -> str:
         return self._plan._alone
+
+
+class IntEstimate(Estimate, int):
+    """A whole number that was released. It may be negative: noise is as likely below as above."""
+
+    __str__ = int.__repr__
+    _number = int.__int__
+
+    def __new__(cls, value: int, plan: Plan, raw: tuple[Any, ...]) -> IntEstimate:
+        self = int.__new__(cls, value)
+        self._plan, self._raw = plan, raw
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return IntEstimate, (int(self), self._plan, self._raw)
+
+
+class FloatEstimate(Estimate, float):
+    """A number that was released."""
+
+    __str__ = float.__repr__
+    _number = float.__float__
+
+    def __new__(cls, value: float, plan: Plan, raw: tuple[Any, ...]) -> FloatEstimate:
+        self = float.__new__(cls, value)
+        self._plan, self._raw = plan, raw
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return FloatEstimate, (float(self), self._plan, self._raw)
+
+
+class Correlation(FloatEstimate):
+    """The correlation of two columns, which is made of a release of their variances and their covariance."""
+
+    table = Correlations(((0, 1), (1, 2)))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Correlation, (float(self), self._plan, self._raw)
+
+    def interval(self, level: float = 0.95) -> tuple[float, float]:
+        low, high = self.table.interval(self._plan, self._raw, _validate.level(level))[0]
+        return float(low[1]), float(high[1])
+
+    def _deviation(self) -> None:
+        return None
 
 
 class Derived(Estimate):
