@@ -10,21 +10,32 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import OrderedDict
-from collections.abc import Hashable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Hashable, Sequence
 from functools import lru_cache
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import pandas as pd
 
 from dpframe import _validate
 from dpframe import plot as _plot
-from dpframe._answers.estimate import Correlation, Estimate, FloatEstimate, IntEstimate
+from dpframe._answers.derived import Computed, Operators
+from dpframe._answers.estimate import Correlation, Estimate, FloatEstimate, IntEstimate, only, title_of
 from dpframe._answers.layout import Across, Column, Columns, Layout, Levels, Pivot, layout_from
+from dpframe._answers.lineage import (
+    Kept,
+    Released,
+    columns_text,
+    deviations_of,
+    ends_of,
+    levels_of,
+    names_text,
+    reading,
+    rows_text,
+)
+from dpframe._answers.table import Shown, Tabled
 from dpframe._errors import BadValue
 from dpframe._ledger.store import pack, receipt_text, unpack
-from dpframe._plans.aggregates import AGGREGATES
 from dpframe._plans.plan import Cost, Plan, all_choices, refuse_choices
 from dpframe._plans.price import own_errors
 from dpframe._questions.question import Release, numbers
@@ -34,7 +45,7 @@ from dpframe._questions.question import Release, numbers
 
 def correlation(release: Release) -> Correlation:
     """The answer to a question of the variances of two columns with their covariance between them."""
-    value = Correlation.table.values(release.plan, release.raw)[0][1]
+    value = Correlation._places.values(release.plan, release.raw)[0][1]
     return Correlation(float(value), release.plan, release.raw)
 
 
@@ -59,15 +70,6 @@ def receipt_of(answer: Any, kind: str) -> str | None:
     return text if isinstance(text, str) else None
 
 
-@contextmanager
-def reading(text: str, whose: str) -> Iterator[Any]:
-    """A receipt's JSON, to be taken apart: whatever is not as dpframe writes it is one refusal."""
-    try:
-        yield json.loads(text)
-    except (ValueError, KeyError, TypeError):
-        raise BadValue(f"the receipt of {whose} is not one that dpframe wrote.") from None
-
-
 def receipt(
     release: Release,
     layout: Layout,
@@ -84,6 +86,11 @@ def receipt(
     """
     whole, each = seals(arrays, labels or (), index)
     extra: dict[str, Any] = {"seal": whole}
+    if skip:  # rows are known by their keys, wherever these stand
+        extra |= {"names": names_text(cast(Any, labels)[:skip]), "rows": rows_text(arrays[:skip])}
+    else:
+        extra |= {"names": names_text(index.names), "rows": _digests[id(index)].rows}
+    extra["columns"] = None if labels is None else columns_text(labels[skip:])
     if layout.computed:
         extra |= {"layout": layout.to_json(), "skip": skip}
     if labels is not None and (len(labels) or layout.computed):
@@ -93,8 +100,16 @@ def receipt(
     return receipt_text(release.plan, release.raw, shape=shape, order=places, **extra)
 
 
+class _Digest(NamedTuple):
+    """What receipts say of an index."""
+
+    of: pd.Index[Any]
+    digest: bytes
+    rows: str
+
+
 # Answers over the same keys share one index object; held here, so that its id stays its own.
-_digests: OrderedDict[int, tuple[pd.Index[Any], bytes]] = OrderedDict()
+_digests: OrderedDict[int, _Digest] = OrderedDict()
 _DTYPES = {
     np.dtype(kind): np.dtype(kind).name for kind in (np.int64, np.float64)
 }  # numpy is slow to write a dtype
@@ -104,7 +119,7 @@ def seals(arrays: Sequence[Any], labels: Sequence[Hashable], index: pd.Index[Any
     """Digests of values, dtypes and labels, so that a receipt goes with one answer only: that of all columns, and those of
     each column with its own label."""
     known = _digests.get(id(index))
-    if known is None or known[0] is not index:
+    if known is None or known.of is not index:
         digest = hashlib.blake2b(digest_size=16)
         if isinstance(index, pd.IntervalIndex):
             digest.update(
@@ -114,11 +129,11 @@ def seals(arrays: Sequence[Any], labels: Sequence[Hashable], index: pd.Index[Any
             digest.update(index.to_numpy().tobytes())
         else:
             digest.update("\x1f".join(map(str, index.to_numpy())).encode())
-        _digests[id(index)] = known = index, digest.digest()
+        _digests[id(index)] = known = _Digest(index, digest.digest(), rows_text(levels_of(index)))
         while len(_digests) > 32:
             _digests.popitem(last=False)
     names = "\x1f".join(map(repr, index.names)).encode()  # an index can be renamed in place
-    start = hashlib.blake2b(known[1] + names, digest_size=16)
+    start = hashlib.blake2b(known.digest + names, digest_size=16)
     whole, each = start.copy(), []
     for place, array in enumerate(arrays):
         cells = array.tobytes() if array.dtype != object else "\x1f".join(map(str, array)).encode()
@@ -275,23 +290,33 @@ def _plain(data: Any) -> Any:
     return data.astype(np.int64 if all(abs(int(x)) < 2**63 for x in data) else np.float64)
 
 
-class Answer:
-    """``answer.dp`` of a released Series or DataFrame: its interval, its plan, its cost."""
+class Answer(Operators, Tabled):
+    """``answer.dp`` of a released Series or DataFrame, or of what was made of some: its interval, its plan, its cost."""
 
     def __init__(self, answer: pd.Series[Any] | pd.DataFrame, text: str):
-        with reading(text, "this answer") as receipt:
-            sealed, self._labelled = receipt["seal"], receipt["shape"] == Columns.shape
-            self._layout = layout_from(receipt)
+        self._answer, self._text = answer, text
         self._taken: int | None = None  # of a table this column is left
-        if isinstance(answer, pd.Series) and self._labelled:
-            own, each = seals([answer.to_numpy()], [answer.name], answer.index)[0], receipt.get("each", ())
-            self._taken = next((i for i, one in enumerate(each) if one == own), None)
-        if self._taken is None and sealed != seal_of(answer, self._labelled):
-            raise BadValue(
-                "the values or the labels of this answer have changed since it was released, so its receipt no "
-                "longer describes it. Ask the answer as it came: keep it in a variable of its own."
-            )
-        self._answer = answer
+        self._moved: Kept | None = None  # where the answer is no longer, or never was, as it came
+        origin: Computed | Released | None = None
+        with reading(text, "this answer") as receipt:
+            if "derived" in receipt:
+                origin = Computed(receipt, text)
+            else:
+                sealed, self._labelled = receipt["seal"], receipt["shape"] == Columns.shape
+                self._layout: Layout = layout_from(receipt)
+                if isinstance(answer, pd.Series) and self._labelled:
+                    own = seals([answer.to_numpy()], [answer.name], answer.index)[0]
+                    self._taken = next(
+                        (i for i, one in enumerate(receipt.get("each", ())) if one == own), None
+                    )
+                if self._taken is None and sealed != seal_of(answer, self._labelled):
+                    origin = Released(receipt, text)
+        if origin is not None:
+            self._moved = Kept(origin, answer)
+            self._labelled, self._keys = isinstance(answer, pd.DataFrame), self._moved.keys
+            self._layout = origin.layout if isinstance(origin, Released) else Columns()
+            self._cells = self._moved.cells
+            return
         self._order, self._keys = receipt.get("order"), receipt.get("skip", 0)
         self._plan = Plan.from_json(receipt["plan"])
         self._raw = tuple(unpack(receipt["raw"]))
@@ -299,14 +324,22 @@ class Answer:
         self._cells = (self._plan.cells[cast(int, self._taken)],) if alone else self._plan.cells
 
     @property
+    def plans(self) -> tuple[Plan, ...]:
+        """The plans of the releases that it is made of: one, unless it was computed from several."""
+        return (self._plan,) if self._moved is None else self._moved.origin.plans
+
+    @property
     def plan(self) -> Plan:
-        """What was asked, with which mechanism, scale and price."""
-        return self._plan
+        """What was asked, with which mechanism, scale and price; of the release that it is made of, if there is one."""
+        return only(self.plans)
 
     @property
     def cost(self) -> Cost:
-        """What this release guarantees by itself: ``epsilon`` and ``delta``. The ledger counts it by its accountant."""
-        return self._plan.cost
+        """What this release guarantees by itself: ``epsilon`` and ``delta``. The ledger counts it by its accountant.
+
+        Whatever was made of it adds nothing. Refused where it was computed from several releases.
+        """
+        return self.plan.cost
 
     def interval(self, level: float = 0.95, at_once: bool = False) -> pd.DataFrame:
         """Columns ``lower`` and ``upper``, a row as the answer has them; for a table, under each column's name.
@@ -317,20 +350,55 @@ class Answer:
         """
         level = _validate.level(level)
         refuse_choices(self._cells)
-        if _validate.flag(at_once, "at_once"):
-            # Margins and proportions are numbers beyond those of the groups, so there it is the union bound over what is shown.
-            many = 1 - (1 - level) / max(self._answer.size, 1)
-            level = min(many, 1 - 2.0**-53) if self._layout.computed else self._plan.level_each(level)
-        pairs = self._layout.interval(self._plan, self._raw, level)
+        pairs = self._ends(level, _validate.flag(at_once, "at_once"))
         index = self._answer.index
-        if self._labelled and self._taken is None:
-            shown = cast(pd.DataFrame, self._answer).columns[self._keys :]
+        if isinstance(self._answer, pd.DataFrame) and self._labelled:
+            shown = self._answer.columns[self._keys :]
             parts = [pd.DataFrame({"lower": low, "upper": high}, index=index) for low, high in pairs]
             return pd.concat(parts, axis=1, keys=list(shown))
-        low, high = pairs[self._taken or 0]
-        if self._order is not None:
-            low, high = (side[unpack(self._order)[0][0]] for side in (low, high))
+        low, high = pairs[0]
         return pd.DataFrame({"lower": low, "upper": high}, index=index)
+
+    def _ends(self, level: float, at_once: bool) -> list[Any]:
+        """The ends of the interval of each column of numbers."""
+        if self._moved is not None:
+            return self._moved.ends(level, at_once)
+        pairs = ends_of(self._plan, self._raw, self._layout, level, at_once, self._answer.size)
+        return self._as_shown([cast(Any, [self._ordered(side) for side in pair]) for pair in pairs])
+
+    def _ordered(self, column: Any) -> Any:
+        moved = self._order is not None and isinstance(column, np.ndarray)
+        return column[unpack(self._order)[0][0]] if moved else column
+
+    def _as_shown(self, columns: list[Any]) -> list[Any]:
+        return columns if self._taken is None else [columns[self._taken]]
+
+    # What tables and operators need.
+
+    def _shown(self, level: float, at_once: bool) -> Shown:
+        if self._moved is not None:
+            deviations = self._moved.deviations()
+        else:
+            known = deviations_of(
+                self._plan, self._raw, self._layout, len(self._layout.values(self._plan, self._raw))
+            )
+            deviations = self._as_shown([self._ordered(one) for one in known])
+        measure = str(title_of(self._cells[0])) if len(self.plans) == 1 else "value"
+        caption = "; ".join(f"{plan.question} ({plan._alone})" for plan in self.plans)
+        return Shown(self._answer, self._ends(level, at_once), deviations, caption, measure, self._keys)
+
+    def _kept(self) -> Kept:
+        if self._moved is not None:
+            return self._moved
+        return Kept(Released(json.loads(self._text), self._text), self._answer)
+
+    def _marked(self, answer: Any, receipt: str) -> Any:
+        answer.attrs[ANSWER] = receipt
+        return answer
+
+    def _of(self, answer: Any) -> Answer | None:
+        text = receipt_of(answer, ANSWER)
+        return None if text is None else Answer(answer, text)
 
     def plot(
         self,
@@ -359,19 +427,18 @@ class Answer:
             ax=ax,
             levels=self._layout.by_level,
             keys=self._keys,
-            title=str(_title(self._plan.cells[0]) if name is None else name),
+            title=str(title_of(self._cells[0]) if name is None else name),
             options=kwargs,
-            apart=isinstance(self._answer, pd.DataFrame) and len({c.aggregate for c in self._plan.cells}) > 1,
+            apart=isinstance(self._answer, pd.DataFrame) and len({c.aggregate for c in self._cells}) > 1,
         )
 
     def __repr__(self) -> str:
-        return f"the answer to {self._plan.question}, epsilon {self._plan.epsilon:.4g}; .interval(), .plan, .plot(), .cost"
-
-
-def _title(cell: Any) -> str:
-    """The title of an answer without a name."""
-    unnamed = AGGREGATES[cell.aggregate].counts_rows and cell.name == cell.aggregate
-    return "rows" if unnamed else str(cell.name)
+        if len(self.plans) > 1:
+            return f"computed from {len(self.plans)} releases; .interval(), .table(), .plot(), .plans"
+        return (
+            f"the answer to {self.plan.question}, epsilon {self.plan.epsilon:.4g}; .interval(), .table(), .plan, "
+            ".plot(), .cost"
+        )
 
 
 own_errors(Answer, object)

@@ -34,6 +34,12 @@ class Leaf(Protocol):
     def _deviation(self) -> Any:
         """The standard deviation of the noise; None, or NaN, where none can be stated."""
 
+    def _same(self, other: Any) -> bool:
+        """Whether the other is this very number, with the same noise."""
+
+    def _picked(self, rows: Any) -> Any:
+        """Some rows of it, where it has rows; -1 is a row that it has not."""
+
 
 # Steps ----------------------------------------------------------------------------------------------------------------
 
@@ -71,18 +77,18 @@ def outward(ends: Ends, decimals: int) -> Ends:
 
 
 # A straight line in the one released number: its slope, and its value at 0. Both are NaN where it is none.
-Line = tuple[float, float]
+Line = tuple[Any, Any]
 _BENT: Line = (np.nan, np.nan)
 
 
 def _scaled(one: Line, two: Line) -> Line:
-    if one[0] and two[0]:
+    if np.any(one[0]) and np.any(two[0]):
         return _BENT
     return one[0] * two[1] + one[1] * two[0], one[1] * two[1]
 
 
 def _divided(one: Line, two: Line) -> Line:
-    return _BENT if two[0] or not two[1] else (one[0] / two[1], one[1] / two[1])
+    return _BENT if np.any(two[0]) or not np.all(two[1]) else (one[0] / two[1], one[1] / two[1])
 
 
 class Step(NamedTuple):
@@ -124,6 +130,9 @@ class Calculation:
     ...
     ...     def _deviation(self):
     ...         return 1.0
+    ...
+    ...     def _same(self, other):
+    ...         return self is other
     >>> half = of_leaf(Seven()).then("/", of_number(2))
     >>> half.value(), [float(end) for end in half.ends(0.95)], half.deviation()
     (3.5, [3.0, 4.25], 0.5)
@@ -139,7 +148,7 @@ class Calculation:
         leaves = list(self.leaves)
         places = []
         for leaf in other.leaves:  # a number that stands in both is one number
-            place = next((i for i, known in enumerate(leaves) if known is leaf), len(leaves))
+            place = next((i for i, known in enumerate(leaves) if leaf._same(known)), len(leaves))
             if place == len(leaves):
                 leaves.append(leaf)
             places.append(place)
@@ -149,6 +158,11 @@ class Calculation:
     def rounded(self, decimals: int) -> Calculation:
         """This one, rounded to so many decimals."""
         return Calculation(self.leaves, (*self.tokens, ("round", decimals)))
+
+    def picked(self, rows: Any) -> Calculation:
+        """The same of some rows; -1 is a row that there is not."""
+        tokens = [(kind, _rows_of(what, rows) if kind == "number" else what) for kind, what in self.tokens]
+        return Calculation(tuple([leaf._picked(rows) for leaf in self.leaves]), tuple(tokens))
 
     @property
     def too_long(self) -> bool:
@@ -177,7 +191,7 @@ class Calculation:
             return None
         slope, _ = self._run([(1.0, 0.0)], _level_line, _on_lines, lambda line, decimals: _BENT)
         deviation = self.leaves[0]._deviation()
-        return None if deviation is None or np.isnan(slope) else abs(slope) * deviation
+        return None if deviation is None or np.isnan(slope).all() else abs(slope) * deviation
 
     def _run(
         self,
@@ -208,8 +222,8 @@ def of_leaf(leaf: Any) -> Calculation:
     return Calculation((leaf,), (("leaf", 0),))
 
 
-def of_number(number: float) -> Calculation:
-    """A number that everybody knows."""
+def of_number(number: Any) -> Calculation:
+    """A number that everybody knows, or one for each row."""
     return Calculation((), (("number", number),))
 
 
@@ -218,15 +232,26 @@ def _itself(number: Any) -> Any:
 
 
 def _point(number: Any) -> Ends:
-    return np.float64(number), np.float64(number)
+    point = np.asarray(number, dtype=np.float64)
+    return point, point
 
 
 def _level_line(number: Any) -> Line:
-    return 0.0, float(number)
+    return 0.0, number
 
 
 def _on_values(step: Step, operands: Sequence[Any]) -> Any:
-    return step.on_values(*operands)
+    result = step.on_values(*operands)
+    if isinstance(result, np.ndarray) and result.dtype.kind == "i":
+        doubles = step.on_values(*(np.asarray(operand, dtype=np.float64) for operand in operands))
+        return doubles if np.abs(doubles).max(initial=0.0) >= 2.0**62 else result  # it has not wrapped around
+    return result
+
+
+def _rows_of(number: Any, rows: Any) -> Any:
+    if not isinstance(number, np.ndarray):
+        return number
+    return np.where(rows < 0, np.nan, number[rows])
 
 
 def _on_lines(step: Step, operands: Sequence[Line]) -> Line:
@@ -260,6 +285,12 @@ class Arithmetic:
     def _calculation(self) -> Calculation:
         """How it came to be."""
         return of_leaf(self)
+
+    def _same(self, other: Any) -> bool:
+        return self is other
+
+    def _picked(self, rows: Any) -> Any:
+        return self
 
     def _made(self, value: Any, calculation: Calculation) -> Any:
         """The released number that a calculation has come to."""
@@ -305,7 +336,7 @@ class Arithmetic:
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **words: Any) -> Any:
         """What numpy makes of it: as the operators have it beside a scalar, and as of a plain number beside arrays."""
         step = _UFUNCS.get(ufunc)
-        if step is not None and method == "__call__" and not words and all(map(_is_number, inputs)):
+        if step is not None and method == "__call__" and not words and all(map(is_number, inputs)):
             return _joined(step, *inputs) if len(inputs) == 2 else STEPS[step].on_values(*inputs)
         plain = [x._number() if isinstance(x, Arithmetic) else x for x in inputs]
         return getattr(ufunc, method)(*plain, **words)
@@ -321,12 +352,13 @@ _UFUNCS: dict[Any, str] = {
 }
 
 
-def _is_number(value: Any) -> bool:
+def is_number(value: Any) -> bool:
+    """Whether a value is a number of Python or numpy."""
     return isinstance(value, int | float | np.integer | np.floating)
 
 
 def _joined(step: str, one: Any, two: Any) -> Any:
-    if not (_is_number(one) and _is_number(two)):
+    if not (is_number(one) and is_number(two)):
         return NotImplemented
     numbers, calculations = [], []
     for operand in (one, two):

@@ -9,14 +9,16 @@ from typing import Any, NoReturn, cast
 from dpframe import _validate
 from dpframe._answers.arithmetic import Arithmetic, Calculation
 from dpframe._answers.layout import Correlations
+from dpframe._answers.table import Shown, Tabled, one_row
 from dpframe._errors import BadType
+from dpframe._ledger.store import pack, unpack
 from dpframe._plans.aggregates import AGGREGATES
 from dpframe._plans.plan import Cost, Plan, measured, refuse_choices
 from dpframe._plans.price import own_errors
 from dpframe._questions.question import interval_of
 
 
-class Estimate(Arithmetic):
+class Estimate(Arithmetic, Tabled):
     """What `IntEstimate` and `FloatEstimate` share: a released number, its plan and its interval.
 
     ``+``, ``-``, ``*`` and ``/`` with plain numbers and with other released ones keep an interval, and so do ``-x``, ``abs`` and
@@ -88,6 +90,14 @@ class Estimate(Arithmetic):
     def _deviation(self) -> float | None:
         cell = self._plan.cells[0]
         return AGGREGATES[cell.aggregate].deviation(measured(self._plan, self._raw, cell))
+
+    def _shown(self, level: float, at_once: bool) -> Shown:
+        plans = "; ".join(f"{plan.question} ({plan._alone})" for plan in self.plans)
+        return one_row(self._title, self._number(), self._ends(level), self._deviation(), plans)
+
+    @property
+    def _title(self) -> str:
+        return str(title_of(self._plan.cells[0]))
 
     def _made(self, value: Any, calculation: Calculation) -> Any:
         if calculation.too_long:
@@ -161,13 +171,13 @@ class FloatEstimate(Estimate, float):
 class Correlation(FloatEstimate):
     """The correlation of two columns, which is made of a release of their variances and their covariance."""
 
-    table = Correlations(((0, 1), (1, 2)))
+    _places = Correlations(((0, 1), (1, 2)))
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Correlation, (float(self), self._plan, self._raw)
 
     def interval(self, level: float = 0.95) -> tuple[float, float]:
-        low, high = self.table.interval(self._plan, self._raw, _validate.level(level))[0]
+        low, high = self._places.interval(self._plan, self._raw, _validate.level(level))[0]
         return float(low[1]), float(high[1])
 
     def _deviation(self) -> None:
@@ -220,6 +230,10 @@ class Derived(Estimate):
     def _whole(self) -> bool:
         return isinstance(self, int)
 
+    @property
+    def _title(self) -> str:
+        return "value"
+
     def _deviation(self) -> float | None:
         deviation = self._steps.deviation()
         return None if deviation is None else float(deviation)
@@ -252,6 +266,36 @@ class DerivedFloat(Derived, float):
         self = float.__new__(cls, value)
         self._steps = steps
         return self
+
+
+KINDS: dict[str, Any] = {kind.__name__: kind for kind in (IntEstimate, FloatEstimate, Correlation)}
+
+
+def leaf_to(number: Estimate) -> dict[str, Any]:
+    """A released number as JSON, for the receipt of a table that was computed with it."""
+    kind = type(number).__name__
+    if kind not in KINDS:
+        raise BadType(
+            "this number was not released by a question, so no table of answers can be computed with it."
+        )
+    return {
+        "kind": kind,
+        "value": number._number(),
+        "plan": number._plan.to_json(),
+        "raw": pack(number._raw),
+    }
+
+
+def leaf_from(data: dict[str, Any]) -> Estimate:
+    """A released number from its JSON."""
+    plan = Plan.from_json(data["plan"])
+    return cast(Estimate, KINDS[data["kind"]](data["value"], plan, tuple(unpack(data["raw"]))))
+
+
+def title_of(cell: Any) -> Any:
+    """The title of an answer without a name."""
+    unnamed = AGGREGATES[cell.aggregate].counts_rows and cell.name == cell.aggregate
+    return "rows" if unnamed else cell.name
 
 
 def only(plans: Sequence[Plan]) -> Plan:

@@ -16,7 +16,7 @@ from typing import Any, ClassVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from dpframe._plans.aggregates import AGGREGATES, Measured, fieller
+from dpframe._plans.aggregates import AGGREGATES, Cell, Measured, fieller
 from dpframe._plans.plan import Plan, measured
 from dpframe._questions.question import interval_of, levels_shown, numbers
 from dpframe.mechanisms._base import Noise
@@ -63,6 +63,11 @@ class Layout(ABC):
     def interval(self, plan: Plan, raw: Sequence[Any], level: float) -> list[Ends]:
         """The ends of the intervals of each column."""
 
+    def deviations(self, plan: Plan, raw: Sequence[Any]) -> list[Any] | None:
+        """The standard deviation of the noise in each column, a number or one for each row; NaN, or None of all, where none can
+        be stated."""
+        return None
+
     def to_json(self) -> dict[str, Any]:
         """What tells a layout from others of its shape."""
         return {}
@@ -76,6 +81,11 @@ class Columns(Layout):
 
     def interval(self, plan: Plan, raw: Sequence[Any], level: float) -> list[Ends]:
         return [interval_of(plan, tuple(raw), i, level) for i in range(len(plan.cells))]
+
+    def deviations(self, plan: Plan, raw: Sequence[Any]) -> list[Any] | None:
+        if levels_shown(plan, tuple(raw), 0.95) is not None:
+            return None  # the noise of groups that a threshold has shown is large
+        return [_deviation(plan, cell) for cell in plan.cells]
 
 
 class Column(Columns):
@@ -97,6 +107,9 @@ class Across(Columns):
         low, high = (np.array([pair[side][0] for pair in pairs]) for side in (0, 1))
         return [(low, high)]
 
+    def deviations(self, plan: Plan, raw: Sequence[Any]) -> list[Any] | None:
+        return [np.array([_deviation(plan, cell) for cell in plan.cells])]
+
 
 class Levels(Columns):
     """A row for each output within each group: quantiles of one column."""
@@ -111,6 +124,9 @@ class Levels(Columns):
         pairs = super().interval(plan, raw, level)
         low, high = (np.stack([pair[side] for pair in pairs], axis=1).ravel() for side in (0, 1))
         return [(low, high)]
+
+    def deviations(self, plan: Plan, raw: Sequence[Any]) -> list[Any] | None:
+        return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,6 +160,14 @@ class Grid(Layout):
             low, high = (np.stack([p[side] for p in pairs], axis=1).astype(float).ravel() for side in (0, 1))
             columns.append((low, high))
         return columns
+
+    def deviations(self, plan: Plan, raw: Sequence[Any]) -> list[Any] | None:
+        groups = raw[plan.cells[0].part].shape[1]
+        found = [
+            *(_deviation(plan, cell) for cell in plan.cells),
+            math.nan,
+        ]  # the last is where nothing was asked
+        return [np.tile([found[i] for i in column], groups) for column in zip(*self.cells, strict=True)]
 
     def to_json(self) -> dict[str, Any]:
         return {"cells": self.cells}
@@ -291,6 +315,15 @@ class Pivot(Layout):
             found += list(zip(self._split(low), self._split(high), strict=True))
         return found
 
+    def deviations(self, plan: Plan, raw: Sequence[Any]) -> list[Any] | None:
+        if self.normalize is not None or levels_shown(plan, tuple(raw), 0.95) is not None:
+            return None
+        found = []
+        for cell in plan.cells:
+            _, terms = self._blocks(raw[cell.part])
+            found += self._split(_deviation(plan, cell) * np.sqrt(terms))
+        return found
+
     def _proportions(
         self, counts: NDArray[Any], terms: NDArray[np.int64], noise: Noise, level: float
     ) -> tuple[NDArray[Any], NDArray[Any]]:
@@ -351,6 +384,11 @@ def layout_from(receipt: dict[str, Any]) -> Layout:
     if "shares" in data:
         return Shares(Pivot(*data["shares"]))
     return Pivot(*data["pivot"])
+
+
+def _deviation(plan: Plan, cell: Cell) -> float:
+    deviation = AGGREGATES[cell.aggregate].deviation(measured(plan, None, cell))
+    return math.nan if deviation is None else deviation
 
 
 def _noise(plan: Plan, part: int) -> Noise:

@@ -194,17 +194,10 @@ CHANGES = {
         else a.mask(np.arange(len(a)) == 0, 99)
     ),
     "rounded up": lambda a: a + 1,
-    "dtype": lambda a: a.astype("float32"),
-    "order": lambda a: a.iloc[::-1],
-    "fewer": lambda a: a.iloc[:-1],
     "more": lambda a: pd.concat([a, a]).pipe(lambda b: (b.attrs.update(a.attrs), b)[1]),
     "index": lambda a: a.set_axis(range(len(a))),
-    "index name": lambda a: a.rename_axis(index=["other"] * a.index.nlevels),
-    "name": lambda a: (
-        a.rename(columns={a.columns[0]: "other"})
-        if isinstance(a, pd.DataFrame)
-        else a.rename_axis(index=["z"] * a.index.nlevels)
-    ),
+    "comparison": lambda a: a > 3,
+    "another column": lambda a: a.to_frame("x").assign(y=7) if isinstance(a, pd.Series) else a.assign(y=7),
 }
 
 
@@ -220,7 +213,12 @@ def test_receipt_is_refused_after_a_change(p, ask, change):
 
 def test_receipt_is_refused_after_columns_trade_places(p):
     table = ANSWERS["table"](p)
-    for changed in (table[["m", "n"]], table[["n"]], table["m"] + 1, table["m"].rename("n")):
+    for changed in (
+        table.set_axis(["m", "n"], axis=1),
+        table.assign(n=table["m"]),
+        table["m"] + 1,
+        table["m"].rename("n"),
+    ):
         with pytest.raises(BadValue):
             changed.dp.interval()
 
@@ -281,10 +279,10 @@ def test_receipt_that_dpframe_did_not_write_is_refused_at_use(p, text):
 def test_a_receipt_is_of_one_dtype(p):
     """Bytes alone do not say what they stand for: the same ones in another dtype are another answer."""
     answer = p.groupby("state").size(epsilon=60)
-    assert (answer >= 0).all()
-    other = answer.astype("uint64")
+    other = pd.Series(answer.to_numpy().view("float64"), index=answer.index)
+    other.attrs = dict(answer.attrs)
     assert other.to_numpy().tobytes() == answer.to_numpy().tobytes()
-    assert len(answer.dp.interval(0.95)) == 3
+    assert answer.astype("uint64").dp.interval().equals(answer.dp.interval())
     with pytest.raises(BadValue):
         other.dp.interval(0.95)
 
