@@ -14,6 +14,7 @@ from dpframe._answers.answer import Answer
 from dpframe._answers.arithmetic import STEPS, of_leaf, of_number
 from dpframe._answers.estimate import FloatEstimate, IntEstimate
 from dpframe._answers.foundkeys import found_keys
+from dpframe._answers.lineage import Released
 from dpframe._answers.reports import Kind, Reports, series_of
 from dpframe._answers.unbiased import Computed, Estimated
 from dpframe._cells import columns as engines_columns_module
@@ -351,6 +352,7 @@ __all__ = [
     "Rdp",
     "Recorder",
     "RelatedDatabase",
+    "Released",
     "Reports",
     "Response",
     "RestBy",

@@ -85,19 +85,22 @@ def receipt(
     ``order`` is how the rows were rearranged after they were laid out.
     """
     whole, each = seals(arrays, labels or (), index)
-    extra: dict[str, Any] = {"seal": whole}
-    if skip:  # rows are known by their keys, wherever these stand
-        extra |= {"names": names_text(cast(Any, labels)[:skip]), "rows": rows_text(arrays[:skip])}
-    else:
-        extra |= {"names": names_text(index.names), "rows": _digests[id(index)].rows}
-    extra["columns"] = None if labels is None else columns_text(labels[skip:])
+    # Rows are known by their labels, or by their keys, wherever these stand.
+    names, rows = (
+        (cast(Any, labels)[:skip], rows_text(arrays[:skip]))
+        if skip
+        else (index.names, _digests[id(index)].rows)
+    )
+    columns = None if labels is None else columns_text(labels[skip:])
+    extra: dict[str, Any] = {"seal": whole, "names": names_text(names), "columns": columns}
     if layout.computed:
         extra |= {"layout": layout.to_json(), "skip": skip}
     if labels is not None and (len(labels) or layout.computed):
         extra["each"] = each[skip:]
     shape = "laid out series" if layout.computed and labels is None else layout.shape
     places = None if order is None else pack([order[None, :]])
-    return receipt_text(release.plan, release.raw, shape=shape, order=places, **extra)
+    text = receipt_text(release.plan, release.raw, shape=shape, order=places, **extra)
+    return f'{text[:-1]},"rows":{rows}}}'  # written once for each index
 
 
 class _Digest(NamedTuple):
@@ -363,7 +366,8 @@ class Answer(Operators, Tabled):
         """The ends of the interval of each column of numbers."""
         if self._moved is not None:
             return self._moved.ends(level, at_once)
-        pairs = ends_of(self._plan, self._raw, self._layout, level, at_once, self._answer.size)
+        size = self._answer.size - self._keys * len(self._answer)
+        pairs = ends_of(self._plan, self._raw, self._layout, level, at_once, size)
         return self._as_shown([cast(Any, [self._ordered(side) for side in pair]) for pair in pairs])
 
     def _ordered(self, column: Any) -> Any:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import json
+import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -144,7 +145,7 @@ def _receipt(
             "numbers": [leaf_to(number) for number in numbers],
             "skip": keys,
             "names": names_text(names),
-            "rows": rows_text(levels),
+            "rows": json.loads(rows_text(levels)),
             "columns": labels,
         }
     )
@@ -224,9 +225,9 @@ def _joined(step: str, one: Operators, other: Any, swapped: bool = False) -> Any
     if isinstance(other, Estimate):
         return _each(one, lambda made: both(made, other._calculation()))
     if is_number(other):
-        number = float(other) if isinstance(other, float | np.floating) or abs(other) > 2**53 else int(other)
-        if not np.isfinite(number):
+        if not -sys.float_info.max <= other <= sys.float_info.max:
             raise BadValue("arithmetic with an answer needs a finite number.")
+        number = int(other) if isinstance(other, int | np.integer) and abs(other) <= 2**53 else float(other)
         return _each(one, lambda made: both(made, of_number(number)))
     answered = other if isinstance(other, Operators) else None
     if isinstance(other, pd.Series | pd.DataFrame):

@@ -140,7 +140,7 @@ class Labelled:
 
     def __init__(self, receipt: dict[str, Any]):
         # An answer of an earlier version came without labels.
-        self.rows = [_unpacked(level) for level in json.loads(receipt.get("rows", "[]"))]
+        self.rows = [_unpacked(level) for level in receipt.get("rows", ())]
         self.names: list[Any] = receipt.get("names", [])
         self.flat: bool = bool(receipt.get("skip"))
         labels = receipt.get("columns")
