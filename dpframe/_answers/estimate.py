@@ -295,7 +295,7 @@ def leaf_from(data: dict[str, Any]) -> Estimate:
 def title_of(cell: Any) -> Any:
     """The title of an answer without a name."""
     unnamed = AGGREGATES[cell.aggregate].counts_rows and cell.name == cell.aggregate
-    return "rows" if unnamed else cell.name
+    return "rows" if unnamed else cell.name or cell.aggregate
 
 
 def only(plans: Sequence[Plan]) -> Plan:

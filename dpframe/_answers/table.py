@@ -281,8 +281,7 @@ def _wide(shown: Shown) -> Table:
         _measures(shown), shown.ends, shown.deviations, strict=True
     ):
         parts = label if isinstance(label, tuple) else (label,)
-        name = "_".join(str(part) for part in parts if part is not None) or "value"
-        name = shown.measure if name == "None" else name
+        name = "_".join(str(part) for part in parts if part is not None) or shown.measure
         while name in columns:
             name += "_"
         low, high = np.asarray(low, dtype=float), np.asarray(high, dtype=float)
