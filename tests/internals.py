@@ -11,10 +11,10 @@ from dpframe import mechanisms
 from dpframe import plot as drawing_module
 from dpframe._answers import unbiased as unbiased_module
 from dpframe._answers.answer import Answer
-from dpframe._answers.arithmetic import STEPS, of_leaf, of_number
+from dpframe._answers.arithmetic import STEPS, Calculation, of_leaf, of_number
 from dpframe._answers.estimate import FloatEstimate, IntEstimate
 from dpframe._answers.foundkeys import found_keys
-from dpframe._answers.lineage import Released
+from dpframe._answers.lineage import Excerpt, Released
 from dpframe._answers.reports import Kind, Reports, series_of
 from dpframe._answers.unbiased import Computed, Estimated
 from dpframe._cells import columns as engines_columns_module
@@ -282,6 +282,7 @@ __all__ = [
     "BinBy",
     "Bounds",
     "Budget",
+    "Calculation",
     "Cell",
     "Centred",
     "Charge",
@@ -295,6 +296,7 @@ __all__ = [
     "Draw",
     "DuckDatabase",
     "Estimated",
+    "Excerpt",
     "Exponential",
     "Expr",
     "FileStore",

@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 from dpframe._answers.arithmetic import Calculation, Ends, is_number, of_number
 from dpframe._answers.estimate import Estimate, leaf_from, leaf_to
 from dpframe._answers.lineage import (
+    Excerpt,
     Kept,
     Labelled,
-    Part,
     Released,
     columns_text,
     levels_of,
@@ -58,12 +58,12 @@ class Computed(Labelled):
     def _together(self, level: float) -> list[Ends]:
         """The ends that hold together: of k releases all the numbers of each hold at a k-th of the risk."""
         leaves = [leaf for column in self._columns for leaf in column.leaves]
-        releases = {id(leaf.origin if isinstance(leaf, Part) else leaf) for leaf in leaves}
+        releases = {id(leaf.origin if isinstance(leaf, Excerpt) else leaf) for leaf in leaves}
         each = min(1 - (1 - level) / max(len(releases), 1), 1 - 2.0**-53)
         return [
             column.enclosed(
                 [
-                    leaf._ends(each, True) if isinstance(leaf, Part) else leaf._ends(each)
+                    leaf._ends(each, True) if isinstance(leaf, Excerpt) else leaf._ends(each)
                     for leaf in column.leaves
                 ]
             )
@@ -79,7 +79,7 @@ class Computed(Labelled):
     def cells(self, columns: Sequence[int]) -> tuple[Cell, ...]:
         leaves = [leaf for column in columns for leaf in self._columns[column].leaves]
         made_of = [
-            leaf.origin.cells([leaf.column]) if isinstance(leaf, Part) else leaf._plan.cells[:1]
+            leaf.origin.cells([leaf.column]) if isinstance(leaf, Excerpt) else leaf._plan.cells[:1]
             for leaf in leaves
         ]
         return tuple(cell for cells in made_of for cell in cells)
@@ -94,7 +94,7 @@ def _read(column: dict[str, Any], sources: Sequence[Released], numbers: Sequence
         if "number" in leaf:
             leaves.append(numbers[leaf["number"]])
         else:
-            leaves.append(Part(sources[leaf["of"]], leaf["column"], _array(leaf["rows"], "<i8")))
+            leaves.append(Excerpt(sources[leaf["of"]], leaf["column"], _array(leaf["rows"], "<i8")))
     tokens = tuple(
         (kind, _array(what["each"], "<f8") if isinstance(what, dict) else what)
         for kind, what in column["tokens"]
@@ -127,7 +127,7 @@ def _receipt(
     for column in columns:
         leaves: list[dict[str, Any]] = []
         for leaf in column.leaves:
-            if isinstance(leaf, Part):
+            if isinstance(leaf, Excerpt):
                 of = place(sources, leaf.origin, lambda one, two: one.text is two.text)
                 leaves.append({"of": of, "column": leaf.column, "rows": _bytes(leaf.rows, "<i8")})
             else:
@@ -225,9 +225,10 @@ def _joined(step: str, one: Operators, other: Any, swapped: bool = False) -> Any
     if isinstance(other, Estimate):
         return _each(one, lambda made: both(made, other._calculation()))
     if is_number(other):
-        if not -sys.float_info.max <= other <= sys.float_info.max:
+        if not abs(other) <= sys.float_info.max:
             raise BadValue("arithmetic with an answer needs a finite number.")
-        number = int(other) if isinstance(other, int | np.integer) and abs(other) <= 2**53 else float(other)
+        whole = isinstance(other, int | np.integer) and abs(int(other)) <= 2**53
+        number = int(other) if whole else float(other)
         return _each(one, lambda made: both(made, of_number(number)))
     answered = other if isinstance(other, Operators) else None
     if isinstance(other, pd.Series | pd.DataFrame):

@@ -295,7 +295,8 @@ def leaf_from(data: dict[str, Any]) -> Estimate:
 def title_of(cell: Any) -> Any:
     """The title of an answer without a name."""
     unnamed = AGGREGATES[cell.aggregate].counts_rows and cell.name == cell.aggregate
-    return "rows" if unnamed else cell.name or cell.aggregate
+    nameless = cell.name in ((), "()")  # what stands below the labels of a pivot
+    return "rows" if unnamed else cell.aggregate if nameless else cell.name
 
 
 def only(plans: Sequence[Plan]) -> Plan:

@@ -183,7 +183,7 @@ class Released(Labelled):
         return [self._ordered(one) if isinstance(one, np.ndarray) else one for one in found]
 
     def calculation(self, column: int, rows: Places) -> Calculation:
-        return Calculation((Part(self, column, rows),), (("leaf", 0),))
+        return Calculation((Excerpt(self, column, rows),), (("leaf", 0),))
 
     def cells(self, columns: Sequence[int]) -> tuple[Cell, ...]:
         alone = not self.layout.computed and len(self._values) == len(self.plan.cells)
@@ -208,7 +208,7 @@ def deviations_of(plan: Plan, raw: tuple[Any, ...], layout: Layout, columns: int
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Part:
+class Excerpt:
     """Some rows of a column of a release, a leaf of calculations; a row that is not there, -1, is NaN."""
 
     origin: Released
@@ -226,13 +226,13 @@ class Part:
         deviation = self.origin.deviations()[self.column]
         return gathered(deviation, self.rows) if isinstance(deviation, np.ndarray) else deviation
 
-    def _picked(self, rows: Places) -> Part:
-        return Part(self.origin, self.column, np.where(rows < 0, -1, self.rows[rows]))
+    def _picked(self, rows: Places) -> Excerpt:
+        return Excerpt(self.origin, self.column, np.where(rows < 0, -1, self.rows[rows]))
 
     def _same(self, other: Any) -> bool:
         # By identity: of two releases that came out alike each has noise of its own.
         return (
-            isinstance(other, Part)
+            isinstance(other, Excerpt)
             and other.origin.text is self.origin.text
             and other.column == self.column
             and np.array_equal(other.rows, self.rows)
