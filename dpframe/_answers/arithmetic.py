@@ -132,7 +132,7 @@ class Calculation:
     ...         return 1.0
     ...
     ...     def _same(self, other):
-    ...         return self is other
+    ...         return other is self
     >>> half = of_leaf(Seven()).then("/", of_number(2))
     >>> half.value(), [float(end) for end in half.ends(0.95)], half.deviation()
     (3.5, [3.0, 4.25], 0.5)

@@ -414,3 +414,18 @@ def test_a_receipt_knows_its_rows_before_it_is_asked(p):
     origin = Released(json.loads(text), text)
     assert [list(level) for level in origin.rows] == [["a", "b", "c"]]
     assert origin.columns == [("n",), ("m",)]
+
+
+def test_all_at_once_is_for_all_releases_together(p):
+    table, other = ANSWERS["table"](p), p.groupby("town").size(epsilon=1)
+    made = (table["n"].dp + other).dp.interval(0.9, at_once=True)
+    parts = [a.dp.interval(0.95, at_once=True) for a in (table["n"], other)]
+    assert np.allclose(made, parts[0] + parts[1])
+
+
+def test_a_comparison_is_no_count():
+    p = pd.DataFrame({"k": ["a", "b"]}).dp.open(200, keys={"k": ["a", "b"]})
+    answer = p.groupby("k").size(epsilon=90)
+    assert answer.tolist() == [1, 1]
+    with pytest.raises(BadValue, match="have changed"):
+        (answer > 0).iloc[::-1].dp.interval()
