@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import pandas as pd
 
 if TYPE_CHECKING:
-    from dpframe._answers.answer import Estimate
+    from dpframe._answers.estimate import Estimate
     from dpframe._errors import (
         BadExpression,
         BadType,
@@ -86,7 +86,7 @@ _HOMES = {
     "sql": "_frame.sources",
     "Plan": "_plans.plan",
     "PrivateFrame": "_frame.frame",
-    "Estimate": "_answers.answer",
+    "Estimate": "_answers.estimate",
 }
 
 

@@ -11,8 +11,11 @@ from dpframe import _ledger as stores_module
 from dpframe import mechanisms
 from dpframe import plot as drawing_module
 from dpframe._answers import unbiased as unbiased_module
-from dpframe._answers.answer import Answer, FloatEstimate, IntEstimate
+from dpframe._answers.answer import Answer
+from dpframe._answers.arithmetic import STEPS, Calculation, of_leaf, of_number
+from dpframe._answers.estimate import FloatEstimate, IntEstimate
 from dpframe._answers.foundkeys import found_keys
+from dpframe._answers.lineage import Excerpt, Released
 from dpframe._answers.reports import Kind, Reports, series_of
 from dpframe._answers.unbiased import Computed, Estimated
 from dpframe._cells import columns as engines_columns_module
@@ -271,6 +274,7 @@ __all__ = [
     "ROW_CEILING",
     "SIZES",
     "SQUARE_BITS",
+    "STEPS",
     "STORES",
     "UNIT",
     "UNMATCHED",
@@ -282,6 +286,7 @@ __all__ = [
     "BinBy",
     "Bounds",
     "Budget",
+    "Calculation",
     "Cell",
     "Centred",
     "Charge",
@@ -295,6 +300,7 @@ __all__ = [
     "Draw",
     "DuckDatabase",
     "Estimated",
+    "Excerpt",
     "Exponential",
     "Expr",
     "FileStore",
@@ -352,6 +358,7 @@ __all__ = [
     "Rdp",
     "Recorder",
     "RelatedDatabase",
+    "Released",
     "Reports",
     "Response",
     "RestBy",
@@ -494,6 +501,8 @@ __all__ = [
     "noise_of",
     "number_of",
     "numbers_of",
+    "of_leaf",
+    "of_number",
     "of_people",
     "open_store",
     "opening_module",

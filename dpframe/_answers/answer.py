@@ -9,217 +9,54 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 from collections import OrderedDict
-from collections.abc import Hashable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Hashable, Sequence
 from functools import lru_cache
-from html import escape
-from typing import Any, ClassVar, NoReturn, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import pandas as pd
 
 from dpframe import _validate
 from dpframe import plot as _plot
-from dpframe._answers.layout import Across, Column, Columns, Correlations, Layout, Levels, Pivot
-from dpframe._answers.worth import ONE, blanked, chosen, contents, glance, noise_in, telling, warn_of_number
-from dpframe._answers.worth import Columns as Numbers
-from dpframe._errors import BadType, BadValue, NotOffered
+from dpframe._answers.derived import Computed, Operators
+from dpframe._answers.estimate import (
+    Correlation,
+    DurationEstimate,
+    Estimate,
+    FloatEstimate,
+    IntEstimate,
+    only,
+    title_of,
+)
+from dpframe._answers.layout import Across, Column, Columns, Layout, Levels, Pivot
+from dpframe._answers.lineage import (
+    Kept,
+    Released,
+    columns_text,
+    deviations_of,
+    ends_of,
+    levels_of,
+    names_text,
+    reading,
+    rows_text,
+)
+from dpframe._answers.table import Shown, Tabled
+from dpframe._answers.worth import ONE, blanked, contents, glance, noise_in, telling, warn_of_number
+from dpframe._errors import BadValue, NotOffered
 from dpframe._ledger.store import pack, receipt_text, unpack
 from dpframe._plans.aggregates import AGGREGATES
 from dpframe._plans.plan import Cost, Plan, all_choices, refuse_choices
 from dpframe._plans.price import own_errors
-from dpframe._plans.worth import ORDINARY, PART, Rule, capped
-from dpframe._questions.question import Release, interval_of, numbers
+from dpframe._plans.worth import LEVEL, ORDINARY, PART, is_noise
+from dpframe._questions.question import Release, numbers
 
 # Numbers -----------------------------------------------------------------------------------------------------
 
 
-class Estimate:
-    """What `IntEstimate` and `FloatEstimate` share: a released number, its plan and its interval.
-
-    Arithmetic gives plain numbers: ``answer / 1000`` is a float that has no interval any more. So does what writes it down,
-    ``str``, ``format``, ``print``, csv and JSON; its ``repr`` alone shows how wide its interval is.
-    """
-
-    _plan: Plan
-    _raw: tuple[Any, ...]
-    _rule: Rule = ORDINARY
-
-    @property
-    def plan(self) -> Plan:
-        """What was asked, with which mechanism, scale and price."""
-        return self._plan
-
-    @property
-    def cost(self) -> Cost:
-        """What this release guarantees by itself: ``epsilon`` and ``delta``. The ledger counts it by its accountant."""
-        return self._plan.cost
-
-    def interval(self, level: float = 0.95) -> tuple[float, float]:
-        """Where the answer without noise lies with probability ``level``; of a duration, two Timedeltas.
-
-        It covers the noise: not the clipping to the bounds, and not what a sample says about a population.
-        """
-        level = _validate.level(level)
-        refuse_choices(self._plan.cells[:1])
-        low, high = interval_of(self._plan, self._raw, 0, level)
-        if self._plan.cells[0].duration:
-            return cast("tuple[float, float]", (pd.Timedelta(low[0]), pd.Timedelta(high[0])))
-        return float(low[0]) + 0.0, float(high[0]) + 0.0  # no negative zero
-
-    @property
-    def reliable(self) -> bool:
-        """Whether it is more than noise: half its 95 % interval is at most half of the number, or of a tenth of the bounds where
-        that is more, and the interval is no half of what is possible. ``open(reliable=)`` takes another part than a half.
-
-        A choice, which has no interval, is noise only where it may be off by half of the values that there can be, as far as that
-        is public (docs/guarantees/intervals.md#noise-is-flagged).
-        """
-        return not noise_in(self._layout, self._plan, self._raw, self._rule.part, self._values())[0][
-            self._place
-        ]
-
-    _layout: ClassVar[Layout] = Column()
-    _place: ClassVar[int] = 0  # of the number in its layout
-
-    def _values(self) -> Numbers:
-        return self._layout.values(self._plan, self._raw)
-
-    @property
-    def dp(self) -> Estimate:
-        """The number itself, so that ``answer.dp.interval()`` reads the same for numbers and for tables."""
-        return self
-
-    def plot(self, *args: Any, **kwargs: Any) -> NoReturn:
-        """Refused: one number is no picture."""
-        raise BadType(
-            "one number is no picture: print it, or its .interval(). Series and DataFrames have .dp.plot()."
-        )
-
-    def _blank(self) -> Estimate:
-        """The answer without its number, with the same plan and the same interval: noise that is left out."""
-        return _nothing(self, FloatEstimate if isinstance(self, int) else type(cast(Any, self)))
-
-    def _state(self) -> dict[str, Any] | None:
-        """What a pickle keeps beside value, plan and integers."""
-        return None if self._rule == ORDINARY else {"_rule": self._rule}
-
-    def __repr__(self) -> str:
-        rows = capped(self._plan)
-        noise = "" if self._plan.selects or self.reliable else ", noise"
-        return self._text() + noise + (f", {rows}" if rows else "")
-
-    def _text(self) -> str:
-        """The number with half of its interval."""
-        if self._plan.cells[0].duration:
-            return self._duration_text()
-        if self._plan.selects:
-            return f"{float(cast(Any, self)):.12g}"
-        low, high = self.interval()
-        value, half = float(cast(Any, self)), (high - low) / 2
-        if max(abs(value), half) >= 1e15:
-            return f"{value:.6g} ± {half:.3g}"
-        # Two digits of the half-width, and as many of the value; whole numbers stay whole.
-        fine = half > 0 and not self._plan.cells[0].whole
-        digits = max(0, 1 - math.floor(math.log10(half))) if fine else 0
-        return f"{value:.{digits}f} ± {half:.{digits}f}"
-
-    def _duration_text(self) -> str:
-        value = cast(Any, self._plain if isinstance(self, DurationEstimate) else pd.NaT)
-        if self._plan.selects:
-            return str(value)
-        low, high = cast(Any, self.interval())
-        half = (high - low) / 2
-        # Whole seconds where the width is some of them: two digits of it are told, and not nine.
-        step = "s" if half >= pd.Timedelta(10, "s") else "us" if half >= pd.Timedelta(10, "us") else "ns"
-        return f"{value if value is pd.NaT else value.round(step)} ± {half.round(step)}"
-
-    def _repr_html_(self) -> str:
-        if self._plan.selects:
-            known = chosen(self._plan)
-            return f"<b>{self!r}</b> <small>{escape(known or 'chosen')}; {self._plan._alone}</small>"
-        low, high = (end if self._plan.cells[0].duration else f"{end:.6g}" for end in self.interval())
-        return f"<b>{self!r}</b> <small>95 % interval {low} to {high}; {self._plan._alone}</small>"
-
-
-class IntEstimate(Estimate, int):
-    """A whole number that was released. It may be negative: noise is as likely below as above."""
-
-    __str__ = int.__repr__
-
-    def __new__(cls, value: int, plan: Plan, raw: tuple[Any, ...]) -> IntEstimate:
-        self = int.__new__(cls, value)
-        self._plan, self._raw = plan, raw
-        return self
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return IntEstimate, (int(self), self._plan, self._raw), self._state()
-
-
-class FloatEstimate(Estimate, float):
-    """A number that was released."""
-
-    __str__ = float.__repr__
-
-    def __new__(cls, value: float, plan: Plan, raw: tuple[Any, ...]) -> FloatEstimate:
-        self = float.__new__(cls, value)
-        self._plan, self._raw = plan, raw
-        return self
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return FloatEstimate, (float(self), self._plan, self._raw), self._state()
-
-
-def _nothing(answer: Estimate, kind: Any = FloatEstimate) -> Estimate:
-    nothing: Estimate = kind(math.nan, answer._plan, answer._raw)
-    nothing._rule = answer._rule
-    return nothing
-
-
-class Correlation(FloatEstimate):
-    """The correlation of two columns, which is made of a release of their variances and their covariance."""
-
-    table = _layout = Correlations(((0, 1), (1, 2)))
-    _place = 1
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return Correlation, (float(self), self._plan, self._raw), self._state()
-
-    def interval(self, level: float = 0.95) -> tuple[float, float]:
-        low, high = self.table.interval(self._plan, self._raw, _validate.level(level))[0]
-        return float(low[1]), float(high[1])
-
-
-class DurationEstimate(Estimate, pd.Timedelta):
-    """A duration that was released: a ``pd.Timedelta`` with a plan and an interval, whose ends are Timedeltas too.
-
-    Arithmetic gives plain Timedeltas and numbers: ``answer / pd.Timedelta("1h")`` is a float that has no interval any more.
-    """
-
-    __str__ = pd.Timedelta.__str__
-
-    def __new__(cls, value: pd.Timedelta, plan: Plan, raw: tuple[Any, ...]) -> DurationEstimate:
-        made: Any = pd.Timedelta.__new__  # of whole ticks it makes a subclass, of a Timedelta that itself
-        self = cast(DurationEstimate, made(cls, int(value.asm8.view("i8")), value.unit))
-        self._plan, self._raw = plan, raw
-        return self
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return DurationEstimate, (self._plain, self._plan, self._raw), self._state()
-
-    def _blank(self) -> Estimate:
-        return _nothing(self)  # NaT is no Timedelta that could have an interval
-
-    @property
-    def _plain(self) -> pd.Timedelta:
-        return pd.Timedelta(self.asm8)
-
-
 def correlation(release: Release) -> Estimate:
     """The answer to a question of the variances of two columns with their covariance between them."""
-    value = Correlation.table.values(release.plan, release.raw)[0][1]
+    value = Correlation.correlations.values(release.plan, release.raw)[0][1]
     return _told(Correlation(float(value), release.plan, release.raw), release)
 
 
@@ -264,15 +101,6 @@ def receipt_of(answer: Any, kind: str) -> str | None:
     return text if isinstance(text, str) else None
 
 
-@contextmanager
-def reading(text: str, whose: str) -> Iterator[Any]:
-    """A receipt's JSON, to be taken apart: whatever is not as dpframe writes it is one refusal."""
-    try:
-        yield json.loads(text)
-    except (ValueError, KeyError, TypeError):
-        raise BadValue(f"the receipt of {whose} is not one that dpframe wrote.") from None
-
-
 def receipt(
     release: Release,
     layout: Layout,
@@ -288,7 +116,14 @@ def receipt(
     ``order`` is how the rows were rearranged after they were laid out.
     """
     whole, each = seals(arrays, labels or (), index)
-    extra: dict[str, Any] = {"seal": whole}
+    # Rows are known by their labels, or by their keys, wherever these stand.
+    names, rows = (
+        (cast(Any, labels)[:skip], rows_text(arrays[:skip]))
+        if skip
+        else (index.names, _digests[id(index)].rows)
+    )
+    columns = None if labels is None else columns_text(labels[skip:])
+    extra: dict[str, Any] = {"seal": whole, "names": names_text(names), "columns": columns}
     if release.rule.part != PART:
         extra["reliable"] = release.rule.part
     if release.plan.most is not None and release.plan.selects:  # by which choices are judged
@@ -299,11 +134,20 @@ def receipt(
         extra["each"] = each[skip:]
     shape = "laid out series" if layout.computed and labels is None else layout.shape
     places = None if order is None else pack([order[None, :]])
-    return receipt_text(release.plan, release.raw, shape=shape, order=places, **extra)
+    text = receipt_text(release.plan, release.raw, shape=shape, order=places, **extra)
+    return f'{text[:-1]},"rows":{rows}}}'  # written once for each index
+
+
+class _Digest(NamedTuple):
+    """What receipts say of an index."""
+
+    of: pd.Index[Any]
+    digest: bytes
+    rows: str
 
 
 # Answers over the same keys share one index object; held here, so that its id stays its own.
-_digests: OrderedDict[int, tuple[pd.Index[Any], bytes]] = OrderedDict()
+_digests: OrderedDict[int, _Digest] = OrderedDict()
 _DTYPES = {
     np.dtype(kind): np.dtype(kind).name for kind in (np.int64, np.float64)
 }  # numpy is slow to write a dtype
@@ -313,7 +157,7 @@ def seals(arrays: Sequence[Any], labels: Sequence[Hashable], index: pd.Index[Any
     """Digests of values, dtypes and labels, so that a receipt goes with one answer only: that of all columns, and those of
     each column with its own label."""
     known = _digests.get(id(index))
-    if known is None or known[0] is not index:
+    if known is None or known.of is not index:
         digest = hashlib.blake2b(digest_size=16)
         if isinstance(index, pd.IntervalIndex):
             digest.update(
@@ -323,11 +167,11 @@ def seals(arrays: Sequence[Any], labels: Sequence[Hashable], index: pd.Index[Any
             digest.update(index.to_numpy().tobytes())
         else:
             digest.update("\x1f".join(map(str, index.to_numpy())).encode())
-        _digests[id(index)] = known = index, digest.digest()
+        _digests[id(index)] = known = _Digest(index, digest.digest(), rows_text(levels_of(index)))
         while len(_digests) > 32:
             _digests.popitem(last=False)
     names = "\x1f".join(map(repr, index.names)).encode()  # an index can be renamed in place
-    start = hashlib.blake2b(known[1] + names, digest_size=16)
+    start = hashlib.blake2b(known.digest + names, digest_size=16)
     whole, each = start.copy(), []
     for place, array in enumerate(arrays):
         cells = array.tobytes() if array.dtype != object else "\x1f".join(map(str, array)).encode()
@@ -521,36 +365,56 @@ def _plain(data: Any) -> Any:
     return data.astype(np.int64 if all(abs(int(x)) < 2**63 for x in data) else np.float64)
 
 
-class Answer:
-    """``answer.dp`` of a released Series or DataFrame: its interval, its plan, its cost."""
+class Answer(Operators, Tabled):
+    """``answer.dp`` of a released Series or DataFrame, or of what was made of some: its interval, its plan, its cost."""
 
     def __init__(self, answer: pd.Series[Any] | pd.DataFrame, text: str):
-        with reading(text, "this answer") as receipt:
-            sealed, self._labelled = receipt["seal"], receipt["shape"] == Columns.shape
-            self._layout, self._plan, self._raw, self._part = contents(receipt)
+        self._answer, self._text = answer, text
         self._taken: int | None = None  # of a table this column is left
-        if isinstance(answer, pd.Series) and self._labelled:
-            own, each = seals([answer.to_numpy()], [answer.name], answer.index)[0], receipt.get("each", ())
-            self._taken = next((i for i, one in enumerate(each) if one == own), None)
-        if self._taken is None and sealed != seal_of(answer, self._labelled):
-            raise BadValue(
-                "the values or the labels of this answer have changed since it was released, so its receipt no "
-                "longer describes it. Ask the answer as it came: keep it in a variable of its own."
-            )
-        self._answer = answer
+        self._moved: Kept | None = None  # where the answer is no longer, or never was, as it came
+        origin: Computed | Released | None = None
+        with reading(text, "this answer") as receipt:
+            if "derived" in receipt:
+                origin = Computed(receipt, text)
+            else:
+                sealed, self._labelled = receipt["seal"], receipt["shape"] == Columns.shape
+                self._layout: Layout
+                self._layout, self._plan, self._raw, self._part = contents(receipt)
+                if isinstance(answer, pd.Series) and self._labelled:
+                    own = seals([answer.to_numpy()], [answer.name], answer.index)[0]
+                    self._taken = next(
+                        (i for i, one in enumerate(receipt.get("each", ())) if one == own), None
+                    )
+                if self._taken is None and sealed != seal_of(answer, self._labelled):
+                    origin = Released(receipt, text)
+        if origin is not None:
+            self._moved = Kept(origin, answer)
+            self._labelled, self._keys = isinstance(answer, pd.DataFrame), self._moved.keys
+            self._layout = origin.layout if isinstance(origin, Released) else Columns()
+            self._part = origin.part if isinstance(origin, Released) else PART
+            self._cells = self._moved.cells
+            return
         self._order, self._keys = receipt.get("order"), receipt.get("skip", 0)
         alone = self._taken is not None and not self._layout.computed
         self._cells = (self._plan.cells[cast(int, self._taken)],) if alone else self._plan.cells
 
     @property
+    def plans(self) -> tuple[Plan, ...]:
+        """The plans of the releases that it is made of: one, unless it was computed from several."""
+        return (self._plan,) if self._moved is None else self._moved.origin.plans
+
+    @property
     def plan(self) -> Plan:
-        """What was asked, with which mechanism, scale and price."""
-        return self._plan
+        """What was asked, with which mechanism, scale and price; of the release that it is made of, if there is one."""
+        return only(self.plans)
 
     @property
     def cost(self) -> Cost:
-        """What this release guarantees by itself: ``epsilon`` and ``delta``. The ledger counts it by its accountant."""
-        return self._plan.cost
+        """What this release guarantees by itself: ``epsilon`` and ``delta``. The ledger counts it by its accountant.
+
+        Whatever was made of it adds nothing. Refused where it was computed from several releases.
+        """
+        return self.plan.cost
 
     def interval(self, level: float = 0.95, at_once: bool = False) -> pd.DataFrame:
         """Columns ``lower`` and ``upper``, a row as the answer has them; for a table, under each column's name.
@@ -561,19 +425,13 @@ class Answer:
         """
         level = _validate.level(level)
         refuse_choices(self._cells)
-        if _validate.flag(at_once, "at_once"):
-            # Margins and proportions are numbers beyond those of the groups, so there it is the union bound over what is shown.
-            many = 1 - (1 - level) / max(self._answer.size, 1)
-            level = min(many, 1 - 2.0**-53) if self._layout.computed else self._plan.level_each(level)
-        pairs = self._layout.interval(self._plan, self._raw, level)
+        pairs = self._ends(level, _validate.flag(at_once, "at_once"))
         index = self._answer.index
-        if self._labelled and self._taken is None:
-            shown = cast(pd.DataFrame, self._answer).columns[self._keys :]
+        if isinstance(self._answer, pd.DataFrame) and self._labelled:
+            shown = self._answer.columns[self._keys :]
             parts = [pd.DataFrame({"lower": low, "upper": high}, index=index) for low, high in pairs]
             return pd.concat(parts, axis=1, keys=list(shown))
-        low, high = pairs[self._taken or 0]
-        if self._order is not None:
-            low, high = (side[unpack(self._order)[0][0]] for side in (low, high))
+        low, high = pairs[0]
         return pd.DataFrame({"lower": low, "upper": high}, index=index)
 
     @property
@@ -582,9 +440,9 @@ class Answer:
 
         A number is noise where half its 95 % interval is more than half of the number, or the interval is half of what is
         possible or more: the bounds of a mean, -1 to 1 of a correlation. What has bounds and is near zero is compared with a
-        tenth of them instead of with itself. A choice, which has no interval, is noise only where it may be off by half of the
-        values of its group, as the same release counts them. ``open(reliable=)`` takes another part than a half
-        (docs/guarantees/intervals.md#noise-is-flagged).
+        tenth of them instead of with itself; what was computed from answers is compared with itself alone. A choice, which has
+        no interval, is noise only where it may be off by half of the values of its group, as the same release counts them.
+        ``open(reliable=)`` takes another part than a half (docs/guarantees/intervals.md#noise-is-flagged).
 
         >>> df = pd.DataFrame({"age": [30.0, 41.0] * 500, "state": ["CA"] * 1000})
         >>> p = df.dp.open(10, bounds={"age": (0, 110)}, keys={"state": ["CA", "NY"]}, show="nan")
@@ -597,18 +455,71 @@ class Answer:
         >>> ages.isna().tolist()
         [False, True]
         """
-        flags = noise_in(
-            self._layout, self._plan, self._raw, self._part, self._layout.values(self._plan, self._raw)
-        )
-        index, answer = self._answer.index, self._answer
+        flags, answer = self._noise(), self._answer
         if isinstance(answer, pd.Series):
-            flag = flags[self._taken or 0]
-            flag = flag if self._order is None else flag[unpack(self._order)[0][0]]
-            return pd.Series(~flag, index=index, name=answer.name)
+            return pd.Series(~flags[0], index=answer.index, name=answer.name)
         keys = [np.zeros(len(answer), dtype=bool)] * self._keys
-        found = pd.DataFrame(dict(enumerate([~flag for flag in (*keys, *flags)])), index=index)
-        found.columns = answer.columns
-        return found
+        frame = pd.DataFrame(dict(enumerate([~flag for flag in (*keys, *flags)])), index=answer.index)
+        frame.columns = answer.columns
+        return frame
+
+    def _noise(self) -> list[Any]:
+        """Which numbers are noise, column by column."""
+        if self._moved is None:
+            values = self._layout.values(self._plan, self._raw)
+            flags = noise_in(self._layout, self._plan, self._raw, self._part, values)
+            return self._as_shown([self._ordered(flag) for flag in flags])
+        if isinstance(self._moved.origin, Released):
+            return self._moved.flags(self._moved.origin.noise())
+        numbers = self._answer.to_frame() if isinstance(self._answer, pd.Series) else self._answer
+        columns = [numbers.iloc[:, i].to_numpy(dtype=np.float64) for i in range(self._keys, numbers.shape[1])]
+        return [
+            is_noise(column, low, high, 0.0, np.inf, self._part)
+            for column, (low, high) in zip(columns, self._moved.ends(LEVEL, False), strict=True)
+        ]
+
+    def _ends(self, level: float, at_once: bool) -> list[Any]:
+        """The ends of the interval of each column of numbers."""
+        if self._moved is not None:
+            return self._moved.ends(level, at_once)
+        size = self._answer.size - self._keys * len(self._answer)
+        pairs = ends_of(self._plan, self._raw, self._layout, level, at_once, size)
+        return self._as_shown([cast(Any, [self._ordered(side) for side in pair]) for pair in pairs])
+
+    def _ordered(self, column: Any) -> Any:
+        moved = self._order is not None and isinstance(column, np.ndarray)
+        return column[unpack(self._order)[0][0]] if moved else column
+
+    def _as_shown(self, columns: list[Any]) -> list[Any]:
+        return columns if self._taken is None else [columns[self._taken]]
+
+    # What tables and operators need.
+
+    def _shown(self, level: float, at_once: bool) -> Shown:
+        if self._moved is not None:
+            deviations = self._moved.deviations()
+        else:
+            known = deviations_of(
+                self._plan, self._raw, self._layout, len(self._layout.values(self._plan, self._raw))
+            )
+            deviations = self._as_shown([self._ordered(one) for one in known])
+        measure = str(title_of(self._cells[0])) if len(self.plans) == 1 else "value"
+        caption = "; ".join(f"{plan.question} ({plan._alone})" for plan in self.plans)
+        ends = self._ends(level, at_once)
+        return Shown(self._answer, ends, deviations, caption, measure, self._keys, self._noise())
+
+    def _kept(self) -> Kept:
+        if self._moved is not None:
+            return self._moved
+        return Kept(Released(json.loads(self._text), self._text), self._answer)
+
+    def _marked(self, answer: Any, receipt: str) -> Any:
+        answer.attrs[ANSWER] = receipt
+        return answer
+
+    def _of(self, answer: Any) -> Answer | None:
+        text = receipt_of(answer, ANSWER)
+        return None if text is None else Answer(answer, text)
 
     def plot(
         self,
@@ -646,20 +557,18 @@ class Answer:
             ax=ax,
             levels=self._layout.by_level,
             keys=self._keys,
-            title=str(_title(self._plan.cells[0]) if name is None else name),
+            title=str(title_of(self._cells[0]) if name is None else name),
             options=kwargs,
-            apart=isinstance(self._answer, pd.DataFrame) and len({c.aggregate for c in self._plan.cells}) > 1,
+            apart=isinstance(self._answer, pd.DataFrame) and len({c.aggregate for c in self._cells}) > 1,
         )
 
     def __repr__(self) -> str:
-        return f"the answer to {self._plan.question}, epsilon {self._plan.epsilon:.4g}; .interval(), .plan, .plot(), .cost"
+        if len(self.plans) > 1:
+            return f"computed from {len(self.plans)} releases; .interval(), .table(), .plot(), .plans"
+        return (
+            f"the answer to {self.plan.question}, epsilon {self.plan.epsilon:.4g}; .interval(), .table(), .plan, "
+            ".plot(), .cost"
+        )
 
 
-def _title(cell: Any) -> str:
-    """The title of an answer without a name."""
-    unnamed = AGGREGATES[cell.aggregate].counts_rows and cell.name == cell.aggregate
-    return "rows" if unnamed else str(cell.name)
-
-
-for _kind in (Estimate, Answer):
-    own_errors(_kind, object)
+own_errors(Answer, object)

@@ -16,7 +16,7 @@ from typing import Any, ClassVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from dpframe._plans.aggregates import AGGREGATES, Measured, fieller
+from dpframe._plans.aggregates import AGGREGATES, Cell, Measured, fieller
 from dpframe._plans.durations import shown, together
 from dpframe._plans.plan import Plan, measured
 from dpframe._questions.question import ends_shown, interval_of, levels_shown, numbers
@@ -76,6 +76,11 @@ class Layout(ABC):
         sides = [self.placed([np.full(groups, yard[side]) for yard in each]) for side in (0, 1)]
         return list(zip(*sides, strict=True))
 
+    def deviations(self, plan: Plan, raw: Sequence[Any]) -> list[Any] | None:
+        """The standard deviation of the noise in each column, a number or one for each row; NaN, or None of all, where none can
+        be stated."""
+        return None
+
     def to_json(self) -> dict[str, Any]:
         """What tells a layout from others of its shape."""
         return {}
@@ -94,6 +99,11 @@ class Columns(Layout):
 
     def placed(self, each: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:
         return list(each)
+
+    def deviations(self, plan: Plan, raw: Sequence[Any]) -> list[Any] | None:
+        if levels_shown(plan, tuple(raw), 0.95) is not None:
+            return None  # the noise of groups that a threshold has shown is large
+        return [_deviation(plan, cell) for cell in plan.cells]
 
 
 class Column(Columns):
@@ -121,6 +131,9 @@ class Across(Columns):
     def placed(self, each: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:
         return [np.array([array[0] for array in each])]
 
+    def deviations(self, plan: Plan, raw: Sequence[Any]) -> list[Any] | None:
+        return [np.array([_deviation(plan, cell) for cell in plan.cells])]
+
 
 class Levels(Columns):
     """A row for each output within each group: quantiles of one column."""
@@ -139,6 +152,9 @@ class Levels(Columns):
 
     def placed(self, each: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:
         return [np.stack(list(each), axis=1).ravel()]
+
+    def deviations(self, plan: Plan, raw: Sequence[Any]) -> list[Any] | None:
+        return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,6 +199,14 @@ class Grid(Layout):
         nothing = np.zeros_like(each[0])
         columns = zip(*self.cells, strict=True)
         return [np.stack([each[i] if i >= 0 else nothing for i in c], axis=1).ravel() for c in columns]
+
+    def deviations(self, plan: Plan, raw: Sequence[Any]) -> list[Any] | None:
+        groups = raw[plan.cells[0].part].shape[1]
+        found = [
+            *(_deviation(plan, cell) for cell in plan.cells),
+            math.nan,
+        ]  # the last is where nothing was asked
+        return [np.tile([found[i] for i in column], groups) for column in zip(*self.cells, strict=True)]
 
     def to_json(self) -> dict[str, Any]:
         return {"cells": self.cells}
@@ -340,6 +364,15 @@ class Pivot(Layout):
             found += list(zip(self._split(low), self._split(high), strict=True))
         return found
 
+    def deviations(self, plan: Plan, raw: Sequence[Any]) -> list[Any] | None:
+        if self.normalize is not None or levels_shown(plan, tuple(raw), 0.95) is not None:
+            return None
+        found = []
+        for cell in plan.cells:
+            _, terms = self._blocks(raw[cell.part])
+            found += self._split(_deviation(plan, cell) * np.sqrt(terms))
+        return found
+
     def _proportions(
         self, counts: NDArray[Any], terms: NDArray[np.int64], noise: Noise, level: float
     ) -> tuple[NDArray[Any], NDArray[Any]]:
@@ -421,6 +454,11 @@ def layout_from(receipt: dict[str, Any]) -> Layout:
     if "shares" in data:
         return Shares(Pivot(*data["shares"]))
     return Pivot(*data["pivot"])
+
+
+def _deviation(plan: Plan, cell: Cell) -> float:
+    deviation = AGGREGATES[cell.aggregate].deviation(measured(plan, None, cell))
+    return math.nan if deviation is None else deviation
 
 
 def _noise(plan: Plan, part: int) -> Noise:

@@ -15,7 +15,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from dpframe._answers.answer import REPORTS, reading
+from dpframe._answers.answer import REPORTS
+from dpframe._answers.lineage import reading
 from dpframe._cells.codec import index_of
 from dpframe._errors import BadType, BadValue
 from dpframe._plans.plan import Cost, Plan

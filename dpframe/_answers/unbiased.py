@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 
 from dpframe import _validate
 from dpframe import plot as _plot
-from dpframe._answers.answer import ESTIMATE, reading
+from dpframe._answers.answer import ESTIMATE
+from dpframe._answers.lineage import reading
 from dpframe._answers.reports import Kind
 from dpframe._errors import BadType, BadValue
 from dpframe._plans.plan import Plan

@@ -308,6 +308,10 @@ class Aggregate(ABC):
         answers of ``n`` values at most are (`_plans.worth`)."""
         return 0.0, math.inf
 
+    def deviation(self, m: Measured) -> float | None:
+        """The standard deviation of the noise in the answer, or a bound on it; None where none can be stated."""
+        return None
+
     def ranks(self, m: Measured) -> float:
         """The error in ranks that `promise` quotes, for an entry with noise."""
         raise AssertionError("only an error in ranks is known in advance")
@@ -450,6 +454,10 @@ class _Linear(Aggregate):
 
     def error(self, m: Measured, level: float, n: float | None) -> float | None:
         return m.half_width(self.combination(m.cell), level)
+
+    def deviation(self, m: Measured) -> float | None:
+        combination = self.combination(m.cell)
+        return math.sqrt(m.covariance(combination, combination))
 
 
 class Counted(_Linear):

@@ -69,11 +69,12 @@ def test_scalar_is_a_number_with_plan_cost_and_interval(p):
     assert isinstance(p.sum("cost"), FloatEstimate)
 
 
-def test_arithmetic_gives_plain_numbers(p):
+def test_arithmetic_gives_numbers(p):
     answer = p.count(epsilon=50)
-    assert type(answer + 1) is int
-    assert type(answer / 1000) is float
-    assert type(p.mean("age") * 2) is float
+    for made, kind in ((answer + 1, int), (answer / 1000, float), (p.mean("age") * 2, float)):
+        assert isinstance(made, kind)
+        assert isinstance(made, dpframe.Estimate)
+    assert type(answer**2) is type(answer // 1) is int
     assert answer == 8
     assert hash(answer) == hash(8)
     assert list(range(10))[answer] == 8
@@ -108,7 +109,7 @@ def test_what_is_written_down_is_a_plain_number(p):
     table = pd.DataFrame({"n": pd.Series([whole, real], dtype=object)})
     assert table.to_csv(index=False) == f"n\n8\n{float(real)!r}\n"
     chosen = p.median("age", epsilon=5)
-    assert str(chosen) == repr(type(chosen).__mro__[2](chosen))
+    assert str(chosen) == repr(float(chosen))
 
 
 def test_repr_of_a_hopeless_estimate_is_short_too():
@@ -193,17 +194,10 @@ CHANGES = {
         else a.mask(np.arange(len(a)) == 0, 99)
     ),
     "rounded up": lambda a: a + 1,
-    "dtype": lambda a: a.astype("float32"),
-    "order": lambda a: a.iloc[::-1],
-    "fewer": lambda a: a.iloc[:-1],
     "more": lambda a: pd.concat([a, a]).pipe(lambda b: (b.attrs.update(a.attrs), b)[1]),
     "index": lambda a: a.set_axis(range(len(a))),
-    "index name": lambda a: a.rename_axis(index=["other"] * a.index.nlevels),
-    "name": lambda a: (
-        a.rename(columns={a.columns[0]: "other"})
-        if isinstance(a, pd.DataFrame)
-        else a.rename_axis(index=["z"] * a.index.nlevels)
-    ),
+    "comparison": lambda a: a > 3,
+    "another column": lambda a: a.to_frame("x").assign(y=7) if isinstance(a, pd.Series) else a.assign(y=7),
 }
 
 
@@ -219,7 +213,12 @@ def test_receipt_is_refused_after_a_change(p, ask, change):
 
 def test_receipt_is_refused_after_columns_trade_places(p):
     table = ANSWERS["table"](p)
-    for changed in (table[["m", "n"]], table[["n"]], table["m"] + 1, table["m"].rename("n")):
+    for changed in (
+        table.set_axis(["m", "n"], axis=1),
+        table.assign(n=table["m"]),
+        table["m"] + 1,
+        table["m"].rename("n"),
+    ):
         with pytest.raises(BadValue):
             changed.dp.interval()
 
@@ -280,10 +279,10 @@ def test_receipt_that_dpframe_did_not_write_is_refused_at_use(p, text):
 def test_a_receipt_is_of_one_dtype(p):
     """Bytes alone do not say what they stand for: the same ones in another dtype are another answer."""
     answer = p.groupby("state").size(epsilon=60)
-    assert (answer >= 0).all()
-    other = answer.astype("uint64")
+    other = pd.Series(answer.to_numpy().view("float64"), index=answer.index)
+    other.attrs = dict(answer.attrs)
     assert other.to_numpy().tobytes() == answer.to_numpy().tobytes()
-    assert len(answer.dp.interval(0.95)) == 3
+    assert answer.astype("uint64").dp.interval().equals(answer.dp.interval())
     with pytest.raises(BadValue):
         other.dp.interval(0.95)
 

@@ -1,0 +1,435 @@
+"""Estimates: released numbers that know their plan and their interval, and what is computed from them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from html import escape
+from typing import Any, ClassVar, NoReturn, cast
+
+import numpy as np
+import pandas as pd
+
+from dpframe import _validate
+from dpframe._answers.arithmetic import Arithmetic, Calculation
+from dpframe._answers.layout import Column, Correlations, Layout
+from dpframe._answers.table import Shown, Tabled, one_row
+from dpframe._answers.worth import Columns, chosen, noise_in
+from dpframe._errors import BadType
+from dpframe._ledger.store import pack, unpack
+from dpframe._plans.aggregates import AGGREGATES
+from dpframe._plans.plan import Cost, Plan, measured, refuse_choices
+from dpframe._plans.price import own_errors
+from dpframe._plans.worth import ORDINARY, Rule, capped, is_noise
+from dpframe._questions.question import interval_of
+
+
+class Estimate(Arithmetic, Tabled):
+    """What `IntEstimate` and `FloatEstimate` share: a released number, its plan and its interval.
+
+    ``+``, ``-``, ``*`` and ``/`` with plain numbers and with other released ones keep an interval, and so do ``-x``, ``abs`` and
+    ``round``: ``answer / 1000``, ``sum_of_costs / number_of_people``. Everything else gives plain numbers. So does what writes it
+    down, ``str``, ``format``, ``print``, csv and JSON; its ``repr`` alone shows how wide its interval is.
+    """
+
+    _plan: Plan
+    _raw: tuple[Any, ...]
+    _rule: Rule = ORDINARY
+    _layout: ClassVar[Layout] = Column()
+    _place: ClassVar[int] = 0  # of the number in its layout
+
+    @property
+    def plan(self) -> Plan:
+        """What was asked, with which mechanism, scale and price."""
+        return self._plan
+
+    @property
+    def cost(self) -> Cost:
+        """What this release guarantees by itself: ``epsilon`` and ``delta``. The ledger counts it by its accountant."""
+        return self._plan.cost
+
+    def interval(self, level: float = 0.95) -> tuple[float, float]:
+        """Where the answer without noise lies with probability ``level``; of a duration, two Timedeltas.
+
+        It covers the noise: not the clipping to the bounds, and not what a sample says about a population.
+        """
+        level = _validate.level(level)
+        refuse_choices(self._plan.cells[:1])
+        low, high = interval_of(self._plan, self._raw, 0, level)
+        if self._plan.cells[0].duration:
+            return cast("tuple[float, float]", (pd.Timedelta(low[0]), pd.Timedelta(high[0])))
+        return float(low[0]) + 0.0, float(high[0]) + 0.0  # no negative zero
+
+    @property
+    def reliable(self) -> bool:
+        """Whether it is more than noise: half its 95 % interval is at most half of the number, or of a tenth of the bounds where
+        that is more, and the interval is no half of what is possible. ``open(reliable=)`` takes another part than a half.
+
+        A choice, which has no interval, is noise only where it may be off by half of the values that there can be, as far as that
+        is public (docs/guarantees/intervals.md#noise-is-flagged).
+        """
+        return not noise_in(self._layout, self._plan, self._raw, self._rule.part, self._values())[0][
+            self._place
+        ]
+
+    def _values(self) -> Columns:
+        return self._layout.values(self._plan, self._raw)
+
+    @property
+    def lower(self) -> float | None:
+        """The lower end of the 95 % interval; None of a choice, which has none."""
+        return None if self._chosen else self.interval()[0]
+
+    @property
+    def upper(self) -> float | None:
+        """The upper end of the 95 % interval; None of a choice, which has none."""
+        return None if self._chosen else self.interval()[1]
+
+    @property
+    def std_error(self) -> float | None:
+        """The standard deviation of the noise in a count or a sum, shifted and scaled by plain numbers or not.
+
+        None where none can be stated: of ratios such as means, whose noise has no variance, of choices, and of what is made of
+        several released numbers. All but choices have an `interval`.
+        """
+        deviation = self._deviation()
+        return None if deviation is None else float(deviation)
+
+    @property
+    def plans(self) -> tuple[Plan, ...]:
+        """The plans of the releases that it is made of: one, unless it was computed from several."""
+        return (self._plan,)
+
+    @property
+    def _chosen(self) -> bool:
+        return self._plan.selects
+
+    @property
+    def _whole(self) -> bool:
+        return self._plan.cells[0].whole
+
+    # What arithmetic needs of a released number (`arithmetic.Leaf`).
+
+    def _ends(self, level: float) -> tuple[float, float]:
+        return (math.nan, math.nan) if self._chosen else self.interval(level)
+
+    def _deviation(self) -> float | None:
+        cell = self._plan.cells[0]
+        return AGGREGATES[cell.aggregate].deviation(measured(self._plan, self._raw, cell))
+
+    def _shown(self, level: float, at_once: bool) -> Shown:
+        plans = "; ".join(f"{plan.question} ({plan._alone})" for plan in self.plans)
+        return one_row(
+            self._title, self._number(), self._ends(level), self._deviation(), plans, not self.reliable
+        )
+
+    @property
+    def _title(self) -> str:
+        return str(title_of(self._plan.cells[0]))
+
+    def _made(self, value: Any, calculation: Calculation) -> Any:
+        if calculation.too_long:
+            return value
+        return DerivedInt(value, calculation) if isinstance(value, int) else DerivedFloat(value, calculation)
+
+    @property
+    def dp(self) -> Estimate:
+        """The number itself, so that ``answer.dp.interval()`` reads the same for numbers and for tables."""
+        return self
+
+    def plot(self, *args: Any, **kwargs: Any) -> NoReturn:
+        """Refused: one number is no picture."""
+        raise BadType(
+            "one number is no picture: print it, or its .interval(). Series and DataFrames have .dp.plot()."
+        )
+
+    def _blank(self) -> Estimate:
+        """The answer without its number, with the same plan and the same interval: noise that is left out."""
+        return _nothing(self, FloatEstimate if isinstance(self, int) else type(cast(Any, self)))
+
+    def _state(self) -> dict[str, Any] | None:
+        """What a pickle keeps beside value, plan and integers."""
+        return None if self._rule == ORDINARY else {"_rule": self._rule}
+
+    def __repr__(self) -> str:
+        rows = "; ".join(dict.fromkeys(filter(None, map(capped, self.plans))))
+        noise = "" if self._chosen or self.reliable else ", noise"
+        return self._text() + noise + (f", {rows}" if rows else "")
+
+    def _text(self) -> str:
+        """The number with half of its interval."""
+        if self._chosen:
+            return f"{float(cast(Any, self)):.12g}"
+        low, high = self.interval()
+        value, half = float(cast(Any, self)), (high - low) / 2
+        if max(abs(value), half) >= 1e15:
+            return f"{value:.6g} ± {half:.3g}"
+        # Two digits of the half-width, and as many of the value; whole numbers stay whole.
+        fine = half > 0 and not self._whole
+        digits = max(0, 1 - math.floor(math.log10(half))) if fine else 0
+        return f"{value:.{digits}f} ± {half:.{digits}f}"
+
+    def _repr_html_(self) -> str:
+        if self._chosen:
+            known = next(filter(None, map(chosen, self.plans)), "chosen")
+            return f"<b>{self!r}</b> <small>{escape(known)}; {self._alone}</small>"
+        low, high = self.interval()
+        ends = (low, high) if isinstance(low, pd.Timedelta) else (f"{low:.6g}", f"{high:.6g}")
+        return f"<b>{self!r}</b> <small>95 % interval {ends[0]} to {ends[1]}; {self._alone}</small>"
+
+    @property
+    def _alone(self) -> str:
+        return self._plan._alone
+
+
+class IntEstimate(Estimate, int):
+    """A whole number that was released. It may be negative: noise is as likely below as above."""
+
+    __str__ = int.__repr__
+    _number = int.__int__
+
+    def __new__(cls, value: int, plan: Plan, raw: tuple[Any, ...]) -> IntEstimate:
+        self = int.__new__(cls, value)
+        self._plan, self._raw = plan, raw
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return IntEstimate, (int(self), self._plan, self._raw), self._state()
+
+
+class FloatEstimate(Estimate, float):
+    """A number that was released."""
+
+    __str__ = float.__repr__
+    _number = float.__float__
+
+    def __new__(cls, value: float, plan: Plan, raw: tuple[Any, ...]) -> FloatEstimate:
+        self = float.__new__(cls, value)
+        self._plan, self._raw = plan, raw
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return FloatEstimate, (float(self), self._plan, self._raw), self._state()
+
+
+def _nothing(answer: Estimate, kind: Any = FloatEstimate) -> Estimate:
+    nothing: Estimate = kind(math.nan, answer._plan, answer._raw)
+    nothing._rule = answer._rule
+    return nothing
+
+
+class Correlation(FloatEstimate):
+    """The correlation of two columns, which is made of a release of their variances and their covariance."""
+
+    correlations = _layout = Correlations(((0, 1), (1, 2)))
+    _place = 1
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Correlation, (float(self), self._plan, self._raw), self._state()
+
+    def interval(self, level: float = 0.95) -> tuple[float, float]:
+        low, high = self.correlations.interval(self._plan, self._raw, _validate.level(level))[0]
+        return float(low[1]), float(high[1])
+
+    def _deviation(self) -> None:
+        return None
+
+
+class DurationEstimate(Estimate, pd.Timedelta):
+    """A duration that was released: a ``pd.Timedelta`` with a plan and an interval, whose ends are Timedeltas too.
+
+    Arithmetic gives plain Timedeltas and numbers: ``answer / pd.Timedelta("1h")`` is a float that has no interval any more.
+    """
+
+    __str__ = pd.Timedelta.__str__
+
+    def __new__(cls, value: pd.Timedelta, plan: Plan, raw: tuple[Any, ...]) -> DurationEstimate:
+        made: Any = pd.Timedelta.__new__  # of whole ticks it makes a subclass, of a Timedelta that itself
+        self = cast(DurationEstimate, made(cls, int(value.asm8.view("i8")), value.unit))
+        self._plan, self._raw = plan, raw
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return DurationEstimate, (self._number(), self._plan, self._raw), self._state()
+
+    def _number(self) -> pd.Timedelta:
+        return pd.Timedelta(self.asm8)
+
+    def _deviation(self) -> None:
+        return None
+
+    def _blank(self) -> Estimate:
+        return _NoDuration(math.nan, self._plan, self._raw)._ruled(self._rule)
+
+    def _text(self) -> str:
+        return _duration_text(self._number(), self)
+
+
+class _NoDuration(FloatEstimate):
+    """What stands for a duration that is noise, in a session that shows none: NaT is no Timedelta that could have an interval."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _NoDuration, (float(self), self._plan, self._raw), self._state()
+
+    def _ruled(self, rule: Rule) -> Estimate:
+        self._rule = rule
+        return self
+
+    def _deviation(self) -> None:
+        return None
+
+    def _text(self) -> str:
+        return _duration_text(pd.NaT, self)
+
+
+def _duration_text(value: Any, answer: Estimate) -> str:
+    if answer._chosen:
+        return str(value)
+    low, high = cast(Any, answer.interval())
+    half = (high - low) / 2
+    # Whole seconds where the width is some of them: two digits of it are told, and not nine.
+    step = "s" if half >= pd.Timedelta(10, "s") else "us" if half >= pd.Timedelta(10, "us") else "ns"
+    return f"{value if value is pd.NaT else value.round(step)} ± {half.round(step)}"
+
+
+# Arithmetic with durations is that of Timedeltas, which has no intervals.
+for _name in ("add", "radd", "sub", "rsub", "mul", "rmul", "truediv", "rtruediv", "neg", "pos", "abs"):
+    setattr(DurationEstimate, f"__{_name}__", getattr(pd.Timedelta, f"__{_name}__"))
+
+
+class Derived(Estimate):
+    """What was computed from released numbers. It has an interval, and no receipt of its own: nothing was released anew."""
+
+    _steps: Calculation
+
+    def _calculation(self) -> Calculation:
+        return self._steps
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self._number(), self._steps)
+
+    @property
+    def plans(self) -> tuple[Plan, ...]:
+        plans = {id(leaf._plan): leaf._plan for leaf in self._steps.leaves}
+        return tuple(plans.values())
+
+    @property
+    def plan(self) -> Plan:
+        """The plan of the release that it is made of; refused where there are several, which are its `plans`."""
+        return only(self.plans)
+
+    @property
+    def cost(self) -> Cost:
+        """What the release that it is made of guarantees by itself: nothing was added to that. Refused of several."""
+        return self.plan.cost
+
+    def interval(self, level: float = 0.95) -> tuple[float, float]:
+        """Where the same arithmetic on the answers without noise lies with probability ``level``.
+
+        Of m released numbers each takes an m-th of the risk, and interval arithmetic encloses what can be made of them. Without
+        an end, that is infinite, where the interval of a divisor contains zero.
+        """
+        level = _validate.level(level)
+        for leaf in self._steps.leaves:
+            refuse_choices(leaf._plan.cells[:1])
+        low, high = self._steps.ends(level)
+        return float(low), float(high)
+
+    @property
+    def _chosen(self) -> bool:
+        return any(leaf._chosen for leaf in self._steps.leaves)
+
+    @property
+    def _whole(self) -> bool:
+        return isinstance(self, int)
+
+    @property
+    def reliable(self) -> bool:
+        """Whether it is more than noise: half its 95 % interval is at most half of the number; of choices, whether these are."""
+        if self._chosen:
+            return all(leaf.reliable for leaf in self._steps.leaves)
+        low, high = self.interval()
+        part = min((leaf._rule.part for leaf in self._steps.leaves), default=ORDINARY.part)
+        return not is_noise(self._number(), low, high, 0.0, np.inf, part)
+
+    @property
+    def _title(self) -> str:
+        return "value"
+
+    def _deviation(self) -> float | None:
+        deviation = self._steps.deviation()
+        return None if deviation is None else float(deviation)
+
+    @property
+    def _alone(self) -> str:
+        plans = self.plans
+        return plans[0]._alone if len(plans) == 1 else f"computed from {len(plans)} releases"
+
+
+class DerivedInt(Derived, int):
+    """A whole number that was computed from released ones."""
+
+    __str__ = int.__repr__
+    _number = int.__int__
+
+    def __new__(cls, value: int, steps: Calculation) -> DerivedInt:
+        self = int.__new__(cls, value)
+        self._steps = steps
+        return self
+
+
+class DerivedFloat(Derived, float):
+    """A number that was computed from released ones."""
+
+    __str__ = float.__repr__
+    _number = float.__float__
+
+    def __new__(cls, value: float, steps: Calculation) -> DerivedFloat:
+        self = float.__new__(cls, value)
+        self._steps = steps
+        return self
+
+
+KINDS: dict[str, Any] = {kind.__name__: kind for kind in (IntEstimate, FloatEstimate, Correlation)}
+
+
+def leaf_to(number: Estimate) -> dict[str, Any]:
+    """A released number as JSON, for the receipt of a table that was computed with it."""
+    kind = type(number).__name__
+    if kind not in KINDS:
+        raise BadType(
+            "this number was not released by a question, so no table of answers can be computed with it."
+        )
+    return {
+        "kind": kind,
+        "value": number._number(),
+        "plan": number._plan.to_json(),
+        "raw": pack(number._raw),
+    }
+
+
+def leaf_from(data: dict[str, Any]) -> Estimate:
+    """A released number from its JSON."""
+    plan = Plan.from_json(data["plan"])
+    return cast(Estimate, KINDS[data["kind"]](data["value"], plan, tuple(unpack(data["raw"]))))
+
+
+def title_of(cell: Any) -> Any:
+    """The title of an answer without a name."""
+    unnamed = AGGREGATES[cell.aggregate].counts_rows and cell.name == cell.aggregate
+    nameless = cell.name in ((), "()")  # what stands below the labels of a pivot
+    return "rows" if unnamed else cell.aggregate if nameless else cell.name
+
+
+def only(plans: Sequence[Plan]) -> Plan:
+    """The one plan of what was computed from released numbers; refused where there are several."""
+    if len(plans) == 1:
+        return plans[0]
+    raise BadType(
+        f"this was computed from {len(plans)} releases, so it has no plan and no cost of its own: .plans are those of the "
+        "releases, and p.budget has what they cost."
+    )
+
+
+for _kind in (Estimate, Derived):
+    own_errors(_kind, object)

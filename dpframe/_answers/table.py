@@ -1,0 +1,311 @@
+"""One tidy table of an answer: each number with its interval, its standard error and a word where there is none.
+
+What is made here was released or follows from it, so a table costs nothing. It is a DataFrame, plain columns and no receipt, that
+can also be written where pandas needs help: Markdown without other packages, and HTML that a screen reader can read out.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Iterator, Sequence
+from html import escape
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from dpframe import _validate
+
+CHOSEN = "chosen, not measured: no interval"
+NOISE = "noise"
+UNBOUNDED = "the divisor may be 0: no bound"
+NOTHING = "no number"
+
+
+class Shown(NamedTuple):
+    """What a table shows: an answer, of which the first ``keys`` columns are labels, and ends and deviations of the others."""
+
+    answer: pd.Series[Any] | pd.DataFrame
+    ends: Sequence[tuple[Any, Any]]
+    deviations: Sequence[Any]
+    caption: str
+    measure: str  # the name of what a Series has none for
+    keys: int = 0
+    noise: Sequence[Any] = ()  # which numbers of each column are, as `reliable` says
+
+
+class Table(pd.DataFrame):
+    """A DataFrame that is also written as Markdown, and as HTML with a caption and headers; its steps return tables again."""
+
+    _metadata: ClassVar[list[str]] = ["caption"]
+    caption: str = ""
+
+    @property
+    def _constructor(self) -> Any:
+        return Table
+
+    def to_markdown(self, *, width: int | None = None) -> str:  # type: ignore[override]
+        """The table as Markdown; as a list of its rows where its lines are longer than ``width`` characters.
+
+        Numbers have two digits of half their interval's width, as an answer shows them. `to_csv` has all digits.
+        """
+        head, rows = self._written()
+        head, rows = _marked(head), [_marked(row) for row in rows]
+        size = [max(3, *(len(row[i]) for row in [head, *rows])) for i in range(len(head))]
+        if width is not None and sum(size) + 3 * len(size) + 1 > width:
+            return "\n".join(_listed(head, row) for row in rows)
+        right = [self._numeric(i) for i in range(len(head))]
+        rule = ["-" * (w - 1) + ":" if r else "-" * w for w, r in zip(size, right, strict=True)]
+        lines = [head, rule, *rows]
+        return "\n".join(
+            "| "
+            + " | ".join(
+                text.rjust(w) if r else text.ljust(w) for text, w, r in zip(line, size, right, strict=True)
+            )
+            + " |"
+            for line in lines
+        )
+
+    def to_html(self, *, caption: str | None = None) -> str:  # type: ignore[override]
+        """The table as HTML: a caption, a header for each column and row with its scope, and no style of its own."""
+        head, rows = self._written()
+        labels = self._labels
+        text = escape(self.caption if caption is None else caption)
+        top = "".join(f'<th scope="col">{escape(name)}</th>' for name in head)
+        lines = []
+        for row in rows:
+            names = "".join(f'<th scope="row">{escape(cell)}</th>' for cell in row[:labels])
+            cells = "".join(f"<td>{escape(cell)}</td>" for cell in row[labels:])
+            lines.append(f"<tr>{names}{cells}</tr>")
+        body = "\n".join(lines)
+        return f"<table>\n<caption>{text}</caption>\n<thead><tr>{top}</tr></thead>\n<tbody>\n{body}\n</tbody>\n</table>"
+
+    def to_csv(self, path_or_buf: Any = None, *, index: bool | None = None, **words: Any) -> Any:
+        """The table as CSV, plain numbers with all their digits; without the index where that is a number of the row."""
+        named = not isinstance(self.index, pd.RangeIndex) if index is None else index
+        return super().to_csv(path_or_buf, index=named, **words)
+
+    def _repr_html_(self) -> str:
+        return self.to_html()
+
+    @property
+    def _labels(self) -> int:
+        """How many of the columns as they are written name the row."""
+        levels = 0 if isinstance(self.index, pd.RangeIndex) else self.index.nlevels
+        names = list(self.columns)
+        return levels + (names.index("measure") + 1 if "measure" in names else 0)
+
+    def _numeric(self, place: int) -> bool:
+        levels = 0 if isinstance(self.index, pd.RangeIndex) else self.index.nlevels
+        return place >= levels and pd.api.types.is_numeric_dtype(self.dtypes.iloc[place - levels])
+
+    def _written(self) -> tuple[list[str], list[list[str]]]:
+        """The names of the columns and the cells as text."""
+        decimals = _decimals(self)
+        index = [] if isinstance(self.index, pd.RangeIndex) else list(range(self.index.nlevels))
+        names = [str(name) for name in self.columns]
+        keys = ["" if self.index.names[i] is None else str(self.index.names[i]) for i in index]
+        columns = [[str(label) for label in self.index.get_level_values(i)] for i in index]
+        for i, name in enumerate(names):
+            digits = decimals.get(name, [None] * len(self))
+            columns.append(
+                [_number(cell, d) for cell, d in zip(self.iloc[:, i].tolist(), digits, strict=True)]
+            )
+        return keys + names, [list(row) for row in zip(*columns, strict=True)]
+
+
+def _decimals(table: pd.DataFrame) -> dict[str, list[int | None]]:
+    """The decimals of each column of numbers, row by row: two digits of half the width of the interval."""
+    names = [str(name) for name in table.columns]
+    found: dict[str, list[int | None]] = {}
+    for value, low, high, error in _fours(names):
+        if low in names and high in names:
+            if table.dtypes.iloc[names.index(low)].kind == "m":
+                continue
+            sides = (np.asarray(table.iloc[:, names.index(side)], dtype=float) for side in (low, high))
+            numbers = table.iloc[:, names.index(value)]
+            whole = pd.api.types.is_integer_dtype(numbers.dtype)
+            digits = [_digits((b - a) / 2, whole) for a, b in zip(*sides, strict=True)]
+            found |= dict.fromkeys((value, low, high), digits)
+            if error in names:
+                found[error] = [None if d is None else max(d, 1) for d in digits]
+    return found
+
+
+def _fours(names: Sequence[str]) -> Iterator[tuple[str, str, str, str]]:
+    if "value" in names:
+        yield "value", "lower", "upper", "std_error"
+    for name in names:
+        yield name, f"{name}_lower", f"{name}_upper", f"{name}_std_error"
+
+
+def _digits(half: float, whole: bool) -> int | None:
+    if not math.isfinite(half):
+        return None
+    return 0 if whole or half <= 0 else max(0, min(300, 1 - math.floor(math.log10(half))))
+
+
+def _number(cell: Any, decimals: int | None) -> str:
+    if isinstance(cell, float):
+        if math.isnan(cell):
+            return ""
+        large = decimals is None or abs(cell) >= 1e15 or math.isinf(cell)
+        return f"{cell:.6g}" if large else f"{cell + 0.0:.{decimals}f}"
+    return "" if cell is pd.NaT or cell is None or cell is pd.NA else str(cell)
+
+
+def _marked(cells: Sequence[str]) -> list[str]:
+    return [" ".join(cell.replace("|", "\\|").split()) for cell in cells]
+
+
+def _listed(head: Sequence[str], row: Sequence[str]) -> str:
+    return "\n".join(
+        f"{'-' if i == 0 else ' '} {name}: {cell}"
+        for i, (name, cell) in enumerate(zip(head, row, strict=True))
+        if cell or i == 0
+    )
+
+
+# How an answer becomes a table ----------------------------------------------------------------------------------------
+
+
+class Tabled:
+    """What can be shown as a table: answers of a session, and what was made of them."""
+
+    def _shown(self, level: float, at_once: bool) -> Shown:
+        raise NotImplementedError
+
+    def table(self, level: float = 0.95, *, at_once: bool = False, wide: bool = False) -> Table:
+        """One tidy table: a row a number, with columns ``value``, ``lower``, ``upper``, ``std_error`` and ``flags``.
+
+        Labels of rows and columns are columns with their own names, and ``measure`` says which number it is; so seaborn, altair
+        and plotly take it as it is. With ``wide`` the rows are those of the answer, and each of its columns ``n`` has
+        ``n_lower``, ``n_upper`` and ``n_flags`` beside it. Intervals are those of `interval`, with ``at_once`` for all numbers
+        together. Where there is none the ends are empty, and ``flags`` says why; where no standard error can be stated, as of
+        means, it is empty. ``.to_markdown()``, ``.to_html()`` and ``.to_csv()`` write it down. It costs nothing.
+
+        >>> df = pd.DataFrame({"state": ["CA", "NY", "CA"]})
+        >>> p = df.dp.open(100, keys={"state": ["CA", "NY"]})
+        >>> table = p.groupby("state").size(epsilon=60).dp.table()
+        >>> print(table.to_markdown())
+        | state | measure | value | lower | upper | std_error | flags |
+        | ----- | ------- | ----: | ----: | ----: | --------: | ----- |
+        | CA    | rows    |     2 |     2 |     2 |       0.0 |       |
+        | NY    | rows    |     1 |     1 |     1 |       0.0 |       |
+        """
+        shown = self._shown(_validate.level(level), _validate.flag(at_once, "at_once"))
+        made = _wide(shown) if _validate.flag(wide, "wide") else _long(shown)
+        made.caption = f"{shown.caption}; {level * 100:.6g} % intervals of the noise" + (
+            ", all at once" if at_once else ""
+        )
+        return made
+
+
+def one_row(
+    name: Hashable, value: Any, ends: tuple[Any, Any], deviation: Any, caption: str, noise: bool
+) -> Shown:
+    """A single number, as a table shows it."""
+    sides = [(pd.Series([ends[0]]).to_numpy(), pd.Series([ends[1]]).to_numpy())]
+    return Shown(pd.Series([value]), sides, [deviation], caption, str(name), 0, [np.array([noise])])
+
+
+def _measures(shown: Shown) -> list[tuple[Hashable, Any]]:
+    """The columns of numbers, each with its label."""
+    if isinstance(shown.answer, pd.Series):
+        return [(shown.answer.name, shown.answer.to_numpy())]
+    return [
+        (label, shown.answer.iloc[:, i].to_numpy())
+        for i, label in enumerate(shown.answer.columns)
+        if i >= shown.keys
+    ]
+
+
+def _keys(shown: Shown) -> list[tuple[Hashable, Any]]:
+    """The labels of the rows: levels of the index, or columns; an index that only counts the rows is none."""
+    if isinstance(shown.answer, pd.DataFrame) and shown.keys:
+        return [(shown.answer.columns[i], shown.answer.iloc[:, i].array) for i in range(shown.keys)]
+    index = shown.answer.index
+    if isinstance(index, pd.RangeIndex) and index.name is None:
+        return []
+    return [(index.names[i], index.get_level_values(i)) for i in range(index.nlevels)]
+
+
+def _flags(values: Any, low: Any, high: Any, noise: Any) -> Any:
+    chosen = pd.isna(low) | pd.isna(high)
+    flags = np.where(noise, NOISE, "")
+    flags = np.where(
+        pd.isna(values), NOTHING, np.where(chosen, np.where(noise, f"{CHOSEN}; {NOISE}", CHOSEN), flags)
+    )
+    if low.dtype.kind == "m":
+        return flags
+    return np.where(np.isinf(low) | np.isinf(high), UNBOUNDED, flags)
+
+
+def _side(end: Any) -> Any:
+    array = np.asarray(end)
+    return array if array.dtype.kind == "m" else np.asarray(end, dtype=float)
+
+
+def _columns(shown: Shown) -> Iterator[tuple[Hashable, Any, Any, Any, Any, Any]]:
+    """Of each column of numbers the label, the values, the ends of intervals, the deviation and what is noise."""
+    noise = shown.noise or [False] * len(shown.ends)
+    for (label, values), (low, high), deviation, flags in zip(
+        _measures(shown), shown.ends, shown.deviations, noise, strict=True
+    ):
+        yield label, values, _side(low), _side(high), deviation, flags
+
+
+def _long(shown: Shown) -> Table:
+    keys, frame = _keys(shown), shown.answer
+    levels = frame.columns.names if isinstance(frame, pd.DataFrame) else [None]
+    parts = []
+    for label, values, low, high, deviation, noise in _columns(shown):
+        labels = label if isinstance(label, tuple) and len(label) == len(levels) else (label,) * len(levels)
+        unnamed = [
+            str(one) for one, name in zip(labels, levels, strict=True) if name is None and one is not None
+        ]
+        columns: dict[Any, Any] = {}
+        for i, (name, cells) in enumerate(keys):
+            columns[_free(name, f"row_{i}" if len(keys) > 1 else "row", columns)] = cells
+        for one, name in zip(labels, levels, strict=True):
+            if name is not None:
+                columns[_free(name, "column", columns)] = [one] * len(frame)
+        own = {
+            "measure": [", ".join(unnamed) or shown.measure] * len(frame),
+            "value": values,
+            "lower": low,
+            "upper": high,
+            "std_error": np.full(len(frame), math.nan)
+            if deviation is None
+            else deviation + np.zeros(len(frame)),
+            "flags": _flags(values, low, high, noise),
+        }
+        parts.append(pd.DataFrame({**columns, **own}))
+    whole = pd.concat(parts, ignore_index=True) if len(parts) > 1 else parts[0]
+    return Table(whole)
+
+
+_OWN = ("measure", "value", "lower", "upper", "std_error", "flags")
+
+
+def _free(name: Hashable, otherwise: str, taken: Any) -> str:
+    """A plain name for a column of labels that no other has."""
+    text = otherwise if name is None else str(name)
+    while text in _OWN or text in taken:
+        text += "_"
+    return text
+
+
+def _wide(shown: Shown) -> Table:
+    frame = shown.answer
+    columns: dict[str, Any] = {str(name): cells for name, cells in _keys(shown)} if shown.keys else {}
+    for label, values, low, high, deviation, noise in _columns(shown):
+        parts = label if isinstance(label, tuple) else (label,)
+        name = "_".join(str(part) for part in parts if part is not None) or shown.measure
+        while name in columns:
+            name += "_"
+        columns |= {name: values, f"{name}_lower": low, f"{name}_upper": high}
+        if deviation is not None:
+            columns[f"{name}_std_error"] = deviation + np.zeros(len(frame))
+        columns[f"{name}_flags"] = _flags(values, low, high, noise)
+    return Table(pd.DataFrame(columns, index=frame.index.view()))

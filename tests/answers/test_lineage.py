@@ -1,0 +1,431 @@
+"""What people do next with an answer: its numbers keep their own intervals, and edited ones have none."""
+
+from __future__ import annotations
+
+import json
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from dpframe import BadType, BadValue, NotOffered
+from tests.internals import Released
+
+N = 400
+
+
+@pytest.fixture
+def p():
+    rng = np.random.default_rng(3)
+    frame = pd.DataFrame(
+        {
+            "age": rng.integers(0, 90, N) * 1.0,
+            "cost": rng.uniform(0, 900, N),
+            "town": rng.choice(["a", "b", "c"], N),
+            "year": rng.choice([1, 2], N),
+        }
+    )
+    return frame.dp.open(
+        1000, bounds={"age": (0, 110), "cost": (0, 1000)}, keys={"town": ["a", "b", "c"], "year": [1, 2]}
+    )
+
+
+ANSWERS = {
+    "series": lambda p: p.groupby("town")["cost"].mean(epsilon=2),
+    "table": lambda p: p.groupby("town").agg(n=("age", "size"), m=("cost", "mean"), epsilon=2),
+    "two keys": lambda p: p.groupby(["town", "year"]).size(epsilon=2),
+    "crosstab": lambda p: p.crosstab("town", "year", margins=True, epsilon=2),
+    "shares": lambda p: p.crosstab("town", "year", normalize="index", epsilon=2),
+    "pivot": lambda p: p.pivot_table(index="town", columns="year", values="cost", aggfunc="mean", epsilon=2),
+    "pairs": lambda p: p.groupby("town")[["age", "cost"]].agg(["mean", "count"], epsilon=4),
+    "describe": lambda p: p[["age", "cost"]].describe(epsilon=20),
+    "corr": lambda p: p[["age", "cost"]].corr(epsilon=5),
+    "means": lambda p: p[["age", "cost"]].mean(epsilon=2),
+    "value_counts": lambda p: p["town"].value_counts(epsilon=2),
+    "histogram": lambda p: p.histogram("age", bins=[0, 30, 60, 90], epsilon=2),
+    "flat": lambda p: p.groupby("town", as_index=False).agg(n=("age", "size"), m=("cost", "mean"), epsilon=2),
+    "tree": lambda p: p.groupby("town")["age"].quantile([0.25, 0.75], method="tree", epsilon=4),
+}
+STEPS = {
+    "sort_index": lambda a: a.sort_index(ascending=False),
+    "sort_values": lambda a: a.sort_values(a.columns[-1]) if isinstance(a, pd.DataFrame) else a.sort_values(),
+    "head": lambda a: a.head(2),
+    "tail": lambda a: a.tail(2),
+    "iloc": lambda a: a.iloc[[1, 0]],
+    "mask": lambda a: a[a.iloc[:, -1] > -1e9] if isinstance(a, pd.DataFrame) else a[a > -1e9],
+    "reset_index": lambda a: a.reset_index(),
+    "rename_axis": lambda a: a.rename_axis(index=["z"] * a.index.nlevels),
+    "columns": lambda a: a[list(a.columns[::-1])] if isinstance(a, pd.DataFrame) else a.rename("w"),
+    "T": lambda a: a.T,
+    "float": lambda a: (
+        a.astype({c: float for c in a.columns if c != "town"}) if a.ndim == 2 else a.astype(float)
+    ),
+    "nullable": lambda a: a.convert_dtypes(),
+    "pickle": lambda a: pickle.loads(pickle.dumps(a.iloc[::-1])),
+    "twice": lambda a: a.sort_index(ascending=False).head(2).rename_axis(index=["z"] * a.index.nlevels),
+}
+REFUSED = {("flat", "T"), ("flat", "reset_index"), ("flat", "columns")}
+
+
+def triples(answer, at_once=False):
+    table = answer.dp.table(at_once=at_once)
+    return set(map(tuple, table[["value", "lower", "upper"]].fillna(-1.5).to_numpy(float).tolist()))
+
+
+@pytest.mark.parametrize("ask", ANSWERS)
+@pytest.mark.parametrize("step", STEPS)
+def test_numbers_keep_their_own_intervals(p, ask, step):
+    answer = ANSWERS[ask](p)
+    moved = STEPS[step](answer)
+    if (ask, step) in REFUSED:
+        with pytest.raises(BadValue, match="have changed"):
+            moved.dp.interval()
+        return
+    assert triples(moved) <= triples(answer)
+    assert triples(moved, at_once=True) <= triples(answer, at_once=True)
+    assert moved.dp.plan == answer.dp.plan
+    assert moved.dp.plans == (answer.dp.plan,)
+    assert moved.dp.interval().index.equals(moved.index)
+    assert len(triples(moved)) == len(triples(answer)) or len(moved) < len(answer)
+
+
+SELECTIONS = {
+    "nlargest": lambda t: t.nlargest(2, "n"),
+    "column": lambda t: t["n"].sort_values(),
+    "column in a frame": lambda t: t[["m"]],
+    "row": lambda t: t.loc["b"],
+    "rows": lambda t: t.loc[["c", "a"]],
+    "query": lambda t: t.query("n > 0").sort_values("m"),
+    "reindex": lambda t: t.reindex(["c", "a"]),
+    "rename": lambda t: t.rename(columns={"n": "visits"}),
+    "new columns": lambda t: t.set_axis(["visits", "cost"], axis=1),
+    "stack": lambda t: t.stack(),
+    "chain": lambda t: t.sort_values("m").rename(columns={"m": "mean"}).reset_index(),
+    "set_index": lambda t: t.reset_index().set_index("town"),
+    "to_frame": lambda t: t["m"].rename("x").to_frame(),
+    "drop": lambda t: t.drop(columns="n").drop(index="a"),
+}
+
+
+@pytest.mark.parametrize("name", SELECTIONS)
+def test_parts_and_new_names_keep_intervals(p, name):
+    table = ANSWERS["table"](p)
+    kept = SELECTIONS[name](table)
+    assert triples(kept) <= triples(table)
+    pd.testing.assert_index_equal(kept.dp.interval().index, kept.index)
+
+
+def test_of_pairs_of_names_a_part_and_flat_names_keep_intervals(p):
+    answer = ANSWERS["pairs"](p)
+    for kept in (
+        answer["cost"],
+        answer["cost"]["mean"],
+        answer.set_axis(["_".join(c) for c in answer], axis=1),
+        answer.swaplevel(axis=1),
+    ):
+        assert triples(kept) <= triples(answer)
+    two = ANSWERS["two keys"](p)
+    assert triples(two.swaplevel().sort_index()) == triples(two)
+    assert triples(two.to_frame("n").T) == triples(two)
+
+
+def test_a_label_that_was_not_asked_has_no_number(p):
+    answer = ANSWERS["table"](p).reindex(["c", "nobody", "a"]).reindex(columns=["m", "n", "more"])
+    interval = answer.dp.interval()
+    assert interval.loc["nobody"].isna().all()
+    assert interval["more"].isna().all(axis=None)
+    assert interval.loc[["c", "a"], ["m", "n"]].notna().all(axis=None)
+    assert (answer.dp.table().query("town == 'nobody'")["flags"] == "no number").all()
+    with pytest.raises(BadValue, match="have changed"):
+        ANSWERS["table"](p).reindex(["c", "nobody"], fill_value=0).dp.interval()
+
+
+# Edits --------------------------------------------------------------------------------------------------------
+
+
+def edited(answer, row, column, value):
+    changed = answer.copy()
+    if isinstance(changed, pd.Series):
+        changed = changed.astype(float)
+        changed.iloc[row] = value
+    else:
+        changed.isetitem(column, changed.iloc[:, column].astype(float))
+        changed.iloc[row, column] = value
+    return changed
+
+
+@pytest.mark.parametrize("ask", ANSWERS)
+@pytest.mark.parametrize(
+    "after", [lambda a: a, lambda a: a.iloc[::-1], lambda a: a.rename_axis(index=[None] * a.index.nlevels)]
+)
+def test_one_edited_cell_is_refused_whatever_was_written(p, ask, after):
+    answer = ANSWERS[ask](p)
+    column = 1 if ask == "flat" else 0
+    cells = answer.iloc[:, column] if isinstance(answer, pd.DataFrame) else answer
+    was = float(cells.iloc[1])
+    values = {was + 1, was * 1000, -was, np.nextafter(was, 1e9), 0.0, np.nan, np.inf, float(cells.iloc[0])}
+    values |= {float(np.round(was, d)) for d in range(-3, 4)}
+    for value in values - {was}:
+        changed = after(edited(answer, 1, column, value))
+        with pytest.raises(BadValue, match="have changed since it was released"):
+            changed.dp.interval()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda t: t.assign(extra=1),
+        lambda t: t.assign(n=t["n"] + 1),
+        lambda t: t.assign(n=t["m"]),
+        lambda t: t.set_axis(["m", "n"], axis=1),
+        lambda t: t.set_axis(["b", "a", "c"]),
+        lambda t: t.rename(index={"a": "z"}),
+        lambda t: t.reset_index(drop=True).iloc[::-1],
+        lambda t: t > 0,
+        lambda t: t.astype(str),
+        lambda t: t.astype(complex),
+        lambda t: t.fillna(0) / 2,
+        lambda t: t.cumsum(),
+        lambda t: t.rank(),
+        lambda t: t.mask(t > t.mean()),
+        lambda t: t.replace({t.iloc[0, 0]: 5}),
+        lambda t: t.clip(upper=100),
+        lambda t: t.diff(),
+    ],
+)
+def test_what_is_no_selection_is_refused_and_says_how(p, change):
+    for wide in (ANSWERS["table"](p), ANSWERS["table"](p).sort_values("m")):
+        with pytest.raises(BadValue, match=r"Sorting, selecting.*answer\.dp / 1000"):
+            change(wide).dp.interval()
+
+
+def test_labels_that_read_alike_are_not_told_apart():
+    frame = pd.DataFrame({"k": pd.Series([1, "1", 1], dtype=object)})
+    answer = frame.dp.open(10, keys={"k": [1, "1"]}).groupby("k").size(epsilon=5)
+    assert len(answer.dp.interval()) == 2
+    with pytest.raises(BadValue):
+        answer.iloc[::-1].dp.interval()
+
+
+def test_an_answer_of_before_is_known_as_it_came_and_not_after(p):
+    answer = ANSWERS["table"](p)
+    text = json.loads(answer.attrs["dpframe_receipt"])
+    for name in ("rows", "names", "columns"):
+        del text[name]
+    answer.attrs["dpframe_receipt"] = json.dumps(text)
+    assert len(answer.dp.interval()) == len(answer.dp.table(wide=True)) == 3
+    for ask in (lambda: answer.iloc[::-1].dp.interval(), lambda: answer.dp / 2):
+        with pytest.raises(BadValue):
+            ask()
+
+
+# Rounding -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("ask", sorted(set(ANSWERS) - {"corr", "value_counts", "two keys", "histogram"}))
+@pytest.mark.parametrize("decimals", [0, 1, 2])
+def test_rounding_keeps_intervals_that_are_rounded_outward(p, ask, decimals):
+    answer = ANSWERS[ask](p)
+    for rounded in (
+        answer.round(decimals),
+        answer.round(decimals).sort_index(ascending=False),
+        answer.dp.round(decimals),
+    ):
+        table, full = (
+            a.dp.table().reset_index(drop=True) for a in (rounded.sort_index(), answer.sort_index())
+        )
+        some = full["lower"].notna()
+        assert ((table["lower"] <= full["lower"]) & (full["upper"] <= table["upper"]))[some].all()
+        assert (
+            (table["upper"] - table["lower"]) <= (full["upper"] - full["lower"] + 2.01 * 10.0**-decimals)
+        )[some].all()
+        assert np.allclose(table["lower"], np.round(table["lower"], decimals), equal_nan=True)
+        assert (table["lower"].isna() == full["lower"].isna()).all()
+
+
+def test_columns_are_rounded_one_by_one(p):
+    table = ANSWERS["table"](p)
+    for rounded in (table.round({"m": 1}), table.assign(m=table["m"].round(1)), table["m"].round(1)):
+        assert len(rounded.dp.interval()) == 3
+    assert triples(ANSWERS["corr"](p).round(2).iloc[::-1])
+    with pytest.raises(BadValue):
+        table["m"].round(1).iloc[[0]].dp.interval()  # of a single cell nobody can say that it was rounded
+    assert (table["m"].iloc[[0]].dp.round(1)).dp.interval().notna().all(axis=None)
+
+
+# Arithmetic ---------------------------------------------------------------------------------------------------
+
+
+def test_scales_and_shifts_move_the_ends(p):
+    answer = ANSWERS["table"](p)
+    interval = answer.dp.interval(0.9)
+    for made, ends in (
+        (answer.dp / 1000, interval / 1000),
+        (answer.dp * 100, interval * 100),
+        (2 * answer.dp, interval * 2),
+        (np.float64(2) * answer.dp, interval * 2),
+        (answer.dp + 7, interval + 7),
+        (answer.dp - np.int64(7), interval - 7),
+    ):
+        pd.testing.assert_frame_equal(made.dp.interval(0.9), ends)
+        assert made.dp.plan == answer.dp.plan
+        assert made.dp.cost == answer.dp.cost
+    flipped = (10 - answer.dp).dp.interval(0.9)
+    assert np.allclose(flipped["n", "lower"], 10 - interval["n", "upper"])
+    pd.testing.assert_frame_equal(answer.dp / 1000, answer / 1000)
+    pd.testing.assert_frame_equal(-answer.dp, -answer)
+    pd.testing.assert_frame_equal(abs((-answer.dp).dp), answer)
+    at_once = answer.dp.interval(at_once=True)
+    pd.testing.assert_frame_equal((answer.dp / 2).dp.interval(at_once=True), at_once / 2)
+
+
+def test_two_answers_take_half_the_risk_each(p):
+    table, other = ANSWERS["table"](p), p.groupby("town").size(epsilon=1)
+    made = other.dp / table["n"]
+    a, b = other.dp.interval(0.95), table["n"].dp.interval(0.95)
+    assert np.allclose(made.dp.interval(0.9)["lower"], a["lower"] / b["upper"])
+    assert np.allclose(made.dp.interval(0.9)["upper"], a["upper"] / b["lower"])
+    pd.testing.assert_series_equal(made, other / table["n"])
+    with pytest.raises(BadType, match="2 releases"):
+        _ = made.dp.plan
+    assert len(made.dp.plans) == 2
+    assert "computed from 2 releases" in repr(made.dp)
+    for again in (
+        made.iloc[::-1],
+        made.round(2),
+        made.rename("x").reset_index(),
+        pickle.loads(pickle.dumps(made)),
+    ):
+        assert len(again.dp.interval()) == 3
+    assert triples((other.iloc[::-1].dp / table["n"]).loc[["a", "c"]]) <= triples(made)
+    with pytest.raises(BadValue, match="have changed"):
+        (made + 1).dp.interval()
+
+
+def test_pandas_arithmetic_is_refused_and_says_where_to_write_it(p):
+    table, n = ANSWERS["table"](p), p.count(epsilon=1)
+    for made in (
+        table / 1000,
+        table["n"] / table["m"],
+        table["n"] / n,
+        table["n"] / table["n"].sum(),
+        n / table["n"],
+    ):
+        with pytest.raises(BadValue, match=r"a\.dp / b\.dp"):
+            made.dp.interval()
+
+
+def test_released_numbers_and_known_ones_join_in(p):
+    table, n, total = ANSWERS["table"](p), p.count(epsilon=1), p.sum("cost", epsilon=1)
+    share = table["n"].dp / n
+    assert share.dp.plans == (table.dp.plan, n.plan)
+    assert (share.dp.interval()["upper"] - share.dp.interval()["lower"] < 0.1).all()
+    assert len((n / table["n"].dp).dp.interval()) == 3
+    assert len((table["n"].dp * (total / n)).dp.plans) == 3
+    known = pd.Series({"c": 1000, "b": 10, "a": 200})
+    rate = table["n"].dp / known
+    assert np.allclose(rate.dp.interval()["lower"], table["n"].dp.interval()["lower"] / known)
+    errors = (a.dp.table()["std_error"].to_numpy() for a in (rate, table["n"]))
+    assert np.allclose(next(errors) * known.sort_index(), next(errors))
+    pd.testing.assert_series_equal(rate, (table["n"] / known).rename("n"))
+    assert triples(rate.iloc[::-1]) == triples(rate)
+
+
+def test_a_divisor_that_may_be_zero_leaves_no_ends(p):
+    table = ANSWERS["table"](p)
+    none = table["n"].dp - table["n"].sort_index()
+    made = table["m"].dp / (none.dp + 0.5)
+    assert np.isinf(made.dp.interval()).all(axis=None)
+    assert np.isfinite(made).all()
+    assert set(made.dp.table()["flags"]) == {"the divisor may be 0: no bound"}
+    assert "inf" in made.dp.table().to_csv()
+    assert (table["m"].dp / none).dp.table()["value"].isin([np.inf, -np.inf]).all()
+
+
+def test_choices_have_no_intervals_and_neither_has_what_is_made_of_them(p):
+    table = p.groupby("town").agg(middle=("age", "median"), n=("age", "size"), epsilon=20)
+    doubled = table.dp * 2
+    assert doubled.dp.interval()["middle"].isna().all(axis=None)
+    assert doubled.dp.interval()["n"].notna().all(axis=None)
+    assert set(doubled.dp.table().query("measure == 'middle'")["flags"]) == {
+        "chosen, not measured: no interval"
+    }
+    for made in (table["middle"].dp * 2, table["middle"].sort_values(), table[["middle"]].round(-1)):
+        with pytest.raises(NotOffered, match="chosen, not measured"):
+            made.dp.interval()
+        assert made.dp.table()["lower"].isna().all()
+
+
+@pytest.mark.parametrize(
+    ("other", "error"),
+    [
+        ("x", BadType),
+        (None, BadType),
+        ([1, 2, 3], BadType),
+        (np.array([1.0, 2.0, 3.0]), BadType),
+        (float("nan"), BadValue),
+        (10**400, BadValue),
+        (pd.Series([1.0, 2.0, 3.0]), BadValue),
+        (pd.Series({"a": 1, "b": 2, "c": np.nan}), BadValue),
+        (pd.Series({"a": "x", "b": "y", "c": "z"}), BadType),
+        (pd.DataFrame({"n": [1]}), BadType),
+    ],
+)
+def test_what_is_no_number_is_refused(p, other, error):
+    with pytest.raises(error, match=r"number|known|finite"):
+        _ = ANSWERS["table"](p).dp / other
+
+
+def test_answers_that_do_not_belong_together_are_refused(p):
+    table, flat = ANSWERS["table"](p), ANSWERS["flat"](p)
+    for make, words in (
+        (lambda: table.dp / table["n"], "take a column"),
+        (lambda: flat.dp / flat, "set_index"),
+        (lambda: table.dp / ANSWERS["crosstab"](p), "different columns"),
+        (lambda: table.T.dp / 2, "Compute"),
+        (lambda: table["n"].dp.round("1"), "decimals"),
+    ):
+        with pytest.raises((BadType, BadValue), match=words):
+            make()
+    with pytest.raises(BadValue, match="have changed"):
+        _ = table["n"].dp / (table["n"] + 1)
+
+
+def test_rows_meet_by_their_labels_and_those_of_one_alone_have_no_number(p):
+    table = ANSWERS["table"](p)
+    made = table["n"].dp / table["n"].iloc[:2]
+    assert made.isna().tolist() == made.dp.interval()["lower"].isna().tolist() == [False, False, True]
+
+
+def test_whole_numbers_do_not_wrap_around(p):
+    n = ANSWERS["table"](p)["n"]
+    made = n
+    for _ in range(9):
+        made = made.dp * n
+    assert (made > 1e17).all()
+    assert (made.dp.interval()["lower"] <= made).all()
+
+
+def test_a_receipt_knows_its_rows_before_it_is_asked(p):
+    """What is kept beside an answer are labels and noisy integers, in one text."""
+    answer = ANSWERS["table"](p)
+    text = answer.attrs["dpframe_receipt"]
+    origin = Released(json.loads(text), text)
+    assert [list(level) for level in origin.rows] == [["a", "b", "c"]]
+    assert origin.columns == [("n",), ("m",)]
+
+
+def test_all_at_once_is_for_all_releases_together(p):
+    table, other = ANSWERS["table"](p), p.groupby("town").size(epsilon=1)
+    made = (table["n"].dp + other).dp.interval(0.9, at_once=True)
+    parts = [a.dp.interval(0.95, at_once=True) for a in (table["n"], other)]
+    assert np.allclose(made, parts[0] + parts[1])
+
+
+def test_a_comparison_is_no_count():
+    p = pd.DataFrame({"k": ["a", "b"]}).dp.open(200, keys={"k": ["a", "b"]})
+    answer = p.groupby("k").size(epsilon=90)
+    assert answer.tolist() == [1, 1]
+    with pytest.raises(BadValue, match="have changed"):
+        (answer > 0).iloc[::-1].dp.interval()

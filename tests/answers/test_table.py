@@ -1,0 +1,262 @@
+"""One tidy table of any answer, and what it is written as."""
+
+from __future__ import annotations
+
+import io
+import locale
+from html.parser import HTMLParser
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from dpframe import BadType, BadValue
+
+OWN = ["measure", "value", "lower", "upper", "std_error", "flags"]
+
+
+@pytest.fixture
+def p():
+    frame = pd.DataFrame(
+        {
+            "age": [31.0, 47, 66, 80, 12, 55, 70, 41] * 25,
+            "cost": [120.5, np.nan, 80.25, 900.0, 15.0, 60.0, 30.0, 456.789] * 25,
+            "state": ["CA", "NY"] * 100,
+            "value": [1, 2, 2, 1] * 50,
+        }
+    )
+    return frame.dp.open(
+        1000, bounds={"age": (0, 110), "cost": (0, 1000)}, keys={"state": ["CA", "NY"], "value": [1, 2]}
+    )
+
+
+LONG = {
+    "count": (lambda p: p.count(epsilon=1), [], ["rows"], 1),
+    "mean": (lambda p: p.mean("age", epsilon=1), [], ["age"], 1),
+    "computed": (lambda p: p.sum("age", epsilon=1) / p.count(epsilon=1), [], ["value"], 1),
+    "median": (lambda p: p.median("age", epsilon=5), [], ["age"], 1),
+    "series": (lambda p: p.groupby("state")["cost"].mean(epsilon=1), ["state"], ["cost"], 2),
+    "sizes": (lambda p: p.groupby("state").size(epsilon=1), ["state"], ["rows"], 2),
+    "table": (
+        lambda p: p.groupby("state").agg(n=("age", "size"), m=("cost", "mean")),
+        ["state"],
+        ["n", "m"],
+        4,
+    ),
+    "key named value": (lambda p: p.groupby("value").size(epsilon=1), ["value_"], ["rows"], 2),
+    "two keys": (lambda p: p.groupby(["state", "value"]).size(epsilon=1), ["state", "value_"], ["rows"], 4),
+    "pivot": (
+        lambda p: p.pivot_table(index="state", columns="value", values="age", aggfunc="mean", epsilon=1),
+        ["state", "value_"],
+        ["mean"],
+        4,
+    ),
+    "crosstab": (lambda p: p.crosstab("state", "value", margins=True), ["state", "value_"], ["count"], 9),
+    "pairs": (
+        lambda p: p.groupby("state")[["age"]].agg(["mean", "count"]),
+        ["state"],
+        ["age, mean", "age, count"],
+        4,
+    ),
+    "describe": (lambda p: p[["age", "cost"]].describe(epsilon=9), ["row"], ["age", "cost"], 16),
+    "corr": (lambda p: p[["age", "cost"]].corr(epsilon=9), ["row"], ["age", "cost"], 4),
+    "flat": (
+        lambda p: p.groupby("state", as_index=False).agg(n=("age", "size"), m=("cost", "mean")),
+        ["state"],
+        ["n", "m"],
+        4,
+    ),
+    "histogram": (lambda p: p.histogram("age", bins=[0, 50, 110], epsilon=1), ["age"], ["count"], 2),
+}
+
+
+@pytest.mark.parametrize("name", LONG)
+def test_a_long_table_has_a_row_for_each_number(p, name):
+    ask, keys, measures, rows = LONG[name]
+    answer = ask(p)
+    table = answer.dp.table()
+    assert list(table.columns) == keys + OWN
+    assert list(dict.fromkeys(table["measure"])) == measures
+    assert len(table) == rows
+    assert all(type(column) is str for column in table.columns)
+    assert not table.attrs
+    if name not in ("pivot", "crosstab"):
+        shown = answer[list(answer.columns[-len(measures) :])] if isinstance(answer, pd.DataFrame) else answer
+        values = np.atleast_1d(np.asarray(shown, dtype=float))
+        assert np.allclose(table["value"], values.T.ravel(), equal_nan=True)
+    low_high = table[["lower", "upper"]]
+    interval = None if name == "median" else answer.dp.interval()
+    if isinstance(interval, tuple):
+        assert tuple(low_high.iloc[0]) == interval
+    elif interval is not None:
+        ends = interval.to_numpy()
+        assert np.allclose(low_high["lower"], ends[:, 0::2].T.ravel(), equal_nan=True)
+        assert np.allclose(low_high["upper"], ends[:, 1::2].T.ravel(), equal_nan=True)
+    narrow = answer.dp.table(0.5)
+    some = low_high["lower"].notna()
+    assert (narrow["lower"] >= low_high["lower"])[some].all()
+    assert ((table["flags"] != "") == low_high["lower"].isna()).all()
+    for written in (
+        table.to_markdown(),
+        table.to_html(),
+        table.to_csv(),
+        table.to_markdown(width=40),
+        repr(table),
+    ):
+        assert "dpframe_receipt" not in written
+
+
+@pytest.mark.parametrize("name", LONG)
+def test_a_wide_table_has_the_rows_of_its_answer(p, name):
+    answer = LONG[name][0](p)
+    wide = answer.dp.table(wide=True)
+    assert all(type(column) is str for column in wide.columns)
+    assert len(wide) == (len(answer) if isinstance(answer, pd.Series | pd.DataFrame) else 1)
+    numbers = [c for c in wide.columns if f"{c}_lower" in wide.columns]
+    assert sum(wide[c].size for c in numbers) == LONG[name][3]
+    assert wide.to_markdown().count("\n") == len(wide) + 1
+
+
+def test_standard_errors_stand_where_they_can_be_stated(p):
+    table = (
+        p.groupby("state").agg(n=("age", "size"), s=("age", "sum"), m=("cost", "mean"), epsilon=1).dp.table()
+    )
+    errors = table.set_index("measure")["std_error"]
+    assert errors[["n", "s"]].notna().all()
+    assert errors["m"].isna().all()
+    margins = p.crosstab("state", "value", margins=True, epsilon=1).dp.table()
+    own = margins["std_error"].iloc[0]
+    assert np.allclose(sorted(margins["std_error"] / own), [1] * 4 + [2**0.5] * 4 + [2])
+
+
+def test_intervals_of_a_table_may_hold_all_at_once(p):
+    answer = p.groupby(["state", "value"]).size(epsilon=1)
+    table = answer.dp.table(0.9, at_once=True)
+    assert table["lower"].tolist() == answer.dp.interval(0.9, at_once=True)["lower"].tolist()
+    assert "90 % intervals of the noise, all at once" in table.caption
+    assert (table["lower"] < answer.dp.table(0.9)["lower"]).all()
+
+
+def test_a_table_says_what_was_asked_and_what_it_guarantees(p):
+    assert (
+        p.groupby("state")
+        .size(epsilon=1)
+        .dp.table()
+        .caption.startswith("size() by state over 2 keys (epsilon 1)")
+    )
+    both = p.groupby("state").size(epsilon=1).dp / p.count(epsilon=1)
+    assert "epsilon 1); size()" in both.dp.table().caption
+
+
+@pytest.mark.parametrize(
+    "words", [{"level": 1.5}, {"level": "95"}, {"wide": "yes"}, {"at_once": 1}, {"long": True}]
+)
+def test_words_that_do_not_fit_are_refused(p, words):
+    with pytest.raises((BadValue, BadType)):
+        p.groupby("state").size(epsilon=1).dp.table(**words)
+
+
+# Written ------------------------------------------------------------------------------------------------------
+
+
+class Tags(HTMLParser):
+    def __init__(self):
+        super().__init__()
+        self.seen, self.open = [], []
+
+    def handle_starttag(self, tag, attrs):
+        self.seen.append((tag, dict(attrs)))
+        self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+
+def test_html_has_a_caption_and_headers_that_can_be_read_out(p):
+    table = p.groupby("state").agg(n=("age", "size"), m=("cost", "mean"), epsilon=1).dp.table()
+    tags = Tags()
+    tags.feed(table.to_html())
+    assert not tags.open
+    kinds = [tag for tag, _ in tags.seen]
+    assert kinds[:2] == ["table", "caption"]
+    scopes = [attrs.get("scope") for tag, attrs in tags.seen if tag == "th"]
+    assert scopes == ["col"] * 7 + ["row", "row"] * 4
+    assert all(not attrs or set(attrs) == {"scope"} for _, attrs in tags.seen)  # colours are the reader's
+    assert "<caption>Table 1: visits</caption>" in table.to_html(caption="Table 1: visits")
+    assert table._repr_html_() == table.to_html()
+
+
+def test_labels_are_escaped_in_html_and_markdown():
+    bad = "<script>|x|\n"
+    p = pd.DataFrame({"k": [bad, "b"]}).dp.open(10, keys={"k": [bad, "b"]})
+    table = p.groupby("k").size(epsilon=5).dp.table()
+    assert "<script>" not in table.to_html()
+    assert "&lt;script&gt;" in table.to_html()
+    lines = table.to_markdown().split("\n")
+    assert len(lines) == 4
+    assert r"<script>\|x\|" in lines[2]
+
+
+def test_csv_has_plain_numbers_whatever_the_locale(p):
+    table = (p.groupby("state").agg(n=("age", "size"), m=("cost", "mean"), epsilon=1).dp / 1000).dp.table()
+    before = locale.setlocale(locale.LC_NUMERIC)
+    for name in ("de_DE.UTF-8", "C"):
+        try:
+            locale.setlocale(locale.LC_NUMERIC, name)
+        except locale.Error:
+            continue  # not on this machine
+        try:
+            text, lines = table.to_csv(), table.to_markdown()
+        finally:
+            locale.setlocale(locale.LC_NUMERIC, before)
+        back = pd.read_csv(io.StringIO(text))
+        assert back["value"].tolist() == table["value"].tolist()
+        assert back["upper"].tolist() == table["upper"].tolist()
+        assert list(back.columns) == list(table.columns)
+        assert "0.1" in lines
+        assert "," not in lines
+    wide = p.groupby("state").size(epsilon=1).dp.table(wide=True).to_csv()
+    assert wide.startswith("state,rows,rows_lower")
+
+
+def test_a_narrow_terminal_gets_a_list(p):
+    table = p.groupby("state").agg(n=("age", "size"), m=("cost", "mean"), epsilon=1).dp.table()
+    text = table.to_markdown(width=40)
+    assert max(map(len, text.split("\n"))) <= 40
+    assert text.split("\n")[:2] == ["- state: CA", "  measure: n"]
+    assert table.to_markdown(width=200) == table.to_markdown()
+
+
+def test_markdown_has_the_digits_of_an_answer(p):
+    answer = p.groupby("state")["cost"].mean(epsilon=0.5)
+    rows = [line.split("|") for line in answer.dp.table().to_markdown().split("\n")[2:]]
+    for (low, high), row in zip(answer.dp.interval().to_numpy(), rows, strict=True):
+        decimals = len(row[3].strip().partition(".")[2])
+        assert 10 <= (high - low) / 2 * 10**decimals < 100
+        assert float(row[4]) == pytest.approx(low, abs=10.0**-decimals)
+
+
+def test_steps_of_pandas_keep_a_table_a_table(p):
+    table = p.groupby("state").size(epsilon=1).dp.table()
+    assert table.sort_values("value").drop(columns="flags").to_markdown().startswith("| state")
+    assert table.query("value > 0").caption == table.caption
+    both = pd.concat([table, p.count(epsilon=1).dp.table()], ignore_index=True)
+    assert both.to_markdown().count("\n") == 4
+    assert table.to_csv(index=True).startswith(",state")
+    assert isinstance(table, pd.DataFrame)
+
+
+def test_chosen_numbers_say_why_they_have_no_interval(p):
+    table = p.groupby("state")["age"].median(epsilon=5).dp.table()
+    assert table["lower"].isna().all()
+    assert set(table["flags"]) == {"chosen, not measured: no interval"}
+    assert p.median("age", epsilon=5).table()["flags"].item() == "chosen, not measured: no interval"
+
+
+def test_found_groups_have_a_table():
+    frame = pd.DataFrame({"k": ["a"] * 300 + ["b"] * 200, "x": 1.0})
+    p = frame.dp.open(40, delta=1e-5, bounds={"x": (0, 2)})
+    table = p.groupby("k").size(epsilon=2).dp.table()
+    assert set(table["k"]) == {"a", "b"}
+    assert table["lower"].notna().all()
+    assert table["std_error"].isna().all()  # groups that a threshold shows have large noise
