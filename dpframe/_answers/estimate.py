@@ -15,7 +15,7 @@ from dpframe._ledger.store import pack, unpack
 from dpframe._plans.aggregates import AGGREGATES
 from dpframe._plans.plan import Cost, Plan, measured, refuse_choices
 from dpframe._plans.price import own_errors
-from dpframe._questions.question import interval_of
+from dpframe._questions.question import Release, interval_of, numbers
 
 
 class Estimate(Arithmetic, Tabled):
@@ -182,6 +182,20 @@ class Correlation(FloatEstimate):
 
     def _deviation(self) -> None:
         return None
+
+
+def correlation(release: Release) -> Correlation:
+    """The answer to a question of the variances of two columns with their covariance between them."""
+    value = Correlation._places.values(release.plan, release.raw)[0][1]
+    return Correlation(float(value), release.plan, release.raw)
+
+
+def scalar(release: Release) -> Estimate:
+    """The answer to a question without groups."""
+    value = numbers(release.plan, release.raw, 0)[0]
+    if release.plan.cells[0].whole:
+        return IntEstimate(int(value), release.plan, release.raw)
+    return FloatEstimate(float(value), release.plan, release.raw)
 
 
 class Derived(Estimate):
