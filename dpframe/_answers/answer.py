@@ -21,72 +21,20 @@ from dpframe import _validate
 from dpframe import plot as _plot
 from dpframe._answers.derived import Computed, Operators
 from dpframe._answers.estimate import (
-    Correlation,
-    DurationEstimate,
-    Estimate,
-    FloatEstimate,
-    IntEstimate,
     only,
     title_of,
 )
 from dpframe._answers.layout import Across, Column, Columns, Layout, Levels, Pivot
-from dpframe._answers.lineage import (
-    Kept,
-    Released,
-    columns_text,
-    deviations_of,
-    ends_of,
-    levels_of,
-    names_text,
-    reading,
-    rows_text,
-)
+from dpframe._answers.lineage import Kept, Released, deviations_of, ends_of, label_texts, reading
 from dpframe._answers.table import Shown, Tabled
-from dpframe._answers.worth import ONE, blanked, contents, glance, noise_in, telling, warn_of_number
+from dpframe._answers.worth import blanked, contents, noise_in, telling
 from dpframe._errors import BadValue, NotOffered
 from dpframe._ledger.store import pack, receipt_text, unpack
 from dpframe._plans.aggregates import AGGREGATES
 from dpframe._plans.plan import Cost, Plan, all_choices, refuse_choices
 from dpframe._plans.price import own_errors
-from dpframe._plans.worth import LEVEL, ORDINARY, PART, is_noise
+from dpframe._plans.worth import LEVEL, PART, is_noise
 from dpframe._questions.question import Release, numbers
-
-# Numbers -----------------------------------------------------------------------------------------------------
-
-
-def correlation(release: Release) -> Estimate:
-    """The answer to a question of the variances of two columns with their covariance between them."""
-    value = Correlation.correlations.values(release.plan, release.raw)[0][1]
-    return _told(Correlation(float(value), release.plan, release.raw), release)
-
-
-def scalar(release: Release) -> Estimate:
-    """The answer to a question without groups."""
-    value = numbers(release.plan, release.raw, 0)[0]
-    cell = release.plan.cells[0]
-    if cell.duration:
-        return _told(DurationEstimate(pd.Timedelta(value), release.plan, release.raw), release)
-    kind: Any = IntEstimate if cell.whole else FloatEstimate
-    answer: Estimate = kind(int(value) if cell.whole else float(value), release.plan, release.raw)
-    if release.rule is ORDINARY:
-        if not release.fresh:
-            return answer
-        first = glance(release, [part[:, 0].tolist() for part in release.raw], (float(value),), ONE)
-        if first is not None and not first[0]:
-            return answer
-    return _told(answer, release)
-
-
-def _told(answer: Estimate, release: Release) -> Estimate:
-    """A number with the rule that it is judged by. Noise that was released just now is warned of, and noise is left out where the
-    session says so."""
-    answer._rule = release.rule
-    if (release.fresh or release.rule.blank) and not answer.reliable:
-        if release.fresh and not release.plan.selects:  # of a choice there was a warning before the debit
-            warn_of_number(release, answer._text())
-        return answer._blank() if release.rule.blank else answer
-    return answer
-
 
 # Receipts ----------------------------------------------------------------------------------------------------
 
@@ -118,12 +66,17 @@ def receipt(
     whole, each = seals(arrays, labels or (), index)
     # Rows are known by their labels, or by their keys, wherever these stand.
     names, rows = (
-        (cast(Any, labels)[:skip], rows_text(arrays[:skip]))
+        (cast(Any, labels)[:skip], rows_of(pd.MultiIndex.from_arrays(arrays[:skip])))
         if skip
         else (index.names, _digests[id(index)].rows)
     )
-    columns = None if labels is None else columns_text(labels[skip:])
-    extra: dict[str, Any] = {"seal": whole, "names": names_text(names), "columns": columns}
+    extra: dict[str, Any] = {
+        "seal": whole,
+        "names": [None if name is None else str(name) for name in names],
+        "columns": None
+        if labels is None
+        else [[label] if type(label) is str else label_texts(label) for label in labels[skip:]],
+    }
     if release.rule.part != PART:
         extra["reliable"] = release.rule.part
     if release.plan.most is not None and release.plan.selects:  # by which choices are judged
@@ -167,7 +120,13 @@ def seals(arrays: Sequence[Any], labels: Sequence[Hashable], index: pd.Index[Any
             digest.update(index.to_numpy().tobytes())
         else:
             digest.update("\x1f".join(map(str, index.to_numpy())).encode())
-        _digests[id(index)] = known = _Digest(index, digest.digest(), rows_text(levels_of(index)))
+        several = isinstance(index, pd.MultiIndex)
+        texts = [
+            list(map(str, level.to_numpy())) for level in (cast(Any, index).levels if several else [index])
+        ]
+        codes = [level.tolist() for level in cast(Any, index).codes] if several else None
+        rows = json.dumps({"levels": texts, "codes": codes}, separators=(",", ":"))
+        _digests[id(index)] = known = _Digest(index, digest.digest(), rows)
         while len(_digests) > 32:
             _digests.popitem(last=False)
     names = "\x1f".join(map(repr, index.names)).encode()  # an index can be renamed in place
@@ -183,6 +142,12 @@ def seals(arrays: Sequence[Any], labels: Sequence[Hashable], index: pd.Index[Any
             each.append(one.hexdigest())
     whole.update("\x1f".join(map(str, labels)).encode())
     return whole.hexdigest(), each
+
+
+def rows_of(index: pd.Index[Any]) -> str:
+    """The labels of rows, as a receipt has them: the texts of each level, and of several levels the places in them."""
+    seals((), (), index)
+    return _digests[id(index)].rows
 
 
 def seal_of(answer: pd.Series[Any] | pd.DataFrame, labelled: bool) -> str:
@@ -513,8 +478,24 @@ class Answer(Operators, Tabled):
             return self._moved
         return Kept(Released(json.loads(self._text), self._text), self._answer)
 
-    def _marked(self, answer: Any, receipt: str) -> Any:
-        answer.attrs[ANSWER] = receipt
+    def _marked(self, answer: Any, receipt: dict[str, Any], keys: int) -> Any:
+        labels = None if isinstance(answer, pd.Series) else list(answer.columns)
+        index: Any = answer.index
+        if labels is not None and keys:
+            index = pd.MultiIndex.from_arrays(
+                [answer.iloc[:, i].array for i in range(keys)], names=labels[:keys]
+            )
+        text = json.dumps(
+            {
+                "version": 1,
+                **receipt,
+                "skip": keys,
+                "names": [None if name is None else str(name) for name in index.names],
+                "columns": None if labels is None else [label_texts(label) for label in labels[keys:]],
+            },
+            separators=(",", ":"),
+        )
+        answer.attrs[ANSWER] = f'{text[:-1]},"rows":{rows_of(index)}}}'
         return answer
 
     def _of(self, answer: Any) -> Answer | None:

@@ -18,21 +18,10 @@ from numpy.typing import NDArray
 
 from dpframe._answers.arithmetic import Calculation, Ends, is_number, of_number
 from dpframe._answers.estimate import Estimate, leaf_from, leaf_to
-from dpframe._answers.lineage import (
-    Excerpt,
-    Kept,
-    Labelled,
-    Released,
-    columns_text,
-    levels_of,
-    names_text,
-    rows_text,
-)
+from dpframe._answers.lineage import Excerpt, Kept, Labelled, Released
 from dpframe._errors import BadType, BadValue
 from dpframe._plans.aggregates import Cell
 from dpframe._plans.plan import Plan
-
-_as_text = json.JSONEncoder(separators=(",", ":")).encode
 
 
 class Computed(Labelled):
@@ -110,10 +99,8 @@ def _bytes(array: Any, dtype: str) -> str:
     return base64.b64encode(np.ascontiguousarray(array, dtype=dtype).tobytes()).decode()
 
 
-def _receipt(
-    columns: Sequence[Calculation], levels: Sequence[Any], names: Any, labels: Any, keys: int
-) -> str:
-    """The receipt of columns that were computed, with the labels that they have."""
+def _receipt(columns: Sequence[Calculation]) -> dict[str, Any]:
+    """What the receipt of columns that were computed says of them."""
     sources: list[Released] = []
     numbers: list[Estimate] = []
 
@@ -137,18 +124,11 @@ def _receipt(
             for kind, what in column.tokens
         ]
         written.append({"tokens": tokens, "leaves": leaves})
-    return _as_text(
-        {
-            "version": 1,
-            "derived": written,
-            "of": [source.text for source in sources],
-            "numbers": [leaf_to(number) for number in numbers],
-            "skip": keys,
-            "names": names_text(names),
-            "rows": json.loads(rows_text(levels)),
-            "columns": labels,
-        }
-    )
+    return {
+        "derived": written,
+        "of": [source.text for source in sources],
+        "numbers": [leaf_to(number) for number in numbers],
+    }
 
 
 # Operators ------------------------------------------------------------------------------------------------------------
@@ -164,8 +144,8 @@ class Operators:
         """Which released number each cell is."""
         raise NotImplementedError
 
-    def _marked(self, answer: Any, receipt: str) -> Any:
-        """The answer with its receipt."""
+    def _marked(self, answer: Any, receipt: dict[str, Any], keys: int) -> Any:
+        """The answer with its receipt, to which the labels are added; the first ``keys`` columns are those of rows."""
         raise NotImplementedError
 
     def _of(self, answer: Any) -> Any:
@@ -314,15 +294,8 @@ def _answer(one: Operators, columns: Sequence[Calculation], like: Any, keys: int
     values = [np.array(np.broadcast_to(np.asarray(column.value()), (size,))) for column in columns]
     if isinstance(like, pd.Series):
         answer: Any = pd.Series(values[0], index=like.index.view(), name=like.name)
-        labels = None
     else:
         parts = {i: like.iloc[:, i].array for i in range(keys)} | dict(enumerate(values, keys))
         answer = pd.DataFrame(parts, index=like.index.view())
         answer.columns = like.columns.view()
-        labels = columns_text(like.columns[keys:])
-    if keys:
-        levels = [like.iloc[:, i].array for i in range(keys)]
-        names = list(like.columns[:keys])
-    else:
-        levels, names = levels_of(like.index), list(like.index.names)
-    return one._marked(answer, _receipt(columns, levels, names, labels, keys))
+    return one._marked(answer, _receipt(columns), keys)

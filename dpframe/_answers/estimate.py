@@ -14,14 +14,14 @@ from dpframe import _validate
 from dpframe._answers.arithmetic import Arithmetic, Calculation
 from dpframe._answers.layout import Column, Correlations, Layout
 from dpframe._answers.table import Shown, Tabled, one_row
-from dpframe._answers.worth import Columns, chosen, noise_in
+from dpframe._answers.worth import ONE, Columns, chosen, glance, noise_in, warn_of_number
 from dpframe._errors import BadType
 from dpframe._ledger.store import pack, unpack
 from dpframe._plans.aggregates import AGGREGATES
 from dpframe._plans.plan import Cost, Plan, measured, refuse_choices
 from dpframe._plans.price import own_errors
 from dpframe._plans.worth import ORDINARY, Rule, capped, is_noise
-from dpframe._questions.question import interval_of
+from dpframe._questions.question import Release, interval_of, numbers
 
 
 class Estimate(Arithmetic, Tabled):
@@ -295,6 +295,40 @@ def _duration_text(value: Any, answer: Estimate) -> str:
 # Arithmetic with durations is that of Timedeltas, which has no intervals.
 for _name in ("add", "radd", "sub", "rsub", "mul", "rmul", "truediv", "rtruediv", "neg", "pos", "abs"):
     setattr(DurationEstimate, f"__{_name}__", getattr(pd.Timedelta, f"__{_name}__"))
+
+
+def correlation(release: Release) -> Estimate:
+    """The answer to a question of the variances of two columns with their covariance between them."""
+    value = Correlation.correlations.values(release.plan, release.raw)[0][1]
+    return _told(Correlation(float(value), release.plan, release.raw), release)
+
+
+def scalar(release: Release) -> Estimate:
+    """The answer to a question without groups."""
+    value = numbers(release.plan, release.raw, 0)[0]
+    cell = release.plan.cells[0]
+    if cell.duration:
+        return _told(DurationEstimate(pd.Timedelta(value), release.plan, release.raw), release)
+    kind: Any = IntEstimate if cell.whole else FloatEstimate
+    answer: Estimate = kind(int(value) if cell.whole else float(value), release.plan, release.raw)
+    if release.rule is ORDINARY:
+        if not release.fresh:
+            return answer
+        first = glance(release, [part[:, 0].tolist() for part in release.raw], (float(value),), ONE)
+        if first is not None and not first[0]:
+            return answer
+    return _told(answer, release)
+
+
+def _told(answer: Estimate, release: Release) -> Estimate:
+    """A number with the rule that it is judged by. Noise that was released just now is warned of, and noise is left out where the
+    session says so."""
+    answer._rule = release.rule
+    if (release.fresh or release.rule.blank) and not answer.reliable:
+        if release.fresh and not release.plan.selects:  # of a choice there was a warning before the debit
+            warn_of_number(release, answer._text())
+        return answer._blank() if release.rule.blank else answer
+    return answer
 
 
 class Derived(Estimate):

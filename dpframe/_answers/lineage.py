@@ -8,13 +8,12 @@ computed again from the noisy integers before anything is said of it (docs/guara
 
 from __future__ import annotations
 
-import base64
 import json
 from collections.abc import Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple, Protocol, cast
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import pandas as pd
@@ -60,61 +59,18 @@ def texts_of(labels: Any) -> list[str]:
     return list(map(str, pd.Index(labels).to_numpy()))
 
 
-def rows_text(levels: Sequence[Any]) -> str:
-    """The labels of rows as a receipt has them, level by level: numbers and times as their bytes, others as texts."""
-    packed = [_packed(level if isinstance(level, _Coded) else pd.Index(level)) for level in levels]
-    return json.dumps(packed, separators=(",", ":"))
+def label_texts(label: Hashable) -> list[str]:
+    """The label of a column as texts, one for each of its levels."""
+    parts = label if isinstance(label, tuple) else (label,)
+    return [text for part in parts for text in texts_of(pd.Index([part], tupleize_cols=False))]
 
 
-def columns_text(columns: Sequence[Hashable] | pd.Index[Any]) -> list[list[str]]:
-    """The labels of columns as a receipt has them: a text for each level of each."""
-    if all(type(label) is str for label in columns):
-        return [[cast(str, label)] for label in columns]
-    index = columns if isinstance(columns, pd.Index) else pd.Index(list(columns))
-    levels = [texts_of(index.get_level_values(i)) for i in range(index.nlevels)]
-    return [list(label) for label in zip(*levels, strict=True)]
-
-
-def names_text(names: Sequence[Hashable]) -> list[str | None]:
-    """The names of levels as a receipt has them."""
-    return [None if name is None else str(name) for name in names]
-
-
-def levels_of(index: pd.Index[Any]) -> list[Any]:
-    """The levels of an index, a label for each row."""
-    if isinstance(index, pd.MultiIndex):
-        return [_Coded(level, codes) for level, codes in zip(index.levels, index.codes, strict=True)]
-    return [index]
-
-
-class _Coded(NamedTuple):
-    level: pd.Index[Any]
-    codes: Any
-
-
-def _packed(labels: Any) -> Any:
-    if isinstance(labels, _Coded):
-        return {"level": _packed(labels.level), "codes": _bytes(np.asarray(labels.codes, dtype="<i4"))}
-    if isinstance(labels.dtype, np.dtype) and labels.dtype.kind in "iufbM":
-        array = labels.to_numpy()
-        return {"dtype": array.dtype.str, "data": _bytes(array)}
-    return "\x1f".join(map(str, labels.to_numpy()))
-
-
-def _bytes(array: Any) -> str:
-    return base64.b64encode(np.ascontiguousarray(array).tobytes()).decode()
-
-
-def _unpacked(data: Any) -> NDArray[Any]:
-    """Texts of one level, a row each."""
-    if isinstance(data, str):
-        return np.array(data.split("\x1f"), dtype=object)
-    if "level" in data:
-        codes = np.frombuffer(base64.b64decode(data["codes"]), dtype="<i4")
-        texts: NDArray[Any] = np.append(_unpacked(data["level"]), "nan").astype(object)[codes]
-        return texts
-    array = np.frombuffer(base64.b64decode(data["data"]), dtype=np.dtype(data["dtype"]))
-    return np.array(list(map(str, array)), dtype=object)
+def _rows(data: dict[str, Any]) -> list[NDArray[Any]]:
+    """The labels of rows, level by level, of a receipt."""
+    levels = [np.array([*texts, "nan"], dtype=object) for texts in data["levels"]]
+    if data["codes"] is None:
+        return [level[:-1] for level in levels]
+    return [level[np.array(codes, dtype=np.intp)] for level, codes in zip(levels, data["codes"], strict=True)]
 
 
 # Where numbers come from ----------------------------------------------------------------------------------------------
@@ -147,11 +103,13 @@ class Labelled:
 
     def __init__(self, receipt: dict[str, Any]):
         # An answer of an earlier version came without labels.
-        self.rows = [_unpacked(level) for level in receipt.get("rows", ())]
+        self.rows = _rows(receipt["rows"]) if "rows" in receipt else []
         self.names: list[Any] = receipt.get("names", [])
         self.flat: bool = bool(receipt.get("skip"))
         labels = receipt.get("columns")
         self.columns = None if labels is None else [tuple(label) for label in labels]
+        if len(set(map(len, self.columns or ()))) > 1:  # labels with parts beside others
+            self.rows = []
 
 
 class Released(Labelled):

@@ -9,8 +9,7 @@ import pandas as pd
 
 from dpframe import _expr, _validate
 from dpframe._answers import answer as _release
-from dpframe._answers.answer import correlation, scalar
-from dpframe._answers.estimate import FloatEstimate
+from dpframe._answers.estimate import FloatEstimate, correlation, scalar
 from dpframe._errors import BadType, NotOffered, Refused
 from dpframe._expr import Expr
 from dpframe._frame import randomize as _randomize

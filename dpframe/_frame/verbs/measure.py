@@ -12,8 +12,7 @@ import numpy as np
 import pandas as pd
 
 from dpframe._answers import answer as _release
-from dpframe._answers.answer import scalar
-from dpframe._answers.estimate import IntEstimate
+from dpframe._answers.estimate import IntEstimate, scalar
 from dpframe._answers.grids import grid
 from dpframe._errors import BadType, BadValue, UnknownColumn, unknown_column
 from dpframe._frame.selection import Asking, Finish
