@@ -320,7 +320,7 @@ class PrivateColumn(Taken):
         2025-01    1
         2025-02    1
         Freq: M, dtype: int64
-        >>> round((p["left"] - p["came"]).dt.days.sum((0, 30), epsilon=800))
+        >>> print(round((p["left"] - p["came"]).dt.days.sum((0, 30), epsilon=800)))
         4
         """
         return TimeParts(self)
@@ -432,7 +432,7 @@ class PrivateColumn(Taken):
 
         >>> df = pd.DataFrame({"a": [1.0, 2.0, 3.0] * 500, "b": [6.0, 4.0, 2.0] * 500})
         >>> p = df.dp.open(1e3, bounds={"a": (0, 4), "b": (0, 8)})
-        >>> round(p["a"].corr(p["b"], epsilon=900), 1)
+        >>> print(round(p["a"].corr(p["b"], epsilon=900), 1))
         -1.0
         """
         summaries.check_method(method)

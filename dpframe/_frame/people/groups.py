@@ -59,9 +59,9 @@ class PersonGroupBy(Unprinted):
 
     >>> visits = pd.DataFrame({"id": [1, 1, 2], "cost": [10.0, 30.0, 6.0]})
     >>> p = visits.dp.open(1000, unit="id", max_rows=2, max_groups=1, bounds={"cost": (0, 100)})
-    >>> round(p.groupby("id")["cost"].sum().mean(epsilon=450))
+    >>> print(round(p.groupby("id")["cost"].sum().mean(epsilon=450)))
     23
-    >>> round(p.groupby("id").head(1)["cost"].mean(epsilon=450))
+    >>> print(round(p.groupby("id").head(1)["cost"].mean(epsilon=450)))
     8
     """
 
@@ -162,7 +162,7 @@ class PersonGroupBy(Unprinted):
         >>> visits = pd.DataFrame({"id": [1, 1, 2], "cost": [10.0, 30.0, 6.0]})
         >>> p = visits.dp.open(1000, unit="id", max_rows=2, max_groups=1, bounds={"cost": (0, 100)})
         >>> each = p.groupby("id").agg(visits=("cost", "size"), dearest=("cost", "max"))
-        >>> round(each[each["visits"] > 1]["dearest"].mean(epsilon=900))
+        >>> print(round(each[each["visits"] > 1]["dearest"].mean(epsilon=900)))
         30
         """
         if func is None and not outputs:
@@ -254,7 +254,7 @@ class PersonGroupBy(Unprinted):
         >>> visits = pd.DataFrame({"id": [1, 1, 2], "cost": [10.0, 30.0, 6.0]})
         >>> p = visits.dp.open(1000, unit="id", max_rows=2, max_groups=1, bounds={"cost": (0, 100)})
         >>> share = p["cost"] / p.groupby("id")["cost"].transform("sum")
-        >>> round(p.assign(share=share).mean("share", bounds=(0, 1), epsilon=900), 2)
+        >>> print(round(p.assign(share=share).mean("share", bounds=(0, 1), epsilon=900), 2))
         0.67
         """
         if isinstance(func, str) and func not in NAMED:

@@ -173,7 +173,7 @@ def drop_duplicates(
     >>> visits = pd.DataFrame({"id": [1, 1, 2], "t": [3, 1, 2], "cost": [10.0, 30.0, 6.0]})
     >>> p = visits.dp.open(1000, unit="id", max_rows=2, max_groups=1, bounds={"cost": (0, 100)})
     >>> first = p.sort_values("t").drop_duplicates("id")
-    >>> round(first.mean("cost", epsilon=900))
+    >>> print(round(first.mean("cost", epsilon=900)))
     18
     """
     _validate.flag(ignore_index, "ignore_index")

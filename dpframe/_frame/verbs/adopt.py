@@ -62,7 +62,7 @@ def pipe(
     >>> visits = pd.DataFrame({"id": [1, 1, 2], "cost": [10.0, 30.0, 6.0]})
     >>> p = visits.dp.open(1000, unit="id", max_rows=1, max_groups=1)
     >>> total = p.pipe(lambda d: d.groupby("id").agg(total=("cost", "sum")), bounds={"total": (0, 100)})
-    >>> round(total.mean("total", epsilon=900), 0)
+    >>> print(round(total.mean("total", epsilon=900), 0))
     23.0
     """
     self._session.base.check_followed()
@@ -129,7 +129,7 @@ def adopt(
     >>> p = visits.dp.open(1000, unit="id", max_rows=1, max_groups=1)
     >>> worst = visits.groupby("id", as_index=False)["cost"].max()
     >>> q = p.adopt(worst, because="the dearest visit of each patient", bounds={"cost": (0, 100)})
-    >>> round(q.mean("cost", epsilon=900), 0)
+    >>> print(round(q.mean("cost", epsilon=900), 0))
     18.0
     """
     self._session.base.check_followed()

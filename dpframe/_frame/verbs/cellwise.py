@@ -190,7 +190,7 @@ def apply(self: Frame, func: Any, axis: Any = 0, **words: Any) -> Any:
 
     >>> df = pd.DataFrame({"cost": [10.0, 30.0], "days": [1, 3]})
     >>> p = df.dp.open(1000, bounds={"cost": (0, 100), "days": (1, 10)})
-    >>> round(p.apply(lambda r: r["cost"] / r["days"], axis=1).mean(epsilon=900))
+    >>> print(round(p.apply(lambda r: r["cost"] / r["days"], axis=1).mean(epsilon=900)))
     10
     """
     if isinstance(func, str | list | Mapping):

@@ -191,7 +191,7 @@ class Measures(Asking):
 
         >>> df = pd.DataFrame({"age": [30.0, None, 50.0]})
         >>> p = df.dp.open(1e3, bounds={"age": (0, 110)})
-        >>> round(p.mean("age", epsilon=900))
+        >>> print(round(p.mean("age", epsilon=900)))
         40
         """
         return self._measure("mean", column, bounds, 1, payment)
@@ -248,8 +248,8 @@ class Measures(Asking):
 
         >>> df = pd.DataFrame({"age": [30, 41, 55, 78] * 25})
         >>> p = df.dp.open(1000, bounds={"age": (0, 100)})
-        >>> round(p.sem("age", epsilon=900), 1), round(float(df["age"].sem()), 1)
-        (1.8, 1.8)
+        >>> print(round(p.sem("age", epsilon=900), 1), round(float(df["age"].sem()), 1))
+        1.8 1.8
         """
         return self._measure("sem", column, bounds, ddof, payment)
 
@@ -265,8 +265,8 @@ class Measures(Asking):
 
         >>> df = pd.DataFrame({"cost": [10, 20, 30, 90] * 250})
         >>> p = df.dp.open(1000, bounds={"cost": (0, 100)})
-        >>> round(p.skew("cost", epsilon=900), 1), round(float(df["cost"].skew()), 1)
-        (1.0, 1.0)
+        >>> print(round(p.skew("cost", epsilon=900), 1), round(float(df["cost"].skew()), 1))
+        1.0 1.0
         """
         return self._measure("skew", column, bounds, 1, payment)
 

@@ -152,7 +152,7 @@ def join(
     >>> visits = pd.DataFrame({"id": [1, 1, 2], "cost": [10.0, 30.0, 6.0]})
     >>> p = visits.dp.open(1000, unit="id", max_rows=2, max_groups=1, bounds={"cost": (0, 100)})
     >>> total = p.groupby("id").agg(total=("cost", "sum"))
-    >>> round(p.join(total, on="id").mean("total", epsilon=900))
+    >>> print(round(p.join(total, on="id").mean("total", epsilon=900)))
     29
     """
     if isinstance(other, Tracked):
