@@ -308,7 +308,7 @@ class Terms(NamedTuple):
         return max(1.0, (self.end - time.monotonic()) / engines)
 
 
-def told(words: list[str], patience: float) -> Iterator[Any]:
+def told(name: str, words: list[str], patience: float) -> Iterator[Any]:
     """What a process prints as lines of JSON, as far as it comes in so many seconds."""
     root = str(Path(__file__).parents[2])
     path = os.pathsep.join(filter(None, [root, os.environ.get("PYTHONPATH", "")]))
@@ -323,16 +323,14 @@ def told(words: list[str], patience: float) -> Iterator[Any]:
         try:
             run.wait(patience)
         except subprocess.TimeoutExpired:
-            print(f"{words[1]}: stopped after {patience:.0f} s", file=sys.stderr)
+            print(f"{name}: stopped after {patience:.0f} s", file=sys.stderr)
         finally:
             with suppress(ProcessLookupError):  # with whatever it has started
                 os.killpg(run.pid, signal.SIGKILL)
             run.wait()
         said.seek(0), wrong.seek(0)
         if run.returncode > 0:
-            print(
-                f"{words[1]}: {(wrong.read().strip().splitlines() or ['failed'])[-1][:200]}", file=sys.stderr
-            )
+            print(f"{name}: {(wrong.read().strip().splitlines() or ['failed'])[-1][:200]}", file=sys.stderr)
         yield from (json.loads(line) for line in said.read().splitlines() if line[:1] + line[-1:] == "[]")
 
 
@@ -342,7 +340,7 @@ def in_a_process(
     """What one engine takes for the questions, in a process of its own. What it does not answer is not there."""
     words = ["--engine", name, "--files", files, "--repeats", str(terms.repeats), "--clock", terms.clock]
     words += ["--limit", str(limit), "--questions", json.dumps(questions)]
-    return {q: (s, a, m) for q, s, a, m in told(words, patience)}
+    return {q: (s, a, m) for q, s, a, m in told(name, words, patience)}
 
 
 def agreed(answers: list[float]) -> bool:
@@ -424,7 +422,7 @@ def on_spark(folder: Path, rows: int, large: int, terms: Terms) -> Iterator[str]
     yield f"| {' | '.join(columns)} |"
     yield f"|{'---|' * len(columns)}"
     for n, (start, opening, asked, plain) in zip(
-        sizes, told(["--spark", *names], terms.left()), strict=False
+        sizes, told("Spark", ["--spark", *names], terms.left()), strict=False
     ):
         cells = [str(n), shown([start]), shown([opening]), *(shown(asked[q]) for q in SPARK), shown([plain])]
         yield f"| {' | '.join(cells)} |"
