@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from dpframe._cells.texts import key_of
+from dpframe._cells.texts import keys_of
 from dpframe._expr import Expr
 from dpframe._groups.combinations import Tuples
 from dpframe._groups.keys import Keys
@@ -61,7 +61,10 @@ def empty_index(names: Sequence[Hashable]) -> pd.Index[Any]:
 
 
 def _firsts(keys: Sequence[Any]) -> dict[Any, int]:
-    first: dict[Any, int] = {}
+    first: dict[Any, int] = dict(zip(keys, range(len(keys)), strict=True))
+    if len(first) == len(keys):  # as a rule
+        return first
+    first = {}
     for i, key in enumerate(keys):
         first.setdefault(key, i)
     return first
@@ -71,7 +74,7 @@ def _keys(texts: Sequence[str], expr: Expr) -> list[Any]:
     if expr.kind == "text":  # nothing to look at
         return [t[1:] for t in texts]
     zone = getattr(expr, "tz", None)
-    found = [key_of(text, zone) for text in texts]
+    found = keys_of(texts, zone)
     return list(map(float, found)) if expr.kind == "number" and not expr.integral else found
 
 
@@ -84,7 +87,7 @@ def _index(keys: list[Any], expr: Expr, name: Hashable) -> pd.Index[Any]:
         return pd.IntervalIndex(keys, name=name)
     if all(type(k) is pd.Timestamp for k in keys) and len({k.tz for k in keys}) == 1:
         return pd.DatetimeIndex(keys, name=name)
-    kinds = {type(k) for k in keys}
+    kinds = {*map(type, keys)}
     if len(kinds) == 1 and not kinds & {pd.Interval, pd.Timestamp}:
         plain: pd.Index[Any] = pd.Index(keys, name=name, tupleize_cols=False)
         return plain

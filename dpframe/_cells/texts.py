@@ -6,6 +6,8 @@ released in one form, whichever of the equal cells came first.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from contextlib import suppress
 from decimal import Context, Decimal
 from fractions import Fraction
 from typing import Any
@@ -21,12 +23,12 @@ _LARGEST = 2**1000  # of a number that may be a key
 
 def texts_of(cells: list[Any]) -> list[str | None]:
     """The text of each cell; None for a cell that cannot be a key."""
-    if all(type(c) is str for c in cells):
+    if {*map(type, cells)} <= {str}:
         try:
             "".join(cells).encode()
         except UnicodeEncodeError:
             return [text_of(c) for c in cells]
-        return [f"s{c}" for c in cells]
+        return list(map("s".__add__, cells))
     return [text_of(c) for c in cells]
 
 
@@ -99,6 +101,14 @@ def _number(cell: Any) -> str | None:
     if Fraction(float(cell)) == exact:
         return f"n{float(cell)!r}"
     return f"d{cell.normalize(Context(prec=len(cell.as_tuple().digits)))}"  # without zeros at the end
+
+
+def keys_of(texts: Sequence[str], tz: Any = None) -> list[Any]:
+    """The key that each text stands for. Whole numbers are read at once."""
+    if {text[:1] for text in texts} == {"n"}:
+        with suppress(ValueError):  # some are none
+            return [int(text[1:]) for text in texts]
+    return [key_of(text, tz) for text in texts]
 
 
 def key_of(text: str, tz: Any = None) -> Any:

@@ -39,7 +39,12 @@ class Keys:
         if index.dtype.kind in "iufb" and isinstance(index.dtype, np.dtype):
             text = f"{index.dtype}".encode() + index.to_numpy().tobytes()
         else:
-            text = "\x1f".join(f"{type(k).__name__}:{k!r}" for k in index.tolist()).encode()
+            cells = index.tolist()
+            kinds = {*map(type, cells)}
+            mixed = (f"{type(k).__name__}:{k!r}" for k in cells)  # of texts alone the same is written sooner
+            text = (
+                "str:" + "\x1fstr:".join(map(repr, cells)) if kinds == {str} else "\x1f".join(mixed)
+            ).encode()
         name = f"|{index.name!r}|{null}".encode("utf-8", "surrogatepass")
         self.token = hashlib.blake2b(text + name, digest_size=16).hexdigest()
 

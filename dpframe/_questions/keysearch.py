@@ -51,7 +51,8 @@ _NO_DELTA = (
 def keys_as_text(texts: Sequence[tuple[str, ...]]) -> NDArray[Any]:
     """Keys in the form in which they leave: as text for one column, as JSON for several, never cut to a fixed width."""
     keys = np.empty(len(texts), dtype=object)
-    keys[:] = [values[0] if len(values) == 1 else json.dumps(values) for values in texts]
+    one = {*map(len, texts)} == {1}
+    keys[:] = [value for (value,) in texts] if one else [json.dumps(values) for values in texts]
     return keys
 
 

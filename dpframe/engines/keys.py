@@ -67,8 +67,8 @@ def coded(vector: Vector) -> Coded:
         texts = texts_of(vector.categories.tolist())
         proper = {t for t in texts if t is not None}
         ordered = sorted(proper, key=order_of) if vector.kind == "label" else sorted(proper)
-        places = {t: i for i, t in enumerate(ordered)}
-        return _numbered(vector.values, [-1 if t is None else places[t] for t in texts], ordered)
+        places: dict[str | None, int] = {None: -1, **dict(zip(ordered, range(len(ordered)), strict=True))}
+        return _numbered(vector.values, list(map(places.__getitem__, texts)), ordered)
     values, null = vector.values, vector.nulls()
     if values.dtype.kind == "f":
         values = values.astype(np.float64) + 0.0  # -0.0 is 0.0

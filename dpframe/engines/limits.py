@@ -144,17 +144,20 @@ class Bound:
         2 W s1 - W**2 s0 <= s2 <= W s1, and so on. Where no third or higher one is in reach, the person's values count
         as if all of them were their mean (docs/guarantees/people.md).
         """
-        missing, *sums = (np.zeros(self._pairs.size, dtype=np.int64) for _ in range(degree + 1))
+        size, rows = self._pairs.size, self._rows
+        missing, *sums = (np.zeros(size, dtype=np.int64) for _ in range(degree + 1))
+        full = True
         for a, pair in self._blocks(values):
             null = a != a
             if null.any():
+                full = False
                 np.add.at(missing, pair[null], 1)
                 a = np.where(null, 0.0, a)  # which adds nothing to any power
             power = a
             for k, total in enumerate(sums):
                 power = power * a if k else a
                 np.add.at(total, pair, power.astype(np.int64))
-        count = self._scaled(self._rows - missing[self._pairs.at])
+        count = self._scaled(rows if full else rows - missing[self._pairs.at])
         moments = [count]
         mixed = [count]  # the sums of a**k * (W - a)**r with k + r the degree so far
         missed = np.zeros(len(count), dtype=bool)

@@ -75,6 +75,7 @@ class Source(ABC):
     counted: int = 0  # the number of rows, where it is public
     words: tuple[str, ...] = ()  # what its author is taken at their word for
     ordered: bool = True  # every scan has the rows in one order
+    held: Any = None  # a connection that was made for it alone
 
     def __init__(self, schema: Any, place: str, marks: Iterable[Hashable]):
         self.place = place
@@ -178,8 +179,10 @@ class Source(ABC):
         """What a task makes of each part, where the rows are; None where they are read here."""
         return None
 
-    def close(self) -> None:  # noqa: B027  # most hold nothing
+    def close(self) -> None:
         """Lets go of what it holds."""
+        if self.held is not None:
+            self.held.close()
 
 
 @np.errstate(all="ignore")

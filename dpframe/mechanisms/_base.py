@@ -104,7 +104,7 @@ def check(forms: Sequence[Form], raw: Sequence[Any]) -> None:
             answers.update(length for declared, length in pairs if declared is None)
         matches = matches and array.dtype == (_INTEGERS if kind == "i" else _OBJECTS)
         if kind == "U":
-            matches = matches and all(type(cell) is str for cell in array.flat)
+            matches = matches and {*map(type, array.ravel().tolist())} <= {str}
         matches = matches and (public is None or array.ravel().tolist() == [public])
     if not matches or len(answers) > 1:
         arrays = [(getattr(a, "shape", None), getattr(a, "dtype", type(a))) for a in raw]

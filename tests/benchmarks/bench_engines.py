@@ -7,10 +7,15 @@
 | ``large`` | 10^8 rows in Parquet files, read by processes that may not allocate more than 2.5 GB |
 | ``spark`` | Spark on this machine, from 10^6 rows to 10^8: start, open, questions |
 
-Without a part all of them run. ``--rows`` and ``--large`` set other numbers of rows. Plain pandas, duckdb and polars are asked
-the same. Each engine is measured in a process of its own, and its answer has to be about that of the others. dpframe's times are
-of a new session, opening it included, and of the same question asked again for new noise. The data is made in a temporary folder,
-which is removed.
+Without a part all of them run. ``--rows`` and ``--large`` set other numbers of rows, and ``--minutes`` how long a part may take,
+an hour if nothing is said: each engine gets an equal share of what is left, and what it has not answered by then is a dash. Plain
+pandas, duckdb and polars are asked the same. Each engine is measured in a process of its own, and its answer has to be about that
+of the others. dpframe's times are of a new session, opening it included, and of the same question asked again for new noise.
+``--clock processor`` counts the seconds of all processors, which other programs disturb less; Spark's are by the clock always,
+since its work is another process's. The data is made in a temporary folder, which is removed.
+
+    python tests/benchmarks/bench_engines.py large --minutes 40
+    python tests/benchmarks/bench_engines.py spark --minutes 20
 """
 
 from __future__ import annotations
@@ -18,6 +23,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -26,7 +32,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 STATES = [f"state {i:02d}" for i in range(50)]
 WRITTEN = """
@@ -241,13 +247,16 @@ CAPPED = (
 # One engine in a process ------------------------------------------------------------------------------------------------
 
 
-def timed(call: Callable[[], Any]) -> tuple[float, Any]:
-    began = time.perf_counter()
+CLOCKS = {"wall": time.perf_counter, "processor": time.process_time}
+
+
+def timed(call: Callable[[], Any], clock: str = "wall") -> tuple[float, Any]:
+    began = CLOCKS[clock]()
     found = call()
-    return time.perf_counter() - began, found
+    return CLOCKS[clock]() - began, found
 
 
-def measured(engine: Any, question: str, repeats: int) -> tuple[list[float], float]:
+def measured(engine: Any, question: str, repeats: int, clock: str) -> tuple[list[float], float]:
     """Seconds of a question: of a new session and asked again, or of a plain engine; the best of the repeats."""
     if isinstance(engine, Dpframe):
         kept: list[Any] = []
@@ -256,10 +265,10 @@ def measured(engine: Any, question: str, repeats: int) -> tuple[list[float], flo
             kept[:] = [engine.opened(question)]
             return engine.ask(question, kept[0])
 
-        new = [timed(first) for _ in range(repeats)]
-        again = [timed(lambda: engine.ask(question, kept[0])) for _ in range(repeats)]
+        new = [timed(first, clock) for _ in range(repeats)]
+        again = [timed(lambda: engine.ask(question, kept[0]), clock) for _ in range(repeats)]
         return [min(s for s, _ in new), min(s for s, _ in again)], new[0][1]
-    found = [timed(lambda: engine.ask(question)) for _ in range(repeats)]
+    found = [timed(lambda: engine.ask(question), clock) for _ in range(repeats)]
     return [min(s for s, _ in found)], found[0][1]
 
 
@@ -269,7 +278,7 @@ def peak() -> float:
         return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM")) / 1e6
 
 
-def one_engine(name: str, files: str, questions: list[str], repeats: int, limit: int) -> None:
+def one_engine(name: str, files: str, questions: list[str], repeats: int, limit: int, clock: str) -> None:
     """What a process prints: a line of JSON for each question."""
     import pandas  # noqa: F401  # not a cost of whoever is asked first
     import pyarrow.parquet  # noqa: F401
@@ -283,26 +292,55 @@ def one_engine(name: str, files: str, questions: list[str], repeats: int, limit:
     engine = MADE[name]()
     engine.load(files)
     for question in questions:
-        seconds, answer = measured(engine, question, repeats)
+        seconds, answer = measured(engine, question, repeats, clock)
         print(json.dumps([question, seconds, answer, peak()]), flush=True)
 
 
-def in_a_process(
-    name: str, files: str, questions: tuple[str, ...], repeats: int, limit: int = 0, patience: int = 900
-) -> dict[str, tuple[list[float], float, float]]:
-    """What one engine takes for the questions, in a process of its own. What it does not answer is not there."""
-    words = [sys.executable, __file__, "--engine", name, "--files", files, "--repeats", str(repeats)]
-    words += ["--limit", str(limit), "--questions", json.dumps(questions)]
+class Terms(NamedTuple):
+    """How long a part may take, by which clock it is measured, and how often."""
+
+    end: float  # of time.monotonic
+    clock: str
+    repeats: int
+
+    def left(self, engines: int = 1) -> float:
+        """The seconds of the next of so many."""
+        return max(1.0, (self.end - time.monotonic()) / engines)
+
+
+def told(name: str, words: list[str], patience: float) -> Iterator[Any]:
+    """What a process prints as lines of JSON, as far as it comes in so many seconds."""
     root = str(Path(__file__).parents[2])
     path = os.pathsep.join(filter(None, [root, os.environ.get("PYTHONPATH", "")]))
-    with suppress(subprocess.TimeoutExpired):
-        run = subprocess.run(
-            words, capture_output=True, text=True, timeout=patience, env=os.environ | {"PYTHONPATH": path}
+    with tempfile.TemporaryFile("w+") as said, tempfile.TemporaryFile("w+") as wrong:
+        run = subprocess.Popen(
+            [sys.executable, __file__, *words],
+            stdout=said,
+            stderr=wrong,
+            env=os.environ | {"PYTHONPATH": path},
+            start_new_session=True,
         )
-        if run.returncode:
-            print(f"{name}: {(run.stderr.strip().splitlines() or ['killed'])[-1][:200]}", file=sys.stderr)
-        return {q: (s, a, m) for q, s, a, m in map(json.loads, run.stdout.splitlines())}
-    return {}
+        try:
+            run.wait(patience)
+        except subprocess.TimeoutExpired:
+            print(f"{name}: stopped after {patience:.0f} s", file=sys.stderr)
+        finally:
+            with suppress(ProcessLookupError):  # with whatever it has started
+                os.killpg(run.pid, signal.SIGKILL)
+            run.wait()
+        said.seek(0), wrong.seek(0)
+        if run.returncode > 0:
+            print(f"{name}: {(wrong.read().strip().splitlines() or ['failed'])[-1][:200]}", file=sys.stderr)
+        yield from (json.loads(line) for line in said.read().splitlines() if line[:1] + line[-1:] == "[]")
+
+
+def in_a_process(
+    name: str, files: str, questions: tuple[str, ...], terms: Terms, patience: float, limit: int = 0
+) -> dict[str, tuple[list[float], float, float]]:
+    """What one engine takes for the questions, in a process of its own. What it does not answer is not there."""
+    words = ["--engine", name, "--files", files, "--repeats", str(terms.repeats), "--clock", terms.clock]
+    words += ["--limit", str(limit), "--questions", json.dumps(questions)]
+    return {q: (s, a, m) for q, s, a, m in told(name, words, patience)}
 
 
 def agreed(answers: list[float]) -> bool:
@@ -336,14 +374,16 @@ def shown(seconds: list[float] | None) -> str:
 def of_engines(
     engines: tuple[str, ...],
     files: str,
+    terms: Terms,
     questions: tuple[str, ...] = QUESTIONS,
-    repeats: int = 3,
-    **words: Any,
+    limit: int = 0,
 ) -> Iterator[str]:
     """The lines of a table: seconds of each question on each engine, and the memory of their processes."""
-    yield f"| seconds | {' | '.join(engines)} |"
+    yield f"| {'seconds of all processors' * (terms.clock != 'wall') or 'seconds'} | {' | '.join(engines)} |"
     yield f"|---|{'---|' * len(engines)}"
-    found = {name: in_a_process(name, files, questions, repeats, **words) for name in engines}
+    found = {}
+    for i, name in enumerate(engines):
+        found[name] = in_a_process(name, files, questions, terms, terms.left(len(engines) - i), limit)
     for question in questions:
         answers = [found[name][question][1] for name in engines if question in found[name]]
         if not agreed(answers):
@@ -351,46 +391,41 @@ def of_engines(
         cells = [shown(found[name][question][0] if question in found[name] else None) for name in engines]
         yield f"| {question} | {' | '.join(cells)} |"
     peaks = [max((m for _, _, m in found[name].values()), default=float("nan")) for name in engines]
-    yield f"| *most memory of its process, GB* | {' | '.join(f'{p:.2f}' for p in peaks)} |"
+    yield f"| *most memory of its process, GB* | {' | '.join('-' if p != p else f'{p:.2f}' for p in peaks)} |"
 
 
-def memory(folder: Path, rows: int, large: int) -> Iterator[str]:
+def memory(folder: Path, rows: int, large: int, terms: Terms) -> Iterator[str]:
     yield f"{rows} rows in memory; of dpframe a new session / asked again"
     yield ""
-    yield from of_engines(IN_MEMORY, written(folder, rows))
+    yield from of_engines(IN_MEMORY, written(folder, rows), terms)
 
 
-def files(folder: Path, rows: int, large: int) -> Iterator[str]:
+def files(folder: Path, rows: int, large: int, terms: Terms) -> Iterator[str]:
     yield f"{rows} rows in Parquet files; of dpframe a new session / asked again"
     yield ""
-    yield from of_engines(IN_FILES, written(folder, rows))
+    yield from of_engines(IN_FILES, written(folder, rows), terms)
 
 
-def capped(folder: Path, rows: int, large: int) -> Iterator[str]:
+def capped(folder: Path, rows: int, large: int, terms: Terms) -> Iterator[str]:
     yield f"{large} rows in Parquet files, in processes that may allocate {LIMIT / 1e9} GB (RLIMIT_DATA)"
     yield ""
-    yield from of_engines(
-        CAPPED, written(folder, large), ("variance of 50 groups", PEOPLE), repeats=1, limit=LIMIT
-    )
+    asked, once = ("variance of 50 groups", PEOPLE), terms._replace(repeats=1)
+    yield from of_engines(CAPPED, written(folder, large), once, asked, LIMIT)
 
 
-def on_spark(folder: Path, rows: int, large: int) -> Iterator[str]:
-    yield "Spark in local mode, two cores; seconds"
+def on_spark(folder: Path, rows: int, large: int, terms: Terms) -> Iterator[str]:
+    yield "Spark in local mode, two cores; seconds by the clock"
     yield ""
     sizes = [n for n in (10**6, 10**7, 10**8) if n <= large]
     names = [written(folder, n) for n in sizes]
-    words = [sys.executable, __file__, "--spark", *names]
-    path = os.pathsep.join(filter(None, [str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH", "")]))
-    run = subprocess.run(words, capture_output=True, text=True, env=os.environ | {"PYTHONPATH": path})
-    told = [json.loads(line) for line in run.stdout.splitlines() if line.startswith("[")]
     columns = ["rows", "start", "open", *(f"{q}: first / again" for q in SPARK), "plain Spark, variance"]
     yield f"| {' | '.join(columns)} |"
     yield f"|{'---|' * len(columns)}"
-    for n, (start, opening, asked, plain) in zip(sizes, told, strict=False):
+    for n, (start, opening, asked, plain) in zip(
+        sizes, told("Spark", ["--spark", *names], terms.left()), strict=False
+    ):
         cells = [str(n), shown([start]), shown([opening]), *(shown(asked[q]) for q in SPARK), shown([plain])]
         yield f"| {' | '.join(cells)} |"
-    if len(told) < len(sizes):
-        raise SystemExit(run.stderr[-500:])
 
 
 SPARK = ("variance of 50 groups", PEOPLE)
@@ -418,7 +453,7 @@ def one_spark(sizes: list[str]) -> None:
         print(json.dumps([start, opening, asked, plain]), flush=True)
 
 
-PARTS: dict[str, Callable[[Path, int, int], Iterator[str]]] = {
+PARTS: dict[str, Callable[[Path, int, int, Terms], Iterator[str]]] = {
     "memory": memory,
     "files": files,
     "large": capped,
@@ -433,19 +468,23 @@ def main() -> None:
     words.add_argument("--large", type=int, default=10**8)
     for inner in ("--engine", "--files", "--questions"):
         words.add_argument(inner, help=argparse.SUPPRESS)
-    words.add_argument("--repeats", type=int, default=3, help=argparse.SUPPRESS)
+    words.add_argument("--minutes", type=float, default=60.0, help="how long a part may take")
+    words.add_argument("--clock", choices=[*CLOCKS], default="wall")
+    words.add_argument("--repeats", type=int, default=3, help="of which the best is printed")
     words.add_argument("--limit", type=int, default=0, help=argparse.SUPPRESS)
     words.add_argument("--spark", nargs="*", help=argparse.SUPPRESS)
     given = words.parse_args()
     if given.engine:
-        one_engine(given.engine, given.files, json.loads(given.questions), given.repeats, given.limit)
+        asked = json.loads(given.questions)
+        one_engine(given.engine, given.files, asked, given.repeats, given.limit, given.clock)
         return
     if given.spark:
         one_spark(given.spark)
         return
     for part in given.parts or PARTS:
         with tempfile.TemporaryDirectory() as folder:
-            for line in PARTS[part](Path(folder), given.rows, given.large):
+            terms = Terms(time.monotonic() + 60 * given.minutes, given.clock, given.repeats)
+            for line in PARTS[part](Path(folder), given.rows, given.large, terms):
                 print(line, flush=True)
         print()
 

@@ -126,13 +126,7 @@ class SqliteDatabase(Bound):
         connection.create_function("dpframe_digest", 1, _digest, deterministic=True)
 
     def _run(self, sql: str, parameters: list[Any]) -> Rows:
-        factory = self._connection.text_factory
-        self._connection.text_factory = _decoded
-        try:
-            rows: Rows = self._connection.execute(sql, parameters).fetchall()
-        finally:
-            self._connection.text_factory = factory
-        return rows
+        return plain_rows(self._connection, sql, parameters)
 
     def _listed(self, listing: Listing, parameters: list[Any]) -> str:
         rows = []
@@ -153,6 +147,17 @@ class SqliteDatabase(Bound):
             yield
         finally:
             self._connection.execute("ROLLBACK")
+
+
+def plain_rows(connection: Any, sql: str, parameters: Sequence[Any] = ()) -> Rows:
+    """The rows that SQLite returns, as tuples, and texts as texts, whatever the connection is set to make of them."""
+    factory, cursor = connection.text_factory, connection.cursor()
+    connection.text_factory, cursor.row_factory = _decoded, None
+    try:
+        rows: Rows = cursor.execute(sql, parameters).fetchall()
+    finally:
+        connection.text_factory = factory
+    return rows
 
 
 def _digest(text: bytes | None) -> int | None:

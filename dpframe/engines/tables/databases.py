@@ -22,7 +22,7 @@ from dpframe.engines.sources import (
     told_apart,
     with_views,
 )
-from dpframe.engines.sql.databases import ROWS, RelatedDatabase, SqliteDatabase
+from dpframe.engines.sql.databases import ROWS, RelatedDatabase, SqliteDatabase, plain_rows
 from dpframe.engines.sql.dialects import OURS
 from dpframe.engines.tables.parquet import WIDTH
 from dpframe.engines.tables.postgres import PostgresSource
@@ -118,18 +118,19 @@ class SqliteSource(Source):
     def __init__(self, connection: Any, table: str):
         pa: Any = import_module("pyarrow")
         self._connection, self._name = connection, table
-        listed = connection.execute(f"PRAGMA table_info({quoted(table)})").fetchall()
+        listed = plain_rows(connection, f"PRAGMA table_info({quoted(table)})")
         if not listed:
             raise BadValue(f"this database has no table {table!r}.")
-        if connection.execute("PRAGMA encoding").fetchone() != ("UTF-8",):
+        if plain_rows(connection, "PRAGMA encoding") != [("UTF-8",)]:
             raise NotOffered(
                 "the texts of this database are UTF-16, which is not read here. Copy its tables to a new one, or to Parquet."
             )
         kinds = {name: self._kind(name, str(declared)) for _, name, declared, *_ in listed}
         self._read = {name: text.format(quoted(name)) for name, (text, _) in kinds.items()}
-        views = dict(connection.execute("SELECT name, sql FROM sqlite_master WHERE type = 'view'").fetchall())
-        check_steady(with_views(table, views).removeprefix(table))
-        self._file = next((f for _, n, f in connection.execute("PRAGMA database_list") if n == "main"), "")
+        views: Any = plain_rows(connection, "SELECT name, sql FROM sqlite_master WHERE type = 'view'")
+        check_steady(with_views(table, dict(views)).removeprefix(table))
+        files = plain_rows(connection, "PRAGMA database_list")
+        self._file = next((file for _, name, file in files if name == "main"), "")
         place = os.path.realpath(self._file) if self._file else f"memory {id(connection)}"
         schema = pa.schema([(name, getattr(pa, kind)()) for name, (_, kind) in kinds.items()])
         super().__init__(schema, f"sqlite {place} {table}", [("sqlite", place, table)])
@@ -144,7 +145,7 @@ class SqliteSource(Source):
         )
 
     def _count(self) -> int:
-        ((rows,),) = self._connection.execute(f"SELECT COUNT(*) FROM {quoted(self._name)}").fetchall()
+        ((rows,),) = plain_rows(self._connection, f"SELECT COUNT(*) FROM {quoted(self._name)}")
         return int(rows)
 
     def counting(self) -> Counting | None:
@@ -162,7 +163,9 @@ class SqliteSource(Source):
     def _scan(self, names: list[str]) -> Iterator[Any]:
         pa: Any = import_module("pyarrow")
         texts = ", ".join(self._read[n] for n in names)
-        cursor = self._connection.execute(f"SELECT {texts} FROM {quoted(self._name)}")
+        cursor = self._connection.cursor()
+        cursor.row_factory = None
+        cursor.execute(f"SELECT {texts} FROM {quoted(self._name)}")
         types = [self.types[self.names.index(n)] for n in names]
         while rows := cursor.fetchmany(2**16):
             columns = []
@@ -178,7 +181,7 @@ class SqliteSource(Source):
             yield pa.table(columns, names=names)
 
     def version(self) -> Hashable:
-        (seen,) = self._connection.execute("PRAGMA data_version").fetchone()
+        ((seen,),) = plain_rows(self._connection, "PRAGMA data_version")
         files = [f for f in (self._file, f"{self._file}-wal") if self._file and os.path.exists(f)]
         return seen, self._connection.total_changes, stats_of(files)
 
@@ -196,6 +199,13 @@ def of_database(database: Database) -> Source:
         return PostgresSource(connection, table)
     if isinstance(connection, str):
         connection = _connected(connection)
+        try:
+            source = of_database(Database(connection, table))
+        except BaseException:
+            connection.close()
+            raise
+        source.held = connection  # nobody else has it
+        return source
     made = DATABASES.get(f"{type(connection).__module__.partition('.')[0]}.{type(connection).__name__}")
     if made is None:
         raise BadType(
@@ -228,7 +238,12 @@ def _is_postgres(url: object) -> bool:
 
 
 def _of_duck(connection: Any, table: str) -> Source:
-    return DuckSource(connection.table(table))
+    relation = None
+    with suppress(import_module("duckdb").CatalogException):
+        relation = connection.table(table)
+    if relation is None:
+        raise BadValue(f"this database has no table {table!r}.")
+    return DuckSource(relation)
 
 
 # By the package and the name of a connection: what reads a table by it.
