@@ -87,10 +87,14 @@ for _name in ("any", "all"):
         f"whether {_name} of them hold may hang on one person. Ask how many do, (p['x'] > 1).sum(), or which share, "
         "(p['x'] > 1).mean()."
     )
-for _name in ("rolling", "expanding", "ewm"):
+for _name, _call in (("rolling", "rolling(7)"), ("expanding", "expanding()"), ("ewm", "ewm(7)")):
     ADVICE[_name] = (
         f"{_name} reads neighbouring rows, which are other people's. Release a series and smooth the answer, which is free: "
-        f"p.resample('D', on='t')['x'].mean().{_name}({'' if _name == 'expanding' else 7}).mean()."
+        f"p.resample('D', on='t')['x'].mean().{_call}.mean()."
+    )
+for _call in ("rolling(7)", "expanding()"):
+    ADVICE[_call.partition("(")[0]] += (
+        f" Within a person, with unit=: p.groupby('patient_id')['x'].{_call}.mean()."
     )
 ADVICE["interpolate"] = (
     "it fills from neighbouring rows, which are other people's. Write p.fillna(constant), or within a person, with unit=: "
