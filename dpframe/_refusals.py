@@ -21,6 +21,7 @@ ADVICE: dict[str, str] = {
     "shape": "shape would be the exact number of rows. Write p.count(), and len(p.columns) for the columns.",
     "size": "size would be the exact number of cells. Write p.count(); in groups p.groupby('k').size().",
     "empty": "empty would tell whether there are rows. Write p.count().",
+    "dp": "it is tracked already: leave .dp out, p.count().",
     "mode": "write p.argmax(column, keys=[...]): the most common of public values; of each group p.groupby('k')['x'].argmax().",
     "idxmax": "it would point to one person. Write p.argmax(column, keys=[...]) for the most common value.",
     "apply": "a function could look across people. Write the steps as expressions, p.assign(y='x / 2'), or p.pipe(f).",

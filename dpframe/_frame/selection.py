@@ -189,10 +189,16 @@ class Selection:
                 f"column {name!r} is a duration, which has sums, means, standard deviations and quantiles. For all else take a "
                 "number: p[...].dt.total_seconds(), .dt.days, or divided by pd.Timedelta('1D')."
             )
+        if expr.kind == "time":
+            raise BadType(
+                f"column {name!r} is of kind time: only numbers and durations have means and quantiles. Measure from a moment, "
+                "pd.Timestamp('2024-01-01') + (p['t'] - pd.Timestamp('2024-01-01')).max(), or count in periods, "
+                "p.resample('ME', on='t').size()."
+            )
         if expr.kind not in ("number", "bool"):
             raise BadType(
                 f"column {name!r} is of kind {expr.kind}: only numbers have sums and means. "
-                "For its values use value_counts or argmax; of a date take a part first, such as t.dt.month."
+                "For its values use value_counts or argmax."
             )
         if isinstance(given, Mapping):
             given = self.by_column(given).get(name)
@@ -203,6 +209,13 @@ class Selection:
         if known is None:
             asked = expr.columns() - {c for c in self.schema.unit.people if c != expr}
             lacking = sorted(str(c) for c in asked if c.position not in declared)
+            lost = None if lacking else expr.unbounded(declared)
+            if lost is not None:
+                raise MissingBounds(
+                    f"{expr if name is None else repr(name)} needs public bounds. What {lost} is made of has bounds, and {lost} "
+                    "itself has none: near zero a logarithm, a quotient or a power may be anything. Write .clip(a, b) after it, "
+                    "with what the values can be, or bounds=(a, b) here."
+                )
             what = f" (none follow from what is declared about {', '.join(lacking)})" if lacking else ""
             raise MissingBounds(
                 f"{name!r} needs public bounds{what}: bounds=(lower, upper) here, or open(..., bounds={{...}}) once. "

@@ -283,8 +283,9 @@ def _periods(selection: Selection, column: Any, rule: Rule, bounds: Any) -> Time
         span = Span(*(moment.isoformat() for moment in in_zone(span, root.tz, name)))
     if span is None:
         raise MissingBounds(
-            f"{name!r} needs a public first and last moment: open(..., bounds={{{name!r}: ('2024-01-01', "
-            "'2024-12-31')}) once, or bounds=(first, last) here. They are never taken from the data."
+            f"{name!r} needs a public first and last moment: open(..., bounds={{{name!r}: ('2024-01-01', '2024-12-31')}}) once, "
+            "or bounds=(first, last) of resample and groupby, .resample('ME', bounds=('2024-01-01', '2024-12-31')). They are "
+            "never taken from the data."
         )
     unit = "us" if place is None else unit_for(selection.schema.dtypes[place])
     return TimeBy(expr, rule.freq.freqstr, span, periods_of(rule, span, expr.tz, unit, name))

@@ -478,7 +478,9 @@ def aggregate_name(value: Any, also: Sequence[str] = ()) -> str:
         value = _FUNCTIONS.get(value, value)
     if not isinstance(value, str):
         raise BadType(
-            "an aggregate is a name such as 'mean' or 'q90', or a list of names; not a function, which could see the data."
+            "an aggregate is a name such as 'mean' or 'q90', or a list of names; not a function, which could see the data. "
+            "What it makes of one row goes before, p.assign(y='x / 2').groupby('k')['y'].mean(), and several names into a list, "
+            "p.groupby('k')['x'].agg(['min', 'max'])."
         )
     kind = AGGREGATES.get(value)
     if (kind is None or not kind.named_in_agg) and level_named(value) is None and value not in also:
@@ -518,7 +520,7 @@ def spec_of(
 ) -> Spec:
     """What is asked, of the columns that are selected; ``single`` where that is one column and no list. ``also`` are aggregates
     that only groups have."""
-    if isinstance(spec, str):
+    if isinstance(spec, str) or callable(spec):
         name = aggregate_name(spec, also)
         return Spec("one", tuple(Wanted(c, c, name) for c in _selected(columns)))
     if isinstance(spec, list):
