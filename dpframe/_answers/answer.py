@@ -133,62 +133,24 @@ class Correlation(FloatEstimate):
         return float(low[1]), float(high[1])
 
 
-class DurationEstimate(Estimate, pd.Timedelta):
-    """A duration that was released: a ``pd.Timedelta`` with a plan and an interval, whose ends are Timedeltas too.
-
-    Arithmetic gives plain Timedeltas and numbers: ``answer / pd.Timedelta("1h")`` is a float that has no interval any more.
-    """
-
-    __str__ = pd.Timedelta.__str__
-
-    def __new__(cls, value: pd.Timedelta, plan: Plan, raw: tuple[Any, ...]) -> DurationEstimate:
-        made: Any = pd.Timedelta.__new__  # of whole ticks it makes a subclass, of a Timedelta that itself
-        self = cast(DurationEstimate, made(cls, int(value.asm8.view("i8")), value.unit))
-        self._plan, self._raw = plan, raw
-        return self
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return DurationEstimate, (self._plain, self._plan, self._raw)
-
-    @property
-    def _plain(self) -> pd.Timedelta:
-        return pd.Timedelta(self.asm8)
-
-    def interval(self, level: float = 0.95) -> tuple[pd.Timedelta, pd.Timedelta]:  # type: ignore[override]
-        """Where the answer without noise lies with probability ``level``, as two Timedeltas; see `Estimate.interval`."""
-        level = _validate.level(level)
-        refuse_choices(self._plan.cells[:1])
-        low, high = interval_of(self._plan, self._raw, 0, level)
-        return pd.Timedelta(low[0]), pd.Timedelta(high[0])
-
-    def __repr__(self) -> str:
-        if self._plan.selects:
-            return str(self)
-        low, high = self.interval()
-        half = (high - low) / 2
-        # Whole seconds where the width is some of them: two digits of it are told, and not nine.
-        step = "s" if half >= pd.Timedelta(10, "s") else "us" if half >= pd.Timedelta(10, "us") else "ns"
-        return f"{self._plain.round(step)} ± {half.round(step)}"
-
-    def _repr_html_(self) -> str:
-        if self._plan.selects:
-            return f"<b>{self!r}</b> <small>chosen; {self._plan._alone}</small>"
-        low, high = self.interval()
-        return f"<b>{self!r}</b> <small>95 % interval {low} to {high}; {self._plan._alone}</small>"
-
-
 def correlation(release: Release) -> Correlation:
     """The answer to a question of the variances of two columns with their covariance between them."""
     value = Correlation.table.values(release.plan, release.raw)[0][1]
     return Correlation(float(value), release.plan, release.raw)
 
 
+SCALARS: dict[
+    str, Any
+] = {}  # of what is measured in seconds: the kinds of answers, entered where they are defined
+
+
 def scalar(release: Release) -> Estimate:
     """The answer to a question without groups."""
-    value = numbers(release.plan, release.raw, 0)[0]
-    if release.plan.cells[0].duration:
-        return DurationEstimate(pd.Timedelta(value), release.plan, release.raw)
-    if release.plan.cells[0].whole:
+    value, cell = numbers(release.plan, release.raw, 0)[0], release.plan.cells[0]
+    if cell.duration:
+        made: Estimate = SCALARS["moment" if cell.origin else "duration"](value, release.plan, release.raw)
+        return made
+    if cell.whole:
         return IntEstimate(int(value), release.plan, release.raw)
     return FloatEstimate(float(value), release.plan, release.raw)
 
@@ -411,7 +373,7 @@ def laid_out(
     """A table in which outputs and groups stand as a layout says; without ``whole`` counts are floats too."""
     data = layout.values(release.plan, release.raw)
     data = [
-        _plain(column) if whole or column.dtype.kind == "m" else column.astype(np.float64) for column in data
+        _plain(column) if whole or column.dtype.kind in "mM" else column.astype(np.float64) for column in data
     ]
     answer = pd.DataFrame(dict(enumerate(data)), index=index.view())
     answer.columns = columns.view()
@@ -536,8 +498,8 @@ class Answer:
             )
         if any(cell.duration for cell in self._cells):
             raise NotOffered(
-                "durations are drawn as numbers: ask .dt.total_seconds() / 3600 of the column, which are hours, or draw "
-                "(answer / pd.Timedelta('1h')).plot(), without intervals."
+                "durations and times are drawn as numbers: ask .dt.total_seconds() / 3600 of the column, which are hours, or "
+                "draw (answer / pd.Timedelta('1h')).plot(), without intervals."
             )
         level = _validate.level(level)
         name = self._answer.name if isinstance(self._answer, pd.Series) else None

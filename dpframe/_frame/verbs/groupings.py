@@ -12,9 +12,8 @@ import pandas as pd
 from dpframe import _validate
 from dpframe._errors import BadType, BadValue, MissingBounds, NotOffered
 from dpframe._expr import Column, same_moment, stem
-from dpframe._frame.found import level_of
 from dpframe._frame.groups import PrivateGroupBy, check_options
-from dpframe._frame.selection import Selection, Taken
+from dpframe._frame.selection import Selection, Taken, level_of
 from dpframe._frame.tracked import Tracked
 from dpframe._groups.combinations import Sought, TupleBy, Tuples, lists_tuples, with_rest
 from dpframe._groups.keys import GROUP_CEILING, By, KeyBy, groups_of, keys_of

@@ -43,8 +43,9 @@ class Measures(Asking):
         if numeric_only:
             return self._selection.numbers, False
         names, numbers = list(self._selection.columns), self._selection.numbers
-        if AGGREGATES[verb].of_durations:
-            numbers += [n for n, e in self._selection.columns.items() if e.kind == "duration"]
+        one = AGGREGATES[verb]
+        also = [kind for kind, has in (("duration", one.of_durations), ("time", one.of_times)) if has]
+        numbers += [n for n, e in self._selection.columns.items() if e.kind in also]
         if AGGREGATES[verb].needs_bounds and len(numbers) < len(names):
             not_numeric = next(
                 (name for name in names if name not in numbers and name not in self._keyed), None

@@ -12,8 +12,8 @@ import pandas as pd
 from dpframe import _expr, _validate
 from dpframe._answers import answer as _release
 from dpframe._errors import BadType, BadValue, MissingKeys, NotOffered
-from dpframe._frame.found import Search, level_of
-from dpframe._frame.selection import HALF, WHOLE, Asking, Selection
+from dpframe._frame.found import Search
+from dpframe._frame.selection import HALF, WHOLE, Asking, Selection, level_of
 from dpframe._frame.spelling import priced
 from dpframe._groups.combinations import Sought
 from dpframe._groups.keys import KeyBy, Keys, Word, describe, keys_of
