@@ -16,10 +16,10 @@ from dpframe import _validate
 from dpframe._answers import answer as _release
 from dpframe._answers.layout import Correlations, Grid, Layout, Pivot, Shares
 from dpframe._errors import BadType, BadValue, MissingKeys, NotOffered
+from dpframe._frame.columns import votes
 from dpframe._frame.found import Search
 from dpframe._frame.selection import WHOLE, Ask, Asking, Finish, Selection, level_of
 from dpframe._frame.spelling import of_groups, priced
-from dpframe._frame.verbs import votes
 from dpframe._frame.verbs.measure import Measures, spec_of
 from dpframe._frame.verbs.summaries import check_method, described, matrix
 from dpframe._groups.combinations import Sought, TupleBy
