@@ -56,7 +56,7 @@ def check_alike(outputs: Sequence[Any]) -> None:
         names = [repr(out.name) for out in outputs if out.duration]
         raise BadType(
             f"{names[0]} is a duration or a time, and would stand in one column with others. Ask the two apart, or make it a "
-            "number: p[...].dt.total_seconds()."
+            "number by .dt.total_seconds()."
         )
 
 
