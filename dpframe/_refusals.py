@@ -19,6 +19,7 @@ ADVICE: dict[str, str] = {
     "shape": "shape would be the exact number of rows. Write p.count(), and len(p.columns) for the columns.",
     "size": "size would be the exact number of cells. Write p.count(); in groups p.groupby('k').size().",
     "empty": "empty would tell whether there are rows. Write p.count().",
+    "dp": "it is tracked already: leave .dp out, p.count().",
     "mode": "write p.argmax(column, keys=[...]): the most common of public values; of each group p.groupby('k')['x'].argmax().",
     "idxmax": "it would point to one person. Write p.argmax(column, keys=[...]) for the most common value.",
     "apply": "a function could look across people. Write the steps as expressions, p.assign(y='x / 2'), or p.pipe(f).",
@@ -85,10 +86,14 @@ for _name in ("any", "all"):
         f"whether {_name} of them hold may hang on one person. Ask how many do, (p['x'] > 1).sum(), or which share, "
         "(p['x'] > 1).mean()."
     )
-for _name in ("rolling", "expanding", "ewm"):
+for _name, _call in (("rolling", "rolling(7)"), ("expanding", "expanding()"), ("ewm", "ewm(7)")):
     ADVICE[_name] = (
         f"{_name} reads neighbouring rows, which are other people's. Release a series and smooth the answer, which is free: "
-        f"p.resample('D', on='t')['x'].mean().{_name}({'' if _name == 'expanding' else 7}).mean()."
+        f"p.resample('D', on='t')['x'].mean().{_call}.mean()."
+    )
+for _call in ("rolling(7)", "expanding()"):
+    ADVICE[_call.partition("(")[0]] += (
+        f" Within a person, with unit=: p.groupby('patient_id')['x'].{_call}.mean()."
     )
 ADVICE["interpolate"] = (
     "it fills from neighbouring rows, which are other people's. Write p.fillna(constant), or within a person, with unit=: "

@@ -43,9 +43,15 @@ class Durations(Bounds):
 
     __slots__ = ()
 
+    @property
+    def texts(self) -> tuple[str, str]:
+        """Both as texts, which `durations` reads again."""
+        ticks = [(int(end), "ns") if abs(end) < 2**62 else (int(end) // 1000, "us") for end in self]
+        lower, upper = (str(pd.Timedelta(*pair)) for pair in ticks)  # type: ignore[arg-type]
+        return lower, upper
+
     def __str__(self) -> str:
-        lower, upper = (pd.Timedelta(int(end) // 1000, "us") for end in self)
-        return f"({str(lower)!r}, {str(upper)!r})"
+        return str(self.texts)
 
 
 def exact(value: object, name: str) -> Fraction:

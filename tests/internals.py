@@ -146,6 +146,7 @@ from dpframe.engines.limits import at_points
 from dpframe.engines.pandas import PandasEngine
 from dpframe.engines.parts import PartsEngine
 from dpframe.engines.people import Draw, number_of, numbers_of, pairs_of, people_of
+from dpframe.engines.rows import Rows as engine_Rows
 from dpframe.engines.sources import Part as SourcePart
 from dpframe.engines.sources import Source, SourceFrame, check_steady, told_apart
 from dpframe.engines.sql import SqlEngine
@@ -442,6 +443,7 @@ __all__ = [
     "encode",
     "encoded_fields",
     "encoding_module",
+    "engine_Rows",
     "engine_for",
     "engines_columns_module",
     "engines_distinct_module",

@@ -286,7 +286,7 @@ def laid_out(
     values = layout.values(release.plan, release.raw)
     data = blanked(release, layout, values) if release.rule.blank else values
     data = [
-        _plain(column) if whole or column.dtype.kind == "m" else column.astype(np.float64) for column in data
+        _plain(column) if whole or column.dtype.kind in "mM" else column.astype(np.float64) for column in data
     ]
     answer = pd.DataFrame(dict(enumerate(data)), index=index.view())
     answer.columns = columns.view()
@@ -526,8 +526,8 @@ class Answer(Operators, Tabled):
             )
         if any(cell.duration for cell in self._cells):
             raise NotOffered(
-                "durations are drawn as numbers: ask .dt.total_seconds() / 3600 of the column, which are hours, or draw "
-                "(answer / pd.Timedelta('1h')).plot(), without intervals."
+                "durations and times are drawn as numbers: ask .dt.total_seconds() / 3600 of the column, which are hours, or "
+                "draw (answer / pd.Timedelta('1h')).plot(), without intervals."
             )
         level = _validate.level(level)
         name = self._answer.name if isinstance(self._answer, pd.Series) else None

@@ -49,7 +49,7 @@ class Estimate(Arithmetic, Tabled):
         return self._plan.cost
 
     def interval(self, level: float = 0.95) -> tuple[float, float]:
-        """Where the answer without noise lies with probability ``level``; of a duration, two Timedeltas.
+        """Where the answer without noise lies with probability ``level``; of a duration two Timedeltas, of a time two Timestamps.
 
         It covers the noise: not the clipping to the bounds, and not what a sample says about a population.
         """
@@ -57,7 +57,8 @@ class Estimate(Arithmetic, Tabled):
         refuse_choices(self._plan.cells[:1])
         low, high = interval_of(self._plan, self._raw, 0, level)
         if self._plan.cells[0].duration:
-            return cast("tuple[float, float]", (pd.Timedelta(low[0]), pd.Timedelta(high[0])))
+            kind: Any = pd.Timestamp if self._plan.cells[0].origin else pd.Timedelta
+            return kind(low[0]), kind(high[0])
         return float(low[0]) + 0.0, float(high[0]) + 0.0  # no negative zero
 
     @property
@@ -174,7 +175,7 @@ class Estimate(Arithmetic, Tabled):
             known = next(filter(None, map(chosen, self.plans)), "chosen")
             return f"<b>{self!r}</b> <small>{escape(known)}; {self._alone}</small>"
         low, high = self.interval()
-        ends = (low, high) if isinstance(low, pd.Timedelta) else (f"{low:.6g}", f"{high:.6g}")
+        ends = (low, high) if self._plan.cells[0].duration else (f"{low:.6g}", f"{high:.6g}")
         return f"<b>{self!r}</b> <small>95 % interval {ends[0]} to {ends[1]}; {self._alone}</small>"
 
     @property
@@ -235,81 +236,25 @@ class Correlation(FloatEstimate):
         return None
 
 
-class DurationEstimate(Estimate, pd.Timedelta):
-    """A duration that was released: a ``pd.Timedelta`` with a plan and an interval, whose ends are Timedeltas too.
-
-    Arithmetic gives plain Timedeltas and numbers: ``answer / pd.Timedelta("1h")`` is a float that has no interval any more.
-    """
-
-    __str__ = pd.Timedelta.__str__
-
-    def __new__(cls, value: pd.Timedelta, plan: Plan, raw: tuple[Any, ...]) -> DurationEstimate:
-        made: Any = pd.Timedelta.__new__  # of whole ticks it makes a subclass, of a Timedelta that itself
-        self = cast(DurationEstimate, made(cls, int(value.asm8.view("i8")), value.unit))
-        self._plan, self._raw = plan, raw
-        return self
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return DurationEstimate, (self._number(), self._plan, self._raw), self._state()
-
-    def _number(self) -> pd.Timedelta:
-        return pd.Timedelta(self.asm8)
-
-    def _deviation(self) -> None:
-        return None
-
-    def _blank(self) -> Estimate:
-        return _NoDuration(math.nan, self._plan, self._raw)._ruled(self._rule)
-
-    def _text(self) -> str:
-        return _duration_text(self._number(), self)
-
-
-class _NoDuration(FloatEstimate):
-    """What stands for a duration that is noise, in a session that shows none: NaT is no Timedelta that could have an interval."""
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return _NoDuration, (float(self), self._plan, self._raw), self._state()
-
-    def _ruled(self, rule: Rule) -> Estimate:
-        self._rule = rule
-        return self
-
-    def _deviation(self) -> None:
-        return None
-
-    def _text(self) -> str:
-        return _duration_text(pd.NaT, self)
-
-
-def _duration_text(value: Any, answer: Estimate) -> str:
-    if answer._chosen:
-        return str(value)
-    low, high = cast(Any, answer.interval())
-    half = (high - low) / 2
-    # Whole seconds where the width is some of them: two digits of it are told, and not nine.
-    step = "s" if half >= pd.Timedelta(10, "s") else "us" if half >= pd.Timedelta(10, "us") else "ns"
-    return f"{value if value is pd.NaT else value.round(step)} ± {half.round(step)}"
-
-
-# Arithmetic with durations is that of Timedeltas, which has no intervals.
-for _name in ("add", "radd", "sub", "rsub", "mul", "rmul", "truediv", "rtruediv", "neg", "pos", "abs"):
-    setattr(DurationEstimate, f"__{_name}__", getattr(pd.Timedelta, f"__{_name}__"))
-
-
 def correlation(release: Release) -> Estimate:
     """The answer to a question of the variances of two columns with their covariance between them."""
     value = Correlation.correlations.values(release.plan, release.raw)[0][1]
     return _told(Correlation(float(value), release.plan, release.raw), release)
 
 
+# The kinds of answers in seconds, entered where they are defined: "duration" and "moment".
+SCALARS: dict[str, Any] = {}
+
+
 def scalar(release: Release) -> Estimate:
     """The answer to a question without groups."""
+    kind: Any
     value = numbers(release.plan, release.raw, 0)[0]
     cell = release.plan.cells[0]
     if cell.duration:
-        return _told(DurationEstimate(pd.Timedelta(value), release.plan, release.raw), release)
-    kind: Any = IntEstimate if cell.whole else FloatEstimate
+        kind = SCALARS["moment" if cell.origin else "duration"]
+        return _told(kind(value, release.plan, release.raw), release)
+    kind = IntEstimate if cell.whole else FloatEstimate
     answer: Estimate = kind(int(value) if cell.whole else float(value), release.plan, release.raw)
     if release.rule is ORDINARY:
         if not release.fresh:

@@ -175,10 +175,10 @@ class Grid(Layout):
             numbers = [
                 (found[i] if i >= 0 else nothing).astype(object if whole else np.float64) for i in column
             ]
-            pair = _bounds_of_durations(plan, column)
+            cells = _in_seconds(plan, column)
             columns.append(np.stack(numbers, axis=1).ravel())
-            if pair is not None:
-                columns[-1] = shown(columns[-1], *pair)
+            if cells:
+                columns[-1] = shown(columns[-1], max(cells, key=lambda c: max(abs(c.lower), abs(c.upper))))
         return columns
 
     def interval(self, plan: Plan, raw: Sequence[Any], level: float) -> list[Ends]:
@@ -187,10 +187,10 @@ class Grid(Layout):
         nothing = np.full(len(ends[0][0]), math.nan)
         columns = []
         for column in zip(*self.cells, strict=True):
-            durations = _bounds_of_durations(plan, column) is not None
-            none = np.full(len(nothing), np.timedelta64("NaT"), "timedelta64[us]") if durations else nothing
+            cells = _in_seconds(plan, column)
+            kind: Any = ("datetime64[us]" if cells[0].origin else "timedelta64[us]") if cells else np.float64
+            none = np.full(len(nothing), "NaT", kind) if cells else nothing
             pairs = [ends[i] if i >= 0 else (none, none) for i in column]
-            kind = "timedelta64[us]" if durations else np.float64
             low, high = (np.stack([p[side].astype(kind) for p in pairs], axis=1).ravel() for side in (0, 1))
             columns.append((low, high))
         return columns
@@ -332,7 +332,7 @@ class Pivot(Layout):
                 some = total > 0
                 numbers = np.where(some, numbers.astype(float) / np.where(some, total, 1.0), math.nan)
             elif cell.duration:
-                numbers = shown(numbers, cell.lower, cell.upper)
+                numbers = shown(numbers, cell)
             elif not cell.whole:
                 numbers = numbers.astype(np.float64)
             found += self._split(numbers)
@@ -427,10 +427,9 @@ class Shares(Layout):
         return {"shares": self.table.to_json()["pivot"]}
 
 
-def _bounds_of_durations(plan: Plan, column: Sequence[int]) -> tuple[float, float] | None:
-    """The bounds around all that stands in a column of durations; None of other columns."""
-    cells = [plan.cells[i] for i in column if i >= 0 and plan.cells[i].duration]
-    return (min(c.lower for c in cells), max(c.upper for c in cells)) if cells else None
+def _in_seconds(plan: Plan, column: Sequence[int]) -> list[Cell]:
+    """The outputs in a column of durations or of moments; none of other columns."""
+    return [plan.cells[i] for i in column if i >= 0 and plan.cells[i].duration]
 
 
 def _outer(squares: NDArray[np.float64]) -> NDArray[np.float64]:

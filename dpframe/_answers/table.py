@@ -120,7 +120,7 @@ def _decimals(table: pd.DataFrame) -> dict[str, list[int | None]]:
     found: dict[str, list[int | None]] = {}
     for value, low, high, error in _fours(names):
         if low in names and high in names:
-            if table.dtypes.iloc[names.index(low)].kind == "m":
+            if table.dtypes.iloc[names.index(low)].kind in "mM":
                 continue
             sides = (np.asarray(table.iloc[:, names.index(side)], dtype=float) for side in (low, high))
             numbers = table.iloc[:, names.index(value)]
@@ -236,14 +236,14 @@ def _flags(values: Any, low: Any, high: Any, noise: Any) -> Any:
     flags = np.where(
         pd.isna(values), NOTHING, np.where(chosen, np.where(noise, f"{CHOSEN}; {NOISE}", CHOSEN), flags)
     )
-    if low.dtype.kind == "m":
+    if low.dtype.kind in "mM":
         return flags
     return np.where(np.isinf(low) | np.isinf(high), UNBOUNDED, flags)
 
 
 def _side(end: Any) -> Any:
     array = np.asarray(end)
-    return array if array.dtype.kind == "m" else np.asarray(end, dtype=float)
+    return array if array.dtype.kind in "mM" else np.asarray(end, dtype=float)
 
 
 def _columns(shown: Shown) -> Iterator[tuple[Hashable, Any, Any, Any, Any, Any]]:

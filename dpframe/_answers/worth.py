@@ -156,8 +156,8 @@ def blanked(release: Release, layout: Layout, values: list[Any]) -> list[Any]:
     return [
         column
         if not flag.any()
-        else np.where(flag, np.timedelta64("NaT"), column)
-        if column.dtype.kind == "m"
+        else np.where(flag, column.dtype.type("NaT"), column)
+        if column.dtype.kind in "mM"
         else np.where(flag, math.nan, column.astype(np.float64))
         for flag, column in zip(flags, values, strict=True)
     ]

@@ -93,6 +93,17 @@ class Expr(Encoded):
             return None
         return self.interval(lambda column: declared.get(column.position))
 
+    def unbounded(self, declared: Mapping[int, tuple[float, float]]) -> Expr | None:
+        """The innermost number in it that has no bounds although all numbers that it is made of have some; None without one."""
+        if self.kind not in ("number", "bool") or self.bounds(declared) is not None:
+            return None
+        for child in self.children:
+            within = child.unbounded(declared)
+            if within is not None:
+                return within
+        known = [c.bounds(declared) is not None for c in self.children if c.kind in ("number", "bool")]
+        return self if known and all(known) else None
+
     def members(self, keys: KeysOf, ends: Lookup) -> tuple[Any, ...] | None:
         """All values there can be, null apart, in the order of groups, from what is declared of the columns: their `keys`, and
         their ends; None where these are not known, or too many. Whole numbers are few between bounds that are close."""

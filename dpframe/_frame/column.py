@@ -244,8 +244,9 @@ class PrivateColumn(Taken):
         return self._new(traced(func, self._expr, tuple(args), words))
 
     def replace(self, to_replace: Any = None, value: Any = ..., *, regex: Any = False) -> PrivateColumn:
-        """Other values for some: ``replace({"F": "female"})``, ``replace(["a", "b"], "c")``; all else stays what it is. Where all
-        declared keys are listed, groups have the new values for keys, and cells that are none of them are null."""
+        """Other values for some: ``replace({"F": "female"})``, ``replace(["a", "b"], "c")``; all else stays what it is. Groups
+        have the new values for keys. Values of another kind, ``{"F": 0, "M": 1}``, need all declared keys listed; cells that are
+        none of them are null then."""
         return self._new(replaced(self, to_replace, value, regex))
 
     def where(self, cond: Any, other: Any = None) -> PrivateColumn:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any, cast
@@ -11,10 +11,10 @@ from dpframe import _validate
 from dpframe._answers.foundkeys import Columns, found_keys
 from dpframe._cells.encoding import encode
 from dpframe._errors import BadType, BadValue, BudgetError, MissingKeys
-from dpframe._expr import NO_KEYS, Expr
+from dpframe._expr import NO_KEYS
 from dpframe._frame.selection import HALF, WHOLE, Asking, Finish, Selection, priced
 from dpframe._groups.combinations import Sought, TupleBy, Tuples
-from dpframe._groups.keys import By, KeyBy, Keys, combined_index, with_options
+from dpframe._groups.keys import By, KeyBy, Keys, combined_index
 from dpframe._plans.aggregates import Output
 from dpframe._plans.plan import Plan
 from dpframe._plans.price import Payment, checked
@@ -39,25 +39,6 @@ def listed(
         return cast("tuple[By, ...]", by), WHOLE
     found = Search(asking, by).keys(payment)
     return found if isinstance(found, Plan) else (found, HALF)
-
-
-def level_of(
-    asking: Asking,
-    column: tuple[Expr, Hashable],
-    given: Any,
-    verb: str,
-    sort: bool | None = None,
-    dropna: bool | None = None,
-) -> KeyBy | Sought:
-    """A column to group by, with keys that are given, declared or brought along; else to be found, if there is delta for it."""
-    expr, name = column
-    try:
-        keys = asking._selection.keys(expr, name, given, verb)
-    except MissingKeys:
-        if not asking._session.budget.rule.failure_share(1) > 0:
-            raise
-        return Sought(expr, name, sort, dropna)
-    return KeyBy(expr, keys if sort is dropna is None else with_options(keys, expr, sort, dropna))
 
 
 def key_search(asking: Asking, columns: Columns, payment: Mapping[str, Any]) -> tuple[KeySearch, Payment]:

@@ -16,10 +16,10 @@ from dpframe import _validate
 from dpframe._answers import answer as _release
 from dpframe._answers.layout import Correlations, Grid, Layout, Pivot, Shares
 from dpframe._errors import BadType, BadValue, MissingKeys, NotOffered
-from dpframe._frame.found import Search, level_of
-from dpframe._frame.selection import WHOLE, Ask, Asking, Finish, Selection
+from dpframe._frame.columns import votes
+from dpframe._frame.found import Search
+from dpframe._frame.selection import WHOLE, Ask, Asking, Finish, Selection, level_of
 from dpframe._frame.spelling import of_groups, priced
-from dpframe._frame.verbs import votes
 from dpframe._frame.verbs.measure import Measures, spec_of
 from dpframe._frame.verbs.summaries import check_method, described, matrix
 from dpframe._groups.combinations import Sought, TupleBy
@@ -362,7 +362,8 @@ class PrivateGroupBy(Measures):
                 )
             )
         raise NotOffered(
-            ADVICE.get(
+            _ADVICE.get(name)
+            or ADVICE.get(
                 name,
                 f"groups have no private {name!r}. They have {', '.join((*named_in_agg(), *ORDERS))}, quantile and agg.",
             )
@@ -455,5 +456,14 @@ def check_options(group_keys: Any, observed: Any, level: Any, as_index: Any = Tr
     if observed is not None:
         _validate.flag(observed, "observed")  # which listed keys occur is not told: all come back
 
+
+# What is said of groups in other words than of frames.
+_ADVICE = {
+    "apply": "a function could look across the people of a group. Name what it computes: p.groupby('k').agg(m=('x', 'mean'), "
+    "n=('x', 'size')), or p.groupby('k')['x'].agg(['min', 'max']); and steps of one row before it: "
+    "p.assign(y='x / 2').groupby('k')['y'].mean().",
+    "pipe": "a function could look across the people of a group. Ask in its place: p.groupby('k').agg(m=('x', 'mean')).",
+    "dp": "these groups are tracked already: leave .dp out, p.groupby('k').size().",
+}
 
 own_errors(PrivateGroupBy, DataFrameGroupBy)

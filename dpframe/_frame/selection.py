@@ -19,11 +19,12 @@ import numpy as np
 import pandas as pd
 
 from dpframe import _expr, _validate
-from dpframe._errors import BadType, BadValue, LineageError, MissingBounds, Refused
+from dpframe._errors import BadType, BadValue, LineageError, MissingBounds, MissingKeys, Refused
 from dpframe._expr import NO_KEYS, Column, Cut, Expr, If, Join, Key, Piece, Regex, stem
 from dpframe._expr._parse import parse
+from dpframe._frame.columns.seconds import in_seconds
 from dpframe._groups.combinations import Sought, Tuples
-from dpframe._groups.keys import By, Keys, Word, describe, keys_for, need_keys
+from dpframe._groups.keys import By, KeyBy, Keys, Word, describe, keys_for, need_keys, with_options
 from dpframe._groups.periods import Span
 from dpframe._groups.unit import Unit
 from dpframe._plans.aggregates import AGGREGATES, Output, level_named, powers, too_wide
@@ -189,6 +190,12 @@ class Selection:
                 f"column {name!r} is a duration, which has sums, means, standard deviations and quantiles. For all else take a "
                 "number: p[...].dt.total_seconds(), .dt.days, or divided by pd.Timedelta('1D')."
             )
+        if expr.kind == "time":
+            raise BadType(
+                f"column {name!r} is of kind time, which has means and quantiles, and nothing else that numbers have. Measure "
+                "from a moment, (p['t'] - pd.Timestamp('2024-01-01')).std(), or count in periods, "
+                "p.resample('ME', on='t').size()."
+            )
         if expr.kind not in ("number", "bool"):
             raise BadType(
                 f"column {name!r} is of kind {expr.kind}: only numbers have sums and means. "
@@ -203,6 +210,13 @@ class Selection:
         if known is None:
             asked = expr.columns() - {c for c in self.schema.unit.people if c != expr}
             lacking = sorted(str(c) for c in asked if c.position not in declared)
+            lost = None if lacking else expr.unbounded(declared)
+            if lost is not None:
+                raise MissingBounds(
+                    f"{expr if name is None else repr(name)} needs public bounds. What {lost} is made of has bounds, and {lost} "
+                    "itself has none: near zero a logarithm, a quotient or a power may be anything. Write .clip(a, b) after it, "
+                    "with what the values can be, or bounds=(a, b) here."
+                )
             what = f" (none follow from what is declared about {', '.join(lacking)})" if lacking else ""
             raise MissingBounds(
                 f"{name!r} needs public bounds{what}: bounds=(lower, upper) here, or open(..., bounds={{...}}) once. "
@@ -212,23 +226,6 @@ class Selection:
         if _validate.MIN_WIDTH <= upper - lower < math.inf:  # as most are: finite, in order, and wide enough
             return Bounds(lower + 0.0, upper + 0.0)  # -0.0 is 0
         return _validate.bounds(known, repr(name))
-
-    def in_seconds(self, expr: Expr, name: Hashable, given: Any) -> tuple[Expr, Bounds]:
-        """The seconds of a duration, with the bounds that a verb is given, or those that follow from the declared ones."""
-        if isinstance(given, Mapping):
-            given = self.by_column(given).get(name)
-        pair: tuple[float, float] | None
-        if given is not None:
-            low, high = _validate.durations(given, repr(name))
-            pair = float(Fraction(low) / 10**9), float(Fraction(high) / 10**9)
-        else:
-            pair = _expr.seconds_between(expr, self.ends)
-            if pair is None:
-                raise MissingBounds(
-                    f"{name!r} needs public bounds, which are durations: bounds=('0D', '30D') here, or those of its times, "
-                    "open(..., bounds={'t': ('2025-01-01', '2025-12-31')}), once. They are never inferred from the data."
-                )
-        return _expr.duration_part(expr, "total_seconds"), _validate.bounds(pair, repr(name))
 
     def keys(self, expr: Expr, name: Hashable, given: Any, verb: str) -> Keys:
         """The keys that a verb is given, the declared ones of a root column, or those an expression brings along."""
@@ -284,11 +281,11 @@ class Selection:
         if one.counts_distinct:
             return self.distinct(column, name)
         expr, label = self.named(column)
-        duration, pair = False, None
+        duration, pair, origin = False, None, ""
         if one.needs_bounds:
-            duration = expr.kind == "duration" and one.of_durations
+            duration = one.of_durations and expr.kind in ("duration", "time")
             if duration:
-                expr, pair = self.in_seconds(expr, label, bounds)
+                expr, pair, origin = in_seconds(self, one, expr, label, bounds)
             else:
                 pair = self.bounds(expr, label, bounds)
         if pair and one.degree > 1 and too_wide(pair, one.degree):
@@ -297,7 +294,8 @@ class Selection:
         if isinstance(ddof, bool) or not isinstance(ddof, int | np.integer) or ddof not in (0, 1):
             raise BadValue("ddof must be 0 or 1.")
         ddof = ddof if one.takes_ddof else 1
-        return Output(label if name is None else name, aggregate, expr, pair, ddof, duration=duration)
+        label = label if name is None else name
+        return Output(label, aggregate, expr, pair, ddof, duration=duration, origin=origin)
 
     def distinct(self, column: Any, label: Hashable = None) -> Output:
         """How many values a column has; of the column that names a person, how many people there are."""
@@ -320,9 +318,9 @@ class Selection:
     ) -> Output:
         """A quantile of a column."""
         expr, label = self.named(column)
-        duration = expr.kind == "duration"
+        duration, origin = expr.kind in ("duration", "time"), ""
         if duration:
-            expr, pair = self.in_seconds(expr, label, bounds)
+            expr, pair, origin = in_seconds(self, AGGREGATES[how], expr, label, bounds)
             resolution = None if resolution is None else _validate.duration(resolution, "resolution") / 10**9
         else:
             pair = self.bounds(expr, label, bounds)
@@ -334,6 +332,7 @@ class Selection:
             level=level,
             resolution=_resolution(resolution),
             duration=duration,
+            origin=origin,
         )
 
     def wanted(self, aggregate: str, column: Any, bounds: Any, label: Hashable) -> Output:
@@ -577,3 +576,22 @@ class Asking:
             payment = {**own_limits(self._session.unit, most), **payment}
         with np.errstate(all="ignore"):  # what a caller has set for numpy decides nothing about an answer
             return self._mode.ask(self._session, question, answer, payment, words, part)
+
+
+def level_of(
+    asking: Asking,
+    column: tuple[Expr, Hashable],
+    given: Any,
+    verb: str,
+    sort: bool | None = None,
+    dropna: bool | None = None,
+) -> KeyBy | Sought:
+    """A column to group by, with keys that are given, declared or brought along; else to be found, if there is delta for it."""
+    expr, name = column
+    try:
+        keys = asking._selection.keys(expr, name, given, verb)
+    except MissingKeys:
+        if not asking._session.budget.rule.failure_share(1) > 0:
+            raise
+        return Sought(expr, name, sort, dropna)
+    return KeyBy(expr, keys if sort is dropna is None else with_options(keys, expr, sort, dropna))

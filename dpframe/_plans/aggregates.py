@@ -68,7 +68,8 @@ class Output(Encoded):
     other_bounds: Bounds | None = None
     level: Fraction | None = None  # of a quantile
     resolution: float | None = None  # of a quantile: how far apart its possible answers may be
-    duration: bool = False  # whether it is a number of seconds, to be shown as a duration
+    duration: bool = False  # whether it is a number of seconds, to be shown as a duration,
+    origin: str = ""  # or as the moment so long after this one
     # Of what most rows of a group have: the values, whose places on this list are answered.
     keys: Keys | None = field(default=None, compare=False, metadata=SHOWN)
     said: str = field(default="", compare=False, metadata=SHOWN)  # of a utility: how it was written
@@ -100,7 +101,7 @@ class Output(Encoded):
         if self.level is not None:
             record |= {"level": str(self.level), "resolution": repr(self.resolution)}
         if self.duration:
-            record["duration"] = True
+            record |= {"duration": True} | ({"origin": self.origin} if self.origin else {})
         return record
 
     def __str__(self) -> str:
@@ -150,11 +151,12 @@ class Cell:
     whole: bool  # answers are whole numbers, whatever the data
     functionals: dict[str, tuple[float, ...]]
     constants: dict[str, float]
-    duration: bool = False  # numbers are seconds, and answers durations
+    duration: bool = False  # numbers are seconds, and answers durations,
+    origin: str = ""  # or the moments so long after this one
 
     def __setstate__(self, state: Sequence[Any]) -> None:
         """The cell of a pickled answer, which an earlier version may have made of fewer fields."""
-        for name, value in zip(self.__match_args__, (*state, False), strict=False):
+        for name, value in zip(self.__match_args__, (*state, *(False, "")[len(state) - 9 :]), strict=True):
             object.__setattr__(self, name, value)
 
 
@@ -270,7 +272,8 @@ class Aggregate(ABC):
         None  # whether its noise is a part of its count, or that of a total; None: only intervals tell
     )
     always_whole: ClassVar[bool] = False  # whether answers are whole numbers, whatever the data
-    of_durations: ClassVar[bool] = False  # whether that of durations is a duration
+    of_durations: ClassVar[bool] = False  # whether that of durations is a duration,
+    of_times: ClassVar[bool] = False  # and that of times a time
     promise: ClassVar[str] = (
         ""  # what holds with probability 0.95, where the error is not one of the answer itself
     )
@@ -288,8 +291,10 @@ class Aggregate(ABC):
         in data units, and whether its answers are whole numbers whatever the data."""
         lower, upper = out.bounds or (0.0, 1.0)
         maps, known = reading.functionals, reading.constants
-        whole = self.always_whole
-        return Cell(out.name, out.aggregate, part, lower, upper, out.ddof, whole, maps, known, out.duration)
+        seconds = out.duration, out.origin
+        return Cell(
+            out.name, out.aggregate, part, lower, upper, out.ddof, self.always_whole, maps, known, *seconds
+        )
 
     @abstractmethod
     def value(self, m: Measured) -> NDArray[Any]:
@@ -562,6 +567,7 @@ class Mean(Aggregate):
     ratio = True
     degree = 1
     of_durations = True
+    of_times = True
     needs_bounds = True
     named_in_agg = True
     found_at_once = True

@@ -1,9 +1,9 @@
-"""Durations: measured as seconds, and shown as durations. Post-processing of noisy numbers, by public facts alone."""
+"""Durations and moments: measured as seconds, shown as what they are, which is post-processing, by public facts alone."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 import numpy as np
 import pandas as pd
@@ -16,6 +16,17 @@ _UNITS: dict[str, int] = {"ns": 10**9, "us": 10**6}  # the finest first
 _FINE = 4.0  # seconds, of which 2**31 rows together are still whole nanoseconds
 
 
+class InSeconds(Protocol):
+    """An output that was measured in seconds between two bounds; of a time since its ``origin``, which is empty of durations."""
+
+    @property
+    def lower(self) -> float: ...
+    @property
+    def upper(self) -> float: ...
+    @property
+    def origin(self) -> str: ...
+
+
 def unit_of(lower: float, upper: float) -> str:
     """The unit in which numbers of seconds between these bounds, and their sums, are shown: microseconds, or nanoseconds where
     nobody has more than some seconds."""
@@ -23,54 +34,67 @@ def unit_of(lower: float, upper: float) -> str:
 
 
 def shown(
-    seconds: NDArray[Any], lower: float, upper: float, towards: Literal["nearest", "down", "up"] = "nearest"
+    seconds: NDArray[Any], cell: InSeconds, towards: Literal["nearest", "down", "up"] = "nearest"
 ) -> NDArray[Any]:
-    """Numbers of seconds as durations; those beyond what a Timedelta holds (292,471 years, or 292 in nanoseconds) as the last
-    that it holds, and NaN as NaT. Ends of intervals are rounded outwards."""
-    unit = unit_of(lower, upper)
+    """Numbers of seconds as durations, or as the moments so long after an origin; those beyond what a Timedelta holds (292,471
+    years, or 292 in nanoseconds) as the last that it holds, and NaN as NaT. Ends of intervals are rounded outwards."""
+    unit = "us" if cell.origin else unit_of(cell.lower, cell.upper)
     rounded = {"nearest": np.rint, "down": np.floor, "up": np.ceil}[towards]
     with np.errstate(all="ignore"):
         ticks = rounded(np.asarray(seconds, dtype=np.float64) * _UNITS[unit])
         whole = np.clip(np.nan_to_num(ticks, nan=0.0), -_LAST, _LAST).astype(np.int64)
     found: NDArray[Any] = whole.astype(f"timedelta64[{unit}]")
-    found[np.isnan(ticks)] = np.timedelta64("NaT")
+    if cell.origin:
+        found = np.datetime64(cell.origin, "us") + found
+    found[np.isnan(ticks)] = found.dtype.type("NaT")
     return found
 
 
 def in_seconds(column: Any) -> NDArray[np.float64]:
     """The numbers of a column, of durations those of seconds: what bounds and noise are in."""
     array = np.asarray(column)
+    if array.dtype.kind == "M":  # since whenever: what is judged of them is how wide an interval is
+        array = array - np.datetime64(0, "s")
     if array.dtype.kind == "m":
         seconds: NDArray[np.float64] = array / np.timedelta64(1, "s")
         return seconds
     if array.dtype == object:  # durations beside numbers
-        flat = [v.total_seconds() if isinstance(v, pd.Timedelta) else v for v in array.ravel()]
-        return np.array([np.nan if v is pd.NaT or v is None else v for v in flat], dtype=float).reshape(
-            array.shape
-        )
+        flat = [_seconds(v) for v in array.ravel()]
+        return np.array(flat, dtype=float).reshape(array.shape)
     return array.astype(float)
 
 
+def _seconds(value: Any) -> Any:
+    if value is pd.NaT or value is None:
+        return np.nan
+    if isinstance(value, pd.Timestamp):
+        value = value - pd.Timestamp(0)
+    return value.total_seconds() if isinstance(value, pd.Timedelta) else value
+
+
 def check_alike(outputs: Sequence[Any]) -> None:
-    """Refuses durations in one column with numbers, which a table has side by side."""
-    if len({out.duration for out in outputs}) > 1:
+    """Refuses durations or moments in one column with other outputs, which a table has side by side."""
+    if len({(out.duration, out.origin) for out in outputs}) > 1:
         names = [repr(out.name) for out in outputs if out.duration]
         raise BadType(
-            f"{names[0]} is a duration, and would stand in one column with numbers. Ask the two apart, or make it a number: "
-            "p[...].dt.total_seconds()."
+            f"{names[0]} is a duration or a time, and would stand in one column with others. Ask the two apart, or make it a "
+            "number by .dt.total_seconds()."
         )
 
 
 def together(columns: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:
     """Columns whose cells are to stand one below the other: durations in the coarsest of their units, in which none is too long;
     beside numbers all are objects, as in pandas."""
-    durations = [column.dtype.kind == "m" for column in columns]
-    if not all(durations) and any(durations):
+    kinds = {column.dtype.kind if column.dtype.kind in "mM" else "" for column in columns}
+    if len(kinds) > 1:
+        plain: dict[str, Any] = {"m": pd.Timedelta, "M": pd.Timestamp}
         return [
-            np.array([pd.Timedelta(v) for v in column] + [None], dtype=object)[:-1]
-            if is_duration
-            else column.astype(object)
-            for column, is_duration in zip(columns, durations, strict=True)
+            column.astype(object)
+            if column.dtype.kind not in plain
+            else np.array([*map(plain[column.dtype.kind], column), None], dtype=object)[:-1]
+            for column in columns
         ]
-    kinds = {str(column.dtype) for column in columns if column.dtype.kind == "m"}
-    return list(columns) if len(kinds) < 2 else [column.astype("timedelta64[us]") for column in columns]
+    units = {str(column.dtype) for column in columns}
+    return (
+        list(columns) if kinds == {""} or len(units) < 2 else [c.astype("timedelta64[us]") for c in columns]
+    )

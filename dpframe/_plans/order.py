@@ -111,6 +111,7 @@ class Quantile(Aggregate):
 
     needs_bounds = True
     of_durations = True
+    of_times = True
     picks = True
     promise = "at most {r:.4g} values too many lie below the answer, and above it"
 
@@ -142,6 +143,7 @@ class TreeQuantile(Aggregate):
 
     needs_bounds = True
     of_durations = True
+    of_times = True
     promise = "within ± {r:.4g} ranks"
 
     def vector_of(self, out: Output) -> Vector:

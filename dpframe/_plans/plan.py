@@ -372,16 +372,20 @@ def _rows_of(cells: Sequence[Cell]) -> list[list[Any]]:
         [
             c.name if isinstance(c.name, str | int | float | None) else str(c.name),
             *(c.aggregate, c.part, c.lower, c.upper, c.ddof, c.whole, c.functionals, c.constants),
-            *([True] if c.duration else []),  # receipts of numbers stay what they were
+            # Receipts of numbers stay what they were.
+            *([True] if c.duration else []),
+            *([c.origin] if c.origin else []),
         ]
         for c in cells
     ]
 
 
 def _cell_from(row: list[Any]) -> Cell:
-    name, aggregate, part, lower, upper, ddof, whole, functionals, constants, *duration = row
+    name, aggregate, part, lower, upper, ddof, whole, functionals, constants, *seconds = row
     maps = {k: tuple(v) for k, v in functionals.items()}
-    return Cell(name, aggregate, part, lower, upper, ddof, whole, maps, constants, bool(duration))
+    return Cell(
+        name, aggregate, part, lower, upper, ddof, whole, maps, constants, bool(seconds), *seconds[1:]
+    )
 
 
 def all_choices(cells: Sequence[Cell]) -> bool:

@@ -196,6 +196,11 @@ def checked(payment: Mapping[str, Any]) -> Payment:
             harmless, reason = PANDAS_WORDS[word]
             if not any(type(value) is type(plain) and value == plain for plain in harmless):
                 raise BadType(f"{word}= is refused here: {reason}")
+        elif word == "bounds":
+            raise BadType(
+                "bounds= are of what is clipped or of periods, and nothing is here. Those of periods are given where they are "
+                "made: p.resample('ME', on='t', bounds=('2024-01-01', '2024-12-31')).size()."
+            )
         elif word not in WORDS:
             raise BadType(f"no such argument: {word}=.{did_you_mean(word, WORDS, 'Price words')}")
     if not isinstance(payment.get("fresh", False), bool):

@@ -44,7 +44,7 @@ def numbers(plan: Plan, raw: Sequence[Any], place: int) -> NDArray[Any]:
     cell = plan.cells[place]
     answers = AGGREGATES[cell.aggregate].value(Measured(cell, plan.parts[cell.part].noise, raw[cell.part]))
     if cell.duration:
-        return shown(answers, cell.lower, cell.upper)
+        return shown(answers, cell)
     return answers if answers.dtype == object else answers.astype(np.int64 if cell.whole else np.float64)
 
 
@@ -71,7 +71,7 @@ def interval_of(plan: Plan, raw: tuple[Any, ...], place: int, level: float) -> t
 
 def ends_shown(cell: Cell, low: Array, high: Array) -> tuple[Any, Any]:
     """The ends of intervals of seconds as durations, rounded outwards."""
-    return shown(low, cell.lower, cell.upper, "down"), shown(high, cell.lower, cell.upper, "up")
+    return shown(low, cell, "down"), shown(high, cell, "up")
 
 
 def levels_shown(plan: Plan, raw: tuple[Any, ...], level: float) -> NDArray[np.float64] | None:

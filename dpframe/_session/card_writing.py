@@ -21,7 +21,7 @@ from dpframe._groups.periods import Span, span_of
 from dpframe._session import card_metadata
 from dpframe._session.card import BLANK
 from dpframe._session.terms import Source, Terms
-from dpframe._validate import Bounds, Durations
+from dpframe._validate import Durations
 
 _MANY = 20  # whole numbers in a row, from here on, are a range
 
@@ -34,7 +34,10 @@ def content_of(leaves: Mapping[Hashable, Column], dtypes: list[Any], terms: Term
         raise BadType(f"a card names columns by text, and one is called {odd!r}. Rename it before opening.")
     sources = dict(terms.sources)
     signed = sources.get(("unit", None)) or next(iter(sources.values()), Source(""))
-    bounds: dict[int, list[Any]] = {i: _ends(pair) for i, pair in terms.bounds}
+    bounds: dict[int, list[Any]] = {
+        i: list(pair.texts) if isinstance(pair, Durations) else [_number(end) for end in pair]
+        for i, pair in terms.bounds
+    }
     bounds |= {i: _span(span) for i, span in terms.times}
     keys = {i: _listed(k.index.tolist(), k.null) for i, k in terms.keys if isinstance(k, Keys)}
     columns: dict[str, dict[str, Any]] = {}
@@ -83,12 +86,6 @@ def _is_text(name: object) -> bool:
         return isinstance(name, str) and name.encode("utf-8") is not None
     except UnicodeEncodeError:
         return False
-
-
-def _ends(pair: Bounds) -> list[Any]:
-    if isinstance(pair, Durations):
-        return [str(pd.Timedelta(int(end), "ns")) for end in pair]
-    return [_number(end) for end in pair]
 
 
 def _number(value: float) -> float | int:

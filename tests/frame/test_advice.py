@@ -217,7 +217,7 @@ MODULES = (
     "_frame/verbs/looking",
     "_frame/verbs/groupings",
     "_frame/verbs/measure",
-    "_frame/verbs/votes",
+    "_frame/columns/votes",
     "_plans/durations",
     "_frame/verbs/summaries",
     "_frame/verbs/tables",

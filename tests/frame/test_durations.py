@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import pickle
+import types
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ import pytest
 
 import dpframe
 from dpframe import BadType, BadValue, DPError, MissingBounds, NotOffered, audit
-from tests.internals import durations_module
+from tests.internals import durations_module, query_Output
 
 N = 4000
 DAYS = ("0D", "14D")
@@ -116,6 +117,80 @@ def test_the_same_line_gives_durations_as_pandas_does(df: pd.DataFrame, p: Any, 
     assert (np.abs(np.asarray(a - b, dtype=float)) <= 0.06 * np.abs(np.asarray(b)).max()).all()
 
 
+TIMES = [
+    "df['came'].min()",
+    "df['came'].max()",
+    "df['came'].mean()",
+    "df['came'].median()",
+    "df['came'].quantile(0.25)",
+    "df['came'].quantile([0.1, 0.9])",
+    "df['came'].agg(['min', 'max'])",
+    "df['came'].describe()",
+    "df[['came', 'left']].max()",
+    "df['came'].dt.normalize().max()",
+    "df.groupby('ward')['came'].max()",
+    "df.groupby('ward').agg(first=('came', 'min'), n=('came', 'size'))",
+    "df.groupby(['ward', 'sex'])['left'].median()",
+    "df.pivot_table(values='came', index='ward', columns='sex', aggfunc='max')",
+    "df.resample('QE', on='came')['left'].max()",
+]
+
+
+@pytest.mark.parametrize("line", TIMES)
+@pytest.mark.filterwarnings("ignore")
+def test_the_same_line_gives_moments_as_pandas_does(df: pd.DataFrame, p: Any, line: str) -> None:
+    wanted, found = eval(line, {"df": df}), eval(line, {"df": p})
+    if isinstance(wanted, pd.Timestamp):
+        assert isinstance(found, pd.Timestamp)
+        assert isinstance(found, dpframe.Estimate)
+        assert abs(found - wanted) < pd.Timedelta("12D")
+        return
+    assert type(found) == type(wanted)  # noqa: E721
+    assert found.index.equals(wanted.index)
+    days = [
+        (a - b) / pd.Timedelta("1D") if isinstance(b, pd.Timestamp) else (a - b) / 100
+        for a, b in zip(np.ravel(found.astype(object)), np.ravel(wanted.astype(object)), strict=True)
+    ]
+    assert max(map(abs, days)) < 12
+
+
+def test_a_moment_has_an_interval_of_moments(p: Any) -> None:
+    stated = len(p.declarations)
+    mean = p["came"].mean(epsilon=100)
+    low, high = mean.interval()
+    assert type(low) is pd.Timestamp
+    assert low < mean < high
+    assert type(mean + pd.Timedelta("1D")) is pd.Timestamp
+    assert type(mean - low) is pd.Timedelta
+    assert str(mean) == str(pd.Timestamp(mean.asm8))
+    assert "±" in repr(mean)
+    assert "95 % interval" in mean._repr_html_()
+    again = pickle.loads(pickle.dumps(mean))
+    assert again == mean
+    assert again.interval() == (low, high)
+    assert again.cost == mean.cost
+    assert p["came"].mean(epsilon=100) == mean  # recalled
+    assert repr(p["came"].max(epsilon=100)).startswith("2025-12-")  # chosen, without an interval
+    table = p.groupby("ward").agg(m=("came", "mean"), n=("came", "count"), epsilon=100)
+    ends = table["m"].dp.interval()
+    assert (ends["lower"] < table["m"]).all()
+    assert (table["m"] < ends["upper"]).all()
+    assert len(p.declarations) == stated  # nothing new was
+
+
+def test_moments_beyond_the_range_count_as_its_ends() -> None:
+    frame = pd.DataFrame({"t": pd.to_datetime(["1900-01-01", "2100-01-01", "2024-06-01", None] * 50)})
+    q = frame.dp.open(1000, queries=4)
+    bounds = ("2024-01-01", "2024-12-31")
+    mean = q["t"].mean(bounds=bounds, epsilon=250)
+    ends = pd.Series(pd.to_datetime(["2024-01-01", "2025-01-01", "2024-06-01"]))
+    assert abs(mean - ends.mean()) < pd.Timedelta("2D")
+    assert q["t"].max(bounds=bounds, epsilon=250) <= pd.Timestamp("2024-12-31 23:59:59.999999")
+    with pytest.raises(MissingBounds, match="first and last moment"):
+        q["t"].max()
+    assert q["t"].count(epsilon=250) == 150
+
+
 def test_an_answer_is_a_timedelta_with_an_interval(p: Any) -> None:
     mean = p["stay"].mean(DAYS, epsilon=100)
     low, high = mean.interval()
@@ -183,10 +258,12 @@ def test_ends_are_rounded_outwards() -> None:
 
 
 def test_numbers_of_seconds_become_durations_by_public_facts_alone() -> None:
-    shown = durations_module.shown
     cells = np.array([1e-7, 2.5, np.nan, -1e300, 1e300])
     for upper, unit in ((3.0, "ns"), (1e6, "us")):
-        nearest, down, up = (shown(cells, 0.0, upper, way) for way in ("nearest", "down", "up"))
+        cell = query_Output("x", "mean", duration=True)
+        cell = types.SimpleNamespace(lower=0.0, upper=upper, origin=cell.origin)
+        ways: tuple[Any, ...] = ("nearest", "down", "up")
+        nearest, down, up = (durations_module.shown(cells, cell, way) for way in ways)
         assert nearest.dtype == f"timedelta64[{unit}]"
         assert np.isnat(nearest).tolist() == [False, False, True, False, False]
         assert (down[[0, 1]] <= nearest[[0, 1]]).all()
@@ -218,7 +295,12 @@ BOUND_LINES = {
     "p['cost'].mean(within=pd.Timedelta('1h'), n=100)": (BadType, "number"),
     "p[['stay', 'cost']].mean(within=3, n=100)": (BadType, "apart"),
     "p['stay'].median(resolution=60)": (BadType, "resolution must be a duration"),
-    "p.mean()": (BadType, "kind time"),
+    "p.mean()": (BadType, "kind text"),
+    "p['came'].sum()": (BadType, "means and quantiles"),
+    "p['came'].std()": (BadType, "Measure from a moment"),
+    "p['came'].mean(bounds=('2025-02-01', '2025-01-01'))": (BadValue, "reversed"),
+    "p['came'].dt.tz_localize('UTC').max()": (BadType, "tz_localize"),
+    "p.agg({'came': ['min', 'count']})": (BadType, "one column"),
 }
 
 

@@ -174,7 +174,7 @@ def test_keys_that_nobody_listed_are_found_first(df: pd.DataFrame) -> None:
 
 REFUSED = {
     "p.groupby('g').argmax()": (BadType, r"p.groupby\('k'\)\['x'\].argmax\(\)"),
-    "p.groupby('g').top()": (BadType, r"\['x'\].top\(3\)"),
+    "p.groupby('g').top()": (BadType, r"\['x'\].top\(2\)"),
     "p.groupby('g')['d'].top(4)": (BadValue, "more than the 3"),
     "p.groupby('g')['d'].top(0)": (BadValue, "at least 1"),
     "p.groupby('g')['d'].top(1.5)": (BadType, "whole number"),

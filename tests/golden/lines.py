@@ -327,8 +327,17 @@ OF_PEOPLE = dict.fromkeys(
     ),
     WITHIN,
 )
+NAMES_AGG = {'p.groupby("state").apply(len)': "names agg, which groups have in its place"}
 CHANGED: dict[str, dict[str, str]] = {
-    "house": {**MORE_AGGREGATES, **DESCRIBED, **MORE_VERBS, **LIKE_PANDAS, **READ_AS_NUMBERS, **OF_PEOPLE},
+    "house": {
+        **MORE_AGGREGATES,
+        **DESCRIBED,
+        **MORE_VERBS,
+        **LIKE_PANDAS,
+        **READ_AS_NUMBERS,
+        **OF_PEOPLE,
+        **NAMES_AGG,
+    },
     "0.1": {
         **MORE_AGGREGATES,
         **DESCRIBED,
@@ -336,6 +345,7 @@ CHANGED: dict[str, dict[str, str]] = {
         **LIKE_PANDAS,
         **READ_AS_NUMBERS,
         **OF_PEOPLE,
+        **NAMES_AGG,
         'p.groupby(p["state"].str.upper()).size(epsilon=0.5)': AT_ONCE,
         'p.groupby(p["state"].str.upper())["cost"].mean(epsilon=0.5)': AT_ONCE,
         'p.argmax("age", epsilon=0.5)': "half a price finds keys with a delta that follows its part of the budget",

@@ -470,3 +470,12 @@ def test_a_card_to_fill_in_has_names_and_dtypes_alone(tmp_path, capsys):
         main(["init", str(tmp_path / "none.csv")])
     with pytest.raises(SystemExit, match="dpframe: "):
         main(["init", str(tmp_path / "none.parquet")])
+
+
+@pytest.mark.parametrize("ends", [("0h", "2h"), ("0ns", "20ns"), ("-1D", "90000D")])
+def test_bounds_of_durations_are_read_again(ends, tmp_path):
+    frame = pd.DataFrame({"d": pd.to_timedelta([1, 2], "h"), "x": [1.0, 2.0]})
+    opened = frame.dp.open(1, bounds={"d": ends, "x": (0, 3)})
+    opened.card(tmp_path / "table.toml")
+    again = frame.copy().dp.open(1, card=tmp_path / "table.toml", because="a second one")
+    assert again.explain["d"].mean(epsilon=1) == opened.explain["d"].mean(epsilon=1)

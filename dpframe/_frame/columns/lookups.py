@@ -75,8 +75,8 @@ def _with_others(column: Any, mapping: Mapping[Any, Any]) -> Expr:
     """The cells, with other values, of which none is null, for those that are listed."""
     x: Expr = column._expr
     table = _expr.map_dict(x, mapping)
-    if covers(column, mapping):
-        return table
+    if covers(column, mapping) and table.kind != x.kind:
+        return table  # cells that are none of the declared keys have no value of the new kind
     filled = [value for key, value in mapping.items() if _null(key)]
     if filled and len(mapping) == 1:
         return _expr.fill(x, filled[0])

@@ -16,6 +16,7 @@ from dpframe._errors import BadType, BadValue, NotOffered, Refused
 from dpframe._expr import Expr
 from dpframe._frame.column import PrivateColumn
 from dpframe._frame.people.steps import made
+from dpframe._frame.people.windows import Window, rolling, skewness
 from dpframe._frame.tracked import Tracked
 from dpframe._refusals import Unprinted
 
@@ -65,6 +66,19 @@ class OwnColumn(PrivateColumn):
     def rank(self, method: str = "average", ascending: bool = True, pct: bool = False) -> Any:
         """The rank among the person's own values."""
         return self._made("rank", *ranking(method, ascending, pct))
+
+    def rolling(self, window: int, min_periods: int | None = None, **words: Any) -> Window:
+        """Windows of so many of the person's rows, each ending with its own."""
+        return rolling(self._frame, lambda make: self._new(make(self._expr)), window, min_periods, words)
+
+    def expanding(self, min_periods: int = 1) -> Window:
+        """Windows of all of the person's rows up to each."""
+        least = _validate.positive_int(min_periods, "min_periods")
+        return Window(self._frame, lambda make: self._new(make(self._expr)), None, least)
+
+    def skew(self) -> Any:  # type: ignore[override]  # as quantile
+        """The skewness of the person's values."""
+        return self._new(skewness(self._frame, self._expr))
 
     def quantile(self, q: float = 0.5) -> Any:  # type: ignore[override]  # no release, and so without a price
         """A quantile of the person's values."""

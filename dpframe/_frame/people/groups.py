@@ -28,6 +28,7 @@ from dpframe._frame.people.functions import (
     whole,
 )
 from dpframe._frame.people.steps import made, one_row, rows_where, sorted_by
+from dpframe._frame.people.windows import Window, rolling, skewness
 from dpframe._frame.tracked import Tracked
 from dpframe._plans.price import WORDS, own_errors
 from dpframe._refusals import ADVICE, Unprinted, refuse
@@ -109,6 +110,11 @@ class PersonGroupBy(Unprinted):
     def sem(self, ddof: int = 1, numeric_only: bool = False) -> Any:
         """The standard error of the mean of each person's values."""
         return self._each_person("sem", numeric_only, (ddof_of(ddof),))
+
+    def skew(self, numeric_only: bool = False) -> Any:
+        """The skewness of each person's values; of fewer than three null. No bounds follow: ``.clip(-3, 3)`` gives some."""
+        exprs = {n: skewness(self._frame, e) for n, e in self._columns("std", numeric_only).items()}
+        return self._column_of(exprs) if self._single else self._people(exprs)
 
     def prod(self, numeric_only: bool = False) -> Any:
         """The product of each person's values, of no values 1. No bounds follow."""
@@ -239,6 +245,15 @@ class PersonGroupBy(Unprinted):
         _validate.choice(na_option, "na_option", ("keep",))
         args = ranking(method, ascending, pct)
         return self._each_row(lambda x: made(self._frame, "rank", x, args))
+
+    def rolling(self, window: int, min_periods: int | None = None, **words: Any) -> Window:
+        """Windows of so many of a person's rows, each ending with its own: ``rolling(3).mean()``; see `Window`."""
+        return rolling(self._frame, self._each_row, window, min_periods, words, self)
+
+    def expanding(self, min_periods: int = 1) -> Window:
+        """Windows of all of a person's rows up to each: ``expanding().mean()``."""
+        least = _validate.positive_int(min_periods, "min_periods")
+        return Window(self._frame, self._each_row, None, least, self)
 
     def cumcount(self, ascending: bool = True) -> PrivateColumn:
         """How many rows of the person come before each; with ``ascending=False`` after it."""

@@ -13,8 +13,8 @@ from dpframe import _expr, _validate
 from dpframe._answers import answer as _release
 from dpframe._errors import BadType, BadValue, MissingBounds
 from dpframe._expr import Expr
-from dpframe._frame.found import level_of, listed
-from dpframe._frame.selection import WHOLE, Taken, callers_frame, predicate_of
+from dpframe._frame.found import listed
+from dpframe._frame.selection import WHOLE, Taken, callers_frame, level_of, predicate_of
 from dpframe._frame.spelling import priced
 from dpframe._frame.tracked import Tracked
 from dpframe._groups.keys import By, KeyBy, Word, describe

@@ -12,9 +12,8 @@ import pandas as pd
 from dpframe import _validate
 from dpframe._errors import BadType, BadValue, MissingBounds, NotOffered
 from dpframe._expr import Column, same_moment, stem
-from dpframe._frame.found import level_of
 from dpframe._frame.groups import PrivateGroupBy, check_options
-from dpframe._frame.selection import Selection, Taken
+from dpframe._frame.selection import Selection, Taken, level_of
 from dpframe._frame.tracked import Tracked
 from dpframe._groups.combinations import Sought, TupleBy, Tuples, lists_tuples, with_rest
 from dpframe._groups.keys import GROUP_CEILING, By, KeyBy, groups_of, keys_of
@@ -283,8 +282,9 @@ def _periods(selection: Selection, column: Any, rule: Rule, bounds: Any) -> Time
         span = Span(*(moment.isoformat() for moment in in_zone(span, root.tz, name)))
     if span is None:
         raise MissingBounds(
-            f"{name!r} needs a public first and last moment: open(..., bounds={{{name!r}: ('2024-01-01', "
-            "'2024-12-31')}) once, or bounds=(first, last) here. They are never taken from the data."
+            f"{name!r} needs a public first and last moment: open(..., bounds={{{name!r}: ('2024-01-01', '2024-12-31')}}) once, "
+            "or bounds=(first, last) of resample and groupby, .resample('ME', bounds=('2024-01-01', '2024-12-31')). They are "
+            "never taken from the data."
         )
     unit = "us" if place is None else unit_for(selection.schema.dtypes[place])
     return TimeBy(expr, rule.freq.freqstr, span, periods_of(rule, span, expr.tz, unit, name))

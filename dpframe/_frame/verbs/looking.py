@@ -154,7 +154,18 @@ def info(
     memory_usage: Any = None,
     show_counts: bool | None = None,
 ) -> None:
-    """Prints the columns with their dtypes, bounds and keys. How many cells are no nulls is a release: p.count('x')."""
+    """Prints the columns with their dtypes, bounds and keys: all that is public of a column, and free. `dtypes` has the dtypes
+    for a program to read, `head` made-up rows, and `PrivateFrame.card` the declarations as a file. How many cells are no nulls is
+    a release: ``p.count("x")``, and what `describe` tells of values is one too.
+
+    >>> df = pd.DataFrame({"age": [30, 41]})
+    >>> df.dp.open(1, bounds={"age": (0, 110)}).info()
+    <class 'dpframe.PrivateFrame'>
+    Rows: not public: p.count()
+    Columns: 1
+      Column Dtype  Declared
+    0  age    int64  0 to 110
+    """
     if buf is not None and not hasattr(buf, "write"):
         raise BadType(f"buf= must be a file to print to, not {type(buf).__name__}.")
     selection = self._selection

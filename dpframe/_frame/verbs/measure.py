@@ -43,8 +43,9 @@ class Measures(Asking):
         if numeric_only:
             return self._selection.numbers, False
         names, numbers = list(self._selection.columns), self._selection.numbers
-        if AGGREGATES[verb].of_durations:
-            numbers += [n for n, e in self._selection.columns.items() if e.kind == "duration"]
+        one = AGGREGATES[verb]
+        also = [kind for kind, has in (("duration", one.of_durations), ("time", one.of_times)) if has]
+        numbers += [n for n, e in self._selection.columns.items() if e.kind in also]
         if AGGREGATES[verb].needs_bounds and len(numbers) < len(names):
             not_numeric = next(
                 (name for name in names if name not in numbers and name not in self._keyed), None
@@ -478,7 +479,9 @@ def aggregate_name(value: Any, also: Sequence[str] = ()) -> str:
         value = _FUNCTIONS.get(value, value)
     if not isinstance(value, str):
         raise BadType(
-            "an aggregate is a name such as 'mean' or 'q90', or a list of names; not a function, which could see the data."
+            "an aggregate is a name such as 'mean' or 'q90', or a list of names; not a function, which could see the data. "
+            "What it makes of one row goes before, p.assign(y='x / 2').groupby('k')['y'].mean(), and several names into a list, "
+            "p.groupby('k')['x'].agg(['min', 'max'])."
         )
     kind = AGGREGATES.get(value)
     if (kind is None or not kind.named_in_agg) and level_named(value) is None and value not in also:
@@ -518,7 +521,7 @@ def spec_of(
 ) -> Spec:
     """What is asked, of the columns that are selected; ``single`` where that is one column and no list. ``also`` are aggregates
     that only groups have."""
-    if isinstance(spec, str):
+    if isinstance(spec, str) or callable(spec):
         name = aggregate_name(spec, also)
         return Spec("one", tuple(Wanted(c, c, name) for c in _selected(columns)))
     if isinstance(spec, list):

@@ -90,7 +90,11 @@ def described(
         (
             selection.named(column)[1],
             [
-                *(selection.output(a, column, bounds, name=a) for a in DESCRIBED),
+                *(
+                    selection.output(a, column, bounds, name=a)
+                    for a in DESCRIBED
+                    if a != "std" or selection.expr(column).kind != "time"  # as in pandas
+                ),
                 *(selection.order(column, level, bounds, None, name, how) for name, level in levels),
             ],
         )

@@ -13,8 +13,9 @@ from dpframe._answers import answer as _release
 from dpframe._answers.foundkeys import found_keys
 from dpframe._answers.layout import Pivot
 from dpframe._errors import BadType, BadValue, NotOffered
-from dpframe._frame.found import Search, key_search, level_of, listed
+from dpframe._frame.found import Search, key_search, listed
 from dpframe._frame.groups import check_options, counted
+from dpframe._frame.selection import level_of
 from dpframe._frame.spelling import priced
 from dpframe._frame.tracked import Tracked
 from dpframe._frame.verbs.groupings import groupings, levels_for

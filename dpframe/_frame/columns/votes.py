@@ -12,8 +12,8 @@ import pandas as pd
 from dpframe import _expr, _validate
 from dpframe._answers import answer as _release
 from dpframe._errors import BadType, BadValue, MissingKeys, NotOffered
-from dpframe._frame.found import Search, level_of
-from dpframe._frame.selection import HALF, WHOLE, Asking, Selection
+from dpframe._frame.found import Search
+from dpframe._frame.selection import HALF, WHOLE, Asking, Selection, level_of
 from dpframe._frame.spelling import priced
 from dpframe._groups.combinations import Sought
 from dpframe._groups.keys import KeyBy, Keys, Word, describe, keys_of
@@ -71,7 +71,7 @@ def top(self: Any, column: Any = None, k: Any = None, *, keys: Any = None, **pay
         column, k = None, column
     names, single = _columns(self, column, "top")
     if not single:
-        raise BadType("top is of one column: p.groupby('k')['x'].top(3).")
+        raise BadType("top is of one column: p.groupby('k')['x'].top(2).")
     if not self._as_index:
         raise NotOffered(
             "top has its groups as index: leave as_index=False out, and reset_index() the answer."
@@ -118,7 +118,7 @@ def wanted(selection: Selection, column: Any, label: Hashable) -> Output:
 def _columns(groups: Any, column: Any, verb: str) -> tuple[Sequence[Any], bool]:
     """The columns whose values are chosen among, and whether it is a single one."""
     if column is None and groups._chosen is None:
-        raise BadType(f"name the column: p.groupby('k')['x'].{verb}({3 if verb == 'top' else ''}).")
+        raise BadType(f"name the column: p.groupby('k')['x'].{verb}({2 if verb == 'top' else ''}).")
     return (groups._chosen, groups._single) if column is None else ((column,), True)
 
 
