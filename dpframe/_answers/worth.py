@@ -204,9 +204,23 @@ def _notes(answer: pd.Series[Any] | pd.DataFrame) -> tuple[Flags, list[str]]:
         frame = reliable.to_frame() if isinstance(reliable, pd.Series) else reliable
         flags = [~frame.iloc[:, i].to_numpy() for i in range(frame.shape[1])]
     except DPError:
-        flags = []
+        flags = _alike(answer, layout.values(plan, raw), flags)
         says = f"made of an answer in which {many} of {size} numbers are noise; its .dp.reliable tells which"
     return flags, [text for text in (says if many else "", chosen(plan), capped(plan)) if text]
+
+
+def _alike(answer: pd.Series[Any] | pd.DataFrame, values: Columns, flags: Flags) -> Flags:
+    """Flags of the numbers of a changed answer that are numbers of the answer as it came, all of them noise: of rows that were
+    chosen or sorted."""
+    noise, rest = (
+        np.concatenate([v[f == want] for v, f in zip(values, flags, strict=True)]) for want in (True, False)
+    )
+    frame = answer.to_frame() if isinstance(answer, pd.Series) else answer
+    columns = [frame.iloc[:, i] for i in range(frame.shape[1])]
+    return [
+        np.asarray(c.isin(noise) & ~c.isin(rest)) if c.dtype.kind in "if" else np.zeros(len(c), dtype=bool)
+        for c in columns
+    ]
 
 
 class _Alike(type):

@@ -318,6 +318,8 @@ def test_an_answer_is_of_pandas_own_class_unless_it_has_something_to_say(p):
 def test_the_line_stays_where_numbers_were_changed(p):
     wide = quietly(lambda: p.groupby("state")["delay"].mean(epsilon=1))
     assert "1 of 3 numbers are noise" in repr(wide.round(1))
+    assert repr(wide.sort_values()).count(" ?") == repr(wide.tail(1)).count(" ?") == 1
+    assert repr(wide.head(2)).count(" ?") == 0
     assert "1 of 3 numbers are noise" in repr(wide.to_frame() * 2)
     assert repr(pickle.loads(pickle.dumps(wide))) == repr(wide)
     assert repr(wide.copy()) == repr(wide)
@@ -403,6 +405,11 @@ def test_people_over_the_limits_are_counted_for_the_price_of_a_count():
     for plan in (p.explain.over_limits(epsilon=1), p.explain.over_limits("state", epsilon=1)):
         assert plan.sensitivity == 1  # whatever the limits of the session
     assert len(p.ledger) == 4
+    assert "a person" not in repr(p.over_limits(epsilon=50))
+    first = p.drop_duplicates("id")
+    assert "a person" not in repr(first.count(epsilon=1))
+    assert "of at most 1 row a person" in repr(p.count(epsilon=1, max_rows=1))
+    assert "of at most 1 row" in repr(p.drop_duplicates(["id", "state"]).count(epsilon=1, max_rows=1))
 
 
 def test_over_limits_needs_people_and_limits(p):
