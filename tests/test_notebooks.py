@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import warnings
@@ -35,6 +36,10 @@ def outputs(notebook: Any) -> list[Any]:
     return [o for cell in notebook.cells if cell.cell_type == "code" for o in cell.outputs]
 
 
+# Cells that draw the same small answer hundreds of times are warned of numbers that are noise, on a line of this machine.
+QUIET = "ignore:this number is noise,ignore:numbers of this answer that"
+
+
 def run(path: Path, folder: Path) -> Any:
     """The notebook, executed as a copy in an empty folder."""
     copy = folder / path.name
@@ -43,7 +48,7 @@ def run(path: Path, folder: Path) -> Any:
     client = NotebookClient(
         notebook, timeout=120, kernel_name="python3", resources={"metadata": {"path": str(folder)}}
     )
-    client.execute()
+    client.execute(env={**os.environ, "PYTHONWARNINGS": QUIET})
     return notebook
 
 
