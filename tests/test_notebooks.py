@@ -12,6 +12,8 @@ from typing import Any
 
 import pytest
 
+from tests.internals import QUIET
+
 with warnings.catch_warnings():  # their imports warn of their own future
     warnings.simplefilter("ignore")
     import nbformat
@@ -34,10 +36,6 @@ def read(path: Path) -> Any:
 
 def outputs(notebook: Any) -> list[Any]:
     return [o for cell in notebook.cells if cell.cell_type == "code" for o in cell.outputs]
-
-
-# Cells that draw the same small answer hundreds of times are warned of numbers that are noise, on a line of this machine.
-QUIET = "ignore:this number is noise,ignore:numbers of this answer that"
 
 
 def run(path: Path, folder: Path) -> Any:
