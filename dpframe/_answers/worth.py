@@ -138,6 +138,9 @@ _HELP = (
 )
 
 
+_MANY = 1024  # groups, of which intervals are reckoned at once where an answer is released
+
+
 def warn_of_number(release: Release, text: str) -> None:
     """Warns of a number that is noise."""
     caution(f"this number is noise, {text}: " + _HELP.format(part=release.rule.part))
@@ -160,8 +163,16 @@ def telling(answer: T, release: Release, layout: Layout, values: list[Any]) -> T
         return answer
     first = glance(release, release.raw, values, SEVERAL) if layout.by_output else None
     if first is None or first == (True, False):
+        large = layout.by_output and len(values[0]) > _MANY
+        if (
+            large
+        ):  # some of its groups tell whether there is a warning, and where it is shown it is looked at whole
+            places = np.linspace(0, len(values[0]) - 1, _MANY).astype(np.int64)
+            release = release._replace(raw=tuple(part[..., places] for part in release.raw))
+            values = [column[places] for column in values]
         flags = noise_in(layout, plan, release.raw, rule.part, values)
-        first = any(map(np.any, flags)) or bool(chosen(plan)), _plainly(release, layout, flags)
+        told = large or any(map(np.any, flags)) or bool(chosen(plan))
+        first = told, _plainly(release, layout, flags)
     doubtful, noisy = first
     if noisy and release.fresh:
         what = "are NaN" if rule.blank else f"are marked {MARK}"

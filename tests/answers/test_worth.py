@@ -341,6 +341,26 @@ def test_marks_stand_in_the_lines_of_their_numbers_also_of_long_answers(rows):
             assert (words[-1] == "?") != reliable[words[0]]
 
 
+@pytest.mark.parametrize("empty", [False, True])
+def test_of_many_groups_some_tell_whether_there_is_a_warning(empty):
+    frame = pd.DataFrame({"k": np.arange(60_000) % 3000, "x": np.arange(60_000) * 7919 % 101 / 100})
+    keys = range(9000) if empty else range(3000)
+    p = frame.dp.open(1000, bounds={"x": (0, 1)}, keys={"k": keys})
+    if not empty:
+        spread = p.groupby("k")["x"].std(epsilon=900)
+        assert spread.dp.reliable.all()
+        assert repr(spread) == repr(pd.Series(spread))
+        return
+    with pytest.warns(PrivacyWarning, match="marked"):
+        spread = p.groupby("k")["x"].std(epsilon=900)
+    assert repr(spread).count(" ?") == 5
+    reliable = spread.dp.reliable
+    assert reliable[:3000].all()
+    assert (
+        reliable[3000:].sum() < 60
+    )  # of 6000 intervals, each of which covers with probability 0.95, few miss by so much
+
+
 # Caps -------------------------------------------------------------------------------------------------------------------
 
 
