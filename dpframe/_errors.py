@@ -147,7 +147,8 @@ class BadExpression(BadValue):
 
 
 class PrivacyWarning(UserWarning):
-    """Allowed, and probably not what you want. Raised before anything is charged where it concerns a charge."""
+    """Allowed, and probably not what you want. It comes before anything is charged where it concerns a charge. That a number
+    turned out to be noise it says after the debit, once: the answer is kept, and is free when it is asked again."""
 
 
 _held: ContextVar[list[str] | None] = ContextVar("held warnings", default=None)

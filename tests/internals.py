@@ -575,6 +575,9 @@ __all__ = [
 # does not listen to it; `tests/answers/test_worth.py` does.
 NOISE = "this number is noise|numbers of this answer that|this will say nothing"
 
+# The same as PYTHONWARNINGS, for programs that ask small questions and must print nothing else.
+QUIET = "ignore:this number is noise,ignore:numbers of this answer that"
+
 
 def deaf_to_noise() -> None:
     """Adds a filter for the warning of a number that is noise, after those that hear everything."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import warnings
@@ -10,6 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
+from tests.internals import QUIET
 
 with warnings.catch_warnings():  # their imports warn of their own future
     warnings.simplefilter("ignore")
@@ -43,7 +46,7 @@ def run(path: Path, folder: Path) -> Any:
     client = NotebookClient(
         notebook, timeout=120, kernel_name="python3", resources={"metadata": {"path": str(folder)}}
     )
-    client.execute()
+    client.execute(env={**os.environ, "PYTHONWARNINGS": QUIET})
     return notebook
 
 

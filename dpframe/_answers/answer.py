@@ -400,7 +400,7 @@ class Answer(Operators, Tabled):
         return pd.DataFrame({"lower": low, "upper": high}, index=index)
 
     @property
-    def reliable(self) -> Any:
+    def reliable(self) -> pd.Series[bool] | pd.DataFrame:
         """Which numbers are more than noise: booleans in the answer's own shape.
 
         A number is noise where half its 95 % interval is more than half of the number, or the interval is half of what is

@@ -268,7 +268,8 @@ def scalar(release: Release) -> Estimate:
 def _told(answer: Estimate, release: Release) -> Estimate:
     """A number with the rule that it is judged by. Noise that was released just now is warned of, and noise is left out where the
     session says so."""
-    answer._rule = release.rule
+    if release.rule != ORDINARY:
+        answer._rule = release.rule
     if (release.fresh or release.rule.blank) and not answer.reliable:
         if release.fresh and not release.plan.selects:  # of a choice there was a warning before the debit
             warn_of_number(release, answer._text())

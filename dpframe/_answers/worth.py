@@ -145,6 +145,9 @@ _HELP = (
 )
 
 
+_MANY = 1024  # groups, of which intervals are reckoned at once where an answer is released
+
+
 def warn_of_number(release: Release, text: str) -> None:
     """Warns of a number that is noise."""
     caution(f"this number is noise, {text}: " + _HELP.format(part=release.rule.part))
@@ -171,8 +174,16 @@ def telling(answer: T, release: Release, layout: Layout, values: list[Any]) -> T
         return answer
     first = glance(release, release.raw, values, SEVERAL) if layout.by_output else None
     if first is None or first == (True, False):
+        large = layout.by_output and len(values[0]) > _MANY
+        if (
+            large
+        ):  # some of its groups tell whether there is a warning, and where it is shown it is looked at whole
+            places = np.linspace(0, len(values[0]) - 1, _MANY).astype(np.int64)
+            release = release._replace(raw=tuple(part[..., places] for part in release.raw))
+            values = [column[places] for column in values]
         flags = noise_in(layout, plan, release.raw, rule.part, values)
-        first = any(map(np.any, flags)) or bool(chosen(plan)), _plainly(release, layout, flags)
+        told = large or any(map(np.any, flags)) or bool(chosen(plan))
+        first = told, _plainly(release, layout, flags)
     doubtful, noisy = first
     if noisy and release.fresh:
         what = "are NaN" if rule.blank else f"are marked {MARK}"
@@ -215,9 +226,23 @@ def _notes(answer: pd.Series[Any] | pd.DataFrame) -> tuple[Flags, list[str]]:
         frame = reliable.to_frame() if isinstance(reliable, pd.Series) else reliable
         flags = [~frame.iloc[:, i].to_numpy() for i in range(frame.shape[1])]
     except DPError:
-        flags = []
+        flags = _alike(answer, layout.values(plan, raw), flags)
         says = f"made of an answer in which {many} of {size} numbers are noise; its .dp.reliable tells which"
     return flags, [text for text in (says if many else "", chosen(plan), capped(plan)) if text]
+
+
+def _alike(answer: pd.Series[Any] | pd.DataFrame, values: Columns, flags: Flags) -> Flags:
+    """Flags of the numbers of a changed answer that are numbers of the answer as it came, all of them noise: of rows that were
+    chosen or sorted."""
+    noise, rest = (
+        np.concatenate([v[f == want] for v, f in zip(values, flags, strict=True)]) for want in (True, False)
+    )
+    frame = answer.to_frame() if isinstance(answer, pd.Series) else answer
+    columns = [frame.iloc[:, i] for i in range(frame.shape[1])]
+    return [
+        np.asarray(c.isin(noise) & ~c.isin(rest)) if c.dtype.kind in "if" else np.zeros(len(c), dtype=bool)
+        for c in columns
+    ]
 
 
 class _Alike(type):

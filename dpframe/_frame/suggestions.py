@@ -137,6 +137,10 @@ def suggest_limits(
     1 - ``share`` of the people exceed it. So noise alone raises no limit but with probability 0.05, and without people
     each is 1. Another ``share`` of the same release is free.
 
+    Limits without ``by`` fit totals, and limits with ``by`` fit these groups; a session that asks both gives its questions their
+    own, ``p.count(**of_totals)`` and ``p.groupby("month").size(**of_months)``. `over_limits` counts those who
+    are beyond some limits.
+
     Formal guarantee: epsilon-DP for its price: a person is in one bin of each (docs/guarantees/people.md), so no
     limits are needed. What comes back, its table too, may be shown to anyone.
 

@@ -23,6 +23,9 @@ _LIMITED = re.compile(  # the texts of `Unit.limits_text`, and of what counts di
     r"(?:(?P<groups>\d+ groups?)|(?P<values>\d+ values?)(?: over all groups)?)?"
 )
 
+# The condition that is met by one row of each person, where one column names them.
+_ONE_ROW = re.compile(r" where ~(\[.*\]\.)?groupby\([^,()]+\)\.duplicated\('first'\)$")
+
 
 class Rule(NamedTuple):
     """How numbers are judged, and whether noise is shown: what ``open(reliable=, show=)`` says."""
@@ -96,6 +99,8 @@ def capped(plan: Any) -> str:
     texts, people = [], all(AGGREGATES[cell.aggregate].counts_people for cell in plan.cells) and plan.cells
     for limit in plan.limits.split("; "):
         found = _LIMITED.fullmatch(limit)
+        if found is not None and found["rows"] == "1 row" and _ONE_ROW.search(plan.question):
+            continue  # nobody has more
         if found is not None and not (people and found["rows"] and not found["groups"]):
             of = (
                 found["groups"]

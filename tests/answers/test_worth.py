@@ -318,6 +318,8 @@ def test_an_answer_is_of_pandas_own_class_unless_it_has_something_to_say(p):
 def test_the_line_stays_where_numbers_were_changed(p):
     wide = quietly(lambda: p.groupby("state")["delay"].mean(epsilon=1))
     assert "75.0 ?" in repr(wide.round(1))
+    assert repr(wide.sort_values()).count(" ?") == repr(wide.tail(1)).count(" ?") == 1
+    assert repr(wide.head(2)).count(" ?") == 0
     assert "1 of 3 numbers are noise" in repr(wide.to_frame() * 2)
     assert repr(pickle.loads(pickle.dumps(wide))) == repr(wide)
     assert repr(wide.copy()) == repr(wide)
@@ -337,6 +339,26 @@ def test_marks_stand_in_the_lines_of_their_numbers_also_of_long_answers(rows):
         assert len(shown) == (rows if rows < 60 else 10)
         for words in shown:
             assert (words[-1] == "?") != reliable[words[0]]
+
+
+@pytest.mark.parametrize("empty", [False, True])
+def test_of_many_groups_some_tell_whether_there_is_a_warning(empty):
+    frame = pd.DataFrame({"k": np.arange(60_000) % 3000, "x": np.arange(60_000) * 7919 % 101 / 100})
+    keys = range(9000) if empty else range(3000)
+    p = frame.dp.open(1000, bounds={"x": (0, 1)}, keys={"k": keys})
+    if not empty:
+        spread = p.groupby("k")["x"].std(epsilon=900)
+        assert spread.dp.reliable.all()
+        assert repr(spread) == repr(pd.Series(spread))
+        return
+    with pytest.warns(PrivacyWarning, match="marked"):
+        spread = p.groupby("k")["x"].std(epsilon=900)
+    assert repr(spread).count(" ?") == 5
+    reliable = spread.dp.reliable
+    assert reliable[:3000].all()
+    assert (
+        reliable[3000:].sum() < 60
+    )  # of 6000 intervals, each of which covers with probability 0.95, few miss by so much
 
 
 # Caps -------------------------------------------------------------------------------------------------------------------
@@ -403,6 +425,11 @@ def test_people_over_the_limits_are_counted_for_the_price_of_a_count():
     for plan in (p.explain.over_limits(epsilon=1), p.explain.over_limits("state", epsilon=1)):
         assert plan.sensitivity == 1  # whatever the limits of the session
     assert len(p.ledger) == 4
+    assert "a person" not in repr(p.over_limits(epsilon=50))
+    first = p.drop_duplicates("id")
+    assert "a person" not in repr(first.count(epsilon=1))
+    assert "of at most 1 row a person" in repr(p.count(epsilon=1, max_rows=1))
+    assert "of at most 1 row" in repr(p.drop_duplicates(["id", "state"]).count(epsilon=1, max_rows=1))
 
 
 def test_over_limits_needs_people_and_limits(p):

@@ -68,7 +68,7 @@ NOT_REACHED = (
     *("groupby quantile", "groupby min", "groupby max"),
 )  # by any of the few pairs here
 SAME = {"aggregate", "corr", "hist", "boxplot"}  # another one by another name, or its picture
-ELSEWHERE = {"unique", "suggest_limits", "randomize", "fit"}  # replayed by tests of their own
+ELSEWHERE = {"unique", "suggest_limits", "over_limits", "randomize", "fit"}  # replayed by tests of their own
 
 
 def verbs(*classes: type) -> set[str]:

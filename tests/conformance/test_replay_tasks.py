@@ -37,6 +37,8 @@ TASKS: dict[str, Callable[..., Any]] = {
     "gradient": lambda p, **w: p.fit(LogisticRegression("gradient", l2=1, max_iter=2), X=["x"], y="y", **w),
     "suggest_bounds": lambda p, **w: p.suggest_bounds("x", **w),
     "suggest_limits": lambda p, **w: p.suggest_limits(**w),
+    "over_limits": lambda p, **w: p.over_limits(max_rows=1, **w),
+    "over_limits in groups": lambda p, **w: p.over_limits("k", max_rows=1, max_groups=1, **w),
     "nunique": lambda p, **w: p.nunique("k", **w),
     "explode": lambda p, **w: p.explode("g", max_rows=2, max_groups=1).count(**w),
     "explode, grouped": lambda p, **w: (
@@ -56,7 +58,12 @@ TASKS: dict[str, Callable[..., Any]] = {
     ),
 }
 REPORTS = [name for name in TASKS if name.startswith("randomize")]
-ROWS_ONLY = ("suggest_limits", "nunique")  # of people, by the column that names them
+ROWS_ONLY = (
+    "suggest_limits",
+    "over_limits",
+    "over_limits in groups",
+    "nunique",
+)  # of people, by the column that names them
 WORDS: dict[str, Any] = {"epsilon": 1000, "bounds": {"x": (0, 5), "k": (0, 3)}}
 IDS = [k for k in KINDS.values() if k.people]
 CELLS = [

@@ -21,7 +21,7 @@ import pandas as pd
 import pytest
 
 import dpframe
-from tests.internals import FileStore, ServerStore
+from tests.internals import QUIET, FileStore, ServerStore
 
 ROOT = Path(dpframe.__file__).parents[1]
 BOUNDS = {"age": (0, 110), "cost": (0, 1000)}
@@ -119,7 +119,7 @@ def die(*_, **__):
 def python(code, *args, folder=None):
     """What a Python of its own prints, line by line."""
     command = [sys.executable, "-c", code, *map(str, args)]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONWARNINGS": QUIET}
     done = subprocess.run(
         command, capture_output=True, text=True, timeout=100, cwd=folder, env=environment, check=False
     )
