@@ -23,7 +23,8 @@ from dpframe._frame.selection import Taken
 from dpframe._frame.spelling import of_column, priced
 from dpframe._frame.tracked import Tracked
 from dpframe._frame.verbs import choose, pictures, summaries, tables
-from dpframe._frame.verbs.measure import Measures, spec_of, split_words
+from dpframe._frame.verbs.measure import spec_of, split_words
+from dpframe._frame.verbs.order import Orders
 from dpframe._frame.verbs.pictures import Plots
 from dpframe._plans.price import Payment, own_errors
 from dpframe._questions.question import Release
@@ -352,18 +353,18 @@ class PrivateColumn(Taken):
 
     # Releases -------------------------------------------------------------------------------------------------
 
-    count = of_column(Measures.count, "How many non-null values; see `PrivateFrame.count`.")
-    nunique = of_column(Measures.nunique, "How many distinct non-null values; see `PrivateFrame.nunique`.")
-    sum = of_column(Measures.sum, "See `PrivateFrame.sum`.")
-    mean = of_column(Measures.mean, "See `PrivateFrame.mean`.")
-    var = of_column(Measures.var, "See `PrivateFrame.var`.")
-    std = of_column(Measures.std, "See `PrivateFrame.std`.")
-    sem = of_column(Measures.sem, "See `PrivateFrame.sem`.")
-    skew = of_column(Measures.skew, "See `PrivateFrame.skew`.")
-    quantile = of_column(Measures.quantile, "See `PrivateFrame.quantile`.")
-    median = of_column(Measures.median, "See `PrivateFrame.median`.")
-    min = of_column(Measures.min, "See `PrivateFrame.min`: the 1 % quantile.")
-    max = of_column(Measures.max, "See `PrivateFrame.max`: the 99 % quantile.")
+    count = of_column(Orders.count, "How many non-null values; see `PrivateFrame.count`.")
+    nunique = of_column(Orders.nunique, "How many distinct non-null values; see `PrivateFrame.nunique`.")
+    sum = of_column(Orders.sum, "See `PrivateFrame.sum`.")
+    mean = of_column(Orders.mean, "See `PrivateFrame.mean`.")
+    var = of_column(Orders.var, "See `PrivateFrame.var`.")
+    std = of_column(Orders.std, "See `PrivateFrame.std`.")
+    sem = of_column(Orders.sem, "See `PrivateFrame.sem`.")
+    skew = of_column(Orders.skew, "See `PrivateFrame.skew`.")
+    quantile = of_column(Orders.quantile, "See `PrivateFrame.quantile`.")
+    median = of_column(Orders.median, "See `PrivateFrame.median`.")
+    min = of_column(Orders.min, "See `PrivateFrame.min`: the 1 % quantile.")
+    max = of_column(Orders.max, "See `PrivateFrame.max`: the 99 % quantile.")
     describe = of_column(summaries.describe, "See `PrivateFrame.describe`; of one column a Series.")
     histogram = of_column(summaries.histogram, "See `PrivateFrame.histogram`.")
     hist = of_column(cast(Any, pictures.hist), "The picture of a histogram; see `PrivateFrame.hist`.")

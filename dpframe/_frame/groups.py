@@ -19,7 +19,8 @@ from dpframe._expr import Expr
 from dpframe._frame.found import Search
 from dpframe._frame.selection import Ask, Asking, Finish, Selection
 from dpframe._frame.spelling import of_groups, priced
-from dpframe._frame.verbs.measure import Measures, spec_of
+from dpframe._frame.verbs.measure import spec_of
+from dpframe._frame.verbs.order import Orders
 from dpframe._frame.verbs.summaries import check_method, described, matrix
 from dpframe._groups.combinations import Sought, TupleBy
 from dpframe._groups.keys import EVERY, By, KeyBy, combined_index, groups_of, keys_of, with_options
@@ -30,7 +31,7 @@ from dpframe._refusals import ADVICE, OWN_ROWS, refuse
 from dpframe._session.session import Session
 
 
-class PrivateGroupBy(Measures):
+class PrivateGroupBy(Orders):
     """``p.groupby("state")``: all declared groups come back, empty ones too, in the declared order.
 
     Formal guarantee of each release: epsilon-DP for its price, once for all groups together, since a row is in
@@ -218,16 +219,16 @@ class PrivateGroupBy(Measures):
         return cast("pd.Series[Any]", counted(self, self._selection.by, levels, options, checked(payment)))
 
     nunique = of_groups(
-        Measures.nunique,
+        Orders.nunique,
         """How many distinct non-null values the column has in each group; of the column that ``unit=`` names, how many people.
 
         In a session with ``unit=`` a person adds at most ``max_groups`` pairs of a group and a value, in all groups
         together; or is counted in at most ``max_groups`` groups. See `PrivateFrame.nunique`.
         """,
     )
-    sum = of_groups(Measures.sum, "Sums of clipped values; see `PrivateFrame.sum`.")
+    sum = of_groups(Orders.sum, "Sums of clipped values; see `PrivateFrame.sum`.")
     mean = of_groups(
-        Measures.mean,
+        Orders.mean,
         """Means of clipped values; see `PrivateFrame.mean`.
 
         They lie within the bounds also for an empty group, whose interval is then wide.
@@ -241,18 +242,18 @@ class PrivateGroupBy(Measures):
         Name: age, dtype: float64
         """,
     )
-    var = of_groups(Measures.var, "Variances of clipped values; see `PrivateFrame.var`.")
-    std = of_groups(Measures.std, "Standard deviations of clipped values; see `PrivateFrame.std`.")
+    var = of_groups(Orders.var, "Variances of clipped values; see `PrivateFrame.var`.")
+    std = of_groups(Orders.std, "Standard deviations of clipped values; see `PrivateFrame.std`.")
     sem = of_groups(
-        Measures.sem,
+        Orders.sem,
         """Standard errors of the means of clipped values; see `PrivateFrame.sem`.
 
         Of an empty group, or of one value, where pandas has NaN, there is a number all the same. Its interval is wide then.
         """,
     )
-    skew = of_groups(Measures.skew, "Skewness of clipped values; see `PrivateFrame.skew`.")
+    skew = of_groups(Orders.skew, "Skewness of clipped values; see `PrivateFrame.skew`.")
     agg = of_groups(
-        Measures.agg,
+        Orders.agg,
         """Several aggregates in one release with one price: ``agg(n=("age", "size"), m=("age", "mean"))``.
 
         Also ``agg({"age": ["mean", "std"], "cost": "sum"})``, and of selected columns ``["age"].agg(["mean", "std"])``,
@@ -262,12 +263,12 @@ class PrivateGroupBy(Measures):
         """,
     )
     aggregate = agg
-    median = of_groups(Measures.median, "Medians of each group; see `PrivateFrame.median`.")
-    min = of_groups(Measures.min, "Near the least value of each group; see `PrivateFrame.min`.")
-    max = of_groups(Measures.max, "Near the greatest value of each group; see `PrivateFrame.max`.")
+    median = of_groups(Orders.median, "Medians of each group; see `PrivateFrame.median`.")
+    min = of_groups(Orders.min, "Near the least value of each group; see `PrivateFrame.min`.")
+    max = of_groups(Orders.max, "Near the greatest value of each group; see `PrivateFrame.max`.")
 
     quantile = of_groups(
-        Measures.quantile,
+        Orders.quantile,
         """Quantiles of each group; see `PrivateFrame.quantile`. Of selected columns the first argument is ``q``.
 
         An empty group answers some point between the bounds.

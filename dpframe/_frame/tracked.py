@@ -12,7 +12,7 @@ from dpframe import _expr, _validate
 from dpframe._errors import Refused
 from dpframe._expr import Expr
 from dpframe._frame.selection import Ask, RowsOnly, Selection, Taken, callers_frame
-from dpframe._frame.verbs.measure import Measures
+from dpframe._frame.verbs.order import Orders
 from dpframe._plans.plan import Plan
 from dpframe._refusals import Unprinted
 from dpframe._session.batch import Batch
@@ -20,7 +20,7 @@ from dpframe._session.batch import Batch
 Frame = TypeVar("Frame", bound="Tracked")
 
 
-class Tracked(Measures, Unprinted):
+class Tracked(Orders, Unprinted):
     """A selection of a session, of which the functions in `_frame.verbs` make others, and questions."""
 
     _own_groups: Callable[..., Any]  # the groups of each person's own rows, where columns name the person
