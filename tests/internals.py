@@ -34,6 +34,10 @@ from dpframe._frame.people.groups import PersonGroupBy
 from dpframe._frame.randomize import Randomize
 from dpframe._frame.sources import bytes_of, free, recognised
 from dpframe._frame.suggestions import bounds_of, limit_of
+from dpframe._frame.typed.frames import Unanswered, UnansweredColumn, UnansweredGroups
+from dpframe._frame.typed.parts import Texts, Times, Weeks
+from dpframe._frame.verbs.cellwise import METHODS, OPERATORS
+from dpframe._frame.verbs.order import Orders
 from dpframe._groups import periods as times_module
 from dpframe._groups.combinations import RestBy, TupleBy, Tuples
 from dpframe._groups.keys import ROW_CEILING, BinBy, KeyBy, Keys, keys_for
@@ -65,6 +69,7 @@ from dpframe._session import derived as lineage_module
 from dpframe._session import opening as opening_module
 from dpframe._session import session as door_module
 from dpframe._session import session as session_module
+from dpframe._session.batch import Planned as PlannedAnswer
 from dpframe._session.data import sessions as registry_sessions
 from dpframe._session.session import Session
 from dpframe._session.session import sessions as session_sessions
@@ -261,7 +266,9 @@ __all__ = [
     "MAGNITUDE_BITS",
     "MAX_LENGTH",
     "MECHANISMS",
+    "METHODS",
     "NAMED",
+    "OPERATORS",
     "ORDERS",
     "PEOPLE",
     "ROW_CEILING",
@@ -319,6 +326,7 @@ __all__ = [
     "NoisyTop",
     "Objective",
     "Occurring",
+    "Orders",
     "Pair",
     "PandasEngine",
     "ParquetSource",
@@ -332,6 +340,7 @@ __all__ = [
     "PersonGroupBy",
     "Persons",
     "Planned",
+    "PlannedAnswer",
     "PostgresDatabase",
     "Powers",
     "Price",
@@ -374,7 +383,9 @@ __all__ = [
     "Statistics",
     "TableSource",
     "Target",
+    "Texts",
     "TimeBy",
+    "Times",
     "Total",
     "Tree",
     "Trues",
@@ -382,10 +393,14 @@ __all__ = [
     "TruncatedVector",
     "TupleBy",
     "Tuples",
+    "Unanswered",
+    "UnansweredColumn",
+    "UnansweredGroups",
     "Unit",
     "Unopened",
     "ValueCount",
     "Vector",
+    "Weeks",
     "WithinKey",
     "_uniform",
     "accounting_gaussian_module",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, NoReturn, Unpack, cast
+from typing import TYPE_CHECKING, Any, NoReturn, Self, Unpack, cast
 
 import numpy as np
 import pandas as pd
@@ -19,6 +19,7 @@ from dpframe._expr import Expr
 from dpframe._frame.found import Search
 from dpframe._frame.selection import Ask, Asking, Finish, Selection
 from dpframe._frame.spelling import of_groups, priced
+from dpframe._frame.typed.answers import Counted, Levels, Number, Outputs, Row, Table, Value, Values, Whole
 from dpframe._frame.verbs.measure import spec_of
 from dpframe._frame.verbs.order import Orders
 from dpframe._frame.verbs.summaries import check_method, described, matrix
@@ -30,8 +31,12 @@ from dpframe._questions.question import Query, Release
 from dpframe._refusals import ADVICE, OWN_ROWS, refuse
 from dpframe._session.session import Session
 
+if TYPE_CHECKING:
+    from dpframe._frame.typed.frames import UnansweredGroups
+    from dpframe._plans.plan import Plan
 
-class PrivateGroupBy(Orders):
+
+class PrivateGroupBy(Orders[Whole, Number, Value, Counted, Levels, Row, Values, Table, Outputs]):
     """``p.groupby("state")``: all declared groups come back, empty ones too, in the declared order.
 
     Formal guarantee of each release: epsilon-DP for its price, once for all groups together, since a row is in
@@ -62,11 +67,11 @@ class PrivateGroupBy(Orders):
         if any(isinstance(level, Sought) for level in selection.by):  # their keys are still to be found
             Search(self, selection.by).check()
 
-    def __getitem__(self, key: Any) -> PrivateGroupBy:
+    def __getitem__(self, key: Any) -> Self:
         names = key if isinstance(key, list) else [key]
         chosen = tuple(_validate.column_names(names, self._selection.columns))
         single = not isinstance(key, list)
-        return PrivateGroupBy(self._session, self._selection, self._mode, chosen, single, self._as_index)
+        return type(self)(self._session, self._selection, self._mode, chosen, single, self._as_index)
 
     @property
     def _keyed(self) -> list[Hashable]:
@@ -131,34 +136,24 @@ class PrivateGroupBy(Orders):
 
     # Verbs ----------------------------------------------------------------------------------------------------
 
+    @property
+    def explain(self) -> UnansweredGroups[Plan]:
+        """The same groups, whose verbs return their plan, free; see `PrivateFrame.explain`."""
+        words = self._chosen, self._single, self._as_index
+        found: Any = type(self)(self._session, self._selection, self._mode.explaining(), *words)
+        return cast("UnansweredGroups[Plan]", found)
+
     @priced
-    def size(
-        self,
-        **payment: Unpack[Payment],
-    ) -> pd.Series[int]:
+    def size(self, **payment: Unpack[Payment]) -> Whole:
         """How many rows each group has, nulls included: an unnamed Series, as in pandas."""
         name = cast(Any, self._chosen)[0] if self._single else None
-        return cast("pd.Series[int]", self._rows(name, payment))
+        return cast(Whole, self._rows(name, payment))
 
     def _rows(self, name: Hashable, payment: Mapping[str, Any]) -> Any:
         # pandas names the column of sizes, whatever is selected
         label = name if self._as_index or name == "count" else "size"
         layout = partial(_release.series, name=label) if self._as_index else self._flat([label])
         return self._ask_for([Output("size", "size")], payment, layout)
-
-    @priced
-    def count(
-        self,
-        column: Any = None,
-        **payment: Unpack[Payment],
-    ) -> Any:
-        """How many non-null values of the column each group has; without a column how many rows.
-
-        (pandas counts every column: name one, or select several with ``[[...]]``.)
-        """
-        if column is None and self._chosen is None:
-            return self._rows("count", payment)
-        return self._measure("count", column, None, 1, payment)
 
     @priced
     def value_counts(
@@ -218,73 +213,6 @@ class PrivateGroupBy(Orders):
         options = {"sort": sort, "normalize": normalize, "ascending": ascending}
         return cast("pd.Series[Any]", counted(self, self._selection.by, levels, options, checked(payment)))
 
-    nunique = of_groups(
-        Orders.nunique,
-        """How many distinct non-null values the column has in each group; of the column that ``unit=`` names, how many people.
-
-        In a session with ``unit=`` a person adds at most ``max_groups`` pairs of a group and a value, in all groups
-        together; or is counted in at most ``max_groups`` groups. See `PrivateFrame.nunique`.
-        """,
-    )
-    sum = of_groups(Orders.sum, "Sums of clipped values; see `PrivateFrame.sum`.")
-    mean = of_groups(
-        Orders.mean,
-        """Means of clipped values; see `PrivateFrame.mean`.
-
-        They lie within the bounds also for an empty group, whose interval is then wide.
-
-        >>> df = pd.DataFrame({"state": ["CA", "NY", "CA"], "age": [30.0, 41.0, 50.0]})
-        >>> p = df.dp.open(1e3, bounds={"age": (0, 110)}, keys={"state": ["NY", "CA"]})
-        >>> p.groupby("state").mean("age", epsilon=900).round()
-        state
-        NY    41.0
-        CA    40.0
-        Name: age, dtype: float64
-        """,
-    )
-    var = of_groups(Orders.var, "Variances of clipped values; see `PrivateFrame.var`.")
-    std = of_groups(Orders.std, "Standard deviations of clipped values; see `PrivateFrame.std`.")
-    sem = of_groups(
-        Orders.sem,
-        """Standard errors of the means of clipped values; see `PrivateFrame.sem`.
-
-        Of an empty group, or of one value, where pandas has NaN, there is a number all the same. Its interval is wide then.
-        """,
-    )
-    skew = of_groups(Orders.skew, "Skewness of clipped values; see `PrivateFrame.skew`.")
-    agg = of_groups(
-        Orders.agg,
-        """Several aggregates in one release with one price: ``agg(n=("age", "size"), m=("age", "mean"))``.
-
-        Also ``agg({"age": ["mean", "std"], "cost": "sum"})``, and of selected columns ``["age"].agg(["mean", "std"])``,
-        each in pandas' shape. Aggregates of one column share one vector, so a mean is as accurate beside a count and a
-        sum as alone. The price words are those of `mean`; of them only ``n`` and ``name`` may also be outputs, when
-        they are pairs, or of one column aggregates: ``["age"].agg(avg="mean", n="count")``.
-        """,
-    )
-    aggregate = agg
-    median = of_groups(Orders.median, "Medians of each group; see `PrivateFrame.median`.")
-    min = of_groups(Orders.min, "Near the least value of each group; see `PrivateFrame.min`.")
-    max = of_groups(Orders.max, "Near the greatest value of each group; see `PrivateFrame.max`.")
-
-    quantile = of_groups(
-        Orders.quantile,
-        """Quantiles of each group; see `PrivateFrame.quantile`. Of selected columns the first argument is ``q``.
-
-        An empty group answers some point between the bounds.
-
-        >>> df = pd.DataFrame({"state": ["CA", "NY"] * 100, "age": [30, 40] * 100})
-        >>> p = df.dp.open(100, bounds={"age": (0, 110)}, keys={"state": ["NY", "CA"]})
-        >>> p.groupby("state")["age"].quantile([0.25, 0.75], epsilon=80)
-        state
-        NY     0.25    40.0
-               0.75    40.0
-        CA     0.25    30.0
-               0.75    30.0
-        Name: age, dtype: float64
-        """,
-    )
-
     @priced
     def describe(
         self, *, percentiles: Any = None, bounds: Any = None, **payment: Unpack[Payment]
@@ -330,7 +258,90 @@ class PrivateGroupBy(Orders):
         check_method(method)
         return cast(pd.DataFrame, matrix(self, Correlations, min_periods, 1, bounds, payment))
 
-    def __getattr__(self, name: str) -> Any:
+    if not TYPE_CHECKING:  # checkers take these verbs from `Orders`
+
+        @priced
+        def count(
+            self,
+            column: Any = None,
+            **payment: Unpack[Payment],
+        ) -> Any:
+            """How many non-null values of the column each group has; without a column how many rows.
+
+            (pandas counts every column: name one, or select several with ``[[...]]``.)
+            """
+            if column is None and self._chosen is None:
+                return self._rows("count", payment)
+            return self._measure("count", column, None, 1, payment)
+
+        nunique = of_groups(
+            Orders.nunique,
+            """How many distinct non-null values the column has in each group; of the column of ``unit=``, how many people.
+
+            In a session with ``unit=`` a person adds at most ``max_groups`` pairs of a group and a value, in all groups
+            together; or is counted in at most ``max_groups`` groups. See `PrivateFrame.nunique`.
+            """,
+        )
+        sum = of_groups(Orders.sum, "Sums of clipped values; see `PrivateFrame.sum`.")
+        mean = of_groups(
+            Orders.mean,
+            """Means of clipped values; see `PrivateFrame.mean`.
+
+            They lie within the bounds also for an empty group, whose interval is then wide.
+
+            >>> df = pd.DataFrame({"state": ["CA", "NY", "CA"], "age": [30.0, 41.0, 50.0]})
+            >>> p = df.dp.open(1e3, bounds={"age": (0, 110)}, keys={"state": ["NY", "CA"]})
+            >>> p.groupby("state").mean("age", epsilon=900).round()
+            state
+            NY    41.0
+            CA    40.0
+            Name: age, dtype: float64
+            """,
+        )
+        var = of_groups(Orders.var, "Variances of clipped values; see `PrivateFrame.var`.")
+        std = of_groups(Orders.std, "Standard deviations of clipped values; see `PrivateFrame.std`.")
+        sem = of_groups(
+            Orders.sem,
+            """Standard errors of the means of clipped values; see `PrivateFrame.sem`.
+
+            Of an empty group, or of one value, where pandas has NaN, there is a number all the same. Its interval is wide then.
+            """,
+        )
+        skew = of_groups(Orders.skew, "Skewness of clipped values; see `PrivateFrame.skew`.")
+        agg = of_groups(
+            Orders.agg,
+            """Several aggregates in one release with one price: ``agg(n=("age", "size"), m=("age", "mean"))``.
+
+            Also ``agg({"age": ["mean", "std"], "cost": "sum"})``, and of selected columns ``["age"].agg(["mean", "std"])``,
+            each in pandas' shape. Aggregates of one column share one vector, so a mean is as accurate beside a count and a
+            sum as alone. The price words are those of `mean`; of them only ``n`` and ``name`` may also be outputs, when
+            they are pairs, or of one column aggregates: ``["age"].agg(avg="mean", n="count")``.
+            """,
+        )
+        aggregate = agg
+        median = of_groups(Orders.median, "Medians of each group; see `PrivateFrame.median`.")
+        min = of_groups(Orders.min, "Near the least value of each group; see `PrivateFrame.min`.")
+        max = of_groups(Orders.max, "Near the greatest value of each group; see `PrivateFrame.max`.")
+
+        quantile = of_groups(
+            Orders.quantile,
+            """Quantiles of each group; see `PrivateFrame.quantile`. Of selected columns the first argument is ``q``.
+
+            An empty group answers some point between the bounds.
+
+            >>> df = pd.DataFrame({"state": ["CA", "NY"] * 100, "age": [30, 40] * 100})
+            >>> p = df.dp.open(100, bounds={"age": (0, 110)}, keys={"state": ["NY", "CA"]})
+            >>> p.groupby("state")["age"].quantile([0.25, 0.75], epsilon=80)
+            state
+            NY     0.25    40.0
+                   0.75    40.0
+            CA     0.25    30.0
+                   0.75    30.0
+            Name: age, dtype: float64
+            """,
+        )
+
+    def _unlisted(self, name: str) -> Any:
         if name.startswith("_"):
             raise AttributeError(name)
         if name in self._selection.columns:
@@ -338,7 +349,8 @@ class PrivateGroupBy(Orders):
         if name in OWN_ROWS:
             people = self._session.unit.people
             raise NotOffered(
-                f"{name} looks at several rows of a group, which are those of different people. It is offered within a person: "
+                f"{name} looks at several rows of a group, which are those of different people. It is offered within a "
+                "person: "
                 + (
                     f"p.groupby({people[0].name!r}).{name}(...)."
                     if people
@@ -352,16 +364,19 @@ class PrivateGroupBy(Orders):
             )
         )
 
+    if not TYPE_CHECKING:  # to checkers a name that is not listed is an error
+        __getattr__ = _unlisted
+
     def __iter__(self) -> Any:
         raise NotOffered(ADVICE["iteration"])
 
     def __reduce__(self) -> NoReturn:
         refuse("pickle")
 
-    def __copy__(self) -> PrivateGroupBy:
+    def __copy__(self) -> Self:
         return self
 
-    def __deepcopy__(self, memo: object) -> PrivateGroupBy:
+    def __deepcopy__(self, memo: object) -> Self:
         return self  # nothing in it changes
 
     def __len__(self) -> int:

@@ -3,27 +3,50 @@
 What they leave to the kinds of `Measures` is which columns are meant where none is named, and how the answer is laid out.
 """
 
+# mypy: disable-error-code="misc"
+# The first overload of each verb is for a kind of frame: checkers find it by its ``self``, which mypy wants wider.
+
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from typing import Any, Literal, NamedTuple, Unpack, cast
+from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, TypeAlias, Unpack, overload
 
 import numpy as np
 import pandas as pd
 
 from dpframe._answers import answer as _release
-from dpframe._answers.answer import IntEstimate, scalar
+from dpframe._answers.answer import scalar
 from dpframe._answers.layout import Grid
 from dpframe._errors import BadType, BadValue, UnknownColumn, unknown_column
 from dpframe._frame.selection import Asking, Finish
 from dpframe._frame.spelling import priced, sideways
+from dpframe._frame.typed.answers import (
+    A,
+    Counted,
+    Levels,
+    Moments,
+    Named,
+    Number,
+    Outputs,
+    Pair,
+    Row,
+    Table,
+    Value,
+    Values,
+    Whole,
+    Words,
+)
 from dpframe._groups.keys import EVERY
 from dpframe._plans.aggregates import AGGREGATES, ORDERS, Output, level_named, named_in_agg
 from dpframe._plans.price import WORDS, Payment, checked
 from dpframe._questions.question import Query
 
+if TYPE_CHECKING:
+    from dpframe._frame.column import PrivateColumn
+    from dpframe._frame.typed.frames import Unanswered
 
-class Measures(Asking):
+
+class Measures(Asking, Generic[Whole, Number, Value, Counted, Levels, Row, Values, Table, Outputs]):
     """What has columns that can be measured: a tracked frame, or its groups."""
 
     _single = False  # whether one column is selected, whose answers stand alone
@@ -107,12 +130,16 @@ class Measures(Asking):
 
     # Sums and moments -----------------------------------------------------------------------------------------
 
+    @overload
+    def count(self: Unanswered[A], column: Named = ..., **payment: Unpack[Payment]) -> A: ...
+    @overload
+    def count(self, column: Named, **payment: Unpack[Payment]) -> Whole: ...
+    @overload
+    def count(self, **payment: Unpack[Payment]) -> Counted: ...
+    @overload
+    def count(self, *, axis: Literal[1, "columns"], numeric_only: bool = ...) -> PrivateColumn: ...
     @priced
-    def count(
-        self,
-        column: Any = EVERY,
-        **payment: Unpack[Payment],
-    ) -> IntEstimate:
+    def count(self, column: Any = EVERY, **payment: Any) -> Any:
         """How many rows; of a column, how many non-null values, and so of each column of a list: ``p[["x", "y"]].count()``.
 
         Formal guarantee: epsilon-DP for its price; sensitivity 1 (docs/guarantees/statistics.md). The answer is
@@ -126,15 +153,21 @@ class Measures(Asking):
         if isinstance(column, float) and column not in self._selection.columns:
             raise BadType(f"count takes the name of a column. A price is a keyword: count(epsilon={column}).")
         if "axis" in payment and column is EVERY and sideways(payment):
-            return cast(IntEstimate, self._across("count", payment))
+            return self._across("count", payment)
         if column is EVERY and self._selection.listed:
             outs = [self._selection.output("count", name, None) for name in self._selection.columns]
-            return cast(IntEstimate, self._ask_for(outs, payment))
+            return self._ask_for(outs, payment)
         out = Output("rows", "size") if column is EVERY else self._selection.output("count", column, None)
-        return cast(IntEstimate, self._ask_for([out], payment, single=True))
+        return self._ask_for([out], payment, single=True)
 
+    @overload
+    def nunique(self: Unanswered[A], column: Named = ..., **words: Unpack[Words]) -> A: ...
+    @overload
+    def nunique(self, column: Named, **words: Unpack[Words]) -> Whole: ...
+    @overload
+    def nunique(self, **words: Unpack[Words]) -> Values: ...
     @priced
-    def nunique(self, column: Any = EVERY, **payment: Unpack[Payment]) -> Any:
+    def nunique(self, column: Any = EVERY, **payment: Any) -> Any:
         """How many distinct non-null values; of the column that ``unit=`` names, how many people. None named: every column.
 
         In a session with ``unit=`` a person adds at most ``max_groups`` values, chosen by a keyed hash of their own, so a
@@ -151,13 +184,16 @@ class Measures(Asking):
         """
         return self._measure("nunique", column, None, 1, payment)
 
+    @overload
+    def sum(self: Unanswered[A], column: Named = ..., bounds: Pair = ..., **words: Unpack[Words]) -> A: ...
+    @overload
+    def sum(self, column: Named, bounds: Pair = ..., **words: Unpack[Words]) -> Value: ...
+    @overload
+    def sum(self, *, bounds: Pair = ..., **words: Unpack[Words]) -> Values: ...
+    @overload
+    def sum(self, *, axis: Literal[1, "columns"], numeric_only: bool = ...) -> PrivateColumn: ...
     @priced
-    def sum(
-        self,
-        column: Any = EVERY,
-        bounds: Any = None,
-        **payment: Unpack[Payment],
-    ) -> Any:
+    def sum(self, column: Any = EVERY, bounds: Any = None, **payment: Any) -> Any:
         """The sum of a column's values, each clipped to its bounds; of every column if none is named.
 
         Formal guarantee: epsilon-DP for its price; sensitivity max(abs(lower), abs(upper)), or upper - lower where
@@ -170,13 +206,16 @@ class Measures(Asking):
         """
         return self._measure("sum", column, bounds, 1, payment)
 
+    @overload
+    def mean(self: Unanswered[A], column: Named = ..., bounds: Pair = ..., **words: Unpack[Words]) -> A: ...
+    @overload
+    def mean(self, column: Named, bounds: Pair = ..., **words: Unpack[Words]) -> Number: ...
+    @overload
+    def mean(self, *, bounds: Pair = ..., **words: Unpack[Words]) -> Row: ...
+    @overload
+    def mean(self, *, axis: Literal[1, "columns"], numeric_only: bool = ...) -> PrivateColumn: ...
     @priced
-    def mean(
-        self,
-        column: Any = EVERY,
-        bounds: Any = None,
-        **payment: Unpack[Payment],
-    ) -> Any:
+    def mean(self, column: Any = EVERY, bounds: Any = None, **payment: Any) -> Any:
         """The mean of a column's values, each clipped to its bounds; of every column if none is named.
 
         One release of the distances to both bounds, whose sum tells the count: half the variance of splitting the
@@ -193,15 +232,14 @@ class Measures(Asking):
         """
         return self._measure("mean", column, bounds, 1, payment)
 
+    @overload
+    def var(self: Unanswered[A], column: Named = ..., bounds: Pair = ..., **words: Unpack[Moments]) -> A: ...
+    @overload
+    def var(self, column: Named, bounds: Pair = ..., **words: Unpack[Moments]) -> Number: ...
+    @overload
+    def var(self, *, bounds: Pair = ..., **words: Unpack[Moments]) -> Row: ...
     @priced
-    def var(
-        self,
-        column: Any = EVERY,
-        bounds: Any = None,
-        *,
-        ddof: int = 1,
-        **payment: Unpack[Payment],
-    ) -> Any:
+    def var(self, column: Any = EVERY, bounds: Any = None, *, ddof: int = 1, **payment: Any) -> Any:
         """The variance of a column's clipped values; of every column if none is named.
 
         One release of three sums that share the sensitivity of one (docs/guarantees/variance.md).
@@ -210,30 +248,28 @@ class Measures(Asking):
         """
         return self._measure("var", column, bounds, ddof, payment)
 
+    @overload
+    def std(self: Unanswered[A], column: Named = ..., bounds: Pair = ..., **words: Unpack[Moments]) -> A: ...
+    @overload
+    def std(self, column: Named, bounds: Pair = ..., **words: Unpack[Moments]) -> Number: ...
+    @overload
+    def std(self, *, bounds: Pair = ..., **words: Unpack[Moments]) -> Row: ...
     @priced
-    def std(
-        self,
-        column: Any = EVERY,
-        bounds: Any = None,
-        *,
-        ddof: int = 1,
-        **payment: Unpack[Payment],
-    ) -> Any:
+    def std(self, column: Any = EVERY, bounds: Any = None, *, ddof: int = 1, **payment: Any) -> Any:
         """The standard deviation of a column's clipped values; of every column if none is named.
 
         Formal guarantee: epsilon-DP for its price; the root of `var`, which is post-processing.
         """
         return self._measure("std", column, bounds, ddof, payment)
 
+    @overload
+    def sem(self: Unanswered[A], column: Named = ..., bounds: Pair = ..., **words: Unpack[Moments]) -> A: ...
+    @overload
+    def sem(self, column: Named, bounds: Pair = ..., **words: Unpack[Moments]) -> Number: ...
+    @overload
+    def sem(self, *, bounds: Pair = ..., **words: Unpack[Moments]) -> Row: ...
     @priced
-    def sem(
-        self,
-        column: Any = EVERY,
-        bounds: Any = None,
-        *,
-        ddof: int = 1,
-        **payment: Unpack[Payment],
-    ) -> Any:
+    def sem(self, column: Any = EVERY, bounds: Any = None, *, ddof: int = 1, **payment: Any) -> Any:
         """The standard error of the mean of a column's clipped values; of every column if none is named.
 
         It tells how far the mean of such a sample is from that of all whom it stands for, and nothing of the noise: that is
@@ -250,8 +286,14 @@ class Measures(Asking):
         """
         return self._measure("sem", column, bounds, ddof, payment)
 
+    @overload
+    def skew(self: Unanswered[A], column: Named = ..., bounds: Pair = ..., **words: Unpack[Words]) -> A: ...
+    @overload
+    def skew(self, column: Named, bounds: Pair = ..., **words: Unpack[Words]) -> Number: ...
+    @overload
+    def skew(self, *, bounds: Pair = ..., **words: Unpack[Words]) -> Row: ...
     @priced
-    def skew(self, column: Any = EVERY, bounds: Any = None, **payment: Unpack[Payment]) -> Any:
+    def skew(self, column: Any = EVERY, bounds: Any = None, **payment: Any) -> Any:
         """The skewness of a column's clipped values, with pandas' correction; of every column if none is named.
 
         Cubes need many values or narrow bounds: look at the interval. Where pandas has NaN, of equal values or fewer than
@@ -267,15 +309,22 @@ class Measures(Asking):
         """
         return self._measure("skew", column, bounds, 1, payment)
 
-    @priced
+    @overload
+    def agg(self: Unanswered[A], spec: Any = ..., /, *, bounds: Pair = ..., **outputs: Any) -> A: ...
+    @overload
+    def agg(self, spec: str, /, *, bounds: Pair = ..., **payment: Unpack[Payment]) -> Values: ...
+    @overload
+    def agg(self, spec: list[str], /, *, bounds: Pair = ..., **payment: Unpack[Payment]) -> Outputs: ...
+    @overload
     def agg(
-        self,
-        spec: Any = None,
-        /,
-        *,
-        bounds: Any = None,
-        **outputs: Any,
-    ) -> Any:
+        self, spec: Mapping[Any, str], /, *, bounds: Pair = ..., **payment: Unpack[Payment]
+    ) -> Values: ...
+    @overload
+    def agg(
+        self, spec: Mapping[Any, Any] | None = ..., /, *, bounds: Pair = ..., **outputs: Any
+    ) -> Outputs: ...
+    @priced
+    def agg(self, spec: Any = None, /, *, bounds: Any = None, **outputs: Any) -> Any:
         """Several aggregates of several columns in one release, in the shape pandas gives.
 
         ``agg("mean")`` and ``agg({"age": "mean"})`` are Series, ``agg(["mean", "std"])``, ``agg({"age": ["mean"]})``
@@ -301,8 +350,11 @@ class Measures(Asking):
     aggregate = agg
 
 
+AnyMeasures: TypeAlias = Measures[Any, Any, Any, Any, Any, Any, Any, Any, Any]
+
+
 def grid(
-    asking: Measures,
+    asking: AnyMeasures,
     outputs: Sequence[Output],
     places: Sequence[tuple[Hashable, Hashable]],
     payment: Any,

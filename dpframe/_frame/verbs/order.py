@@ -1,24 +1,74 @@
 """The verbs that pick points of columns by their order: quantiles, medians and extremes, of frames and of groups alike."""
 
+# mypy: disable-error-code="misc"
+# The first overload of each verb is for a kind of frame: checkers find it by its ``self``, which mypy wants wider.
+
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Unpack
+from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
 
 import numpy as np
 
 from dpframe._answers import answer as _release
 from dpframe._errors import BadType, BadValue
 from dpframe._frame.spelling import priced, sideways
+from dpframe._frame.typed.answers import (
+    A,
+    Counted,
+    Extremes,
+    Levels,
+    Named,
+    Number,
+    Outputs,
+    Pair,
+    Points,
+    Quantiles,
+    Row,
+    Shares,
+    Table,
+    Value,
+    Values,
+    Whole,
+)
 from dpframe._frame.verbs.measure import Measures, grid
 from dpframe._groups.keys import EVERY
-from dpframe._plans.order import Levels, how_for, levels_of
-from dpframe._plans.price import Payment, checked
+from dpframe._plans.order import Levels as Asked
+from dpframe._plans.order import how_for, levels_of
+from dpframe._plans.price import checked
+
+if TYPE_CHECKING:
+    from dpframe._frame.column import PrivateColumn
+    from dpframe._frame.typed.frames import Unanswered
 
 
-class Orders(Measures):
+class Orders(Measures[Whole, Number, Value, Counted, Levels, Row, Values, Table, Outputs]):
     """What has columns that can be measured and ordered: a tracked frame, or its groups."""
 
+    @overload
+    def quantile(
+        self: Unanswered[A],
+        column: Named | Shares = ...,
+        q: float | Shares = ...,
+        bounds: Pair = ...,
+        **words: Unpack[Quantiles],
+    ) -> A: ...
+    @overload
+    def quantile(self, column: float, bounds: Pair = ..., **words: Unpack[Quantiles]) -> Row: ...
+    @overload
+    def quantile(self, column: Shares, bounds: Pair = ..., **words: Unpack[Quantiles]) -> Table: ...
+    @overload
+    def quantile(
+        self, column: Named, q: float = ..., bounds: Pair = ..., **words: Unpack[Quantiles]
+    ) -> Value: ...
+    @overload
+    def quantile(
+        self, column: Named, q: Shares, bounds: Pair = ..., **words: Unpack[Quantiles]
+    ) -> Levels: ...
+    @overload
+    def quantile(self, *, q: Shares, bounds: Pair = ..., **words: Unpack[Quantiles]) -> Table: ...
+    @overload
+    def quantile(self, *, q: float = ..., bounds: Pair = ..., **words: Unpack[Quantiles]) -> Row: ...
     @priced
     def quantile(
         self,
@@ -28,7 +78,7 @@ class Orders(Measures):
         *,
         resolution: float | None = None,
         method: str = "auto",
-        **payment: Unpack[Payment],
+        **payment: Any,
     ) -> Any:
         """The value below which a share ``q`` of a column's values lies; for a list of shares a Series by them.
 
@@ -60,6 +110,14 @@ class Orders(Measures):
         how = how_for(len(levels.exact), method)
         return self._at(levels, column, bounds, resolution, payment, how)
 
+    @overload
+    def median(
+        self: Unanswered[A], column: Named = ..., bounds: Pair = ..., **words: Unpack[Points]
+    ) -> A: ...
+    @overload
+    def median(self, column: Named, bounds: Pair = ..., **words: Unpack[Points]) -> Value: ...
+    @overload
+    def median(self, *, bounds: Pair = ..., **words: Unpack[Points]) -> Row: ...
     @priced
     def median(
         self,
@@ -67,7 +125,7 @@ class Orders(Measures):
         bounds: Any = None,
         *,
         resolution: float | None = None,
-        **payment: Unpack[Payment],
+        **payment: Any,
     ) -> Any:
         """A value with half of the column's values on either side: ``quantile`` at 0.5, and the same question.
 
@@ -82,6 +140,14 @@ class Orders(Measures):
         """
         return self._at(_levels(0.5, payment), column, bounds, resolution, payment)
 
+    @overload
+    def min(self: Unanswered[A], column: Named = ..., bounds: Pair = ..., **words: Unpack[Extremes]) -> A: ...
+    @overload
+    def min(self, column: Named, bounds: Pair = ..., **words: Unpack[Extremes]) -> Value: ...
+    @overload
+    def min(self, *, bounds: Pair = ..., **words: Unpack[Extremes]) -> Row: ...
+    @overload
+    def min(self, *, axis: Literal[1, "columns"], numeric_only: bool = ...) -> PrivateColumn: ...
     @priced
     def min(
         self,
@@ -90,7 +156,7 @@ class Orders(Measures):
         *,
         q: Any = 0.01,
         resolution: float | None = None,
-        **payment: Unpack[Payment],
+        **payment: Any,
     ) -> Any:
         """A value near the least: the 1 % quantile, or that of another small ``q``.
 
@@ -100,6 +166,14 @@ class Orders(Measures):
         """
         return self._extreme("min", column, q, bounds, resolution, payment)
 
+    @overload
+    def max(self: Unanswered[A], column: Named = ..., bounds: Pair = ..., **words: Unpack[Extremes]) -> A: ...
+    @overload
+    def max(self, column: Named, bounds: Pair = ..., **words: Unpack[Extremes]) -> Value: ...
+    @overload
+    def max(self, *, bounds: Pair = ..., **words: Unpack[Extremes]) -> Row: ...
+    @overload
+    def max(self, *, axis: Literal[1, "columns"], numeric_only: bool = ...) -> PrivateColumn: ...
     @priced
     def max(
         self,
@@ -108,7 +182,7 @@ class Orders(Measures):
         *,
         q: Any = 0.99,
         resolution: float | None = None,
-        **payment: Unpack[Payment],
+        **payment: Any,
     ) -> Any:
         """A value near the greatest: the 99 % quantile, or that of another large ``q``.
 
@@ -126,7 +200,7 @@ class Orders(Measures):
         return self._at(_levels(q, payment, one=True), column, bounds, resolution, payment)
 
     def _at(
-        self, levels: Levels, column: Any, bounds: Any, resolution: Any, payment: Any, how: str = "quantile"
+        self, levels: Asked, column: Any, bounds: Any, resolution: Any, payment: Any, how: str = "quantile"
     ) -> Any:
         names, single = self._columns_for(column, "quantile", payment.get("numeric_only") is True)
         order = self._selection.order
@@ -141,7 +215,7 @@ class Orders(Measures):
         return self._ask_for(cells, payment, lambda r, index: _release.levels(r, index, levels.typed, label))
 
 
-def _levels(q: Any, payment: Mapping[str, Any], one: bool = False) -> Levels:
+def _levels(q: Any, payment: Mapping[str, Any], one: bool = False) -> Asked:
     """``q=`` of a verb, whose other words are looked at first; of some verbs it is one level."""
     if "candidates" in payment:
         raise BadValue("quantiles take no candidates=: bounds= are enough, and resolution= says how fine.")
