@@ -36,8 +36,7 @@ from dpframe._frame.sources import bytes_of, free, recognised
 from dpframe._frame.suggestions import bounds_of, limit_of
 from dpframe._frame.typed.frames import Unanswered, UnansweredColumn, UnansweredGroups
 from dpframe._frame.typed.parts import Texts, Times, Weeks
-from dpframe._frame.verbs.cellwise import METHODS, OPERATORS
-from dpframe._frame.verbs.order import Orders
+from dpframe._frame.verbs.measure import Measures
 from dpframe._groups import periods as times_module
 from dpframe._groups.combinations import RestBy, TupleBy, Tuples
 from dpframe._groups.keys import ROW_CEILING, BinBy, KeyBy, Keys, keys_for
@@ -266,9 +265,7 @@ __all__ = [
     "MAGNITUDE_BITS",
     "MAX_LENGTH",
     "MECHANISMS",
-    "METHODS",
     "NAMED",
-    "OPERATORS",
     "ORDERS",
     "PEOPLE",
     "ROW_CEILING",
@@ -321,12 +318,12 @@ __all__ = [
     "Loss",
     "Magnitudes",
     "Measured",
+    "Measures",
     "MemoryStore",
     "NoisyMax",
     "NoisyTop",
     "Objective",
     "Occurring",
-    "Orders",
     "Pair",
     "PandasEngine",
     "ParquetSource",

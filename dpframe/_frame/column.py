@@ -330,6 +330,14 @@ class PrivateColumn(Taken):
         """
         return TimeParts(self)
 
+    # Operators by their names: `columns.steps` has what each of them does ------------------------------------------------------
+
+    def _called(self, other: Any, level: None = None, fill_value: Any = None, axis: Any = 0) -> Self:
+        raise NotOffered(ADVICE["operator"])
+
+    add = sub = mul = div = truediv = floordiv = mod = pow = rsub = rdiv = _called
+    eq = ne = lt = le = gt = ge = _called
+
     # Other rows, names and looks: each is a function of `_frame.columns.steps` -----------------------------------------------
 
     dropna: Final = steps.dropna

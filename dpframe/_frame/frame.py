@@ -260,21 +260,24 @@ class PrivateFrame(Tracked):
         """Columns by their places: ``p.iloc[:, 0]``, ``p.iloc[:, :3]``. Rows have no places here."""
         return Positions(self)
 
-    # Operators are made in `cellwise`, one for all; each takes what it takes there.
+    # Operators of each column by itself, and the methods beside them: `cellwise` has what each of them does ------------------
 
-    if TYPE_CHECKING:
+    def _operated(self, other: Any) -> Self:
+        raise NotOffered(ADVICE["operator"])
 
-        def _operated(self, other: Any) -> Self: ...
-        def _called(self, other: Any, axis: Any = ..., level: None = ..., fill_value: None = ...) -> Self: ...
-        def _alone(self) -> Self: ...
+    def _called(self, other: Any, axis: Any = "columns", level: None = None, fill_value: None = None) -> Self:
+        raise NotOffered(ADVICE["operator"])
 
-        __add__ = __sub__ = __mul__ = __truediv__ = __floordiv__ = __mod__ = __pow__ = _operated
-        __radd__ = __rsub__ = __rmul__ = __rtruediv__ = __rfloordiv__ = __rmod__ = __rpow__ = _operated
-        __and__ = __or__ = __rand__ = __ror__ = __lt__ = __le__ = __gt__ = __ge__ = _operated
-        __eq__ = __ne__ = _operated  # type: ignore[assignment]  # as a DataFrame compares
-        __neg__ = __pos__ = __invert__ = __abs__ = _alone
-        add = sub = mul = div = truediv = floordiv = mod = pow = rsub = rdiv = _called
-        eq = ne = lt = le = gt = ge = _called
+    def _alone(self) -> Self:
+        raise NotOffered(ADVICE["operator"])
+
+    __add__ = __sub__ = __mul__ = __truediv__ = __floordiv__ = __mod__ = __pow__ = _operated
+    __radd__ = __rsub__ = __rmul__ = __rtruediv__ = __rfloordiv__ = __rmod__ = __rpow__ = _operated
+    __and__ = __or__ = __rand__ = __ror__ = __lt__ = __le__ = __gt__ = __ge__ = _operated
+    __eq__ = __ne__ = _operated  # type: ignore[assignment]  # as a DataFrame compares
+    __neg__ = __pos__ = __invert__ = __abs__ = _alone
+    add = sub = mul = div = truediv = floordiv = mod = pow = rsub = rdiv = _called
+    eq = ne = lt = le = gt = ge = _called
 
     # Verbs: each is a function of `_frame.verbs` or of a file beside it ---------------------------------------------------
 

@@ -20,8 +20,7 @@ from dpframe._frame.found import Search
 from dpframe._frame.selection import Ask, Asking, Finish, Selection
 from dpframe._frame.spelling import of_groups, priced
 from dpframe._frame.typed.answers import Counted, Levels, Number, Outputs, Row, Table, Value, Values, Whole
-from dpframe._frame.verbs.measure import spec_of
-from dpframe._frame.verbs.order import Orders
+from dpframe._frame.verbs.measure import Measures, spec_of
 from dpframe._frame.verbs.summaries import check_method, described, matrix
 from dpframe._groups.combinations import Sought, TupleBy
 from dpframe._groups.keys import EVERY, By, KeyBy, combined_index, groups_of, keys_of, with_options
@@ -36,7 +35,7 @@ if TYPE_CHECKING:
     from dpframe._plans.plan import Plan
 
 
-class PrivateGroupBy(Orders[Whole, Number, Value, Counted, Levels, Row, Values, Table, Outputs]):
+class PrivateGroupBy(Measures[Whole, Number, Value, Counted, Levels, Row, Values, Table, Outputs]):
     """``p.groupby("state")``: all declared groups come back, empty ones too, in the declared order.
 
     Formal guarantee of each release: epsilon-DP for its price, once for all groups together, since a row is in
@@ -258,7 +257,7 @@ class PrivateGroupBy(Orders[Whole, Number, Value, Counted, Levels, Row, Values, 
         check_method(method)
         return cast(pd.DataFrame, matrix(self, Correlations, min_periods, 1, bounds, payment))
 
-    if not TYPE_CHECKING:  # checkers take these verbs from `Orders`
+    if not TYPE_CHECKING:  # checkers take these verbs from `Measures`
 
         @priced
         def count(
@@ -275,16 +274,16 @@ class PrivateGroupBy(Orders[Whole, Number, Value, Counted, Levels, Row, Values, 
             return self._measure("count", column, None, 1, payment)
 
         nunique = of_groups(
-            Orders.nunique,
+            Measures.nunique,
             """How many distinct non-null values the column has in each group; of the column of ``unit=``, how many people.
 
             In a session with ``unit=`` a person adds at most ``max_groups`` pairs of a group and a value, in all groups
             together; or is counted in at most ``max_groups`` groups. See `PrivateFrame.nunique`.
             """,
         )
-        sum = of_groups(Orders.sum, "Sums of clipped values; see `PrivateFrame.sum`.")
+        sum = of_groups(Measures.sum, "Sums of clipped values; see `PrivateFrame.sum`.")
         mean = of_groups(
-            Orders.mean,
+            Measures.mean,
             """Means of clipped values; see `PrivateFrame.mean`.
 
             They lie within the bounds also for an empty group, whose interval is then wide.
@@ -298,18 +297,18 @@ class PrivateGroupBy(Orders[Whole, Number, Value, Counted, Levels, Row, Values, 
             Name: age, dtype: float64
             """,
         )
-        var = of_groups(Orders.var, "Variances of clipped values; see `PrivateFrame.var`.")
-        std = of_groups(Orders.std, "Standard deviations of clipped values; see `PrivateFrame.std`.")
+        var = of_groups(Measures.var, "Variances of clipped values; see `PrivateFrame.var`.")
+        std = of_groups(Measures.std, "Standard deviations of clipped values; see `PrivateFrame.std`.")
         sem = of_groups(
-            Orders.sem,
+            Measures.sem,
             """Standard errors of the means of clipped values; see `PrivateFrame.sem`.
 
             Of an empty group, or of one value, where pandas has NaN, there is a number all the same. Its interval is wide then.
             """,
         )
-        skew = of_groups(Orders.skew, "Skewness of clipped values; see `PrivateFrame.skew`.")
+        skew = of_groups(Measures.skew, "Skewness of clipped values; see `PrivateFrame.skew`.")
         agg = of_groups(
-            Orders.agg,
+            Measures.agg,
             """Several aggregates in one release with one price: ``agg(n=("age", "size"), m=("age", "mean"))``.
 
             Also ``agg({"age": ["mean", "std"], "cost": "sum"})``, and of selected columns ``["age"].agg(["mean", "std"])``,
@@ -319,12 +318,12 @@ class PrivateGroupBy(Orders[Whole, Number, Value, Counted, Levels, Row, Values, 
             """,
         )
         aggregate = agg
-        median = of_groups(Orders.median, "Medians of each group; see `PrivateFrame.median`.")
-        min = of_groups(Orders.min, "Near the least value of each group; see `PrivateFrame.min`.")
-        max = of_groups(Orders.max, "Near the greatest value of each group; see `PrivateFrame.max`.")
+        median = of_groups(Measures.median, "Medians of each group; see `PrivateFrame.median`.")
+        min = of_groups(Measures.min, "Near the least value of each group; see `PrivateFrame.min`.")
+        max = of_groups(Measures.max, "Near the greatest value of each group; see `PrivateFrame.max`.")
 
         quantile = of_groups(
-            Orders.quantile,
+            Measures.quantile,
             """Quantiles of each group; see `PrivateFrame.quantile`. Of selected columns the first argument is ``q``.
 
             An empty group answers some point between the bounds.

@@ -10,6 +10,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar, cast, get_type_hints
 import pandas as pd
 
 from dpframe import _validate
+from dpframe._frame.typed import answers
 from dpframe._plans.price import DEFAULTS, Payment, defaults_of, telling
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -28,7 +29,13 @@ def priced(verb: F) -> F:
     own = signature(verb)
     fixed = [p for p in own.parameters.values() if p.kind is not Parameter.VAR_KEYWORD]
     others = [p for p in own.parameters.values() if p.kind is Parameter.VAR_KEYWORD and p.name != "payment"]
-    cast(Any, verb).__signature__ = own.replace(parameters=[*fixed, *_WORDS, *others])
+    varies = isinstance(
+        vars(answers).get(str(own.return_annotation)), TypeVar
+    )  # which tells a reader nothing
+    returned = "Any" if varies else own.return_annotation
+    cast(Any, verb).__signature__ = own.replace(
+        parameters=[*fixed, *_WORDS, *others], return_annotation=returned
+    )
     return verb
 
 

@@ -13,7 +13,7 @@ from dpframe._answers.answer import FloatEstimate, IntEstimate
 from dpframe._errors import Refused
 from dpframe._expr import Expr
 from dpframe._frame.selection import Ask, RowsOnly, Selection, Taken, callers_frame
-from dpframe._frame.verbs.order import Orders
+from dpframe._frame.verbs.measure import Measures
 from dpframe._plans.plan import Plan
 from dpframe._refusals import Unprinted
 from dpframe._session.batch import Batch
@@ -22,7 +22,7 @@ Frame = TypeVar("Frame", bound="Tracked")
 
 
 class Tracked(
-    Orders[
+    Measures[
         IntEstimate,
         FloatEstimate,
         "IntEstimate | FloatEstimate",

@@ -18,9 +18,7 @@ import pytest
 from dpframe import PrivateFrame
 from dpframe.datasets import BOUNDS, KEYS, visits
 from tests.internals import (
-    METHODS,
-    OPERATORS,
-    Orders,
+    Measures,
     PrivateColumn,
     PrivateGroupBy,
     Texts,
@@ -168,7 +166,9 @@ def is_of_plans(overload):
 def test_each_verb_that_asks_is_told_to_checkers_as_a_plan_too(kind, twin):
     asking = releasing(kind)
     assert {"mean", "count", "agg"} < asking
-    of_frames_and_groups = set() if kind is PrivateColumn else {*planned(Orders), *planned(kind), "aggregate"}
+    of_frames_and_groups = (
+        set() if kind is PrivateColumn else {*planned(Measures), *planned(kind), "aggregate"}
+    )
     assert asking - set(vars(twin)) - of_frames_and_groups == set()
 
 
@@ -184,13 +184,18 @@ def test_the_parts_that_checkers_know_are_those_there_are(p):
     assert set(Weeks.__annotations__) == set(dir(p["admitted"].dt.isocalendar()))
 
 
-def test_the_operators_that_checkers_know_are_those_there_are(p):
-    made = {*OPERATORS, *METHODS}
-    source = ast.parse(inspect.getsource(sys.modules[PrivateFrame.__module__]))
-    (told,) = (
-        node
-        for node in ast.walk(source)
-        if isinstance(node, ast.If) and "_operated" in ast.unparse(node.body[0])
-    )
-    names = {t.id for one in told.body if isinstance(one, ast.Assign) for t in one.targets}
-    assert names == made - {"__round__"}
+@pytest.mark.parametrize("kind", [PrivateFrame, PrivateColumn])
+def test_the_operators_that_checkers_know_are_those_there_are(kind):
+    names = [name for name in ("_operated", "_called", "_alone") if name in vars(kind)]
+    assert names
+    assert [
+        n for n, v in vars(kind).items() if n not in names and any(v is vars(kind)[o] for o in names)
+    ] == []
+    module = ast.parse(inspect.getsource(sys.modules[kind.__module__]))
+    told = {
+        target.id
+        for line in ast.walk(module)
+        if isinstance(line, ast.Assign) and ast.unparse(line.value) in ("_operated", "_called", "_alone")
+        for target in line.targets
+    }
+    assert {"sub", "rdiv", "ge"} < told <= set(vars(kind))

@@ -9,7 +9,7 @@ take, derived from them here, and return plans; in a batch they return the place
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar, Unpack, cast, overload
+from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeAlias, TypeVar, Unpack, cast, overload
 
 import pandas as pd
 
@@ -19,8 +19,16 @@ from dpframe._frame.frame import PrivateFrame
 from dpframe._frame.groups import PrivateGroupBy
 from dpframe._frame.people.groups import PersonGroupBy
 from dpframe._frame.places import Located, Positions
-from dpframe._frame.typed.answers import A, Grouping, Named, Pair
+from dpframe._frame.typed.answers import A, Grouping, Levels, Named, Pair, Row, Table, Value
+from dpframe._frame.verbs.measure import Measures
 from dpframe._plans.price import Payment
+
+# Measures of which one kind of answer matters.
+AnyMeasures: TypeAlias = Measures[Any, Any, Any, Any, Any, Any, Any, Any, Any]
+OfValue: TypeAlias = Measures[Any, Any, Value, Any, Any, Any, Any, Any, Any]
+OfLevels: TypeAlias = Measures[Any, Any, Any, Any, Levels, Any, Any, Any, Any]
+OfRow: TypeAlias = Measures[Any, Any, Any, Any, Any, Row, Any, Any, Any]
+OfTable: TypeAlias = Measures[Any, Any, Any, Any, Any, Any, Any, Table, Any]
 
 P = ParamSpec("P")
 C = TypeVar("C")
@@ -157,6 +165,61 @@ class Listed(PrivateFrame):
     def count(self, **payment: Any) -> Any: ...
 
 
+class OwnRows:
+    """What groups have where each is the rows of one person: steps, of which checkers cannot know whether there are persons."""
+
+    @like(PersonGroupBy.shift)
+    def shift(self) -> Any: ...
+    @like(PersonGroupBy.diff)
+    def diff(self) -> Any: ...
+    @like(PersonGroupBy.pct_change)
+    def pct_change(self) -> Any: ...
+    @like(PersonGroupBy.cumsum)
+    def cumsum(self) -> Any: ...
+    @like(PersonGroupBy.cumprod)
+    def cumprod(self) -> Any: ...
+    @like(PersonGroupBy.cummin)
+    def cummin(self) -> Any: ...
+    @like(PersonGroupBy.cummax)
+    def cummax(self) -> Any: ...
+    @like(PersonGroupBy.ffill)
+    def ffill(self) -> Any: ...
+    @like(PersonGroupBy.bfill)
+    def bfill(self) -> Any: ...
+    @like(PersonGroupBy.rank)
+    def rank(self) -> Any: ...
+    @like(PersonGroupBy.cumcount)
+    def cumcount(self) -> Any: ...
+    @like(PersonGroupBy.transform)
+    def transform(self) -> Any: ...
+    @like(PersonGroupBy.apply)
+    def apply(self) -> Any: ...
+    @like(PersonGroupBy.head)
+    def head(self) -> Any: ...
+    @like(PersonGroupBy.tail)
+    def tail(self) -> Any: ...
+    @like(PersonGroupBy.nth)
+    def nth(self) -> Any: ...
+    @like(PersonGroupBy.nlargest)
+    def nlargest(self) -> Any: ...
+    @like(PersonGroupBy.nsmallest)
+    def nsmallest(self) -> Any: ...
+    @like(PersonGroupBy.filter)
+    def filter(self) -> Any: ...
+    @like(PersonGroupBy.pipe)
+    def pipe(self) -> Any: ...
+    @like(PersonGroupBy.first)
+    def first(self) -> Any: ...
+    @like(PersonGroupBy.last)
+    def last(self) -> Any: ...
+    @like(PersonGroupBy.prod)
+    def prod(self) -> Any: ...
+    @like(PersonGroupBy.any)
+    def any(self) -> Any: ...
+    @like(PersonGroupBy.all)
+    def all(self) -> Any: ...
+
+
 class ColumnGroups(
     PrivateGroupBy[
         "pd.Series[int]",
@@ -169,7 +232,7 @@ class ColumnGroups(
         "pd.Series[float]",
         pd.DataFrame,
     ],
-    PersonGroupBy,
+    OwnRows,
 ):
     """``p.groupby("state")["cost"]``: each answer is a Series."""
 
@@ -186,7 +249,7 @@ class ListedGroups(
         pd.DataFrame,
         pd.DataFrame,
     ],
-    PersonGroupBy,
+    OwnRows,
 ):
     """``p.groupby("state")[["age", "cost"]]``: a table with a column for each."""
 
@@ -203,7 +266,7 @@ class Groups(
         pd.DataFrame,
         pd.DataFrame,
     ],
-    PersonGroupBy,
+    OwnRows,
 ):
     """``p.groupby("state")``: a Series of a column that is named, and a table of all."""
 
@@ -226,7 +289,7 @@ class FlatGroups(
         pd.DataFrame,
         pd.DataFrame,
     ],
-    PersonGroupBy,
+    OwnRows,
 ):
     """``p.groupby("state", as_index=False)``: the keys are columns of a table."""
 

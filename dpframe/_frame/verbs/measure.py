@@ -9,14 +9,13 @@ What they leave to the kinds of `Measures` is which columns are meant where none
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, TypeAlias, Unpack, overload
+from typing import TYPE_CHECKING, Any, Final, Generic, Literal, NamedTuple, Unpack, overload
 
 import numpy as np
 import pandas as pd
 
 from dpframe._answers import answer as _release
 from dpframe._answers.answer import scalar
-from dpframe._answers.layout import Grid
 from dpframe._errors import BadType, BadValue, UnknownColumn, unknown_column
 from dpframe._frame.selection import Asking, Finish
 from dpframe._frame.spelling import priced, sideways
@@ -36,6 +35,7 @@ from dpframe._frame.typed.answers import (
     Whole,
     Words,
 )
+from dpframe._frame.verbs import order
 from dpframe._groups.keys import EVERY
 from dpframe._plans.aggregates import AGGREGATES, ORDERS, Output, level_named, named_in_agg
 from dpframe._plans.price import WORDS, Payment, checked
@@ -107,7 +107,7 @@ class Measures(Asking, Generic[Whole, Number, Value, Counted, Levels, Row, Value
         places = [
             (w.label if form == "named" else w.aggregate, self._selection.named(w.column)[1]) for w in wanted
         ]
-        return grid(self, outs, places, payment)
+        return order.grid(self, outs, places, payment)
 
     def _measure(
         self, aggregate: str, column: Any, bounds: Any, ddof: int, payment: Mapping[str, Any]
@@ -349,29 +349,12 @@ class Measures(Asking, Generic[Whole, Number, Value, Counted, Levels, Row, Value
 
     aggregate = agg
 
+    # Order: each is a function of `_frame.verbs.order` --------------------------------------------------------------------
 
-AnyMeasures: TypeAlias = Measures[Any, Any, Any, Any, Any, Any, Any, Any, Any]
-
-
-def grid(
-    asking: AnyMeasures,
-    outputs: Sequence[Output],
-    places: Sequence[tuple[Hashable, Hashable]],
-    payment: Any,
-    whole: bool = True,
-) -> Any:
-    """A table of outputs, each in the row and the column of its place, in the order in which these first appear; of groups one
-    below the other."""
-    rows = list(dict.fromkeys(row for row, _ in places))
-    columns = list(dict.fromkeys(column for _, column in places))
-    numbers = {place: i for i, place in enumerate(places)}
-    layout = Grid(tuple(tuple(numbers.get((row, c), -1) for c in columns) for row in rows))
-    index, across = pd.Index(rows, tupleize_cols=False), pd.Index(columns, tupleize_cols=False)
-    return asking._ask_for(
-        outputs,
-        payment,
-        lambda r, groups: _release.laid_out(r, layout, _release.below(groups, index), across, whole),
-    )
+    quantile: Final = order.quantile
+    median: Final = order.median
+    min: Final = order.min
+    max: Final = order.max
 
 
 # What `agg` may be given: a name, a list of them, a dict of either, or named outputs ----------------------------

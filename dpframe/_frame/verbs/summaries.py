@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
-from typing import Any, Unpack, cast, overload
+from typing import TYPE_CHECKING, Any, Unpack, cast, overload
 
 import numpy as np
 import pandas as pd
@@ -19,12 +19,15 @@ from dpframe._frame.selection import Selection, callers_frame, predicate_of
 from dpframe._frame.spelling import priced
 from dpframe._frame.tracked import Tracked
 from dpframe._frame.typed.answers import Named, Pair
-from dpframe._frame.verbs.measure import AnyMeasures, grid
+from dpframe._frame.verbs.order import grid
 from dpframe._groups.keys import EVERY, BinBy
 from dpframe._plans.aggregates import DESCRIBED, ORDERS, Output
 from dpframe._plans.order import how_for, levels_of
 from dpframe._plans.price import Payment, checked
 from dpframe._questions.question import Query
+
+if TYPE_CHECKING:
+    from dpframe._frame.typed.frames import AnyMeasures
 
 
 @overload
