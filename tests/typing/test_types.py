@@ -149,9 +149,7 @@ def planned(kind: type) -> set[str]:
         name: verb for base in kind.__mro__ for name, verb in vars(base).items() if inspect.isfunction(verb)
     }
     by_overload = {n for n, v in functions.items() if any(is_of_plans(o) for o in get_overloads(v))}
-    by_kind = {
-        n for n, v in functions.items() if inspect.signature(v).return_annotation in ("Whole", "Counted")
-    }
+    by_kind = {n for n, v in functions.items() if v.__annotations__.get("return") == "Whole"}
     return by_overload | by_kind
 
 

@@ -122,7 +122,7 @@ def groupby(
     observed: bool | None = None,
     dropna: bool | None = None,
     level: Any = None,
-) -> Any:
+) -> Groups | FlatGroups:
     """Groups by one column or several; ``keys`` lists the groups that may appear, all of which come back.
 
     For several columns ``keys`` is a dict by column (or a list of lists), and the groups are all combinations; or a
@@ -167,9 +167,9 @@ def groupby(
     if self._session.unit.people and keys is None and other is None and bounds is None:
         person_groups = self._own_groups(by, as_index)
         if person_groups is not None:
-            return person_groups  # another kind, which has the same verbs as steps
+            return cast("Groups", person_groups)  # another kind, which has the same verbs as steps
     selection = replace(self._selection, by=groupings(self, by, keys, sort, dropna, other, bounds))
-    return PrivateGroupBy(self._session, selection, self._mode, as_index=as_index)
+    return cast("Groups", PrivateGroupBy(self._session, selection, self._mode, as_index=as_index))
 
 
 def levels_for(
