@@ -217,7 +217,7 @@ MODULES = (
     "_frame/verbs/looking",
     "_frame/verbs/groupings",
     "_frame/verbs/measure",
-    "_frame/verbs/order",
+    "_frame/columns/order",
     "_frame/verbs/summaries",
     "_frame/verbs/tables",
     "_frame/groups",

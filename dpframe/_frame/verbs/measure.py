@@ -17,6 +17,7 @@ import pandas as pd
 from dpframe._answers import answer as _release
 from dpframe._answers.answer import scalar
 from dpframe._errors import BadType, BadValue, UnknownColumn, unknown_column
+from dpframe._frame.columns import order
 from dpframe._frame.selection import Asking, Finish
 from dpframe._frame.spelling import priced, sideways
 from dpframe._frame.typed.answers import (
@@ -35,7 +36,6 @@ from dpframe._frame.typed.answers import (
     Whole,
     Words,
 )
-from dpframe._frame.verbs import order
 from dpframe._groups.keys import EVERY
 from dpframe._plans.aggregates import AGGREGATES, ORDERS, Output, level_named, named_in_agg
 from dpframe._plans.price import WORDS, Payment, checked
@@ -349,7 +349,7 @@ class Measures(Asking, Generic[Whole, Number, Value, Counted, Levels, Row, Value
 
     aggregate = agg
 
-    # Order: each is a function of `_frame.verbs.order` --------------------------------------------------------------------
+    # Order: each is a function of `_frame.columns.order` --------------------------------------------------------------------
 
     quantile: Final = order.quantile
     median: Final = order.median

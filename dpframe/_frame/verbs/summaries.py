@@ -15,11 +15,11 @@ from dpframe._answers import answer as _release
 from dpframe._answers.layout import Correlations, Grid, Layout
 from dpframe._errors import BadType, BadValue, MissingBounds, NotOffered
 from dpframe._expr import Expr
+from dpframe._frame.columns.order import grid
 from dpframe._frame.selection import Selection, callers_frame, predicate_of
 from dpframe._frame.spelling import priced
 from dpframe._frame.tracked import Tracked
 from dpframe._frame.typed.answers import Named, Pair
-from dpframe._frame.verbs.order import grid
 from dpframe._groups.keys import EVERY, BinBy
 from dpframe._plans.aggregates import DESCRIBED, ORDERS, Output
 from dpframe._plans.order import how_for, levels_of
