@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Hashable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Final, NoReturn, Self, Unpack, cast, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Final, NoReturn, Self, Unpack, cast, overload
 
 import pandas as pd
 
@@ -38,7 +38,7 @@ from dpframe._refusals import ADVICE
 class PrivateColumn(Taken):
     """``p["x"]``: comparisons and arithmetic make other columns; `mean` and its like are releases of the frame."""
 
-    __hash__ = None  # type: ignore[assignment]  # == builds a condition, so a column cannot be a key
+    __hash__: ClassVar[None] = None  # type: ignore[assignment]  # == builds a condition, so a column cannot be a key
 
     _frame: Tracked
 
@@ -161,7 +161,9 @@ class PrivateColumn(Taken):
     def __xor__(self, other: Any) -> Self:
         return self._new(_expr.logical_xor(self._expr, self._other(other)))
 
-    __rand__, __ror__, __rxor__ = __and__, __or__, __xor__
+    __rand__ = __and__
+    __ror__ = __or__
+    __rxor__ = __xor__
 
     def __round__(self, decimals: int = 0) -> Self:
         return self.round(decimals)
@@ -335,8 +337,22 @@ class PrivateColumn(Taken):
     def _called(self, other: Any, level: None = None, fill_value: Any = None, axis: Any = 0) -> Self:
         raise NotOffered(ADVICE["operator"])
 
-    add = sub = mul = div = truediv = floordiv = mod = pow = rsub = rdiv = _called
-    eq = ne = lt = le = gt = ge = _called
+    add = _called
+    sub = _called
+    mul = _called
+    div = _called
+    truediv = _called
+    floordiv = _called
+    mod = _called
+    pow = _called
+    rsub = _called
+    rdiv = _called
+    eq = _called
+    ne = _called
+    lt = _called
+    le = _called
+    gt = _called
+    ge = _called
 
     # Other rows, names and looks: each is a function of `_frame.columns.steps` -----------------------------------------------
 

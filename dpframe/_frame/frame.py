@@ -281,13 +281,50 @@ class PrivateFrame(Tracked):
     def _alone(self) -> Self:
         raise NotOffered(ADVICE["operator"])
 
-    __add__ = __sub__ = __mul__ = __truediv__ = __floordiv__ = __mod__ = __pow__ = _operated
-    __radd__ = __rsub__ = __rmul__ = __rtruediv__ = __rfloordiv__ = __rmod__ = __rpow__ = _operated
-    __and__ = __or__ = __rand__ = __ror__ = __lt__ = __le__ = __gt__ = __ge__ = _operated
-    __eq__ = __ne__ = _operated  # type: ignore[assignment]  # as a DataFrame compares
-    __neg__ = __pos__ = __invert__ = __abs__ = _alone
-    add = sub = mul = div = truediv = floordiv = mod = pow = rsub = rdiv = _called
-    eq = ne = lt = le = gt = ge = _called
+    __add__ = _operated
+    __sub__ = _operated
+    __mul__ = _operated
+    __truediv__ = _operated
+    __floordiv__ = _operated
+    __mod__ = _operated
+    __pow__ = _operated
+    __radd__ = _operated
+    __rsub__ = _operated
+    __rmul__ = _operated
+    __rtruediv__ = _operated
+    __rfloordiv__ = _operated
+    __rmod__ = _operated
+    __rpow__ = _operated
+    __and__ = _operated
+    __or__ = _operated
+    __rand__ = _operated
+    __ror__ = _operated
+    __lt__ = _operated
+    __le__ = _operated
+    __gt__ = _operated
+    __ge__ = _operated
+    __eq__ = _operated  # type: ignore[assignment]  # as a DataFrame compares
+    __ne__ = _operated  # type: ignore[assignment]  # as a DataFrame compares
+    __neg__ = _alone
+    __pos__ = _alone
+    __invert__ = _alone
+    __abs__ = _alone
+    add = _called
+    sub = _called
+    mul = _called
+    div = _called
+    truediv = _called
+    floordiv = _called
+    mod = _called
+    pow = _called
+    rsub = _called
+    rdiv = _called
+    eq = _called
+    ne = _called
+    lt = _called
+    le = _called
+    gt = _called
+    ge = _called
 
     # Verbs: each is a function of `_frame.verbs` or of a file beside it ---------------------------------------------------
 
