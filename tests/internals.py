@@ -35,6 +35,7 @@ from dpframe._frame.randomize import Randomize
 from dpframe._frame.sources import bytes_of, free, recognised
 from dpframe._frame.suggestions import bounds_of, limit_of
 from dpframe._frame.typed.frames import Unanswered, UnansweredColumn, UnansweredGroups
+from dpframe._frame.typed.notebooks import let_complete
 from dpframe._frame.typed.parts import Texts, Times, Weeks
 from dpframe._frame.verbs.measure import Measures
 from dpframe._groups import periods as times_module
@@ -480,6 +481,7 @@ __all__ = [
     "learn_solve_module",
     "learn_statistics_module",
     "ledger_module",
+    "let_complete",
     "level_sizes",
     "levels",
     "limit_of",

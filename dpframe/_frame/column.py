@@ -14,14 +14,14 @@ import pandas as pd
 from dpframe import _expr, _validate
 from dpframe._answers import answer as _release
 from dpframe._answers.answer import FloatEstimate, IntEstimate, correlation, scalar
-from dpframe._errors import BadType, NotOffered, Refused
+from dpframe._errors import BadType, NotOffered, Refused, did_you_mean
 from dpframe._expr import Expr
 from dpframe._frame import randomize as _randomize
 from dpframe._frame.columns import steps
 from dpframe._frame.columns.hooks import install
 from dpframe._frame.columns.lookups import looked_up, replaced
 from dpframe._frame.columns.numpy import applied, called
-from dpframe._frame.columns.parts import CategoryParts, TextParts, TimeParts
+from dpframe._frame.columns.parts import CategoryParts, Parts, TextParts, TimeParts
 from dpframe._frame.columns.traced import traced
 from dpframe._frame.selection import Taken
 from dpframe._frame.spelling import of_column, priced
@@ -560,10 +560,19 @@ class PrivateColumn(Taken):
             raise NotOffered(
                 f"Series.{name} has no private counterpart in this version. dir(p['x']) tells what there is."
             )
-        raise NotOffered(ADVICE.get(name, f"a tracked column has no {name!r}."))
+        close = did_you_mean(name, [n for n in dir(type(self)) if not n.startswith("_")], "It has")
+        raise NotOffered(
+            ADVICE.get(name, f"a tracked column has no {name!r}.{close if 'Did you' in close else ''}")
+        )
 
     if not TYPE_CHECKING:  # to checkers a name that is not listed is an error
         __getattr__ = _unlisted
+
+    def __dir__(self) -> Iterable[builtins.str]:
+        """What there is, without ``.str``, ``.dt`` and ``.cat`` where the cells are of another kind, as in pandas."""
+        parts: tuple[Parts, ...] = self.str, self.dt, self.cat
+        other = {part._accessor.removeprefix(".") for part in parts if self._expr.kind not in part._kinds}
+        return [name for name in super().__dir__() if name not in other]
 
     def __repr__(self) -> Any:
         return f"PrivateColumn {self._expr} ({self._expr.kind})"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
+from difflib import get_close_matches
 from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn, Self, Unpack, cast
 
@@ -14,7 +15,7 @@ from pandas.api.typing import DataFrameGroupBy
 from dpframe import _validate
 from dpframe._answers import answer as _release
 from dpframe._answers.layout import Correlations, Grid, Layout, Pivot, Shares
-from dpframe._errors import BadType, BadValue, MissingKeys, NotOffered
+from dpframe._errors import BadType, BadValue, MissingKeys, NotOffered, did_you_mean
 from dpframe._expr import Expr
 from dpframe._frame.found import Search
 from dpframe._frame.selection import Ask, Asking, Finish, Selection
@@ -356,10 +357,13 @@ class PrivateGroupBy(Measures[Whole, Number, Value, Counted, Levels, Row, Values
                     else "here a row is one; where a column says whose a row is, open(unit='patient_id') and group by it."
                 )
             )
+        known = [verb for verb in dir(type(self)) if not verb.startswith("_")]
+        close = get_close_matches(name, known, n=1)
         raise NotOffered(
             ADVICE.get(
                 name,
-                f"groups have no private {name!r}. They have {', '.join((*named_in_agg(), *ORDERS))}, quantile and agg.",
+                f"groups have no private {name!r}.{did_you_mean(name, known) if close else ''} They have "
+                f"{', '.join((*named_in_agg(), *ORDERS))}, quantile and agg.",
             )
         )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
+from difflib import get_close_matches
 from inspect import signature
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -11,7 +12,7 @@ import pandas as pd
 
 from dpframe import _expr, _validate
 from dpframe._cells.codec import index_of
-from dpframe._errors import BadType, BadValue, NotOffered
+from dpframe._errors import BadType, BadValue, NotOffered, did_you_mean
 from dpframe._expr import Expr, Kind
 from dpframe._frame.selection import Taken
 from dpframe._frame.typed.parts import Texts, Times, Weeks
@@ -52,8 +53,10 @@ class Parts(Unprinted, ABC):
         if expr.kind not in self._kinds:
             raise NotOffered(f"{self._accessor} needs {self._of}, and {expr} ({expr.kind}) is none.")
         if name not in self._names():
+            close = get_close_matches(name, dir(self), n=1)
             raise NotOffered(
-                f"{self._accessor}.{name} is not offered. Use one of {', '.join(sorted(self._names()))}."
+                f"{self._accessor}.{name} is not offered.{did_you_mean(name, dir(self)) if close else ''} "
+                f"Use one of {', '.join(dir(self))}."
             )
 
     def __call__(self, *args: Any, **options: Any) -> NoReturn:

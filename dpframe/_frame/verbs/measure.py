@@ -9,6 +9,7 @@ What they leave to the kinds of `Measures` is which columns are meant where none
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, Final, Generic, Literal, NamedTuple, Unpack, overload
 
 import numpy as np
@@ -16,7 +17,7 @@ import pandas as pd
 
 from dpframe._answers import answer as _release
 from dpframe._answers.answer import scalar
-from dpframe._errors import BadType, BadValue, UnknownColumn, unknown_column
+from dpframe._errors import BadType, BadValue, UnknownColumn, did_you_mean, unknown_column
 from dpframe._frame.columns import order
 from dpframe._frame.selection import Asking, Finish
 from dpframe._frame.spelling import priced, sideways
@@ -400,9 +401,11 @@ def aggregate_name(value: Any) -> str:
         )
     kind = AGGREGATES.get(value)
     if (kind is None or not kind.named_in_agg) and level_named(value) is None:
-        known = ", ".join((*named_in_agg(), *ORDERS))
+        names = [*named_in_agg(), *ORDERS]
+        close = did_you_mean(value, names) if get_close_matches(value, names, n=1) else ""
         raise BadValue(
-            f"no private aggregate {value!r}{_INSTEAD.get(value, '.')} Those there are: {known}, and quantiles such as 'q90'."
+            f"no private aggregate {value!r}{_INSTEAD.get(value, '.' + close)} Those there are: {', '.join(names)}, and "
+            "quantiles such as 'q90'."
         )
     return value
 
