@@ -10,7 +10,7 @@ import re
 import pandas as pd
 import pytest
 
-from dpframe import PrivateFrame
+from dpframe import Plan, PrivateFrame
 from tests.internals import ACROSS, ADVICE, NAMED, ORDERS, PrivateGroupBy
 from tests.test_structure import MODULES, TREES, only_for_types
 
@@ -88,3 +88,13 @@ def test_examples_of_shared_verbs_are_what_they_show(verb):
     test = doctest.DocTestParser().get_doctest(SHARED[verb], {"pd": pd}, verb, None, None)
     flags = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
     assert doctest.DocTestRunner(optionflags=flags).run(test).failed == 0
+
+
+def test_groups_that_explain_give_plans_and_cost_nothing():
+    df = pd.DataFrame({"k": ["a", "b"], "x": [1, 2]})
+    p = df.dp.open(1, bounds={"x": (0, 5)}, keys={"k": ["a", "b"]})
+    for groups in (p.groupby("k").explain, p.groupby("k", as_index=False).explain, p.explain.groupby("k")):
+        plans = groups.size(), groups["x"].mean(), groups.mean("x"), groups[["x"]].agg(["mean"])
+        assert {type(plan) for plan in plans} == {Plan}
+    assert p.groupby("k")["x"].explain.mean() == p.explain.groupby("k")["x"].mean()
+    assert p.budget.spent == 0
