@@ -19,6 +19,17 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import pandas as pd
 
 if TYPE_CHECKING:
+    from dpframe import (  # noqa: F401
+        accounting,
+        attacks,
+        audit,
+        calibrate,
+        datasets,
+        learn,
+        local,
+        plot,
+        utilities,
+    )
     from dpframe._answers.estimate import Estimate
     from dpframe._errors import (
         BadExpression,
@@ -93,12 +104,16 @@ _HOMES = {
 _MODULES = ("accounting", "attacks", "audit", "calibrate", "datasets", "learn", "local", "plot", "utilities")
 
 
-def __getattr__(name: str) -> Any:
+def _loaded(name: str) -> Any:
     if name in _MODULES:
         return import_module(f"dpframe.{name}")
     if name not in __all__:
         raise AttributeError(f"module 'dpframe' has no attribute {name!r}")
     return getattr(import_module(f"dpframe.{_HOMES.get(name, '_errors')}"), name)
+
+
+if not TYPE_CHECKING:  # to checkers a name that is not listed is an error
+    __getattr__ = _loaded
 
 
 def __dir__() -> list[str]:

@@ -263,17 +263,19 @@ class Unprinted:
     def _operated(self, *others: Any) -> Any:
         refuse("operator")
 
-    # A column has those of an expression; what is left here is refused.
-    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = _operated
-    __floordiv__ = __rfloordiv__ = __mod__ = __rmod__ = __pow__ = __rpow__ = __divmod__ = __rdivmod__ = (
-        _operated
-    )
-    __matmul__ = __rmatmul__ = __and__ = __rand__ = __or__ = __ror__ = __xor__ = __rxor__ = _operated
-    __lshift__ = __rlshift__ = __rshift__ = __rrshift__ = __lt__ = __le__ = __gt__ = __ge__ = _operated
-    __neg__ = __pos__ = __invert__ = __abs__ = __round__ = _operated
-
     def __copy__(self) -> Any:
         return self
 
     def __deepcopy__(self, memo: object) -> Any:
         return self  # nothing in it changes, and a copied budget would be a second one
+
+
+# A frame and a column have those of expressions; what is left here is refused.
+_OPERATORS = (
+    *("add", "radd", "sub", "rsub", "mul", "rmul", "truediv", "rtruediv", "floordiv", "rfloordiv", "mod", "rmod"),
+    *("pow", "rpow", "divmod", "rdivmod", "matmul", "rmatmul", "and", "rand", "or", "ror", "xor", "rxor"),
+    *("lshift", "rlshift", "rshift", "rrshift", "lt", "le", "gt", "ge", "neg", "pos", "invert", "abs"),
+    *("round"),
+)  # fmt: skip
+for _name in _OPERATORS:
+    setattr(Unprinted, f"__{_name}__", Unprinted._operated)

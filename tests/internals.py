@@ -39,6 +39,10 @@ from dpframe._frame.people.groups import PersonGroupBy
 from dpframe._frame.randomize import Randomize
 from dpframe._frame.sources import bytes_of, free, recognised
 from dpframe._frame.suggestions import bounds_of, limit_of
+from dpframe._frame.typed.frames import Unanswered, UnansweredColumn, UnansweredGroups
+from dpframe._frame.typed.notebooks import let_complete
+from dpframe._frame.typed.parts import Texts, Times, Weeks
+from dpframe._frame.verbs.measure import Measures
 from dpframe._groups import periods as times_module
 from dpframe._groups.combinations import RestBy, TupleBy, Tuples
 from dpframe._groups.keys import ROW_CEILING, BinBy, KeyBy, Keys, keys_for
@@ -71,6 +75,7 @@ from dpframe._session import derived as lineage_module
 from dpframe._session import opening as opening_module
 from dpframe._session import session as door_module
 from dpframe._session import session as session_module
+from dpframe._session.batch import Planned as PlannedAnswer
 from dpframe._session.data import sessions as registry_sessions
 from dpframe._session.session import Session
 from dpframe._session.session import sessions as session_sessions
@@ -325,6 +330,7 @@ __all__ = [
     "Loss",
     "Magnitudes",
     "Measured",
+    "Measures",
     "MemoryStore",
     "NoisyMax",
     "NoisyTop",
@@ -343,6 +349,7 @@ __all__ = [
     "PersonGroupBy",
     "Persons",
     "Planned",
+    "PlannedAnswer",
     "PostgresDatabase",
     "Powers",
     "Price",
@@ -386,7 +393,9 @@ __all__ = [
     "Statistics",
     "TableSource",
     "Target",
+    "Texts",
     "TimeBy",
+    "Times",
     "Total",
     "Tree",
     "Trues",
@@ -394,11 +403,15 @@ __all__ = [
     "TruncatedVector",
     "TupleBy",
     "Tuples",
+    "Unanswered",
+    "UnansweredColumn",
+    "UnansweredGroups",
     "Unit",
     "Unopened",
     "ValueCount",
     "Vector",
     "Votes",
+    "Weeks",
     "WithinKey",
     "_uniform",
     "accounting_gaussian_module",
@@ -483,6 +496,7 @@ __all__ = [
     "learn_solve_module",
     "learn_statistics_module",
     "ledger_module",
+    "let_complete",
     "level_sizes",
     "levels",
     "limit_of",

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import OrderedDict
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple, cast
 
@@ -24,13 +24,14 @@ from dpframe._answers.estimate import (
     only,
     title_of,
 )
-from dpframe._answers.layout import Across, Column, Columns, Layout, Levels, Pivot
+from dpframe._answers.layout import Across, Column, Columns, Grid, Layout, Levels, Pivot
 from dpframe._answers.lineage import Kept, Released, deviations_of, ends_of, label_texts, reading
 from dpframe._answers.table import Shown, Tabled
 from dpframe._answers.worth import blanked, contents, noise_in, telling
 from dpframe._errors import BadValue, NotOffered
 from dpframe._ledger.store import pack, receipt_text, unpack
-from dpframe._plans.aggregates import AGGREGATES
+from dpframe._plans.aggregates import AGGREGATES, Output
+from dpframe._plans.durations import check_alike
 from dpframe._plans.plan import Cost, Plan, all_choices, refuse_choices
 from dpframe._plans.price import own_errors
 from dpframe._plans.worth import LEVEL, PART, is_noise
@@ -292,6 +293,21 @@ def laid_out(
     answer.columns = columns.view()
     answer.attrs[ANSWER] = receipt(release, layout, data, list(answer.columns), index)
     return telling(answer, release, layout, values)
+
+
+def grid(
+    outputs: Sequence[Output], places: Sequence[tuple[Hashable, Hashable]], whole: bool = True
+) -> Callable[[Release, Any], Any]:
+    """A table of outputs, each in the row and the column of its place, in the order in which these first appear; of groups one
+    below the other."""
+    for one in dict.fromkeys(column for _, column in places):
+        check_alike([out for out, (_, column) in zip(outputs, places, strict=True) if column == one])
+    rows = list(dict.fromkeys(row for row, _ in places))
+    columns = list(dict.fromkeys(column for _, column in places))
+    numbers = {place: i for i, place in enumerate(places)}
+    layout = Grid(tuple(tuple(numbers.get((row, c), -1) for c in columns) for row in rows))
+    index, across = pd.Index(rows, tupleize_cols=False), pd.Index(columns, tupleize_cols=False)
+    return lambda r, groups: laid_out(r, layout, below(groups, index), across, whole)
 
 
 def by_levels(

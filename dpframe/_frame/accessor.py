@@ -20,6 +20,7 @@ from dpframe._frame.frame import PrivateFrame
 from dpframe._frame.groups import PrivateGroupBy
 from dpframe._frame.people.groups import PersonGroupBy
 from dpframe._frame.selection import Ask
+from dpframe._frame.typed.notebooks import let_complete
 from dpframe._plans.price import own_errors
 from dpframe._refusals import ADVICE
 from dpframe._session import session as _session
@@ -357,6 +358,7 @@ def register() -> None:
     for frames, made in ((pd.DataFrame, of_frame), (pd.Series, of_series)):
         accessor: Any = type(vars(frames)["dp"])
         cast(Any, frames).dp = accessor("dp", made)
+    let_complete()
 
 
 for _kind in (Unopened, Elsewhere, _Derived):

@@ -1,29 +1,34 @@
 """A tracked column: an expression of one row, with pandas' operators and person-wise methods."""
 
+# mypy: disable-error-code="empty-body"
+# The work of a release is that of the verb of frames: what is written here is what comes back, and the docstring.
+
 from __future__ import annotations
 
+import builtins
 from collections.abc import Hashable, Iterable, Mapping
-from typing import Any, NoReturn, Unpack, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Final, NoReturn, Self, Unpack, cast, overload
 
 import pandas as pd
 
 from dpframe import _expr, _validate
 from dpframe._answers import answer as _release
-from dpframe._answers.estimate import FloatEstimate, correlation, scalar
-from dpframe._errors import BadType, NotOffered, Refused
+from dpframe._answers.estimate import FloatEstimate, IntEstimate, correlation, scalar
+from dpframe._errors import BadType, NotOffered, Refused, did_you_mean
 from dpframe._expr import Expr
 from dpframe._frame import randomize as _randomize
 from dpframe._frame.columns import steps
 from dpframe._frame.columns.hooks import install
 from dpframe._frame.columns.lookups import looked_up, replaced
 from dpframe._frame.columns.numpy import applied, called
-from dpframe._frame.columns.parts import CategoryParts, TextParts, TimeParts
+from dpframe._frame.columns.parts import CategoryParts, Parts, TextParts, TimeParts
 from dpframe._frame.columns.traced import traced
 from dpframe._frame.selection import Taken
 from dpframe._frame.spelling import of_column, priced
 from dpframe._frame.tracked import Tracked
+from dpframe._frame.typed.answers import Pair, Quantiles, Shares
 from dpframe._frame.verbs import choose, pictures, summaries, tables
-from dpframe._frame.verbs.measure import Measures, spec_of, split_words
+from dpframe._frame.verbs.measure import spec_of, split_words
 from dpframe._frame.verbs.pictures import Plots
 from dpframe._plans.price import Payment, own_errors
 from dpframe._questions.question import Release
@@ -33,7 +38,7 @@ from dpframe._refusals import ADVICE
 class PrivateColumn(Taken):
     """``p["x"]``: comparisons and arithmetic make other columns; `mean` and its like are releases of the frame."""
 
-    __hash__ = None  # type: ignore[assignment]  # == builds a condition, so a column cannot be a key
+    __hash__: ClassVar[None] = None  # type: ignore[assignment]  # == builds a condition, so a column cannot be a key
 
     _frame: Tracked
 
@@ -42,7 +47,7 @@ class PrivateColumn(Taken):
         """The column's name, which an answer takes."""
         return self._name
 
-    def __getitem__(self, key: Any) -> PrivateColumn:
+    def __getitem__(self, key: Any) -> Self:
         """The column in the rows where a condition on its own frame holds: ``p["x"][p["age"] > 30]``."""
         if not isinstance(key, PrivateColumn):
             raise Refused(
@@ -50,124 +55,125 @@ class PrivateColumn(Taken):
                 "tracked columns: p['x'][p['age'] > 30]."
             )
         frame = self._frame._where(self._frame._expression(key))
-        return PrivateColumn(frame, self._expr, self._name)
+        return cast(Self, PrivateColumn(frame, self._expr, self._name))
 
     @property
     def loc(self) -> _Rows:
         """The column in the rows where a condition holds: ``p["x"].loc[p["age"] > 30]``."""
         return _Rows(self)
 
-    def _new(self, expr: Expr, name: Any = ...) -> PrivateColumn:
-        return PrivateColumn(self._frame, expr, self._name if name is ... else name)
+    def _new(self, expr: Expr, name: Any = ...) -> Self:
+        return cast(Self, PrivateColumn(self._frame, expr, self._name if name is ... else name))
 
     def _other(self, other: Any) -> Expr:
         return self._frame._expression(other)
 
-    def _math(self, op: str, other: Any, swapped: bool = False) -> PrivateColumn:
+    def _math(self, op: str, other: Any, swapped: bool = False) -> Self:
         a, b = self._expr, self._other(other)
         return self._new(_expr.operate(op, *((b, a) if swapped else (a, b))))
 
-    def _compare(self, op: str, other: Any) -> PrivateColumn:
+    def _compare(self, op: str, other: Any) -> Self:
         return self._new(_expr.compare(op, self._expr, self._other(other)))
 
-    def __add__(self, other: Any) -> PrivateColumn:
+    def __add__(self, other: Any) -> Self:
         return self._math("+", other)
 
-    def __radd__(self, other: Any) -> PrivateColumn:
+    def __radd__(self, other: Any) -> Self:
         return self._math("+", other, True)
 
-    def __sub__(self, other: Any) -> PrivateColumn:
+    def __sub__(self, other: Any) -> Self:
         return self._math("-", other)
 
-    def __rsub__(self, other: Any) -> PrivateColumn:
+    def __rsub__(self, other: Any) -> Self:
         return self._math("-", other, True)
 
-    def __mul__(self, other: Any) -> PrivateColumn:
+    def __mul__(self, other: Any) -> Self:
         return self._math("*", other)
 
-    def __rmul__(self, other: Any) -> PrivateColumn:
+    def __rmul__(self, other: Any) -> Self:
         return self._math("*", other, True)
 
-    def __truediv__(self, other: Any) -> PrivateColumn:
+    def __truediv__(self, other: Any) -> Self:
         return self._math("/", other)
 
-    def __rtruediv__(self, other: Any) -> PrivateColumn:
+    def __rtruediv__(self, other: Any) -> Self:
         return self._math("/", other, True)
 
-    def __floordiv__(self, other: Any) -> PrivateColumn:
+    def __floordiv__(self, other: Any) -> Self:
         return self._math("//", other)
 
-    def __rfloordiv__(self, other: Any) -> PrivateColumn:
+    def __rfloordiv__(self, other: Any) -> Self:
         return self._math("//", other, True)
 
-    def __mod__(self, other: Any) -> PrivateColumn:
+    def __mod__(self, other: Any) -> Self:
         return self._math("%", other)
 
-    def __rmod__(self, other: Any) -> PrivateColumn:
+    def __rmod__(self, other: Any) -> Self:
         return self._math("%", other, True)
 
-    def __pow__(self, other: Any) -> PrivateColumn:
+    def __pow__(self, other: Any) -> Self:
         return self._math("**", other)
 
-    def __rpow__(self, other: Any) -> PrivateColumn:
+    def __rpow__(self, other: Any) -> Self:
         return self._math("**", other, True)
 
-    def __pos__(self) -> PrivateColumn:
+    def __pos__(self) -> Self:
         return self._new(_expr.negate(_expr.negate(self._expr)))
 
-    def __neg__(self) -> PrivateColumn:
+    def __neg__(self) -> Self:
         return self._new(_expr.minus(self._expr))
 
-    def __abs__(self) -> PrivateColumn:
+    def __abs__(self) -> Self:
         return self.abs()
 
-    def __eq__(self, other: object) -> PrivateColumn:  # type: ignore[override]  # as a Series compares
+    def __eq__(self, other: object) -> Self:  # type: ignore[override]  # as a Series compares
         return self._compare("==", other)
 
-    def __ne__(self, other: object) -> PrivateColumn:  # type: ignore[override]  # as a Series compares
+    def __ne__(self, other: object) -> Self:  # type: ignore[override]  # as a Series compares
         return self._compare("!=", other)
 
-    def __lt__(self, other: Any) -> PrivateColumn:
+    def __lt__(self, other: Any) -> Self:
         return self._compare("<", other)
 
-    def __le__(self, other: Any) -> PrivateColumn:
+    def __le__(self, other: Any) -> Self:
         return self._compare("<=", other)
 
-    def __gt__(self, other: Any) -> PrivateColumn:
+    def __gt__(self, other: Any) -> Self:
         return self._compare(">", other)
 
-    def __ge__(self, other: Any) -> PrivateColumn:
+    def __ge__(self, other: Any) -> Self:
         return self._compare(">=", other)
 
-    def __array_ufunc__(self, ufunc: Any, method: Any, *inputs: Any, **options: Any) -> PrivateColumn:
+    def __array_ufunc__(self, ufunc: Any, method: Any, *inputs: Any, **options: Any) -> Self:
         """``np.log(p["x"])``, ``np.float64(2) * p["x"]``: an expression of one row; an array beside it is refused."""
-        result: PrivateColumn = applied(self, ufunc, method, inputs, options)
-        return result
+        return cast(Self, applied(self, ufunc, method, inputs, options))
 
     def __array_function__(self, function: Any, types: Any, args: Any, words: Any) -> Any:
         """``np.where(p["x"] > 1, "a", "b")``: an expression of one row, or the release that the column has by this name."""
         return called(self, function, args, words)
 
-    def __and__(self, other: Any) -> PrivateColumn:
+    def __and__(self, other: Any) -> Self:
         return self._new(_expr.logical_and(self._expr, self._other(other)))
 
-    def __or__(self, other: Any) -> PrivateColumn:
+    def __or__(self, other: Any) -> Self:
         return self._new(_expr.logical_or(self._expr, self._other(other)))
 
-    def __xor__(self, other: Any) -> PrivateColumn:
+    def __xor__(self, other: Any) -> Self:
         return self._new(_expr.logical_xor(self._expr, self._other(other)))
 
-    __rand__, __ror__, __rxor__ = __and__, __or__, __xor__
+    __rand__ = __and__
+    __ror__ = __or__
+    __rxor__ = __xor__
 
-    def __round__(self, decimals: int = 0) -> PrivateColumn:
+    def __round__(self, decimals: int = 0) -> Self:
         return self.round(decimals)
 
-    def __invert__(self) -> PrivateColumn:
+    def __invert__(self) -> Self:
         return self._new(_expr.logical_not(self._expr))
 
     # Person-wise methods --------------------------------------------------------------------------------------
 
-    def isin(self, values: Iterable[Any]) -> PrivateColumn:
+    def isin(self, values: Iterable[Any]) -> Self:
         """Whether the cell is one of some public values."""
         if isinstance(values, pd.Series | pd.DataFrame):
             raise Refused(
@@ -175,41 +181,42 @@ class PrivateColumn(Taken):
             )
         return self._new(_expr.is_in(self._expr, values))
 
-    def between(self, left: Any, right: Any, inclusive: str = "both") -> PrivateColumn:
+    def between(self, left: Any, right: Any, inclusive: str = "both") -> Self:
         """Whether the cell lies between two others of its row, or between constants."""
         return self._new(_expr.between(self._expr, self._other(left), self._other(right), inclusive))
 
-    def isna(self) -> PrivateColumn:
+    def isna(self) -> Self:
         """Whether the cell is null: None, NaN, NA and NaT are one thing."""
         return self._new(_expr.is_null(self._expr))
 
-    def notna(self) -> PrivateColumn:
+    def notna(self) -> Self:
         """Whether the cell is not null."""
         return ~self.isna()
 
-    isnull, notnull = isna, notna
+    isnull = isna
+    notnull = notna
 
-    def fillna(self, value: Any) -> PrivateColumn:
+    def fillna(self, value: Any) -> Self:
         """A constant for nulls."""
         return self._new(_expr.fill(self._expr, value))
 
-    def clip(self, lower: float | None = None, upper: float | None = None) -> PrivateColumn:
+    def clip(self, lower: float | None = None, upper: float | None = None) -> Self:
         """Numbers moved into [lower, upper]; a null stays null."""
         return self._new(_expr.clip(self._expr, lower, upper))
 
-    def abs(self) -> PrivateColumn:
+    def abs(self) -> Self:
         """The values without their signs."""
         return self._new(_expr.magnitude(self._expr))
 
-    def round(self, decimals: int = 0) -> PrivateColumn:
+    def round(self, decimals: int = 0) -> Self:
         """The values rounded to some decimals, half to even."""
         return self._new(_expr.round_to(self._expr, decimals))
 
-    def astype(self, dtype: Any) -> PrivateColumn:
+    def astype(self, dtype: Any) -> Self:
         """The values as float, int, bool or str. A cell that has no such value becomes null: no error tells of it."""
         return self._new(_expr.cast(self._expr, dtype))
 
-    def map(self, mapping: Any, na_action: Any = None, *, default: Any = None) -> PrivateColumn:
+    def map(self, mapping: Any, na_action: Any = None, *, default: Any = None) -> Self:
         """The values that a public dict or Series has for those of the column; what it does not list becomes null, or the
         ``default``, as for a ``defaultdict``. A function of one value is called with one that writes down what is done to it, so
         that it becomes an expression; branches are taken both ways.
@@ -237,19 +244,19 @@ class PrivateColumn(Taken):
             found = _expr.choose(_expr.is_null(self._expr), None, found)
         return self._new(found)
 
-    def apply(self, func: Any, args: Any = (), **words: Any) -> PrivateColumn:
+    def apply(self, func: Any, args: Any = (), **words: Any) -> Self:
         """A function of one value, as `map` has it, with more arguments."""
         if isinstance(func, str) or not callable(func) or not isinstance(args, tuple | list):
             raise BadType("apply takes a function of one value: p['x'].apply(lambda x: x / 2).")
         return self._new(traced(func, self._expr, tuple(args), words))
 
-    def replace(self, to_replace: Any = None, value: Any = ..., *, regex: Any = False) -> PrivateColumn:
+    def replace(self, to_replace: Any = None, value: Any = ..., *, regex: Any = False) -> Self:
         """Other values for some: ``replace({"F": "female"})``, ``replace(["a", "b"], "c")``; all else stays what it is. Groups
         have the new values for keys. Values of another kind, ``{"F": 0, "M": 1}``, need all declared keys listed; cells that are
         none of them are null then."""
         return self._new(replaced(self, to_replace, value, regex))
 
-    def where(self, cond: Any, other: Any = None) -> PrivateColumn:
+    def where(self, cond: Any, other: Any = None) -> Self:
         """The cell where a condition holds, and else another value: a constant, a tracked column, or null.
 
         Bounds are those of both. Where both are constants or have keys, groups need no keys.
@@ -264,11 +271,11 @@ class PrivateColumn(Taken):
         """
         return self._chosen(cond, self, other)
 
-    def mask(self, cond: Any, other: Any = None) -> PrivateColumn:
+    def mask(self, cond: Any, other: Any = None) -> Self:
         """Another value where a condition holds, and else the cell: `where` with the condition turned round."""
         return self._chosen(cond, other, self)
 
-    def case_when(self, caselist: Any) -> PrivateColumn:
+    def case_when(self, caselist: Any) -> Self:
         """The value of the first condition that holds, of ``[(condition, value), ...]``, and else the cell."""
         if not isinstance(caselist, list) or not all(isinstance(c, tuple) and len(c) == 2 for c in caselist):
             raise BadType("case_when takes a list of pairs: [(p['x'] > 1, 'a'), (p['x'] > 0, 'b')].")
@@ -277,11 +284,11 @@ class PrivateColumn(Taken):
             found = found.mask(cond, value)
         return found
 
-    def _chosen(self, cond: Any, x: Any, y: Any) -> PrivateColumn:
+    def _chosen(self, cond: Any, x: Any, y: Any) -> Self:
         sides = [_expr.constant(None, null=True) if _is_null(v) else self._other(v) for v in (x, y)]
         return self._new(_expr.choose(self._other(cond), *sides))
 
-    def cut(self, bins: Any, *, labels: Any = None, right: bool = True) -> PrivateColumn:
+    def cut(self, bins: Any, *, labels: Any = None, right: bool = True) -> Self:
         """The interval between given edges that each value is in, as ``pd.cut``; outside them null. Groups need no keys then.
 
         >>> df = pd.DataFrame({"age": [30, 41, 85]})
@@ -326,24 +333,51 @@ class PrivateColumn(Taken):
         """
         return TimeParts(self)
 
+    # Operators by their names: `columns.steps` has what each of them does ------------------------------------------------------
+
+    def _called(self, other: Any, level: None = None, fill_value: Any = None, axis: Any = 0) -> Self:
+        raise NotOffered(ADVICE["operator"])
+
+    add = _called
+    sub = _called
+    mul = _called
+    div = _called
+    truediv = _called
+    floordiv = _called
+    mod = _called
+    pow = _called
+    rsub = _called
+    rdiv = _called
+    eq = _called
+    ne = _called
+    lt = _called
+    le = _called
+    gt = _called
+    ge = _called
+
     # Other rows, names and looks: each is a function of `_frame.columns.steps` -----------------------------------------------
 
-    dropna = steps.dropna
-    rename = steps.rename
-    copy = steps.copy
-    squeeze = steps.squeeze
-    sort_values = steps.sort_values
-    sort_index = steps.sort_values
-    infer_objects = steps.copy
-    reset_index = steps.reset_index
-    to_frame = steps.to_frame
-    head = steps.head
-    tail = steps.tail
-    sample = steps.sample
-    dtype = property(steps.dtype)
-    groupby = steps.groupby
-    resample = steps.resample
-    pipe = steps.pipe
+    dropna: Final = steps.dropna
+    rename: Final = steps.rename
+    copy: Final = steps.copy
+    squeeze: Final = steps.squeeze
+    sort_values: Final = steps.sort_values
+    sort_index: Final = steps.sort_values
+    infer_objects: Final = steps.copy
+    reset_index: Final = steps.reset_index
+    to_frame: Final = steps.to_frame
+    head: Final = steps.head
+    tail: Final = steps.tail
+    sample: Final = steps.sample
+
+    @property
+    def dtype(self) -> Any:
+        """The dtype, without the categories of a categorical one: these are cells of the data."""
+        return steps.dtype(self)
+
+    groupby: Final = steps.groupby
+    resample: Final = steps.resample
+    pipe: Final = steps.pipe
 
     def __setitem__(self, key: Any, value: Any) -> NoReturn:
         raise Refused(
@@ -353,27 +387,102 @@ class PrivateColumn(Taken):
 
     # Releases -------------------------------------------------------------------------------------------------
 
-    count = of_column(Measures.count, "How many non-null values; see `PrivateFrame.count`.")
-    nunique = of_column(Measures.nunique, "How many distinct non-null values; see `PrivateFrame.nunique`.")
-    sum = of_column(Measures.sum, "See `PrivateFrame.sum`.")
-    mean = of_column(Measures.mean, "See `PrivateFrame.mean`.")
-    var = of_column(Measures.var, "See `PrivateFrame.var`.")
-    std = of_column(Measures.std, "See `PrivateFrame.std`.")
-    sem = of_column(Measures.sem, "See `PrivateFrame.sem`.")
-    skew = of_column(Measures.skew, "See `PrivateFrame.skew`.")
-    quantile = of_column(Measures.quantile, "See `PrivateFrame.quantile`.")
-    median = of_column(Measures.median, "See `PrivateFrame.median`.")
-    min = of_column(Measures.min, "See `PrivateFrame.min`: the 1 % quantile.")
-    max = of_column(Measures.max, "See `PrivateFrame.max`: the 99 % quantile.")
-    describe = of_column(summaries.describe, "See `PrivateFrame.describe`; of one column a Series.")
-    histogram = of_column(summaries.histogram, "See `PrivateFrame.histogram`.")
-    hist = of_column(cast(Any, pictures.hist), "The picture of a histogram; see `PrivateFrame.hist`.")
-    value_counts = of_column(tables.value_counts, "See `PrivateFrame.value_counts`.")
-    unique = of_column(tables.unique, "See `PrivateFrame.unique`.")
-    argmax = of_column(choose.argmax, "See `PrivateFrame.argmax`.")
-    top = of_column(choose.top, "See `PrivateFrame.top`.")
-    randomize = of_column(_randomize.randomize, "See `PrivateFrame.randomize`: a report for each row.")
+    @of_column(Tracked.count)
+    def count(self) -> IntEstimate:
+        """How many non-null values; see `PrivateFrame.count`."""
 
+    @of_column(Tracked.nunique)
+    def nunique(self) -> IntEstimate:
+        """How many distinct non-null values; see `PrivateFrame.nunique`."""
+
+    @of_column(Tracked.sum)
+    def sum(self) -> IntEstimate | FloatEstimate:
+        """See `PrivateFrame.sum`."""
+
+    @of_column(Tracked.mean)
+    def mean(self) -> FloatEstimate:
+        """See `PrivateFrame.mean`."""
+
+    @of_column(Tracked.var)
+    def var(self) -> FloatEstimate:
+        """See `PrivateFrame.var`."""
+
+    @of_column(Tracked.std)
+    def std(self) -> FloatEstimate:
+        """See `PrivateFrame.std`."""
+
+    @of_column(Tracked.sem)
+    def sem(self) -> FloatEstimate:
+        """See `PrivateFrame.sem`."""
+
+    @of_column(Tracked.skew)
+    def skew(self) -> FloatEstimate:
+        """See `PrivateFrame.skew`."""
+
+    @overload
+    def quantile(
+        self, q: float = ..., bounds: Pair = ..., **words: Unpack[Quantiles]
+    ) -> IntEstimate | FloatEstimate: ...
+    @overload
+    def quantile(self, q: Shares, bounds: Pair = ..., **words: Unpack[Quantiles]) -> pd.Series[float]: ...
+    @of_column(Tracked.quantile)  # type: ignore[misc]  # one signature is derived, of several
+    def quantile(self) -> Any:
+        """See `PrivateFrame.quantile`."""
+
+    @of_column(Tracked.median)
+    def median(self) -> IntEstimate | FloatEstimate:
+        """See `PrivateFrame.median`."""
+
+    @of_column(Tracked.min)
+    def min(self) -> IntEstimate | FloatEstimate:
+        """See `PrivateFrame.min`: the 1 % quantile."""
+
+    @of_column(Tracked.max)
+    def max(self) -> IntEstimate | FloatEstimate:
+        """See `PrivateFrame.max`: the 99 % quantile."""
+
+    @of_column(summaries.describe)
+    def describe(self) -> pd.Series[float]:
+        """See `PrivateFrame.describe`; of one column a Series."""
+
+    @of_column(summaries.histogram)
+    def histogram(self) -> pd.Series[int]:
+        """See `PrivateFrame.histogram`."""
+
+    @of_column(pictures.hist)
+    def hist(self) -> Any:
+        """The picture of a histogram; see `PrivateFrame.hist`."""
+
+    @of_column(tables.value_counts)
+    def value_counts(self) -> pd.Series[Any]:
+        """See `PrivateFrame.value_counts`."""
+
+    @of_column(tables.unique)
+    def unique(self) -> pd.Index[Any]:
+        """See `PrivateFrame.unique`."""
+
+    @of_column(choose.argmax)
+    def argmax(self) -> Any:
+        """See `PrivateFrame.argmax`."""
+
+    @of_column(choose.top)
+    def top(self) -> list[Any]:
+        """See `PrivateFrame.top`."""
+
+    @of_column(_randomize.randomize)
+    def randomize(self) -> pd.Series[Any]:
+        """See `PrivateFrame.randomize`: a report for each row."""
+
+    @overload
+    def agg(
+        self, spec: builtins.str, /, *, bounds: Pair = ..., **payment: Unpack[Payment]
+    ) -> IntEstimate | FloatEstimate: ...
+    @overload
+    def agg(
+        self, spec: list[builtins.str], /, *, bounds: Pair = ..., **payment: Unpack[Payment]
+    ) -> pd.Series[Any]: ...
+    @overload
+    def agg(self, spec: None = ..., /, *, bounds: Pair = ..., **outputs: Any) -> pd.Series[Any]: ...
     @priced
     def agg(self, spec: Any = None, /, *, bounds: Any = None, **outputs: Any) -> Any:
         """A number by its name, or several in one release: ``agg(["mean", "std"])``, ``agg(m="mean")``; a Series then.
@@ -445,14 +554,26 @@ class PrivateColumn(Taken):
         """Pictures of releases: ``p["age"].plot.hist()``, ``p["age"].plot.box()``."""
         return Plots(self._frame, self)
 
-    def __getattr__(self, name: Any) -> NoReturn:
+    def _unlisted(self, name: Any) -> NoReturn:
         if name.startswith("_"):
             raise AttributeError(name)
         if name not in ADVICE and hasattr(pd.Series, name):
             raise NotOffered(
                 f"Series.{name} has no private counterpart in this version. dir(p['x']) tells what there is."
             )
-        raise NotOffered(ADVICE.get(name, f"a tracked column has no {name!r}."))
+        close = did_you_mean(name, [n for n in dir(type(self)) if not n.startswith("_")], "It has")
+        raise NotOffered(
+            ADVICE.get(name, f"a tracked column has no {name!r}.{close if 'Did you' in close else ''}")
+        )
+
+    if not TYPE_CHECKING:  # to checkers a name that is not listed is an error
+        __getattr__ = _unlisted
+
+    def __dir__(self) -> Iterable[builtins.str]:
+        """What there is, without ``.str``, ``.dt`` and ``.cat`` where the cells are of another kind, as in pandas."""
+        parts: tuple[Parts, ...] = self.str, self.dt, self.cat
+        other = {part._accessor.removeprefix(".") for part in parts if self._expr.kind not in part._kinds}
+        return [name for name in super().__dir__() if name not in other]
 
     def __repr__(self) -> Any:
         return f"PrivateColumn {self._expr} ({self._expr.kind})"

@@ -6,9 +6,9 @@ expressions or asks the session; none touches data.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from html import escape
-from typing import Any, Unpack, overload
+from typing import TYPE_CHECKING, Any, Final, Self, TypeVar, Unpack, cast, overload
 
 import numpy as np
 import pandas as pd
@@ -23,7 +23,7 @@ from dpframe._frame.people import join as _join
 from dpframe._frame.people import steps as _people
 from dpframe._frame.people.groups import own_groups
 from dpframe._frame.places import Located, Positions, check_named, references, with_item
-from dpframe._frame.selection import Ask, Selection
+from dpframe._frame.selection import Ask, Selection, Taken
 from dpframe._frame.spelling import priced
 from dpframe._frame.tracked import Tracked, check_kept, is_pandas_col
 from dpframe._frame.verbs import adopt as _adopt
@@ -48,6 +48,15 @@ from dpframe._session.batch import Batch
 from dpframe._session.opening import open_session, opened, with_words_of
 from dpframe._session.session import Session
 from dpframe._session.terms import Words
+
+if TYPE_CHECKING:
+    from pandas.api.typing import Expression
+
+    from dpframe._frame.typed.frames import Listed, Unanswered
+    from dpframe._plans.plan import Plan
+    from dpframe._session.batch import Planned
+
+Model = TypeVar("Model")
 
 
 class PrivateFrame(Tracked):
@@ -131,7 +140,7 @@ class PrivateFrame(Tracked):
         """Every fact that is public because you said so: bounds, keys, @names, and reasons."""
         return self._session.accountant.declarations
 
-    def plan_ahead(self) -> Batch[PrivateFrame]:
+    def plan_ahead(self) -> Batch[Unanswered[Planned]]:
         """Questions that are declared together and paid as one: all of them or none.
 
         Inside the block every verb returns a `Planned` place; after it, its ``answer``. With ``accountant="pld"`` the
@@ -146,10 +155,10 @@ class PrivateFrame(Tracked):
         >>> rows.answer == 3, old.answer == 1, p.budget.remaining
         (True, True, 0.0)
         """
-        return Batch(self)
+        return Batch(cast("Unanswered[Planned]", self))
 
     @property
-    def explain(self) -> Any:
+    def explain(self) -> Unanswered[Plan]:
         """The same verbs, which return their plan: price, mechanism, scale, expected error. Free.
 
         >>> df = pd.DataFrame({"age": [30, 41, 55]})
@@ -159,7 +168,7 @@ class PrivateFrame(Tracked):
         >>> p.budget.spent
         0.0
         """
-        return self._in(self._mode.explaining())
+        return cast("Unanswered[Plan]", self._in(self._mode.explaining()))
 
     def close(self) -> None:
         """Give up what is left of the budget, for good, and let go of the data."""
@@ -183,11 +192,11 @@ class PrivateFrame(Tracked):
             )
         return cellwise.across(self, aggregate, numeric)
 
-    def any(self, axis: Any = 0, bool_only: bool = False, skipna: bool = True) -> Any:
+    def any(self, axis: Any = 0, bool_only: bool = False, skipna: bool = True) -> PrivateColumn:
         """A column that tells whether any condition of a row holds, with ``axis=1``. Down a column it has no price."""
         return self._flags("any", axis, skipna)
 
-    def all(self, axis: Any = 0, bool_only: bool = False, skipna: bool = True) -> Any:
+    def all(self, axis: Any = 0, bool_only: bool = False, skipna: bool = True) -> PrivateColumn:
         """A column that tells whether all conditions of a row hold, with ``axis=1``. Down a column it has no price."""
         return self._flags("all", axis, skipna)
 
@@ -209,7 +218,7 @@ class PrivateFrame(Tracked):
 
     # Person-wise steps ----------------------------------------------------------------------------------------
 
-    def query(self, expr: str, *, inplace: bool = False) -> PrivateFrame:
+    def query(self, expr: str, *, inplace: bool = False) -> Self:
         """The rows where a condition holds, as ``DataFrame.query``; ``@name`` is a local variable.
 
         A row-wise language: comparisons, ``and or not``, arithmetic, ``in``, and the row-wise methods of
@@ -227,9 +236,11 @@ class PrivateFrame(Tracked):
         return found if inplace is False else self._done(found, inplace)
 
     @overload
-    def __getitem__(self, key: list[Any]) -> PrivateFrame: ...
+    def __getitem__(self, key: str) -> PrivateColumn: ...
     @overload
-    def __getitem__(self, key: PrivateColumn) -> PrivateFrame: ...
+    def __getitem__(self, key: list[Any]) -> Listed: ...
+    @overload  # what is called is hashable, too
+    def __getitem__(self, key: Taken | Expression | Callable[[Any], Taken]) -> Self: ...  # type: ignore[overload-overlap]
     @overload
     def __getitem__(self, key: Hashable) -> PrivateColumn: ...
 
@@ -250,107 +261,175 @@ class PrivateFrame(Tracked):
         )  # which stays when the frame is changed
 
     @property
-    def loc(self) -> Located:
+    def loc(self) -> Located[Self, PrivateColumn]:
         """Rows by a condition and columns by name: ``p.loc[p["age"] > 65, "cost"]``, ``p.loc[:, ["age", "cost"]]``."""
         return Located(self)
 
     @property
-    def iloc(self) -> Positions:
+    def iloc(self) -> Positions[Self, PrivateColumn]:
         """Columns by their places: ``p.iloc[:, 0]``, ``p.iloc[:, :3]``. Rows have no places here."""
         return Positions(self)
 
+    # Operators of each column by itself, and the methods beside them: `cellwise` has what each of them does ------------------
+
+    def _operated(self, other: Any) -> Self:
+        raise NotOffered(ADVICE["operator"])
+
+    def _called(self, other: Any, axis: Any = "columns", level: None = None, fill_value: None = None) -> Self:
+        raise NotOffered(ADVICE["operator"])
+
+    def _alone(self) -> Self:
+        raise NotOffered(ADVICE["operator"])
+
+    __add__ = _operated
+    __sub__ = _operated
+    __mul__ = _operated
+    __truediv__ = _operated
+    __floordiv__ = _operated
+    __mod__ = _operated
+    __pow__ = _operated
+    __radd__ = _operated
+    __rsub__ = _operated
+    __rmul__ = _operated
+    __rtruediv__ = _operated
+    __rfloordiv__ = _operated
+    __rmod__ = _operated
+    __rpow__ = _operated
+    __and__ = _operated
+    __or__ = _operated
+    __rand__ = _operated
+    __ror__ = _operated
+    __lt__ = _operated
+    __le__ = _operated
+    __gt__ = _operated
+    __ge__ = _operated
+    __eq__ = _operated  # type: ignore[assignment]  # as a DataFrame compares
+    __ne__ = _operated  # type: ignore[assignment]  # as a DataFrame compares
+    __neg__ = _alone
+    __pos__ = _alone
+    __invert__ = _alone
+    __abs__ = _alone
+    add = _called
+    sub = _called
+    mul = _called
+    div = _called
+    truediv = _called
+    floordiv = _called
+    mod = _called
+    pow = _called
+    rsub = _called
+    rdiv = _called
+    eq = _called
+    ne = _called
+    lt = _called
+    le = _called
+    gt = _called
+    ge = _called
+
     # Verbs: each is a function of `_frame.verbs` or of a file beside it ---------------------------------------------------
 
-    assign = steps.assign
-    rename = steps.rename
-    drop = steps.drop
-    dropna = steps.dropna
-    fillna = steps.fillna
-    clip = steps.clip
-    astype = steps.astype
-    isin = steps.isin
-    replace = steps.replace
-    map = steps.map_
-    isna = isnull = steps.isna
-    notna = notnull = steps.notna
-    cut = steps.cut
-    sort_values = _people.sort_values
-    duplicated = _people.duplicated
-    drop_duplicates = _people.drop_duplicates
+    assign: Final = steps.assign
+    rename: Final = steps.rename
+    drop: Final = steps.drop
+    dropna: Final = steps.dropna
+    fillna: Final = steps.fillna
+    clip: Final = steps.clip
+    astype: Final = steps.astype
+    isin: Final = steps.isin
+    replace: Final = steps.replace
+    map: Final = steps.map_
+    isna: Final = steps.isna
+    isnull: Final = steps.isna
+    notna: Final = steps.notna
+    notnull: Final = steps.notna
+    cut: Final = steps.cut
+    sort_values: Final = _people.sort_values
+    duplicated: Final = _people.duplicated
+    drop_duplicates: Final = _people.drop_duplicates
     _own_groups = own_groups
     _merged = _join.merged
-    sort_index = steps.sort_index
-    insert = steps.insert
-    pop = steps.pop
-    get = steps.get
-    copy = steps.copy
-    filter = steps.filter
-    select_dtypes = steps.select_dtypes
-    reindex = steps.reindex
-    add_prefix = steps.add_prefix
-    add_suffix = steps.add_suffix
-    set_axis = steps.set_axis
-    set_index = steps.set_index
-    reset_index = steps.reset_index
-    eval = steps.eval
-    rename_axis = steps.unlabelled
-    convert_dtypes = steps.unlabelled
-    infer_objects = steps.unlabelled
-    squeeze = steps.squeeze
-    keys = steps.keys
-    join = _merge.join
-    where = cellwise.where
-    mask = cellwise.mask
-    apply = cellwise.apply
-    transform = cellwise.transform
-    abs = cellwise.abs_
-    round = cellwise.round_
-    head = looking.head
-    tail = looking.tail
-    sample = looking.sample
-    info = looking.info
-    dtypes = property(looking.dtypes)
-    shape = property(looking.shape)
-    card = cards.card
-    explode = reshape.explode
-    melt = reshape.melt
-    merge = _merge.merge
-    pipe = _adopt.pipe
-    adopt = _adopt.adopt
-    groupby = groupings.groupby
-    resample = groupings.resample
-    unique = tables.unique
-    value_counts = tables.value_counts
-    pivot_table = tables.pivot_table
-    crosstab = tables.crosstab
-    counts = summaries.counts
-    histogram = summaries.histogram
-    hist = pictures.hist
-    boxplot = pictures.boxplot
-    plot = property(
-        pictures.Plots, doc="Pictures of releases: ``p.plot.hist(y='age')``, ``p.plot.box(y='age')``."
-    )
-    describe = summaries.describe
-    cov = summaries.cov
-    corr = summaries.corr
-    argmax = _choose.argmax
-    top = _choose.top
-    choose = _choose.choose
-    suggest_limits = suggestions.suggest_limits
-    over_limits = suggestions.over_limits
-    suggest_bounds = suggestions.suggest_bounds
-    randomize = _randomize.randomize
+    card: Final = cards.card
+    sort_index: Final = steps.sort_index
+    insert: Final = steps.insert
+    pop: Final = steps.pop
+    get: Final = steps.get
+    copy: Final = steps.copy
+    filter: Final = steps.filter
+    select_dtypes: Final = steps.select_dtypes
+    reindex: Final = steps.reindex
+    add_prefix: Final = steps.add_prefix
+    add_suffix: Final = steps.add_suffix
+    set_axis: Final = steps.set_axis
+    set_index: Final = steps.set_index
+    reset_index: Final = steps.reset_index
+    eval: Final = steps.eval
+    rename_axis: Final = steps.unlabelled
+    convert_dtypes: Final = steps.unlabelled
+    infer_objects: Final = steps.unlabelled
+    squeeze: Final = steps.squeeze
+    keys: Final = steps.keys
+    join: Final = _merge.join
+    where: Final = cellwise.where
+    mask: Final = cellwise.mask
+    apply: Final = cellwise.apply
+    transform: Final = cellwise.transform
+    abs: Final = cellwise.abs_
+    round: Final = cellwise.round_
+    head: Final = looking.head
+    tail: Final = looking.tail
+    sample: Final = looking.sample
+    info: Final = looking.info
+    explode: Final = reshape.explode
+    melt: Final = reshape.melt
+    merge: Final = _merge.merge
+    pipe: Final = _adopt.pipe
+    adopt: Final = _adopt.adopt
+    groupby: Final = groupings.groupby
+    resample: Final = groupings.resample
+    unique: Final = tables.unique
+    value_counts: Final = tables.value_counts
+    pivot_table: Final = tables.pivot_table
+    crosstab: Final = tables.crosstab
+    counts: Final = summaries.counts
+    histogram: Final = summaries.histogram
+    hist: Final = pictures.hist
+    boxplot: Final = pictures.boxplot
+    describe: Final = summaries.describe
+    cov: Final = summaries.cov
+    corr: Final = summaries.corr
+    argmax: Final = _choose.argmax
+    top: Final = _choose.top
+    choose: Final = _choose.choose
+    suggest_limits: Final = suggestions.suggest_limits
+    over_limits: Final = suggestions.over_limits
+    suggest_bounds: Final = suggestions.suggest_bounds
+    randomize: Final = _randomize.randomize
+
+    @property
+    def dtypes(self) -> pd.Series[Any]:
+        """The dtypes of the columns, without the categories of categorical ones: these are cells of the data."""
+        return looking.dtypes(self)
+
+    @property
+    def shape(self) -> tuple[int, int] | looking.Shape:
+        """The number of rows, which prints as not public unless it is, and that of columns."""
+        return looking.shape(self)
+
+    @property
+    def plot(self) -> pictures.Plots:
+        """Pictures of releases: ``p.plot.hist(y='age')``, ``p.plot.box(y='age')``."""
+        return pictures.Plots(self)
 
     @priced
     def fit(
         self,
-        model: Any,
+        model: Model,
         X: Any = None,
         y: Any = None,
         *,
         bounds: Mapping[Any, Any] | None = None,
         **payment: Unpack[Payment],
-    ) -> Any:
+    ) -> Model:
         """A model of `dpframe.learn`, fitted to columns of this frame; it is returned, as scikit-learn does.
 
         ``X`` lists the features, all other columns if left out; ``y`` is the target. Features are clipped to public bounds,
@@ -373,14 +452,17 @@ class PrivateFrame(Tracked):
             raise BadType(
                 "fit takes a model of dpframe.learn, such as LogisticRegression(epsilon=1): others read rows as they are."
             )
-        return own(self, X, y, bounds, payment)
+        return cast(Model, own(self, X, y, bounds, payment))
 
-    def __getattr__(self, name: str) -> Any:
+    def _unlisted(self, name: str) -> Any:
         if name.startswith("_"):
             raise AttributeError(name)
         if name in self._selection.columns:
             return self[name]
         raise NotOffered(ADVICE.get(name) or self._unknown(name))
+
+    if not TYPE_CHECKING:  # to checkers a name that is no verb is an error, and a column is p['x']
+        __getattr__ = _unlisted
 
     def _unknown(self, name: str) -> str:
         if hasattr(pd.DataFrame, name):

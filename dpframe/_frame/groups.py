@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
+from difflib import get_close_matches
 from fractions import Fraction
 from functools import partial
-from typing import Any, NoReturn, Unpack, cast
+from typing import TYPE_CHECKING, Any, Final, NoReturn, Self, Unpack, cast
 
 import numpy as np
 import pandas as pd
@@ -15,11 +16,12 @@ from pandas.api.typing import DataFrameGroupBy
 from dpframe import _validate
 from dpframe._answers import answer as _release
 from dpframe._answers.layout import Correlations, Grid, Layout, Pivot, Shares
-from dpframe._errors import BadType, BadValue, MissingKeys, NotOffered
+from dpframe._errors import BadType, BadValue, MissingKeys, NotOffered, did_you_mean
 from dpframe._frame.columns import votes
 from dpframe._frame.found import Search
 from dpframe._frame.selection import WHOLE, Ask, Asking, Finish, Selection, level_of
 from dpframe._frame.spelling import of_groups, priced
+from dpframe._frame.typed.answers import Counted, Levels, Number, Outputs, Row, Table, Value, Values, Whole
 from dpframe._frame.verbs.measure import Measures, spec_of
 from dpframe._frame.verbs.summaries import check_method, described, matrix
 from dpframe._groups.combinations import Sought, TupleBy
@@ -30,8 +32,12 @@ from dpframe._questions.question import Query, Release
 from dpframe._refusals import ADVICE, OWN_ROWS, refuse
 from dpframe._session.session import Session
 
+if TYPE_CHECKING:
+    from dpframe._frame.typed.frames import UnansweredGroups
+    from dpframe._plans.plan import Plan
 
-class PrivateGroupBy(Measures):
+
+class PrivateGroupBy(Measures[Whole, Number, Value, Counted, Levels, Row, Values, Table, Outputs]):
     """``p.groupby("state")``: all declared groups come back, empty ones too, in the declared order.
 
     Formal guarantee of each release: epsilon-DP for its price, once for all groups together, since a row is in
@@ -62,17 +68,15 @@ class PrivateGroupBy(Measures):
         if any(isinstance(level, Sought) for level in selection.by):  # their keys are still to be found
             Search(self, selection.by).check()
 
-    def __getitem__(self, key: Any) -> PrivateGroupBy:
+    def __getitem__(self, key: Any) -> Self:
         names = key if isinstance(key, list) else [key]
         chosen = tuple(_validate.column_names(names, self._selection.columns))
         single = not isinstance(key, list)
-        return PrivateGroupBy(self._session, self._selection, self._mode, chosen, single, self._as_index)
+        return type(self)(self._session, self._selection, self._mode, chosen, single, self._as_index)
 
-    def _of(self, selection: Selection) -> PrivateGroupBy:
+    def _of(self, selection: Selection) -> Self:
         """The same columns of the groups of another selection."""
-        return PrivateGroupBy(
-            self._session, selection, self._mode, self._chosen, self._single, self._as_index
-        )
+        return type(self)(self._session, selection, self._mode, self._chosen, self._single, self._as_index)
 
     @property
     def _keyed(self) -> list[Hashable]:
@@ -145,34 +149,24 @@ class PrivateGroupBy(Measures):
 
     # Verbs ----------------------------------------------------------------------------------------------------
 
+    @property
+    def explain(self) -> UnansweredGroups[Plan]:
+        """The same groups, whose verbs return their plan, free; see `PrivateFrame.explain`."""
+        words = self._chosen, self._single, self._as_index
+        found: Any = type(self)(self._session, self._selection, self._mode.explaining(), *words)
+        return cast("UnansweredGroups[Plan]", found)
+
     @priced
-    def size(
-        self,
-        **payment: Unpack[Payment],
-    ) -> pd.Series[int]:
+    def size(self, **payment: Unpack[Payment]) -> Whole:
         """How many rows each group has, nulls included: an unnamed Series, as in pandas."""
         name = cast(Any, self._chosen)[0] if self._single else None
-        return cast("pd.Series[int]", self._rows(name, payment))
+        return cast(Whole, self._rows(name, payment))
 
     def _rows(self, name: Hashable, payment: Mapping[str, Any]) -> Any:
         # pandas names the column of sizes, whatever is selected
         label = name if self._as_index or name == "count" else "size"
         layout = partial(_release.series, name=label) if self._as_index else self._flat([label])
         return self._ask_for([Output("size", "size")], payment, layout)
-
-    @priced
-    def count(
-        self,
-        column: Any = None,
-        **payment: Unpack[Payment],
-    ) -> Any:
-        """How many non-null values of the column each group has; without a column how many rows.
-
-        (pandas counts every column: name one, or select several with ``[[...]]``.)
-        """
-        if column is None and self._chosen is None:
-            return self._rows("count", payment)
-        return self._measure("count", column, None, 1, payment)
 
     @priced
     def value_counts(
@@ -232,74 +226,8 @@ class PrivateGroupBy(Measures):
         options = {"sort": sort, "normalize": normalize, "ascending": ascending}
         return cast("pd.Series[Any]", counted(self, self._selection.by, levels, options, checked(payment)))
 
-    argmax = votes.argmax
-    top = votes.top
-    nunique = of_groups(
-        Measures.nunique,
-        """How many distinct non-null values the column has in each group; of the column that ``unit=`` names, how many people.
-
-        In a session with ``unit=`` a person adds at most ``max_groups`` pairs of a group and a value, in all groups
-        together; or is counted in at most ``max_groups`` groups. See `PrivateFrame.nunique`.
-        """,
-    )
-    sum = of_groups(Measures.sum, "Sums of clipped values; see `PrivateFrame.sum`.")
-    mean = of_groups(
-        Measures.mean,
-        """Means of clipped values; see `PrivateFrame.mean`.
-
-        They lie within the bounds also for an empty group, whose interval is then wide.
-
-        >>> df = pd.DataFrame({"state": ["CA", "NY", "CA"], "age": [30.0, 41.0, 50.0]})
-        >>> p = df.dp.open(1e3, bounds={"age": (0, 110)}, keys={"state": ["NY", "CA"]})
-        >>> p.groupby("state").mean("age", epsilon=900).round()
-        state
-        NY    41.0
-        CA    40.0
-        Name: age, dtype: float64
-        """,
-    )
-    var = of_groups(Measures.var, "Variances of clipped values; see `PrivateFrame.var`.")
-    std = of_groups(Measures.std, "Standard deviations of clipped values; see `PrivateFrame.std`.")
-    sem = of_groups(
-        Measures.sem,
-        """Standard errors of the means of clipped values; see `PrivateFrame.sem`.
-
-        Of an empty group, or of one value, where pandas has NaN, there is a number all the same. Its interval is wide then.
-        """,
-    )
-    skew = of_groups(Measures.skew, "Skewness of clipped values; see `PrivateFrame.skew`.")
-    agg = of_groups(
-        Measures.agg,
-        """Several aggregates in one release with one price: ``agg(n=("age", "size"), m=("age", "mean"))``.
-
-        Also ``agg({"age": ["mean", "std"], "cost": "sum"})``, and of selected columns ``["age"].agg(["mean", "std"])``,
-        each in pandas' shape. Aggregates of one column share one vector, so a mean is as accurate beside a count and a
-        sum as alone. The price words are those of `mean`; of them only ``n`` and ``name`` may also be outputs, when
-        they are pairs, or of one column aggregates: ``["age"].agg(avg="mean", n="count")``.
-        """,
-    )
-    aggregate = agg
-    median = of_groups(Measures.median, "Medians of each group; see `PrivateFrame.median`.")
-    min = of_groups(Measures.min, "Near the least value of each group; see `PrivateFrame.min`.")
-    max = of_groups(Measures.max, "Near the greatest value of each group; see `PrivateFrame.max`.")
-
-    quantile = of_groups(
-        Measures.quantile,
-        """Quantiles of each group; see `PrivateFrame.quantile`. Of selected columns the first argument is ``q``.
-
-        An empty group answers some point between the bounds.
-
-        >>> df = pd.DataFrame({"state": ["CA", "NY"] * 100, "age": [30, 40] * 100})
-        >>> p = df.dp.open(100, bounds={"age": (0, 110)}, keys={"state": ["NY", "CA"]})
-        >>> p.groupby("state")["age"].quantile([0.25, 0.75], epsilon=80)
-        state
-        NY     0.25    40.0
-               0.75    40.0
-        CA     0.25    30.0
-               0.75    30.0
-        Name: age, dtype: float64
-        """,
-    )
+    argmax: Final = votes.argmax
+    top: Final = votes.top
 
     @priced
     def describe(
@@ -346,7 +274,90 @@ class PrivateGroupBy(Measures):
         check_method(method)
         return cast(pd.DataFrame, matrix(self, Correlations, min_periods, 1, bounds, payment))
 
-    def __getattr__(self, name: str) -> Any:
+    if not TYPE_CHECKING:  # checkers take these verbs from `Measures`
+
+        @priced
+        def count(
+            self,
+            column: Any = None,
+            **payment: Unpack[Payment],
+        ) -> Any:
+            """How many non-null values of the column each group has; without a column how many rows.
+
+            (pandas counts every column: name one, or select several with ``[[...]]``.)
+            """
+            if column is None and self._chosen is None:
+                return self._rows("count", payment)
+            return self._measure("count", column, None, 1, payment)
+
+        nunique = of_groups(
+            Measures.nunique,
+            """How many distinct non-null values the column has in each group; of the column of ``unit=``, how many people.
+
+            In a session with ``unit=`` a person adds at most ``max_groups`` pairs of a group and a value, in all groups
+            together; or is counted in at most ``max_groups`` groups. See `PrivateFrame.nunique`.
+            """,
+        )
+        sum = of_groups(Measures.sum, "Sums of clipped values; see `PrivateFrame.sum`.")
+        mean = of_groups(
+            Measures.mean,
+            """Means of clipped values; see `PrivateFrame.mean`.
+
+            They lie within the bounds also for an empty group, whose interval is then wide.
+
+            >>> df = pd.DataFrame({"state": ["CA", "NY", "CA"], "age": [30.0, 41.0, 50.0]})
+            >>> p = df.dp.open(1e3, bounds={"age": (0, 110)}, keys={"state": ["NY", "CA"]})
+            >>> p.groupby("state").mean("age", epsilon=900).round()
+            state
+            NY    41.0
+            CA    40.0
+            Name: age, dtype: float64
+            """,
+        )
+        var = of_groups(Measures.var, "Variances of clipped values; see `PrivateFrame.var`.")
+        std = of_groups(Measures.std, "Standard deviations of clipped values; see `PrivateFrame.std`.")
+        sem = of_groups(
+            Measures.sem,
+            """Standard errors of the means of clipped values; see `PrivateFrame.sem`.
+
+            Of an empty group, or of one value, where pandas has NaN, there is a number all the same. Its interval is wide then.
+            """,
+        )
+        skew = of_groups(Measures.skew, "Skewness of clipped values; see `PrivateFrame.skew`.")
+        agg = of_groups(
+            Measures.agg,
+            """Several aggregates in one release with one price: ``agg(n=("age", "size"), m=("age", "mean"))``.
+
+            Also ``agg({"age": ["mean", "std"], "cost": "sum"})``, and of selected columns ``["age"].agg(["mean", "std"])``,
+            each in pandas' shape. Aggregates of one column share one vector, so a mean is as accurate beside a count and a
+            sum as alone. The price words are those of `mean`; of them only ``n`` and ``name`` may also be outputs, when
+            they are pairs, or of one column aggregates: ``["age"].agg(avg="mean", n="count")``.
+            """,
+        )
+        aggregate = agg
+        median = of_groups(Measures.median, "Medians of each group; see `PrivateFrame.median`.")
+        min = of_groups(Measures.min, "Near the least value of each group; see `PrivateFrame.min`.")
+        max = of_groups(Measures.max, "Near the greatest value of each group; see `PrivateFrame.max`.")
+
+        quantile = of_groups(
+            Measures.quantile,
+            """Quantiles of each group; see `PrivateFrame.quantile`. Of selected columns the first argument is ``q``.
+
+            An empty group answers some point between the bounds.
+
+            >>> df = pd.DataFrame({"state": ["CA", "NY"] * 100, "age": [30, 40] * 100})
+            >>> p = df.dp.open(100, bounds={"age": (0, 110)}, keys={"state": ["NY", "CA"]})
+            >>> p.groupby("state")["age"].quantile([0.25, 0.75], epsilon=80)
+            state
+            NY     0.25    40.0
+                   0.75    40.0
+            CA     0.25    30.0
+                   0.75    30.0
+            Name: age, dtype: float64
+            """,
+        )
+
+    def _unlisted(self, name: str) -> Any:
         if name.startswith("_"):
             raise AttributeError(name)
         if name in self._selection.columns:
@@ -354,20 +365,27 @@ class PrivateGroupBy(Measures):
         if name in OWN_ROWS:
             people = self._session.unit.people
             raise NotOffered(
-                f"{name} looks at several rows of a group, which are those of different people. It is offered within a person: "
+                f"{name} looks at several rows of a group, which are those of different people. It is offered within a "
+                "person: "
                 + (
                     f"p.groupby({people[0].name!r}).{name}(...)."
                     if people
                     else "here a row is one; where a column says whose a row is, open(unit='patient_id') and group by it."
                 )
             )
+        known = [verb for verb in dir(type(self)) if not verb.startswith("_")]
+        close = get_close_matches(name, known, n=1)
         raise NotOffered(
             _ADVICE.get(name)
             or ADVICE.get(
                 name,
-                f"groups have no private {name!r}. They have {', '.join((*named_in_agg(), *ORDERS))}, quantile and agg.",
+                f"groups have no private {name!r}.{did_you_mean(name, known) if close else ''} They have "
+                f"{', '.join((*named_in_agg(), *ORDERS))}, quantile and agg.",
             )
         )
+
+    if not TYPE_CHECKING:  # to checkers a name that is not listed is an error
+        __getattr__ = _unlisted
 
     def __iter__(self) -> Any:
         raise NotOffered(ADVICE["iteration"])
@@ -375,10 +393,10 @@ class PrivateGroupBy(Measures):
     def __reduce__(self) -> NoReturn:
         refuse("pickle")
 
-    def __copy__(self) -> PrivateGroupBy:
+    def __copy__(self) -> Self:
         return self
 
-    def __deepcopy__(self, memo: object) -> PrivateGroupBy:
+    def __deepcopy__(self, memo: object) -> Self:
         return self  # nothing in it changes
 
     def __len__(self) -> int:

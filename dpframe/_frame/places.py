@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Hashable
-from typing import Any
+from typing import Any, Generic, TypeVar, overload
 
 import numpy as np
 import pandas as pd
@@ -17,6 +17,9 @@ from dpframe._frame.column import PrivateColumn
 from dpframe._frame.selection import Taken, predicate_of
 from dpframe._frame.tracked import Tracked, check_kept, is_pandas_col, lost
 from dpframe._refusals import ADVICE
+
+F = TypeVar("F", bound=Tracked)
+C = TypeVar("C", covariant=True)
 
 _EVERYTHING = slice(None)
 
@@ -124,11 +127,18 @@ def _unknown(name: str) -> object:
 # loc and iloc -----------------------------------------------------------------------------------------------------
 
 
-class Located:
+class Located(Generic[F, C]):
     """``.loc`` of a tracked frame: rows by a condition, columns by name."""
 
-    def __init__(self, frame: Tracked):
+    def __init__(self, frame: F):
         self._frame = frame
+
+    @overload
+    def __getitem__(self, key: tuple[Any, list[Any] | slice]) -> F: ...
+    @overload
+    def __getitem__(self, key: tuple[Any, Hashable]) -> C: ...
+    @overload
+    def __getitem__(self, key: Any) -> F: ...
 
     def __getitem__(self, key: Any) -> Any:
         rows, columns = _pair(key)
@@ -206,11 +216,16 @@ def _between(columns: slice, known: list[Hashable]) -> list[Hashable]:
     return known[first : last + 1 : columns.step]
 
 
-class Positions:
+class Positions(Generic[F, C]):
     """``.iloc`` of a tracked frame: all rows, and columns by their places."""
 
-    def __init__(self, frame: Tracked):
+    def __init__(self, frame: F):
         self._frame = frame
+
+    @overload
+    def __getitem__(self, key: tuple[slice, int]) -> C: ...
+    @overload
+    def __getitem__(self, key: tuple[slice, list[int] | slice]) -> F: ...
 
     def __getitem__(self, key: Any) -> Any:
         rows, places = _pair(key)

@@ -10,9 +10,11 @@ from typing import Any, Concatenate, ParamSpec, TypeVar, cast, get_type_hints
 import pandas as pd
 
 from dpframe import _validate
+from dpframe._frame.typed import answers
 from dpframe._plans.price import DEFAULTS, Payment, defaults_of, telling
 
 F = TypeVar("F", bound=Callable[..., Any])
+C = TypeVar("C")
 P = ParamSpec("P")
 R = TypeVar("R")
 
@@ -27,7 +29,13 @@ def priced(verb: F) -> F:
     own = signature(verb)
     fixed = [p for p in own.parameters.values() if p.kind is not Parameter.VAR_KEYWORD]
     others = [p for p in own.parameters.values() if p.kind is Parameter.VAR_KEYWORD and p.name != "payment"]
-    cast(Any, verb).__signature__ = own.replace(parameters=[*fixed, *_WORDS, *others])
+    varies = isinstance(
+        vars(answers).get(str(own.return_annotation)), TypeVar
+    )  # which tells a reader nothing
+    returned = "Any" if varies else own.return_annotation
+    cast(Any, verb).__signature__ = own.replace(
+        parameters=[*fixed, *_WORDS, *others], return_annotation=returned
+    )
     return verb
 
 
@@ -49,16 +57,23 @@ def of_groups(verb: F, doc: str) -> F:
     return cast(F, own)
 
 
-def of_column(verb: Callable[Concatenate[Any, Any, P], R], doc: str) -> Callable[Concatenate[Any, P], R]:
-    """The verb of a frame as its columns have it: the column is filled in."""
-    found = cast(FunctionType, verb)
-    own = telling(found, defaults_of(getattr(pd.Series, found.__name__, None)), _frame_and_column)
-    own.__qualname__, own.__doc__ = f"PrivateColumn.{found.__name__}", doc
-    parameters = list(signature(found).parameters.values())
-    own.__signature__ = signature(found).replace(
-        parameters=[parameters[0].replace(annotation=Parameter.empty), *parameters[2:]]
-    )
-    return cast("Callable[Concatenate[Any, P], R]", own)
+def of_column(
+    verb: Callable[Concatenate[Any, Any, P], Any],
+) -> Callable[[Callable[[C], R]], Callable[Concatenate[C, P], R]]:
+    """A decorator that gives a method of columns the arguments of the verb of a frame, in which the column is filled in, and its
+    work. The method itself says what comes back, and has the docstring."""
+    function = cast(FunctionType, verb)
+    first, _, *others = signature(function).parameters.values()
+
+    def filled(method: Callable[[C], R]) -> Callable[Concatenate[C, P], R]:
+        own = telling(function, defaults_of(getattr(pd.Series, function.__name__, None)), _frame_and_column)
+        own.__qualname__, own.__doc__ = f"PrivateColumn.{function.__name__}", method.__doc__
+        own.__signature__ = signature(method).replace(
+            parameters=[first.replace(annotation=Parameter.empty), *others]
+        )
+        return cast("Callable[Concatenate[C, P], R]", own)
+
+    return filled
 
 
 def _frame_and_column(column: Any) -> tuple[Any, Any]:

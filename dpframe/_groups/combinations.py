@@ -35,6 +35,11 @@ class Tuples:
     ``Tuples.of(index_or_list, exprs, names)`` makes one of a MultiIndex or of a list of tuples.
     """
 
+    index: pd.MultiIndex
+    keys: tuple[Keys, ...]
+    places: NDArray[np.int64]
+    token: str
+
     __slots__ = ("code", "index", "keys", "places", "token")
     ENCODED = ("keys", "places")
 

@@ -27,6 +27,10 @@ ROW_CEILING = 2**31  # public; grids are chosen so that sums over this many rows
 class Keys:
     """A public, ordered list of groups; ``null`` is the place of the group of nulls, if there is one."""
 
+    index: pd.Index[Any]
+    null: int | None
+    token: str
+
     __slots__ = ("code", "index", "null", "token")
     ENCODED = ("index", "null")
 

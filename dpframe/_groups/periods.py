@@ -107,6 +107,13 @@ def in_zone(span: Span, zone: str | None, name: object) -> tuple[pd.Timestamp, p
 class Periods:
     """Consecutive periods: their edges in ticks of a unit, the side on which they are closed, the range, and their labels."""
 
+    edges: NDArray[np.int64]
+    index: pd.DatetimeIndex
+    lower: tuple[int, str]
+    token: str
+    unit: str
+    upper: tuple[int, str]
+
     __slots__ = ("code", "edges", "index", "lower", "side", "token", "unit", "upper")
     ENCODED = ("edges", "unit", "side", "lower", "upper", "index")
 

@@ -126,6 +126,8 @@ class Accountant:
     0.5
     """
 
+    place: str | None
+
     def __init__(
         self,
         epsilon: float | Fraction,

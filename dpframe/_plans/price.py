@@ -69,7 +69,8 @@ def own_errors(kind: type, like: type) -> None:
 def _as_method(whole: Signature, kind: type) -> Signature:
     """The signature of a function as a method of a class: if it returns the type of its first argument, it returns the class."""
     first, *rest = whole.parameters.values()
-    returns_kind = first.annotation is not Parameter.empty and first.annotation == whole.return_annotation
+    of_kind = first.annotation is not Parameter.empty and first.annotation == whole.return_annotation
+    returns_kind = of_kind or whole.return_annotation == "Self"
     returned = kind.__name__ if returns_kind else whole.return_annotation
     unnamed = first.replace(annotation=Parameter.empty)
     return whole.replace(parameters=[unnamed, *rest], return_annotation=returned)

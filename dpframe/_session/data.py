@@ -28,6 +28,9 @@ from dpframe.engines import engine_for
 from dpframe.engines.sources import SourceFrame
 
 if TYPE_CHECKING:
+    from dpframe.engines.sources import Source
+
+if TYPE_CHECKING:
     from dpframe._session.session import Session
 
 Mark = tuple[Any, ...]
@@ -51,6 +54,13 @@ class Data:
 
     The snapshot of derived rows may have more columns than ``leaves``: those that name people and that nobody sees.
     """
+
+    snapshot: pd.DataFrame
+    steps: str
+    source: Source | None
+    rows: int
+    marks: frozenset[Any]
+    index: pd.Index[Any]
 
     def __init__(
         self,

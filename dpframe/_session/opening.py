@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from fractions import Fraction
 from functools import wraps
-from inspect import signature
+from inspect import cleandoc, signature
 from typing import Any, Concatenate, ParamSpec, TypeVar, cast
 
 import pandas as pd
@@ -168,6 +168,14 @@ def said(budget: tuple[Any, ...], named: Words) -> dict[str, Any]:
     return {**first, **named}
 
 
+def _with_parameters(own: str | None, whole: str) -> str:
+    """The docstring of another `open`: its own words, and below them what the parameters are."""
+    if own is None:
+        return whole
+    start = whole.index("    Parameters\n")
+    return f"{cleandoc(own)}\n\n{cleandoc(whole[start : whole.index('    Examples', start)])}\n"
+
+
 def with_words_of(
     declared: Callable[Concatenate[pd.DataFrame, P], Session],
 ) -> Callable[[Callable[[S, Words], R]], Callable[Concatenate[S, P], R]]:
@@ -182,7 +190,7 @@ def with_words_of(
             return method(instance, said(budget, arguments))
 
         described: Any = verb
-        described.__doc__ = method.__doc__ or declared.__doc__
+        described.__doc__ = _with_parameters(method.__doc__, declared.__doc__ or "")
         described.__signature__ = signature(method).replace(
             parameters=[frame.replace(name="self", annotation=frame.empty), *parameters]
         )

@@ -18,7 +18,7 @@ from contextvars import ContextVar
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
-from typing import Any, NamedTuple, NoReturn, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, ParamSpec, TypeVar
 from uuid import uuid4
 
 import numpy as np
@@ -48,6 +48,9 @@ from dpframe.engines.rows import Places, people_labels
 from dpframe.mechanisms import _sampling
 from dpframe.mechanisms._base import check
 
+if TYPE_CHECKING:
+    from dpframe._expr import Column
+
 P = ParamSpec("P")
 T = TypeVar("T")
 DEBUGGED = ("debug", "errors show their cause, which may quote cells", SWITCH)  # what the ledger keeps of it
@@ -75,6 +78,15 @@ class Asked(NamedTuple):
 
 class Session:
     """A frame as it stood when it was opened, its terms, and its ledger."""
+
+    data: Data
+    accountant: Accountant
+    leaves: dict[Hashable, Column]
+    rows: int
+    name: str
+    terms: Terms
+    unit: Unit
+    public_rows: int | None
 
     def __init__(self, data: Data, terms: Terms, accountant: Accountant):
         self.data, self.accountant = data, accountant

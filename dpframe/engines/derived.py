@@ -31,6 +31,13 @@ class DerivedSource(Source):
     ``whole`` there are as many rows as the source has.
     """
 
+    place: str
+    marks: frozenset[tuple[str, Hashable]]
+    memory: int
+    counted: int
+    names: list[str]
+    schema: SourceFrame
+
     ordered = False
 
     def __init__(

@@ -152,6 +152,8 @@ class Draw:
     True
     """
 
+    constants: tuple[int, ...]
+
     __slots__ = ("constants",)
 
     def __init__(self, key: bytes):
@@ -206,6 +208,9 @@ class People:
     Every code below ``size`` is that of a row, so the size is a function of the set of people who are there: neither of the
     range of their numbers, nor of the categories that nobody has.
     """
+
+    codes: Codes
+    size: int
 
     def __init__(self, codes: Codes, size: int, columns: list[tuple[Coded, Codes]], key: bytes):
         self.codes, self.size = codes, size

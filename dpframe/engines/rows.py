@@ -260,6 +260,8 @@ class Matched(NamedTuple):
 class Table:
     """A public table by its key columns: how often a key may match is public too."""
 
+    most: int
+
     def __init__(self, frame: pd.DataFrame, names: Sequence[Hashable], lefts: Mapping[Hashable, Expr]):
         self._levels: list[
             tuple[Finder, int, Expr]

@@ -71,6 +71,11 @@ class Source(ABC):
     opened, and ``marks`` are what two sources have in common that share rows. Its line is in `SOURCES`.
     """
 
+    marks: frozenset[tuple[str, Hashable]]
+    names: list[str]
+    types: list[Any]
+    schema: SourceFrame
+
     memory: int = 2**30  # bytes, about, that one pass over its people may take
     counted: int = 0  # the number of rows, where it is public
     words: tuple[str, ...] = ()  # what its author is taken at their word for

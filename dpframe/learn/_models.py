@@ -37,6 +37,13 @@ MOST_STEPS = 2**16
 class _Model(ABC):
     """The base of both models: arguments, the question, and predictions from public numbers."""
 
+    method: str
+    epsilon: float | None
+    delta: float | None
+    max_iter: int
+    sample: float
+    n_features_in_: int
+
     _methods: tuple[str, ...]
 
     coef_: Floats
@@ -380,6 +387,8 @@ class LinearRegression(_Model):
     >>> model.predict([[50]]).round(-1)
     array([600.])
     """
+
+    residual: float
 
     _methods = ("statistics", "output", "objective", "gradient")
 

@@ -219,6 +219,7 @@ MODULES = (
     "_frame/verbs/measure",
     "_frame/columns/votes",
     "_plans/durations",
+    "_frame/columns/order",
     "_frame/verbs/summaries",
     "_frame/verbs/tables",
     "_frame/groups",

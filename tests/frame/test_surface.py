@@ -10,7 +10,7 @@ import re
 import pandas as pd
 import pytest
 
-from dpframe import PrivateFrame
+from dpframe import Plan, PrivateFrame
 from tests.internals import ACROSS, ADVICE, NAMED, ORDERS, PrivateGroupBy
 from tests.test_structure import MODULES, TREES, only_for_types
 
@@ -30,7 +30,11 @@ def test_inheritance_is_for_kinds_and_not_for_pages_of_one_class(surface):
 
 @pytest.mark.parametrize("name", [name for name in MODULES if name.startswith("dpframe._frame")])
 def test_nothing_of_the_surface_is_declared_for_type_checkers_alone(name):
-    assert not [node for node in ast.walk(TREES[name]) if only_for_types(node)]
+    for node in filter(
+        only_for_types, ast.walk(TREES[name])
+    ):  # what annotations name may be imported for them
+        assert all(isinstance(line, ast.Import | ast.ImportFrom) for line in node.body)
+        assert not node.orelse
 
 
 def test_verbs_of_columns_and_groups_are_those_of_the_frame_with_the_words_that_it_has():
@@ -49,7 +53,7 @@ def test_signatures_show_no_variable_of_types(surface):
     for name in dir(surface):
         verb = getattr(surface, name)
         if not name.startswith("_") and inspect.isfunction(verb):
-            assert inspect.signature(verb).return_annotation != "Frame", name
+            assert inspect.signature(verb).return_annotation not in ("Frame", "Column", "Self", "Whole"), name
 
 
 def test_a_verb_of_frames_is_one_of_groups_without_a_line_of_its_own():
@@ -84,3 +88,13 @@ def test_examples_of_shared_verbs_are_what_they_show(verb):
     test = doctest.DocTestParser().get_doctest(SHARED[verb], {"pd": pd}, verb, None, None)
     flags = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
     assert doctest.DocTestRunner(optionflags=flags).run(test).failed == 0
+
+
+def test_groups_that_explain_give_plans_and_cost_nothing():
+    df = pd.DataFrame({"k": ["a", "b"], "x": [1, 2]})
+    p = df.dp.open(1, bounds={"x": (0, 5)}, keys={"k": ["a", "b"]})
+    for groups in (p.groupby("k").explain, p.groupby("k", as_index=False).explain, p.explain.groupby("k")):
+        plans = groups.size(), groups["x"].mean(), groups.mean("x"), groups[["x"]].agg(["mean"])
+        assert {type(plan) for plan in plans} == {Plan}
+    assert p.groupby("k")["x"].explain.mean() == p.explain.groupby("k")["x"].mean()
+    assert p.budget.spent == 0

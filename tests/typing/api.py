@@ -51,9 +51,9 @@ def elsewhere(p: PrivateFrame) -> float:
 
 
 def mistaken(p: PrivateFrame) -> None:
-    p.count(epsilon="much")  # type: ignore[arg-type]
+    p.count(epsilon="much")  # type: ignore[call-overload]
     p.query(65)  # type: ignore[arg-type]
-    p.mean("cost", epsilom=1)  # type: ignore[call-arg]
+    p.mean("cost", epsilom=1)  # type: ignore[call-overload]
     p.budget.spent = 0  # type: ignore[misc]
     p.groupby("state").size(epsilon="much")  # type: ignore[arg-type]
     Accountant("much")  # type: ignore[arg-type]

@@ -1,24 +1,104 @@
-"""The types that a user's editor shows: mypy --strict over a program as a user writes it."""
+"""The types that a user's editor shows, to mypy and to pyright: of a program as a user writes it, of one without a mistake, and
+of one with a mistake in each marked line."""
 
 from __future__ import annotations
 
+import ast
+import inspect
+import json
+import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import get_overloads
 
+import pandas as pd
 import pytest
+
+from dpframe import PrivateFrame
+from dpframe.datasets import BOUNDS, KEYS, visits
+from tests.internals import (
+    Measures,
+    PrivateColumn,
+    PrivateGroupBy,
+    Texts,
+    Times,
+    Unanswered,
+    UnansweredColumn,
+    UnansweredGroups,
+    Weeks,
+)
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
-PROGRAM = HERE / "api.py"
+PROGRAM, RIGHT, WRONG = HERE / "api.py", HERE / "right.py", HERE / "wrong.py"
 
 
-def mypy(program: Path) -> tuple[int, str]:
+def mypy(*programs: Path) -> tuple[int, str]:
     """Exit code and output of `mypy --strict`, which keeps what it knows of the package in the usual folder."""
     done = subprocess.run(
-        [sys.executable, "-m", "mypy", "--strict", str(program)], cwd=ROOT, capture_output=True, text=True
+        [sys.executable, "-m", "mypy", "--strict", *map(str, programs)],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
     )
     return done.returncode, done.stdout + done.stderr
+
+
+def mypy_errors(program: Path) -> set[int]:
+    """The lines in which mypy sees errors."""
+    lines = [line.split(":") for line in mypy(program)[1].splitlines()]
+    return {int(line[1]) for line in lines if Path(line[0]).name == program.name and "error" in line[2]}
+
+
+def pyright(*options: str) -> str:
+    """The output of pyright, whose package brings node along; it takes the package from here."""
+    pytest.importorskip("pyright", reason="pyright is installed with the extra 'types'")
+    command = [sys.executable, "-m", "pyright", *options]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, env=environment).stdout
+
+
+def pyright_errors(program: Path) -> set[int]:
+    """The lines in which pyright sees errors."""
+    found = json.loads(pyright("--outputjson", "--pythonpath", sys.executable, str(program)))
+    assert found["summary"]["filesAnalyzed"] == 1
+    errors = [one for one in found["generalDiagnostics"] if one["severity"] == "error"]
+    return {one["range"]["start"]["line"] + 1 for one in errors}
+
+
+def marked(program: Path) -> set[int]:
+    """The lines that say they are wrong."""
+    return {i for i, line in enumerate(program.read_text().splitlines(), 1) if line.endswith("# wrong")}
+
+
+CHECKERS = [mypy_errors, pytest.param(pyright_errors, marks=pytest.mark.extras)]
+
+
+def test_some_lines_are_marked():
+    assert len(marked(WRONG)) > 30
+    assert not marked(RIGHT)
+
+
+@pytest.mark.parametrize("errors", CHECKERS)
+def test_every_mistake_is_seen_and_nothing_else(errors):
+    assert errors(WRONG) == marked(WRONG)
+
+
+@pytest.mark.parametrize("errors", CHECKERS)
+def test_a_program_without_mistakes_has_the_types_it_says(errors):
+    assert errors(RIGHT) == set()
+
+
+@pytest.mark.extras
+def test_a_program_as_a_user_writes_it_is_understood_by_pyright():
+    assert pyright_errors(PROGRAM) == set()
+
+
+@pytest.mark.extras
+def test_pyright_knows_nearly_all_types_of_the_package():
+    found = json.loads(pyright("--verifytypes", "dpframe", "--ignoreexternal", "--outputjson"))
+    assert found["typeCompleteness"]["completenessScore"] >= 0.99
 
 
 @pytest.mark.slow
@@ -33,7 +113,7 @@ def test_a_program_has_the_types_it_is_written_with_and_its_mistakes_are_seen():
     [
         ("assert_type(old, PrivateFrame)", "assert_type(old, Accountant)", "[assert-type]"),
         ('p.count(epsilon="much")', "p.count(epsilon=1)", "[unused-ignore]"),
-        ("epsilon([(Gaussian(sigma=30), 10)], delta=1e-6)", "p.explain", "[no-any-return]"),
+        ("epsilon([(Gaussian(sigma=30), 10)], delta=1e-6)", "p.explain.mean('age')", "[return-value]"),
     ],
 )
 def test_a_type_that_has_changed_is_noticed(tmp_path, right, wrong, error):
@@ -52,3 +132,68 @@ def test_the_program_runs_but_for_its_mistakes():
     p = names["opened"](names["df"])
     assert list(names["asked"](p).columns) == ["n", "cost", "part", "people", "wide", "price"]
     assert 0 < names["elsewhere"](p) < 1
+
+
+# What checkers are told and what runs are two things: here they meet ----------------------------------------------
+
+
+def releasing(kind: type) -> set[str]:
+    """The verbs of a class that take the words of a price."""
+    verbs = {name: getattr(kind, name) for name in dir(kind) if not name.startswith("_")}
+    return {n for n, v in verbs.items() if callable(v) and "within" in inspect.signature(v).parameters}
+
+
+def planned(kind: type) -> set[str]:
+    """The verbs that checkers are told to return a plan where nothing is answered, by their own overloads or by their kind."""
+    functions = {
+        name: verb for base in kind.__mro__ for name, verb in vars(base).items() if inspect.isfunction(verb)
+    }
+    by_overload = {n for n, v in functions.items() if any(is_of_plans(o) for o in get_overloads(v))}
+    by_kind = {n for n, v in functions.items() if v.__annotations__.get("return") == "Whole"}
+    return by_overload | by_kind
+
+
+def is_of_plans(overload):
+    return next(iter(inspect.signature(overload).parameters.values())).annotation == "Unanswered[A]"
+
+
+@pytest.mark.parametrize(
+    ("kind", "twin"),
+    [(PrivateFrame, Unanswered), (PrivateColumn, UnansweredColumn), (PrivateGroupBy, UnansweredGroups)],
+)
+def test_each_verb_that_asks_is_told_to_checkers_as_a_plan_too(kind, twin):
+    asking = releasing(kind)
+    assert {"mean", "count", "agg"} < asking
+    of_frames_and_groups = (
+        set() if kind is PrivateColumn else {*planned(Measures), *planned(kind), "aggregate"}
+    )
+    assert asking - set(vars(twin)) - of_frames_and_groups == set()
+
+
+@pytest.fixture
+def p():
+    df = visits(50).assign(stay=pd.Timedelta("1D"))
+    return df.dp.open(epsilon=1, bounds=BOUNDS, keys=KEYS)
+
+
+def test_the_parts_that_checkers_know_are_those_there_are(p):
+    assert set(Texts.__annotations__) == set(dir(p["state"].str))
+    assert set(Times.__annotations__) == {*dir(p["admitted"].dt), *dir(p["stay"].dt)}
+    assert set(Weeks.__annotations__) == set(dir(p["admitted"].dt.isocalendar()))
+
+
+@pytest.mark.parametrize("kind", [PrivateFrame, PrivateColumn])
+def test_the_operators_that_checkers_know_are_those_there_are(kind):
+    names = [name for name in ("_operated", "_called", "_alone") if name in vars(kind)]
+    assert names
+    assert [
+        n for n, v in vars(kind).items() if n not in names and any(v is vars(kind)[o] for o in names)
+    ] == []
+    module = ast.parse(inspect.getsource(sys.modules[kind.__module__]))
+    told = {
+        target.id
+        for line in ast.walk(module)
+        if isinstance(line, ast.Assign) and ast.unparse(line.value) in ("_operated", "_called", "_alone")
+        for target in line.targets
+    }
+    assert {"sub", "rdiv", "ge"} < told <= set(vars(kind))

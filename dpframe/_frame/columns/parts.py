@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
+from difflib import get_close_matches
 from inspect import signature
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import pandas as pd
 
 from dpframe import _expr, _validate
 from dpframe._cells.codec import index_of
-from dpframe._errors import BadType, BadValue, NotOffered
+from dpframe._errors import BadType, BadValue, NotOffered, did_you_mean
 from dpframe._expr import Expr, Kind
 from dpframe._frame.selection import Taken
+from dpframe._frame.typed.parts import Texts, Times, Weeks
 from dpframe._groups.keys import need_keys
 from dpframe._refusals import Unprinted
 
@@ -51,15 +53,17 @@ class Parts(Unprinted, ABC):
         if expr.kind not in self._kinds:
             raise NotOffered(f"{self._accessor} needs {self._of}, and {expr} ({expr.kind}) is none.")
         if name not in self._names():
+            close = get_close_matches(name, dir(self), n=1)
             raise NotOffered(
-                f"{self._accessor}.{name} is not offered. Use one of {', '.join(sorted(self._names()))}."
+                f"{self._accessor}.{name} is not offered.{did_you_mean(name, dir(self)) if close else ''} "
+                f"Use one of {', '.join(dir(self))}."
             )
 
     def __call__(self, *args: Any, **options: Any) -> NoReturn:
         raise BadType("what is called is a part: p['name'].str.lower(), p['when'].dt.normalize().")
 
     def __dir__(self) -> Iterable[str]:
-        return sorted(self._names())
+        return sorted({*self._names()})
 
     def __getitem__(self, key: Any) -> Any:
         raise BadType("only .str takes brackets.")
@@ -68,7 +72,7 @@ class Parts(Unprinted, ABC):
         return f"{self._column!r}{self._accessor}: {', '.join(dir(self))}"
 
 
-class TextParts(Parts):
+class TextParts(Texts, Parts):
     """``.str``: each part is called."""
 
     _accessor, _of, _kinds = ".str", "strings", ("text", "label")
@@ -76,7 +80,7 @@ class TextParts(Parts):
     def _names(self) -> Iterable[str]:
         return {*_expr.TEXT, *_expr.TEXT_METHODS, "extract"}
 
-    def __getattr__(self, name: str) -> Any:
+    def _unlisted(self, name: str) -> Any:
         if not isinstance(self._column._expr, _expr.Split):
             self._checked(name)
         if name == "extract":
@@ -98,6 +102,9 @@ class TextParts(Parts):
             return _framed(self._column, {i: _expr.piece(made, i) for i in pieces})
 
         return part
+
+    if not TYPE_CHECKING:  # to checkers a name that is not listed is an error
+        __getattr__ = _unlisted
 
     def _given(self, value: Any) -> Any:
         """An argument, or the expressions of the tracked columns that it is."""
@@ -133,7 +140,7 @@ def _framed(column: Any, columns: Mapping[Any, Expr]) -> Any:
     return frame._new(frame._selection.having(dict(columns)))
 
 
-class TimeParts(Parts):
+class TimeParts(Times, Parts):
     """``.dt``: parts of a time or a duration are attributes; what has parameters in pandas is called."""
 
     _accessor, _of, _kinds = ".dt", "timestamps", ("time", "duration")
@@ -144,7 +151,7 @@ class TimeParts(Parts):
         calls = [n for n in _expr.DATE_METHODS if n != "total_seconds"]
         return [*(_expr.DATES.keys() - _expr.HIDDEN), *_expr.DATE_NAMES, *calls, "isocalendar"]
 
-    def __getattr__(self, name: str) -> Any:
+    def _unlisted(self, name: str) -> Any:
         self._checked(name)
         if name == "isocalendar":
             return self._isocalendar
@@ -152,6 +159,9 @@ class TimeParts(Parts):
         if make is None:
             return self._column._new(_expr.time_part(self._column._expr, name))
         return lambda *args, **options: self._made(make, name, args, options)
+
+    if not TYPE_CHECKING:  # to checkers a name that is not listed is an error
+        __getattr__ = _unlisted
 
     def _isocalendar(self, *args: Any, **words: Any) -> IsoCalendar:
         """Parts of the calendar of weeks."""
@@ -205,12 +215,15 @@ class CategoryParts(Parts):
 
     as_unordered = as_ordered
 
-    def __getattr__(self, name: str) -> Any:
+    def _unlisted(self, name: str) -> Any:
         self._checked(name)
         return object.__getattribute__(self, name)
 
+    if not TYPE_CHECKING:  # to checkers a name that is not listed is an error
+        __getattr__ = _unlisted
 
-class IsoCalendar(Parts):
+
+class IsoCalendar(Weeks, Parts):
     """``.dt.isocalendar()``: year, week and day of the calendar of weeks, as attributes or in brackets."""
 
     _accessor, _of, _kinds = ".dt.isocalendar()", "timestamps", ("time",)
@@ -218,9 +231,12 @@ class IsoCalendar(Parts):
     def _names(self) -> Iterable[str]:
         return _expr.ISO
 
-    def __getattr__(self, name: str) -> Any:
+    def _unlisted(self, name: str) -> Any:
         self._checked(name)
         return self._column._new(_expr.iso_part(self._column._expr, name), name)
+
+    if not TYPE_CHECKING:  # to checkers a name that is not listed is an error
+        __getattr__ = _unlisted
 
     def __getitem__(self, key: Any) -> Any:
         return getattr(self, str(key))

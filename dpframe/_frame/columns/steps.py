@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Hashable
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import pandas as pd
 
@@ -15,6 +15,10 @@ from dpframe import _expr, _validate
 from dpframe._errors import BadType, NotOffered, Refused
 from dpframe._frame.selection import Taken
 from dpframe._frame.verbs import looking
+
+if TYPE_CHECKING:
+    from dpframe._frame.frame import PrivateFrame
+    from dpframe._frame.typed.frames import ColumnGroups
 
 Column = TypeVar("Column", bound=Taken)
 
@@ -67,11 +71,11 @@ def reset_index(self: Column, level: None = None, *, drop: bool = False, name: A
     return self
 
 
-def to_frame(self: Taken, name: Hashable = None) -> Any:
+def to_frame(self: Taken, name: Hashable = None) -> PrivateFrame:
     """The tracked frame of this column alone."""
     frame = self._frame
     label = self._name if name is None else _validate.hashable(name, "a name")
-    return frame._new(frame._selection.having({label: self._expr}))
+    return cast("PrivateFrame", frame._new(frame._selection.having({label: self._expr})))
 
 
 def head(self: Taken, n: int = 5) -> pd.Series[Any]:
@@ -116,16 +120,16 @@ def _beside(column: Taken) -> Any:
     return frame._new(frame._selection.having({**frame._selection.columns, column._name: column._expr}))
 
 
-def groupby(self: Taken, by: Any = None, **words: Any) -> Any:
+def groupby(self: Taken, by: Any = None, **words: Any) -> ColumnGroups:
     """Groups of this column: ``p["cost"].groupby(p["state"]).mean()``; see `PrivateFrame.groupby`."""
     if isinstance(by, str) and by not in self._frame._selection.index:
         raise BadType(f"a column is grouped by another one, or by its index: p['cost'].groupby(p[{by!r}]).")
-    return _beside(self).groupby(by, **words)[self._name]
+    return cast("ColumnGroups", _beside(self).groupby(by, **words)[self._name])
 
 
-def resample(self: Taken, rule: Any, **words: Any) -> Any:
+def resample(self: Taken, rule: Any, **words: Any) -> ColumnGroups:
     """Groups of this column by periods of the index: ``p.set_index("t")["cost"].resample("ME").mean()``."""
-    return _beside(self).resample(rule, **words)[self._name]
+    return cast("ColumnGroups", _beside(self).resample(rule, **words)[self._name])
 
 
 def pipe(self: Taken, func: Any, *args: Any, **words: Any) -> Any:

@@ -33,7 +33,7 @@ class OwnColumn(PrivateColumn):
     """A person's own column, as the functions of `transform`, `agg` and `apply` get it: what `sum` and its like make of it stands
     in each of the person's rows, so that ``x - x.mean()`` is a column again. It asks nothing and reads nothing."""
 
-    def _new(self, expr: Expr, name: Any = ...) -> PrivateColumn:
+    def _new(self, expr: Expr, name: Any = ...) -> Any:
         return OwnColumn(self._frame, expr, self._name if name is ... else name)
 
     def _made(self, how: str, *args: Any) -> Any:

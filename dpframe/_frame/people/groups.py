@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Mapping
 from functools import wraps
 from inspect import signature
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 import pandas as pd
@@ -444,7 +444,7 @@ class PersonGroupBy(Unprinted):
             "Return a column, such as lambda x: x - x.mean(); for other rows of your own making write p.pipe(f)."
         )
 
-    def __getattr__(self, name: str) -> Any:
+    def _unlisted(self, name: str) -> Any:
         if name.startswith("_"):
             raise AttributeError(name)
         if name in self._frame._selection.columns:
@@ -460,6 +460,9 @@ class PersonGroupBy(Unprinted):
                 "transform and apply; or write it with pandas' own in a function: p.pipe(f)."
             )
         raise NotOffered(ADVICE.get(name, f"groups of a person's rows have no {name!r}."))
+
+    if not TYPE_CHECKING:  # to checkers a name that is not listed is an error
+        __getattr__ = _unlisted
 
     def __iter__(self) -> NoReturn:
         refuse("iteration")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, Literal, Unpack, cast, overload
 
 import pandas as pd
 
@@ -29,6 +29,10 @@ from dpframe._groups.periods import (
     unit_for,
 )
 
+if TYPE_CHECKING:
+    from dpframe._frame.typed.answers import Grouping
+    from dpframe._frame.typed.frames import FlatGroups, Groups
+
 
 def resample(
     self: Tracked,
@@ -42,7 +46,7 @@ def resample(
     origin: Any = "start_day",
     offset: None = None,
     group_keys: bool = True,
-) -> PrivateGroupBy:
+) -> Groups:
     """Groups by periods of a time column: ``p.resample("ME", on="admitted")["cost"].mean()``.
 
     The same as ``groupby(pd.Grouper(key="admitted", freq="ME"))``: periods, labels, closed sides and the freq of the
@@ -66,7 +70,7 @@ def resample(
     on = _index_of(self) if on is None else on
     grouper = grouper_for(rule, "t", closed, label, origin, offset)
     selection = replace(self._selection, by=(_periods(self._selection, on, rule_of(grouper), bounds),))
-    return PrivateGroupBy(self._session, selection, self._mode)
+    return cast("Groups", PrivateGroupBy(self._session, selection, self._mode))
 
 
 def _levels_named(frame: Tracked, level: Any) -> list[Taken]:
@@ -95,6 +99,16 @@ def _index_of(frame: Tracked) -> Taken:
     return Taken(frame, expr, name)
 
 
+@overload
+def groupby(
+    self: Tracked, by: Any = ..., *, as_index: Literal[False], **words: Unpack[Grouping]
+) -> FlatGroups: ...
+@overload
+def groupby(
+    self: Tracked, by: Any = ..., *, as_index: Literal[True] = ..., **words: Unpack[Grouping]
+) -> Groups: ...
+
+
 def groupby(
     self: Tracked,
     by: Any = None,
@@ -108,7 +122,7 @@ def groupby(
     observed: bool | None = None,
     dropna: bool | None = None,
     level: Any = None,
-) -> PrivateGroupBy:
+) -> Groups | FlatGroups:
     """Groups by one column or several; ``keys`` lists the groups that may appear, all of which come back.
 
     For several columns ``keys`` is a dict by column (or a list of lists), and the groups are all combinations; or a
@@ -153,9 +167,9 @@ def groupby(
     if self._session.unit.people and keys is None and other is None and bounds is None:
         person_groups = self._own_groups(by, as_index)
         if person_groups is not None:
-            return cast(PrivateGroupBy, person_groups)  # another kind, which has the same verbs as steps
+            return cast("Groups", person_groups)  # another kind, which has the same verbs as steps
     selection = replace(self._selection, by=groupings(self, by, keys, sort, dropna, other, bounds))
-    return PrivateGroupBy(self._session, selection, self._mode, as_index=as_index)
+    return cast("Groups", PrivateGroupBy(self._session, selection, self._mode, as_index=as_index))
 
 
 def levels_for(

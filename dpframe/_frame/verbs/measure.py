@@ -3,28 +3,51 @@
 What they leave to the kinds of `Measures` is which columns are meant where none is named, and how the answer is laid out.
 """
 
+# mypy: disable-error-code="misc"
+# The first overload of each verb is for a kind of frame: checkers find it by its ``self``, which mypy wants wider.
+
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from typing import Any, Literal, NamedTuple, Unpack, cast
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Any, Final, Generic, Literal, NamedTuple, Unpack, overload
 
 import numpy as np
 import pandas as pd
 
 from dpframe._answers import answer as _release
-from dpframe._answers.estimate import IntEstimate, scalar
-from dpframe._answers.grids import grid
-from dpframe._errors import BadType, BadValue, UnknownColumn, unknown_column
+from dpframe._answers.estimate import scalar
+from dpframe._errors import BadType, BadValue, UnknownColumn, did_you_mean, unknown_column
+from dpframe._frame.columns import order
 from dpframe._frame.selection import Asking, Finish
 from dpframe._frame.spelling import priced, sideways
+from dpframe._frame.typed.answers import (
+    A,
+    Counted,
+    Levels,
+    Moments,
+    Named,
+    Number,
+    Outputs,
+    Pair,
+    Row,
+    Table,
+    Value,
+    Values,
+    Whole,
+    Words,
+)
 from dpframe._groups.keys import EVERY
 from dpframe._plans.aggregates import AGGREGATES, ORDERS, Output, level_named, named_in_agg
-from dpframe._plans.order import Levels, how_for, levels_of
 from dpframe._plans.price import WORDS, Payment, checked
 from dpframe._questions.question import Query
 
+if TYPE_CHECKING:
+    from dpframe._frame.column import PrivateColumn
+    from dpframe._frame.typed.frames import Unanswered
 
-class Measures(Asking):
+
+class Measures(Asking, Generic[Whole, Number, Value, Counted, Levels, Row, Values, Table, Outputs]):
     """What has columns that can be measured: a tracked frame, or its groups."""
 
     _single = False  # whether one column is selected, whose answers stand alone
@@ -88,7 +111,7 @@ class Measures(Asking):
         places = [
             (w.label if form == "named" else w.aggregate, self._selection.named(w.column)[1]) for w in wanted
         ]
-        return self._ask_for(outs, payment, grid(outs, places))
+        return self._ask_for(outs, payment, _release.grid(outs, places))
 
     def _measure(
         self, aggregate: str, column: Any, bounds: Any, ddof: int, payment: Mapping[str, Any]
@@ -111,12 +134,16 @@ class Measures(Asking):
 
     # Sums and moments -----------------------------------------------------------------------------------------
 
+    @overload
+    def count(self: Unanswered[A], column: Named = ..., **payment: Unpack[Payment]) -> A: ...
+    @overload
+    def count(self, column: Named, **payment: Unpack[Payment]) -> Whole: ...
+    @overload
+    def count(self, **payment: Unpack[Payment]) -> Counted: ...
+    @overload
+    def count(self, *, axis: Literal[1, "columns"], numeric_only: bool = ...) -> PrivateColumn: ...
     @priced
-    def count(
-        self,
-        column: Any = EVERY,
-        **payment: Unpack[Payment],
-    ) -> IntEstimate:
+    def count(self, column: Any = EVERY, **payment: Any) -> Any:
         """How many rows; of a column, how many non-null values, and so of each column of a list: ``p[["x", "y"]].count()``.
 
         Formal guarantee: epsilon-DP for its price; sensitivity 1 (docs/guarantees/statistics.md). The answer is
@@ -130,15 +157,21 @@ class Measures(Asking):
         if isinstance(column, float) and column not in self._selection.columns:
             raise BadType(f"count takes the name of a column. A price is a keyword: count(epsilon={column}).")
         if "axis" in payment and column is EVERY and sideways(payment):
-            return cast(IntEstimate, self._across("count", payment))
+            return self._across("count", payment)
         if column is EVERY and self._selection.listed:
             outs = [self._selection.output("count", name, None) for name in self._selection.columns]
-            return cast(IntEstimate, self._ask_for(outs, payment))
+            return self._ask_for(outs, payment)
         out = Output("rows", "size") if column is EVERY else self._selection.output("count", column, None)
-        return cast(IntEstimate, self._ask_for([out], payment, single=True))
+        return self._ask_for([out], payment, single=True)
 
+    @overload
+    def nunique(self: Unanswered[A], column: Named = ..., **words: Unpack[Words]) -> A: ...
+    @overload
+    def nunique(self, column: Named, **words: Unpack[Words]) -> Whole: ...
+    @overload
+    def nunique(self, **words: Unpack[Words]) -> Values: ...
     @priced
-    def nunique(self, column: Any = EVERY, **payment: Unpack[Payment]) -> Any:
+    def nunique(self, column: Any = EVERY, **payment: Any) -> Any:
         """How many distinct non-null values; of the column that ``unit=`` names, how many people. None named: every column.
 
         In a session with ``unit=`` a person adds at most ``max_groups`` values, chosen by a keyed hash of their own, so a
@@ -155,13 +188,16 @@ class Measures(Asking):
         """
         return self._measure("nunique", column, None, 1, payment)
 
+    @overload
+    def sum(self: Unanswered[A], column: Named = ..., bounds: Pair = ..., **words: Unpack[Words]) -> A: ...
+    @overload
+    def sum(self, column: Named, bounds: Pair = ..., **words: Unpack[Words]) -> Value: ...
+    @overload
+    def sum(self, *, bounds: Pair = ..., **words: Unpack[Words]) -> Values: ...
+    @overload
+    def sum(self, *, axis: Literal[1, "columns"], numeric_only: bool = ...) -> PrivateColumn: ...
     @priced
-    def sum(
-        self,
-        column: Any = EVERY,
-        bounds: Any = None,
-        **payment: Unpack[Payment],
-    ) -> Any:
+    def sum(self, column: Any = EVERY, bounds: Any = None, **payment: Any) -> Any:
         """The sum of a column's values, each clipped to its bounds; of every column if none is named.
 
         Formal guarantee: epsilon-DP for its price; sensitivity max(abs(lower), abs(upper)), or upper - lower where
@@ -174,13 +210,16 @@ class Measures(Asking):
         """
         return self._measure("sum", column, bounds, 1, payment)
 
+    @overload
+    def mean(self: Unanswered[A], column: Named = ..., bounds: Pair = ..., **words: Unpack[Words]) -> A: ...
+    @overload
+    def mean(self, column: Named, bounds: Pair = ..., **words: Unpack[Words]) -> Number: ...
+    @overload
+    def mean(self, *, bounds: Pair = ..., **words: Unpack[Words]) -> Row: ...
+    @overload
+    def mean(self, *, axis: Literal[1, "columns"], numeric_only: bool = ...) -> PrivateColumn: ...
     @priced
-    def mean(
-        self,
-        column: Any = EVERY,
-        bounds: Any = None,
-        **payment: Unpack[Payment],
-    ) -> Any:
+    def mean(self, column: Any = EVERY, bounds: Any = None, **payment: Any) -> Any:
         """The mean of a column's values, each clipped to its bounds; of every column if none is named.
 
         One release of the distances to both bounds, whose sum tells the count: half the variance of splitting the
@@ -197,15 +236,14 @@ class Measures(Asking):
         """
         return self._measure("mean", column, bounds, 1, payment)
 
+    @overload
+    def var(self: Unanswered[A], column: Named = ..., bounds: Pair = ..., **words: Unpack[Moments]) -> A: ...
+    @overload
+    def var(self, column: Named, bounds: Pair = ..., **words: Unpack[Moments]) -> Number: ...
+    @overload
+    def var(self, *, bounds: Pair = ..., **words: Unpack[Moments]) -> Row: ...
     @priced
-    def var(
-        self,
-        column: Any = EVERY,
-        bounds: Any = None,
-        *,
-        ddof: int = 1,
-        **payment: Unpack[Payment],
-    ) -> Any:
+    def var(self, column: Any = EVERY, bounds: Any = None, *, ddof: int = 1, **payment: Any) -> Any:
         """The variance of a column's clipped values; of every column if none is named.
 
         One release of three sums that share the sensitivity of one (docs/guarantees/variance.md).
@@ -214,30 +252,28 @@ class Measures(Asking):
         """
         return self._measure("var", column, bounds, ddof, payment)
 
+    @overload
+    def std(self: Unanswered[A], column: Named = ..., bounds: Pair = ..., **words: Unpack[Moments]) -> A: ...
+    @overload
+    def std(self, column: Named, bounds: Pair = ..., **words: Unpack[Moments]) -> Number: ...
+    @overload
+    def std(self, *, bounds: Pair = ..., **words: Unpack[Moments]) -> Row: ...
     @priced
-    def std(
-        self,
-        column: Any = EVERY,
-        bounds: Any = None,
-        *,
-        ddof: int = 1,
-        **payment: Unpack[Payment],
-    ) -> Any:
+    def std(self, column: Any = EVERY, bounds: Any = None, *, ddof: int = 1, **payment: Any) -> Any:
         """The standard deviation of a column's clipped values; of every column if none is named.
 
         Formal guarantee: epsilon-DP for its price; the root of `var`, which is post-processing.
         """
         return self._measure("std", column, bounds, ddof, payment)
 
+    @overload
+    def sem(self: Unanswered[A], column: Named = ..., bounds: Pair = ..., **words: Unpack[Moments]) -> A: ...
+    @overload
+    def sem(self, column: Named, bounds: Pair = ..., **words: Unpack[Moments]) -> Number: ...
+    @overload
+    def sem(self, *, bounds: Pair = ..., **words: Unpack[Moments]) -> Row: ...
     @priced
-    def sem(
-        self,
-        column: Any = EVERY,
-        bounds: Any = None,
-        *,
-        ddof: int = 1,
-        **payment: Unpack[Payment],
-    ) -> Any:
+    def sem(self, column: Any = EVERY, bounds: Any = None, *, ddof: int = 1, **payment: Any) -> Any:
         """The standard error of the mean of a column's clipped values; of every column if none is named.
 
         It tells how far the mean of such a sample is from that of all whom it stands for, and nothing of the noise: that is
@@ -254,8 +290,14 @@ class Measures(Asking):
         """
         return self._measure("sem", column, bounds, ddof, payment)
 
+    @overload
+    def skew(self: Unanswered[A], column: Named = ..., bounds: Pair = ..., **words: Unpack[Words]) -> A: ...
+    @overload
+    def skew(self, column: Named, bounds: Pair = ..., **words: Unpack[Words]) -> Number: ...
+    @overload
+    def skew(self, *, bounds: Pair = ..., **words: Unpack[Words]) -> Row: ...
     @priced
-    def skew(self, column: Any = EVERY, bounds: Any = None, **payment: Unpack[Payment]) -> Any:
+    def skew(self, column: Any = EVERY, bounds: Any = None, **payment: Any) -> Any:
         """The skewness of a column's clipped values, with pandas' correction; of every column if none is named.
 
         Cubes need many values or narrow bounds: look at the interval. Where pandas has NaN, of equal values or fewer than
@@ -271,15 +313,22 @@ class Measures(Asking):
         """
         return self._measure("skew", column, bounds, 1, payment)
 
-    @priced
+    @overload
+    def agg(self: Unanswered[A], spec: Any = ..., /, *, bounds: Pair = ..., **outputs: Any) -> A: ...
+    @overload
+    def agg(self, spec: str, /, *, bounds: Pair = ..., **payment: Unpack[Payment]) -> Values: ...
+    @overload
+    def agg(self, spec: list[str], /, *, bounds: Pair = ..., **payment: Unpack[Payment]) -> Outputs: ...
+    @overload
     def agg(
-        self,
-        spec: Any = None,
-        /,
-        *,
-        bounds: Any = None,
-        **outputs: Any,
-    ) -> Any:
+        self, spec: Mapping[Any, str], /, *, bounds: Pair = ..., **payment: Unpack[Payment]
+    ) -> Values: ...
+    @overload
+    def agg(
+        self, spec: Mapping[Any, Any] | None = ..., /, *, bounds: Pair = ..., **outputs: Any
+    ) -> Outputs: ...
+    @priced
+    def agg(self, spec: Any = None, /, *, bounds: Any = None, **outputs: Any) -> Any:
         """Several aggregates of several columns in one release, in the shape pandas gives.
 
         ``agg("mean")`` and ``agg({"age": "mean"})`` are Series, ``agg(["mean", "std"])``, ``agg({"age": ["mean"]})``
@@ -304,139 +353,12 @@ class Measures(Asking):
 
     aggregate = agg
 
-    # Order ----------------------------------------------------------------------------------------------------
+    # Order: each is a function of `_frame.columns.order` --------------------------------------------------------------------
 
-    @priced
-    def quantile(
-        self,
-        column: Any = EVERY,
-        q: Any = 0.5,
-        bounds: Any = None,
-        *,
-        resolution: float | None = None,
-        method: str = "auto",
-        **payment: Unpack[Payment],
-    ) -> Any:
-        """The value below which a share ``q`` of a column's values lies; for a list of shares a Series by them.
-
-        The answer is a point of a public grid between the bounds, on which values are clipped and rounded: whole numbers
-        where the column has them and they are fewer than 4096, else at most 4096 points a power of two apart, or
-        ``resolution`` apart (rounded down to a power of two). No candidates are needed, and nulls count for nothing.
-        ``explain`` tells by how many ranks the answer may miss, and ``within=`` is a number of ranks. Several levels are
-        one release with one price, and come back in order.
-
-        ``method="choose"`` picks a point for each level, which share the price evenly; only the choices leave, so no
-        interval comes with them. ``"tree"`` releases the whole distribution: its error does not grow with the number of
-        levels, and its answers have intervals. ``"auto"`` chooses for up to eight levels.
-
-        Formal guarantee: epsilon-DP for its price, by report-noisy-max over the points, or by noise on a tree of counts
-        (docs/guarantees/quantiles.md).
-
-        >>> df = pd.DataFrame({"age": [20] * 50 + [30] * 100 + [70] * 50})
-        >>> p = df.dp.open(100, bounds={"age": (0, 110)})
-        >>> p.quantile("age", [0.1, 0.5, 0.9], epsilon=80)
-        0.1    20.0
-        0.5    30.0
-        0.9    70.0
-        Name: age, dtype: float64
-        """
-        if isinstance(column, float | int | list | np.ndarray) and not self._is_column(column):
-            # As pandas has it: levels first. What comes second then are bounds, as the other verbs take them there.
-            column, q, bounds = EVERY, column, bounds if isinstance(q, float) and q == 0.5 else q
-        levels = _levels(q, payment)
-        how = how_for(len(levels.exact), method)
-        return self._at(levels, column, bounds, resolution, payment, how)
-
-    @priced
-    def median(
-        self,
-        column: Any = EVERY,
-        bounds: Any = None,
-        *,
-        resolution: float | None = None,
-        **payment: Unpack[Payment],
-    ) -> Any:
-        """A value with half of the column's values on either side: ``quantile`` at 0.5, and the same question.
-
-        Between two middle values any point may be chosen, where pandas takes their mean.
-
-        Formal guarantee: epsilon-DP for its price; see `quantile`.
-
-        >>> df = pd.DataFrame({"age": [20, None, 30, 30, 31, 90] * 20})
-        >>> p = df.dp.open(100, bounds={"age": (0, 110)})
-        >>> p.median("age", epsilon=80, resolution=1)
-        30
-        """
-        return self._at(_levels(0.5, payment), column, bounds, resolution, payment)
-
-    @priced
-    def min(
-        self,
-        column: Any = EVERY,
-        bounds: Any = None,
-        *,
-        q: Any = 0.01,
-        resolution: float | None = None,
-        **payment: Unpack[Payment],
-    ) -> Any:
-        """A value near the least: the 1 % quantile, or that of another small ``q``.
-
-        The least value itself is one person's, and no private answer can be near it whatever the data.
-
-        Formal guarantee: epsilon-DP for its price; see `quantile`.
-        """
-        return self._extreme("min", column, q, bounds, resolution, payment)
-
-    @priced
-    def max(
-        self,
-        column: Any = EVERY,
-        bounds: Any = None,
-        *,
-        q: Any = 0.99,
-        resolution: float | None = None,
-        **payment: Unpack[Payment],
-    ) -> Any:
-        """A value near the greatest: the 99 % quantile, or that of another large ``q``.
-
-        The greatest value itself is one person's, and no private answer can be near it whatever the data.
-
-        Formal guarantee: epsilon-DP for its price; see `quantile`.
-        """
-        return self._extreme("max", column, q, bounds, resolution, payment)
-
-    def _extreme(
-        self, verb: str, column: Any, q: Any, bounds: Any, resolution: Any, payment: Mapping[str, Any]
-    ) -> Any:
-        if "axis" in payment and column is EVERY and sideways(payment):
-            return self._across(verb, payment)
-        return self._at(_levels(q, payment, one=True), column, bounds, resolution, payment)
-
-    def _at(
-        self, levels: Levels, column: Any, bounds: Any, resolution: Any, payment: Any, how: str = "quantile"
-    ) -> Any:
-        names, single = self._columns_for(column, "quantile", payment.get("numeric_only") is True)
-        order = self._selection.order
-        if not levels.several:
-            outs = [order(name, levels.exact[0], bounds, resolution, how=how) for name in names]
-            return self._ask_for(outs, payment, single=single, choices=True)
-        many = [(name, *level) for name in names for level in zip(levels.typed, levels.exact, strict=True)]
-        cells = [order(name, level, bounds, resolution, at, how) for name, at, level in many]
-        if not single:
-            return self._ask_for(cells, payment, grid(cells, [(at, name) for name, at, _ in many]))
-        label = self._selection.named(names[0])[1]
-        return self._ask_for(cells, payment, lambda r, index: _release.levels(r, index, levels.typed, label))
-
-
-def _levels(q: Any, payment: Mapping[str, Any], one: bool = False) -> Levels:
-    """``q=`` of a verb, whose other words are looked at first; of some verbs it is one level."""
-    if "candidates" in payment:
-        raise BadValue("quantiles take no candidates=: bounds= are enough, and resolution= says how fine.")
-    checked(payment)
-    levels = levels_of(q)
-    if one and levels.several:
-        raise BadType("q= is one number here. For several levels ask quantile.")
-    return levels
+    quantile: Final = order.quantile
+    median: Final = order.median
+    min: Final = order.min
+    max: Final = order.max
 
 
 # What `agg` may be given: a name, a list of them, a dict of either, or named outputs ----------------------------
@@ -485,9 +407,11 @@ def aggregate_name(value: Any, also: Sequence[str] = ()) -> str:
         )
     kind = AGGREGATES.get(value)
     if (kind is None or not kind.named_in_agg) and level_named(value) is None and value not in also:
-        known = ", ".join((*named_in_agg(), *ORDERS, *also))
+        names = [*named_in_agg(), *ORDERS, *also]
+        close = did_you_mean(value, names) if get_close_matches(value, names, n=1) else ""
         raise BadValue(
-            f"no private aggregate {value!r}{_INSTEAD.get(value, '.')} Those there are: {known}, and quantiles such as 'q90'."
+            f"no private aggregate {value!r}{_INSTEAD.get(value, '.' + close)} Those there are: {', '.join(names)}, and "
+            "quantiles such as 'q90'."
         )
     return value
 

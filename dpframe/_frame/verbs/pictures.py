@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, NoReturn, Unpack, cast
+from typing import TYPE_CHECKING, Any, NoReturn, Unpack, cast
 
 import pandas as pd
 
@@ -56,7 +56,7 @@ def hist(
     drawing = _drawing(title=title, color=color)
     if column is not EVERY and not isinstance(column, list):
         axes = _plot.panels_for(1, ax, _size(figsize))[0] if not self._mode.shows else None
-        answer = histogram(self, column, bins, bounds=bounds, **payment)
+        answer: Any = histogram(self, column, bins, bounds=bounds, **payment)
         return answer.dp.plot(ax=axes, **drawing) if isinstance(answer, pd.Series) else answer
     names = numbers_with_bounds(self, bounds) if column is EVERY else column
     if not names:
@@ -181,13 +181,16 @@ class Plots(Unprinted):
         """Boxes of quartiles; see `PrivateFrame.boxplot`."""
         return boxplot(self._frame, words.pop("y", self._column), by, **words)
 
-    def __getattr__(self, name: str) -> NoReturn:
+    def _unlisted(self, name: str) -> NoReturn:
         if name.startswith("_"):
             raise AttributeError(name)
         raise NotOffered(
             f".plot.{name} would draw the rows of people. There are .plot.hist() and .plot.box(); others are drawn of an answer: "
             "p.groupby('state')['cost'].mean().dp.plot()."
         )
+
+    if not TYPE_CHECKING:  # to checkers a name that is not listed is an error
+        __getattr__ = _unlisted
 
     def __dir__(self) -> Iterable[str]:
         return ["box", "hist"]

@@ -5,26 +5,47 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
-from typing import Any, Unpack, cast
+from typing import TYPE_CHECKING, Any, Unpack, cast, overload
 
 import numpy as np
 import pandas as pd
 
 from dpframe import _validate
 from dpframe._answers import answer as _release
-from dpframe._answers.grids import grid
 from dpframe._answers.layout import Correlations, Grid, Layout
 from dpframe._errors import BadType, BadValue, MissingBounds, NotOffered
 from dpframe._expr import Expr
 from dpframe._frame.selection import Selection, callers_frame, predicate_of
 from dpframe._frame.spelling import priced
 from dpframe._frame.tracked import Tracked
-from dpframe._frame.verbs.measure import Measures
+from dpframe._frame.typed.answers import Named, Pair
 from dpframe._groups.keys import EVERY, BinBy
 from dpframe._plans.aggregates import DESCRIBED, ORDERS, Output
 from dpframe._plans.order import how_for, levels_of
 from dpframe._plans.price import Payment, checked
 from dpframe._questions.question import Query
+
+if TYPE_CHECKING:
+    from dpframe._frame.typed.frames import AnyMeasures
+
+
+@overload
+def describe(
+    self: Tracked, column: str, bounds: Pair = ..., *, percentiles: Any = ..., **payment: Unpack[Payment]
+) -> pd.Series[float]: ...
+@overload
+def describe(
+    self: Tracked,
+    column: list[Any] = ...,
+    bounds: Pair = ...,
+    *,
+    percentiles: Any = ...,
+    **payment: Unpack[Payment],
+) -> pd.DataFrame: ...
+@overload
+def describe(
+    self: Tracked, column: Named, bounds: Pair = ..., *, percentiles: Any = ..., **payment: Unpack[Payment]
+) -> pd.Series[float]: ...
 
 
 @priced
@@ -69,7 +90,7 @@ def describe(
         ((out.name, name), replace(out, name=(name, out.name))) for name, outs in summary for out in outs
     ]
     outs = [out for _, out in cells]
-    return self._ask_for(outs, payment, grid(outs, [place for place, _ in cells], whole=False))
+    return self._ask_for(outs, payment, _release.grid(outs, [place for place, _ in cells], whole=False))
 
 
 def described(
@@ -129,7 +150,7 @@ def counts(
     self: Tracked,
     questions: Mapping[Any, Any],
     **payment: Unpack[Payment],
-) -> pd.Series[Any]:
+) -> pd.Series[int]:
     """Several yes-no questions about rows, which may overlap, in one release: a Series by their names.
 
     Formal guarantee: epsilon-DP for its price; k questions have L1 sensitivity k and L2 sensitivity sqrt(k).
@@ -149,7 +170,7 @@ def counts(
         outputs.append(Output(name, "true", predicate_of(expr)))
     index = pd.Index(list(questions), tupleize_cols=False)
     return cast(
-        "pd.Series[Any]",
+        "pd.Series[int]",
         frame._ask_for(outputs, payment, lambda r, _: _release.across(r, index, "count")),
     )
 
@@ -162,7 +183,7 @@ def histogram(
     *,
     bounds: Any = None,
     **payment: Unpack[Payment],
-) -> pd.Series[Any]:
+) -> pd.Series[int]:
     """How many values lie in each bin, over an IntervalIndex.
 
     Bins are numpy's: closed on the left, and the last one on both sides (its label cannot show it). Values
@@ -185,7 +206,7 @@ def histogram(
     by = BinBy(expr, edges_of(self, expr, name, bins, bounds), name)
     query = Query((Output("count", "size"),), self._selection.where, (by,))
     return cast(
-        "pd.Series[Any]",
+        "pd.Series[int]",
         self._ask(query, lambda r: _release.series(r, by.index, "count"), payment),
     )
 
@@ -250,7 +271,7 @@ def check_method(method: Any) -> None:
 
 
 def matrix(
-    asking: Measures,
+    asking: AnyMeasures,
     kind: Callable[[tuple[tuple[int, ...], ...]], Layout],
     min_periods: Any,
     ddof: int,

@@ -48,7 +48,7 @@ class Database(Protocol):
 class DuckDatabase:
     """A connection of duckdb, which nobody else uses meanwhile."""
 
-    dialect = Dialect()
+    dialect: Dialect = Dialect()
 
     def __init__(self, connection: Any):
         self._connection = connection
@@ -118,7 +118,7 @@ class Bound(ABC):
 class SqliteDatabase(Bound):
     """A connection of the standard library's sqlite3, which nobody else uses meanwhile. What it is set to stays as it is."""
 
-    dialect = Sqlite()
+    dialect: Dialect = Sqlite()
 
     def __init__(self, connection: Any):
         super().__init__()
@@ -175,7 +175,7 @@ class PostgresDatabase(Bound):
     """A connection of psycopg 3, which nobody else uses: in autocommit, or in a transaction that sees one state. That goes on
     where a statement fails."""
 
-    dialect = Postgres()
+    dialect: Dialect = Postgres()
 
     def __init__(self, connection: Any):
         super().__init__()
@@ -215,7 +215,7 @@ class PostgresDatabase(Bound):
 class RelatedDatabase(Bound):
     """The connection of a relation of duckdb, asked through it: a statement reads it by the name `ROWS`."""
 
-    dialect = Related()
+    dialect: Dialect = Related()
 
     def __init__(self, relation: Any):
         super().__init__()
@@ -256,7 +256,7 @@ class RelatedDatabase(Bound):
 class SparkDatabase:
     """A session of Spark."""
 
-    dialect = Spark()
+    dialect: Dialect = Spark()
 
     def __init__(self, session: Any):
         self._session = session

@@ -201,6 +201,10 @@ class Sqlite(Dialect):
     is a function that the connection brings along.
     """
 
+    integers: ClassVar[str]
+    doubles: ClassVar[str]
+    division: ClassVar[str]
+
     name = "sqlite"
     integers, doubles, division = "INTEGER", "REAL", "/"
     collation = " COLLATE BINARY"
@@ -246,6 +250,10 @@ class Sqlite(Dialect):
 class Postgres(Dialect):
     """PostgreSQL, which has no NUL in texts, and raises where doubles overflow or vanish."""
 
+    doubles: ClassVar[str]
+    texts: ClassVar[str]
+    division: ClassVar[str]
+
     name = "postgresql"
     doubles, texts, division = "DOUBLE PRECISION", "TEXT", "/"
     raises = True
@@ -274,6 +282,14 @@ class Postgres(Dialect):
 
 class Spark(Dialect):
     """Spark SQL, which reads one state of the data a statement."""
+
+    quote: ClassVar[str]
+    division: ClassVar[str]
+    collation: ClassVar[str]
+    inline: ClassVar[str]
+    texts: ClassVar[str]
+    wide: ClassVar[bool]
+    snapshots: ClassVar[bool]
 
     name = "spark"
     quote, division = "`", "div"

@@ -45,6 +45,8 @@ class Term(NamedTuple):
 class Compiler:
     """Writes the expressions of one statement, and collects what is bound to it."""
 
+    dialect: Dialect
+
     def __init__(self, dialect: Dialect, schema: pd.DataFrame, unread: frozenset[int] = frozenset()):
         self.dialect, self._schema, self._unread = dialect, schema, unread
         self._bound: list[Any] = []

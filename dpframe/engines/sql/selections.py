@@ -81,6 +81,8 @@ def number_of(dialect: Dialect, cells: Sequence[tuple[str, Kind]]) -> str:
 class Source:
     """The rows that are asked about: values of their cells, then what is made of those, so that no text grows by repetition."""
 
+    c: Compiler
+
     def __init__(self, compiler: Compiler, relation: str, where: Expr | None, part: Part | None = None):
         self.c, self._relation = compiler, relation
         conditions = [] if where is None else [compiler.hit(where)]

@@ -126,6 +126,8 @@ def _of_rows(source: Source, levels: list[Level], measures: dict[Primitive, Meas
 class Crowd:
     """Rows with whose they are and the place of their group, or the keys that nobody listed, and the hash of both."""
 
+    names: list[str]
+
     def __init__(self, source: Source, unit: Unit, groups: Sequence[str], kinds: Sequence[Kind], key: bytes):
         self._source, self._groups, self._kinds = source, list(groups), list(kinds)
         found = [source.c.key(column) for column in unit.people]

@@ -27,6 +27,8 @@ _LOTS = 32  # into which a pass is cut at most: of n partitions there are so man
 class DaskSource(Source):
     """A DataFrame of dask, of which the scheduler that its user has computes the partitions."""
 
+    words: tuple[str, ...]
+
     def __init__(self, frame: Any):
         pa: Any = import_module("pyarrow")
         self._frame_of_dask, meta = frame, frame._meta

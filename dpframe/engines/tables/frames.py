@@ -24,6 +24,8 @@ _ANY = re.compile(r"\bUNIQUE\[[^\]]*keep_strategy: Any\] BY Some\b")
 class LazySource(Source):
     """A LazyFrame of polars, which is run anew for each scan."""
 
+    words: tuple[str, ...]
+
     ordered = False
 
     def __init__(self, lazy: Any):

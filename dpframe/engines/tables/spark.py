@@ -50,6 +50,8 @@ _CHOSEN = re.compile(
 class SparkSource(Source):
     """A DataFrame of Spark, whose plan is run anew for each scan."""
 
+    words: tuple[str, ...]
+
     ordered = False
     _view: str | None = None
 

@@ -35,6 +35,11 @@ class Layout:
     count: what a person has one value of they all see. With ``by`` the rows of one person and one value are put together.
     """
 
+    rows: int
+    whose: NDArray[Any]
+    size: int
+    codes: NDArray[Any]
+
     def __init__(
         self, kept: Kept, whose: Codes, asked: Bools | None, by: tuple[Expr, ...], order: tuple[Key, ...]
     ):
@@ -162,6 +167,8 @@ def _place_of(cell: Any) -> tuple[str, Any, str]:
 
 class Cells:
     """The cells that a `Within` is made of: all of them, and those that are no null in the order of the person's rows."""
+
+    layout: Layout
 
     def __init__(self, kept: Kept, e: Within):
         self._kept, self._e = kept, e

@@ -1,0 +1,39 @@
+"""Completion in notebooks: IPython looks at what a line holds only where it knows that looking does nothing."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import suppress
+from importlib import import_module
+from typing import Any
+
+from dpframe._answers.answer import Answer
+from dpframe._frame.column import PrivateColumn
+from dpframe._frame.columns.parts import CategoryParts, IsoCalendar, TextParts, TimeParts
+from dpframe._frame.frame import PrivateFrame
+from dpframe._frame.groups import PrivateGroupBy
+
+# Their attributes and brackets are steps: nothing is read, and nothing is paid. What is called is not called for completion,
+# since it may be a question.
+_FREE = (
+    PrivateFrame,
+    PrivateColumn,
+    PrivateGroupBy,
+    TextParts,
+    TimeParts,
+    CategoryParts,
+    IsoCalendar,
+    Answer,
+)
+
+
+def let_complete() -> None:
+    """Tells IPython, if it is loaded, that ``p.explain.<tab>`` and ``p["x"].str.<tab>`` may look at what is left of the dot."""
+    if "IPython" not in sys.modules:
+        return
+    with suppress(ImportError):  # versions before 8.6 look at everything or at nothing
+        evaluation: Any = import_module("IPython.core.guarded_eval")
+        policy = getattr(evaluation, "EVALUATION_POLICIES", {}).get("limited")
+        for allowed in ("allowed_getattr", "allowed_getitem"):
+            allowed_types: set[Any] = getattr(policy, allowed, set())
+            allowed_types.update(_FREE)
