@@ -22,10 +22,11 @@ import pandas as pd
 from dpframe import _validate
 from dpframe import plot as _plot
 from dpframe._answers.layout import Across, Column, Columns, Correlations, Layout, Levels, Pivot, layout_from
+from dpframe._answers.population import Difference, about_of, check_apart, difference_of, ranks_of
 from dpframe._errors import BadType, BadValue
 from dpframe._ledger.store import pack, receipt_text, unpack
 from dpframe._plans.aggregates import AGGREGATES
-from dpframe._plans.plan import Cost, Plan, all_choices, refuse_choices
+from dpframe._plans.plan import Cost, Plan, all_choices
 from dpframe._plans.price import own_errors
 from dpframe._questions.question import Release, interval_of, numbers
 
@@ -52,15 +53,22 @@ class Estimate:
         """What this release guarantees by itself: ``epsilon`` and ``delta``. The ledger counts it by its accountant."""
         return self._plan.cost
 
-    def interval(self, level: float = 0.95) -> tuple[float, float]:
+    def interval(self, level: float = 0.95, of: str = "noise", n: Any = None) -> tuple[float, float]:
         """Where the answer without noise lies with probability ``level``.
 
-        It covers the noise: not the clipping to the bounds, and not what a sample says about a population.
+        It covers the noise: not the clipping to the bounds, and not what a sample says about a population. With
+        ``of="population"`` it covers that too: where the mean, share, number or quantile of those lies whom the people of the
+        table were drawn from, independently and alike (docs/guarantees/population.md); a number is that to expect in such a
+        table. For ``n`` see `Answer.interval`.
         """
-        level = _validate.level(level)
-        refuse_choices(self._plan.cells[:1])
-        low, high = interval_of(self._plan, self._raw, 0, level)
+        cells = self._plan.cells[:1]
+        level, about = about_of(of, n, self._plan, self._raw, cells, _validate.level(level))
+        low, high = interval_of(self._plan, self._raw, 0, level, about)
         return float(low[0]) + 0.0, float(high[0]) + 0.0  # no negative zero
+
+    def ranks(self, level: float = 0.95) -> float:
+        """By how many ranks a quantile may miss with this level: so many values too many lie below it at most, and above it."""
+        return ranks_of(self._plan, self._plan.cells[:1], level)
 
     @property
     def dp(self) -> Estimate:
@@ -128,8 +136,9 @@ class Correlation(FloatEstimate):
     def __reduce__(self) -> tuple[Any, ...]:
         return Correlation, (float(self), self._plan, self._raw)
 
-    def interval(self, level: float = 0.95) -> tuple[float, float]:
-        low, high = self.table.interval(self._plan, self._raw, _validate.level(level))[0]
+    def interval(self, level: float = 0.95, of: str = "noise", n: Any = None) -> tuple[float, float]:
+        level, about = about_of(of, n, self._plan, self._raw, self._plan.cells, _validate.level(level))
+        low, high = self.table.interval(self._plan, self._raw, level, about)[0]
         return float(low[1]), float(high[1])
 
 
@@ -409,20 +418,30 @@ class Answer:
         """What this release guarantees by itself: ``epsilon`` and ``delta``. The ledger counts it by its accountant."""
         return self._plan.cost
 
-    def interval(self, level: float = 0.95, at_once: bool = False) -> pd.DataFrame:
+    def interval(
+        self, level: float = 0.95, at_once: bool = False, of: str = "noise", n: Any = None
+    ) -> pd.DataFrame:
         """Columns ``lower`` and ``upper``, a row as the answer has them; for a table, under each column's name.
 
         Each interval covers the noise of its own number with probability ``level``; with ``at_once`` all of them do, together
-        (docs/guarantees/accuracy.md#many-answers-at-once). Choices such as medians have none: NaN beside others. A column
-        that is taken from a table keeps its interval.
+        (docs/guarantees/accuracy.md#many-answers-at-once). With ``of="population"`` they cover what a sample says of a population
+        too, as `Estimate.interval` has it: means, shares, counts and quantiles have such intervals, and others NaN beside them.
+
+        Choices such as medians have none: NaN beside others. But several levels that were chosen in one release bound each other
+        where the number of values is known: ``n``, a public number or a released count, of which the lower end is taken; of
+        groups the smallest. A column that is taken from a table keeps its interval.
         """
+        chosen = self._answer.index.get_level_values(-1)[: len(self._cells)] if self._layout.by_level else ()
         level = _validate.level(level)
-        refuse_choices(self._cells)
+        level, about = about_of(of, n, self._plan, self._raw, self._cells, level, chosen)
+        if about.population and self._layout.joins:
+            check_apart(self._plan)
         if _validate.flag(at_once, "at_once"):
             # Margins and proportions are numbers beyond those of the groups, so there it is the union bound over what is shown.
             many = 1 - (1 - level) / max(self._answer.size, 1)
-            level = min(many, 1 - 2.0**-53) if self._layout.computed else self._plan.level_each(level)
-        pairs = self._layout.interval(self._plan, self._raw, level)
+            joint = self._layout.computed or about.population
+            level = min(many, 1 - 2.0**-53) if joint else self._plan.level_each(level)
+        pairs = self._layout.interval(self._plan, self._raw, level, about)
         index = self._answer.index
         if self._labelled and self._taken is None:
             shown = cast(pd.DataFrame, self._answer).columns[self._keys :]
@@ -432,6 +451,33 @@ class Answer:
         if self._order is not None:
             low, high = (side[unpack(self._order)[0][0]] for side in (low, high))
         return pd.DataFrame({"lower": low, "upper": high}, index=index)
+
+    def ranks(self, level: float = 0.95) -> float:
+        """By how many ranks each quantile among these may miss with this level: so many values too many lie below it at most, and
+        above it. How many values there are it does not depend on."""
+        return ranks_of(self._plan, self._cells, level)
+
+    def difference(
+        self, first: Hashable, second: Hashable, level: float = 0.95, of: str = "noise"
+    ) -> Difference:
+        """The first group's mean less the second's, or share, with its interval: ``estimate``, ``lower``, ``upper``.
+
+        With ``of="population"`` it covers the sampling error of both groups, as `interval` has it: it is shorter than what
+        the two intervals say, since both would have to fail at once (docs/guarantees/population.md#differences). The first and
+        the second are labels of a Series.
+        """
+        if not isinstance(self._answer, pd.Series) or self._layout.computed or len(self._cells) > 1:
+            raise BadType(
+                "a difference is one of two rows of a Series: take a column, answer['cost'].dp.difference('a', 'b')."
+            )
+        labels = cast(Any, self._answer.index).get_indexer_for([first, second])
+        if len(labels) != 2 or min(labels) < 0 or labels[0] == labels[1]:
+            raise BadValue(
+                "first and second are two labels of the answer's index, such as answer.index[0] and answer.index[1]."
+            )
+        rows = labels if self._order is None else unpack(self._order)[0][0][labels]
+        places = int(rows[0]), int(rows[1])
+        return difference_of(self._plan, self._raw, self._cells[0], places, _validate.level(level), of)
 
     def plot(
         self,

@@ -241,6 +241,10 @@ class Noise(Mechanism):
         each = self.quantile(1 - (1 - level) / terms)
         return min(math.sqrt(terms) * each / self.deviation, self.spread(level))
 
+    def cumulant(self, t: Floats) -> Floats:
+        """The logarithm of E exp(t X) for the noise X, or a bound on it; infinite where nothing is known."""
+        return np.where(t == 0, 0.0, np.inf)
+
     def release(self, integers: NDArray[Any]) -> NDArray[Any]:
         """The integers with noise, as integers."""
         noise = self.draw(integers.size).reshape(integers.shape)
@@ -312,13 +316,13 @@ class Choice(Pure):
             return ""
         return f"short by ln({self.ways(candidates)}) + t scales or more with probability at most exp(-t)"
 
-    def shortfall(self, candidates: int) -> float:
-        """The 95 % bound on how far a choice may fall short of the best remaining score, in units of ``scale``.
+    def shortfall(self, candidates: int, risk: float = _RISK) -> float:
+        """The bound on how far a choice may fall short of the best remaining score, but for this risk, in units of ``scale``.
 
-        ln k + ln 20 for k ways: for the exponential mechanism theorem 3.11 of Dwork and Roth (2014); for noise of which none of
-        k exceeds it but with probability 0.05; and of k in each of several rounds together.
+        ln k + ln 20 for k ways and the risk 0.05: for the exponential mechanism theorem 3.11 of Dwork and Roth (2014); for noise
+        of which none of k exceeds it but with that probability; and of k in each of several rounds together.
         """
-        return math.log(self.ways(max(candidates, 1)) / _RISK)
+        return math.log(self.ways(max(candidates, 1)) / risk)
 
     @classmethod
     def offer(cls, reach: int, price: Price) -> Offer:
