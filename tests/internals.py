@@ -50,6 +50,7 @@ from dpframe._ledger.server import ServerStore
 from dpframe._ledger.sqlite import FileStore
 from dpframe._ledger.store import MemoryStore, alike, unpack
 from dpframe._plans import plan as plan_module
+from dpframe._plans import sampling as sampling_module
 from dpframe._plans.aggregates import AGGREGATES, ORDERS, Cell, Measured, fieller, named_in_agg
 from dpframe._plans.aggregates import Output as query_Output
 from dpframe._plans.plan import Part, Plan, arrange, choice, measured, noted
@@ -516,6 +517,7 @@ __all__ = [
     "ridge",
     "rounded",
     "sampled_sigma",
+    "sampling_module",
     "scores",
     "search_module",
     "series_of",

@@ -114,7 +114,7 @@ def difference_within(m: Measured, groups: tuple[slice, slice], risk: float) -> 
     assert draws is not None
     low, high = apart(draws.part(groups[0]), draws.part(groups[1]), risk * REST)
     width = m.cell.upper - m.cell.lower
-    return low * width, high * width
+    return float(low[0]) * width, float(high[0]) * width
 
 
 def check_apart(plan: Plan) -> None:

@@ -10,7 +10,7 @@ docs/guarantees/population.md.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
@@ -44,11 +44,14 @@ _FACTORS = (
     1.15,
     1.35,
     1.6,
-)  # of the best rate for normal tails
-_POINTS = np.linspace(0.0, 1.0, 65)
-_ROUNDS = 45  # of bisection: to a part in 2**50
+)  # of the best rate for normal errors
+_POINTS = np.linspace(0.0, 1.0, 33)
+_ROUNDS = 32  # of bisection between two of them
+_CELLS = 24  # of the rates that two means divide between them
 _LARGEST_RATE = 1e12
-_AT_ONCE = 2000  # groups: what fits into memory a few hundred times over
+_AT_ONCE = 500  # groups: what fits into memory a few hundred times over
+
+Noises = Sequence[tuple[float, Floats]]  # how many noises there are of each weight
 
 
 class About(NamedTuple):
@@ -115,14 +118,15 @@ class Draws:
 
     def ends(self, rate: Floats | float) -> tuple[Floats, Floats]:
         """The least and the greatest mean of which the sums are no further off, on either side, than with probability
-        exp(-rate); 0 and 1 where there is none."""
-        sides = []
-        rates = np.broadcast_to(np.asarray(rate, dtype=float), self.total.shape)
-        for up in (False, True):
-            parts = [slice(i, i + _AT_ONCE) for i in range(0, len(self.total), _AT_ONCE)]
-            found = [self.part(groups)._end(rates[groups], up) for groups in parts]
-            sides.append(np.concatenate([np.empty(0), *found]))
-        low, high = sides
+        exp(-rate); 0 and 1 where there is none. Of a column of rates, the ends for each of them."""
+        rates = np.broadcast_to(rate, np.broadcast_shapes(np.shape(rate), self.total.shape))
+        sides: tuple[list[Floats], list[Floats]] = [], []
+        step = max(1, _AT_ONCE // (rates.size // max(len(self.total), 1) or 1))
+        for start in range(0, len(self.total), step):
+            groups = slice(start, start + step)
+            for side, up in zip(sides, (False, True), strict=True):
+                side.append(self.part(groups)._end(rates[..., groups], up))
+        low, high = (np.concatenate([np.empty((*rates.shape[:-1], 0)), *side], axis=-1) for side in sides)
         missed = ~(low <= high)
         return np.where(missed, 0.0, low), np.where(missed, 1.0, high)
 
@@ -130,16 +134,16 @@ class Draws:
         """The outermost mean that is kept: of points from end to end, and then between it and the one that is not."""
         with np.errstate(divide="ignore", invalid="ignore"):
             middle = np.where(self.n > 0, np.clip(self.total / self.n, 0.0, 1.0), 0.5)
-        kept = self._keeps(_POINTS[:, None], rate, up)
-        places = np.where(kept, _POINTS[:, None], -np.inf if up else np.inf)
-        inside = places.max(axis=0) if up else places.min(axis=0)
-        centre = self._keeps(middle, rate, up)
+        middle = np.broadcast_to(middle, rate.shape)
+        points = np.expand_dims(_POINTS, tuple(range(1, rate.ndim + 1)))
+        kept = self._keeps(points, rate, up)
+        inside = (
+            np.where(kept, points, -np.inf).max(axis=0) if up else np.where(kept, points, np.inf).min(axis=0)
+        )
         nearer = np.maximum(inside, middle) if up else np.minimum(inside, middle)
-        inside = np.where(centre, nearer, inside)
-        step = _POINTS[1]
-        outside = np.minimum(inside + step, 1.0) if up else np.maximum(inside - step, 0.0)
-        done = self._keeps(outside, rate, up) & np.isfinite(inside)
-        inside = np.where(done, outside, inside)
+        inside = np.where(self._keeps(middle, rate, up), nearer, inside)
+        outside = np.minimum(inside + _POINTS[1], 1.0) if up else np.maximum(inside - _POINTS[1], 0.0)
+        inside = np.where(self._keeps(outside, rate, up) & np.isfinite(inside), outside, inside)
         for _ in range(_ROUNDS):
             halfway = (inside + outside) / 2
             good = self._keeps(halfway, rate, up)
@@ -151,24 +155,26 @@ class Draws:
     )  # rates beyond those of the noise have no moments: infinite, and never the least
     def _keeps(self, mean: Floats, rate: Floats, up: bool) -> NDArray[np.bool_]:
         """Whether the noisy sum is not too small for this mean (``up``), or not too large."""
-        mean = np.broadcast_to(mean, np.broadcast_shapes(mean.shape, self.total.shape))
+        mean = np.broadcast_to(mean, np.broadcast_shapes(mean.shape, rate.shape))
         variance = mean * (1 - mean)
         if self.squares is not None:
             variance = np.minimum(variance, self._variance(mean))
         bound = mean if up else 1 - mean
         off = mean * self.n - self.total if up else self.total - mean * self.n
-        weights = [a - mean * b for a, b in zip(self.of_total, self.of_n, strict=True)]
-        noise = sum(k * np.square(w) for k, w in zip(self.times, weights, strict=True))
-        spread = np.maximum(self.most * variance + noise * self.law.deviation**2, 1e-300)
-        best = np.minimum(np.sqrt(2 * rate / spread), _LARGEST_RATE)
-        critical = np.full(mean.shape, np.inf)
-        for factor in _FACTORS:
-            at = factor * best
-            moments = self.most * drawn(at, bound, variance)
-            for k, w in zip(self.times, weights, strict=True):
-                moments = moments + k * self.law.cumulant(at * w)
-            critical = np.fmin(critical, (rate + moments) / at)
-        return np.asarray(off <= critical)
+        noises = [(k, a - mean * b) for k, a, b in zip(self.times, self.of_total, self.of_n, strict=True)]
+        at = self._rates(rate, self.most * variance, noises)
+        moments = self.most * drawn(at, bound, variance) + self._moments(at, noises)
+        critical = np.fmin.reduce((rate + moments) / at, axis=0)
+        return np.asarray(off <= np.where(np.isnan(critical), np.inf, critical))
+
+    def _rates(self, rate: Floats | float, variance: Floats, noises: Noises) -> Floats:
+        """Rates to try, in front of all axes: around the best one for normal errors, whose variances add up."""
+        spread = variance + sum(k * np.square(w) for k, w in noises) * self.law.deviation**2
+        best = np.minimum(np.sqrt(2 * rate / np.maximum(spread, 1e-300)), _LARGEST_RATE)
+        return np.asarray(np.multiply.outer(_FACTORS, best))
+
+    def _moments(self, at: Floats, noises: Noises) -> Floats:
+        return np.asarray(sum(k * self.law.cumulant(at * w) for k, w in noises))
 
     def _variance(self, mean: Floats) -> Floats:
         """An upper bound on the variance, if this is the mean: the least of which the squares about it are too few.
@@ -178,22 +184,13 @@ class Draws:
         assert self.squares is not None
         assert self.of_squares is not None
         about = self.squares - 2 * mean * self.total + mean**2 * self.n
-        parts = zip(self.of_squares, self.of_total, self.of_n, strict=True)
-        weights = [a - 2 * mean * b + mean**2 * c for a, b, c in parts]
-        noise = sum(k * np.square(w) for k, w in zip(self.times, weights, strict=True))
+        parts = zip(self.times, self.of_squares, self.of_total, self.of_n, strict=True)
+        noises = [(k, a - 2 * mean * b + mean**2 * c) for k, a, b, c in parts]
         largest = np.square(np.maximum(mean, 1 - mean))
-        least = np.maximum(self.least, 1e-300)
-        plain = np.clip(about, 0.0, None) * largest + noise * self.law.deviation**2
-        best = np.minimum(np.sqrt(2 * self.rate / np.maximum(plain, 1e-300)), _LARGEST_RATE)
-        lowest = largest
-        for factor in _FACTORS:
-            at = factor * best
-            moments = sum(k * self.law.cumulant(at * w) for k, w in zip(self.times, weights, strict=True))
-            bound = (
-                -largest * np.expm1(-(at * about + self.rate + moments) / least) / -np.expm1(-at * largest)
-            )
-            lowest = np.fmin(lowest, bound)
-        return np.maximum(lowest, 0.0)
+        at = self._rates(self.rate, np.maximum(about, 0.0) * largest, noises)
+        spent = (at * about + self.rate + self._moments(at, noises)) / np.maximum(self.least, 1e-300)
+        bounds = largest * np.expm1(-spent) / np.expm1(-at * largest)
+        return np.maximum(np.fmin(np.fmin.reduce(bounds, axis=0), largest), 0.0)
 
 
 def draws_of(m: Measured, risk: float) -> Draws:
@@ -216,20 +213,17 @@ def draws_of(m: Measured, risk: float) -> Draws:
     return replace(draws, squares=m.values(squares).astype(float), of_squares=m.weights(squares))
 
 
-def apart(first: Draws, second: Draws, risk: float) -> tuple[float, float]:
-    """The ends of the difference of two means of independent draws, one group each, with this risk.
+def apart(first: Draws, second: Draws, risk: float) -> tuple[Floats, Floats]:
+    """The ends of the differences of two means of independent draws, group by group, with this risk.
 
     By `Draws.ends` the rate at which a true mean is left out is above r with probability exp(-r) at most, on each side. So two
     such rates add up to more than r with probability (1 + r) exp(-r) at most, that of two exponential variables.
     """
     rate = rate_of_two(risk / 2)
-    shares = np.linspace(0.0, rate, 33)
-    many = [_repeated(each, len(shares)) for each in (first, second)]
-    (low, high), (other_low, other_high) = (each.ends(np.maximum(shares, 1e-9)) for each in many)
+    shares = np.maximum(np.linspace(0.0, rate, _CELLS + 1), 1e-9)[:, None]
+    (low, high), (other_low, other_high) = (each.ends(shares) for each in (first, second))
     # The rates that two means take add up to one of a cell: each end of the cell is the outer one.
-    highest = float(np.max(high[1:] - other_low[::-1][:-1]))
-    lowest = float(np.min(low[1:] - other_high[::-1][:-1]))
-    return lowest, highest
+    return (low[1:] - other_high[::-1][:-1]).min(axis=0), (high[1:] - other_low[::-1][:-1]).max(axis=0)
 
 
 def rate_of_two(risk: float) -> float:
@@ -243,14 +237,6 @@ def rate_of_two(risk: float) -> float:
     return high
 
 
-def _repeated(draws: Draws, times: int) -> Draws:
-    """The one group, so many times."""
-    squares = None if draws.squares is None else np.repeat(draws.squares, times)
-    sides = (np.repeat(side, times) for side in (draws.total, draws.n, draws.least, draws.most))
-    total, n, least, most = sides
-    return replace(draws, total=total, n=n, least=least, most=most, squares=squares)
-
-
 def least_risk(excludes: Callable[[float], bool]) -> float:
     """The least risk at which something is excluded, where more is excluded at a higher one: a p-value, rounded up. At least
     1e-12, and 1 where nothing does."""
@@ -259,7 +245,7 @@ def least_risk(excludes: Callable[[float], bool]) -> float:
         return 1.0
     if excludes(1e-12):
         return 1e-12
-    for _ in range(36):
+    for _ in range(24):
         middle = (low + high) / 2
         low, high = (low, middle) if excludes(math.exp(middle)) else (middle, high)
     return min(1.0, math.exp(high))
@@ -275,8 +261,8 @@ def deviations_of_share(n: Floats, share: float, risk: float) -> Floats:
     n = np.maximum(n, 0.0)
     best = np.minimum(np.sqrt(2 * rate / np.maximum(n * variance, 1e-300)), _LARGEST_RATE)
     for bound in (share, 1 - share):
-        values = [(rate + n * drawn(f * best, bound, variance)) / (f * best) for f in _FACTORS]
-        sides.append(np.minimum.reduce(values))
+        at = np.multiply.outer(_FACTORS, best)
+        sides.append(((rate + n * drawn(at, bound, variance)) / at).min(axis=0))
     return np.asarray(np.minimum(np.maximum(*sides), n))
 
 
