@@ -27,7 +27,17 @@ from dpframe._frame.selection import Ask, Selection
 from dpframe._frame.spelling import priced
 from dpframe._frame.tracked import Tracked, check_kept, is_pandas_col
 from dpframe._frame.verbs import adopt as _adopt
-from dpframe._frame.verbs import cellwise, groupings, looking, pictures, reshape, steps, summaries, tables
+from dpframe._frame.verbs import (
+    cellwise,
+    groupings,
+    looking,
+    pictures,
+    reshape,
+    steps,
+    summaries,
+    tables,
+    testing,
+)
 from dpframe._frame.verbs import choose as _choose
 from dpframe._frame.verbs import merge as _merge
 from dpframe._ledger.accountant import Accountant
@@ -318,6 +328,10 @@ class PrivateFrame(Tracked):
     boxplot = pictures.boxplot
     plot = property(
         pictures.Plots, doc="Pictures of releases: ``p.plot.hist(y='age')``, ``p.plot.box(y='age')``."
+    )
+    test = property(
+        testing.Tests,
+        doc="Tests of hypotheses: ``p.test.means('x', by='g')``, ``.shares``, ``.independence``, ``.correlation``.",
     )
     describe = summaries.describe
     cov = summaries.cov

@@ -156,41 +156,57 @@ class Draws:
     def _keeps(self, mean: Floats, rate: Floats, up: bool) -> NDArray[np.bool_]:
         """Whether the noisy sum is not too small for this mean (``up``), or not too large."""
         mean = np.broadcast_to(mean, np.broadcast_shapes(mean.shape, rate.shape))
-        variance = mean * (1 - mean)
-        if self.squares is not None:
-            variance = np.minimum(variance, self._variance(mean))
+        variance = self.variance(mean)
         bound = mean if up else 1 - mean
         off = mean * self.n - self.total if up else self.total - mean * self.n
         noises = [(k, a - mean * b) for k, a, b in zip(self.times, self.of_total, self.of_n, strict=True)]
-        at = self._rates(rate, self.most * variance, noises)
+        at = rates_for(rate, self.most * variance + self._spread(noises))
         moments = self.most * drawn(at, bound, variance) + self._moments(at, noises)
         critical = np.fmin.reduce((rate + moments) / at, axis=0)
         return np.asarray(off <= np.where(np.isnan(critical), np.inf, critical))
 
-    def _rates(self, rate: Floats | float, variance: Floats, noises: Noises) -> Floats:
-        """Rates to try, in front of all axes: around the best one for normal errors, whose variances add up."""
-        spread = variance + sum(k * np.square(w) for k, w in noises) * self.law.deviation**2
-        best = np.minimum(np.sqrt(2 * rate / np.maximum(spread, 1e-300)), _LARGEST_RATE)
-        return np.asarray(np.multiply.outer(_FACTORS, best))
+    def _spread(self, noises: Noises) -> Floats:
+        return np.asarray(sum(k * np.square(w) for k, w in noises) * self.law.deviation**2)
 
     def _moments(self, at: Floats, noises: Noises) -> Floats:
         return np.asarray(sum(k * self.law.cumulant(at * w) for k, w in noises))
 
-    def _variance(self, mean: Floats) -> Floats:
-        """An upper bound on the variance, if this is the mean: the least of which the squares about it are too few.
+    @property
+    def error(self) -> Floats:
+        """The estimated standard errors of the means, of draws and noise."""
+        n = np.maximum(self.n, 1.0)
+        mean = np.clip(self.total / n, 0.0, 1.0)
+        least = mean * (1 - mean)
+        if self.squares is not None:
+            least = np.clip(self.squares / n - mean**2, 0.0, least)
+        pairs = zip(self.times, self.of_total, self.of_n, strict=True)
+        noise = sum(k * np.square(a - mean * b) for k, a, b in pairs) * self.law.deviation**2
+        return np.asarray(np.sqrt(least / n + noise / n**2))
+
+    @np.errstate(all="ignore")
+    def variance(self, mean: Floats) -> Floats:
+        """An upper bound on the variance, if this is the mean: that of two points at the bounds, or the least of which the
+        squares about the mean are too few.
 
         Squares Y within [0, M] have E exp(-t Y) <= 1 - variance (1 - exp(-t M)) / M, since exp is convex.
         """
-        assert self.squares is not None
-        assert self.of_squares is not None
+        most = np.asarray(mean * (1 - mean))
+        if self.squares is None or self.of_squares is None:
+            return most
         about = self.squares - 2 * mean * self.total + mean**2 * self.n
         parts = zip(self.times, self.of_squares, self.of_total, self.of_n, strict=True)
         noises = [(k, a - 2 * mean * b + mean**2 * c) for k, a, b, c in parts]
         largest = np.square(np.maximum(mean, 1 - mean))
-        at = self._rates(self.rate, np.maximum(about, 0.0) * largest, noises)
+        at = rates_for(self.rate, np.maximum(about, 0.0) * largest + self._spread(noises))
         spent = (at * about + self.rate + self._moments(at, noises)) / np.maximum(self.least, 1e-300)
         bounds = largest * np.expm1(-spent) / np.expm1(-at * largest)
-        return np.maximum(np.fmin(np.fmin.reduce(bounds, axis=0), largest), 0.0)
+        return np.maximum(np.fmin(np.fmin.reduce(bounds, axis=0), most), 0.0)
+
+
+def rates_for(rate: Floats | float, variance: Floats) -> Floats:
+    """Rates to try, in front of all axes: around the best one for normal errors of this variance."""
+    best = np.minimum(np.sqrt(2 * rate / np.maximum(variance, 1e-300)), _LARGEST_RATE)
+    return np.asarray(np.multiply.outer(_FACTORS, best))
 
 
 def draws_of(m: Measured, risk: float) -> Draws:
@@ -259,9 +275,8 @@ def deviations_of_share(n: Floats, share: float, risk: float) -> Floats:
     if not variance:
         return np.zeros_like(n)
     n = np.maximum(n, 0.0)
-    best = np.minimum(np.sqrt(2 * rate / np.maximum(n * variance, 1e-300)), _LARGEST_RATE)
+    at = rates_for(rate, n * variance)
     for bound in (share, 1 - share):
-        at = np.multiply.outer(_FACTORS, best)
         sides.append(((rate + n * drawn(at, bound, variance)) / at).min(axis=0))
     return np.asarray(np.minimum(np.maximum(*sides), n))
 

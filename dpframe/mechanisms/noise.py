@@ -76,6 +76,12 @@ class Laplace(PureNoise):
         reach = min(math.ceil(60 / rate), 2**14) + 1
         return sum_quantile(np.exp(-rate * np.arange(reach)), level, terms)
 
+    def simulate(self, generator: np.random.Generator, size: int) -> NDArray[np.float64]:
+        """Made-up noise of this law, for p-values: the difference of two geometric numbers."""
+        miss = -math.expm1(-self.scale.denominator / self.scale.numerator)
+        first, second = generator.geometric(miss, (2, size))
+        return np.asarray(first - second, dtype=float)
+
     @np.errstate(all="ignore")  # no moments from the rate on
     def cumulant(self, t: NDArray[np.float64]) -> NDArray[np.float64]:
         """log E exp(t X) = 2 log(1 - q) - log(1 - q exp(t)) - log(1 - q exp(-t)) with q = exp(-1/scale), for |t| < 1/scale."""
@@ -204,6 +210,10 @@ class Gaussian(Noise):
         steps = np.arange(math.ceil(40 * sigma) + 2)
         with np.errstate(under="ignore"):
             return sum_quantile(np.exp(-(steps**2) / (2 * sigma * sigma)), level, terms)
+
+    def simulate(self, generator: np.random.Generator, size: int) -> NDArray[np.float64]:
+        """Made-up noise, for p-values: normal and rounded, which is a little wider than this law."""
+        return np.rint(generator.normal(0.0, self.scale, size))
 
     def cumulant(self, t: NDArray[np.float64]) -> NDArray[np.float64]:
         """A bound on log E exp(t X): that of the normal law, since exp(-x**2 / (2 sigma**2)) sums to most over whole x."""
