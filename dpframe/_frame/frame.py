@@ -28,6 +28,7 @@ from dpframe._frame.spelling import priced
 from dpframe._frame.tracked import Tracked, check_kept, is_pandas_col
 from dpframe._frame.verbs import adopt as _adopt
 from dpframe._frame.verbs import (
+    cards,
     cellwise,
     groupings,
     looking,
@@ -311,6 +312,7 @@ class PrivateFrame(Tracked):
     info = looking.info
     dtypes = property(looking.dtypes)
     shape = property(looking.shape)
+    card = cards.card
     explode = reshape.explode
     melt = reshape.melt
     merge = _merge.merge
