@@ -27,6 +27,7 @@ Floats = NDArray[np.float64]
 
 PEOPLE = "the people are independent draws from the population, one row each"
 _TABLES = 1999  # that are drawn for each of several guesses at the margins
+_LARGE = 1e6  # means of Poisson's law, from which on the normal law is as good
 _ON_MEAN = 0.05  # of the risk of a correlation's test, what each of the two means takes
 _STEPS = np.linspace(0.0, 1.0, 5)  # across the interval of each mean
 
@@ -213,14 +214,13 @@ def independent(release: Release, rows: int, names: tuple[Hashable, Hashable]) -
     plan, raw = release
     noise, counts = plan.parts[0].noise, raw[0][0].astype(float).reshape(rows, -1)
     spread = noise.deviation
-    seed = hashlib.blake2b(plan.question.encode() + counts.tobytes(), digest_size=8).digest()
-    generator = np.random.default_rng(int.from_bytes(seed, "big"))
+    stream = Stream(plan.question.encode() + counts.tobytes())
     seen = float(distance(counts[None], spread)[0])
     half = noise.quantile(0.99, counts.size)
     worst = 0.0
     for number in dict.fromkeys(max(0, round(counts.sum() + step * half)) for step in (-1, 0, 1)):
         for least in (0.0, spread):
-            tables = _tables(generator, counts, number, least, noise)
+            tables = _tables(stream, counts, number, least, noise)
             worst = max(worst, (1 + int((distance(tables, spread) >= seen).sum())) / (_TABLES + 1))
     freedom = (rows - 1) * (counts.shape[1] - 1)
     people = max(float(counts.sum()), 1.0) * (min(counts.shape) - 1)
@@ -245,14 +245,44 @@ def distance(tables: Floats, spread: float) -> Floats:
     return np.asarray((np.square(tables - expected) / (expected + spread**2 + 1e-9)).sum(axis=(1, 2)))
 
 
-def _tables(generator: np.random.Generator, counts: Floats, number: int, least: float, noise: Any) -> Floats:
-    """Noisy tables of so many people, whose rows and columns are independent."""
+class Stream:
+    """Numbers that are even between 0 and 1 and follow from a seed alone: the same release has the same p-value. No noise that
+    leaves is made of them."""
+
+    def __init__(self, seed: bytes):
+        self._seed, self._part = hashlib.blake2b(seed, digest_size=32).digest(), 0
+
+    def even(self, size: int) -> Floats:
+        """So many of them, never 0 or 1."""
+        self._part += 1
+        digest = hashlib.shake_256(self._seed + self._part.to_bytes(8, "big")).digest(8 * size)
+        return np.asarray(((np.frombuffer(digest, dtype="<u8") >> np.uint64(12)) + 0.5) * 2.0**-52)
+
+    def poisson(self, mean: float, size: int) -> Floats:
+        """Numbers by Poisson's law: by its distribution, and for large means by the normal law, rounded."""
+        if mean > _LARGE:
+            normal = np.sqrt(-2 * np.log(self.even(size))) * np.cos(2 * np.pi * self.even(size))
+            return np.asarray(np.rint(mean + math.sqrt(mean) * normal))
+        spread = 10 * math.sqrt(mean) + 20
+        least = max(0, math.floor(mean - spread))
+        steps = np.arange(least, math.ceil(mean + spread))
+        if not mean:
+            return np.zeros(size)
+        logs = steps * math.log(mean) - np.cumsum(
+            np.log(np.maximum(steps, 1))
+        )  # of the law, up to a constant
+        law = np.cumsum(np.exp(logs - logs.max()))
+        return np.asarray(least + np.searchsorted(law / law[-1], self.even(size)), dtype=float)
+
+
+def _tables(stream: Stream, counts: Floats, number: int, least: float, noise: Any) -> Floats:
+    """Noisy tables of so many people to expect, whose rows and columns are independent: each count by Poisson's law."""
     shares = []
     for axis in (1, 0):
         margin = np.maximum(counts.sum(axis=axis), least)
         total = margin.sum()
         shares.append(margin / total if total > 0 else np.full(len(margin), 1 / len(margin)))
-    flat = np.outer(*shares).ravel()
-    drawn_tables = generator.multinomial(number, flat / flat.sum(), size=_TABLES)
-    noisy = drawn_tables + noise.simulate(generator, drawn_tables.size).reshape(drawn_tables.shape)
-    return np.asarray(noisy.reshape(_TABLES, *counts.shape))
+    means = number * np.outer(*shares).ravel()
+    exact = np.stack([stream.poisson(float(mean), _TABLES) for mean in means], axis=1)
+    made_up = noise.simulate(stream.even(exact.size), stream.even(exact.size))
+    return np.asarray((exact + made_up.reshape(exact.shape)).reshape(_TABLES, *counts.shape))

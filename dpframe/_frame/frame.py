@@ -25,6 +25,7 @@ from dpframe._frame.people.groups import own_groups
 from dpframe._frame.places import Located, Positions, check_named, references, with_item
 from dpframe._frame.selection import Ask, Selection
 from dpframe._frame.spelling import priced
+from dpframe._frame.testing.tests import Tests
 from dpframe._frame.tracked import Tracked, check_kept, is_pandas_col
 from dpframe._frame.verbs import adopt as _adopt
 from dpframe._frame.verbs import (
@@ -37,7 +38,6 @@ from dpframe._frame.verbs import (
     steps,
     summaries,
     tables,
-    testing,
 )
 from dpframe._frame.verbs import choose as _choose
 from dpframe._frame.verbs import merge as _merge
@@ -332,7 +332,7 @@ class PrivateFrame(Tracked):
         pictures.Plots, doc="Pictures of releases: ``p.plot.hist(y='age')``, ``p.plot.box(y='age')``."
     )
     test = property(
-        testing.Tests,
+        Tests,
         doc="Tests of hypotheses: ``p.test.means('x', by='g')``, ``.shares``, ``.independence``, ``.correlation``.",
     )
     describe = summaries.describe

@@ -245,11 +245,11 @@ class Noise(Mechanism):
         """The logarithm of E exp(t X) for the noise X, or a bound on it; infinite where nothing is known."""
         return np.where(t == 0, 0.0, np.inf)
 
-    def simulate(self, generator: np.random.Generator, size: int) -> Floats:
-        """Made-up noise of this law, for p-values: never added to what leaves. By quantiles of its size, rounded up."""
+    def simulate(self, first: Floats, second: Floats) -> Floats:
+        """Made-up noise of this law, for p-values, from pairs of numbers that are even between 0 and 1. It is never added to what
+        leaves. By quantiles of its size, rounded up, unless a kind knows better."""
         sizes = np.array([self.quantile((i + 1) / 1025) for i in range(1024)], dtype=float)
-        signs = 1.0 - 2.0 * generator.integers(0, 2, size)
-        return np.asarray(sizes[generator.integers(0, 1024, size)] * signs)
+        return np.asarray(sizes[(first * 1024).astype(int)] * np.where(second < 0.5, -1.0, 1.0))
 
     def release(self, integers: NDArray[Any]) -> NDArray[Any]:
         """The integers with noise, as integers."""

@@ -76,11 +76,10 @@ class Laplace(PureNoise):
         reach = min(math.ceil(60 / rate), 2**14) + 1
         return sum_quantile(np.exp(-rate * np.arange(reach)), level, terms)
 
-    def simulate(self, generator: np.random.Generator, size: int) -> NDArray[np.float64]:
+    def simulate(self, first: NDArray[np.float64], second: NDArray[np.float64]) -> NDArray[np.float64]:
         """Made-up noise of this law, for p-values: the difference of two geometric numbers."""
-        miss = -math.expm1(-self.scale.denominator / self.scale.numerator)
-        first, second = generator.geometric(miss, (2, size))
-        return np.asarray(first - second, dtype=float)
+        scale = float(self.scale)
+        return np.asarray(np.floor(-np.log(first) * scale) - np.floor(-np.log(second) * scale))
 
     @np.errstate(all="ignore")  # no moments from the rate on
     def cumulant(self, t: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -211,9 +210,9 @@ class Gaussian(Noise):
         with np.errstate(under="ignore"):
             return sum_quantile(np.exp(-(steps**2) / (2 * sigma * sigma)), level, terms)
 
-    def simulate(self, generator: np.random.Generator, size: int) -> NDArray[np.float64]:
-        """Made-up noise, for p-values: normal and rounded, which is a little wider than this law."""
-        return np.rint(generator.normal(0.0, self.scale, size))
+    def simulate(self, first: NDArray[np.float64], second: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Made-up noise, for p-values: normal (Box and Muller 1958) and rounded, which is a little wider than this law."""
+        return np.asarray(np.rint(self.scale * np.sqrt(-2 * np.log(first)) * np.cos(2 * np.pi * second)))
 
     def cumulant(self, t: NDArray[np.float64]) -> NDArray[np.float64]:
         """A bound on log E exp(t X): that of the normal law, since exp(-x**2 / (2 sigma**2)) sums to most over whole x."""
