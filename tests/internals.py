@@ -9,6 +9,7 @@ from dpframe import _expr as expr_module
 from dpframe import _ledger as stores_module
 from dpframe import mechanisms
 from dpframe import plot as drawing_module
+from dpframe._answers import hypotheses as hypotheses_module
 from dpframe._answers import unbiased as unbiased_module
 from dpframe._answers.answer import Answer, FloatEstimate, IntEstimate
 from dpframe._answers.foundkeys import found_keys
@@ -59,7 +60,7 @@ from dpframe._plans.price import _cost as cost_of_price
 from dpframe._questions import entries as engines_rows_module
 from dpframe._questions.entries import of_people
 from dpframe._questions.keysearch import Finding, KeySearch, Roomy
-from dpframe._questions.question import Query, Question, interval_of
+from dpframe._questions.question import Query, Question, Release, interval_of
 from dpframe._questions.reports import packed, unpacked
 from dpframe._refusals import ADVICE
 from dpframe._session import derived as lineage_module
@@ -349,6 +350,7 @@ __all__ = [
     "Rdp",
     "Recorder",
     "RelatedDatabase",
+    "Release",
     "Reports",
     "Response",
     "RestBy",
@@ -455,6 +457,7 @@ __all__ = [
     "free",
     "gaussian_tail",
     "held_as",
+    "hypotheses_module",
     "interval_of",
     "key_of",
     "keys_for",

@@ -128,7 +128,7 @@ def correlated(release: Release, names: tuple[Hashable, Hashable], estimate: Any
     plan, raw = release
     first, pair, second = (measured(plan, raw, cell) for cell in plan.cells)
     off, error = covariance_under(first, pair, second)
-    p_value = least_risk(lambda risk: is_excluded(first, pair, second, risk))
+    p_value = least_risk(lambda risk: bool(are_excluded(first, pair, second, risk)[0]))
     return Tested(
         f"{names[0]!r} and {names[1]!r} are independent",
         off / error if error else 0.0,
@@ -176,14 +176,14 @@ class Products:
 
 
 @np.errstate(all="ignore")
-def is_excluded(first: Measured, pair: Measured, second: Measured, risk: float) -> bool:
-    """Whether independence is excluded at this risk: whatever the two means within their intervals, the products about them add
-    up to more than draws and noise do."""
+def are_excluded(first: Measured, pair: Measured, second: Measured, risk: float) -> NDArray[np.bool_]:
+    """Whether independence is excluded at this risk, in each group: whatever the two means within their intervals, the products
+    about them add up to more than draws and noise do."""
     x, y = (AGGREGATES["mean"].draws(m, risk) for m in (first, second))
     assert x is not None
     assert y is not None
     a, b = (_across(each, risk * _ON_MEAN) for each in (x, y))
-    a, b = np.repeat(a, len(_STEPS)), np.tile(b, len(_STEPS))
+    a, b = np.repeat(a, len(_STEPS), axis=0), np.tile(b, (len(_STEPS), 1))
     sums = Products.of(pair, a, b)
     most = np.maximum(sums.n + pair.half_width({"n": 1.0}, 1 - risk * ON_NUMBER), 0.0)
     rate = rate_of(risk * (1 - 3 * ON_NUMBER - 2 * ON_SPREAD - 2 * _ON_MEAN))
@@ -193,13 +193,13 @@ def is_excluded(first: Measured, pair: Measured, second: Measured, risk: float) 
     above, below = np.maximum(a * b, (1 - a) * (1 - b)), np.maximum(a * (1 - b), b * (1 - a))
     bound = np.where(sums.off > 0, above, below)
     critical = np.fmin.reduce((rate + most * drawn(at, bound, variance) + noise) / at, axis=0)
-    return bool((np.abs(sums.off) > critical).all())
+    return np.asarray((np.abs(sums.off) > critical).all(axis=0))
 
 
 def _across(draws: Draws, risk: float) -> Floats:
     """Points from end to end of the interval of a mean."""
     low, high = draws.ends(rate_of(risk))
-    return np.asarray(low + _STEPS * (high - low))
+    return np.asarray(low + _STEPS[:, None] * (high - low))
 
 
 # Independence in a table -----------------------------------------------------------------------------------------------
@@ -209,7 +209,7 @@ def independent(release: Release, rows: int, names: tuple[Hashable, Hashable]) -
     """The test that the rows and the columns of a table of counts are independent, by tables that are drawn as if they were.
 
     The p-value is the largest of several guesses at the number of people and at the margins, which the noise hides: in the
-    number the ends of its interval too, and margins that are no less than their noise.
+    number the ends of its interval too, and margins that are no less than once or twice their noise, or a person.
     """
     plan, raw = release
     noise, counts = plan.parts[0].noise, raw[0][0].astype(float).reshape(rows, -1)
@@ -219,7 +219,7 @@ def independent(release: Release, rows: int, names: tuple[Hashable, Hashable]) -
     half = noise.quantile(0.99, counts.size)
     worst = 0.0
     for number in dict.fromkeys(max(0, round(counts.sum() + step * half)) for step in (-1, 0, 1)):
-        for least in (0.0, spread):
+        for least in (0.0, max(spread, 1.0), 2 * max(spread, 1.0)):
             tables = _tables(stream, counts, number, least, noise)
             worst = max(worst, (1 + int((distance(tables, spread) >= seen).sum())) / (_TABLES + 1))
     freedom = (rows - 1) * (counts.shape[1] - 1)
