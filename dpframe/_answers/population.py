@@ -83,7 +83,7 @@ def ranks_of(plan: Plan, cells: Sequence[Cell], level: float) -> float:
         raise NotOffered(
             "only quantiles miss by ranks: median, quantile, min and max. Others have interval()."
         )
-    return max(plan.ranks(cell, _validate.level(level)) for cell in ranked)
+    return max(plan._ranks(cell, _validate.level(level)) for cell in ranked)
 
 
 def difference_of(

@@ -267,9 +267,9 @@ class Plan:
         return part.scale * float(part.noise.shortfall(self.groups))
 
     def _shortfall(self, cell: Cell) -> float:
-        return self._selection_error() if AGGREGATES[cell.aggregate].selects else self.ranks(cell)
+        return self._selection_error() if AGGREGATES[cell.aggregate].selects else self._ranks(cell)
 
-    def ranks(self, cell: Cell, level: float = 0.95) -> float:
+    def _ranks(self, cell: Cell, level: float = 0.95) -> float:
         """By how many ranks a quantile may miss with this level: so many values too many lie below it at most, and above it."""
         aggregate, part = AGGREGATES[cell.aggregate], self.parts[cell.part]
         if not aggregate.picks:

@@ -74,7 +74,7 @@ def _between(plan: Plan, raw: tuple[Any, ...], cell: Cell, level: float, about: 
         return aggregate.interval(m, level)
     choices = [(c.constants["place"], q) for c, q in zip(plan.cells, about.levels, strict=True)]
     risk, chosen = (1 - level) * (0.5 if about.population else 1.0), [q for _, q in sorted(set(choices))]
-    return aggregate.between(m, chosen, plan.ranks(cell, 1 - risk / len(chosen)), level, about)
+    return aggregate.between(m, chosen, plan._ranks(cell, 1 - risk / len(chosen)), level, about)
 
 
 def levels_shown(plan: Plan, raw: tuple[Any, ...], level: float) -> NDArray[np.float64] | None:
