@@ -27,6 +27,7 @@ Floats = NDArray[np.float64]
 
 PEOPLE = "the people are independent draws from the population, one row each"
 _TABLES = 1999  # that are drawn for each of several guesses at the margins
+CELLS = 2500  # of a table of which so many can be held in memory
 _LARGE = 1e6  # means of Poisson's law, from which on the normal law is as good
 _ON_MEAN = 0.05  # of the risk of a correlation's test, what each of the two means takes
 _STEPS = np.linspace(0.0, 1.0, 5)  # across the interval of each mean
@@ -216,7 +217,7 @@ def independent(release: Release, rows: int, names: tuple[Hashable, Hashable]) -
     spread = noise.deviation
     stream = Stream(plan.question.encode() + counts.tobytes())
     seen = float(distance(counts[None], spread)[0])
-    half = noise.quantile(0.99, counts.size)
+    half = noise.reach(0.99, counts.size) * spread * math.sqrt(counts.size)
     worst = 0.0
     for number in dict.fromkeys(max(0, round(counts.sum() + step * half)) for step in (-1, 0, 1)):
         for least in (0.0, max(spread, 1.0), 2 * max(spread, 1.0)):

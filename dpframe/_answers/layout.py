@@ -325,7 +325,8 @@ class Pivot(Layout):
         (total, of), risk = self._totals(counts), 1 - level
         low, high = np.empty(len(terms)), np.empty(len(terms))
         for k, n in {(int(a), int(b)) for a, b in zip(terms, of, strict=True)}:
-            at, half = (terms == k) & (of == n), noise.quantile(1 - risk * sampling.ON_NUMBER, n)
+            at = (terms == k) & (of == n)
+            half = noise.reach(1 - risk * sampling.ON_NUMBER, n) * noise.deviation * math.sqrt(n)
             ends = np.maximum(total[at] - half, 0.0), np.maximum(total[at] + half, 0.0)
             noises = np.array([1.0, 0.0]), np.ones(2), np.array([k, n - k], dtype=float)
             draws = sampling.Draws(counts[at].astype(float), total[at], *ends, noise, *noises)

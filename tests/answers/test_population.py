@@ -204,6 +204,7 @@ def test_refusals_of_tests_come_before_the_debit(p):
         (lambda: p.test.means("x", by="g", level=2, epsilon=1), BadValue, "level"),
         (lambda: p.test.shares("x", by="g", epsilon=1), BadType, "condition"),
         (lambda: p.test.independence("g", "id", epsilon=1), MissingKeys, "keys="),
+        (lambda: p.test.independence("g", "h", keys={"h": range(2000)}, epsilon=1), BadValue, "fewer"),
         (lambda: p.test.correlation("x", "x", epsilon=1), BadValue, "two columns"),
         (lambda: p.test.anova, NotOffered, "independence"),
         (lambda: p.test.means("x", by="g", epsilon=1010), BudgetError, "1000"),

@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import json
 import zlib
+from fractions import Fraction as F
 
 import numpy as np
 import pandas as pd
 import pytest
 from scipy import stats
+from scipy.special import logsumexp
 
 import dpframe  # noqa: F401  (frames have .dp then)
-from tests.internals import measured, unpack
+from tests.internals import Gaussian, Laplace, interval_of, measured, unpack
 from tests.internals import sampling_module as sampling
 
 RUNS, LEVEL, RISK = 2000, 0.95, 1e-8
@@ -64,6 +66,22 @@ def test_means_and_shares_cover_those_of_the_population(population, n, epsilon, 
     p, truth = samples(population, n), POPULATIONS[population][1]
     answer = p.groupby("run")["x"].agg(together, epsilon=epsilon)["mean"]
     assert is_covered(hits(answer.dp.interval(LEVEL, of="population"), truth))
+
+
+@pytest.mark.slow(but=2)
+@pytest.mark.parametrize(("n", "epsilon"), CELLS)
+@pytest.mark.parametrize("population", POPULATIONS)
+def test_means_of_a_public_number_of_people_cover_that_of_the_population(population, n, epsilon):
+    """Under replace-one without groups, which is one run: here its integers are made for all of them."""
+    draw, truth, _ = POPULATIONS[population]
+    df = pd.DataFrame({"x": np.zeros(n, dtype=int)})
+    plan = df.dp.open(100, bounds={"x": (0, 1)}, neighbors="replace-one").explain.mean("x", epsilon=epsilon)
+    width = 1 / (2 * plan.cells[0].functionals["t1"][0])
+    x = np.rint(draw(generator(population, n, "public"), (RUNS, n)) * width).astype(np.int64)
+    raw = (plan.parts[0].noise.release((2 * x - round(width)).sum(axis=1)[None]),)
+    assert plan.cells[0].constants["n"] == n
+    low, high = interval_of(plan, raw, 0, LEVEL, sampling.About(population=True))
+    assert is_covered(hits({"lower": low, "upper": high}, truth))
 
 
 @pytest.mark.slow(but=1)
@@ -188,3 +206,56 @@ def draws_in(population, n, epsilon, together, side):
     answer = samples(population, n, "difference", side).groupby("run")["x"].agg(together, epsilon=epsilon)
     raw = unpack(json.loads(answer.attrs["dpframe_receipt"])["raw"])
     return sampling.draws_of(measured(answer.dp.plan, raw, answer.dp.plan.cells[0]), (1 - LEVEL) / 2)
+
+
+# What the bounds are made of ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "noise", [Laplace(F(3, 2)), Laplace(F(40)), Gaussian(F(1, 4)), Gaussian(F(90))], ids=repr
+)
+def test_moments_of_noise_are_those_of_its_law(noise):
+    steps = np.arange(-4000, 4001, dtype=float)
+    logs = (
+        -np.abs(steps) / float(noise.scale)
+        if isinstance(noise, Laplace)
+        else -(steps**2) / (2 * float(noise.variance))
+    )
+    for t in np.linspace(0, 0.9, 10) / noise.deviation:
+        if isinstance(noise, Laplace) and t * float(noise.scale) > 0.95:
+            continue  # it has no moments from one on
+        summed = logsumexp(logs + t * steps) - logsumexp(logs)
+        assert noise.cumulant(np.array(t)) >= summed - 1e-9
+        assert noise.cumulant(np.array(t)) <= summed * 1.2 + 0.02
+        assert noise.cumulant(np.array(-t)) == noise.cumulant(np.array(t))
+    assert np.isinf(Laplace(F(2)).cumulant(np.array(0.5)))
+
+
+def test_moments_of_draws_are_at_most_those_of_two_points():
+    rng = generator("moments")
+    for draw, mean, _ in POPULATIONS.values():
+        x = draw(rng, 200_000) - mean
+        variance = max(float(x.var()), 1e-9) * 1.02
+        for rate in (0.1, 1.0, 5.0):
+            bound = sampling.drawn(np.array(rate), 1 - mean, variance)
+            assert np.log(np.exp(rate * x).mean()) <= bound + 0.01
+    two = sampling.drawn(np.array(2.0), 0.7, 0.21)
+    assert two == pytest.approx(np.log(0.7 * np.exp(-0.6) + 0.3 * np.exp(1.4)))
+
+
+@pytest.mark.parametrize("risk", [0.5, 0.025, 1e-6])
+def test_two_rates_add_up_to_more_with_their_risk(risk):
+    rate = sampling.rate_of_two(risk)
+    assert stats.gamma.sf(rate, 2) == pytest.approx(risk)
+    assert stats.gamma.sf(rate, 2) <= risk * (1 + 1e-12)
+    assert 2 * np.exp(-sampling.rate_of(risk)) == pytest.approx(risk)
+
+
+@pytest.mark.parametrize("share", [0.02, 0.5])
+@pytest.mark.parametrize("n", [5, 300])
+def test_a_binomial_number_deviates_by_more_with_its_risk(n, share):
+    half = float(sampling.deviations_of_share(np.array([float(n)]), share, 0.05)[0])
+    law = stats.binom(n, share)
+    outside = law.sf(np.floor(n * share + half)) + law.cdf(np.ceil(n * share - half) - 1)
+    assert outside <= 0.05
+    assert half <= n

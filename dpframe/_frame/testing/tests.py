@@ -7,7 +7,7 @@ from typing import Any, NoReturn, Unpack, cast
 
 from dpframe import _validate
 from dpframe._answers.answer import correlation as correlation_of
-from dpframe._answers.hypotheses import Tested, compared, correlated, independent
+from dpframe._answers.hypotheses import CELLS, Tested, compared, correlated, independent
 from dpframe._errors import BadType, BadValue, MissingKeys, NotOffered
 from dpframe._frame.groups import PrivateGroupBy
 from dpframe._frame.selection import Selection, predicate_of
@@ -104,6 +104,11 @@ class Tests(Unprinted):
         rows, across = (groups_of((one,)) for one in levels)
         if rows < 2 or across < 2:
             raise BadValue("independence needs two keys or more of each column.")
+        if rows * across > CELLS:
+            raise BadValue(
+                f"independence draws thousands of tables, and this one has {rows * across} cells. At most {CELLS} fit: "
+                "list fewer keys, or cut numbers into fewer bins."
+            )
         index_of = cast(Any, combined_index(levels))
         names = index_of.names[0], index_of.names[1]
         query = Query((Output("count", "size"),), self._frame._selection.where, levels)
