@@ -215,6 +215,14 @@ def test_refusals_of_tests_come_before_the_debit(p):
     assert p.budget.spent == 0
 
 
+def test_a_test_finds_no_keys():
+    p = frame().dp.open(10, bounds={"x": (0, 1)}, delta=1e-6)
+    for ask in (lambda: p.test.means("x", by="g"), lambda: p.test.independence("g", "h")):
+        with pytest.raises(MissingKeys, match="a test needs keys"):
+            ask()
+    assert p.budget.spent == 0
+
+
 def test_a_test_is_the_release_that_it_says(p):
     tested = p.test.means("x", by="g", epsilon=1)
     assert p.explain.test.means("x", by="g", epsilon=1).question == tested.plan.question

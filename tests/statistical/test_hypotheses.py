@@ -109,6 +109,10 @@ def test_a_correlation_keeps_its_level(first, second, n, epsilon):
     assert is_level(excluded(*released(first, second, n, epsilon, 2000)), 2000)
 
 
+def test_a_correlation_keeps_its_level_where_the_noise_is_most_of_the_error():
+    assert is_level(excluded(*released("even", "even", 20_000, 0.05, 300)), 300)
+
+
 def test_a_correlation_that_is_told_of_less_noise_does_not():
     """The twin."""
     plan, raw = released("even", "even", 200, 0.1, 2000)
