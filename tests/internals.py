@@ -10,6 +10,7 @@ from dpframe import _expr as expr_module
 from dpframe import _ledger as stores_module
 from dpframe import mechanisms
 from dpframe import plot as drawing_module
+from dpframe._answers import hypotheses as hypotheses_module
 from dpframe._answers import unbiased as unbiased_module
 from dpframe._answers.answer import Answer
 from dpframe._answers.arithmetic import STEPS, Calculation, of_leaf, of_number
@@ -60,6 +61,7 @@ from dpframe._ledger.sqlite import FileStore
 from dpframe._ledger.store import MemoryStore, alike, unpack
 from dpframe._plans import durations as durations_module
 from dpframe._plans import plan as plan_module
+from dpframe._plans import sampling as sampling_module
 from dpframe._plans.aggregates import AGGREGATES, ORDERS, Cell, Measured, fieller, named_in_agg
 from dpframe._plans.aggregates import Output as query_Output
 from dpframe._plans.plan import Part, Plan, arrange, choice, measured, noted
@@ -68,7 +70,7 @@ from dpframe._plans.price import _cost as cost_of_price
 from dpframe._questions import entries as engines_rows_module
 from dpframe._questions.entries import of_people
 from dpframe._questions.keysearch import Finding, KeySearch, Roomy
-from dpframe._questions.question import Query, Question, interval_of
+from dpframe._questions.question import Query, Question, Release, interval_of
 from dpframe._questions.reports import packed, unpacked
 from dpframe._refusals import ADVICE
 from dpframe._session import derived as lineage_module
@@ -366,6 +368,7 @@ __all__ = [
     "Rdp",
     "Recorder",
     "RelatedDatabase",
+    "Release",
     "Released",
     "Reports",
     "Response",
@@ -482,6 +485,7 @@ __all__ = [
     "free",
     "gaussian_tail",
     "held_as",
+    "hypotheses_module",
     "interval_of",
     "key_of",
     "keys_for",
@@ -547,6 +551,7 @@ __all__ = [
     "ridge",
     "rounded",
     "sampled_sigma",
+    "sampling_module",
     "scores",
     "scores_module",
     "search_module",

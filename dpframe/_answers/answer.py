@@ -26,14 +26,16 @@ from dpframe._answers.estimate import (
 )
 from dpframe._answers.layout import Across, Column, Columns, Grid, Layout, Levels, Pivot
 from dpframe._answers.lineage import Kept, Released, deviations_of, ends_of, label_texts, reading
+from dpframe._answers.population import Difference, about_of, check_apart, difference_of, ranks_of
 from dpframe._answers.table import Shown, Tabled
 from dpframe._answers.worth import blanked, contents, noise_in, telling
-from dpframe._errors import BadValue, NotOffered
+from dpframe._errors import BadType, BadValue, NotOffered
 from dpframe._ledger.store import pack, receipt_text, unpack
 from dpframe._plans.aggregates import AGGREGATES, Output
 from dpframe._plans.durations import check_alike
 from dpframe._plans.plan import Cost, Plan, all_choices, refuse_choices
 from dpframe._plans.price import own_errors
+from dpframe._plans.sampling import NOISE, About
 from dpframe._plans.worth import LEVEL, PART, is_noise
 from dpframe._questions.question import Release, numbers
 
@@ -397,16 +399,26 @@ class Answer(Operators, Tabled):
         """
         return self.plan.cost
 
-    def interval(self, level: float = 0.95, at_once: bool = False) -> pd.DataFrame:
+    def interval(
+        self, level: float = 0.95, at_once: bool = False, of: str = "noise", n: Any = None
+    ) -> pd.DataFrame:
         """Columns ``lower`` and ``upper``, a row as the answer has them; for a table, under each column's name.
 
         Each interval covers the noise of its own number with probability ``level``; with ``at_once`` all of them do, together
-        (docs/guarantees/accuracy.md#many-answers-at-once). Choices such as medians have none: NaN beside others. A column
-        that is taken from a table keeps its interval.
+        (docs/guarantees/accuracy.md#many-answers-at-once). With ``of="population"`` they cover what a sample says of a population
+        too, as `Estimate.interval` has it: means, shares, counts and quantiles have such intervals, and others NaN beside them.
+
+        Choices such as medians have none: NaN beside others. But several levels that were chosen in one release bound each other
+        where the number of values is known: ``n``, a public number or a released count, of which the lower end is taken; of
+        groups the smallest. A column that is taken from a table keeps its interval.
         """
         level = _validate.level(level)
-        refuse_choices(self._cells)
-        pairs = self._ends(level, _validate.flag(at_once, "at_once"))
+        together = _validate.flag(at_once, "at_once")
+        pairs = (
+            self._about(level, together, of, n)
+            if of != "noise" or n is not None
+            else self._plainly(level, together)
+        )
         index = self._answer.index
         if isinstance(self._answer, pd.DataFrame) and self._labelled:
             shown = self._answer.columns[self._keys :]
@@ -414,6 +426,28 @@ class Answer(Operators, Tabled):
             return pd.concat(parts, axis=1, keys=list(shown))
         low, high = pairs[0]
         return pd.DataFrame({"lower": low, "upper": high}, index=index)
+
+    def _plainly(self, level: float, at_once: bool) -> list[Any]:
+        refuse_choices(self._cells)
+        return self._ends(level, at_once)
+
+    def _about(self, level: float, at_once: bool, of: str, n: Any) -> list[Any]:
+        """The ends of intervals that are about more than the noise, or of quantiles that were chosen together."""
+        self._as_it_came("interval(of=, n=)")
+        ranked = all(AGGREGATES[cell.aggregate].promise for cell in self._cells)
+        by_level = ranked and self._layout.by_level
+        chosen = self._answer.index.get_level_values(-1)[: len(self._cells)] if by_level else ()
+        level, about = about_of(of, n, self._plan, self._raw, self._cells, level, chosen)
+        if about.population and self._layout.joins:
+            check_apart(self._plan)
+        return self._ends(level, at_once, about)
+
+    def _as_it_came(self, verb: str) -> None:
+        if self._moved is not None:
+            raise BadValue(
+                f"{verb} reads an answer as it came, and this one was sorted, selected, rounded or computed. Ask the answer that "
+                "was released, and change its intervals likewise."
+            )
 
     @property
     def reliable(self) -> pd.Series[bool] | pd.DataFrame:
@@ -459,12 +493,12 @@ class Answer(Operators, Tabled):
             for column, (low, high) in zip(columns, self._moved.ends(LEVEL, False), strict=True)
         ]
 
-    def _ends(self, level: float, at_once: bool) -> list[Any]:
+    def _ends(self, level: float, at_once: bool, about: About = NOISE) -> list[Any]:
         """The ends of the interval of each column of numbers."""
         if self._moved is not None:
             return self._moved.ends(level, at_once)
         size = self._answer.size - self._keys * len(self._answer)
-        pairs = ends_of(self._plan, self._raw, self._layout, level, at_once, size)
+        pairs = ends_of(self._plan, self._raw, self._layout, level, at_once, size, about)
         return self._as_shown([cast(Any, [self._ordered(side) for side in pair]) for pair in pairs])
 
     def _ordered(self, column: Any) -> Any:
@@ -517,6 +551,35 @@ class Answer(Operators, Tabled):
     def _of(self, answer: Any) -> Answer | None:
         text = receipt_of(answer, ANSWER)
         return None if text is None else Answer(answer, text)
+
+    def ranks(self, level: float = 0.95) -> float:
+        """By how many ranks each quantile among these may miss with this level: so many values too many lie below it at most, and
+        above it. How many values there are it does not depend on."""
+        self._as_it_came("ranks()")
+        return ranks_of(self._plan, self._cells, level)
+
+    def difference(
+        self, first: Hashable, second: Hashable, level: float = 0.95, of: str = "noise"
+    ) -> Difference:
+        """The first group's mean less the second's, or share, with its interval: ``estimate``, ``lower``, ``upper``.
+
+        With ``of="population"`` it covers the sampling error of both groups, as `interval` has it: it is shorter than what
+        the two intervals say, since both would have to fail at once (docs/guarantees/population.md#differences). The first and
+        the second are labels of a Series.
+        """
+        self._as_it_came("difference()")
+        if not isinstance(self._answer, pd.Series) or self._layout.computed or len(self._cells) > 1:
+            raise BadType(
+                "a difference is one of two rows of a Series: take a column, answer['cost'].dp.difference('a', 'b')."
+            )
+        labels = cast(Any, self._answer.index).get_indexer_for([first, second])
+        if len(labels) != 2 or min(labels) < 0 or labels[0] == labels[1]:
+            raise BadValue(
+                "first and second are two labels of the answer's index, such as answer.index[0] and answer.index[1]."
+            )
+        rows = labels if self._order is None else unpack(self._order)[0][0][labels]
+        places = int(rows[0]), int(rows[1])
+        return difference_of(self._plan, self._raw, self._cells[0], places, _validate.level(level), of)
 
     def plot(
         self,

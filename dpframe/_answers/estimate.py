@@ -13,9 +13,10 @@ import pandas as pd
 from dpframe import _validate
 from dpframe._answers.arithmetic import Arithmetic, Calculation
 from dpframe._answers.layout import Column, Correlations, Layout
+from dpframe._answers.population import about_of, ranks_of
 from dpframe._answers.table import Shown, Tabled, one_row
 from dpframe._answers.worth import ONE, Columns, chosen, glance, noise_in, warn_of_number
-from dpframe._errors import BadType
+from dpframe._errors import BadType, NotOffered
 from dpframe._ledger.store import pack, unpack
 from dpframe._plans.aggregates import AGGREGATES
 from dpframe._plans.plan import Cost, Plan, measured, refuse_choices
@@ -48,18 +49,25 @@ class Estimate(Arithmetic, Tabled):
         """What this release guarantees by itself: ``epsilon`` and ``delta``. The ledger counts it by its accountant."""
         return self._plan.cost
 
-    def interval(self, level: float = 0.95) -> tuple[float, float]:
+    def interval(self, level: float = 0.95, of: str = "noise", n: Any = None) -> tuple[float, float]:
         """Where the answer without noise lies with probability ``level``; of a duration two Timedeltas, of a time two Timestamps.
 
-        It covers the noise: not the clipping to the bounds, and not what a sample says about a population.
+        It covers the noise: not the clipping to the bounds, and not what a sample says about a population. With
+        ``of="population"`` it covers that too: where the mean, share, number or quantile of those lies whom the people of the
+        table were drawn from, independently and alike (docs/guarantees/population.md); a number is that to expect in such a
+        table. For ``n`` see `Answer.interval`.
         """
-        level = _validate.level(level)
-        refuse_choices(self._plan.cells[:1])
-        low, high = interval_of(self._plan, self._raw, 0, level)
-        if self._plan.cells[0].duration:
-            kind: Any = pd.Timestamp if self._plan.cells[0].origin else pd.Timedelta
+        cells = self._plan.cells[:1]
+        level, about = about_of(of, n, self._plan, self._raw, cells, _validate.level(level))
+        low, high = interval_of(self._plan, self._raw, 0, level, about)
+        if cells[0].duration:
+            kind: Any = pd.Timestamp if cells[0].origin else pd.Timedelta
             return kind(low[0]), kind(high[0])
         return float(low[0]) + 0.0, float(high[0]) + 0.0  # no negative zero
+
+    def ranks(self, level: float = 0.95) -> float:
+        """By how many ranks a quantile may miss with this level: so many values too many lie below it at most, and above it."""
+        return ranks_of(self._plan, self._plan.cells[:1], level)
 
     @property
     def reliable(self) -> bool:
@@ -228,8 +236,9 @@ class Correlation(FloatEstimate):
     def __reduce__(self) -> tuple[Any, ...]:
         return Correlation, (float(self), self._plan, self._raw), self._state()
 
-    def interval(self, level: float = 0.95) -> tuple[float, float]:
-        low, high = self.correlations.interval(self._plan, self._raw, _validate.level(level))[0]
+    def interval(self, level: float = 0.95, of: str = "noise", n: Any = None) -> tuple[float, float]:
+        level, about = about_of(of, n, self._plan, self._raw, self._plan.cells, _validate.level(level))
+        low, high = self.correlations.interval(self._plan, self._raw, level, about)[0]
         return float(low[1]), float(high[1])
 
     def _deviation(self) -> None:
@@ -303,12 +312,17 @@ class Derived(Estimate):
         """What the release that it is made of guarantees by itself: nothing was added to that. Refused of several."""
         return self.plan.cost
 
-    def interval(self, level: float = 0.95) -> tuple[float, float]:
+    def interval(self, level: float = 0.95, of: str = "noise", n: Any = None) -> tuple[float, float]:
         """Where the same arithmetic on the answers without noise lies with probability ``level``.
 
         Of m released numbers each takes an m-th of the risk, and interval arithmetic encloses what can be made of them. Without
         an end, that is infinite, where the interval of a divisor contains zero.
         """
+        if of != "noise" or n is not None:
+            raise NotOffered(
+                "what was computed from answers has intervals of the noise. Of a population ask the answers themselves; two groups "
+                "are compared by answer.dp.difference('a', 'b', of='population')."
+            )
         level = _validate.level(level)
         for leaf in self._steps.leaves:
             refuse_choices(leaf._plan.cells[:1])

@@ -16,9 +16,11 @@ from typing import Any, ClassVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from dpframe._plans import sampling
 from dpframe._plans.aggregates import AGGREGATES, Cell, Measured, fieller
 from dpframe._plans.durations import shown, together
 from dpframe._plans.plan import Plan, measured
+from dpframe._plans.sampling import NOISE, About
 from dpframe._questions.question import ends_shown, interval_of, levels_shown, numbers
 from dpframe.mechanisms._base import Noise
 
@@ -44,6 +46,10 @@ class Summed:
         together = math.ceil(self.noise.spread(level) * self.noise.deviation * math.sqrt(total) + 0.5)
         return min(each, together)
 
+    def cumulant(self, t: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The logarithm of E exp(t X), or a bound on it: that of each noise, added up."""
+        return self.terms * self.noise.cumulant(t)
+
     def reach(self, level: float, terms: int) -> float:
         """The bound of a single noise, for so many times the terms."""
         return self.noise.reach(level, terms * self.terms)
@@ -55,6 +61,7 @@ class Layout(ABC):
     shape: ClassVar[str] = "table"
     computed: ClassVar[bool] = False  # whether numbers may be made of several outputs or groups
     by_output: ClassVar[bool] = False  # whether each column is an output, a row a group
+    joins: ClassVar[bool] = False  # whether several groups are made into one number
     by_level: ClassVar[bool] = False  # whether the innermost level of the index is that of quantiles
 
     @abstractmethod
@@ -62,8 +69,8 @@ class Layout(ABC):
         """The columns of the answer, as Python integers where noise is wider than 63 bits."""
 
     @abstractmethod
-    def interval(self, plan: Plan, raw: Sequence[Any], level: float) -> list[Ends]:
-        """The ends of the intervals of each column."""
+    def interval(self, plan: Plan, raw: Sequence[Any], level: float, about: About = NOISE) -> list[Ends]:
+        """The ends of the intervals of each column: of the noise, or of what else they are to be ``about``."""
 
     @abstractmethod
     def placed(self, each: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:
@@ -94,8 +101,8 @@ class Columns(Layout):
     def values(self, plan: Plan, raw: Sequence[Any]) -> list[NDArray[Any]]:
         return [numbers(plan, raw, i) for i in range(len(plan.cells))]
 
-    def interval(self, plan: Plan, raw: Sequence[Any], level: float) -> list[Ends]:
-        return [interval_of(plan, tuple(raw), i, level) for i in range(len(plan.cells))]
+    def interval(self, plan: Plan, raw: Sequence[Any], level: float, about: About = NOISE) -> list[Ends]:
+        return [interval_of(plan, tuple(raw), i, level, about) for i in range(len(plan.cells))]
 
     def placed(self, each: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:
         return list(each)
@@ -121,8 +128,8 @@ class Across(Columns):
     def values(self, plan: Plan, raw: Sequence[Any]) -> list[NDArray[Any]]:
         return [np.concatenate([column[:1] for column in together(super().values(plan, raw))])]
 
-    def interval(self, plan: Plan, raw: Sequence[Any], level: float) -> list[Ends]:
-        pairs = super().interval(plan, raw, level)
+    def interval(self, plan: Plan, raw: Sequence[Any], level: float, about: About = NOISE) -> list[Ends]:
+        pairs = super().interval(plan, raw, level, about)
         low, high = (
             np.concatenate([end[:1] for end in together([pair[side] for pair in pairs])]) for side in (0, 1)
         )
@@ -145,8 +152,8 @@ class Levels(Columns):
     def values(self, plan: Plan, raw: Sequence[Any]) -> list[NDArray[Any]]:
         return [np.stack(super().values(plan, raw), axis=1).ravel()]
 
-    def interval(self, plan: Plan, raw: Sequence[Any], level: float) -> list[Ends]:
-        pairs = super().interval(plan, raw, level)
+    def interval(self, plan: Plan, raw: Sequence[Any], level: float, about: About = NOISE) -> list[Ends]:
+        pairs = super().interval(plan, raw, level, about)
         low, high = (np.stack([pair[side] for pair in pairs], axis=1).ravel() for side in (0, 1))
         return [(low, high)]
 
@@ -181,9 +188,9 @@ class Grid(Layout):
                 columns[-1] = shown(columns[-1], max(cells, key=lambda c: max(abs(c.lower), abs(c.upper))))
         return columns
 
-    def interval(self, plan: Plan, raw: Sequence[Any], level: float) -> list[Ends]:
+    def interval(self, plan: Plan, raw: Sequence[Any], level: float, about: About = NOISE) -> list[Ends]:
         """The ends of each column; NaN where nothing was asked."""
-        ends = [interval_of(plan, tuple(raw), i, level) for i in range(len(plan.cells))]
+        ends = [interval_of(plan, tuple(raw), i, level, about) for i in range(len(plan.cells))]
         nothing = np.full(len(ends[0][0]), math.nan)
         columns = []
         for column in zip(*self.cells, strict=True):
@@ -238,9 +245,9 @@ class Correlations(Layout):
         found[:, own, own] = np.where(some[:, own, own], 1.0, math.nan)
         return list(self._columns(found))
 
-    def interval(self, plan: Plan, raw: Sequence[Any], level: float) -> list[Ends]:
+    def interval(self, plan: Plan, raw: Sequence[Any], level: float, about: About = NOISE) -> list[Ends]:
         """The ends of each correlation, from the intervals of its covariance and both variances at a third of the risk each."""
-        ends = Grid(self.cells).interval(plan, raw, 1 - (1 - level) / 3)
+        ends = Grid(self.cells).interval(plan, raw, 1 - (1 - level) / 3, about)
         low, high = (self._squares([e[side] for e in ends]) for side in (0, 1))
         small, large = _outer(np.maximum(low, 0)), _outer(high)
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -278,6 +285,10 @@ class Pivot(Layout):
     beside: bool = False  # whether there is a column of them
     normalize: str | None = None
     computed: ClassVar[bool] = True
+
+    @property
+    def joins(self) -> bool:  # type: ignore[override]  # of some tables, and of others not
+        return self.below or self.beside or self.normalize is not None
 
     def _blocks(self, raw: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
         """The vectors of all cells of the table, rows first, and how many groups each is the sum of."""
@@ -338,7 +349,7 @@ class Pivot(Layout):
             found += self._split(numbers)
         return found
 
-    def interval(self, plan: Plan, raw: Sequence[Any], level: float) -> list[Ends]:
+    def interval(self, plan: Plan, raw: Sequence[Any], level: float, about: About = NOISE) -> list[Ends]:
         """The ends of each column; where a threshold showed the groups, of each at the level at which it covers."""
         each = levels_shown(plan, tuple(raw), level)
         if each is not None and self.normalize is None:
@@ -353,14 +364,15 @@ class Pivot(Layout):
             low, high = np.empty(len(terms)), np.empty(len(terms))
             if self.normalize is not None:
                 counts = one.value(Measured(cell, noise, vectors))
-                low, high = self._proportions(counts, terms, noise, level)
+                proportions = self._drawn if about.population else self._proportions
+                low, high = proportions(counts, terms, noise, level)
             else:
                 for k in np.unique(terms):
                     at = terms == k
                     law: Any = noise if k == 1 else Summed(noise, int(k))
-                    low[at], high[at] = one.interval(Measured(cell, law, vectors[:, at]), level)
-            if cell.duration:
-                low, high = ends_shown(cell, low, high)
+                    ends = one.population if about.population else one.interval
+                    low[at], high[at] = ends(Measured(cell, law, vectors[:, at]), level)
+            low, high = ends_shown(cell, low, high)
             found += list(zip(self._split(low), self._split(high), strict=True))
         return found
 
@@ -396,6 +408,21 @@ class Pivot(Layout):
             return Layout.yards(self, plan, groups)
         return [(0.0, 1.0)] * (self._width * len(plan.cells))  # of counts, and near zero as these are
 
+    def _drawn(
+        self, counts: NDArray[Any], terms: NDArray[np.int64], noise: Noise, level: float
+    ) -> tuple[NDArray[Any], NDArray[Any]]:
+        # A share is the mean of draws that count or not. Its own noises are in both of its numbers, the others in the total.
+        (total, of), risk = self._totals(counts), 1 - level
+        low, high = np.empty(len(terms)), np.empty(len(terms))
+        for k, n in {(int(a), int(b)) for a, b in zip(terms, of, strict=True)}:
+            at = (terms == k) & (of == n)
+            half = noise.reach(1 - risk * sampling.ON_NUMBER, n) * noise.deviation * math.sqrt(n)
+            ends = np.maximum(total[at] - half, 0.0), np.maximum(total[at] + half, 0.0)
+            noises = np.array([1.0, 0.0]), np.ones(2), np.array([k, n - k], dtype=float)
+            draws = sampling.Draws(counts[at].astype(float), total[at], *ends, noise, *noises)
+            low[at], high[at] = draws.ends(sampling.rate_of(risk * sampling.REST)) if k < n else (1.0, 1.0)
+        return low, high
+
     def to_json(self) -> dict[str, Any]:
         return {"pivot": [self.rows, self.columns, self.below, self.beside, self.normalize]}
 
@@ -406,14 +433,15 @@ class Shares(Layout):
 
     table: Pivot
     computed: ClassVar[bool] = True
+    joins = True
 
     def values(self, plan: Plan, raw: Sequence[Any]) -> list[NDArray[Any]]:
         """The one column."""
         return [np.stack(self.table.values(plan, raw), axis=1).ravel()]
 
-    def interval(self, plan: Plan, raw: Sequence[Any], level: float) -> list[Ends]:
+    def interval(self, plan: Plan, raw: Sequence[Any], level: float, about: About = NOISE) -> list[Ends]:
         """The ends of each proportion."""
-        pairs = self.table.interval(plan, raw, level)
+        pairs = self.table.interval(plan, raw, level, about)
         low, high = (np.stack([pair[side] for pair in pairs], axis=1).ravel() for side in (0, 1))
         return [(low, high)]
 

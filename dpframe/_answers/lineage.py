@@ -26,6 +26,7 @@ from dpframe._errors import BadValue
 from dpframe._ledger.store import unpack
 from dpframe._plans.aggregates import Cell
 from dpframe._plans.plan import Plan
+from dpframe._plans.sampling import NOISE, About
 
 Places = NDArray[np.intp]
 
@@ -160,14 +161,21 @@ class Released(Labelled):
 
 
 def ends_of(
-    plan: Plan, raw: tuple[Any, ...], layout: Layout, level: float, at_once: bool, size: int
+    plan: Plan,
+    raw: tuple[Any, ...],
+    layout: Layout,
+    level: float,
+    at_once: bool,
+    size: int,
+    about: About = NOISE,
 ) -> list[Ends]:
     """The ends of the intervals of each column; with ``at_once`` at the level at which all ``size`` numbers hold together."""
     if at_once:
         # Margins and proportions are numbers beyond those of the groups, so there it is the union bound over what is shown.
         many = 1 - (1 - level) / max(size, 1)
-        level = min(many, 1 - 2.0**-53) if layout.computed else plan.level_each(level)
-    return layout.interval(plan, raw, level)
+        joint = layout.computed or about.population
+        level = min(many, 1 - 2.0**-53) if joint else plan.level_each(level)
+    return layout.interval(plan, raw, level, about)
 
 
 def deviations_of(plan: Plan, raw: tuple[Any, ...], layout: Layout, columns: int) -> list[Any]:

@@ -25,6 +25,7 @@ from dpframe._frame.people.groups import own_groups
 from dpframe._frame.places import Located, Positions, check_named, references, with_item
 from dpframe._frame.selection import Ask, Selection, Taken
 from dpframe._frame.spelling import priced
+from dpframe._frame.testing.tests import Tests
 from dpframe._frame.tracked import Tracked, check_kept, is_pandas_col
 from dpframe._frame.verbs import adopt as _adopt
 from dpframe._frame.verbs import (
@@ -419,6 +420,11 @@ class PrivateFrame(Tracked):
     def plot(self) -> pictures.Plots:
         """Pictures of releases: ``p.plot.hist(y='age')``, ``p.plot.box(y='age')``."""
         return pictures.Plots(self)
+
+    @property
+    def test(self) -> Tests:
+        """Tests of hypotheses: ``p.test.means('x', by='g')``, ``.shares``, ``.independence``, ``.correlation``."""
+        return Tests(self)
 
     @priced
     def fit(

@@ -85,6 +85,19 @@ def named_in(space: list[str], names: Iterable[Hashable]) -> list[Hashable] | No
     ]
 
 
+def counts_one_row(text: str) -> bool:
+    """Whether a text by `Unit.limits_text` says that a person has at most one row in a group, or counts once."""
+    return any(text == one or text.startswith(f"{one} in ") for one in _ONE_ROW)
+
+
+def counts_one_group(text: str) -> bool:
+    """Whether such a text says that a person has at most one row in all groups together."""
+    return text in _ONE_ROW or (counts_one_row(text) and text.endswith("at most 1 group"))
+
+
+_ONE_ROW = "a person counts for at most 1 row", "a person counts once"
+
+
 def _many(number: int | None, noun: str) -> str:
     return f"{number} {noun}" + ("" if number == 1 else "s")
 

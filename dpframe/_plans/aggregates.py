@@ -24,6 +24,7 @@ from dpframe._expr import Expr
 from dpframe._expr._base import Encoded
 from dpframe._groups.keys import By, Keys
 from dpframe._groups.unit import Unit
+from dpframe._plans import sampling
 from dpframe._statistics.base import (
     MAGNITUDE_BITS,
     VALUE_BITS,
@@ -256,13 +257,17 @@ class Aggregate(ABC):
     needs_bounds: ClassVar[bool] = False  # public ones, of the column
     takes_ddof: ClassVar[bool] = False
     named_in_agg: ClassVar[bool] = False  # others are verbs of their own
-    # Whether the release that finds the groups may answer it: sums over rows, of which people's parts are bounded alike.
-    found_at_once: ClassVar[bool] = False
+    found_at_once: ClassVar[bool] = (
+        False  # whether the release that finds the groups may answer it: sums over rows
+    )
     counts_rows: ClassVar[bool] = False  # whether it is how many rows a group has,
     counts_people: ClassVar[bool] = False  # or how many people: groups are found by either
     counts_distinct: ClassVar[bool] = False  # whether it is how many values, or people, a column names
+    drawn: ClassVar[bool] = (
+        False  # whether the interval of a population is known, and not only that of the noise
+    )
     least_shown: ClassVar[float | None] = None  # the least it can be of a group that a threshold has shown
-    selects: ClassVar[bool] = False  # whether the whole release is one choice:
+    selects: ClassVar[bool] = False  # whether the whole release is one choice
     subject: str = ""  # of the largest of these scores,
     ranged: bool = False  # which the exponential mechanism may make,
     several: bool = False  # or of several places, in rounds, one after the other
@@ -274,9 +279,7 @@ class Aggregate(ABC):
     always_whole: ClassVar[bool] = False  # whether answers are whole numbers, whatever the data
     of_durations: ClassVar[bool] = False  # whether that of durations is a duration,
     of_times: ClassVar[bool] = False  # and that of times a time
-    promise: ClassVar[str] = (
-        ""  # what holds with probability 0.95, where the error is not one of the answer itself
-    )
+    promise: ClassVar[str] = ""  # what holds with probability 0.95, where the error is not the answer's own
 
     @abstractmethod
     def vector_of(self, out: Output) -> Vector:
@@ -304,6 +307,15 @@ class Aggregate(ABC):
     def interval(self, m: Measured, level: float) -> Interval:
         """The interval in which the answer without noise lies with probability ``level``."""
 
+    def population(self, m: Measured, level: float) -> Interval:
+        """The interval in which the number of the population lies that people are drawn from; of most kinds NaN."""
+        nothing = np.full(0 if m.raw is None else m.raw.shape[-1], np.nan)
+        return nothing, nothing
+
+    def draws(self, m: Measured, risk: float) -> sampling.Draws | None:
+        """The values that a mean is of; a part of the ``risk`` is spent on them. None of other kinds."""
+        return None
+
     @abstractmethod
     def error(self, m: Measured, level: float, n: float | None) -> float | None:
         """Half the width of the interval to expect; None where it depends on an unknown number of values."""
@@ -317,7 +329,7 @@ class Aggregate(ABC):
         """The standard deviation of the noise in the answer, or a bound on it; None where none can be stated."""
         return None
 
-    def ranks(self, m: Measured) -> float:
+    def ranks(self, m: Measured, level: float = 0.95) -> float:
         """The error in ranks that `promise` quotes, for an entry with noise."""
         raise AssertionError("only an error in ranks is known in advance")
 
@@ -469,7 +481,7 @@ class Counted(_Linear):
     """A number of rows, values or people."""
 
     ratio = False
-    always_whole = True
+    always_whole = drawn = True
 
     def cell(self, out: Output, part: int, place: int, statistic: Statistic, reading: Reading) -> Cell:
         cell = super().cell(out, part, place, statistic, reading)
@@ -483,6 +495,10 @@ class Counted(_Linear):
 
     def yard(self, cell: Cell, n: float = math.inf) -> tuple[float, float]:
         return 0.0, 2 * n  # noise as large as all of them
+
+    def population(self, m: Measured, level: float) -> Interval:
+        """The interval of the number to expect in a table that is drawn alike."""
+        return sampling.expected_within(lambda each: self.interval(m, each), level)
 
 
 @aggregation("size")
@@ -522,7 +538,9 @@ class Count(Counted):
 @aggregation("nunique")
 class Distinct(Counted):
     named_in_agg = True
-    counts_distinct = True
+    counts_distinct, drawn = True, False
+
+    population = Aggregate.population
 
     def vector_of(self, out: Output) -> Vector:
         return OfRows() if out.expr is None else OfDistincts(out.expr)
@@ -568,6 +586,7 @@ class Mean(Aggregate):
     degree = 1
     of_durations = True
     of_times = True
+    drawn = True
     needs_bounds = True
     named_in_agg = True
     found_at_once = True
@@ -595,6 +614,13 @@ class Mean(Aggregate):
         n, t1 = m.values(N).astype(float), m.values(T1).astype(float)
         moments = m.covariance(T1, T1), m.covariance(T1, N), m.covariance(N, N)
         return within(*fieller(t1, n, *moments, m.reach(level)), limit=1.0)
+
+    def draws(self, m: Measured, risk: float) -> sampling.Draws:
+        return sampling.draws_of(m, risk)
+
+    def population(self, m: Measured, level: float) -> Interval:
+        low, high = sampling.draws_of(m, 1 - level).ends(sampling.rate_of((1 - level) * sampling.REST))
+        return _stretch(m.cell, low), _stretch(m.cell, high)
 
     def error(self, m: Measured, level: float, n: float | None) -> float | None:
         if n is None and "n" in m.cell.constants:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from dpframe import _validate
 from dpframe._errors import BadType, BadValue
 from dpframe._expr import Expr
+from dpframe._plans import sampling
 from dpframe._plans.aggregates import (
     Aggregate,
     Cell,
@@ -26,6 +27,7 @@ from dpframe._plans.aggregates import (
     Vector,
     aggregation,
 )
+from dpframe._plans.sampling import About
 from dpframe._statistics.base import Reading, Statistic
 from dpframe._statistics.order import Ranks, Tree, deviations, enclose, estimated, level_sizes, read_off
 from dpframe._validate import Bounds
@@ -112,6 +114,7 @@ class Quantile(Aggregate):
     needs_bounds = True
     of_durations = True
     of_times = True
+    drawn = True
     picks = True
     promise = "at most {r:.4g} values too many lie below the answer, and above it"
 
@@ -133,6 +136,32 @@ class Quantile(Aggregate):
         nothing = np.full(m.raw.shape[-1], np.nan)  # chosen, not measured
         return nothing, nothing
 
+    def between(
+        self, m: Measured, chosen: Sequence[float], ranks: float, level: float, about: About
+    ) -> Interval:
+        """The interval of a quantile by the other levels that were ``chosen`` with it, none of which misses by more ``ranks``.
+
+        At a point v of level q' at least q' n - ranks values lie up to it. If these are more than lie below the quantile of level
+        q, that is up to v; and likewise from below. Where no level is so far off on one side, that end is the
+        bound; NaN where none is.
+        """
+        assert m.raw is not None
+        own, n = chosen[int(m.cell.constants["place"])], about.n
+        if n is None:
+            return self.interval(m, level)
+        spare = (
+            1.0
+            if not about.population
+            else 1.0 + float(sampling.deviations_of_share(np.array([n]), own, (1 - level) / 2)[0])
+        )
+        points, groups = np.sort(m.raw, axis=0), m.raw.shape[-1]
+        above = [i for i, q in enumerate(chosen) if (q - own) * n >= ranks + spare]
+        below = [i for i, q in enumerate(chosen) if (own - q) * n >= ranks + spare]
+        if not above and not below:
+            return self.interval(m, level)
+        low = _points(m.cell, points[below[-1]]) if below else np.full(groups, m.cell.lower)
+        return low, _points(m.cell, points[above[0]]) if above else np.full(groups, m.cell.upper)
+
     def error(self, m: Measured, level: float, n: float | None) -> float | None:
         return None
 
@@ -144,6 +173,7 @@ class TreeQuantile(Aggregate):
     needs_bounds = True
     of_durations = True
     of_times = True
+    drawn = True
     promise = "within ± {r:.4g} ranks"
 
     def vector_of(self, out: Output) -> Vector:
@@ -166,16 +196,32 @@ class TreeQuantile(Aggregate):
         low, high = enclose(cumulative, c["level"], m.noise.reach(level, len(m.raw)) * m.noise.deviation)
         return _points(m.cell, low), _points(m.cell, high)
 
+    def population(self, m: Measured, level: float) -> Interval:
+        """The points that no way to divide the risk excludes, between the noise and how many draws lie below the quantile."""
+        assert m.raw is not None
+        risk, c, terms = 1 - level, m.cell.constants, len(m.raw)
+        cumulative = estimated(m.raw, int(c["points"]))
+        of_all = deviations(int(c["points"]), 0.0)[-1] * m.noise.deviation
+        most = cumulative[-1] + of_all * m.noise.reach(1 - risk * sampling.ON_NUMBER, terms)
+        low, high = np.zeros(len(most), dtype=np.intp), np.full(len(most), int(c["points"]) - 1)
+        for share in sampling.SPLITS:
+            each = risk * (1 - sampling.ON_NUMBER)
+            spare = sampling.deviations_of_share(most, c["level"], each * (1 - share))
+            reach = m.noise.reach(1 - each * share, terms) * m.noise.deviation
+            ends = enclose(cumulative, c["level"], reach, spare)
+            low, high = np.maximum(low, ends[0]), np.minimum(high, ends[1])
+        return _points(m.cell, low), _points(m.cell, high)
+
     def error(self, m: Measured, level: float, n: float | None) -> float | None:
         return None  # in values; in ranks it is known
 
     def yard(self, cell: Cell, n: float = math.inf) -> tuple[float, float]:
         return (cell.upper - cell.lower) / 10, cell.upper - cell.lower
 
-    def ranks(self, m: Measured) -> float:
+    def ranks(self, m: Measured, level: float = 0.95) -> float:
         c = m.cell.constants
         worst = deviations(int(c["points"]), c["level"]).max()
-        return float(worst) * m.noise.reach(0.95, sum(level_sizes(int(c["points"])))) * m.noise.deviation
+        return float(worst) * m.noise.reach(level, sum(level_sizes(int(c["points"])))) * m.noise.deviation
 
 
 def _points(cell: Cell, places: NDArray[Any]) -> Floats:

@@ -295,12 +295,14 @@ class Plan:
         return part.scale * float(part.noise.shortfall(self.groups))
 
     def _shortfall(self, cell: Cell) -> float:
+        return self._selection_error() if AGGREGATES[cell.aggregate].selects else self._ranks(cell)
+
+    def _ranks(self, cell: Cell, level: float = 0.95) -> float:
+        """By how many ranks a quantile may miss with this level: so many values too many lie below it at most, and above it."""
         aggregate, part = AGGREGATES[cell.aggregate], self.parts[cell.part]
-        if aggregate.selects:
-            return self._selection_error()
         if not aggregate.picks:
-            return aggregate.ranks(Measured(cell, part.noise))
-        return part.scale * float(part.noise.shortfall(cell.constants["points"]))
+            return aggregate.ranks(Measured(cell, part.noise), level)
+        return part.scale * float(part.noise.shortfall(cell.constants["points"], 1 - level))
 
     def __repr__(self) -> str:
         return "\n".join(f"{name:>12}  {text}" for name, text in self._rows())
@@ -402,7 +404,9 @@ def refuse_choices(cells: Sequence[Cell]) -> None:
             )
         raise NotOffered(
             "a quantile is chosen, not measured, so no interval of values comes with it. Its plan tells by how many "
-            "ranks it may miss. quantile(column, q, method='tree') has intervals."
+            "ranks it may miss. quantile(column, q, method='tree') has intervals. Several levels that are chosen in one release, "
+            "quantile(column, [0.4, 0.5, 0.6]), bound one another where the number of values is known: "
+            "answer.dp.interval(n=1000), or n= a released count."
         )
 
 

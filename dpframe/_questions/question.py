@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +20,9 @@ from dpframe._groups.keys import By, Word, groups_of
 from dpframe._groups.unit import Unit
 from dpframe._plans.aggregates import AGGREGATES, LISTED, Cell, Measured, Output
 from dpframe._plans.durations import shown
+from dpframe._plans.order import Quantile
 from dpframe._plans.plan import Part, Plan, choice, draft, measured, noise_for, picked
+from dpframe._plans.sampling import NOISE, About
 from dpframe._plans.worth import ORDINARY, Rule
 from dpframe._statistics.engine import Engine, Scope
 from dpframe.accounting._filter import Price
@@ -48,14 +50,18 @@ def numbers(plan: Plan, raw: Sequence[Any], place: int) -> NDArray[Any]:
     return answers if answers.dtype == object else answers.astype(np.int64 if cell.whole else np.float64)
 
 
-def interval_of(plan: Plan, raw: tuple[Any, ...], place: int, level: float) -> tuple[Any, Any]:
-    """The interval of one output of a release, a pair for each group."""
+def interval_of(
+    plan: Plan, raw: tuple[Any, ...], place: int, level: float, about: About = NOISE
+) -> tuple[Any, Any]:
+    """The interval of one output of a release, a pair for each group: of the noise, or of what else it is to be ``about``."""
     cell = plan.cells[place]
     aggregate = AGGREGATES[cell.aggregate]
+    if aggregate.picks:
+        return ends_shown(cell, *_between(plan, raw, cell, level, about))
     levels = levels_shown(plan, raw, level)
     if levels is None:
-        ends = aggregate.interval(measured(plan, raw, cell), level)
-        return ends_shown(cell, *ends) if cell.duration else ends
+        ends = aggregate.population if about.population else aggregate.interval
+        return ends_shown(cell, *ends(measured(plan, raw, cell), level))
     low, high = np.empty(len(levels)), np.empty(len(levels))
     for at_level in np.unique(levels):
         in_level = levels == at_level
@@ -70,8 +76,21 @@ def interval_of(plan: Plan, raw: tuple[Any, ...], place: int, level: float) -> t
 
 
 def ends_shown(cell: Cell, low: Array, high: Array) -> tuple[Any, Any]:
-    """The ends of intervals of seconds as durations, rounded outwards."""
+    """The ends of intervals; of those in seconds as durations or moments, rounded outwards."""
+    if not cell.duration:
+        return low, high
     return shown(low, cell, "down"), shown(high, cell, "up")
+
+
+def _between(plan: Plan, raw: tuple[Any, ...], cell: Cell, level: float, about: About) -> tuple[Any, Any]:
+    """The interval of a chosen quantile: none of the levels that were chosen together misses by more ranks than this level lets
+    any of them, and half of the risk is that of a sample."""
+    aggregate, m = cast(Quantile, AGGREGATES[cell.aggregate]), measured(plan, raw, cell)
+    if not about.levels:
+        return aggregate.interval(m, level)
+    choices = [(c.constants["place"], q) for c, q in zip(plan.cells, about.levels, strict=True)]
+    risk, chosen = (1 - level) * (0.5 if about.population else 1.0), [q for _, q in sorted(set(choices))]
+    return aggregate.between(m, chosen, plan._ranks(cell, 1 - risk / len(chosen)), level, about)
 
 
 def levels_shown(plan: Plan, raw: tuple[Any, ...], level: float) -> NDArray[np.float64] | None:

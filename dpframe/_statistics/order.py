@@ -268,9 +268,12 @@ def read_off(cumulative: Floats, q: float) -> NDArray[np.intp]:
     return np.asarray(np.where(reached.any(axis=0), reached.argmax(axis=0), len(cumulative) - 1))
 
 
-def enclose(cumulative: Floats, q: float, reach: float) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """The outermost points that could be the quantile, if no single estimate is off by more than ``reach`` deviations."""
-    slack = reach * deviations(len(cumulative), q)[:, None]
+def enclose(
+    cumulative: Floats, q: float, reach: float, spare: Floats | float = 0.0
+) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """The outermost points that could be the quantile, if no single estimate is off by more than ``reach`` deviations, and
+    ``spare`` ranks of its group."""
+    slack = reach * deviations(len(cumulative), q)[:, None] + spare
     excess = cumulative - q * cumulative[-1:]
     before = np.concatenate([np.full((1, excess.shape[1]), -np.inf), (excess - slack)[:-1]])
     possible = (excess + slack >= 0) & (before <= 0)

@@ -241,6 +241,16 @@ class Noise(Mechanism):
         each = self.quantile(1 - (1 - level) / terms)
         return min(math.sqrt(terms) * each / self.deviation, self.spread(level))
 
+    def cumulant(self, t: Floats) -> Floats:
+        """The logarithm of E exp(t X) for the noise X, or a bound on it; infinite where nothing is known."""
+        return np.where(t == 0, 0.0, np.inf)
+
+    def simulate(self, first: Floats, second: Floats) -> Floats:
+        """Made-up noise of this law, for p-values, from pairs of numbers that are even between 0 and 1. It is never added to what
+        leaves. By quantiles of its size, rounded up, unless a kind knows better."""
+        sizes = np.array([self.quantile((i + 1) / 1025) for i in range(1024)], dtype=float)
+        return np.asarray(sizes[(first * 1024).astype(int)] * np.where(second < 0.5, -1.0, 1.0))
+
     def release(self, integers: NDArray[Any]) -> NDArray[Any]:
         """The integers with noise, as integers."""
         noise = self.draw(integers.size).reshape(integers.shape)
@@ -312,13 +322,13 @@ class Choice(Pure):
             return ""
         return f"short by ln({self.ways(candidates)}) + t scales or more with probability at most exp(-t)"
 
-    def shortfall(self, candidates: int) -> float:
-        """The 95 % bound on how far a choice may fall short of the best remaining score, in units of ``scale``.
+    def shortfall(self, candidates: int, risk: float = _RISK) -> float:
+        """The bound on how far a choice may fall short of the best remaining score, but for this risk, in units of ``scale``.
 
-        ln k + ln 20 for k ways: for the exponential mechanism theorem 3.11 of Dwork and Roth (2014); for noise of which none of
-        k exceeds it but with probability 0.05; and of k in each of several rounds together.
+        ln k + ln 20 for k ways and the risk 0.05: for the exponential mechanism theorem 3.11 of Dwork and Roth (2014); for noise
+        of which none of k exceeds it but with that probability; and of k in each of several rounds together.
         """
-        return math.log(self.ways(max(candidates, 1)) / _RISK)
+        return math.log(self.ways(max(candidates, 1)) / risk)
 
     @classmethod
     def offer(cls, reach: int, price: Price) -> Offer:

@@ -76,6 +76,20 @@ class Laplace(PureNoise):
         reach = min(math.ceil(60 / rate), 2**14) + 1
         return sum_quantile(np.exp(-rate * np.arange(reach)), level, terms)
 
+    def simulate(self, first: NDArray[np.float64], second: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Made-up noise of this law, for p-values: the difference of two geometric numbers."""
+        scale = float(self.scale)
+        return np.asarray(np.floor(-np.log(first) * scale) - np.floor(-np.log(second) * scale))
+
+    @np.errstate(all="ignore")  # no moments from the rate on
+    def cumulant(self, t: NDArray[np.float64]) -> NDArray[np.float64]:
+        """log E exp(t X) = 2 log(1 - q) - log(1 - q exp(t)) - log(1 - q exp(-t)) with q = exp(-1/scale), for |t| < 1/scale."""
+        rate, size = self.scale.denominator / self.scale.numerator, np.abs(t)
+        moments = (
+            2 * np.log(-np.expm1(-rate)) - np.log(-np.expm1(size - rate)) - np.log(-np.expm1(-size - rate))
+        )
+        return np.asarray(np.where(size < rate, np.maximum(moments, 0.0), np.inf))
+
     @staticmethod
     def spread(level: float) -> float:
         """Deviations within which any weighted sum of continuous such noise stays with probability ``level``.
@@ -195,6 +209,14 @@ class Gaussian(Noise):
         steps = np.arange(math.ceil(40 * sigma) + 2)
         with np.errstate(under="ignore"):
             return sum_quantile(np.exp(-(steps**2) / (2 * sigma * sigma)), level, terms)
+
+    def simulate(self, first: NDArray[np.float64], second: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Made-up noise, for p-values: normal (Box and Muller 1958) and rounded, which is a little wider than this law."""
+        return np.asarray(np.rint(self.scale * np.sqrt(-2 * np.log(first)) * np.cos(2 * np.pi * second)))
+
+    def cumulant(self, t: NDArray[np.float64]) -> NDArray[np.float64]:
+        """A bound on log E exp(t X): that of the normal law, since exp(-x**2 / (2 sigma**2)) sums to most over whole x."""
+        return np.asarray(t * t * (float(self.variance) / 2))
 
     @staticmethod
     def spread(level: float) -> float:

@@ -1,0 +1,126 @@
+"""Of whom an answer speaks: the people of the table, or also the population that they are a sample of.
+
+The people are taken for draws from the population, independent and alike, or without putting back. What follows for each kind of
+answer is in `dpframe._plans.sampling`; where people are no such draws is said here. docs/guarantees/population.md has the proofs.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+from dpframe import _validate
+from dpframe._errors import NotOffered
+from dpframe._groups.unit import counts_one_group, counts_one_row
+from dpframe._plans.aggregates import AGGREGATES, Cell, Measured
+from dpframe._plans.plan import Plan, measured, refuse_choices
+from dpframe._plans.price import known_n
+from dpframe._plans.sampling import REST, About, apart
+from dpframe._questions.question import levels_shown
+
+OF = ("noise", "population")
+
+
+class Difference(NamedTuple):
+    """The difference of two answers, and the ends of its interval."""
+
+    estimate: float
+    lower: float
+    upper: float
+
+
+def about_of(
+    of: object,
+    n: Any,
+    plan: Plan,
+    raw: Sequence[Any],
+    cells: Sequence[Cell],
+    level: float,
+    levels: Iterable[float] = (),
+) -> tuple[float, About]:
+    """The words ``of=`` and ``n=`` of an interval, checked against what was released; and the level that is left for it, since
+    a tenth of the risk goes to an ``n`` that is released itself."""
+    population = _validate.choice(of, "of", OF) == "population"
+    if population:
+        check_draws(plan, raw, cells)
+    chosen = tuple(map(float, levels))
+    if n is None or len(chosen) < 2:
+        refuse_choices(cells)
+    number = known_n(n, None)
+    released = getattr(n, "interval", None)
+    if released is not None:
+        level = 1 - 0.9 * (1 - level)
+        number = float(released(1 - (1 - level) / 9)[0])
+    return level, About(population, number, chosen)
+
+
+def check_draws(plan: Plan, raw: Sequence[Any], cells: Sequence[Cell]) -> None:
+    """Refuses answers that say nothing about a population, and those whose rows are no draws of their own."""
+    kinds = [AGGREGATES[cell.aggregate] for cell in cells]
+    if not any(kind.drawn for kind in kinds):
+        raise NotOffered(
+            f"a {cells[0].aggregate} has no interval of a population: means, shares, counts and quantiles have one. Without "
+            "of= its interval is about the noise. A total is agg(['mean', 'count']), whose parts have intervals."
+        )
+    counted = all(kind.counts_people for kind in kinds)
+    if plan.limits and not counted and not all(map(counts_one_row, plan.limits.split("; "))):
+        raise NotOffered(
+            "the people are the sample here, and a person may have several rows, which are no draws of their own. Take one row "
+            "a person: p.drop_duplicates('id'), or max_rows=1 at the question. Or ask about numbers of people, p.nunique('id')."
+        )
+    if levels_shown(plan, tuple(raw), 0.5) is not None:
+        raise NotOffered(
+            "these groups were found by their own noisy counts, and a group that is shown has more rows than its share of the "
+            "population tells. List the keys: keys=answer.index asks the same groups by themselves."
+        )
+
+
+def ranks_of(plan: Plan, cells: Sequence[Cell], level: float) -> float:
+    """By how many ranks the quantiles among these outputs may miss, each with this level; the most of them."""
+    ranked = [cell for cell in cells if AGGREGATES[cell.aggregate].promise]
+    if not ranked:
+        raise NotOffered(
+            "only quantiles miss by ranks: median, quantile, min and max. Others have interval()."
+        )
+    return max(plan._ranks(cell, _validate.level(level)) for cell in ranked)
+
+
+def difference_of(
+    plan: Plan, raw: Sequence[Any], cell: Cell, places: tuple[int, int], level: float, of: object
+) -> Difference:
+    """The difference of two groups' means, or of their shares, with its interval."""
+    aggregate, m = AGGREGATES[cell.aggregate], measured(plan, raw, cell)
+    _, about = about_of(of, None, plan, raw, (cell,), level)
+    first, second = (slice(place, place + 1) for place in places)
+    if aggregate.draws(m, 1 - level) is None:
+        raise NotOffered(
+            f"a difference is one of two means or shares, not of a {cell.aggregate}. Each of both has an interval of its own."
+        )
+    values = aggregate.value(m)
+    estimate = float(values[places[0]] - values[places[1]])
+    if not about.population:
+        low, high = aggregate.interval(m, math.sqrt(level))  # the noises of two groups are independent
+        ends = low[first] - high[second], high[first] - low[second]
+        return Difference(estimate, float(ends[0][0]), float(ends[1][0]))
+    check_apart(plan)
+    lower, upper = difference_within(m, (first, second), 1 - level)
+    return Difference(estimate, lower, upper)
+
+
+def difference_within(m: Measured, groups: tuple[slice, slice], risk: float) -> tuple[float, float]:
+    """The ends of the difference of two groups' means in the population."""
+    draws = AGGREGATES[m.cell.aggregate].draws(m, risk / 2)
+    assert draws is not None
+    low, high = apart(draws.part(groups[0]), draws.part(groups[1]), risk * REST)
+    width = m.cell.upper - m.cell.lower
+    return float(low[0]) * width, float(high[0]) * width
+
+
+def check_apart(plan: Plan) -> None:
+    """Refuses what takes the groups of an answer for separate samples where a person may be in several."""
+    if plan.limits and not all(map(counts_one_group, plan.limits.split("; "))):
+        raise NotOffered(
+            "a person may be in several of these groups, so they are no separate samples. Let people count in one group: "
+            "max_rows=1, max_groups=1 at the question."
+        )

@@ -1,0 +1,208 @@
+"""Tests of hypotheses, ``p.test``: each asks an ordinary release, and what it says against the hypothesis is made of that."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Mapping
+from typing import Any, NoReturn, Unpack, cast
+
+from dpframe import _validate
+from dpframe._answers.answer import correlation as correlation_of
+from dpframe._answers.hypotheses import CELLS, Tested, compared, correlated, independent
+from dpframe._errors import BadType, BadValue, MissingKeys, NotOffered
+from dpframe._frame.groups import PrivateGroupBy
+from dpframe._frame.selection import Selection, predicate_of
+from dpframe._frame.spelling import priced
+from dpframe._frame.tracked import Tracked
+from dpframe._frame.verbs.groupings import groupby
+from dpframe._frame.verbs.steps import dropna
+from dpframe._frame.verbs.summaries import pairs_of
+from dpframe._groups.combinations import Sought
+from dpframe._groups.keys import By, combined_index, groups_of
+from dpframe._plans.aggregates import Output
+from dpframe._plans.price import Payment
+from dpframe._questions.question import Query
+from dpframe._refusals import Unprinted
+
+
+class Tests(Unprinted):
+    """``p.test``: whether two means or two shares differ, whether two columns are independent, or correlated.
+
+    Every test pays for one release and answers with a p-value, an estimate and its interval. ``p.explain.test`` shows the plan.
+    People are the sample, so in sessions with ``unit=`` each counts with one row.
+    """
+
+    def __init__(self, frame: Tracked):
+        self._frame = frame
+
+    @priced
+    def means(
+        self,
+        column: Any,
+        by: Any,
+        *,
+        keys: Any = None,
+        bounds: Any = None,
+        level: float = 0.95,
+        **payment: Unpack[Payment],
+    ) -> Tested:
+        """Whether a column has the same mean in two groups: where pandas users write ``scipy.stats.ttest_ind``.
+
+        ``by`` has two keys, declared or listed by ``keys=``. It is the release of ``groupby(by)[column].agg(["mean", "std"])``,
+        and the p-value the least risk at which the interval of the difference leaves out zero. Nothing is assumed of the
+        values but their bounds, neither a normal law nor equal variances (docs/guarantees/tests.md#two-means).
+
+        Formal guarantee: epsilon-DP for its price; what follows the release is post-processing.
+
+        >>> import numpy as np
+        >>> df = pd.DataFrame({"dose": ["low", "high"] * 2000, "score": np.tile([4.0, 6.0, 5.0, 7.0], 1000)})
+        >>> p = df.dp.open(10, bounds={"score": (0, 10)}, keys={"dose": ["high", "low"]})
+        >>> found = p.test.means("score", by="dose", epsilon=5)
+        >>> found.pvalue < 0.001, round(found.estimate), found.interval[0] > 1
+        (True, 2, True)
+        """
+        return self._compared(column, by, keys, bounds, level, ("mean", "std"), "mean", payment)
+
+    @priced
+    def shares(
+        self, column: Any, by: Any, *, keys: Any = None, level: float = 0.95, **payment: Unpack[Payment]
+    ) -> Tested:
+        """Whether a yes-no column has the same share in two groups; ``column`` may also be a condition, ``p["age"] > 65``.
+
+        It is the release of ``groupby(by)[column].mean()``; the p-value is that of `means`
+        (docs/guarantees/tests.md#two-means). `independence` finds smaller differences, and says no interval.
+
+        Formal guarantee: epsilon-DP for its price; what follows the release is post-processing.
+
+        >>> df = pd.DataFrame({"arm": ["a", "b"] * 2000, "well": [True, False, True, True] * 1000})
+        >>> p = df.dp.open(10, keys={"arm": ["a", "b"]})
+        >>> found = p.test.shares("well", by="arm", epsilon=5)
+        >>> found.pvalue < 0.001, round(found.estimate, 1)
+        (True, 0.5)
+        """
+        predicate_of(self._frame._selection.named(column)[0])
+        return self._compared(column, by, keys, None, level, ("mean",), "share", payment)
+
+    @priced
+    def independence(
+        self, index: Any, columns: Any, *, keys: Any = None, **payment: Unpack[Payment]
+    ) -> Tested:
+        """Whether two columns of keys are independent: where pandas users write ``scipy.stats.chi2_contingency``.
+
+        It is the release of ``crosstab(index, columns)``. The statistic is a chi-square in which the noise has its place, and
+        the p-value is by tables drawn as if the columns were independent, with noise of the same law; the same release has the
+        same p-value (docs/guarantees/tests.md#independence). ``keys`` are by column, ``{"a": [...], "b": [...]}``.
+
+        Formal guarantee: epsilon-DP for its price; what follows the release is post-processing.
+
+        >>> df = pd.DataFrame({"a": ["x", "x", "y", "y"] * 500, "b": ["u", "u", "u", "v"] * 500})
+        >>> p = df.dp.open(10, keys={"a": ["x", "y"], "b": ["u", "v"]})
+        >>> found = p.test.independence("a", "b", epsilon=5)
+        >>> found.pvalue < 0.01, p.test.independence("a", "b", epsilon=5).pvalue == found.pvalue
+        (True, True)
+        """
+        levels = self._levels([index, columns], keys)
+        rows, across = (groups_of((one,)) for one in levels)
+        if rows < 2 or across < 2:
+            raise BadValue("independence needs two keys or more of each column.")
+        if rows * across > CELLS:
+            raise BadValue(
+                f"independence draws thousands of tables, and this one has {rows * across} cells. At most {CELLS} fit: "
+                "list fewer keys, or cut numbers into fewer bins."
+            )
+        index_of = cast(Any, combined_index(levels))
+        names = index_of.names[0], index_of.names[1]
+        query = Query((Output("count", "size"),), self._frame._selection.where, levels)
+        found = self._frame._ask(query, lambda r: independent(r, rows, names), self._of_people(payment))
+        return cast(Tested, found)
+
+    @priced
+    def correlation(
+        self, column: Any, other: Any, *, bounds: Any = None, level: float = 0.95, **payment: Unpack[Payment]
+    ) -> Tested:
+        """Whether two columns of numbers are independent, by their correlation: for ``scipy.stats.pearsonr``.
+
+        It is the release of ``p[column].corr(p[other])`` over the rows where neither is null. Nothing is assumed of the values
+        but their bounds (docs/guarantees/tests.md#a-correlation). ``bounds`` are by column, ``{"age": (0, 110)}``.
+
+        Formal guarantee: epsilon-DP for its price; what follows the release is post-processing.
+
+        >>> df = pd.DataFrame({"a": [1.0, 2.0, 3.0] * 1000, "b": [6.0, 4.0, 2.0] * 1000})
+        >>> p = df.dp.open(10, bounds={"a": (0, 4), "b": (0, 8)})
+        >>> found = p.test.correlation("a", "b", epsilon=5)
+        >>> found.pvalue < 0.001, round(found.estimate)
+        (True, -1)
+        """
+        _validate.level(level)
+        names = self._frame._selection.named(column)[1], self._frame._selection.named(other)[1]
+        if names[0] == names[1]:
+            raise BadValue("correlation needs two columns, and both have the same name.")
+        frame = dropna(self._frame, subset=list(names))
+        outs, _ = pairs_of(frame._selection, list(names), None, 1, bounds)
+        found = frame._ask_for(
+            outs,
+            self._of_people(payment),
+            lambda r, _: correlated(r, names, correlation_of(r), level),
+        )
+        return cast(Tested, found)
+
+    # What they share ------------------------------------------------------------------------------------------
+
+    def _compared(
+        self,
+        column: Any,
+        by: Any,
+        keys: Any,
+        bounds: Any,
+        level: float,
+        aggregates: tuple[str, ...],
+        noun: str,
+        payment: Mapping[str, Any],
+    ) -> Tested:
+        _validate.level(level)
+        levels = self._levels([by], keys)
+        index = cast(Any, combined_index(levels))
+        if len(index) != 2:
+            raise BadValue(
+                f"two groups are compared, and {index.name!r} has {len(index)} keys. Name two: keys=['a', 'b'] here; "
+                "of more than two, p.test.independence compares shares."
+            )
+        selection: Selection = self._frame._selection
+        outs = tuple(selection.output(name, column, bounds, name=name) for name in aggregates)
+        labels: tuple[Hashable, Hashable] = index[0], index[1]
+        query = Query(outs, selection.where, levels)
+        found = self._frame._ask(query, lambda r: compared(r, labels, noun, level), self._of_people(payment))
+        return cast(Tested, found)
+
+    def _levels(self, columns: list[Any], keys: Any) -> tuple[By, ...]:
+        """The groupings by listed keys."""
+        groups = groupby(self._frame, columns if len(columns) > 1 else columns[0], keys=keys)
+        if not isinstance(groups, PrivateGroupBy):
+            raise BadType("the column that names a person has a group for each of them: name another one.")
+        levels = groups._selection.by
+        if any(isinstance(level, Sought) for level in levels):
+            raise MissingKeys(
+                "a test needs keys that are listed: those that are found have more rows than chance gives them. Write "
+                "keys=['a', 'b'], by column keys={'x': [...], 'y': [...]}, or open(..., keys={...}) once."
+            )
+        if len(levels) != len(columns):
+            raise BadType("a test takes columns with keys of their own, not a list of combinations.")
+        return cast("tuple[By, ...]", levels)
+
+    def _of_people(self, payment: Mapping[str, Any]) -> dict[str, Any]:
+        """The words of the price, with which each person is one draw."""
+        if not self._frame._session.unit.people:
+            return dict(payment)
+        for word in ("max_rows", "max_groups"):
+            if payment.get(word) not in (None, 1):
+                raise BadValue(
+                    f"in a test each person is one draw of the population, with one row: leave {word}= out."
+                )
+        return {**payment, "max_rows": 1, "max_groups": 1}
+
+    def __getattr__(self, name: str) -> NoReturn:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        raise NotOffered(f"there is no test {name!r}: means, shares, independence and correlation are there.")
+
+    def __dir__(self) -> Iterable[str]:
+        return ["correlation", "independence", "means", "shares"]

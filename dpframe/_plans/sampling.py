@@ -1,0 +1,317 @@
+"""What a sample says about whom it was drawn from: ends of intervals that hold at every size, from noisy sums alone.
+
+The people of a table are draws from a population, independent and alike, or without putting back. A noisy sum is off by two
+errors, of the draws and of the noise, and both have exponential moments: those of the noise are known, and those of draws within
+bounds are at most those of two points with the same variance (Hoeffding 1963, theorem 3). By Markov's inequality both are bounded
+at once, with no risk to divide between them. Numbers of draws have tails of their own (Short 2013). The proofs are in
+docs/guarantees/population.md.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpframe.mechanisms.noise import normal_quantile
+
+if TYPE_CHECKING:
+    from dpframe._plans.aggregates import Measured
+
+Floats = NDArray[np.float64]
+
+# A test of one hypothesis may divide its risk between two errors in any way that is fixed: the least of the critical values of
+# several ways is one of them, so all that any of them excludes is excluded.
+SPLITS = (0.1, 0.3, 0.5, 0.7, 0.9)
+# Of the risk of a mean's interval, what is spent on the noise in the number of values and on their spread, and what is left.
+ON_NUMBER, ON_SPREAD = 0.04, 0.06
+REST = 1 - ON_NUMBER - ON_SPREAD
+_FACTORS = (
+    0.1,
+    0.2,
+    0.3,
+    0.4,
+    0.5,
+    0.6,
+    0.7,
+    0.8,
+    0.9,
+    1.0,
+    1.15,
+    1.35,
+    1.6,
+)  # of the best rate for normal errors
+_POINTS = np.linspace(0.0, 1.0, 33)
+_ROUNDS = 32  # of bisection between two of them
+_CELLS = 24  # of the rates that two means divide between them
+_LARGEST_RATE = 1e12
+_AT_ONCE = 500  # groups: what fits into memory a few hundred times over
+
+Noises = Sequence[tuple[float, Floats]]  # how many noises there are of each weight
+
+
+class About(NamedTuple):
+    """What an interval is to cover: the noise, and the sampling error of a ``population`` too. For choices the least ``n`` that
+    the number of values is known to be, and the ``levels`` of the outputs."""
+
+    population: bool = False
+    n: float | None = None
+    levels: tuple[float, ...] = ()
+
+
+NOISE = About()
+
+
+class Law(Protocol):
+    """The law of noise, as far as sums of draws need it."""
+
+    @property
+    def deviation(self) -> float: ...
+    def cumulant(self, t: Floats) -> Floats: ...
+
+
+def rate_of(risk: float) -> float:
+    """The exponent of a tail bound that holds on both sides with this risk."""
+    return math.log(2 / risk)
+
+
+def drawn(rate: Floats, bound: Floats | float, variance: Floats | float) -> Floats:
+    """A bound on log E exp(rate X) for X of mean 0, at most ``bound``, with at most this variance (Hoeffding 1963, theorem 3)."""
+    square = np.square(np.maximum(bound, 1e-150))
+    with np.errstate(divide="ignore"):
+        below = np.log(square / (square + variance)) - rate * (variance / np.sqrt(square))
+        above = np.log(variance / (square + variance)) + rate * bound
+    return np.maximum(np.logaddexp(below, above), 0.0)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Draws:
+    """Noisy sums of values between 0 and 1, an entry a group, for tests of the mean that they were drawn from.
+
+    ``total`` and ``n`` are the noisy sum and number of values, the latter between ``least`` and ``most`` but for a risk that the
+    caller sets aside; ``of_total`` and ``of_n`` the weights of each noise in them, and ``times`` how many noises have these.
+    With ``squares``, the noisy sum of squares, deviations that are smaller than the bounds allow are noticed at ``rate``.
+    """
+
+    total: Floats
+    n: Floats
+    least: Floats
+    most: Floats
+    law: Law
+    of_total: Floats
+    of_n: Floats
+    times: Floats
+    squares: Floats | None = None
+    of_squares: Floats | None = None
+    rate: float = 0.0
+
+    def part(self, groups: slice) -> Draws:
+        """Some of the groups."""
+        squares = None if self.squares is None else self.squares[groups]
+        cut = (side[groups] for side in (self.total, self.n, self.least, self.most))
+        total, n, least, most = cut
+        return replace(self, total=total, n=n, least=least, most=most, squares=squares)
+
+    def ends(self, rate: Floats | float) -> tuple[Floats, Floats]:
+        """The least and the greatest mean of which the sums are no further off, on either side, than with probability
+        exp(-rate); 0 and 1 where there is none. Of a column of rates, the ends for each of them."""
+        rates = np.broadcast_to(rate, np.broadcast_shapes(np.shape(rate), self.total.shape))
+        sides: tuple[list[Floats], list[Floats]] = [], []
+        step = max(1, _AT_ONCE // (rates.size // max(len(self.total), 1) or 1))
+        for start in range(0, len(self.total), step):
+            groups = slice(start, start + step)
+            for side, up in zip(sides, (False, True), strict=True):
+                side.append(self.part(groups)._end(rates[..., groups], up))
+        low, high = (np.concatenate([np.empty((*rates.shape[:-1], 0)), *side], axis=-1) for side in sides)
+        missed = ~(low <= high)
+        return np.where(missed, 0.0, low), np.where(missed, 1.0, high)
+
+    def _end(self, rate: Floats, up: bool) -> Floats:
+        """The outermost mean that is kept: of points from end to end, and then between it and the one that is not."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            middle = np.where(self.n > 0, np.clip(self.total / self.n, 0.0, 1.0), 0.5)
+        middle = np.broadcast_to(middle, rate.shape)
+        points = np.expand_dims(_POINTS, tuple(range(1, rate.ndim + 1)))
+        kept = self._keeps(points, rate, up)
+        inside = (
+            np.where(kept, points, -np.inf).max(axis=0) if up else np.where(kept, points, np.inf).min(axis=0)
+        )
+        nearer = np.maximum(inside, middle) if up else np.minimum(inside, middle)
+        inside = np.where(self._keeps(middle, rate, up), nearer, inside)
+        outside = np.minimum(inside + _POINTS[1], 1.0) if up else np.maximum(inside - _POINTS[1], 0.0)
+        inside = np.where(self._keeps(outside, rate, up) & np.isfinite(inside), outside, inside)
+        for _ in range(_ROUNDS):
+            halfway = (inside + outside) / 2
+            good = self._keeps(halfway, rate, up)
+            inside, outside = np.where(good, halfway, inside), np.where(good, outside, halfway)
+        return np.asarray(np.where(np.isfinite(inside), outside, np.nan))
+
+    @np.errstate(
+        all="ignore"
+    )  # rates beyond those of the noise have no moments: infinite, and never the least
+    def _keeps(self, mean: Floats, rate: Floats, up: bool) -> NDArray[np.bool_]:
+        """Whether the noisy sum is not too small for this mean (``up``), or not too large."""
+        mean = np.broadcast_to(mean, np.broadcast_shapes(mean.shape, rate.shape))
+        variance = self.variance(mean)
+        bound = mean if up else 1 - mean
+        off = mean * self.n - self.total if up else self.total - mean * self.n
+        noises = [(k, a - mean * b) for k, a, b in zip(self.times, self.of_total, self.of_n, strict=True)]
+        at = rates_for(rate, self.most * variance + self._spread(noises))
+        moments = self.most * drawn(at, bound, variance) + self._moments(at, noises)
+        critical = np.fmin.reduce((rate + moments) / at, axis=0)
+        return np.asarray(off <= np.where(np.isnan(critical), np.inf, critical))
+
+    def _spread(self, noises: Noises) -> Floats:
+        return np.asarray(sum(k * np.square(w) for k, w in noises) * self.law.deviation**2)
+
+    def _moments(self, at: Floats, noises: Noises) -> Floats:
+        return np.asarray(sum(k * self.law.cumulant(at * w) for k, w in noises))
+
+    @property
+    def error(self) -> Floats:
+        """The estimated standard errors of the means, of draws and noise."""
+        n = np.maximum(self.n, 1.0)
+        mean = np.clip(self.total / n, 0.0, 1.0)
+        least = mean * (1 - mean)
+        if self.squares is not None:
+            least = np.clip(self.squares / n - mean**2, 0.0, least)
+        pairs = zip(self.times, self.of_total, self.of_n, strict=True)
+        noise = sum(k * np.square(a - mean * b) for k, a, b in pairs) * self.law.deviation**2
+        return np.asarray(np.sqrt(least / n + noise / n**2))
+
+    @np.errstate(all="ignore")
+    def variance(self, mean: Floats) -> Floats:
+        """An upper bound on the variance, if this is the mean: that of two points at the bounds, or the least of which the
+        squares about the mean are too few.
+
+        Squares Y within [0, M] have E exp(-t Y) <= 1 - variance (1 - exp(-t M)) / M, since exp is convex.
+        """
+        most = np.asarray(mean * (1 - mean))
+        if self.squares is None or self.of_squares is None:
+            return most
+        about = self.squares - 2 * mean * self.total + mean**2 * self.n
+        parts = zip(self.times, self.of_squares, self.of_total, self.of_n, strict=True)
+        noises = [(k, a - 2 * mean * b + mean**2 * c) for k, a, b, c in parts]
+        largest = np.square(np.maximum(mean, 1 - mean))
+        at = rates_for(self.rate, np.maximum(about, 0.0) * largest + self._spread(noises))
+        spent = (at * about + self.rate + self._moments(at, noises)) / np.maximum(self.least, 1e-300)
+        bounds = largest * np.expm1(-spent) / np.expm1(-at * largest)
+        return np.maximum(np.fmin(np.fmin.reduce(bounds, axis=0), most), 0.0)
+
+
+def rates_for(rate: Floats | float, variance: Floats) -> Floats:
+    """Rates to try, in front of all axes: around the best one for normal errors of this variance."""
+    best = np.minimum(np.sqrt(2 * rate / np.maximum(variance, 1e-300)), _LARGEST_RATE)
+    return np.asarray(np.multiply.outer(_FACTORS, best))
+
+
+def draws_of(m: Measured, risk: float) -> Draws:
+    """The values of a mean as draws; a part of the ``risk`` is spent on how many they are and how far they spread."""
+    number, total, squares = {"n": 1.0}, {"t1": 1.0}, {"t2": 1.0}
+    n, half = m.values(number).astype(float), m.half_width(number, 1 - risk * ON_NUMBER)
+    weights = m.weights(total), m.weights(number)
+    draws = Draws(
+        m.values(total).astype(float),
+        n,
+        np.maximum(n - half, 0.0),
+        np.maximum(n + half, 0.0),
+        m.noise,
+        *weights,
+        np.ones(len(weights[0])),
+        rate=rate_of(2 * risk * ON_SPREAD),
+    )
+    if "t2" not in m.cell.functionals:
+        return draws
+    return replace(draws, squares=m.values(squares).astype(float), of_squares=m.weights(squares))
+
+
+def apart(first: Draws, second: Draws, risk: float) -> tuple[Floats, Floats]:
+    """The ends of the differences of two means of independent draws, group by group, with this risk.
+
+    By `Draws.ends` the rate at which a true mean is left out is above r with probability exp(-r) at most, on each side. So two
+    such rates add up to more than r with probability (1 + r) exp(-r) at most, that of two exponential variables.
+    """
+    rate = rate_of_two(risk / 2)
+    shares = np.maximum(np.linspace(0.0, rate, _CELLS + 1), 1e-9)[:, None]
+    (low, high), (other_low, other_high) = (each.ends(shares) for each in (first, second))
+    # The rates that two means take add up to one of a cell: each end of the cell is the outer one.
+    return (low[1:] - other_high[::-1][:-1]).min(axis=0), (high[1:] - other_low[::-1][:-1]).max(axis=0)
+
+
+def rate_of_two(risk: float) -> float:
+    """The r of which (1 + r) exp(-r) is this risk, rounded up."""
+    low, high = 0.0, 2.0
+    while (1 + high) * math.exp(-high) > risk:
+        high *= 2
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (middle, high) if (1 + middle) * math.exp(-middle) > risk else (low, middle)
+    return high
+
+
+def least_risk(excludes: Callable[[float], bool]) -> float:
+    """The least risk at which something is excluded, where more is excluded at a higher one: a p-value, rounded up. At least
+    1e-12, and 1 where nothing does."""
+    low, high = math.log(1e-12), math.log(0.9999)
+    if not excludes(0.9999):
+        return 1.0
+    if excludes(1e-12):
+        return 1e-12
+    for _ in range(24):
+        middle = (low + high) / 2
+        low, high = (low, middle) if excludes(math.exp(middle)) else (middle, high)
+    return min(1.0, math.exp(high))
+
+
+def deviations_of_share(n: Floats, share: float, risk: float) -> Floats:
+    """A number that a count of so many draws, each of which counts with probability ``share``, is further off from its mean than
+    with this risk, on both sides together. It grows with n."""
+    rate, sides = rate_of(risk), []
+    variance = share * (1 - share)
+    if not variance:
+        return np.zeros_like(n)
+    n = np.maximum(n, 0.0)
+    at = rates_for(rate, n * variance)
+    for bound in (share, 1 - share):
+        sides.append(((rate + n * drawn(at, bound, variance)) / at).min(axis=0))
+    return np.asarray(np.minimum(np.maximum(*sides), n))
+
+
+def expected_within(
+    noise: Callable[[float], tuple[NDArray[np.generic], NDArray[np.generic]]], level: float
+) -> tuple[Floats, Floats]:
+    """The ends of the expectation of a number of draws, of which ``noise`` has the interval at a level: those that no way to
+    divide the risk excludes."""
+    low: Floats | float
+    high: Floats | float
+    low, high = 0.0, np.inf
+    for share in SPLITS:
+        fewest, most = (side.astype(float) for side in noise(1 - (1 - level) * share))
+        ends = expected(fewest, most, normal_quantile(1 - (1 - level) * (1 - share)))
+        low, high = np.maximum(low, ends[0]), np.minimum(high, ends[1])
+    return np.asarray(low), np.asarray(high)
+
+
+def expected(low: Floats, high: Floats, deviation: float) -> tuple[Floats, Floats]:
+    """The ends of the expectation of a number of draws that lies between ``low`` and ``high``: ``deviation`` is that of a normal
+    tail on each side. Short (2013, theorem 2) has the tails of Poisson's law by those of the normal one."""
+    fewest, most = np.maximum(low - 1, 0.0), np.maximum(high, 0.0) + 1
+    half = deviation**2 / 2
+    return _where_rate(fewest, half, np.zeros_like(fewest)), _where_rate(
+        most, half, most + 2 * deviation * np.sqrt(most) + 4 * half
+    )
+
+
+@np.errstate(all="ignore")
+def _where_rate(k: Floats, half: float, far: Floats) -> Floats:
+    """The mean m between k and ``far`` at which k log(k / m) - k + m is ``half``, rounded outwards."""
+    near = k
+    for _ in range(80):
+        m = (near + far) / 2
+        within = k * np.log(k / m) - k + m < half
+        near, far = np.where(within, m, near), np.where(within, far, m)
+    return far

@@ -1,0 +1,202 @@
+"""Levels of tests: how often a hypothesis that holds is rejected, over repeated samples and releases.
+
+Too often is more often than has a probability below 1e-8 at the nominal level. The twins that must fail are tests that are told
+of less noise than there is. The level of two means is the coverage of their difference (`test_population`).
+"""
+
+from __future__ import annotations
+
+import json
+import zlib
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+import dpframe  # noqa: F401  (frames have .dp then)
+from tests.internals import Release, hypotheses_module, measured, unpack
+from tests.internals import sampling_module as sampling
+
+ALPHA, RISK = 0.05, 1e-8
+TABLES = {
+    "even": ([0.5, 0.5], [0.5, 0.5]),
+    "rare cells": ([0.02, 0.98], [0.1, 0.9]),
+    "large and rare": ([0.01, 0.3, 0.69], [0.02, 0.08, 0.4, 0.5]),
+}
+DRAWS = {
+    "even": lambda r, n: r.random(n),
+    "skewed": lambda r, n: r.random(n) ** 9,
+    "a rare yes": lambda r, n: (r.random(n) < 0.02).astype(float),
+}
+
+
+def generator(*words):
+    return np.random.default_rng(zlib.crc32(repr(words).encode()))
+
+
+def is_level(rejected, runs):
+    """Whether so many rejections are no sign of a level above the nominal one."""
+    return stats.binom.sf(rejected - 1, runs, ALPHA) >= RISK
+
+
+def quieter(plan, factor):
+    """The plan of a release with so much less noise."""
+    less = [replace(part, noise=type(part.noise)(part.noise.scale * Fraction(factor))) for part in plan.parts]
+    return replace(plan, parts=tuple(less))
+
+
+# Independence ----------------------------------------------------------------------------------------------------------
+
+
+def rejections(kind, n, epsilon, runs, told=Fraction(1)):
+    """How many tables of independent columns a test rejects that is told of so much of the noise."""
+    rows, columns = TABLES[kind]
+    p = pd.DataFrame({"a": [0], "b": [0]}).dp.open(
+        100, keys={"a": range(len(rows)), "b": range(len(columns))}
+    )
+    plan = p.explain.crosstab("a", "b", epsilon=epsilon)
+    rng, noise, found = generator(kind, n, epsilon), plan.parts[0].noise, 0
+    for _ in range(runs):
+        raw = (noise.release(rng.multinomial(n, np.outer(rows, columns).ravel())[None]),)
+        tested = hypotheses_module.independent(Release(quieter(plan, told), raw), len(rows), ("a", "b"))
+        found += tested.pvalue <= ALPHA
+    return found
+
+
+@pytest.mark.slow(but=3)
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 10.0])
+@pytest.mark.parametrize("n", [40, 400, 4000])
+@pytest.mark.parametrize("kind", TABLES)
+def test_independence_keeps_its_level(kind, n, epsilon, full):
+    runs = 2000 if full else 150
+    assert is_level(rejections(kind, n, epsilon, runs), runs)
+
+
+def test_independence_that_is_told_of_less_noise_does_not():
+    """The twin."""
+    assert not is_level(rejections("even", 400, 0.1, 100, told=Fraction(1, 4)), 100)
+
+
+# A correlation ---------------------------------------------------------------------------------------------------------
+
+
+def released(first, second, n, epsilon, runs):
+    """Samples of independent columns, a group a run, and the release of their variances and covariances."""
+    rng = generator(first, second, n)
+    x, y = DRAWS[first](rng, runs * n), DRAWS[second](rng, runs * n)
+    df = pd.DataFrame({"x": x, "y": y, "run": np.repeat(np.arange(runs), n)})
+    p = df.dp.open(1000, bounds={"x": (0, 1), "y": (0, 1)}, keys={"run": range(runs)})
+    answer = p.groupby("run")[["x", "y"]].corr(epsilon=epsilon)
+    return answer.dp.plan, unpack(json.loads(answer.attrs["dpframe_receipt"])["raw"])
+
+
+def excluded(plan, raw):
+    """How many of the runs a test rejects."""
+    cells = [next(c for c in plan.cells if c.name == name) for name in ("x, x", "x, y", "y, y")]
+    return int(hypotheses_module.are_excluded(*(measured(plan, raw, cell) for cell in cells), ALPHA).sum())
+
+
+@pytest.mark.slow(but=2)
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 10.0])
+@pytest.mark.parametrize("n", [20, 500])
+@pytest.mark.parametrize(
+    ("first", "second"), [("even", "skewed"), ("a rare yes", "a rare yes"), ("skewed", "skewed")]
+)
+def test_a_correlation_keeps_its_level(first, second, n, epsilon):
+    assert is_level(excluded(*released(first, second, n, epsilon, 2000)), 2000)
+
+
+def test_a_correlation_keeps_its_level_where_the_noise_is_most_of_the_error():
+    assert is_level(excluded(*released("even", "even", 20_000, 0.05, 300)), 300)
+
+
+def test_a_correlation_that_is_told_of_less_noise_does_not():
+    """The twin."""
+    plan, raw = released("even", "even", 200, 0.1, 2000)
+    assert not is_level(excluded(quieter(plan, Fraction(1, 200)), raw), 2000)
+    assert is_level(excluded(plan, raw), 2000)
+
+
+# What all have in common ------------------------------------------------------------------------------------------------
+
+
+def test_a_p_value_never_contradicts_its_interval():
+    rng = generator("both")
+    for shift in np.linspace(0, 0.3, 6):
+        x = np.clip(rng.random(3000) + np.tile([0, shift], 1500), 0, 1)
+        p = pd.DataFrame({"x": x, "g": ["a", "b"] * 1500}).dp.open(
+            100, bounds={"x": (0, 1)}, keys={"g": ["a", "b"]}
+        )
+        found = p.test.means("x", by="g", epsilon=2)
+        low, high = found.interval
+        assert (found.pvalue <= ALPHA) == (low > 0 or high < 0)
+        assert low <= found.estimate <= high
+
+
+def test_a_repeated_test_is_free_and_says_the_same():
+    df = pd.DataFrame({"a": ["x", "y"] * 200, "b": ["u", "v", "v", "u"] * 100, "c": np.arange(400) / 400})
+    p = df.dp.open(10, bounds={"c": (0, 1)}, keys={"a": ["x", "y"], "b": ["u", "v"]})
+    asked = [lambda: p.test.independence("a", "b", epsilon=1), lambda: p.test.means("c", by="a", epsilon=1)]
+    first = [ask() for ask in asked]
+    spent = p.budget.spent
+    assert [ask() for ask in asked] == first
+    assert p.budget.spent == spent
+
+
+def test_the_tests_find_what_is_there():
+    rng = generator("power")
+    g = rng.choice(["a", "b"], 4000)
+    x = np.clip(rng.normal(0.4, 0.1, 4000) + 0.05 * (g == "a"), 0, 1)
+    df = pd.DataFrame(
+        {
+            "g": g,
+            "x": x,
+            "y": np.clip(x + rng.normal(0, 0.2, 4000), 0, 1),
+            "b": rng.random(4000) < 0.3 + 0.3 * (g == "a"),
+        }
+    )
+    p = df.dp.open(100, bounds={"x": (0, 1), "y": (0, 1)}, keys={"g": ["a", "b"]})
+    found = [
+        p.test.means("x", by="g", epsilon=2),
+        p.test.shares("b", by="g", epsilon=2),
+        p.test.correlation("x", "y", epsilon=2),
+        p.test.independence("g", "b", epsilon=2),
+    ]
+    assert [one.pvalue < 0.001 for one in found] == [True] * 4
+    assert 0.03 < found[0].estimate < 0.07
+    assert 0.2 < found[1].estimate < 0.4
+
+
+@pytest.mark.parametrize("mean", [0.0, 0.3, 7.5, 400.0, 2e6])
+def test_made_up_counts_have_the_law_of_poisson(mean):
+    numbers = hypotheses_module.Stream(b"seed").poisson(mean, 20_000)
+    assert numbers.mean() == pytest.approx(mean, abs=6 * np.sqrt(mean / 20_000) + 1e-12)
+    assert numbers.var() == pytest.approx(mean, rel=0.06)
+
+
+@pytest.mark.parametrize("mean", [0.7, 3.0, 12.5, 80.0])
+def test_the_normal_law_bounds_the_tails_of_poisson(mean):
+    """The bound that the interval of a number to expect goes by (Short 2013, theorem 2)."""
+    k = np.arange(0, 200)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        h = np.where(k > 0, k * np.log(k / mean), 0.0) - k + mean
+    normal = stats.norm.cdf(np.sign(k - mean) * np.sqrt(2 * np.maximum(h, 0)))
+    law = stats.poisson.cdf(k, mean)
+    assert (normal <= law + 1e-12).all()
+    assert (law[:-1] <= normal[1:] + 1e-12).all()
+
+
+@pytest.mark.parametrize("level", [0.5, 0.95, 0.999])
+def test_numbers_to_expect_are_those_that_poisson_allows(level):
+    counts = np.array([0.0, 1.0, 5.0, 300.0])
+    low, high = sampling.expected(counts, counts, stats.norm.ppf((1 + level) / 2))
+    exact = (
+        stats.chi2.ppf((1 - level) / 2, 2 * counts) / 2,
+        stats.chi2.ppf((1 + level) / 2, 2 * counts + 2) / 2,
+    )
+    assert (low <= np.nan_to_num(exact[0]) + 1e-9).all()
+    assert (high >= exact[1] - 1e-9).all()
+    assert (high - low <= exact[1] - np.nan_to_num(exact[0]) + 3).all()
