@@ -20,7 +20,6 @@ import pandas as pd
 
 from dpframe import _validate, calibrate
 from dpframe._answers import reports as _reports
-from dpframe._answers import unbiased as _unbiased
 from dpframe._answers.answer import REPORTS, receipt_of
 from dpframe._answers.reports import Kind, Reports
 from dpframe._cells.columns import objects, prepare
@@ -247,7 +246,7 @@ def estimate(reports: pd.Series[Any], by: pd.Series[Any] | None = None) -> pd.Da
         counts = np.bincount(codes, minlength=k).reshape(1, k)
         numbers: list[Any] = ["number" if reports.name is None else reports.name]
         index = pd.Index(numbers, tupleize_cols=False) if kind.bounds else labels
-        return _unbiased.table(_unbiased.Computed(kind, counts), index, read._plan)
+        return _reports.table(_reports.Computed(kind, counts), index, read._plan)
     if not isinstance(by, pd.Series):
         raise BadType(f"by= must be a Series with the index of the reports, not {type(by).__name__}.")
     if kind.people or (receipt_of(by, REPORTS) and _read(by, "by")._kind.people):
@@ -272,7 +271,7 @@ def estimate(reports: pd.Series[Any], by: pd.Series[Any] | None = None) -> pd.Da
     index = pd.Index(uniques, name=by.name)
     if kind.bounds is None:
         index = pd.MultiIndex.from_product([index, labels], names=[by.name, reports.name])
-    return _unbiased.table(_unbiased.Computed(kind, counts), index, read._plan)
+    return _reports.table(_reports.Computed(kind, counts), index, read._plan)
 
 
 def _pairs(reports: Reports, other: Reports, labels: pd.Index[Any], by: pd.Series[Any]) -> pd.DataFrame:
@@ -292,9 +291,7 @@ def _pairs(reports: Reports, other: Reports, labels: pd.Index[Any], by: pd.Serie
     index = pd.MultiIndex.from_product(
         [pd.Index(other._labels(), tupleize_cols=False), labels], names=[by.name, labels.name]
     )
-    return _unbiased.table(
-        _unbiased.Computed(kind, cells.reshape(-1, k), outer.response), index, reports._plan
-    )
+    return _reports.table(_reports.Computed(kind, cells.reshape(-1, k), outer.response), index, reports._plan)
 
 
 def _read(series: object, argument: str) -> Reports:

@@ -11,14 +11,13 @@ from dpframe import _ledger as stores_module
 from dpframe import mechanisms
 from dpframe import plot as drawing_module
 from dpframe._answers import hypotheses as hypotheses_module
-from dpframe._answers import unbiased as unbiased_module
-from dpframe._answers.answer import Answer
+from dpframe._answers import reports as unbiased_module
+from dpframe._answers.accessor import Answer
 from dpframe._answers.arithmetic import STEPS, Calculation, of_leaf, of_number
 from dpframe._answers.estimate import FloatEstimate, IntEstimate
 from dpframe._answers.foundkeys import found_keys
 from dpframe._answers.lineage import Excerpt, Released
-from dpframe._answers.reports import Kind, Reports, series_of
-from dpframe._answers.unbiased import Computed, Estimated
+from dpframe._answers.reports import Computed, Estimated, Kind, Reports, series_of
 from dpframe._cells import columns as engines_columns_module
 from dpframe._cells import encoding as encoding_module
 from dpframe._cells import threads as threads_module
@@ -589,9 +588,7 @@ __all__ = [
     "zcdp_rho",
 ]
 
-
-# What answers say of numbers that are noise. It follows from what was released alone, so that a test of what depends on cells
-# does not listen to it; `tests/answers/test_worth.py` does.
+# What answers say of numbers that are noise, which follows from what was released; `tests/answers/test_worth.py` listens to it.
 NOISE = "this number is noise|numbers of this answer that|this will say nothing"
 
 # The same as PYTHONWARNINGS, for programs that ask small questions and must print nothing else.

@@ -320,8 +320,8 @@ class Derived(Estimate):
         """
         if of != "noise" or n is not None:
             raise NotOffered(
-                "what was computed from answers has intervals of the noise. Of a population ask the answers themselves; two groups "
-                "are compared by answer.dp.difference('a', 'b', of='population')."
+                "what was computed from answers has intervals of the noise. Of a population ask the answers themselves; two "
+                "groups are compared by answer.dp.difference('a', 'b', of='population')."
             )
         level = _validate.level(level)
         for leaf in self._steps.leaves:

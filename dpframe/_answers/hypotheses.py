@@ -90,7 +90,7 @@ class Tested:
 def compared(release: Release, labels: tuple[Hashable, Hashable], noun: str, level: float) -> Tested:
     """The test that two groups have the same mean: the p-value is the least risk at which the interval of their difference leaves
     out zero, so that the two never contradict each other."""
-    plan, raw = release
+    plan, raw = release[:2]
     m, groups = measured(plan, raw, plan.cells[0]), (slice(0, 1), slice(1, 2))
     labels = plain_label(labels[0]), plain_label(labels[1])
     draws = AGGREGATES[m.cell.aggregate].draws(m, 1 - level)
@@ -126,7 +126,7 @@ def plain_label(label: Hashable) -> Hashable:
 
 def correlated(release: Release, names: tuple[Hashable, Hashable], estimate: Any, level: float) -> Tested:
     """The test that two columns are independent, by their covariance."""
-    plan, raw = release
+    plan, raw = release[:2]
     first, pair, second = (measured(plan, raw, cell) for cell in plan.cells)
     off, error = covariance_under(first, pair, second)
     p_value = least_risk(lambda risk: bool(are_excluded(first, pair, second, risk)[0]))
@@ -212,7 +212,7 @@ def independent(release: Release, rows: int, names: tuple[Hashable, Hashable]) -
     The p-value is the largest of several guesses at the number of people and at the margins, which the noise hides: in the
     number the ends of its interval too, and margins that are no less than once or twice their noise, or a person.
     """
-    plan, raw = release
+    plan, raw = release[:2]
     noise, counts = plan.parts[0].noise, raw[0][0].astype(float).reshape(rows, -1)
     spread = noise.deviation
     stream = Stream(plan.question.encode() + counts.tobytes())

@@ -1,27 +1,32 @@
-"""Reports: what each row says of itself by randomized response. A Series with a receipt that estimates are made from.
+"""Reports: what each row says of itself by randomized response. A Series with a receipt; and the estimates made from it, which
+are unbiased, with intervals that hold for the coins: post-processing, derived in ``docs/guarantees/randomized-response.md``.
 
 A receipt goes with each report and not with all of them together, so a part of the reports keeps it.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
+import math
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from dpframe._answers.answer import REPORTS
+from dpframe import _validate
+from dpframe import plot as _plot
+from dpframe._answers.answer import ESTIMATE, REPORTS
 from dpframe._answers.lineage import reading
 from dpframe._cells.codec import index_of
 from dpframe._errors import BadType, BadValue
 from dpframe._plans.plan import Cost, Plan
 from dpframe._plans.price import own_errors
-from dpframe.mechanisms.response import Response
+from dpframe.mechanisms.response import Response, worst_spread
 
 Codes = NDArray[Any]
 
@@ -132,3 +137,262 @@ class Reports:
 
 
 own_errors(Reports, object)
+
+
+# Estimates ------------------------------------------------------------------------------------------------------------
+
+Table = NDArray[np.int64]
+Floats = NDArray[np.float64]
+Ends = tuple[Floats, Floats]
+_FEW = 100  # reports, from which on a sample variance and the normal law serve
+_LIES = 50  # so many of them are expected, too
+
+
+def weights(response: Response) -> Floats:
+    """The weights of reports, a row a value: of mean 1 in the row of the true value, 0 in others, 1/k if it is not listed."""
+    found: Floats = (np.eye(response.k) - response.lies / response.k) / response.kept
+    return found
+
+
+def frequencies(response: Response, counts: Table) -> Floats:
+    """The share of each value within each group (row), without bias; NaN where there are no reports."""
+    n = counts.sum(axis=1, keepdims=True)
+    share = np.divide(counts, n, out=np.full(counts.shape, np.nan), where=n > 0)
+    found: Floats = (share - response.lies / response.k) / response.kept
+    return found
+
+
+def frequency_ends(response: Response, counts: Table, level: float) -> Ends:
+    """Clopper and Pearson's interval for the mean probability of such a report, in terms of the frequency."""
+    from scipy.special import betaincinv
+
+    n = np.broadcast_to(counts.sum(axis=1, keepdims=True), counts.shape)
+    risk = (1 - level) / 2
+    low, high = np.zeros(counts.shape), np.ones(counts.shape)
+    some, rest = counts > 0, counts < n
+    low[some] = betaincinv(counts[some], (n - counts)[some] + 1.0, risk)
+    high[rest] = betaincinv(counts[rest] + 1.0, (n - counts)[rest], 1 - risk)
+    ends = ((side - response.lies / response.k) / response.kept for side in (low, high))
+    lower, upper = (np.clip(side, 0.0, 1.0) for side in ends)
+    return lower, upper
+
+
+def means(response: Response, counts: Table) -> Floats:
+    """The mean of each group as a share of the way between the bounds, without bias; NaN where there are no reports."""
+    points = np.arange(response.k) / (response.k - 1)
+    n = counts.sum(axis=1)
+    share = np.divide(counts @ points, n, out=np.full(len(n), np.nan), where=n > 0)
+    found: Floats = (share - response.lies / 2) / response.kept
+    return found
+
+
+def mean_ends(response: Response, counts: Table, level: float) -> Ends:
+    """The interval of each mean: of two points that of a frequency, of more by the normal law, of few reports by Hoeffding."""
+    if response.k == 2:
+        low, high = frequency_ends(response, counts, level)
+        return low[:, 1], high[:, 1]
+    points = np.arange(response.k) / (response.k - 1)
+    n = np.maximum(counts.sum(axis=1), 1)
+    centre = counts @ points / n
+    variance = np.maximum(counts @ points**2 / n - centre**2, 0.0) * n / np.maximum(n - 1, 1)
+    hoeffding = np.sqrt(math.log(2 / (1 - level)) / (2 * n))
+    half = _reach(level) * np.sqrt(variance / n)
+    coins = bernstein(worst_spread(response) * response.kept**2, 1.0, n, level)
+    half = np.where(n * response.lies < _LIES, np.maximum(half, coins), half)
+    half = np.where(n < _FEW, hoeffding, np.minimum(half, hoeffding)) / response.kept
+    found = (centre - response.lies / 2) / response.kept
+    empty = counts.sum(axis=1) == 0
+    low, high = np.where(empty, 0.0, found - half), np.where(empty, 1.0, found + half)
+    return np.clip(low, 0.0, 1.0), np.clip(high, 0.0, 1.0)
+
+
+def bernstein(variance: float, span: float, n: Any, level: float) -> Any:
+    """Bernstein's bound on the error of the mean of n independent numbers with at most this variance and such a span.
+
+    For few lies, of which there may be none to be seen: then the variance that is seen says nothing, and no normal law holds.
+    """
+    log = math.log(2 / (1 - level)) / n
+    return span * log / 3 + np.sqrt((span * log / 3) ** 2 + 2 * variance * log)
+
+
+def joint(one: Response, two: Response, counts: Table) -> Floats:
+    """The share of rows with value a of one column and value b of another, each randomized by itself; without bias."""
+    n = counts.sum()
+    found: Floats = weights(one) @ (counts / n if n else counts * np.nan) @ weights(two).T
+    return found
+
+
+def joint_ends(one: Response, two: Response, counts: Table, level: float) -> Ends:
+    """The interval of each joint share, by the normal law with the variance seen in the products of weights."""
+    n = max(int(counts.sum()), 1)
+    first, second = weights(one), weights(two)
+    mean = joint(one, two, counts)
+    square = (first**2) @ (counts / n) @ (second**2).T
+    half = _reach(level) * np.sqrt(np.maximum(square - mean**2, 0.0) / max(n - 1, 1))
+    # No pair says less than the smallest product of weights, or more than the largest.
+    span = float(np.ptp([a * b for a in (first.min(), first.max()) for b in (second.min(), second.max())]))
+    if n < _FEW:
+        half = np.full(mean.shape, span * math.sqrt(math.log(2 / (1 - level)) / (2 * n)))
+    elif n * min(one.lies, two.lies) < _LIES:
+        half = np.maximum(half, bernstein(_most_spread(one, two), span, n, level))
+    mean = np.where(np.isnan(mean), 0.5, mean)
+    return np.clip(mean - half, 0.0, 1.0), np.clip(mean + half, 0.0, 1.0)
+
+
+def _most_spread(one: Response, two: Response) -> float:
+    """The largest variance that coins give to what a pair of reports says, whatever the true values are, listed or not."""
+    squares = []
+    for response in (one, two):
+        w, q = weights(response), response.lies / response.k
+        own, other = w[0, 0] ** 2, w[0, 1] ** 2
+        chances = (response.truth, q, 1 / response.k)  # of a value's report: rows with it, another, none
+        squares.append([(p * own + (1 - p) * other, (p * w[0, 0] + (1 - p) * w[0, 1]) ** 2) for p in chances])
+    return float(max(a * b - c * d for a, c in squares[0] for b, d in squares[1]))
+
+
+def _reach(level: float) -> float:
+    from scipy.special import ndtri
+
+    return float(-ndtri((1 - level) / 2))
+
+
+class Computed:
+    """Estimates with their intervals, from a table of counts and the kinds of the reports."""
+
+    def __init__(self, kind: Kind, counts: Table, by: Response | None = None):
+        self.kind, self.counts, self.by = kind, counts, by
+
+    @property
+    def _n(self) -> Floats:
+        """The number of reports behind each row of the answer."""
+        if self.by is not None:
+            return np.full(self.counts.size, float(self.counts.sum()))
+        n = self.counts.sum(axis=1)
+        return (n if self.kind.bounds else np.repeat(n, self.kind.response.k)).astype(np.float64)
+
+    def values(self) -> dict[str, Floats]:
+        return self._scaled(self._share())
+
+    def ends(self, level: float) -> tuple[dict[str, Floats], dict[str, Floats]]:
+        one = self.kind.response
+        if self.kind.bounds is not None:
+            low, high = mean_ends(one, self.counts, level)
+        elif self.by is None:
+            low, high = frequency_ends(one, self.counts, level)
+        else:
+            low, high = joint_ends(self.by, one, self.counts, level)
+        # The truth lies from 0 to 1, so ends may; but an estimate beyond that stays inside its own interval.
+        share = self._share()
+        return self._scaled(np.fmin(low.ravel(), share)), self._scaled(np.fmax(high.ravel(), share))
+
+    def _share(self) -> Floats:
+        one = self.kind.response
+        if self.kind.bounds is not None:
+            return means(one, self.counts)
+        found = frequencies(one, self.counts) if self.by is None else joint(self.by, one, self.counts)
+        return found.ravel()
+
+    def _scaled(self, share: Floats) -> dict[str, Floats]:
+        n = self._n
+        if self.kind.bounds is None:
+            return {"frequency": share, "count": np.where(n > 0, share * n, 0.0)}
+        lower, upper = self.kind.bounds
+        mean = lower * (1 - share) + upper * share
+        return {"mean": mean, "sum": np.where(n > 0, mean * n, 0.0)}
+
+    def to_json(self) -> dict[str, Any]:
+        by = None if self.by is None else self.by.to_json()
+        return {"kind": self.kind.to_json(), "counts": self.counts.tolist(), "by": by}
+
+    @staticmethod
+    def from_json(data: dict[str, Any]) -> Computed:
+        by = None if data["by"] is None else Response.from_json(data["by"])
+        return Computed(Kind.from_json(data["kind"]), np.array(data["counts"], dtype=np.int64), by)
+
+
+def table(computed: Computed, index: pd.Index[Any], plan: Plan | None = None) -> pd.DataFrame:
+    """The answer with its receipt."""
+    answer = pd.DataFrame(computed.values(), index=index)
+    told = None if plan is None else plan.to_json()
+    receipt = {"seal": _seal(answer), "plan": told, **computed.to_json()}
+    answer.attrs[ESTIMATE] = json.dumps(receipt, separators=(",", ":"))
+    return answer
+
+
+def _seal(answer: Any) -> str:
+    if not isinstance(answer, pd.DataFrame):
+        return ""
+    labels: Sequence[Hashable] = [*answer.columns, *answer.index]
+    digest = hashlib.blake2b("\x1f".join(map(str, labels)).encode("utf-8", "surrogatepass"), digest_size=16)
+    for name in answer.columns:
+        digest.update(np.asarray(answer[name]).tobytes())
+    return digest.hexdigest()
+
+
+class Estimated:
+    """``estimate(reports).dp``: the interval of each number."""
+
+    def __init__(self, answer: pd.DataFrame, text: str):
+        with reading(text, "this estimate") as receipt:
+            seal, self._computed = receipt["seal"], Computed.from_json(receipt)
+            plan = receipt.get("plan")
+            self._plan = None if plan is None else Plan.from_json(plan)
+        if seal != _seal(answer):
+            raise BadValue(
+                "the values or the labels of this estimate have changed, so its receipt no longer describes it. Ask the "
+                "estimate as it came: keep it in a variable of its own."
+            )
+        self._answer = answer
+
+    def interval(self, level: float = 0.95) -> pd.DataFrame:
+        """Columns ``lower`` and ``upper`` under the name of each column, a row as the estimate has them.
+
+        Each interval covers, with probability ``level`` over the coins, the number that the rows themselves would have
+        given; and the one of a population that they are a random sample of, as it is made of all the variance that reports
+        can show. An end lies where the truth can, unless the estimate itself is beyond: that is unbiased, and so may be negative.
+        A value that was not listed counts as 1/k of each, and a null number as the middle of its bounds.
+        """
+        if level is True or level is False:
+            raise BadType("level must be a number such as 0.95.")
+        low, high = self._computed.ends(_validate.level(level))
+        index = self._answer.index
+        parts = [pd.DataFrame({"lower": low[name], "upper": high[name]}, index=index) for name in low]
+        return pd.concat(parts, axis=1, keys=list(low))
+
+    @property
+    def plan(self) -> Plan:
+        """The plan of the reports it was made of: the estimate itself costs nothing."""
+        if self._plan is None:
+            raise BadType("these reports were collected one by one, so no session has a plan for them.")
+        return self._plan
+
+    def plot(
+        self,
+        kind: str | None = None,
+        ax: Any = None,
+        level: float = 0.95,
+        y: str | None = None,
+        **kwargs: Any,
+    ) -> Any:
+        """Frequencies, or means, with their intervals as bars; takes and returns matplotlib axes.
+
+        ``y="count"`` or ``"sum"`` draws those. Other words are those of an answer's ``plot``. It costs nothing.
+        """
+        known = list(self._answer.columns)
+        name = known[0] if y is None else _validate.choice(y, "y", known)
+        return _plot.picture(
+            self._answer[name],
+            cast("pd.DataFrame", self.interval(level)[name]),
+            kind=kind,
+            ax=ax,
+            levels=False,
+            keys=0,
+            title=str(name),
+            options=kwargs,
+        )
+
+    def __repr__(self) -> str:
+        return f"an estimate from {int(self._computed.counts.sum())} reports; .interval(), .plot()"
+
+
+own_errors(Estimated, object)

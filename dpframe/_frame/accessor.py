@@ -8,9 +8,8 @@ from typing import Any, NoReturn, cast
 
 import pandas as pd
 
-from dpframe._answers import answer as _release
 from dpframe._answers import reports as _reports
-from dpframe._answers import unbiased as _unbiased
+from dpframe._answers.accessor import Answer
 from dpframe._answers.answer import ANSWER, ESTIMATE, REPORTS, receipt_of
 from dpframe._errors import BadType, BadValue, DPError, LineageError, NoSession, NotOffered
 from dpframe._expr._parts import DATE_NAMES, DATES, TEXT
@@ -95,17 +94,17 @@ class Elsewhere(Unanswerable):
 
 def of_frame(
     frame: pd.DataFrame,
-) -> PrivateFrame | Unopened | _release.Answer | _unbiased.Estimated | Unanswerable:
+) -> PrivateFrame | Unopened | Answer | _reports.Estimated | Unanswerable:
     """What ``df.dp`` is: a session's frame, a receipt, or the door to open a session."""
     if not frame.attrs:
         return Unopened(frame)
     try:
         estimated = receipt_of(frame, ESTIMATE)
         if estimated is not None:
-            return _unbiased.Estimated(frame, estimated)
+            return _reports.Estimated(frame, estimated)
         receipt = receipt_of(frame, ANSWER)
         if receipt is not None:
-            return _release.Answer(frame, receipt)
+            return Answer(frame, receipt)
         session = session_of(frame.attrs)
     except (NoSession, BadValue) as reason:
         return Elsewhere(frame, reason) if elsewhere(frame.attrs) else Unanswerable(reason)
@@ -177,7 +176,7 @@ def of_groups(groups: Any) -> Any:
     return groups["dp"] if "dp" in groups.obj else Grouped(groups)
 
 
-def of_series(series: pd.Series[Any]) -> PrivateColumn | _release.Answer | _reports.Reports | Unanswerable:
+def of_series(series: pd.Series[Any]) -> PrivateColumn | Answer | _reports.Reports | Unanswerable:
     """What ``series.dp`` is: a receipt, or a column that is provably the root's."""
     try:
         return _column_or_answer(series)
@@ -185,13 +184,13 @@ def of_series(series: pd.Series[Any]) -> PrivateColumn | _release.Answer | _repo
         return Unanswerable(reason)
 
 
-def _column_or_answer(series: pd.Series[Any]) -> PrivateColumn | _release.Answer | _reports.Reports:
+def _column_or_answer(series: pd.Series[Any]) -> PrivateColumn | Answer | _reports.Reports:
     reported = receipt_of(series, REPORTS)
     if reported is not None:
         return _reports.Reports(series, reported)
     receipt = receipt_of(series, ANSWER)
     if receipt is not None:
-        return _release.Answer(series, receipt)
+        return Answer(series, receipt)
     session = session_of(series.attrs)
     if session is None:
         raise NoSession(

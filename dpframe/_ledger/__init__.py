@@ -51,16 +51,16 @@ def public_name(ledger: str) -> str:
     return (place_of(ledger) or ledger) if scheme_of(ledger) else ledger
 
 
-def kept(ledger: str, population: object) -> dict[str, Any] | None:
+def on_record(ledger: str, population: object) -> dict[str, Any] | None:
     """The budget and the unit that a ledger has on record under a name; None without such a ledger or name."""
     if not exists(ledger) or not isinstance(population, str):
         return None
-    on_record = {
+    entries = {
         e.kind: json.loads(e.body)
         for e in open_store(ledger).entries(population)
         if e.kind in ("open", "unit")
     }
-    return {**on_record.get("unit", {}), **on_record["open"]} if "open" in on_record else None
+    return {**entries.get("unit", {}), **entries["open"]} if "open" in entries else None
 
 
 def exists(ledger: str) -> bool:

@@ -35,7 +35,7 @@ from dpframe._statistics.base import (
     Statistic,
     Total,
 )
-from dpframe._statistics.counts import DistinctCount, PersonCount, RowCount, ValueCount
+from dpframe._statistics.counts import RowCount, ValueCount
 from dpframe._validate import Bounds
 from dpframe.mechanisms._base import Noise
 from dpframe.mechanisms.noise import COARSE
@@ -257,15 +257,11 @@ class Aggregate(ABC):
     needs_bounds: ClassVar[bool] = False  # public ones, of the column
     takes_ddof: ClassVar[bool] = False
     named_in_agg: ClassVar[bool] = False  # others are verbs of their own
-    found_at_once: ClassVar[bool] = (
-        False  # whether the release that finds the groups may answer it: sums over rows
-    )
+    found_at_once: ClassVar[bool] = False  # whether the release that finds the groups may answer it
     counts_rows: ClassVar[bool] = False  # whether it is how many rows a group has,
     counts_people: ClassVar[bool] = False  # or how many people: groups are found by either
     counts_distinct: ClassVar[bool] = False  # whether it is how many values, or people, a column names
-    drawn: ClassVar[bool] = (
-        False  # whether the interval of a population is known, and not only that of the noise
-    )
+    drawn: ClassVar[bool] = False  # whether the interval of a population is known, too
     least_shown: ClassVar[float | None] = None  # the least it can be of a group that a threshold has shown
     selects: ClassVar[bool] = False  # whether the whole release is one choice
     subject: str = ""  # of the largest of these scores,
@@ -273,9 +269,7 @@ class Aggregate(ABC):
     several: bool = False  # or of several places, in rounds, one after the other
     picks: ClassVar[bool] = False  # whether it is chosen among points instead of measured
     keyed: ClassVar[bool] = False  # whether answers are places on a list of keys
-    ratio: ClassVar[bool | None] = (
-        None  # whether its noise is a part of its count, or that of a total; None: only intervals tell
-    )
+    ratio: ClassVar[bool | None] = None  # whether its noise is a part of its count; False: that of a total
     always_whole: ClassVar[bool] = False  # whether answers are whole numbers, whatever the data
     of_durations: ClassVar[bool] = False  # whether that of durations is a duration,
     of_times: ClassVar[bool] = False  # and that of times a time
@@ -294,10 +288,8 @@ class Aggregate(ABC):
         in data units, and whether its answers are whole numbers whatever the data."""
         lower, upper = out.bounds or (0.0, 1.0)
         maps, known = reading.functionals, reading.constants
-        seconds = out.duration, out.origin
-        return Cell(
-            out.name, out.aggregate, part, lower, upper, out.ddof, self.always_whole, maps, known, *seconds
-        )
+        kinds = out.ddof, self.always_whole, maps, known, out.duration, out.origin
+        return Cell(out.name, out.aggregate, part, lower, upper, *kinds)
 
     @abstractmethod
     def value(self, m: Measured) -> NDArray[Any]:
@@ -416,28 +408,6 @@ class OfRows(Vector):
         return RowCount()
 
 
-@dataclass(frozen=True, slots=True)
-class OfPeople(Vector):
-    """The people of each group."""
-
-    place = 3
-
-    def statistic(self, outputs: Sequence[Output], setting: Setting) -> Statistic:
-        return PersonCount()
-
-
-@dataclass(frozen=True, slots=True)
-class OfDistincts(Vector):
-    """The distinct values of a column."""
-
-    place = 4
-
-    expr: Expr
-
-    def statistic(self, outputs: Sequence[Output], setting: Setting) -> Statistic:
-        return DistinctCount(self.expr)
-
-
 def are_whole(expr: Expr, bounds: Bounds) -> bool:
     """Whether sums are whole numbers by dtype and bounds alone, and few enough bits to be answered as such."""
     small = max(abs(bounds.lower), abs(bounds.upper)) < 2**MAGNITUDE_BITS
@@ -512,16 +482,6 @@ class Size(Counted):
         return OfRows()
 
 
-@aggregation("people")
-class People(Size):
-    named_in_agg = False
-    counts_rows = False
-    counts_people = True
-
-    def vector_of(self, out: Output) -> Vector:
-        return OfPeople()
-
-
 @aggregation("count")
 class Count(Counted):
     named_in_agg = True
@@ -533,17 +493,6 @@ class Count(Counted):
 
     def combination(self, cell: Cell) -> dict[str, float]:
         return {"n" if "n" in cell.functionals else "size": 1.0}
-
-
-@aggregation("nunique")
-class Distinct(Counted):
-    named_in_agg = True
-    counts_distinct, drawn = True, False
-
-    population = Aggregate.population
-
-    def vector_of(self, out: Output) -> Vector:
-        return OfRows() if out.expr is None else OfDistincts(out.expr)
 
 
 @aggregation("sum")

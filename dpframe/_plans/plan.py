@@ -157,18 +157,14 @@ class Plan:
         """
         n = self.n if n is None else _validate.real(n, "n")
         errors = self._errors(level, n, at_once)
-        missing = [name for name, error in errors.items() if error is None]
-        if missing and n is None:
+        if n is None and None in errors.values():
             guessed = self._errors(level, 1e6, at_once)
-            needy = [str(name) for name in missing if guessed[name] is not None]
-            if needy:
+            if needy := [str(name) for name in errors if errors[name] is None and guessed[name] is not None]:
                 raise BadValue(
                     f"the error of {', '.join(needy)} depends on how many values there are: plan.error(n=1000), or explain with "
                     "n=1000."
                 )
-        return (
-            errors if len(errors) > 1 else next(iter(errors.values()), None)
-        )  # of some questions there are none
+        return errors if len(errors) > 1 else next(iter(errors.values()), None)  # there may be none
 
     def _errors(self, level: float, n: float | None, at_once: bool = False) -> dict[Any, Any]:
         """The same for each output; None where it cannot be told."""
@@ -239,22 +235,13 @@ class Plan:
         if self.limits:
             rows.append(("limits", self.limits))
         for part in self.parts:
-            rows.append(
-                (
-                    "release",
-                    f"{part.statistic}: sensitivity {part.sensitivity:.6g} ({part.noise.norm.text}), "
-                    f"{part.noise.name} noise of scale {part.scale:.6g}",
-                )
-            )
+            reach = f"{part.statistic}: sensitivity {part.sensitivity:.6g} ({part.noise.norm.text})"
+            rows.append(("release", f"{reach}, {part.noise.name} noise of scale {part.scale:.6g}"))
         rows.append(("error, 95 %", self._error_text(0.95)))
         many = self.groups > 1 and not self.selects and not self.told
         if many:
-            rows.append(
-                (
-                    "all at once",
-                    f"{self._error_text(self.level_each(0.95))}, for all {self.groups} groups together",
-                )
-            )
+            together = self._error_text(self.level_each(0.95))
+            rows.append(("all at once", f"{together}, for all {self.groups} groups together"))
         if worth := in_advance(self):
             rows.append(("worth", worth))
         rows += [("tail", text) for text in dict.fromkeys(part.tail(self) for part in self.parts) if text]
@@ -456,9 +443,8 @@ class Draft(NamedTuple):
 
     statistics: tuple[Statistic, ...]
     readings: tuple[Reading, ...]
-    picks: tuple[
-        int, ...
-    ]  # how many points are chosen of each of them, one after the other: none where it is measured
+    # How many points are chosen of each of them, one after the other: none where it is measured.
+    picks: tuple[int, ...]
     cells: tuple[Cell, ...]
     written: str  # the cells as JSON
     moved: tuple[

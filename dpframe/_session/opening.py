@@ -18,7 +18,7 @@ import pandas as pd
 from dpframe._errors import BadType, BadValue, LineageError, SessionError, caution, did_you_mean
 from dpframe._groups.keys import ROW_CEILING
 from dpframe._groups.unit import ROWS, Neighbors, named_in
-from dpframe._ledger import kept, place_of
+from dpframe._ledger import on_record, place_of
 from dpframe._ledger.accountant import Accountant
 from dpframe._ledger.store import Declared, Table, text_of
 from dpframe._session.card import Card
@@ -291,7 +291,7 @@ def _with_kept(data: Data, arguments: Words) -> Words:
     """The words of an `open` that names a budget on record and does not say what it is: the ledger knows. What is said stands."""
     ledger = arguments["ledger"]
     file = text_of(ledger) if isinstance(ledger, str | os.PathLike) else None
-    record = None if file is None else kept(str(file), arguments.get("population"))
+    record = None if file is None else on_record(str(file), arguments.get("population"))
     if record is None:
         return arguments
     numbers = {word: Fraction(record[word]) for word in ("epsilon", "delta", "reserve")}

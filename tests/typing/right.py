@@ -40,8 +40,8 @@ def numbers(p: PrivateFrame) -> None:
     number: Estimate = p.mean("age")
     assert_type(number.interval(0.9), tuple[float, float])
     assert_type(number.plan, Plan)
-    assert_type(p.mean("age") / 1000, float)
-    assert_type(p.count() + 1, int)
+    assert_type(p.mean("age") / 1000, Any)  # a float with an interval
+    assert_type(p.count() + 1, Any)
 
 
 def shapes(p: PrivateFrame) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Hashable, Iterable, Mapping
 from typing import Any, NoReturn, Unpack, cast
 
 from dpframe import _validate
-from dpframe._answers.answer import correlation as correlation_of
+from dpframe._answers.estimate import correlation as correlation_of
 from dpframe._answers.hypotheses import CELLS, Tested, compared, correlated, independent
 from dpframe._errors import BadType, BadValue, MissingKeys, NotOffered
 from dpframe._frame.groups import PrivateGroupBy

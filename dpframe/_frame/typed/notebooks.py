@@ -7,7 +7,7 @@ from contextlib import suppress
 from importlib import import_module
 from typing import Any
 
-from dpframe._answers.answer import Answer
+from dpframe._answers.accessor import Answer
 from dpframe._frame.column import PrivateColumn
 from dpframe._frame.columns.parts import CategoryParts, IsoCalendar, TextParts, TimeParts
 from dpframe._frame.frame import PrivateFrame
