@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from collections.abc import Sequence
 from html import escape
 from typing import Any, ClassVar, NoReturn, cast
@@ -245,14 +246,98 @@ class Correlation(FloatEstimate):
         return None
 
 
+class InSeconds(Estimate):
+    """What was measured in seconds. Arithmetic gives plain Timedeltas, Timestamps and numbers, without intervals."""
+
+    @abstractmethod
+    def _number(self) -> Any:
+        """The plain Timedelta or Timestamp."""
+
+    def _deviation(self) -> None:
+        return None
+
+    def _blank(self) -> Estimate:
+        nothing = Unshown(math.nan, self._plan, self._raw)
+        nothing._rule = self._rule
+        return nothing
+
+    def _text(self) -> str:
+        return _text(self._number(), self)
+
+
+class DurationEstimate(InSeconds, pd.Timedelta):
+    """A duration that was released: a ``pd.Timedelta`` with a plan and an interval, whose ends are Timedeltas too."""
+
+    __str__ = pd.Timedelta.__str__
+
+    def __new__(cls, value: Any, plan: Plan, raw: tuple[Any, ...]) -> DurationEstimate:
+        made: Any = pd.Timedelta.__new__  # of whole ticks it makes a subclass, of a Timedelta that itself
+        plain = pd.Timedelta(value)
+        self = cast(DurationEstimate, made(cls, int(plain.asm8.view("i8")), plain.unit))
+        self._plan, self._raw = plan, raw
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return DurationEstimate, (self._number(), self._plan, self._raw), self._state()
+
+    def _number(self) -> pd.Timedelta:
+        return pd.Timedelta(self.asm8)
+
+
+class TimeEstimate(InSeconds, pd.Timestamp):
+    """A moment that was released: a ``pd.Timestamp`` with a plan and an interval, whose ends are Timestamps too."""
+
+    __str__ = pd.Timestamp.__str__
+
+    @staticmethod
+    def _of(value: Any, plan: Plan, raw: tuple[Any, ...]) -> TimeEstimate:
+        # A new one: what pandas makes of a subclass is a Timestamp all the same.
+        self: Any = pd.Timestamp(value)
+        self.__class__ = TimeEstimate
+        self._plan, self._raw = plan, raw
+        return cast(TimeEstimate, self)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return TimeEstimate._of, (self.asm8, self._plan, self._raw), self._state()
+
+    def _number(self) -> pd.Timestamp:
+        return pd.Timestamp(self.asm8)
+
+
+class Unshown(FloatEstimate):
+    """What stands for a duration or a time that is noise where noise is not shown: NaT is nothing that could have an interval."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Unshown, (float(self), self._plan, self._raw), self._state()
+
+    def _deviation(self) -> None:
+        return None
+
+    def _text(self) -> str:
+        return _text(pd.NaT, self)
+
+
+def _text(value: Any, answer: Estimate) -> str:
+    if answer._chosen:
+        return str(value)
+    low, high = cast(Any, answer.interval())
+    half = (high - low) / 2
+    # Whole seconds where the width is some of them: two digits of it are told, and not nine.
+    step = "s" if half >= pd.Timedelta(10, "s") else "us" if half >= pd.Timedelta(10, "us") else "ns"
+    return f"{value if value is pd.NaT else value.round(step)} ± {half.round(step)}"
+
+
+# The operators are those of pandas' own.
+for _kind, _plain in ((DurationEstimate, pd.Timedelta), (TimeEstimate, pd.Timestamp)):
+    for _name in ("add", "radd", "sub", "rsub", "mul", "rmul", "truediv", "rtruediv", "neg", "pos", "abs"):
+        if hasattr(_plain, f"__{_name}__"):
+            setattr(_kind, f"__{_name}__", getattr(_plain, f"__{_name}__"))
+
+
 def correlation(release: Release) -> Estimate:
     """The answer to a question of the variances of two columns with their covariance between them."""
     value = Correlation.correlations.values(release.plan, release.raw)[0][1]
     return _told(Correlation(float(value), release.plan, release.raw), release)
-
-
-# The kinds of answers in seconds, entered where they are defined: "duration" and "moment".
-SCALARS: dict[str, Any] = {}
 
 
 def scalar(release: Release) -> Estimate:
@@ -261,7 +346,7 @@ def scalar(release: Release) -> Estimate:
     value = numbers(release.plan, release.raw, 0)[0]
     cell = release.plan.cells[0]
     if cell.duration:
-        kind = SCALARS["moment" if cell.origin else "duration"]
+        kind = TimeEstimate._of if cell.origin else DurationEstimate
         return _told(kind(value, release.plan, release.raw), release)
     kind = IntEstimate if cell.whole else FloatEstimate
     answer: Estimate = kind(int(value) if cell.whole else float(value), release.plan, release.raw)
@@ -425,5 +510,5 @@ def only(plans: Sequence[Plan]) -> Plan:
     )
 
 
-for _kind in (Estimate, Derived):
-    own_errors(_kind, object)
+for _family in (Estimate, Derived, DurationEstimate, TimeEstimate):
+    own_errors(_family, object)

@@ -247,7 +247,7 @@ def _side(end: Any) -> Any:
 
 
 def _columns(shown: Shown) -> Iterator[tuple[Hashable, Any, Any, Any, Any, Any]]:
-    """Of each column of numbers the label, the values, the ends of intervals, the deviation and what is noise."""
+    """The label of each column of numbers, with its values, the ends of its intervals, its deviation and what of it is noise."""
     noise = shown.noise or [False] * len(shown.ends)
     for (label, values), (low, high), deviation, flags in zip(
         _measures(shown), shown.ends, shown.deviations, noise, strict=True

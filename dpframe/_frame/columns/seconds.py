@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from dpframe import _expr, _validate
-from dpframe._answers.moments import DurationEstimate, TimeEstimate
+from dpframe._answers.estimate import DurationEstimate, TimeEstimate
 from dpframe._errors import BadType, MissingBounds
 from dpframe._expr import Expr
 from dpframe._groups.periods import ends_of, span_of
