@@ -20,6 +20,11 @@ import pandas as pd
 from dpframe import _validate
 from dpframe import plot as _plot
 from dpframe._answers.derived import Computed, Operators
+
+# Pickles of earlier versions name the kinds of numbers here.
+from dpframe._answers.estimate import Correlation as Correlation
+from dpframe._answers.estimate import FloatEstimate as FloatEstimate
+from dpframe._answers.estimate import IntEstimate as IntEstimate
 from dpframe._answers.estimate import only, title_of
 from dpframe._answers.layout import Across, Column, Columns, Layout, Levels, Pivot, layout_from
 from dpframe._answers.lineage import Kept, Released, deviations_of, ends_of, label_texts, reading
