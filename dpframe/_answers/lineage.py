@@ -253,7 +253,7 @@ class Kept:
         self.rows, self.columns = _places(origin, frame, self.keys)
         seen = self.rows * max(len(origin.values()), 1) + self.columns
         here = (self.rows >= 0) & (self.columns >= 0)
-        if not here.any() or len(np.unique(seen[here])) < np.count_nonzero(here):
+        if (here.size and not here.any()) or len(np.unique(seen[here])) < np.count_nonzero(here):
             raise BadValue(CHANGED)
         self.rows = np.where(here, self.rows, -1)
         self.decimals = _roundings(origin, values, self.rows, self.columns)
@@ -299,7 +299,8 @@ class Kept:
     @property
     def cells(self) -> tuple[Cell, ...]:
         """The outputs that it still shows."""
-        return self.origin.cells([int(j) for j in np.unique(self.columns[self.rows >= 0])])
+        columns = self.columns[self.rows >= 0] if self.rows.size else np.arange(len(self.origin.values()))
+        return self.origin.cells([int(j) for j in np.unique(columns)])
 
     def calculation(self, place: int) -> Calculation:
         """How a column of the answer came to be. Refused where its cells come from several columns."""

@@ -41,7 +41,7 @@ class Unopened:
     def __getattr__(self, name: str) -> NoReturn:
         if name.startswith("_"):
             raise AttributeError(name)
-        if name in ("interval", "plan", "cost", "plot"):
+        if name in ("interval", "plan", "plans", "cost", "plot", "table"):
             raise NoSession(
                 f".dp.{name} belongs to an answer as it was released, and this object has no receipt: if it is an answer, "
                 f"this answer was changed. Take answer.dp.{name} before reshaping it (unstack, pd.DataFrame(...))."

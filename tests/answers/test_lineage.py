@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import dpframe
 from dpframe import BadType, BadValue, NotOffered
 from tests.internals import Released
 
@@ -429,3 +430,31 @@ def test_a_comparison_is_no_count():
     assert answer.tolist() == [1, 1]
     with pytest.raises(BadValue, match="have changed"):
         (answer > 0).iloc[::-1].dp.interval()
+
+
+def test_a_selection_without_rows_is_an_answer_without_rows(p):
+    for answer in (
+        ANSWERS["table"](p).iloc[:0],
+        ANSWERS["two keys"](p).iloc[:0],
+        ANSWERS["table"](p).query("n < -1e9"),
+    ):
+        assert len(answer.dp.interval()) == len(answer.dp.table()) == len(answer.dp.table(wide=True)) == 0
+        assert answer.dp.plan.groups > 1
+
+
+def test_what_was_reshaped_without_its_receipt_says_so(p):
+    for name in ("table", "plans", "interval"):
+        with pytest.raises(dpframe.NoSession, match="before reshaping"):
+            getattr(ANSWERS["two keys"](p).unstack().dp, name)
+
+
+def test_what_was_made_is_drawn_and_stored(p, tmp_path):
+    pytest.importorskip("matplotlib")
+    table = ANSWERS["table"](p)
+    made = table.dp / 1000
+    for answer in (made["n"], table["n"].sort_values(), table["n"].dp / p.count(epsilon=1)):
+        segments = answer.dp.plot().containers[0].lines[2][0].get_segments()
+        assert np.allclose([segment[:, 1] for segment in segments], answer.dp.interval())
+    made.to_parquet(tmp_path / "made.parquet")
+    back = pd.read_parquet(tmp_path / "made.parquet")
+    pd.testing.assert_frame_equal(back.dp.interval(), made.dp.interval())
