@@ -110,7 +110,7 @@ ACROSS = {
     "expanding": (lambda p: p.expanding(), ".expanding().mean()"),
     "interpolate": (lambda p: p["age"].interpolate(), "fillna(constant)"),
     "pct_change": (lambda p: p["age"].pct_change(), "neighbouring row"),
-    "a function of groups": (lambda p: p.groupby("smoker").apply(len), "expressions"),
+    "a function of groups": (lambda p: p.groupby("smoker").apply(len), "p.groupby('k').agg("),
     "groups one by one": (lambda p: list(p.groupby("smoker")), "release"),
     "a mean in pd.col": (lambda p: p[pd.col("age") > pd.col("age").mean()], "Ask it first"),
     "a mean in a new column": (lambda p: p.assign(z=pd.col("age") - pd.col("age").mean()), "Ask it first"),
