@@ -1,4 +1,4 @@
-"""``python -m dpframe``: ``demo``, a session on a synthetic visits table; ``ledger FILE``, what a ledger holds."""
+"""``python -m dpframe``: ``demo``, a session from start to end; ``ledger FILE``; ``init FILE``, a card to fill in."""
 
 from __future__ import annotations
 
@@ -8,8 +8,11 @@ from typing import Any
 
 import pandas as pd
 
-from dpframe import DPError, private
+from dpframe import BadValue, DPError, private
+from dpframe._frame.sources import recognised
+from dpframe._frame.verbs.looking import public_dtype
 from dpframe._ledger.history import as_json, as_text
+from dpframe._session.card_writing import to_fill_in
 from dpframe.datasets import BOUNDS, KEYS, visits
 
 
@@ -58,6 +61,18 @@ def demo() -> None:
     print(p.budget)
 
 
+def blank_card(table: str) -> str:
+    """A card of a table, with blanks for what its owner knows. Of Parquet the schema is read, of CSV the first line: no cell."""
+    if not table.lower().endswith((".csv", ".csv.gz", ".tsv")):
+        schema = recognised(table).schema
+        return to_fill_in(dict(zip(map(str, schema.columns), map(public_dtype, schema.dtypes), strict=True)))
+    try:
+        names = pd.read_csv(table, nrows=0, sep="\t" if table.lower().endswith(".tsv") else ",").columns
+    except (OSError, ValueError):
+        raise BadValue(f"{table!r} cannot be read as a table with a line of names.") from None
+    return to_fill_in(dict.fromkeys(map(str, names)))
+
+
 def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m dpframe", description="Differential privacy for pandas.")
     commands = parser.add_subparsers(dest="command", required=True)
@@ -65,11 +80,20 @@ def main(arguments: list[str] | None = None) -> None:
     reader = commands.add_parser("ledger", help="the populations of a ledger, what they spent, and on what")
     reader.add_argument("file", help="its path, or the URL of a server: postgresql+psycopg://host/database")
     reader.add_argument("--json", action="store_true", help="the same as JSON")
+    starter = commands.add_parser(
+        "init", help="a card to fill in, from the names and dtypes of a table alone"
+    )
+    starter.add_argument(
+        "table", help="Parquet files, by name or pattern; or a CSV file, of which only the first line is read"
+    )
     given = parser.parse_args(arguments)
     if given.command == "demo":
         demo()
         return
     try:
+        if given.command == "init":
+            print(blank_card(given.table), end="")
+            return
         print(as_json(given.file) if given.json else as_text(given.file), end="\n" if given.json else "")
     except DPError as problem:
         sys.exit(f"dpframe: {problem}")
