@@ -290,7 +290,7 @@ def test_a_histogram_has_sensitivity_2_whatever_the_number_of_bins(relation):
 
 
 def test_all_bins_are_within_ten_plus_log_k_but_not_within_ten_log_k():
-    """What the notes prove for any number of bins, and what their summary makes of it, which is false for two or three."""
+    """What the notes prove for any number of bins, and what their summary makes of it, which is false for one, two or three."""
     for k in (1, 2, 3, 4, 50, 10**6):
         assert calibrate.laplace_tail(reach=10 + math.log(k), scale=1, answers=k) <= math.exp(-10)
         summary = calibrate.laplace_tail(reach=10 * math.log(k), scale=1, answers=k)
