@@ -105,6 +105,7 @@ def test_every_exercise_has_a_solution_that_unfolds(name: str) -> None:
 # Pictures -----------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow(but=2)
 @pytest.mark.parametrize("name", LECTURES)
 def test_every_picture_is_there_and_is_drawn_by_the_cell_above_it(name: str) -> None:
     seen = []

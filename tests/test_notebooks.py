@@ -115,6 +115,7 @@ def test_pictures_of_all_notebooks_have_one_style() -> None:
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda p: p.name)
 def test_links_of_a_notebook_lead_to_pages_and_headings(path: Path) -> None:
     text = "\n".join(cell.source for cell in read(path).cells if cell.cell_type == "markdown")
+    assert "](../docs/course/glossary.md)" in text  # where words are that it uses before it defines them
     for link in re.findall(r"\[[^\]]+\]\((\.\.[^)\s]+)\)", text):
         page, _, heading = link.partition("#")
         target = (path.parent / page).resolve()
