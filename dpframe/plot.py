@@ -173,9 +173,10 @@ def laplace(epsilon: float, answers: tuple[float, float] = (0, 1), ax: Any = Non
     """
     needs_matplotlib()
     e = float(_validate.epsilon(epsilon))
-    first, second = (_validate.real(x, "answers") for x in answers)
-    if first == second:
+    exact = [_validate.real(x, "answers") for x in answers]
+    if len(exact) != 2 or exact[0] == exact[1]:
         raise BadValue("answers must be two different numbers: those of a frame and of its neighbour.")
+    first, second = exact
     scale = abs(first - second) / e
     x = np.linspace(min(first, second) - 4 * scale, max(first, second) + 4 * scale, 1001)
     x = np.sort(np.append(x, [first, second]))  # the peaks are sharp

@@ -282,6 +282,7 @@ def test_an_envelope_has_every_neighbour_of_a_law_and_widens_with_epsilon() -> N
         lambda: plot.region(1, delta=2),
         lambda: plot.laplace(0),
         lambda: plot.laplace(1, (3, 3)),
+        lambda: plot.laplace(1, (0,)),  # type: ignore[arg-type]
     ],
 )
 def test_pictures_of_nothing_are_refused(wrong: Any) -> None:
