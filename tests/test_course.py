@@ -102,6 +102,18 @@ def test_every_exercise_has_a_solution_that_unfolds(name: str) -> None:
         assert exercise.count("<details>") == exercise.count("</details>") == 1
 
 
+@pytest.mark.parametrize("page", sorted(COURSE.glob("*.md")), ids=lambda page: page.stem)
+def test_formulas_are_the_same_for_every_reader_of_markdown(page: Path) -> None:
+    """A backslash before punctuation is Markdown's own, and a dollar next to a space is a dollar."""
+    text = FENCE.sub("", page.read_text("utf-8"))
+    display = re.findall(r"\$\$(.*?)\$\$", text, flags=re.DOTALL)
+    inline = re.findall(r"\$([^$]+)\$", re.sub(r"\$\$.*?\$\$", "", text, flags=re.DOTALL))
+    for formula in [*display, *inline]:
+        assert not re.search(r"\\[^A-Za-z\s\\]", formula), formula
+        assert formula.count("{") == formula.count("}"), formula
+    assert [formula for formula in inline if formula != formula.strip() or "\n\n" in formula] == []
+
+
 # Pictures -----------------------------------------------------------------------------------------------------------------
 
 
