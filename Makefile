@@ -1,4 +1,4 @@
-.PHONY: check types test test-slow docs bench fuzz mutants
+.PHONY: check types test test-slow docs pictures bench fuzz mutants
 
 check: types  ## what a commit must pass besides the tests
 	ruff check .
@@ -15,7 +15,10 @@ test-slow:  ## the slow tests and the statistics, in full
 	pytest -m slow
 
 docs:  ## every example of every page, docstring and notebook
-	pytest tests/test_docs.py tests/test_notebooks.py dpframe
+	pytest tests/test_docs.py tests/test_course.py tests/test_notebooks.py dpframe
+
+pictures:  ## the figures of the course, drawn anew by the cells above them
+	python -m tests.pictures
 
 bench:  ## timings next to plain pandas; BENCH=people for another of tests/benchmarks
 	python tests/benchmarks/bench_$(or $(BENCH),pandas).py

@@ -1,6 +1,7 @@
 """Pictures: of what epsilon means, of answers, and of budgets. Only public numbers and released ones are drawn.
 
-The functions for users show which chances epsilon allows, and two outputs that can hardly be told apart; they need no data.
+The functions for users show Laplace laws, which chances epsilon allows, and two outputs that can hardly be told apart; they need
+no data.
 Answers draw themselves (``answer.dp.plot()``), and so does a budget (``df.dp.budget.plot()``): as bars with error bars, bins to
 scale, or lines with bands.
 """
@@ -9,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from importlib import import_module
+from itertools import cycle
 from typing import Any, cast
 
 import numpy as np
@@ -20,6 +22,8 @@ from dpframe._errors import BadType, BadValue
 
 __all__ = [
     "allowed",
+    "densities",
+    "envelope",
     "laplace",
     "region",
 ]
@@ -85,6 +89,78 @@ def allowed(p: Any, epsilon: float, delta: float = 0) -> tuple[Any, Any]:
     return low, high
 
 
+def envelope(law: Any, epsilons: float | Iterable[float] = (0.1, 0.5, 1), ax: Any = None) -> Any:
+    """The law of an answer, and between which bounds that of a neighbour lies; takes and returns matplotlib axes.
+
+    ``law`` is a Series or a dict with the chance of each outcome, the outcomes being numbers; they have to add up to 1. Around it
+    is a band for each epsilon, the widest behind: on a neighbour no outcome is less likely than the lower end, nor more likely
+    than the upper one (`allowed`). Bounds hold for every outcome by itself. A neighbour's chances add up to 1 as well, so
+    they cannot all be at the same end.
+
+    >>> axes = envelope({0: 0.25, 1: 0.5, 2: 0.25}, 1)
+    >>> [text.get_text() for text in axes.get_legend().get_texts()]
+    ['epsilon 1', 'the law of an answer']
+    """
+    needs_matplotlib()
+    if not isinstance(law, pd.Series | dict) or not len(law):
+        raise BadType("law must be a Series or a dict with the probability of each outcome.")
+    chances = pd.Series(law, dtype=np.float64).sort_index()
+    outcomes = np.array([_validate.real(x, "an outcome of law") for x in chances.index], dtype=np.float64)
+    p = chances.to_numpy()
+    if not chances.index.is_unique or not (p >= 0).all() or not abs(p.sum() - 1) <= 1e-9:
+        raise BadValue("law must be a distribution: a probability for each outcome, which add up to 1.")
+    listed = [epsilons] if isinstance(epsilons, int | float) else list(epsilons)
+    values = sorted({_validate.real(e, "epsilons") for e in listed}, reverse=True)
+    if not values or values[-1] < 0:
+        raise BadValue("epsilons must be one or several numbers that are not negative.")
+    axes = new_axes() if ax is None else ax
+    from matplotlib import colormaps
+
+    shades = colormaps["Blues"](np.linspace(0.2, 0.7, len(values)))
+    for value, shade in zip(values, shades, strict=True):
+        low, high = allowed(p, value)
+        axes.fill_between(outcomes, low, high, color=shade, linewidth=0, label=f"epsilon {value:g}")
+    axes.plot(outcomes, p, color=INK, linewidth=1.5, label="the law of an answer")
+    axes.set(xlabel="answer", ylabel="probability", title="Between which bounds a neighbour's law lies")
+    axes.set_ylim(bottom=0)
+    axes.legend(fontsize="small", frameon=False)
+    return axes
+
+
+LAWS = ((0, 1), (0, 2), (0, 4), (-5, 4))
+
+
+def densities(laws: Iterable[tuple[float, float]] = LAWS, ax: Any = None) -> Any:
+    """The densities of Laplace laws, each given by its location and its scale; takes and returns matplotlib axes.
+
+    A law of location m and scale b has the density exp(-abs(x - m)/b)/(2b): a peak of 1/(2b) at m, and the variance 2b**2. On
+    axes that are given, what was drawn there before stays in view.
+
+    >>> axes = densities([(0, 1), (0, 2)])
+    >>> [float(line.get_ydata().max()) for line in axes.get_lines()]
+    [0.5, 0.25]
+    """
+    needs_matplotlib()
+    pairs = [(_validate.real(m, "a location"), _validate.real(b, "a scale")) for m, b in laws]
+    if not pairs or any(b <= 0 for _, b in pairs):
+        raise BadValue("laws must be one or several pairs of a location and a scale above 0.")
+    widest = max(b for _, b in pairs)
+    ends = min(m for m, _ in pairs) - 2 * widest, max(m for m, _ in pairs) + 2 * widest
+    x = np.sort(np.append(np.linspace(*ends, 1001), [m for m, _ in pairs]))  # the peaks are sharp
+    axes = new_axes() if ax is None else ax
+    from matplotlib import colormaps
+
+    shades = colormaps["viridis"](np.linspace(0, 0.75, len(pairs)))
+    for (m, b), shade, style in zip(pairs, shades, cycle(("-", "--", "-.", ":")), strict=False):
+        axes.plot(
+            x, np.exp(-abs(x - m) / b) / (2 * b), style, color=shade, label=f"location {m:g}, scale {b:g}"
+        )
+    highest = max(max(line.get_ydata()) for line in axes.get_lines())
+    axes.set(xlabel="x", ylabel="density", title="Laplace laws", ylim=(0, 1.05 * highest))
+    axes.legend(fontsize="small", frameon=False)
+    return axes
+
+
 def laplace(epsilon: float, answers: tuple[float, float] = (0, 1), ax: Any = None) -> Any:
     """The law of a Laplace answer with a person and without; takes and returns matplotlib axes.
 
@@ -97,9 +173,10 @@ def laplace(epsilon: float, answers: tuple[float, float] = (0, 1), ax: Any = Non
     """
     needs_matplotlib()
     e = float(_validate.epsilon(epsilon))
-    first, second = (_validate.real(x, "answers") for x in answers)
-    if first == second:
+    exact = [_validate.real(x, "answers") for x in answers]
+    if len(exact) != 2 or exact[0] == exact[1]:
         raise BadValue("answers must be two different numbers: those of a frame and of its neighbour.")
+    first, second = exact
     scale = abs(first - second) / e
     x = np.linspace(min(first, second) - 4 * scale, max(first, second) + 4 * scale, 1001)
     x = np.sort(np.append(x, [first, second]))  # the peaks are sharp

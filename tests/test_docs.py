@@ -48,15 +48,20 @@ def run(page: Path, names: dict[str, object] | None = None) -> int:
     names["__name__"] = "__page__"
     found = blocks(page)
     for line, source in found:
-        if source.lstrip().startswith(">>>"):
-            test = doctest.DocTestParser().get_doctest(source, names, name_of(page), str(page), line)
-            test.globs = names  # a DocTest copies its namespace; later blocks need what it defines
-            report: list[str] = []
-            result = doctest.DocTestRunner(optionflags=FLAGS).run(test, out=report.append, clear_globs=False)
-            assert result.failed == 0, "".join(report)
-        else:
-            exec(compile("\n" * line + source, str(page), "exec", dont_inherit=True), names)
+        run_block(page, line, source, names)
     return len(found)
+
+
+def run_block(page: Path, line: int, source: str, names: dict[str, object]) -> None:
+    """Run one block, whose outputs have to be those of the page where it has any."""
+    if source.lstrip().startswith(">>>"):
+        test = doctest.DocTestParser().get_doctest(source, names, name_of(page), str(page), line)
+        test.globs = names  # a DocTest copies its namespace; later blocks need what it defines
+        report: list[str] = []
+        result = doctest.DocTestRunner(optionflags=FLAGS).run(test, out=report.append, clear_globs=False)
+        assert result.failed == 0, "".join(report)
+    else:
+        exec(compile("\n" * line + source, str(page), "exec", dont_inherit=True), names)
 
 
 def anchors(page: Path) -> set[str]:

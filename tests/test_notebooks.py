@@ -20,6 +20,8 @@ with warnings.catch_warnings():  # their imports warn of their own future
     from nbclient import NotebookClient
     from nbclient.exceptions import CellExecutionError
 
+from tests.test_docs import anchors
+
 ROOT = Path(__file__).parent.parent
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 
@@ -95,6 +97,33 @@ def test_the_committed_notebook_has_outputs_and_pictures(path: Path) -> None:
 def test_no_output_names_a_path_of_somebodys_machine(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
     assert not re.findall(r"/(?:tmp|home|root|work|Users)/", text)
+
+
+STYLE = re.compile(r"^BLUE, AMBER, GREY = .*?^\)$", re.DOTALL | re.MULTILINE)
+
+
+def test_pictures_of_all_notebooks_have_one_style() -> None:
+    styles = []
+    for path in NOTEBOOKS:
+        source = "\n\n".join(cell.source for cell in read(path).cells if cell.cell_type == "code")
+        assert source.count("rcParams") == 1, path.name
+        found = STYLE.search(source)
+        assert found is not None, path.name
+        styles.append(found.group())
+        # and no picture has its own idea of a title or a legend
+        assert not re.search(r'loc="left"|fontsize="medium"|frameon=|fontweight=', source), path.name
+    assert len(set(styles)) == 1
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda p: p.name)
+def test_links_of_a_notebook_lead_to_pages_and_headings(path: Path) -> None:
+    text = "\n".join(cell.source for cell in read(path).cells if cell.cell_type == "markdown")
+    assert "](../docs/course/glossary.md)" in text  # where words are that it uses before it defines them
+    for link in re.findall(r"\[[^\]]+\]\((\.\.[^)\s]+)\)", text):
+        page, _, heading = link.partition("#")
+        target = (path.parent / page).resolve()
+        assert target.exists(), link
+        assert not heading or heading in anchors(target), link
 
 
 def test_a_notebook_that_raises_is_noticed(tmp_path: Path) -> None:

@@ -3,7 +3,8 @@
 - `epsilon_lower_bound`, `from_draws`: a proven lower bound on the privacy loss of any function, with the event that shows it.
 - `composition_experiment`: the adaptive game of Dwork, Rothblum and Vadhan (2010), to be played or audited.
 - `replay`: a session's questions on two neighbouring frames, and how far apart their exact integers are.
-- `max_divergence`, `approximate_max_divergence`, `kl_divergence`: of laws that are known.
+- `distance`: in how many rows two tables differ, and so whether they are neighbours.
+- `max_divergence`, `approximate_max_divergence`, `kl_divergence`, `loss_tail`: of laws that are known.
 
 An audit finds a broken release. It cannot show that one is sound: that takes a proof. Nothing here is private, and nothing is
 charged: use frames that are made up. `docs/how-to/audit-a-release.md` has examples, `docs/guarantees/auditing.md` the proofs.
@@ -25,10 +26,15 @@ from dpframe._errors import BadType, BadValue, SessionError
 from dpframe._session.data import ATTR, marks, sessions
 from dpframe._session.opening import scope
 from dpframe.audit import _events
-from dpframe.audit._divergences import approximate_max_divergence, kl_divergence, max_divergence
+from dpframe.audit._divergences import (
+    approximate_max_divergence,
+    kl_divergence,
+    loss_tail,
+    max_divergence,
+)
 from dpframe.audit._events import Event
 from dpframe.audit._reading import Shape, View
-from dpframe.audit._replay import Replay, Step, replay
+from dpframe.audit._replay import Replay, Step, distance, replay
 from dpframe.mechanisms import _sampling
 
 __all__ = [
@@ -40,9 +46,11 @@ __all__ = [
     "View",
     "approximate_max_divergence",
     "composition_experiment",
+    "distance",
     "epsilon_lower_bound",
     "from_draws",
     "kl_divergence",
+    "loss_tail",
     "max_divergence",
     "replay",
 ]

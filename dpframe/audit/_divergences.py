@@ -80,6 +80,31 @@ def kl_divergence(p: Any, q: Any) -> float:
     return max(0.0, math.fsum(float(a) * _log(a / b) for a, b in pairs))
 
 
+def loss_tail(p: Any, q: Any, epsilon: Any) -> float:
+    """The probability that the privacy loss of p against q is above epsilon: P[ln(P(x) / Q(x)) > epsilon] for x drawn from p.
+
+    *Formal guarantee.* If this is at most delta, both ways round, for the laws of a mechanism on every two neighbours, then the
+    mechanism is (epsilon, delta)-private: beyond the outcomes whose loss is larger, P <= e**epsilon Q. The converse is false,
+    as delta pays for an outcome only by how much P exceeds e**epsilon Q there; of an (epsilon, delta)-private mechanism the
+    loss is above epsilon + t with probability at most delta / (1 - e**-t) (docs/guarantees/auditing.md). ``epsilon`` is any
+    number from 0 on; an outcome whose loss is epsilon but for the last digits of its logarithm counts as not above it.
+    ``p`` and ``q`` as in `max_divergence`.
+
+    >>> leak = {"nothing": 0.99, "all": 0.01}
+    >>> loss_tail(leak, {"nothing": 1}, 5), loss_tail({"nothing": 1}, leak, 5)
+    (0.01, 0.0)
+    >>> honest, liar = {"yes": 0.75, "no": 0.25}, {"yes": 0.25, "no": 0.75}
+    >>> loss_tail(honest, liar, 1.0), loss_tail(honest, liar, math.log(3))
+    (0.75, 0.0)
+    """
+    e = _validate.real(epsilon, "epsilon")
+    if e < 0:
+        raise BadValue(f"epsilon must not be negative, not {e:g}.")
+    pairs = [(a, b) for a, b in _pairs(p, q) if a]
+    above = (a for a, b in pairs if not b or _log(a / b) > e * (1 + 1e-12))
+    return float(sum(above, Fraction(0)))
+
+
 def _pairs(p: Any, q: Any) -> Pairs:
     """Both probabilities of each outcome that either law names."""
     p_law, q_law = _law(p, "p"), _law(q, "q")

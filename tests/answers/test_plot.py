@@ -182,7 +182,8 @@ def test_a_number_is_its_own_dp(p: PrivateFrame) -> None:
 def test_without_matplotlib_it_says_what_to_install(p: PrivateFrame, monkeypatch: pytest.MonkeyPatch) -> None:
     answer = p.groupby("state").size(epsilon=1)
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    for draw in (answer.dp.plot, p.budget.plot, plot.region, lambda: plot.laplace(1)):
+    pictures = (plot.region, plot.densities, lambda: plot.envelope({0: 1}), lambda: plot.laplace(1))
+    for draw in (answer.dp.plot, p.budget.plot, *pictures):
         with pytest.raises(BadValue, match=r"pip install 'dpframe\[plot\]'"):
             draw()
 
@@ -226,14 +227,62 @@ def test_laplace_curves_keep_their_ratio_within_the_epsilon() -> None:
     assert np.abs(ratio).max() == pytest.approx(0.7)
 
 
+def test_densities_of_any_scale_are_whole_and_share_one_legend() -> None:
+    axes = plot.densities([(0, 1), (0, 0.5), (-5, 4)])
+    for line, (m, b) in zip(axes.get_lines(), [(0, 1), (0, 0.5), (-5, 4)], strict=True):
+        x, y = (np.asarray(side) for side in line.get_data())
+        assert np.allclose(y, np.exp(-np.abs(x - m) / b) / (2 * b))
+        assert y.max() == pytest.approx(1 / (2 * b))
+        assert x[y.argmax()] == m
+        assert axes.get_ylim()[0] == 0 < y.max() < axes.get_ylim()[1]
+    again = plot.densities([(0, 0.1)], ax=axes)  # drawn over: the higher curve is not cut, nor the others
+    assert again.get_ylim()[1] > 5
+    labels = [text.get_text() for text in again.get_legend().get_texts()]
+    assert len(set(labels)) == len(labels) == 4
+
+
+def test_an_envelope_has_every_neighbour_of_a_law_and_widens_with_epsilon() -> None:
+    law = {i: float(x) for i, x in enumerate(np.array([1, 4, 6, 4, 1]) / 16)}
+    axes = plot.envelope(law, [0.2, 1])
+    bands = []
+    for band in axes.collections:  # the widest first
+        corners = band.get_paths()[0].vertices
+        ends = [[y for x, y in corners if x == i] for i in law]
+        bands.append(([min(e) for e in ends], [max(e) for e in ends]))
+    p = np.array(list(law.values()))
+    for (low, high), epsilon in zip(bands, [1, 0.2], strict=True):
+        assert np.allclose(low, np.maximum(p * np.exp(-epsilon), 1 - (1 - p) * np.exp(epsilon)))
+        assert np.allclose(high, np.minimum(p * np.exp(epsilon), 1 - (1 - p) * np.exp(-epsilon)))
+        for i in range(5):  # a neighbour, whose law moves as much as it may at one outcome
+            q = p.copy()
+            q[i] = high[i]
+            rest = np.arange(5) != i
+            q[rest] *= (1 - high[i]) / q[rest].sum()
+            assert np.abs(np.log(p / q)).max() == pytest.approx(epsilon)
+            assert (q <= np.array(high) + 1e-12).all()
+            assert (q >= np.array(low) - 1e-12).all()
+    assert (np.array(bands[0][0]) < bands[1][0]).all()
+    assert (np.array(bands[0][1]) > bands[1][1]).all()
+    assert np.allclose(axes.get_lines()[0].get_ydata(), p)
+
+
 @pytest.mark.parametrize(
     "wrong",
     [
+        lambda: plot.densities([]),
+        lambda: plot.densities([(0, 0)]),
+        lambda: plot.densities([(0, -1)]),
+        lambda: plot.envelope({0: 0.5}),
+        lambda: plot.envelope({0: 1.5, 1: -0.5}),
+        lambda: plot.envelope({0: 1.0}, []),
+        lambda: plot.envelope({0: 1.0}, -1),
+        lambda: plot.envelope(pd.Series([0.5, 0.5], index=[1, 1])),
         lambda: plot.region([]),
         lambda: plot.region(-1),
         lambda: plot.region(1, delta=2),
         lambda: plot.laplace(0),
         lambda: plot.laplace(1, (3, 3)),
+        lambda: plot.laplace(1, (0,)),  # type: ignore[arg-type]
     ],
 )
 def test_pictures_of_nothing_are_refused(wrong: Any) -> None:

@@ -14,9 +14,10 @@ from hypothesis import strategies as st
 from scipy import stats
 
 import dpframe
-from dpframe import calibrate
+from dpframe import audit, calibrate
 from dpframe.accounting import ApproxDP, PureDP, epsilon
 from dpframe.audit import approximate_max_divergence, kl_divergence, max_divergence
+from tests.lecture_notes.draws import drawn
 
 Law = dict[tuple[int, ...], F]
 
@@ -102,6 +103,22 @@ def test_groups_of_k_lose_k_epsilon():
         assert max_divergence(p, q) == pytest.approx(k * math.log(2))
         frame = pd.DataFrame({"age": [30, 41]})
         assert frame.dp.open(0.5).budget.for_group(k).epsilon == 0.5 * k
+
+
+@pytest.mark.parametrize("k", [2, 4])
+def test_counts_of_tables_that_differ_in_k_people_show_up_to_k_epsilon(k):
+    epsilon, n = 0.5, 4000
+    draws = [
+        drawn(
+            lambda p: int(p.count(epsilon=epsilon, fresh=True)),
+            pd.DataFrame({"age": [30] * size}),
+            n,
+            epsilon,
+        )
+        for size in (3, 3 + k)
+    ]
+    seen = audit.from_draws(*draws, level=0.999).epsilon
+    assert (k - 1) * epsilon < seen <= k * epsilon
 
 
 def test_groups_of_k_with_delta_stay_below_the_bound_of_the_notes():

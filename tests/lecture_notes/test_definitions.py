@@ -9,14 +9,23 @@ from collections.abc import Callable
 from fractions import Fraction as F
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpframe import BadValue, attacks, audit, local, plot
-from dpframe.audit import approximate_max_divergence, epsilon_lower_bound, kl_divergence, max_divergence
+from dpframe import BadType, BadValue, attacks, audit, local, plot
+from dpframe.audit import (
+    approximate_max_divergence,
+    distance,
+    epsilon_lower_bound,
+    kl_divergence,
+    loss_tail,
+    max_divergence,
+)
 from tests.internals import mechanisms_sampling_module as _sampling
+from tests.lecture_notes.draws import drawn
 
 KINDS = ["F+", "F-", "M+", "M-"]
 
@@ -52,9 +61,48 @@ def test_a_database_is_how_many_rows_of_each_kind_it_has(rows, old, new):
     ):
         first, second = Counter(one), Counter(two)
         apart = sum(abs(first[k] - second[k]) for k in KINDS)
+        assert distance(table(one), table(two)) == distance(table(two), table(one)) == apart
         assert moved(ask, table(one), table(two), neighbors=relation, **terms) == [
             (apart, 1 if relation == "add-remove" else 2)
         ]
+
+
+@settings(max_examples=30, deadline=None)
+@given(*[st.lists(st.sampled_from(KINDS), max_size=7)] * 3)
+def test_the_distance_of_tables_is_the_l1_norm_of_what_their_histograms_differ_by(x, y, z):
+    one, two, three = (Counter(rows) for rows in (x, y, z))
+    assert distance(table(x), table(y)) == sum(abs(one[k] - two[k]) for k in KINDS)
+    assert distance(table(x), table([])) == len(x)  # the norm of a database is how many rows it has
+    assert distance(table(x), table(z)) <= distance(table(x), table(y)) + distance(table(y), table(z))
+    assert (distance(table(x), table(z)) == 0) == (one == three)
+
+
+def test_rows_and_histogram_say_the_same_and_are_not_of_the_same_size():
+    """Rows and histograms go from one to the other but for the order; the second has an entry for each kind there might be."""
+    rows = pd.DataFrame({"sex": ["M", "F", "M"], "label": ["-", "+", "-"]})
+    histogram = rows.value_counts()
+    back = histogram.index.repeat(histogram.to_numpy()).to_frame(index=False)
+    assert distance(rows, back) == 0 != (rows.to_numpy() != back.to_numpy()).sum()  # in another order
+    keys = {"sex": ["F", "M"], "label": ["+", "-"]}
+    p = rows.dp.open(1000, keys=keys)
+    told = p.groupby(["sex", "label"]).size(epsilon=900)
+    assert told.to_dict() == {("F", "+"): 1, ("F", "-"): 0, ("M", "+"): 0, ("M", "-"): 2}
+    assert len(told) == 2 * 2  # the product of the values of each column, whatever the rows are
+    # 20 columns of two values: rows have 20 entries a person, and the histogram a million
+    kinds = 2**20
+    assert 3 * 20 < kinds < 3**20
+
+
+def test_distances_compare_rows_of_one_kind_of_table():
+    missing = [pd.DataFrame({"x": pd.Series([x], dtype="float64")}) for x in (None, math.nan)]
+    assert distance(*missing) == 0
+    assert distance(pd.DataFrame({"x": [1, 2]}, index=[5, 6]), pd.DataFrame({"x": [2, 1]})) == 0
+    one = pd.DataFrame({"x": [1]})
+    for wrong in (pd.DataFrame({"y": [1]}), pd.DataFrame({"x": [1], "y": [1]}), one.astype(float)):
+        with pytest.raises(BadValue, match="same columns"):
+            distance(one, wrong)
+    with pytest.raises(BadType):
+        distance(one, 3)  # type: ignore[arg-type]
 
 
 def test_answers_are_functions_of_the_counts_and_not_of_the_order():
@@ -148,6 +196,38 @@ def test_unlikely_events_are_exempt_and_then_tell_everything():
     assert approximate_max_divergence(with_me, without, d / 2) == math.inf
 
 
+weights = st.lists(st.integers(1, 9), min_size=4, max_size=4)
+
+
+def normal(given: list[int]) -> list[F]:
+    return [F(w, sum(given)) for w in given]
+
+
+@settings(max_examples=60, deadline=None)
+@given(weights, weights, st.sampled_from([0.0, 0.3, 1.0]), st.sampled_from([0.1, 1.0]))
+def test_a_loss_that_is_seldom_large_is_private_with_delta_and_the_converse_costs_a_factor(one, two, e, t):
+    p, q = normal(one), normal(two)
+    tail = loss_tail(p, q, e)
+    assert tail == pytest.approx(
+        float(sum(a for a, b in zip(p, q, strict=True) if float(a / b) > math.exp(e) * (1 + 1e-9)))
+    )
+    if tail < 1:  # then for every set P[S] <= e**epsilon Q[S] + tail
+        assert approximate_max_divergence(p, q, tail) <= e + 1e-9
+    delta = sum(max(0.0, float(a) - math.exp(e) * float(b)) for a, b in zip(p, q, strict=True))
+    assert delta <= tail + 1e-12
+    assert loss_tail(p, q, e + t) <= delta / -math.expm1(-t) + 1e-12
+
+
+def test_delta_is_not_the_probability_that_the_loss_is_above_epsilon():
+    """A bit told with epsilon ln 3 is (0.92, 1/8)-private, and its loss is above 0.92 three times in four."""
+    p = {"yes": F(3, 4), "no": F(1, 4)}
+    q = {"yes": F(1, 4), "no": F(3, 4)}
+    assert approximate_max_divergence(p, q, F(1, 8)) <= 0.92 < 0.93 < math.log(3)
+    assert loss_tail(p, q, 0.92) == 0.75
+    with pytest.raises(BadValue):
+        loss_tail(p, q, -1)
+
+
 @pytest.mark.parametrize("n", [2, 50])
 def test_publishing_a_random_row_has_epsilon_0_and_delta_1_in_n(n):
     everybody = pd.DataFrame({"name": [f"person {i}" for i in range(n)], "ill": [i % 2 for i in range(n)]})
@@ -195,12 +275,6 @@ def test_who_knows_everybody_else_learns_no_more():
 
 # Post-processing ----------------------------------------------------------------------------------------------------------
 
-weights = st.lists(st.integers(1, 9), min_size=4, max_size=4)
-
-
-def normal(given: list[int]) -> list[F]:
-    return [F(w, sum(given)) for w in given]
-
 
 @settings(max_examples=60, deadline=None)
 @given(
@@ -213,6 +287,30 @@ def test_no_randomized_function_of_an_answer_loses_more(one, two, rows, delta):
     before = approximate_max_divergence(p, q, delta)
     # Where no set is above e^t: the definition with epsilon >= 0 is what is kept.
     assert approximate_max_divergence(*after, delta) <= max(0.0, before) + 1e-12
+
+
+def test_functions_of_private_counts_lose_no_more_than_the_counts():
+    """Rounded, squared, put together with coins: what is made of answers of epsilon 1 shows no loss above 1."""
+    epsilon, n = 1.0, 3000
+    draws = [
+        drawn(lambda p: int(p.count(epsilon=epsilon, fresh=True)), table(["F+"] * k), n, epsilon)
+        for k in (4, 5)
+    ]
+    coins = np.random.default_rng(3).integers(0, 2, (2, n)).tolist()
+    made: list[Callable[[int, int], Any]] = [
+        lambda x, coin: x,
+        lambda x, coin: x * x,
+        lambda x, coin: x > 4,
+        lambda x, coin: x if coin else 0,
+        lambda x, coin: (x // 2, coin),
+    ]
+    seen = []
+    for f in made:
+        sides = [list(map(f, d, c)) for d, c in zip(draws, coins, strict=True)]
+        seen.append(audit.from_draws(*sides, level=0.999).epsilon)
+    assert max(seen) <= epsilon
+    assert seen[0] > 0.6  # and the audit can see a loss that is there
+    assert seen[3] < seen[0]
 
 
 def test_what_is_made_of_answers_is_free_and_another_look_at_the_data_is_not():

@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from dpframe import audit, calibrate, local, plot
-from tests.internals import Laplace
+from tests.internals import Gaussian, Laplace
+from tests.lecture_notes.draws import drawn
 
 RELATIONS = ["add-remove", "replace-one"]
 
@@ -116,6 +117,28 @@ def test_the_laplace_distribution_is_two_exponentials_back_to_back():
         assert stats.kstest(side / b * 1.1, "expon").pvalue < 1e-6
 
 
+def test_gaussian_noise_has_lighter_tails_than_laplace_noise_of_the_same_deviation():
+    b, n = 100, 60_000
+    sigma = math.sqrt(2) * b
+    tails = [
+        (
+            calibrate.laplace_tail(reach=t * sigma, scale=b),
+            calibrate.gaussian_tail(reach=t * sigma, sigma=sigma),
+        )
+        for t in (2, 3, 5, 10)
+    ]
+    ratios = [laplace / gauss for laplace, gauss in tails]
+    assert ratios == sorted(ratios)  # the further out, the larger the difference: exp(-x) against exp(-x**2)
+    assert 1 < ratios[0] < 2 < 1000 < ratios[2]
+    both = [
+        np.abs(noise.release(np.zeros((n, 1), dtype=np.int64)))
+        for noise in (Laplace(F(b)), Gaussian(F(2 * b * b)))
+    ]
+    beyond = [int((noise > 5 * sigma).sum()) for noise in both]
+    assert beyond[0] == pytest.approx(n * math.exp(-5 * math.sqrt(2)), abs=40)  # 51 are expected
+    assert beyond[1] <= 1  # and 0.03 here
+
+
 def test_the_density_in_the_picture_is_that_of_the_notes():
     for epsilon in (0.5, 2):
         line = plot.laplace(epsilon, (0, 1)).get_lines()[0]
@@ -175,6 +198,36 @@ def test_the_mean_of_bits_has_sensitivity_one_over_n(n):
     assert plan.scale / n == pytest.approx(1 / (0.5 * n))
     (step,) = audit.replay(lambda p: p.mean("x"), one, two, epsilon=1, **terms).steps
     assert step.distance == step.sensitivity  # and a flipped bit reaches it
+
+
+@pytest.mark.parametrize("n", [4, 50])
+def test_one_bit_moves_a_mean_by_one_over_n_and_its_noise_is_of_that_size(n):
+    bits = [0, 1] * (n // 2)
+    tables = [pd.DataFrame({"x": x}) for x in (bits, [1, *bits[1:]])]
+    terms: Any = {"neighbors": "replace-one", "bounds": {"x": (0, 1)}}
+    exact = [df.dp.open(1000, **terms).mean("x", epsilon=1000) for df in tables]  # hardly any noise
+    assert n * (exact[1] - exact[0]) == pytest.approx(1, abs=0.03)
+    draws = drawn(lambda p: p.mean("x", epsilon=2, fresh=True), tables[0], 400, 2, **terms)
+    assert np.mean([abs(x - 0.5) > 1 / (2 * n) for x in draws]) == pytest.approx(math.exp(-1), abs=0.1)
+
+
+def test_the_noise_of_a_mean_has_no_bias_but_where_it_is_cut_at_a_bound():
+    """The expectation of the noisy mean is the mean; a mean of all ones is cut at 1, and so is too small on average."""
+    n, epsilon, draws = 400, 0.5, 500
+    terms: Any = {"neighbors": "replace-one", "bounds": {"x": (0, 1)}}
+    half, ones = (pd.DataFrame({"x": x}) for x in ([0, 1] * (n // 2), [1] * n))
+    scale = 1 / (n * epsilon)
+
+    def average(verb: str, frame: pd.DataFrame) -> float:
+        ask = lambda p: getattr(p, verb)("x", epsilon=epsilon, fresh=True)  # noqa: E731
+        return float(np.mean(drawn(ask, frame, draws, epsilon, **terms)))
+
+    middle = average("mean", half)
+    assert middle == pytest.approx(0.5, abs=4 * math.sqrt(2) * scale / math.sqrt(draws))
+    end = average("mean", ones)
+    assert end == pytest.approx(1 - scale / 2, abs=5 * scale / math.sqrt(draws))  # E[min(noise, 0)] = -b/2
+    total = average("sum", ones)
+    assert total == pytest.approx(n, abs=4 * math.sqrt(2) / epsilon / math.sqrt(draws))  # a sum is not cut
 
 
 def test_a_mean_is_within_two_over_n_epsilon_three_times_in_four():
@@ -237,7 +290,7 @@ def test_a_histogram_has_sensitivity_2_whatever_the_number_of_bins(relation):
 
 
 def test_all_bins_are_within_ten_plus_log_k_but_not_within_ten_log_k():
-    """What the notes prove for any number of bins, and what their summary makes of it, which is false for two or three."""
+    """What the notes prove for any number of bins, and what their summary makes of it, which is false for one, two or three."""
     for k in (1, 2, 3, 4, 50, 10**6):
         assert calibrate.laplace_tail(reach=10 + math.log(k), scale=1, answers=k) <= math.exp(-10)
         summary = calibrate.laplace_tail(reach=10 * math.log(k), scale=1, answers=k)
@@ -276,9 +329,9 @@ def test_the_formula_of_the_gaussian_mechanism_holds_below_epsilon_1_and_fails_a
 @pytest.mark.parametrize("k", [1, 4])
 def test_gaussian_noise_by_the_l2_sensitivity_costs_what_it_says(k):
     """In the direction in which people move the vector its noise is one Gaussian, whatever k; and no epsilon is pure."""
-    epsilon, delta, n = 0.5, 1e-3, 100_000
+    epsilon, delta, n = 0.5, 1e-3, 60_000
     sigma = calibrate.gaussian_sigma(epsilon, delta, sensitivity=math.sqrt(k))
-    noise = np.random.default_rng(k).normal(scale=sigma, size=(n, k))
+    noise = Gaussian(F(sigma) ** 2).release(np.zeros((n, k), dtype=np.int64)).astype(float)
     along = (noise @ np.ones(k)) / math.sqrt(k)
     shift = math.sqrt(k)
     at = sigma * sigma * epsilon / shift + shift / 2  # where the ratio of the densities is e**epsilon
