@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import pandas as pd
 
 if TYPE_CHECKING:
+    from dpframe.__main__ import show_versions
     from dpframe._answers.answer import Estimate
     from dpframe._errors import (
         BadExpression,
@@ -71,6 +72,7 @@ __all__ = [
     "dummy",
     "open",
     "private",
+    "show_versions",
     "sql",
 ]
 
@@ -83,6 +85,7 @@ _HOMES = {
     "dummy": "_frame.verbs.looking",
     "open": "_frame.sources",
     "private": "_frame.accessor",
+    "show_versions": "__main__",
     "sql": "_frame.sources",
     "Plan": "_plans.plan",
     "PrivateFrame": "_frame.frame",

@@ -1,14 +1,17 @@
-"""``python -m dpframe``: ``demo``, a session on a synthetic visits table; ``ledger FILE``, what a ledger holds."""
+"""``python -m dpframe``: ``demo``, a session on synthetic visits; ``ledger FILE``, what it holds; ``versions``, for a report."""
 
 from __future__ import annotations
 
 import argparse
+import json
+import platform
 import sys
+from importlib import metadata
 from typing import Any
 
 import pandas as pd
 
-from dpframe import DPError, private
+from dpframe import DPError, __version__, private
 from dpframe._ledger.history import as_json, as_text
 from dpframe.datasets import BOUNDS, KEYS, visits
 
@@ -58,6 +61,42 @@ def demo() -> None:
     print(p.budget)
 
 
+# What dpframe needs, and what it works with where it is there.
+_NEEDED = ("pandas", "numpy", "scipy")
+_BESIDE = (
+    *("pyarrow", "polars", "duckdb", "dask", "pyspark", "deltalake", "pyiceberg", "numba"),
+    *("sqlalchemy", "psycopg", "matplotlib"),
+)
+
+
+def _version(package: str) -> str | None:
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return None
+
+
+def show_versions(as_json: bool = False) -> None:
+    """Prints the versions of dpframe, Python, the system and the packages that it works with, to be pasted into a report.
+
+    Nothing is imported for it and no data is looked at; a package that is not installed has no version.
+
+    >>> show_versions()
+    dpframe ...
+    Python ...
+    """
+    threads = not getattr(sys, "_is_gil_enabled", lambda: True)()
+    versions = {
+        "dpframe": __version__,
+        "Python": platform.python_version() + " free-threaded" * threads,
+        "system": f"{platform.system()} {platform.release()} {platform.machine()}",
+        **{package: _version(package) for package in (*_NEEDED, *_BESIDE)},
+    }
+    width = max(map(len, versions))
+    lines = [f"{name:<{width}}  {'-' if version is None else version}" for name, version in versions.items()]
+    print(json.dumps(versions, indent=2) if as_json else "\n".join(lines))
+
+
 def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m dpframe", description="Differential privacy for pandas.")
     commands = parser.add_subparsers(dest="command", required=True)
@@ -65,10 +104,13 @@ def main(arguments: list[str] | None = None) -> None:
     reader = commands.add_parser("ledger", help="the populations of a ledger, what they spent, and on what")
     reader.add_argument("file", help="its path, or the URL of a server: postgresql+psycopg://host/database")
     reader.add_argument("--json", action="store_true", help="the same as JSON")
+    versions = commands.add_parser("versions", help="of dpframe and of what it works with, for a report")
+    versions.add_argument("--json", action="store_true", help="the same as JSON")
     given = parser.parse_args(arguments)
     if given.command == "demo":
-        demo()
-        return
+        return demo()
+    if given.command == "versions":
+        return show_versions(as_json=given.json)
     try:
         print(as_json(given.file) if given.json else as_text(given.file), end="\n" if given.json else "")
     except DPError as problem:
