@@ -1,4 +1,4 @@
-"""``python -m dpframe``: ``demo``, a session on synthetic visits; ``ledger FILE``, what it holds; ``versions``, for a report."""
+"""``python -m dpframe``: ``demo``, a session from start to end; ``ledger FILE``; ``init FILE``, a card; ``versions``."""
 
 from __future__ import annotations
 
@@ -11,8 +11,11 @@ from typing import Any
 
 import pandas as pd
 
-from dpframe import DPError, __version__, private
+from dpframe import BadValue, DPError, __version__, private
+from dpframe._frame.sources import recognised
+from dpframe._frame.verbs.looking import public_dtype
 from dpframe._ledger.history import as_json, as_text
+from dpframe._session.card_writing import to_fill_in
 from dpframe.datasets import BOUNDS, KEYS, visits
 
 
@@ -97,6 +100,18 @@ def show_versions(as_json: bool = False) -> None:
     print(json.dumps(versions, indent=2) if as_json else "\n".join(lines))
 
 
+def blank_card(table: str) -> str:
+    """A card of a table, with blanks for what its owner knows. Of Parquet the schema is read, of CSV the first line: no cell."""
+    if not table.lower().endswith((".csv", ".csv.gz", ".tsv")):
+        schema = recognised(table).schema
+        return to_fill_in(dict(zip(map(str, schema.columns), map(public_dtype, schema.dtypes), strict=True)))
+    try:
+        names = pd.read_csv(table, nrows=0, sep="\t" if table.lower().endswith(".tsv") else ",").columns
+    except (OSError, ValueError):
+        raise BadValue(f"{table!r} cannot be read as a table with a line of names.") from None
+    return to_fill_in(dict.fromkeys(map(str, names)))
+
+
 def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m dpframe", description="Differential privacy for pandas.")
     commands = parser.add_subparsers(dest="command", required=True)
@@ -106,12 +121,21 @@ def main(arguments: list[str] | None = None) -> None:
     reader.add_argument("--json", action="store_true", help="the same as JSON")
     versions = commands.add_parser("versions", help="of dpframe and of what it works with, for a report")
     versions.add_argument("--json", action="store_true", help="the same as JSON")
+    starter = commands.add_parser(
+        "init", help="a card to fill in, from the names and dtypes of a table alone"
+    )
+    starter.add_argument(
+        "table", help="Parquet files, by name or pattern; or a CSV file, of which only the first line is read"
+    )
     given = parser.parse_args(arguments)
     if given.command == "demo":
         return demo()
     if given.command == "versions":
         return show_versions(as_json=given.json)
     try:
+        if given.command == "init":
+            print(blank_card(given.table), end="")
+            return
         print(as_json(given.file) if given.json else as_text(given.file), end="\n" if given.json else "")
     except DPError as problem:
         sys.exit(f"dpframe: {problem}")

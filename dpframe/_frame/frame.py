@@ -27,7 +27,17 @@ from dpframe._frame.selection import Ask, Selection
 from dpframe._frame.spelling import priced
 from dpframe._frame.tracked import Tracked, check_kept, is_pandas_col
 from dpframe._frame.verbs import adopt as _adopt
-from dpframe._frame.verbs import cellwise, groupings, looking, pictures, reshape, steps, summaries, tables
+from dpframe._frame.verbs import (
+    cards,
+    cellwise,
+    groupings,
+    looking,
+    pictures,
+    reshape,
+    steps,
+    summaries,
+    tables,
+)
 from dpframe._frame.verbs import choose as _choose
 from dpframe._frame.verbs import merge as _merge
 from dpframe._ledger.accountant import Accountant
@@ -301,6 +311,7 @@ class PrivateFrame(Tracked):
     info = looking.info
     dtypes = property(looking.dtypes)
     shape = property(looking.shape)
+    card = cards.card
     explode = reshape.explode
     melt = reshape.melt
     merge = _merge.merge

@@ -18,6 +18,7 @@ from dpframe._errors import BadType, BadValue, DataError, DPError, NoSession
 from dpframe._frame.frame import PrivateFrame
 from dpframe._ledger.accountant import Accountant
 from dpframe._refusals import debugging
+from dpframe._session.card import Card
 from dpframe._session.opening import open_session, opened, said
 from dpframe._session.session import sealed, told
 from dpframe._session.terms import Words
@@ -75,7 +76,9 @@ def open(source: Any, *budget: Any, memory: int | str | None = None, **words: An
         found: PrivateFrame = source.dp.open(**given)
         return found
     bytes_ = free() // 4 if memory is None else bytes_of(memory)
-    _check_named(given)
+    if given.get("card") is not None:
+        given = {**given, "card": Card.of(given["card"])}
+    _check_named({**given["card"].words, **given} if "card" in given else given)
     table = recognised(source)
     table.memory = max(bytes_, _LEAST)
     if given.get("neighbors") == "replace-one" and given.get("unit") is None:  # then it is public

@@ -20,8 +20,18 @@ from dpframe._groups.keys import ROW_CEILING
 from dpframe._groups.unit import Neighbors
 from dpframe._ledger import place_of
 from dpframe._ledger.accountant import Accountant
-from dpframe._ledger.store import Table, text_of
-from dpframe._session.data import ATTR, Data, closed, root_positions, same_place, session_of, sessions
+from dpframe._ledger.store import Declared, Table, text_of
+from dpframe._session.card import Card
+from dpframe._session.data import (
+    ATTR,
+    Data,
+    closed,
+    leaves_of,
+    root_positions,
+    same_place,
+    session_of,
+    sessions,
+)
 from dpframe._session.session import Session, sealed
 from dpframe._session.terms import AccountTerms, Terms, Words
 from dpframe.engines.fingerprints import former_sketch
@@ -53,6 +63,7 @@ def open_session(
     population: str | None = None,
     version: str | None = None,
     n: int | None = None,
+    card: str | os.PathLike[str] | None = None,
     because: str | None = None,
 ) -> Session:
     """Open the budgeted session of this frame; the same words again return the session that is there.
@@ -94,6 +105,9 @@ def open_session(
         The name of this state of the data. What was answered for another version is not repeated for this one.
     n
         Public: how many people there are. ``within=`` uses it, and a delta that is too large for it is warned of.
+    card
+        A file with the public facts of the table (unit, limits, bounds, keys, version, population), each with its author and
+        reason, as ``p.card("visits.toml")`` writes it; also CSVW-EO metadata. A word beside the card stands before it.
     because
         Declares why a second budget on the same rows is right; written in the ledger.
 
@@ -120,6 +134,7 @@ def open_session(
         "population": population,
         "version": version,
         "n": n,
+        "card": card,
         "because": because,
     }
     return opened(frame, arguments)
@@ -171,7 +186,7 @@ def opened(frame: pd.DataFrame, arguments: Words) -> Session:
     """The session of a frame: its open one, if the arguments agree with it, or a new one. The order of the steps is such that a
     refusal leaves nothing behind:
 
-    1. ``because`` and ``version`` are checked to be texts, if they are given.
+    1. A card, if one is given, is read, and has to fit the table. ``because`` and ``version`` are checked to be texts.
     2. `_again` returns the session that the frame names, if the budget, the unit and the rows are those of that session.
     3. `Data.of` keeps a shallow copy of the frame, with the marks that identify it. No cell is read.
     4. `Terms.of` checks the arguments, each once.
@@ -183,6 +198,10 @@ def opened(frame: pd.DataFrame, arguments: Words) -> Session:
     9. The owner's declarations go into the ledger.
     10. The session is registered, and the frame gets its name.
     """
+    if arguments.get("card") is not None:
+        card = Card.of(arguments["card"])
+        card.check(leaves_of(frame.columns, frame.dtypes))
+        arguments = card.said(arguments)
     because, version = arguments.get("because"), arguments.get("version")
     if because is not None and not (isinstance(because, str) and because.strip()):
         raise BadType("because= must be a sentence: it is written in the ledger as your declaration.")
@@ -347,4 +366,28 @@ def _declare(session: Session, because: object) -> None:
         declared.append(("second budget", str(because), "open"))
         if terms.account.limits.delta >= _NO_PROMISE:
             declared.append(("delta", f"{float(terms.account.limits.delta):g}: {because}", "open"))
+    if terms.sources:
+        _compare_cards(session, declared)
     session.accountant.declare(declared)
+
+
+def _compare_cards(session: Session, declared: list[Declared]) -> None:
+    """Warns of what an earlier card of this population says otherwise. What the ledger keeps as terms it refuses itself."""
+    # A declaration about a column begins with the column's name, and then a colon.
+    subjects = {what: [f"{c!r}: " for c in session.leaves] for what in ("bounds", "keys")}
+    earlier: dict[tuple[str, str], tuple[str, str]] = {}
+    for what, value, where in session.accountant.declarations[["what", "value", "where"]].itertuples(
+        index=False
+    ):
+        subject = next((s for s in subjects.get(what, ()) if value.startswith(s)), "")
+        if where.startswith("card") and (subject or what in ("n", "max_rows", "max_groups")):
+            earlier[what, subject] = (value, where)
+    for what, value, where in declared:
+        subject = next((s for s in subjects.get(what, ()) if value.startswith(s)), "")
+        before = earlier.get((what, subject))
+        # A card that was corrected, by the same hand, is no other card.
+        if before is not None and where.startswith("card") and before[0] != value and before[1] != where:
+            caution(
+                f"two cards of population {session.accountant.population!r} differ: {what} {value} ({where}), and before "
+                f"{before[0]} ({before[1]}). The new one holds from here on; what was answered stays as it is."
+            )

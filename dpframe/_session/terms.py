@@ -6,6 +6,7 @@ import os
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -29,7 +30,22 @@ from dpframe.accounting._filter import Filter, Limits
 Words = Mapping[
     str, Any
 ]  # the arguments of `open` by name, as a user gave them; None stands for one that was left out
+Declaration = tuple[
+    str, Hashable
+]  # a declared word, and the column or columns that it is about; None where it is about the table
 _NO_UNIT = "max_rows= and max_groups= need unit=, the column that names a person."
+
+
+class Source(NamedTuple):
+    """Where a declaration comes from, if from a card: its file, if it has one, and who answers for it why, if it says so."""
+
+    card: str
+    author: str | None = None
+    reason: str | None = None
+
+    def __str__(self) -> str:
+        by = f" by {self.author}" if self.author else ""
+        return f"card {self.card}".rstrip() + f"{by}{f': {self.reason}' if self.reason else ''}"
 
 
 class RuleAtStart(NamedTuple):
@@ -153,6 +169,7 @@ class Terms:
     people: int | None
     version: str | None
     because: str | None = None
+    sources: tuple[tuple[Declaration, Source], ...] = ()  # of what a card says
 
     @classmethod
     def of(cls, data: Data, arguments: Words) -> Terms:
@@ -162,7 +179,8 @@ class Terms:
             _check_tells_apart(column, data.dtypes[column.position])
         people, queries = _count(arguments, "n"), _count(arguments, "queries") or 20
         declared = declarations(data.leaves, arguments.get("bounds"), arguments.get("keys"))
-        return cls(account, unit, queries, *declared, people, data.version, arguments.get("because"))
+        because, sources = arguments.get("because"), tuple(arguments.get("sources", {}).items())
+        return cls(account, unit, queries, *declared, people, data.version, because, sources)
 
     def again(self, leaves: Mapping[Hashable, Column], arguments: Words) -> Terms:
         """These terms with the arguments of another `open`: one that is left out stays as it is."""
@@ -179,7 +197,14 @@ class Terms:
             _count(arguments, "n") or self.people,
             self.version if version is None else version,
             self.because if because is None else because,
+            self._sources_again(arguments),
         )
+
+    def _sources_again(self, arguments: Words) -> tuple[tuple[Declaration, Source], ...]:
+        stated = {(word, None) for word, value in arguments.items() if value is not None}
+        stated |= {(word, column) for word in ("bounds", "keys") for column in arguments.get(word) or ()}
+        kept = {word: source for word, source in self.sources if word not in stated}
+        return tuple({**kept, **arguments.get("sources", {})}.items())
 
     def _unit_again(self, leaves: Mapping[Hashable, Column], arguments: Words) -> Unit:
         people, rows, groups, neighbors = (
@@ -208,12 +233,26 @@ class Terms:
 
     def record(self, names: list[Hashable]) -> list[Declared]:
         """The declarations that the ledger keeps of these terms; ``names`` are those of the columns."""
-        declared = record_of(names, self.bounds, self.times, self.keys, "open")
+        sources = dict(self.sources)
+        declared = record_of(names, self.bounds, self.times, self.keys, "open", sources)
         if self.people is not None:
-            declared.append(("n", f"{self.people} people", "open"))
+            declared.append(("n", f"{self.people} people", str(sources.get(("n", None), "open"))))
         if self.version is not None:
-            declared.append(("version", self.version, "open"))
-        return declared
+            declared.append(("version", self.version, str(sources.get(("version", None), "open"))))
+        # What follows stands in the ledger's own terms; a card's author and reason do not.
+        unit = self.unit
+        of_the_table = {
+            "population": self.account.population,
+            "unit": ", ".join(repr(c.name) for c in unit.people),
+            "max_rows": unit.rows,
+            "max_groups": unit.groups,
+            "neighbors": unit.neighbors,
+        }
+        return declared + [
+            (word, str(fact), str(sources[word, None]))
+            for word, fact in of_the_table.items()
+            if (word, None) in sources
+        ]
 
 
 def _count(arguments: Words, name: str) -> int | None:
@@ -305,11 +344,21 @@ def _mapping(value: object, name: str) -> Mapping[Any, Any]:
     return value
 
 
-def record_of(names: list[Hashable], bounds: Any, times: Any, keys: Any, where: str) -> list[Declared]:
-    """Bounds and keys by the places of their columns, as the ledger keeps them."""
-    declared = [("bounds", f"{names[i]!r}: ({pair.lower:g}, {pair.upper:g})", where) for i, pair in bounds]
-    declared += [("bounds", f"{names[i]!r}: {text}", where) for i, text in times]
+def record_of(
+    names: list[Hashable],
+    bounds: Any,
+    times: Any,
+    keys: Any,
+    where: str,
+    sources: Mapping[Declaration, Source] = MappingProxyType({}),
+) -> list[Declared]:
+    """Bounds and keys by the places of their columns, as the ledger keeps them, each with its source, or else ``where``."""
+    declared = [("bounds", names[i], f"({pair.lower:g}, {pair.upper:g})") for i, pair in bounds]
+    declared += [("bounds", names[i], str(span)) for i, span in times]
     for i, column_keys in keys:
         column = tuple(names[j] for j in i) if isinstance(i, tuple) else names[i]
-        declared.append(("keys", f"{column!r}: {describe(column_keys.to_json())}", where))
-    return declared
+        declared.append(("keys", column, describe(column_keys.to_json())))
+    return [
+        (what, f"{column!r}: {fact}", str(sources.get((what, column), where)))
+        for what, column, fact in declared
+    ]

@@ -7,6 +7,7 @@ of public facts alone, and the same each time (docs/guarantees/session.md).
 from __future__ import annotations
 
 import hashlib
+import os
 import sys
 from collections.abc import Hashable, Iterator, Mapping
 from html import escape
@@ -23,6 +24,7 @@ from dpframe._frame.tracked import Tracked
 from dpframe._groups.keys import Keys
 from dpframe._groups.periods import Span
 from dpframe._refusals import refuse
+from dpframe._session.card import Card
 from dpframe._session.data import leaves_of
 from dpframe._session.terms import declarations
 from dpframe.engines.rows import Rows, frame_of
@@ -227,9 +229,9 @@ def dummy(
 ) -> pd.DataFrame:
     """A frame of made-up rows, to write a notebook on before there is a budget, or without touching it.
 
-    ``of`` is a tracked frame, whose columns, bounds and keys it has; or dtypes by column, such as ``df.dtypes`` or ``{"age":
-    "int64"}``, with ``bounds=`` and ``keys=`` as `open` takes them. Columns are drawn independently of each other, evenly between
-    their bounds or over their keys; there are no nulls.
+    ``of`` is a tracked frame, whose columns, bounds and keys it has; a card, by its path (``"visits.toml"``) or its text; or
+    dtypes by column, such as ``df.dtypes`` or ``{"age": "int64"}``, with ``bounds=`` and ``keys=`` as `open` takes them. Columns
+    are drawn independently of each other, evenly between their bounds or over their keys; there are no nulls.
 
     Formal guarantee: a function of what is declared and of dtypes alone. Nothing is read, so nothing is charged.
 
@@ -246,10 +248,16 @@ def dummy(
         if bounds is not None or keys is not None:
             raise BadType("a tracked frame has bounds and keys already: leave bounds= and keys= out.")
         return made_up(of._selection, of._session.leaves, number)
+    if isinstance(of, str | os.PathLike):
+        if bounds is not None or keys is not None:
+            raise BadType("a card has bounds and keys already: leave bounds= and keys= out.")
+        card = Card.of(of)
+        words, stated = card.words, card.complete_dtypes()
+        return dummy(stated, rows, bounds=words.get("bounds"), keys=words.get("keys"))
     if isinstance(of, pd.DataFrame):
         raise BadType("dummy takes dtypes and never the rows: dpframe.dummy(df.dtypes, ...).")
     if not isinstance(of, Mapping | pd.Series):
-        raise BadType(f"dummy takes a tracked frame, or dtypes by column, not {type(of).__name__}.")
+        raise BadType(f"dummy takes a tracked frame, a card, or dtypes by column, not {type(of).__name__}.")
     facts = _Facts(of, bounds, keys)
     return made_up(Selection(facts, facts.leaves), facts.leaves, number)
 

@@ -1,0 +1,391 @@
+"""Cards: the public facts of a table in a file, which a team writes once and `open` reads.
+
+A card is TOML, or JSON with the same words, or CSVW-EO metadata. It holds what the arguments of `open` declare. Whatever it says
+goes into the ledger with its author and reason (docs/how-to/write-a-card.md).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import tomllib
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from decimal import Decimal
+from functools import partial
+from pathlib import Path
+from typing import Any, NoReturn
+
+import pandas as pd
+
+from dpframe._errors import BadType, BadValue, DPError, did_you_mean
+from dpframe._expr import Column
+from dpframe._session import card_metadata
+from dpframe._session.terms import Declaration, Source, Words, declarations, unit_of
+
+Place = tuple[Any, ...]  # where a word stands: ("columns", "age", "bounds")
+
+_TABLE = ("version", "population", "unit", "max_rows", "max_groups", "neighbors", "n")  # as `open` has them
+_SIGNED = ("author", "reason", "description")
+_COLUMN = ("dtype", "bounds", "keys", *_SIGNED)
+_COMBINATION = ("columns", "keys", *_SIGNED)
+_WORDS = (*_TABLE, "columns", "combinations", *_SIGNED)
+_TEXT = "the card"  # the name of one that is in no file
+BLANK = "?"  # what a card that nobody has filled in says
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """What a card says: the arguments of `open`, the dtypes of columns, and who said it why.
+
+    Examples
+    --------
+    >>> card = Card.of('unit = "patient"\\nmax_rows = 3\\n[columns.age]\\nbounds = [0, 110]')
+    >>> card.words
+    {'unit': 'patient', 'max_rows': 3, 'bounds': {'age': (0, 110)}}
+    >>> Card.of('[columns.age]\\nbound = [0, 110]')
+    Traceback (most recent call last):
+    ...
+    dpframe.BadValue: the card, line 2: 'bound' is no word of a column. Did you mean 'bounds'?
+    """
+
+    name: str
+    words: dict[str, Any]
+    dtypes: dict[str, str]
+    sources: dict[Declaration, Source]
+    places: dict[Declaration | tuple[str, str], Place] = field(repr=False)
+    lines: Callable[[Place], int | None] = field(repr=False)
+
+    @classmethod
+    def of(cls, card: object) -> Card:
+        """The card in a file, by its path, or the text of one (it has more than one line, or is JSON). It may be one already."""
+        if isinstance(card, Card):
+            return card
+        if not isinstance(card, str | os.PathLike):
+            raise BadType(f"card= must be the path of a card, or its text, not {type(card).__name__}.")
+        text = str(card)
+        if "\n" in text or text.lstrip().startswith("{"):
+            return _Reader(_TEXT, text).card()
+        try:
+            return _Reader(Path(card).name, Path(card).read_text(encoding="utf-8-sig")).card()
+        except UnicodeDecodeError:
+            raise BadValue(f"the card {text!r} is not text in UTF-8.") from None
+        except OSError as problem:
+            raise BadValue(f"the card {text!r} cannot be read: {problem.strerror}.") from None
+
+    def said(self, arguments: Words) -> dict[str, Any]:
+        """The arguments of an `open` with what the card says, and where that comes from. An argument beside the card stands
+        before what the card says of the same."""
+        stated = {word: value for word, value in arguments.items() if value is not None}
+        merged: dict[str, Any] = {**self.words, **stated, "card": self}
+        for word in {"bounds", "keys"} & set(self.words):
+            if isinstance(stated.get(word), Mapping):
+                merged[word] = {**self.words[word], **stated[word]}
+        merged["sources"] = {
+            (word, column): source
+            for (word, column), source in self.sources.items()
+            if word not in stated or (column is not None and column not in stated[word])
+        }
+        return merged
+
+    def check(self, leaves: Mapping[Hashable, Column]) -> None:
+        """Refuses a card that does not fit a table, with the line."""
+        for name, dtype in self.dtypes.items():
+            place = self.places["dtype", name]
+            if name not in leaves:
+                raise BadValue(
+                    f"{self._at(place)}: the table has no column {name!r}.{did_you_mean(name, leaves)}"
+                )
+            stated, present = Column.of(0, name, _dtype(dtype or object)), leaves[name]
+            concrete = {
+                "number",
+                "bool",
+                "text",
+                "time",
+                "duration",
+            }  # of other columns a dtype does not tell the kind of cells
+            if dtype and {stated.kind, present.kind} <= concrete and stated.kind != present.kind:
+                raise BadType(
+                    f"{self._at(place)}: {name!r} is said to be {dtype}, of kind {stated.kind}; in the table it is of kind "
+                    f"{present.kind}."
+                )
+        for name, pair in self.words.get("bounds", {}).items():
+            self._checked(("bounds", name), partial(declarations, leaves, {name: pair}, None))
+        for name, keys in self.words.get("keys", {}).items():
+            self._checked(("keys", name), partial(declarations, leaves, None, {name: keys}))
+        of_unit = [word for word in ("unit", "max_rows", "max_groups", "neighbors") if word in self.words]
+        if of_unit:
+            self._checked((of_unit[0], None), partial(unit_of, leaves, self.words))
+
+    def complete_dtypes(self) -> dict[str, str]:
+        """The dtypes of all columns; refused, with the line, where one has none."""
+        for name, dtype in self.dtypes.items():
+            if not dtype:
+                raise BadValue(
+                    f'{self._at(self.places["dtype", name])}: made-up rows need the dtype of {name!r}: dtype = "int64".'
+                )
+        if not self.dtypes:
+            raise BadValue(f"{self.name} has no columns: [columns.age].")
+        return self.dtypes
+
+    def _checked(self, word: Declaration, check: Callable[[], object]) -> None:
+        try:
+            check()
+        except DPError as problem:
+            raise type(problem)(f"{self._at(self.places[word])}: {problem}") from None
+
+    def _at(self, place: Place) -> str:
+        line = self.lines(place)
+        return self.name if line is None else f"{self.name}, line {line}"
+
+
+def _dtype(text: Any) -> Any:
+    return pd.api.types.pandas_dtype(text)
+
+
+# Reading ----------------------------------------------------------------------------------------------------------
+
+
+class _Reader:
+    """A text on its way to a card. Every refusal tells the line."""
+
+    def __init__(self, name: str, text: str):
+        self.name, self.text = name, text
+        self.file = "" if name is _TEXT else name
+        self.json = text.lstrip().startswith("{")
+        self.lines: Callable[[Place], int | None] = _json_lines(text) if self.json else _toml_lines(text)
+
+    def refuse(self, place: Place, problem: str) -> NoReturn:
+        line = self.lines(place)
+        raise BadValue(f"{self.name}{'' if line is None else f', line {line}'}: {problem}")
+
+    def card(self) -> Card:
+        content = self._parsed()
+        if self.json and ("tableSchema" in content or "@context" in content):
+            content = card_metadata.to_card(content)
+        self._known(content, _WORDS, (), "a card")
+        card = Card(self.name, {}, {}, {}, {}, self.lines)
+        signed = self._signed(content, (), Source(self.file))
+        for word in _TABLE:
+            if word in content:
+                self._put(card, (word, None), (word,), self._filled(content[word], (word,)), signed)
+        for name, facts in self._tables(content.get("columns", {}), ("columns",)):
+            self._column(card, name, facts, signed)
+        combinations = content.get("combinations", [])
+        if not isinstance(combinations, list):
+            self.refuse(("combinations",), "combinations are a list of tables: [[combinations]].")
+        for i, facts in enumerate(combinations):
+            self._combination(card, facts, ("combinations", i), signed)
+        return card
+
+    def _parsed(self) -> dict[str, Any]:
+        try:
+            content = (
+                json.loads(self.text, object_pairs_hook=self._once) if self.json else tomllib.loads(self.text)
+            )
+        except tomllib.TOMLDecodeError as problem:
+            line = re.search(r"line (\d+)", str(problem))
+            at = f", line {line[1]}" if line else ", at its end"
+            raise BadValue(
+                f'{self.name}{at}: this is not TOML. Texts stand in quotes: version = "2026-11".'
+            ) from None
+        except json.JSONDecodeError as problem:
+            raise BadValue(f"{self.name}, line {problem.lineno}: this is not JSON.") from None
+        except RecursionError:
+            raise BadValue(f"{self.name} is too deep to read.") from None
+        if not isinstance(content, dict):
+            raise BadValue(f"{self.name} is a table of words, and this is a {type(content).__name__}.")
+        return content
+
+    def _once(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        content = dict(pairs)
+        if len(content) < len(pairs):
+            names = [name for name, _ in pairs]
+            twice = next(name for name in names if names.count(name) > 1)
+            self.refuse((twice,), f"{twice!r} stands twice.")
+        return content
+
+    def _known(self, content: Mapping[str, Any], words: tuple[str, ...], place: Place, what: str) -> None:
+        for word in content:
+            if word not in words:
+                hint = did_you_mean(word, words, "It has")
+                if not place and word in ("epsilon", "delta", "ledger", "queries", "accountant", "reserve"):
+                    hint = " Budgets are no facts of a table: open(card=..., epsilon=1)."
+                self.refuse((*place, word), f"{word!r} is no word of {what}.{hint}")
+
+    def _tables(self, content: Any, place: Place) -> Iterator[tuple[str, dict[str, Any]]]:
+        if not isinstance(content, dict):
+            self.refuse(place, "columns are tables by name: [columns.age].")
+        for name, facts in content.items():
+            if not isinstance(facts, dict):
+                self.refuse((*place, name), f"the facts of a column are a table: [columns.{name}].")
+            yield name, facts
+
+    def _column(self, card: Card, name: str, facts: dict[str, Any], signed: Source) -> None:
+        place = ("columns", name)
+        self._known(facts, _COLUMN, place, "a column")
+        source = self._signed(facts, place, signed)
+        dtype = facts.get("dtype")
+        if dtype is not None:
+            self._check_dtype(dtype, (*place, "dtype"))
+        card.dtypes[name] = dtype or ""
+        card.places["dtype", name] = (*place, "dtype") if dtype else place
+        if "bounds" in facts:
+            pair = self._filled(facts["bounds"], (*place, "bounds"))
+            if not isinstance(pair, list) or len(pair) != 2:
+                self.refuse((*place, "bounds"), "bounds are the least and the greatest value: [0, 110].")
+            self._put(card, ("bounds", name), (*place, "bounds"), tuple(pair), source)
+        if "keys" in facts:
+            self._put(
+                card, ("keys", name), (*place, "keys"), self._keys(facts["keys"], (*place, "keys")), source
+            )
+
+    def _check_dtype(self, dtype: Any, place: Place) -> None:
+        if not isinstance(self._filled(dtype, place), str):
+            self.refuse(place, 'a dtype is a text, such as "int64".')
+        known = ""
+        with suppress(TypeError, ValueError, AttributeError):
+            known = str(_dtype(dtype))
+        if not known:
+            self.refuse(
+                place,
+                f'{dtype!r} is no dtype of pandas, such as "int64", "float64", "str", "datetime64[ns]".',
+            )
+
+    def _combination(self, card: Card, facts: Any, place: Place, signed: Source) -> None:
+        if not isinstance(facts, dict) or not {"columns", "keys"} <= set(facts):
+            self.refuse(place, "a combination has columns = [...] and keys = [[...], ...].")
+        self._known(facts, _COMBINATION, place, "a combination")
+        columns = facts["columns"]
+        if not isinstance(columns, list) or len(columns) < 2 or not all(isinstance(c, str) for c in columns):
+            self.refuse((*place, "columns"), "a combination is of two columns or more, by name.")
+        rows = self._keys(facts["keys"], (*place, "keys"))
+        if not all(isinstance(row, list) for row in rows):
+            self.refuse((*place, "keys"), 'a combination of keys is a list: ["CA", "F"].')
+        keys = [tuple(row) for row in rows]
+        source = self._signed(facts, place, signed)
+        self._put(card, ("keys", tuple(columns)), (*place, "keys"), keys, source)
+
+    def _signed(self, content: Mapping[str, Any], place: Place, above: Source) -> Source:
+        stated = {}
+        for word in _SIGNED:
+            if word in content and not isinstance(self._filled(content[word], (*place, word)), str):
+                self.refuse((*place, word), f"{word} is a text.")
+            stated[word] = content.get(word)
+        return Source(self.file, stated["author"] or above.author, stated["reason"] or above.reason)
+
+    def _filled(self, value: Any, place: Place) -> Any:
+        """The value, unless nobody has filled it in."""
+        if value == BLANK or (isinstance(value, list) and BLANK in value):
+            self.refuse(place, f"{place[-1]} is not filled in. Write what is public, or delete the line.")
+        return value
+
+    def _keys(self, value: Any, place: Place) -> Sequence[Any]:
+        value = self._filled(value, place)
+        if isinstance(value, dict) and set(value) == {"range"}:
+            ends = value["range"]
+            if not isinstance(ends, list) or not 1 <= len(ends) <= 3 or not all(type(e) is int for e in ends):
+                self.refuse(place, "a range of keys is as in Python: {range = [0, 111]}.")
+            if ends[2:] == [0]:
+                self.refuse(place, "a range has steps other than 0.")
+            return range(*ends)
+        if not isinstance(value, list):
+            self.refuse(place, 'keys are a list, such as ["CA", "NY"], or {range = [0, 111]}.')
+        return [self._key(key, place) for key in value]
+
+    def _key(self, key: Any, place: Place) -> Any:
+        if isinstance(key, list):
+            return [self._key(part, place) for part in key]
+        if not isinstance(key, dict):
+            return key
+        made = _READ.get(next(iter(key), ""))
+        try:
+            if made is None:
+                raise ValueError
+            return made(key)
+        except (ValueError, TypeError, KeyError, ArithmeticError):
+            self.refuse(
+                place,
+                'a key is a text, a number, true or false, a date, {null = true}, {decimal = "0.10"}, {time = "2026-01-31"}, '
+                '{period = "2026-01", freq = "M"} or {interval = [0, 10], closed = "right"}.',
+            )
+
+    def _put(self, card: Card, word: Declaration, place: Place, value: Any, source: Source) -> None:
+        what, column = word
+        if column is None:
+            card.words[what] = value
+        else:
+            card.words.setdefault(what, {})[column] = value
+        card.places[word], card.sources[word] = place, source
+
+
+def _interval(key: dict[str, Any]) -> pd.Interval[Any]:
+    left, right = key["interval"]
+    return pd.Interval(left, right, closed=key.get("closed", "right"))
+
+
+_READ: dict[str, Callable[[dict[str, Any]], Any]] = {
+    "null": lambda key: None,
+    "decimal": lambda key: Decimal(key["decimal"]),
+    "time": lambda key: pd.Timestamp(key["time"]),
+    "period": lambda key: pd.Period(key["period"], key["freq"]),
+    "interval": _interval,
+}
+
+
+# Lines ------------------------------------------------------------------------------------------------------------
+
+_NAME = r"""(?:"(?:[^"\\]|\\.)*"|'[^']*'|[A-Za-z0-9_-]+)"""
+_ASSIGNED = re.compile(rf"\s*({_NAME}(?:\s*\.\s*{_NAME})*)\s*=")
+_HEADER = re.compile(rf"\s*(\[\[?)\s*({_NAME}(?:\s*\.\s*{_NAME})*)\s*\]\]?\s*(?:#.*)?$")
+
+
+def _path(dotted: str) -> Place:
+    content, path = tomllib.loads(f"{dotted} = 0"), []
+    while isinstance(content, dict):
+        ((name, content),) = content.items()
+        path.append(name)
+    return tuple(path)
+
+
+def _toml_lines(text: str) -> Callable[[Place], int | None]:
+    """Where a word of a TOML text stands: its line, or that of the nearest table around it."""
+
+    def find(place: Place) -> int | None:
+        lines: dict[Place, int] = {}
+        table: Place = ()
+        number: dict[Place, int] = {}
+        for i, line in enumerate(text.splitlines(), 1):
+            if header := _HEADER.match(line):
+                table = _path(header[2])
+                if header[1] == "[[":
+                    number[table] = number.get(table, -1) + 1
+                    table = (*table, number[table])
+                lines.setdefault(table, i)
+            elif assigned := _ASSIGNED.match(line):
+                lines.setdefault((*table, *_path(assigned[1])), i)
+        return next((lines[place[:k]] for k in range(len(place), 0, -1) if place[:k] in lines), None)
+
+    return find
+
+
+def _json_lines(text: str) -> Callable[[Place], int | None]:
+    """The same of a JSON text; in metadata a word may have another name."""
+
+    def find(place: Place) -> int | None:
+        position = 0
+        for part in place:
+            if isinstance(part, str):
+                names = (part, card_metadata.NAMES.get(part, part))
+                after = re.compile(
+                    "|".join(rf'"(?:[\w-]+:)?(?:\w+\.)?{re.escape(json.dumps(n)[1:])}' for n in names)
+                )
+                match = after.search(text, position)
+                if match is None:
+                    break
+                position = match.end()
+        return text.count("\n", 0, position) + 1 if position else None
+
+    return find

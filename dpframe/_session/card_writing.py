@@ -1,0 +1,190 @@
+"""Writing a card: what is declared of a table as the content of a card, in TOML, in JSON and as CSVW-EO metadata; and a card to
+fill in. Nothing is read for it: all is a function of what was declared, and of names and dtypes."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Hashable, Mapping
+from datetime import date
+from decimal import Decimal
+from typing import Any
+
+import pandas as pd
+
+from dpframe._errors import BadType
+from dpframe._expr import Column
+from dpframe._groups.combinations import Tuples
+from dpframe._groups.keys import Keys
+from dpframe._groups.periods import Span, span_of
+from dpframe._session import card_metadata
+from dpframe._session.card import BLANK
+from dpframe._session.terms import Source, Terms
+
+_MANY = 20  # whole numbers in a row, from here on, are a range
+
+
+def content_of(leaves: Mapping[Hashable, Column], dtypes: list[Any], terms: Terms) -> dict[str, Any]:
+    """The content of a card that says what is declared of the table of a session."""
+    names = list(leaves)
+    odd = next((name for name in names if not _is_text(name)), None)
+    if odd is not None:
+        raise BadType(f"a card names columns by text, and one is called {odd!r}. Rename it before opening.")
+    sources = dict(terms.sources)
+    signed = sources.get(("unit", None)) or next(iter(sources.values()), Source(""))
+    bounds: dict[int, list[Any]] = {i: [_number(end) for end in pair] for i, pair in terms.bounds}
+    bounds |= {i: _span(span) for i, span in terms.times}
+    keys = {i: _listed(k.index.tolist(), k.null) for i, k in terms.keys if isinstance(k, Keys)}
+    columns: dict[str, dict[str, Any]] = {}
+    for i, name in enumerate(names):
+        own = next((sources[word, name] for word in ("bounds", "keys") if (word, name) in sources), signed)
+        facts = {"dtype": str(dtypes[i]), "bounds": bounds.get(i), "keys": keys.get(i)}
+        facts |= {word: text for word, text in _signature(own).items() if text != getattr(signed, word)}
+        columns[str(name)] = _present(facts)
+    combinations = [
+        {
+            "columns": [str(names[j]) for j in places],
+            "keys": [[_key(part) for part in row] for row in k.index.tolist()],
+        }
+        for places, k in terms.keys
+        if isinstance(places, tuple) and isinstance(k, Tuples)
+    ]
+    return _present(
+        {**_signature(signed), **_of_table(terms), "columns": columns, "combinations": combinations or None}
+    )
+
+
+def _signature(source: Source) -> dict[str, Any]:
+    return {"author": source.author, "reason": source.reason}
+
+
+def _present(content: dict[str, Any]) -> dict[str, Any]:
+    return {word: value for word, value in content.items() if value is not None}
+
+
+def _of_table(terms: Terms) -> dict[str, Any]:
+    unit = terms.unit
+    people = [str(c.name) for c in unit.people]
+    return {
+        "version": terms.version,
+        "population": terms.account.population,
+        "unit": None if not people else people[0] if len(people) == 1 else people,
+        "max_rows": unit.rows,
+        "max_groups": unit.groups,
+        "neighbors": unit.neighbors if unit.replaces else None,
+        "n": terms.people,
+    }
+
+
+def _is_text(name: object) -> bool:
+    try:
+        return isinstance(name, str) and name.encode("utf-8") is not None
+    except UnicodeEncodeError:
+        return False
+
+
+def _number(value: float) -> float | int:
+    return int(value) if value.is_integer() and abs(value) < 2**53 else value
+
+
+def _span(span: Span) -> list[str]:
+    days = [span.first[:10], span.last[:10]]
+    return days if span_of(days, "") == span else [span.first, span.last]
+
+
+def _listed(keys: list[Any], null: int | None) -> Any:
+    plain = [_key(None if i == null else key) for i, key in enumerate(keys)]
+    if len(plain) > _MANY and all(type(k) is int for k in plain):
+        step = plain[1] - plain[0]
+        if step and plain == list(range(plain[0], plain[-1] + (1 if step > 0 else -1), step)):
+            return {"range": [plain[0], plain[-1] + (1 if step > 0 else -1), step][: 2 if step == 1 else 3]}
+    return plain
+
+
+def _key(key: Any) -> Any:
+    if key is None or (isinstance(key, float) and math.isnan(key)) or key is pd.NaT:
+        return {"null": True}
+    if isinstance(key, pd.Timestamp):
+        return {"time": key.isoformat()}
+    if isinstance(key, date):
+        return {"time": key.isoformat()}
+    if isinstance(key, pd.Interval):
+        return {"interval": [key.left, key.right], "closed": key.closed}
+    if isinstance(key, pd.Period):
+        return {"period": str(key), "freq": key.freqstr}
+    return {"decimal": str(key)} if isinstance(key, Decimal) else key
+
+
+def as_toml(content: Mapping[str, Any]) -> str:
+    """A card in TOML, to be read and written by people."""
+    columns, combinations = content["columns"], content.get("combinations", ())
+    table = {word: value for word, value in content.items() if word not in ("columns", "combinations")}
+    lines = _assigned(table)
+    for name, column in columns.items():
+        lines += ["", f"[columns.{_toml_name(name)}]", *_assigned(column)]
+    for combination in combinations:
+        lines += ["", "[[combinations]]", *_assigned(combination)]
+    return "\n".join(lines).lstrip() + "\n"
+
+
+def _assigned(table: Mapping[str, Any]) -> list[str]:
+    return [f"{word} = {_toml(value)}" for word, value in table.items()]
+
+
+def _toml_name(name: str) -> str:
+    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else _toml(name)
+
+
+def _toml(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str):
+        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+    if isinstance(value, int | float):
+        return repr(value)
+    if isinstance(value, list):
+        return f"[{', '.join(map(_toml, value))}]"
+    return f"{{{', '.join(f'{word} = {_toml(part)}' for word, part in value.items())}}}"
+
+
+def as_json(content: Mapping[str, Any]) -> str:
+    """The same in JSON."""
+    return json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def as_metadata(content: Mapping[str, Any]) -> str:
+    """The same as CSVW-EO metadata, which are JSON, too."""
+    return as_json(card_metadata.of_card(content))
+
+
+def to_fill_in(dtypes: Mapping[str, Any]) -> str:
+    """A card to fill in, from the names and dtypes of a table alone; a dtype that is not known is None."""
+    lines = [
+        "# The public facts of a table. Write what is known without looking at the data, and never what the data show.",
+        f'# What still says "{BLANK}" is refused: fill it in, or delete the line.',
+        f'author = "{BLANK}"  # who answers for this card',
+        f'reason = "{BLANK}"  # why these facts are public: a code book, a form, a law',
+        f'unit = "{BLANK}"  # the column that names a person; delete this line and the next two if each row is one person\'s',
+        "max_rows = 10  # for at most so many rows (in a group) one person counts: a choice",
+        "max_groups = 3  # and in at most so many groups",
+        f'population = "{BLANK}"  # the name of these people in a ledger',
+        f'version = "{BLANK}"  # the name of this state of the data, such as "2026-11"',
+    ]
+    for name, dtype in dtypes.items():
+        kind = "" if dtype is None else Column.of(0, name, dtype).kind
+        shown = (
+            f'"{BLANK}"  # such as "int64", "float64", "str", "datetime64[ns]"'
+            if dtype is None
+            else _toml(str(dtype))
+        )
+        lines += ["", f"[columns.{_toml_name(name)}]", f"dtype = {shown}"]
+        if kind in ("number", ""):
+            lines.append(f'bounds = "{BLANK}"  # such as [0, 110]: values outside are clipped')
+        if kind == "time":
+            lines.append(f'bounds = "{BLANK}"  # such as ["2026-01-01", "2026-12-31"]')
+        if kind in ("text", "label", ""):
+            lines.append(
+                f'keys = "{BLANK}"  # such as ["CA", "NY"], the groups that may appear; of an id or a name: delete'
+            )
+    return "\n".join(lines) + "\n"
