@@ -10,8 +10,6 @@ import re
 import tomllib
 from pathlib import Path
 
-from setuptools import setup
-
 ROOT = Path(__file__).parent
 LINK = re.compile(r"\[([^\]]+)\]\((?!https?://|#)([^)]+)\)")
 
@@ -34,6 +32,8 @@ def addresses(repository: str, version: str) -> dict[str, str]:
 
 
 if __name__ == "__main__":
+    from setuptools import setup  # where nothing is set up it need not be there
+
     version = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
     repository = os.environ.get("DPFRAME_REPOSITORY", "").rstrip("/")
     setup(

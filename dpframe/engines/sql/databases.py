@@ -129,10 +129,15 @@ class SqliteDatabase(Bound):
         factory = self._connection.text_factory
         self._connection.text_factory = _decoded
         try:
-            rows: Rows = self._connection.execute(sql, parameters).fetchall()
+            rows: Rows = self._connection.execute(sql, self._named(parameters)).fetchall()
         finally:
             self._connection.text_factory = factory
         return rows
+
+    @staticmethod
+    def _named(parameters: list[Any]) -> dict[str, Any]:
+        """The parameters under their numbers: ``?1`` counts as a name, and from Python 3.14 on names take no list."""
+        return {str(place): value for place, value in enumerate(parameters, 1)}
 
     def _listed(self, listing: Listing, parameters: list[Any]) -> str:
         rows = []
