@@ -33,6 +33,7 @@ extensions = [
     "sphinx.ext.intersphinx",
     "sphinx.ext.napoleon",
     "sphinx_copybutton",
+    "formulas",
     "indexes",
     "pictures",
 ]
@@ -46,6 +47,9 @@ picture_pages = ["docs/gallery", "docs/how-to/plot-answers"]
 
 # Pages
 myst_heading_anchors = 6  # the anchors that repositories give headings, too
+myst_enable_extensions = ["dollarmath"]
+myst_dmath_allow_digits = myst_dmath_allow_space = False  # prices stay prices
+html_math_renderer = "mathml"
 nb_execution_mode = (
     "off"  # the tests run each page and each notebook; here they are shown with what they said
 )

@@ -36,7 +36,7 @@ def drawn(docname: str, text: str, folder: Path) -> str:
 
     def with_pictures(match: re.Match[str]) -> str:
         nonlocal count
-        block, lines = match.group(0), [match.group(0), ""]
+        block, shown = match.group(0), [match.group(0)]
         if match.group(1).startswith(">>>"):
             return block
         exec(compile(match.group(1), docname, "exec", dont_inherit=True), names)
@@ -45,9 +45,9 @@ def drawn(docname: str, text: str, folder: Path) -> str:
             figure, count = plt.figure(number), count + 1
             file = f"{Path(docname).name}-{count}.png"
             figure.savefig(folder / file, dpi=150, bbox_inches="tight")
-            lines += [f"![{described(figure, heading)}](/docs/pictures/{file})", ""]
+            shown.append(f"![{described(figure, heading)}](/docs/pictures/{file})")
         plt.close("all")
-        return "\n".join(lines)
+        return "\n\n".join(shown)
 
     with plt.rc_context({"figure.figsize": (6.4, 3.8)}):
         return BLOCK.sub(with_pictures, text)

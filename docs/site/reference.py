@@ -26,6 +26,8 @@ from dpframe._frame.groups import PrivateGroupBy
 from dpframe._frame.people.groups import PersonGroupBy
 from dpframe._plans.budget import Budget
 
+SHORT = 500  # characters of a constant that is shown whole
+
 
 @dataclass(frozen=True)
 class Section:
@@ -139,7 +141,8 @@ def page_of(module: str) -> str:
     lines.append(summaries([name for name, thing in things.items() if callable(thing)]))
     for name, thing in things.items():
         if not callable(thing):
-            lines += [f".. py:data:: {name}", f"   :value: {thing!r}"]
+            shown = repr(thing) if len(repr(thing)) < SHORT else repr(list(thing))
+            lines += [f".. py:data:: {name}", f"   :value: {shown}"]
         elif isinstance(thing, type):
             lines += [f".. autoclass:: {name}", "   :members:"]
         else:

@@ -1,4 +1,4 @@
-"""The reference is made from docstrings: every name that users reach has a page, and says what it is."""
+"""The site: every name that users reach has a page and says what it is, and pages are what they show."""
 
 from __future__ import annotations
 
@@ -40,6 +40,8 @@ def part_of_the_site(name: str) -> ModuleType:
 inventories = part_of_the_site("inventories")
 reference = part_of_the_site("reference")
 indexes = part_of_the_site("indexes")
+links = part_of_the_site("links")
+pictures = part_of_the_site("pictures")
 PAGES: dict[str, str] = dict(reference.pages())
 
 
@@ -130,3 +132,45 @@ def test_stored_inventories_name_what_there_is() -> None:
             thing = module
             for part in name.split(".")[1:]:
                 thing = getattr(thing, part)
+
+
+PAGE = """# Pictures
+
+```python
+height = 3
+```
+
+## Bars
+
+```python
+from matplotlib import pyplot as plt
+
+ax = plt.subplots()[1]
+ax.bar(["a"], [height])
+ax.set_title("a [b]")
+```
+
+```python
+>>> height
+4
+```
+"""
+
+
+def test_a_picture_stands_below_the_code_that_draws_it(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib", reason="pictures need matplotlib")
+    text = pictures.drawn("docs/pictures", PAGE, tmp_path)
+    assert text == PAGE.replace(
+        'ax.set_title("a [b]")\n```\n',
+        'ax.set_title("a [b]")\n```\n\n![Bars; a  b ](/docs/pictures/pictures-1.png)\n',
+    )
+    assert [path.name for path in tmp_path.iterdir()] == ["pictures-1.png"]
+
+
+def test_links_that_lead_nowhere_are_found(tmp_path: Path) -> None:
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a" / "one.html").write_text(
+        '<p id="x"><a class="y" href="../two.html#z"><a href="#x"><a href="#gone"><a href="https://host/"><img src="none.png">'
+    )
+    (tmp_path / "two.html").write_text('<h1 id="z"></h1><a href="a/one.html#x"><a href="three.html?q#x">')
+    assert links.broken(tmp_path) == ["a/one.html: #gone", "a/one.html: none.png", "two.html: three.html?q#x"]
