@@ -84,6 +84,7 @@ html_theme_options = {
     "header_links_before_dropdown": 8,
     "show_toc_level": 2,
     "navigation_depth": 3,
+    "collapse_navigation": True,  # of the other sections the names alone: pages are small, and built in half the time
     "show_prev_next": False,
     "footer_start": ["copyright"],
     "footer_end": [],
