@@ -1,4 +1,4 @@
-.PHONY: check types test test-slow docs pictures bench fuzz mutants
+.PHONY: check types test test-slow docs pictures links examples bench fuzz mutants
 
 check: types  ## what a commit must pass besides the tests
 	ruff check .
@@ -14,7 +14,15 @@ test:  ## all but the slow tests, in a few minutes
 test-slow:  ## the slow tests and the statistics, in full
 	pytest -m slow
 
-docs:  ## every example of every page, docstring and notebook
+docs:  ## the site, in build/site: a warning, a link that leads nowhere or a misspelt word is an error
+	sphinx-build -W --keep-going -q -j auto -b html -c docs/site . build/site
+	python docs/site/links.py build/site
+	codespell
+
+links:  ## whether addresses elsewhere are still there; needs a network
+	sphinx-build -q -b linkcheck -c docs/site . build/links
+
+examples:  ## every example of every page, docstring and notebook
 	pytest tests/test_docs.py tests/test_course.py tests/test_notebooks.py dpframe
 
 pictures:  ## the figures of the course, drawn anew by the cells above them

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
         plot,
         utilities,
     )
+    from dpframe.__main__ import show_versions
     from dpframe._answers.estimate import Estimate
     from dpframe._errors import (
         BadExpression,
@@ -82,6 +83,7 @@ __all__ = [
     "dummy",
     "open",
     "private",
+    "show_versions",
     "sql",
 ]
 
@@ -94,6 +96,7 @@ _HOMES = {
     "dummy": "_frame.verbs.looking",
     "open": "_frame.sources",
     "private": "_frame.accessor",
+    "show_versions": "__main__",
     "sql": "_frame.sources",
     "Plan": "_plans.plan",
     "PrivateFrame": "_frame.frame",

@@ -1,14 +1,17 @@
-"""``python -m dpframe``: ``demo``, a session from start to end; ``ledger FILE``; ``init FILE``, a card to fill in."""
+"""``python -m dpframe``: ``demo``, a session from start to end; ``ledger FILE``; ``init FILE``, a card; ``versions``."""
 
 from __future__ import annotations
 
 import argparse
+import json
+import platform
 import sys
+from importlib import metadata
 from typing import Any
 
 import pandas as pd
 
-from dpframe import BadValue, DPError, private
+from dpframe import BadValue, DPError, __version__, private
 from dpframe._frame.sources import recognised
 from dpframe._frame.verbs.looking import public_dtype
 from dpframe._ledger.history import as_json, as_text
@@ -61,6 +64,42 @@ def demo() -> None:
     print(p.budget)
 
 
+# What dpframe needs, and what it works with where it is there.
+_NEEDED = ("pandas", "numpy", "scipy")
+_BESIDE = (
+    *("pyarrow", "polars", "duckdb", "dask", "pyspark", "deltalake", "pyiceberg", "numba"),
+    *("sqlalchemy", "psycopg", "matplotlib"),
+)
+
+
+def _version(package: str) -> str | None:
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return None
+
+
+def show_versions(as_json: bool = False) -> None:
+    """Prints the versions of dpframe, Python, the system and the packages that it works with, to be pasted into a report.
+
+    Nothing is imported for it and no data is looked at; a package that is not installed has no version.
+
+    >>> show_versions()
+    dpframe ...
+    Python ...
+    """
+    threads = not getattr(sys, "_is_gil_enabled", lambda: True)()
+    versions = {
+        "dpframe": __version__,
+        "Python": platform.python_version() + " free-threaded" * threads,
+        "system": f"{platform.system()} {platform.release()} {platform.machine()}",
+        **{package: _version(package) for package in (*_NEEDED, *_BESIDE)},
+    }
+    width = max(map(len, versions))
+    lines = [f"{name:<{width}}  {'-' if version is None else version}" for name, version in versions.items()]
+    print(json.dumps(versions, indent=2) if as_json else "\n".join(lines))
+
+
 def blank_card(table: str) -> str:
     """A card of a table, with blanks for what its owner knows. Of Parquet the schema is read, of CSV the first line: no cell."""
     if not table.lower().endswith((".csv", ".csv.gz", ".tsv")):
@@ -80,6 +119,8 @@ def main(arguments: list[str] | None = None) -> None:
     reader = commands.add_parser("ledger", help="the populations of a ledger, what they spent, and on what")
     reader.add_argument("file", help="its path, or the URL of a server: postgresql+psycopg://host/database")
     reader.add_argument("--json", action="store_true", help="the same as JSON")
+    versions = commands.add_parser("versions", help="of dpframe and of what it works with, for a report")
+    versions.add_argument("--json", action="store_true", help="the same as JSON")
     starter = commands.add_parser(
         "init", help="a card to fill in, from the names and dtypes of a table alone"
     )
@@ -88,8 +129,9 @@ def main(arguments: list[str] | None = None) -> None:
     )
     given = parser.parse_args(arguments)
     if given.command == "demo":
-        demo()
-        return
+        return demo()
+    if given.command == "versions":
+        return show_versions(as_json=given.json)
     try:
         if given.command == "init":
             print(blank_card(given.table), end="")

@@ -17,45 +17,16 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 import pandas as pd
 
-from dpframe._answers.layout import Across
-from dpframe._answers.layout import Column
-from dpframe._answers.layout import Columns
-from dpframe._answers.layout import Grid
-from dpframe._answers.layout import Layout
-from dpframe._answers.layout import Levels
-from dpframe._answers.layout import Pivot
-from dpframe._answers.lineage import label_texts
-from dpframe._answers.worth import blanked
-from dpframe._answers.worth import telling
-from dpframe._ledger.store import pack
-from dpframe._ledger.store import receipt_text
-from dpframe._plans.aggregates import Output
-from dpframe._plans.durations import check_alike
-from dpframe._plans.worth import PART
-from dpframe import _validate
-from dpframe import plot as _plot
-from dpframe._answers.derived import Computed
-from dpframe._answers.derived import Operators
 from dpframe._answers.estimate import Correlation as Correlation
 from dpframe._answers.estimate import FloatEstimate as FloatEstimate
 from dpframe._answers.estimate import IntEstimate as IntEstimate
-from dpframe._answers.estimate import only
-from dpframe._answers.estimate import title_of
-from dpframe._answers.layout import layout_from
-from dpframe._answers.lineage import Kept
-from dpframe._answers.lineage import Released
-from dpframe._answers.lineage import deviations_of
-from dpframe._answers.lineage import ends_of
-from dpframe._answers.lineage import reading
-from dpframe._answers.table import Shown
-from dpframe._answers.table import Tabled
-from dpframe._errors import BadValue
-from dpframe._ledger.store import unpack
-from dpframe._plans.plan import Cost
-from dpframe._plans.plan import Plan
-from dpframe._plans.plan import all_choices
-from dpframe._plans.plan import refuse_choices
-from dpframe._plans.price import own_errors
+from dpframe._answers.layout import Across, Column, Columns, Grid, Layout, Levels, Pivot
+from dpframe._answers.lineage import label_texts
+from dpframe._answers.worth import blanked, telling
+from dpframe._ledger.store import pack, receipt_text
+from dpframe._plans.aggregates import Output
+from dpframe._plans.durations import check_alike
+from dpframe._plans.worth import PART
 from dpframe._questions.question import Release, numbers
 
 # Receipts ----------------------------------------------------------------------------------------------------

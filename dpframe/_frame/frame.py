@@ -128,7 +128,7 @@ class PrivateFrame(Tracked):
 
     @property
     def accountant(self) -> Accountant:
-        """What counts the budget, to be given to other frames of the same people: ``open(accountant=...)``."""
+        """The accountant that counts the budget, to be given to other frames of the same people (``open(accountant=...)``)."""
         return self._session.accountant
 
     @property

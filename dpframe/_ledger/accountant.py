@@ -219,6 +219,7 @@ class Accountant:
 
     @property
     def population(self) -> str:
+        """The name of its people; of a budget in memory one that nobody else has."""
         return self._population
 
     @property

@@ -36,11 +36,11 @@ class Group(NamedTuple):
 class Budget:
     """A budget: what may be spent, what was spent, and what is left. Exact inside; the numbers shown are rounded doubles."""
 
-    rule: Filter
-    state: Any
+    rule: Filter  #: The accountant's rule.
+    state: Any  #: Where the rule stands.
     _ledger: Sequence[Charge]  # only grows, and the first so many are this budget's
     _debits: int
-    queries: int
+    queries: int  #: How many shares there are.
 
     @property
     def charges(self) -> Sequence[Charge]:
@@ -49,10 +49,12 @@ class Budget:
 
     @property
     def epsilon(self) -> float:
+        """The whole budget."""
         return float(self.rule.limits.epsilon)
 
     @property
     def delta(self) -> float:
+        """The whole delta."""
         return float(self.rule.limits.delta)
 
     @property

@@ -85,19 +85,22 @@ class Plan:
     which its guarantee is told as (epsilon, delta).
     """
 
-    question: str
-    neighbors: str
-    loss: Loss
-    stated_at: Fraction
-    parts: tuple[Part, ...]
-    cells: tuple[Cell, ...]
-    groups: int
-    why: str
+    question: str  #: What is asked, in words.
+    neighbors: str  #: The neighbouring relation.
+    loss: Loss  #: What accountants add up.
+    stated_at: Fraction  #: The delta at which `cost` is told; 0 for a pure mechanism.
+    parts: tuple[Part, ...]  #: The statistics, each with its noise and sensitivity.
+    cells: tuple[Cell, ...]  #: The outputs, as the plan knows them.
+    groups: int  #: How many groups there are; of a choice, how many candidates.
+    why: str  #: Why this mechanism.
+    #: What is taken to be public for this question.
     declared: tuple[str, ...] = field(default=(), compare=False)
-    told: str = ""  # where there are no cells: the error to expect, in words
-    budget: str = field(default="", compare=False)  # what it would take, as `explain` sees it
-    n: float | None = field(default=None, compare=False)  # how many values `explain` was told to assume
-    most: float | None = field(default=None, compare=False)  # the values there can be, where that is public
+    #: The error to expect, in words, of a question with a mechanism of its own, such as a fit.
+    told: str = ""
+    budget: str = field(default="", compare=False)  #: What it would take of the budget, as `explain` sees it.
+    #: How many values `explain` was told to assume.
+    n: float | None = field(default=None, compare=False)
+    most: float | None = field(default=None, compare=False)  #: The values there can be, where that is public.
     # The `Draft` of a question that runs; not pickled.
     _draft: Any = field(default=None, compare=False, repr=False)
 
@@ -112,18 +115,22 @@ class Plan:
 
     @property
     def epsilon(self) -> float:
+        """The epsilon of `cost`."""
         return self.cost.epsilon
 
     @property
     def delta(self) -> float:
+        """The delta of `cost`."""
         return self.cost.delta
 
     @property
     def charge(self) -> Charge:
+        """The loss and `stated_at`, as the ledger debits them."""
         return Charge(((self.loss, 1),), self.stated_at)
 
     @property
     def mechanism(self) -> str:
+        """The name of the mechanism of the first part, such as ``"laplace"`` or ``"gaussian"``."""
         name: str = self.parts[0].noise.name
         return name
 

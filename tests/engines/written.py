@@ -104,5 +104,5 @@ def connected(server: Any) -> Iterator[None]:
 
 def in_sqlite(frame: pd.DataFrame) -> Any:
     connection = sqlite3.connect(":memory:", isolation_level=None)
-    create(connection.execute, connection.executemany, frame, nan=False, mark="?{}")
+    create(connection.execute, connection.executemany, frame, nan=False, mark="?")
     return SqliteDatabase(connection)

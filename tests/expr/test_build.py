@@ -45,7 +45,9 @@ def test_numpy_scalars_and_dates_are_normalised() -> None:
     assert [type(v) for v in found] == [int, float, bool, str, pd.Timestamp, pd.Timestamp]
 
 
-@pytest.mark.parametrize("value", [None, math.nan, pd.NA, pd.NaT, np.float64("nan"), np.datetime64("NaT")])
+@pytest.mark.parametrize(
+    "value", [None, math.nan, pd.NA, pd.NaT, np.float64("nan"), np.datetime64("NaT", "ns")]
+)
 def test_nulls_are_one_thing_and_only_where_they_mean_something(value: Any) -> None:
     assert constant(value, null=True).value is None
     with pytest.raises(BadValue, match="isna"):

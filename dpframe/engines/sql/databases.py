@@ -126,7 +126,12 @@ class SqliteDatabase(Bound):
         connection.create_function("dpframe_digest", 1, _digest, deterministic=True)
 
     def _run(self, sql: str, parameters: list[Any]) -> Rows:
-        return plain_rows(self._connection, sql, parameters)
+        return plain_rows(self._connection, sql, self._named(parameters))
+
+    @staticmethod
+    def _named(parameters: list[Any]) -> dict[str, Any]:
+        """The parameters under their numbers: ``?1`` counts as a name, and from Python 3.14 on names take no list."""
+        return {str(place): value for place, value in enumerate(parameters, 1)}
 
     def _listed(self, listing: Listing, parameters: list[Any]) -> str:
         rows = []

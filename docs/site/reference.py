@@ -1,0 +1,187 @@
+"""The pages of the reference: one for each verb and each public name, made from docstrings.
+
+`write` puts them into ``docs/reference/api``, where no page is written by hand. What a user can reach is found by looking at the
+classes, so that a new verb has its page by being there.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass, fields, is_dataclass
+from pathlib import Path
+from typing import Any
+
+import inventories
+from dpframe._answers.unbiased import Estimated
+
+import dpframe
+from dpframe._answers.answer import Answer
+from dpframe._answers.reports import Reports
+from dpframe._frame.accessor import Unopened
+from dpframe._frame.column import PrivateColumn
+from dpframe._frame.groups import PrivateGroupBy
+from dpframe._frame.people.groups import PersonGroupBy
+from dpframe._plans.budget import Budget
+
+SHORT = 500  # characters of a constant that is shown whole
+
+
+@dataclass(frozen=True)
+class Section:
+    """A kind of object that users have in hand, and how they write it."""
+
+    title: str
+    kind: type
+    written: str
+    pandas: str = ""  # whose names its own mean what they mean there
+    names: tuple[str, ...] = ()  # for users, where sessions use more of it
+
+    @property
+    def folder(self) -> str:
+        return self.title.lower().replace(" ", "-")
+
+    @property
+    def path(self) -> str:
+        """The name that other projects link to: the public one where there is one."""
+        name = self.kind.__qualname__
+        return f"dpframe.{name}" if name in dpframe.__all__ else f"{self.kind.__module__}.{name}"
+
+
+SECTIONS = (
+    Section("Opening", Unopened, "df.dp"),
+    Section("Frames", dpframe.PrivateFrame, "p", "pandas.DataFrame"),
+    Section("Columns", PrivateColumn, 'p["x"]', "pandas.Series"),
+    Section("Groups", PrivateGroupBy, 'p.groupby("x")'),
+    Section("People", PersonGroupBy, 'p.groupby("person")'),
+    Section("Answers", Answer, "answer.dp"),
+    Section("Estimate", dpframe.Estimate, "estimate"),
+    Section("Plan", dpframe.Plan, "plan"),
+    Section("Budget", Budget, "p.budget"),
+    Section(
+        "Accountant",
+        dpframe.Accountant,
+        "accountant",
+        names=("batches", "budget", "declarations", "file", "ledger", "limits", "name", "population"),
+    ),
+    Section("Reports", Reports, "reports.dp"),
+    Section("Estimates of reports", Estimated, "local.estimate(reports).dp"),
+)
+FUNCTIONS = tuple(name for name in dpframe.__all__ if inspect.isfunction(getattr(dpframe, name)))
+ERRORS = tuple(
+    name
+    for name in dpframe.__all__
+    if isinstance(getattr(dpframe, name), type) and issubclass(getattr(dpframe, name), Exception | Warning)
+)
+MODULES = tuple(
+    name for name in dir(dpframe) if inspect.ismodule(getattr(dpframe, name)) and not name.startswith("_")
+)
+
+
+def members(section: Section) -> list[str]:
+    """What a user can reach: methods, properties and fields of dpframe's own, without an underscore."""
+    kind = section.kind
+    names = {f.name for f in fields(kind) if f.name[0] != "_"} if is_dataclass(kind) else set()
+    for base in kind.__mro__:
+        if base.__module__.split(".")[0] == "dpframe":
+            names |= {name for name in vars(base) if not name.startswith("_")}
+    return sorted(section.names or names)
+
+
+def documented(kind: type, name: str) -> bool:
+    """Whether a member says what it is: in its docstring, or as a field in a comment that starts with ``#:``."""
+    if is_dataclass(kind) and name in {f.name for f in fields(kind)}:
+        comment = rf"^ +(#: [^\n]+\n +{name}: |{name}: [^\n]*  #: )"
+        return any(re.search(comment, inspect.getsource(base), re.MULTILINE) for base in kind.__mro__[:-1])
+    return bool(inspect.getdoc(inspect.getattr_static(kind, name)))
+
+
+def directive(kind: type, name: str) -> str:
+    """How Sphinx is told what a member is."""
+    member = inspect.getattr_static(kind, name, None)  # a field of a dataclass is no attribute of the class
+    member = getattr(member, "__func__", member)
+    return "automethod" if inspect.isfunction(member) else "autoattribute"
+
+
+def headed(title: str, text: str) -> str:
+    return f"{title}\n{'=' * len(title)}\n\n{text}\n"
+
+
+def summaries(paths: list[str]) -> str:
+    """A table with a line for each name, which is linked to its page."""
+    return "\n".join([".. autosummary::", "   :nosignatures:", "", *(f"   ~{path}" for path in paths), ""])
+
+
+def contents(pages: list[str]) -> str:
+    return "\n".join([".. toctree::", "   :hidden:", "", *(f"   {page}" for page in pages), ""])
+
+
+def pages_of(section: Section) -> Iterator[tuple[str, str]]:
+    """The page of a kind of object, and one for each of its members."""
+    names, in_pandas = members(section), inventories.names("pandas")
+    title = f"{section.title}: {section.written}"
+    text = f".. autoclass:: {section.path}\n   :no-index-entry:\n\n" + summaries(
+        [f"{section.path}.{name}" for name in names]
+    )
+    yield f"{section.folder}/index", headed(title, f"{text}\n{contents(names)}")
+    for name in names:
+        call = f".. {directive(section.kind, name)}:: {section.path}.{name}\n"
+        if f"{section.pandas}.{name}" in in_pandas:
+            call += f"\nIn pandas: :py:obj:`{section.pandas}.{name}`.\n"
+        yield f"{section.folder}/{name}", headed(f"{section.written}.{name}", call)
+
+
+def page_of(module: str) -> str:
+    """The page of a public module, with all its names."""
+    home = getattr(dpframe, module)
+    things: dict[str, Any] = {name: getattr(home, name) for name in home.__all__}
+    lines = [f".. automodule:: dpframe.{module}", ""]
+    lines.append(summaries([name for name, thing in things.items() if callable(thing)]))
+    for name, thing in things.items():
+        if not callable(thing):
+            shown = repr(thing) if len(repr(thing)) < SHORT else repr(list(thing))
+            lines += [f".. py:data:: {name}", f"   :value: {shown}"]
+        elif isinstance(thing, type):
+            lines += [f".. autoclass:: {name}", "   :members:"]
+        else:
+            lines += [f".. autofunction:: {name}"]
+        lines.append("")
+    return headed(f"dpframe.{module}", "\n".join(lines))
+
+
+def pages() -> Iterator[tuple[str, str]]:
+    """Every page, by its place in ``docs/reference/api``."""
+    for section in SECTIONS:
+        yield from pages_of(section)
+    for name in FUNCTIONS:
+        yield f"functions/{name}", headed(f"dpframe.{name}", f".. autofunction:: dpframe.{name}")
+    table = summaries([f"dpframe.{name}" for name in FUNCTIONS])
+    yield "functions/index", headed("Functions: dpframe", f"{table}\n{contents(list(FUNCTIONS))}")
+    errors = "\n\n".join(f".. autoexception:: dpframe.{name}\n   :show-inheritance:" for name in ERRORS)
+    yield "errors", headed("Errors", f"{summaries([f'dpframe.{name}' for name in ERRORS])}\n{errors}")
+    for module in MODULES:
+        yield f"modules/{module}", page_of(module)
+    table = summaries([f"dpframe.{module}" for module in MODULES])
+    yield "modules/index", headed("Modules", f"{table}\n{contents(list(MODULES))}")
+
+
+def write(folder: Path) -> list[str]:
+    """Writes the pages that changed, so that Sphinx reads those alone, and removes what is of no name any more.
+
+    Returns the places of the pages that stand at the top, in their order.
+    """
+    places = dict(pages())
+    wanted = {folder / f"{place}.rst": text for place, text in places.items()}
+    for path in sorted(folder.rglob("*.rst")):
+        if path not in wanted:
+            path.unlink()
+    for path, text in wanted.items():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if not path.exists() or path.read_text(encoding="utf-8") != text:
+            path.write_text(text, encoding="utf-8")
+    for path in folder.iterdir():
+        if path.is_dir() and not any(path.iterdir()):
+            shutil.rmtree(path)
+    return [place for place in places if place.count("/") == place.endswith("/index")]
