@@ -93,16 +93,12 @@ class Plan:
     cells: tuple[Cell, ...]  #: The outputs, as the plan knows them.
     groups: int  #: How many groups there are; of a choice, how many candidates.
     why: str  #: Why this mechanism.
-    #: What is taken to be public for this question.
-    declared: tuple[str, ...] = field(default=(), compare=False)
-    #: The error to expect, in words, of a question with a mechanism of its own, such as a fit.
-    told: str = ""
+    declared: tuple[str, ...] = field(default=(), compare=False)  #: What is taken to be public for it.
+    told: str = ""  #: The error to expect, in words, of a question with a mechanism of its own.
     budget: str = field(default="", compare=False)  #: What it would take of the budget, as `explain` sees it.
-    #: How many values `explain` was told to assume.
-    n: float | None = field(default=None, compare=False)
+    n: float | None = field(default=None, compare=False)  #: How many values `explain` was told to assume.
     most: float | None = field(default=None, compare=False)  #: The values there can be, where that is public.
-    # The `Draft` of a question that runs; not pickled.
-    _draft: Any = field(default=None, compare=False, repr=False)
+    _draft: Any = field(default=None, compare=False, repr=False)  # the `Draft` of a question that runs
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in vars(self).items() if name != "_draft"}
@@ -450,8 +446,7 @@ class Draft(NamedTuple):
 
     statistics: tuple[Statistic, ...]
     readings: tuple[Reading, ...]
-    # How many points are chosen of each of them, one after the other: none where it is measured.
-    picks: tuple[int, ...]
+    picks: tuple[int, ...]  # how many points are chosen of each of them; none where it is measured
     cells: tuple[Cell, ...]
     written: str  # the cells as JSON
     moved: tuple[

@@ -154,7 +154,7 @@ class SqliteDatabase(Bound):
             self._connection.execute("ROLLBACK")
 
 
-def plain_rows(connection: Any, sql: str, parameters: Sequence[Any] = ()) -> Rows:
+def plain_rows(connection: Any, sql: str, parameters: Sequence[Any] | dict[str, Any] = ()) -> Rows:
     """The rows that SQLite returns, as tuples, and texts as texts, whatever the connection is set to make of them."""
     factory, cursor = connection.text_factory, connection.cursor()
     connection.text_factory, cursor.row_factory = _decoded, None
