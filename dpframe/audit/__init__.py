@@ -34,7 +34,11 @@ from dpframe.audit._divergences import (
 )
 from dpframe.audit._events import Event
 from dpframe.audit._reading import Shape, View
-from dpframe.audit._replay import Replay, Step, distance, replay
+from dpframe.audit._replay import Replay
+from dpframe.audit._replay import Step
+from dpframe.audit._replay import distance
+from dpframe.audit._replay import replay
+from dpframe.learn._progress import progress
 from dpframe.mechanisms import _sampling
 
 __all__ = [
@@ -158,7 +162,7 @@ def epsilon_lower_bound(
     if score is not None:
         _events.check_score(score, *first_draws)
     frame_draws, neighbour_draws = (
-        [first_draw, *(_drawn(release, side) for _ in range(draws - 1))]
+        [first_draw, *(_drawn(release, side) for _ in progress(draws - 1, "draws"))]
         for first_draw, side in zip(first_draws, (frame, neighbour), strict=True)
     )
     return from_draws(frame_draws, neighbour_draws, delta=delta, event=event, score=score, level=level)

@@ -173,15 +173,13 @@ class Descent(Fit):
         step = self.clipping(sizes, unit) / CLIP
         path = Path(self.parameters, self.stride(sizes, gradients.noise.scale * step, step * CLIP, unit))
         x, y, people = rows.x / UNIT, rows.y / UNIT, len(each)
-        with progress(self.steps, "gradient steps") as bar:
-            for _ in range(self.steps):
-                drawn = None if self.rate == EVERYBODY else coins(self.rate, people)
-                total = self._summed(DesignRows(x, y, rows.people), weights, path.here, step, drawn)[:, None]
-                # Sums over people drawn by coins cannot be compared between two runs, so an audit does not get them.
-                noisy = noise(0, total) if drawn is None else gradients.noise.release(total)
-                gradient = noisy[:, 0].astype(np.float64) * step
-                path.go(gradient * (EVERYBODY / self.rate) + (self.l2 or 0.0) * path.here)
-                bar.step()
+        for _ in progress(self.steps, "gradient steps"):
+            drawn = None if self.rate == EVERYBODY else coins(self.rate, people)
+            total = self._summed(DesignRows(x, y, rows.people), weights, path.here, step, drawn)[:, None]
+            # Sums over people drawn by coins cannot be compared between two runs, so an audit does not get them.
+            noisy = noise(0, total) if drawn is None else gradients.noise.release(total)
+            gradient = noisy[:, 0].astype(np.float64) * step
+            path.go(gradient * (EVERYBODY / self.rate) + (self.l2 or 0.0) * path.here)
         return (np.rint(np.clip(path.w / _STEP, -(2.0**62), 2.0**62)).astype(np.int64)[:, None],)
 
     def forms(self, plan: Plan, unit: Unit, size: int | None) -> tuple[Form, ...]:

@@ -1,57 +1,27 @@
-"""A progress line for long work, in terminals and notebooks and nowhere else.
+"""The progress of work that takes over a second, shown by tqdm where that is installed.
 
-It shows the number of steps done, of a public total, and nothing that was computed in them.
+It shows the number of steps done, of a public total, and nothing that was computed in them: of work whose number of steps the
+data decide, such as passes over a source, there is none.
 """
 
 from __future__ import annotations
 
-import sys
-import time
+from collections.abc import Iterator
+from contextlib import suppress
 from importlib import import_module
-from types import TracebackType
-from typing import Any
 
-EVERY = 0.1  # seconds between two pictures of the bar
+AFTER = 1.0  # seconds; shorter work is silent
 
 
-class progress:  # used like a function: with progress(100, "epochs") as bar: bar.step()
-    """The progress of a loop of ``total`` steps. The total and the steps done are shown, so both must be public."""
+def progress(total: int, label: str) -> Iterator[int]:
+    """The numbers below ``total``, a public number of steps; a terminal or a notebook shows how many are done.
 
-    def __init__(self, total: int, label: str):
-        self.total, self.label, self.done = total, label, 0
-        self._shown_at = -EVERY
-        self._handle: Any = None
-
-    def __enter__(self) -> progress:
-        # A notebook's own output is updated in place, so that it leaves one line and no stream of them.
-        ipython = sys.modules.get("IPython")
-        self._notebook = hasattr(ipython and ipython.get_ipython(), "kernel")
-        self._terminal = not self._notebook and sys.stderr.isatty()
-        return self
-
-    def step(self, n: int = 1) -> None:
-        """Counts ``n`` more steps as done."""
-        self.done = min(self.done + n, self.total)
-        now = time.monotonic()
-        if (self._notebook or self._terminal) and (now - self._shown_at >= EVERY or self.done == self.total):
-            self._shown_at = now
-            self._show(str(self))
-
-    def __str__(self) -> str:
-        full = 20 * self.done // max(self.total, 1)
-        return f"{self.label} {'█' * full}{'░' * (20 - full)} {self.done}/{self.total}"
-
-    def _show(self, text: str) -> None:
-        if self._terminal:
-            sys.stderr.write(f"\r{text}")
-            sys.stderr.flush()
-        elif self._handle is None:
-            self._handle = import_module("IPython.display").display(
-                {"text/plain": text}, raw=True, display_id=True
-            )
-        else:
-            self._handle.update({"text/plain": text}, raw=True)
-
-    def __exit__(self, kind: type[BaseException] | None, error: Any, trace: TracebackType | None) -> None:
-        if self._terminal and self._shown_at >= 0:
-            sys.stderr.write("\n")
+    >>> sum(progress(4, "steps"))
+    6
+    """
+    steps = range(total)
+    with suppress(Exception):  # a bar that cannot be drawn is no reason to stop what is paid for
+        # Without a terminal, as in a log, there is nothing to update in place.
+        bar = import_module("tqdm.auto").tqdm(steps, desc=label, delay=AFTER, disable=None)
+        return iter(bar)
+    return iter(steps)

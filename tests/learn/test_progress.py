@@ -1,69 +1,65 @@
-"""The progress bar: one line in a terminal, one output in a notebook, silence elsewhere."""
+"""The progress of long work: tqdm's, where it is installed and somebody watches."""
 
 from __future__ import annotations
 
-import io
 import sys
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
+import pandas as pd
 import pytest
 
+from dpframe import audit, learn
 from tests.internals import progress
 
 
-class Terminal(io.StringIO):
-    def isatty(self) -> bool:
-        return True
+@pytest.fixture
+def bars(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
+    """What tqdm is asked to show."""
+    asked: list[dict[str, Any]] = []
+
+    def tqdm(steps: Any, **words: Any) -> Any:
+        asked.append({"total": len(steps), **words})
+        return steps
+
+    monkeypatch.setitem(sys.modules, "tqdm.auto", SimpleNamespace(tqdm=tqdm))
+    return asked
 
 
-def work(total: int) -> None:
-    with progress(total, "epochs") as bar:
-        for _ in range(total):
-            bar.step()
-
-
-def test_silent_where_nobody_watches(capsys: pytest.CaptureFixture[str]) -> None:
-    work(50)
+def test_without_tqdm_it_is_the_loop_and_no_more(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, "tqdm.auto", None)
+    assert list(progress(3, "steps")) == [0, 1, 2]
     assert capsys.readouterr() == ("", "")
 
 
-def test_a_terminal_sees_one_line_that_ends_full(monkeypatch: pytest.MonkeyPatch) -> None:
-    screen = Terminal()
-    monkeypatch.setattr(sys, "stderr", screen)
-    work(50)
-    text = screen.getvalue()
-    assert text.startswith("\repochs ")
-    assert text.endswith(f"epochs {'█' * 20} 50/50\n")
-    assert text.count("\n") == 1
+def test_tqdm_is_given_the_public_total_and_waits_a_second(bars: list[dict[str, Any]]) -> None:
+    assert list(progress(3, "steps")) == [0, 1, 2]
+    assert bars == [{"total": 3, "desc": "steps", "delay": 1.0, "disable": None}]
 
 
-def test_a_notebook_gets_one_output_that_is_updated(monkeypatch: pytest.MonkeyPatch) -> None:
-    shown: list[str] = []
-
-    def display(data: dict[str, str], **options: Any) -> Any:
-        assert options["display_id"] is True
-        shown.append(data["text/plain"])
-        return SimpleNamespace(update=lambda data, raw: shown.append(data["text/plain"]))
-
-    ipython = SimpleNamespace(get_ipython=lambda: SimpleNamespace(kernel=None))
-    monkeypatch.setitem(sys.modules, "IPython", ipython)
-    monkeypatch.setitem(sys.modules, "IPython.display", SimpleNamespace(display=display))
-    work(3)
-    assert shown[0].endswith("1/3")
-    assert shown[-1].endswith("3/3")
+def test_fits_and_audits_show_their_steps(bars: list[dict[str, Any]]) -> None:
+    frame = pd.DataFrame({"x": np.linspace(0, 1, 40), "y": [0, 1] * 20})
+    p = frame.dp.open(3, delta=1e-6, bounds={"x": (0, 1)}, keys={"y": [0, 1]})
+    p.fit(learn.LogisticRegression(method="gradient", max_iter=7), X=["x"], y="y", epsilon=1)
+    assert [(bar["desc"], bar["total"]) for bar in bars] == [("gradient steps", 7)]
+    del bars[:]
+    made_up = pd.DataFrame({"x": [0.0, 1.0]})
+    audit.epsilon_lower_bound(lambda frame: len(frame), made_up, made_up.iloc[1:], n=1000)
+    assert {bar["desc"] for bar in bars} == {"draws"}
 
 
-def test_no_step_more_than_there_are_and_none_at_all() -> None:
-    bar = progress(3, "steps")
-    with bar:
-        bar.step(7)
-    assert str(bar).endswith("3/3")
-    with progress(0, "nothing") as none:
-        pass
-    assert str(none).endswith("0/0")
+def test_a_bar_that_cannot_be_drawn_stops_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    def tqdm(steps: Any, **words: Any) -> Any:
+        raise RuntimeError("no screen")
+
+    monkeypatch.setitem(sys.modules, "tqdm.auto", SimpleNamespace(tqdm=tqdm))
+    assert list(progress(3, "steps")) == [0, 1, 2]
 
 
-def test_work_that_fails_is_not_hidden() -> None:
-    with pytest.raises(ZeroDivisionError), progress(3, "steps"):
-        _ = 1 / 0
+def test_tqdm_itself_is_silent_where_nobody_watches(capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("tqdm", reason="tqdm is not installed")
+    assert list(progress(3, "steps")) == [0, 1, 2]
+    assert capsys.readouterr() == ("", "")
