@@ -22,12 +22,12 @@ from dpframe._answers.estimate import FloatEstimate as FloatEstimate
 from dpframe._answers.estimate import IntEstimate as IntEstimate
 from dpframe._answers.layout import Across, Column, Columns, Grid, Layout, Levels, Pivot
 from dpframe._answers.lineage import label_texts
-from dpframe._answers.worth import blanked, telling
+from dpframe._answers.worth import T, blanked, telling
 from dpframe._ledger.store import pack, receipt_text
 from dpframe._plans.aggregates import Output
 from dpframe._plans.durations import check_alike
 from dpframe._plans.worth import PART
-from dpframe._questions.question import Release, numbers
+from dpframe._questions.question import SEVERAL, Release, glance, numbers
 
 # Receipts ----------------------------------------------------------------------------------------------------
 
@@ -161,6 +161,15 @@ def values(release: Release, cell: int) -> Any:
 # Every answer gets a view of the index: its names are the user's to change, and the session's own must not follow.
 
 
+def _told(answer: T, release: Release, layout: Layout, values: list[Any]) -> T:
+    """An answer as it came, or of a class that says what its numbers are worth, where there is something to say."""
+    if not answer.size:
+        return answer
+    first = glance(release, release.raw, values, SEVERAL) if layout.by_output else None
+    quiet = first is not None and not any(first) and "a person " not in release.plan.why
+    return answer if quiet else telling(answer, release, layout, values, first)
+
+
 def column(
     release: Release, layout: Layout, index: pd.Index[Any], name: Hashable, order: Any = None
 ) -> pd.Series[Any]:
@@ -173,7 +182,7 @@ def column(
         data, index = data[order], index[order]
     answer: pd.Series[Any] = pd.Series(data, index=index.view(), name=name)
     answer.attrs[ANSWER] = receipt(release, layout, [data], None, index, order)
-    return telling(answer, release, layout, values)
+    return _told(answer, release, layout, values)
 
 
 def series(release: Release, index: pd.Index[Any], name: Hashable, order: Any = None) -> pd.Series[Any]:
@@ -265,7 +274,7 @@ def table(release: Release, index: pd.Index[Any], columns: Sequence[Hashable]) -
             pd.Index(list(columns)) if alike else pd.DataFrame(dict.fromkeys(columns, ())).columns
         )
     answer.attrs[ANSWER] = receipt(release, Columns(), data, columns, index)
-    return telling(answer, release, Columns(), values)
+    return _told(answer, release, Columns(), values)
 
 
 def laid_out(
@@ -284,7 +293,7 @@ def laid_out(
     answer = pd.DataFrame(dict(enumerate(data)), index=index.view())
     answer.columns = columns.view()
     answer.attrs[ANSWER] = receipt(release, layout, data, list(answer.columns), index)
-    return telling(answer, release, layout, values)
+    return _told(answer, release, layout, values)
 
 
 def grid(

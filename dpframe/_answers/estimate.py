@@ -16,14 +16,14 @@ from dpframe._answers.arithmetic import Arithmetic, Calculation
 from dpframe._answers.layout import Column, Correlations, Layout
 from dpframe._answers.population import about_of, ranks_of
 from dpframe._answers.table import Shown, Tabled, one_row
-from dpframe._answers.worth import ONE, Columns, chosen, glance, noise_in, warn_of_number
+from dpframe._answers.worth import Columns, chosen, noise_in, warn_of_number
 from dpframe._errors import BadType, NotOffered
 from dpframe._ledger.store import pack, unpack
 from dpframe._plans.aggregates import AGGREGATES
 from dpframe._plans.plan import Cost, Plan, measured, refuse_choices
 from dpframe._plans.price import own_errors
 from dpframe._plans.worth import ORDINARY, Rule, capped, is_noise
-from dpframe._questions.question import Release, interval_of, numbers
+from dpframe._questions.question import ONE, Release, glance, interval_of, numbers
 
 
 class Estimate(Arithmetic, Tabled):

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from html import escape
-from typing import Any, NamedTuple, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 import numpy as np
 import pandas as pd
@@ -64,63 +64,6 @@ def _far_off(plan: Plan, raw: Sequence[Any], part: float, groups: int) -> Flags:
     ]
 
 
-class Numbers(NamedTuple):
-    """How `glance` reckons: with one number an output, or with an array."""
-
-    largest: Callable[..., Any]  # of one array, or the number itself
-    maximum: Callable[..., Any]  # of two
-    many: Callable[..., Any]  # how many are true
-    size: Callable[..., Any]  # how many there are
-
-
-ONE, SEVERAL = Numbers(float, max, int, lambda number: 1), Numbers(np.max, np.maximum, np.count_nonzero, len)
-
-
-def glance(
-    release: Release, raw: Sequence[Any], values: Sequence[Any], of: Numbers
-) -> tuple[bool, bool] | None:
-    """Whether some numbers of a release, given output by output, may be noise, and whether some are at first sight, which is
-    warned of; None where only their intervals tell.
-
-    Half the interval of a total is between that of one of the integers it is made of and that of all of them; that of a ratio is
-    between 0.7 and 1.3 times as much, as a part of the count, where the count is more than three times its noise.
-    """
-    plan, part = release.plan, release.rule.part
-    doubtful, noisy, totals, shown = False, False, 0, 0
-    for cell, numbers in zip(plan.cells, values, strict=True):
-        ratio, mechanism, maps = (
-            AGGREGATES[cell.aggregate].ratio,
-            plan.parts[cell.part].noise,
-            cell.functionals,
-        )
-        weights = maps.get("n") if ratio else maps.get("total") or maps.get("size") or maps.get("n")
-        if (
-            ratio is None
-            or cell.duration
-            or not weights
-            or not weights[0]
-            or cell.constants
-            or not mechanism.named
-        ):
-            return None
-        half: Any = mechanism.quantile(LEVEL) * weights[0]
-        if ratio:
-            width = cell.upper - cell.lower
-            count = sum([w * row for w, row in zip(weights, raw[cell.part], strict=True)])
-            share = half / of.maximum(count, 1e-300)
-            line = part * of.maximum(abs(numbers) / width, 0.1) if width else math.inf
-            over = of.largest(share - line / 1.3)
-            doubtful |= bool(over > 0 or of.largest(share) > 0.3)
-            noisy |= bool(over > 0 and of.largest(0.7 * share - line) > 0)
-        else:
-            half *= 1.0 if "total" in maps else max(abs(cell.lower), abs(cell.upper))
-            excess = half - part * abs(numbers)
-            doubtful |= bool(of.largest(excess) > half * (1 - len(weights)))
-            totals += of.many(excess > 0)
-        shown += of.size(numbers)
-    return doubtful, noisy or 2 * totals > shown
-
-
 def _plainly(release: Release, layout: Layout, flags: Flags) -> bool:
     """Whether noise is warned of: any but that of totals, of which one of nobody is near zero and says so itself, unless it is
     most of the answer. Of choices that say nothing there was a warning before the debit, where that was public."""
@@ -166,13 +109,12 @@ def blanked(release: Release, layout: Layout, values: list[Any]) -> list[Any]:
     ]
 
 
-def telling(answer: T, release: Release, layout: Layout, values: list[Any]) -> T:
+def telling(
+    answer: T, release: Release, layout: Layout, values: list[Any], first: tuple[bool, bool] | None
+) -> T:
     """A released Series or table: as it came where nothing is to be said of its numbers, else of a class that says it where it is
-    shown. Of noise that was released just now there is a warning."""
+    shown. Of noise that was released just now there is a warning. ``first`` is what `glance` says of it."""
     plan, rule = release.plan, release.rule
-    if not answer.size:
-        return answer
-    first = glance(release, release.raw, values, SEVERAL) if layout.by_output else None
     if first is None or first == (True, False):
         large = layout.by_output and len(values[0]) > _MANY
         if (

@@ -6,6 +6,7 @@ the data (docs/guarantees/session.md).
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -23,7 +24,7 @@ from dpframe._plans.durations import shown
 from dpframe._plans.order import Quantile
 from dpframe._plans.plan import Part, Plan, choice, draft, measured, noise_for, picked
 from dpframe._plans.sampling import NOISE, About
-from dpframe._plans.worth import ORDINARY, Rule
+from dpframe._plans.worth import LEVEL, ORDINARY, Rule
 from dpframe._statistics.engine import Engine, Scope
 from dpframe.accounting._filter import Price
 from dpframe.mechanisms._base import Form
@@ -257,3 +258,63 @@ class Query(Question):
         wanted = {p for s in plan._draft.statistics for p in s.primitives}
         reduced = data.reduce(Scope(self.where, self.by), wanted, unit)
         return tuple(noise(i, s.integers(reduced)) for i, s in enumerate(plan._draft.statistics))
+
+
+# What a release is worth, at first sight -------------------------------------------------------------------------------
+
+
+class Numbers(NamedTuple):
+    """How `glance` reckons: with one number an output, or with an array."""
+
+    largest: Callable[..., Any]  # of one array, or the number itself
+    maximum: Callable[..., Any]  # of two
+    many: Callable[..., Any]  # how many are true
+    size: Callable[..., Any]  # how many there are
+
+
+ONE, SEVERAL = Numbers(float, max, int, lambda number: 1), Numbers(np.max, np.maximum, np.count_nonzero, len)
+
+
+def glance(
+    release: Release, raw: Sequence[Any], values: Sequence[Any], of: Numbers
+) -> tuple[bool, bool] | None:
+    """Whether some numbers of a release, given output by output, may be noise, and whether some are at first sight, which is
+    warned of; None where only their intervals tell.
+
+    Half the interval of a total is between that of one of the integers it is made of and that of all of them; that of a ratio is
+    between 0.7 and 1.3 times as much, as a part of the count, where the count is more than three times its noise.
+    """
+    plan, part = release.plan, release.rule.part
+    doubtful, noisy, totals, shown = False, False, 0, 0
+    for cell, numbers in zip(plan.cells, values, strict=True):
+        ratio, mechanism, maps = (
+            AGGREGATES[cell.aggregate].ratio,
+            plan.parts[cell.part].noise,
+            cell.functionals,
+        )
+        weights = maps.get("n") if ratio else maps.get("total") or maps.get("size") or maps.get("n")
+        if (
+            ratio is None
+            or cell.duration
+            or not weights
+            or not weights[0]
+            or cell.constants
+            or not mechanism.named
+        ):
+            return None
+        half: Any = mechanism.quantile(LEVEL) * weights[0]
+        if ratio:
+            width = cell.upper - cell.lower
+            count = sum([w * row for w, row in zip(weights, raw[cell.part], strict=True)])
+            share = half / of.maximum(count, 1e-300)
+            line = part * of.maximum(abs(numbers) / width, 0.1) if width else math.inf
+            over = of.largest(share - line / 1.3)
+            doubtful |= bool(over > 0 or of.largest(share) > 0.3)
+            noisy |= bool(over > 0 and of.largest(0.7 * share - line) > 0)
+        else:
+            half *= 1.0 if "total" in maps else max(abs(cell.lower), abs(cell.upper))
+            excess = half - part * abs(numbers)
+            doubtful |= bool(of.largest(excess) > half * (1 - len(weights)))
+            totals += of.many(excess > 0)
+        shown += of.size(numbers)
+    return doubtful, noisy or 2 * totals > shown

@@ -34,10 +34,7 @@ from dpframe.audit._divergences import (
 )
 from dpframe.audit._events import Event
 from dpframe.audit._reading import Shape, View
-from dpframe.audit._replay import Replay
-from dpframe.audit._replay import Step
-from dpframe.audit._replay import distance
-from dpframe.audit._replay import replay
+from dpframe.audit._replay import Replay, Step, distance, replay
 from dpframe.learn._progress import progress
 from dpframe.mechanisms import _sampling
 
