@@ -192,6 +192,9 @@ def laplace(epsilon: float, answers: tuple[float, float] = (0, 1), ax: Any = Non
 
 KINDS = ("bar", "barh", "hist", "line")
 INK = "#444444"
+# Colours that are told apart without seeing them (Okabe and Ito, 2008), and in grey.
+BLUE, LIGHT = "#0072b2", "#cfd8dc"
+COLORS = (BLUE, "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#f0e442", "#000000")
 REACH = 3.0  # so many times the spread of the values, or a usual band, and what is wider leaves the picture
 CUT = 3.0  # so many budgets, and a longer bar is cut
 
@@ -217,27 +220,64 @@ def checked_axes(ax: Any) -> Any:
     return ax
 
 
-def meter(costs: pd.Series[Any], budget: float, ax: Any) -> Any:
-    """The axes with a bar for the epsilon of each accountant, and the budget as a line. Bars beyond a few budgets are cut and
-    marked."""
-    needs_matplotlib()
+def meter(used: float, rule: str, epsilon: float, ax: Any) -> Any:
+    """The axes with one bar: the part of a budget that is used, and what is left of it."""
+    axes = new_axes((6.4, 1.8)) if checked_axes(ax) is None else ax
+    percent = 100 * min(max(used, 0.0), 1.0)
+    axes.barh([rule], [percent], color=BLUE)
+    axes.barh([rule], [100 - percent], left=[percent], color=LIGHT, hatch="//", edgecolor="white")
+    for start, width, text in ((0.0, percent, "used"), (percent, 100 - percent, "left")):
+        if width > 12:  # else there is no room for it
+            ink, behind = ("white", BLUE) if text == "used" else (INK, LIGHT)
+            label = f"{width:.3g} % {text}"
+            axes.text(
+                start + width / 2, 0, label, ha="center", va="center", color=ink, backgroundcolor=behind
+            )
+    axes.set(xlim=(0, 100), xlabel=f"percent of the budget, epsilon {epsilon:g}", ylabel="")
+    return axes
+
+
+def rules(costs: pd.Series[Any], own: str, budget: float, ax: Any) -> Any:
+    """The axes with a bar for what the same questions come to by each rule; the session's own is what was paid. Bars beyond a few
+    budgets are cut and marked."""
     axes = new_axes() if checked_axes(ax) is None else ax
     values = costs.to_numpy(dtype=np.float64)
     most = CUT * budget if budget > 0 else max([1.0, *values[np.isfinite(values)]])
-    axes.barh([str(name) for name in costs.index], np.minimum(values, most), color="#3b6ea5")
+    names = [f"{name} (this budget's)" if name == own else str(name) for name in costs.index]
+    colors = [BLUE if name == own else LIGHT for name in costs.index]
+    axes.barh(names, np.minimum(values, most), color=colors, edgecolor=INK, linewidth=0.6)
     for i, value in enumerate(values):
         if value > most:
             label = f"{value:.3g} \u2192" if np.isfinite(value) else "no bound \u2192"
-            axes.text(most, i, f"{label} ", ha="right", va="center", color="white", fontsize="small")
-    axes.axvline(budget, color="#b5432a", linestyle="--", label="budget")
-    axes.set(
-        xlabel="epsilon of the list so far",
-        ylabel="",
-        xlim=(0, 1.05 * max(budget, *np.minimum(values, most))),
-    )
-    axes.set_title("had the list been fixed in advance", fontsize="medium")
+            axes.text(most, i, f"{label} ", ha="right", va="center", color=INK, fontsize="small")
+    axes.set(xlabel="epsilon of the questions so far, had they all been fixed in advance", ylabel="")
+    axes.set_xlim(0, 1.05 * max(budget, *np.minimum(values, most)))
+    axes.set_title("the same questions by other rules", fontsize="medium")
     axes.invert_yaxis()
-    axes.legend()
+    return axes
+
+
+def used_over_time(when: pd.Series[Any], used: pd.Series[Any], ax: Any) -> Any:
+    """The axes with the part of a budget that was used after each debit, as steps over time up to the whole."""
+    needs_matplotlib()
+    axes = new_axes() if checked_axes(ax) is None else ax
+    times = pd.DatetimeIndex(when).tz_convert(None) if len(when) else pd.DatetimeIndex([])
+    percent = 100 * used.to_numpy(dtype=np.float64)
+    if len(times):
+        axes.step(times, percent, where="post", color=BLUE, marker="." if len(times) <= 40 else None)
+        axes.fill_between(times, percent, step="post", color=BLUE, alpha=0.2, linewidth=0)
+    axes.axhline(100, color=INK, linestyle="--", linewidth=0.8)
+    axes.text(
+        0.01,
+        97,
+        "the whole budget",
+        transform=axes.get_yaxis_transform(),
+        va="top",
+        color=INK,
+        fontsize="small",
+    )
+    axes.set(ylim=(0, 105), ylabel="percent of the budget", xlabel="time of the debit (UTC)")
+    axes.tick_params(axis="x", rotation=30)
     return axes
 
 
@@ -318,7 +358,7 @@ def boxes(
         stats,
         showfliers=False,
         patch_artist=True,
-        boxprops={"facecolor": "#9fbbdb"},
+        boxprops={"facecolor": COLORS[4]},
         medianprops={"color": INK},
     )
     axes.tick_params(axis="x", rotation=turned)
@@ -466,8 +506,15 @@ def _time_levels(index: pd.Index[Any]) -> list[int]:
     return [i for i, level in enumerate(all_levels) if isinstance(level, times)]
 
 
+def _coloured(values: pd.DataFrame, options: dict[str, Any]) -> dict[str, Any]:
+    """The options of a picture, with colours of ours where they name none."""
+    if {"color", "colormap", "cmap", "style"} & set(options):
+        return options
+    return {"color": [COLORS[i % len(COLORS)] for i in range(values.shape[1])], **options}
+
+
 def _bars(values: pd.DataFrame, low: Any, high: Any, kind: str, ax: Any, options: dict[str, Any]) -> Any:
-    settings = {"legend": values.shape[1] > 1, "width": 0.7, **options}
+    settings = {"legend": values.shape[1] > 1, "width": 0.7, **_coloured(values, options)}
     if low is not None:
         bars = np.stack([values.to_numpy() - low, high - values.to_numpy()])  # below and above
         bars = np.where(np.isfinite(bars), np.maximum(bars, 0), np.nan)  # no bar where there is no end
@@ -490,7 +537,7 @@ def _bins(values: pd.Series[Any], low: Any, high: Any, ax: Any, options: dict[st
     logs = {axis: options.pop(f"log{axis}", False) or options.get("loglog", False) for axis in ("x", "y")}
     options.pop("loglog", None)
     named = {"label": str(index.name)} if legend and index.name is not None else {}
-    settings = {"edgecolor": "white", "linewidth": 0.8, **named, **options}
+    settings = {"edgecolor": "white", "linewidth": 0.8, "color": BLUE, **named, **options}
     ax.bar(left, values.to_numpy(), right - left, align="edge", **settings)
     if low is not None:
         bars = np.maximum(np.stack([values.to_numpy() - low[:, 0], high[:, 0] - values.to_numpy()]), 0)
@@ -511,7 +558,8 @@ def _bins(values: pd.Series[Any], low: Any, high: Any, ax: Any, options: dict[st
 
 
 def _lines(values: pd.DataFrame, low: Any, high: Any, ax: Any, options: dict[str, Any]) -> Any:
-    settings = {"legend": values.shape[1] > 1, "marker": "." if len(values) <= 40 else None, **options}
+    settings: dict[str, Any] = {"legend": values.shape[1] > 1, "marker": "." if len(values) <= 40 else None}
+    settings |= _coloured(values, options)
     drawn = values if values.shape[1] > 1 else values.iloc[:, 0]
     lines_before = list(ax.get_lines())
     axes = drawn.plot.line(ax=ax, **settings)

@@ -9,17 +9,19 @@ from __future__ import annotations
 
 import base64
 import json
+import logging
 import os
 import threading
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from fractions import Fraction
 from typing import Any, NamedTuple, NoReturn
 from uuid import uuid4
 
 import pandas as pd
 
+from dpframe import plot as _plot
 from dpframe._errors import BadType, BadValue, BudgetExceeded, DPError, LedgerError, SessionError, caution
 from dpframe._groups.unit import Unit
 from dpframe._ledger import MEMORY, open_store, public_name
@@ -45,6 +47,8 @@ from dpframe.accounting._filter import Charge, Filter, Limits
 
 DEBITS = ["when", "question", "mechanism", "scale", "epsilon", "delta", "used", "declared", "name"]
 DECLARED = ("what", "value", "where")
+_log = logging.getLogger("dpframe")
+_log.addHandler(logging.NullHandler())  # who runs a service adds others; a notebook shows errors themselves
 
 
 class Label(NamedTuple):
@@ -455,8 +459,14 @@ class Accountant:
                 self._states.append(after)
                 self._declared.update(new)
                 self._last = entry.id
-                return
-            budget = self.budget
+            else:
+                budget = self.budget
+        if after is not None:
+            if _log.isEnabledFor(logging.INFO):
+                tell(logging.INFO, "debit", self, "; ".join(plan.question for plan in plans))
+            return
+        if _log.isEnabledFor(logging.WARNING):
+            tell(logging.WARNING, "refused", self, "; ".join(plan.question for plan in plans))
         # Outside of the lock: the search for a price that would fit takes time, and asks this budget for prices.
         raise BudgetExceeded(budget._refusal(charge, at))
 
@@ -530,12 +540,38 @@ class Accountant:
     def _entries(self, kind: str) -> list[Entry]:
         return [e for e in self._store.entries(self._population) if e.kind == kind]
 
+    def plot(self, ax: Any = None) -> Any:
+        """The part of the budget that was used after each debit, over time; takes and returns matplotlib axes.
+
+        Its times are those of the ledger. `Budget.plot` shows where it stands now, and what other rules would have counted.
+        """
+        table = self.ledger
+        return _plot.used_over_time(table["when"], table["used"], ax)
+
     def __repr__(self) -> str:
         place = f", population {self._population!r} in {self.file!r}" if self.file else ""
         return f"{self.budget!r}\naccountant {self.name!r}{place}"
 
     def _repr_html_(self) -> str:
         return self.budget._repr_html_()
+
+
+def tell(level: int, what: str, account: Accountant, questions: str) -> None:
+    """Tells the logger ``dpframe`` of a debit or of a refusal: what was asked, of which population, and the part of the budget
+    that is gone. All of that is public, and no cell is in it. What a handler raises stays there: a debit is on record, and its
+    answer shall not be lost."""
+    with suppress(Exception):
+        gone = account._used(account._state)
+        extra = {"population": account.population, "question": questions, "used": gone}
+        _log.log(
+            level,
+            "%s: %s; population %r, %.4g %% used",
+            what,
+            questions,
+            account.population,
+            100 * gone,
+            extra=extra,
+        )
 
 
 def _among(hashes: list[str] | None, sketches: Iterable[list[str]]) -> bool:

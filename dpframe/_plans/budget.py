@@ -183,13 +183,18 @@ class Budget:
         index = pd.Index(names, name="accountant")
         return pd.DataFrame(rows, columns=["epsilon", "used", "guards"], index=index)
 
-    def plot(self, accountant: str | None = None, ax: Any = None) -> Any:
-        """`report` as bars, with the budget as a line; takes and returns matplotlib axes.
+    def plot(self, accountant: str | None = None, ax: Any = None, *, kind: str | None = None) -> Any:
+        """The budget as a bar, used and left; takes and returns matplotlib axes, its own without ``ax``.
 
-        Without ``ax`` it has a figure of its own. A bar beyond three budgets is cut and marked with its number.
+        ``kind="rules"``, which naming an ``accountant`` means, draws `report`: what the same questions come to by each rule.
+        These are no overdrafts; only the bar of the session's own rule is what was paid. A bar beyond three budgets is cut
+        and marked with its number. Over time: ``p.accountant.plot()``.
         """
+        kind = ("used" if accountant is None else "rules") if kind is None else kind
         _plot.needs_matplotlib()
-        return _plot.meter(self.report(accountant)["epsilon"], self.epsilon, ax)
+        if _validate.choice(kind, "kind", ("used", "rules")) == "used":
+            return _plot.meter(self.fraction, self.accountant, self.epsilon, ax)
+        return _plot.rules(self.report(accountant)["epsilon"], self.accountant, self.epsilon, ax)
 
     def for_group(self, people: int) -> Group:
         """The promise of the whole budget to so many people together.
@@ -249,8 +254,9 @@ class Budget:
 
     def _repr_html_(self) -> str:
         meter = (
-            "<div style='width:22em;height:1em;border:1px solid #888;border-radius:3px;background:#eee'>"
-            f"<div style='width:{100 * self.fraction:.1f}%;height:100%;background:#3b6ea5'></div></div>"
+            "<div role='img' style='width:22em;max-width:100%;height:1em;border:1px solid currentColor;border-radius:3px' "
+            f"aria-label='{100 * self.fraction:.3g} % used'>"
+            f"<div style='width:{100 * self.fraction:.1f}%;height:100%;background:{_plot.BLUE}'></div></div>"
         )
         return f"<div>{meter}<small>{escape(self._text())}; a share is {self.share:.4g}</small></div>"
 

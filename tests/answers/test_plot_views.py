@@ -50,18 +50,41 @@ def test_the_meter_has_a_figure_of_its_own_unless_axes_are_given(p: PrivateFrame
 
 def test_a_bar_that_has_no_bound_is_cut_and_marked() -> None:
     costs = pd.Series({"pure": 0.5, "zcdp": math.inf, "advanced": 6e8})
-    ax = _drawing.meter(costs, 1.0, None)
+    ax = _drawing.rules(costs, "pure", 1.0, None)
     assert [bar.get_width() for bar in ax.containers[0]] == [0.5, 3.0, 3.0]
     assert ax.get_xlim()[1] < 4
     assert [(t.get_text().split()[0], t.get_position()[1]) for t in ax.texts] == [("no", 1), ("6e+08", 2)]
 
 
+def test_the_meter_is_no_overdraft(p: PrivateFrame) -> None:
+    q = visits(50).dp.open(epsilon=4, delta=1e-6, accountant="pure")
+    q.count(epsilon=1)
+    ax = q.budget.plot()
+    used, left = (bars[0].get_width() for bars in ax.containers)
+    assert (used, left) == (25, 75)
+    assert ax.get_xlim() == (0, 100)
+    assert [t.get_text() for t in ax.texts] == ["25 % used", "75 % left"]
+    with pytest.raises(BadValue, match="kind"):
+        q.budget.plot(kind="time")
+
+
+def test_what_was_used_is_drawn_over_time() -> None:
+    q = visits(50).dp.open(epsilon=4, accountant="pure")
+    assert q.accountant.plot().get_ylim() == (0, 105)  # nothing was asked yet
+    for _ in range(3):
+        q.count(epsilon=1, fresh=True)
+    ax = q.accountant.plot()
+    assert list(ax.get_lines()[0].get_ydata()) == [25, 50, 75]
+    given = plt.subplots()[1]
+    assert q.accountant.plot(ax=given) is given
+
+
 @pytest.mark.parametrize("accountant", [None, "zcdp", "pure", "advanced"])
 def test_every_accountant_has_a_bar_without_a_delta_too(accountant: str | None) -> None:
     q = visits(50).dp.open(epsilon=1)
-    q.budget.plot(accountant)  # nothing was asked yet
+    q.budget.plot(accountant, kind="rules")  # nothing was asked yet
     q.count(epsilon=0.5)
-    ax = q.budget.plot(accountant)
+    ax = q.budget.plot(accountant, kind="rules")
     assert len(ax.containers[0]) == len(q.budget.report(accountant))
     assert np.isfinite(ax.get_xlim()).all()
 
