@@ -15,15 +15,17 @@ from pathlib import Path
 from typing import Any
 
 import inventories
-from dpframe._answers.unbiased import Estimated
 
 import dpframe
-from dpframe._answers.answer import Answer
-from dpframe._answers.reports import Reports
+from dpframe._answers.accessor import Answer
+from dpframe._answers.hypotheses import Tested
+from dpframe._answers.reports import Estimated, Reports
+from dpframe._answers.table import Table
 from dpframe._frame.accessor import Unopened
 from dpframe._frame.column import PrivateColumn
 from dpframe._frame.groups import PrivateGroupBy
 from dpframe._frame.people.groups import PersonGroupBy
+from dpframe._frame.testing.tests import Tests
 from dpframe._plans.budget import Budget
 
 SHORT = 500  # characters of a constant that is shown whole
@@ -56,7 +58,10 @@ SECTIONS = (
     Section("Columns", PrivateColumn, 'p["x"]', "pandas.Series"),
     Section("Groups", PrivateGroupBy, 'p.groupby("x")'),
     Section("People", PersonGroupBy, 'p.groupby("person")'),
+    Section("Tests of hypotheses", Tests, "p.test"),
     Section("Answers", Answer, "answer.dp"),
+    Section("Tables", Table, "answer.dp.table()", "pandas.DataFrame"),
+    Section("Results of tests", Tested, "tested"),
     Section("Estimate", dpframe.Estimate, "estimate"),
     Section("Plan", dpframe.Plan, "plan"),
     Section("Budget", Budget, "p.budget"),
@@ -64,7 +69,7 @@ SECTIONS = (
         "Accountant",
         dpframe.Accountant,
         "accountant",
-        names=("batches", "budget", "declarations", "file", "ledger", "limits", "name", "population"),
+        names=("batches", "budget", "declarations", "file", "ledger", "limits", "name", "plot", "population"),
     ),
     Section("Reports", Reports, "reports.dp"),
     Section("Estimates of reports", Estimated, "local.estimate(reports).dp"),

@@ -42,15 +42,15 @@ class Tested:
     included.
     """
 
-    hypothesis: str
-    statistic: float
-    pvalue: float
-    estimate: float
-    interval: tuple[float, float]
-    of: str  # whom the estimate and its interval are about
-    level: float
-    assumes: str
-    plan: Plan = field(repr=False)
+    hypothesis: str  #: What is tested, in words.
+    statistic: float  #: By how much the data speak against it.
+    pvalue: float  #: How likely that is, at most, if it holds.
+    estimate: float  #: The difference, share or correlation that was seen, with noise.
+    interval: tuple[float, float]  #: Where it lies with probability `level`.
+    of: str  #: Whom the estimate and its interval are about.
+    level: float  #: The level of the interval.
+    assumes: str  #: What has to hold for the p-value.
+    plan: Plan = field(repr=False)  #: What was asked, with which mechanism and price.
 
     @property
     def cost(self) -> Cost:
