@@ -13,7 +13,7 @@ from dpframe import _validate
 from dpframe import plot as _plot
 from dpframe._answers.answer import ANSWER, receipt_of, rows_of, seal_of, seals
 from dpframe._answers.derived import Computed, Operators
-from dpframe._answers.estimate import only, title_of
+from dpframe._answers.estimate import limits_of, only, title_of
 from dpframe._answers.layout import Columns, Layout
 from dpframe._answers.lineage import Kept, Released, deviations_of, ends_of, label_texts, reading
 from dpframe._answers.population import Difference, about_of, check_apart, difference_of, ranks_of
@@ -201,7 +201,9 @@ class Answer(Operators, Tabled):
         measure = str(title_of(self._cells[0])) if len(self.plans) == 1 else "value"
         caption = "; ".join(f"{plan.question} ({plan._alone})" for plan in self.plans)
         ends = self._ends(level, at_once)
-        return Shown(self._answer, ends, deviations, caption, measure, self._keys, self._flags())
+        return Shown(
+            self._answer, ends, deviations, caption, measure, self._keys, self._flags(), limits_of(self.plans)
+        )
 
     def _kept(self) -> Kept:
         if self._moved is not None:

@@ -130,7 +130,13 @@ class Estimate(Arithmetic, Tabled):
     def _shown(self, level: float, at_once: bool) -> Shown:
         plans = "; ".join(f"{plan.question} ({plan._alone})" for plan in self.plans)
         return one_row(
-            self._title, self._number(), self._ends(level), self._deviation(), plans, not self.reliable
+            self._title,
+            self._number(),
+            self._ends(level),
+            self._deviation(),
+            plans,
+            not self.reliable,
+            limits_of(self.plans),
         )
 
     @property
@@ -162,9 +168,11 @@ class Estimate(Arithmetic, Tabled):
         return None if self._rule == ORDINARY else {"_rule": self._rule}
 
     def __repr__(self) -> str:
-        rows = "; ".join(dict.fromkeys(filter(None, map(capped, self.plans))))
-        noise = "" if self._chosen or self.reliable else ", noise"
-        return self._text() + noise + (f", {rows}" if rows else "")
+        noise = "" if self.reliable else "noise"
+        short = max((plan.worst_error() or 0.0 for plan in self.plans), default=0.0) if self._chosen else 0.0
+        ranks = f"at most {short:.4g} values too many on either side" if short >= 1 else ""
+        known = dict.fromkeys(filter(None, [noise, ranks, *map(capped, self.plans)]))
+        return ", ".join([self._text(), *known])
 
     def _text(self) -> str:
         """The number with half of its interval."""
@@ -491,6 +499,11 @@ def leaf_from(data: dict[str, Any]) -> Estimate:
     """A released number from its JSON."""
     plan = Plan.from_json(data["plan"])
     return cast(Estimate, KINDS[data["kind"]](data["value"], plan, tuple(unpack(data["raw"]))))
+
+
+def limits_of(plans: Sequence[Plan]) -> str:
+    """The limits of a person that answers with these plans name."""
+    return "; ".join(dict.fromkeys(filter(None, map(capped, plans))))
 
 
 def title_of(cell: Any) -> Any:

@@ -32,6 +32,7 @@ class Shown(NamedTuple):
     measure: str  # the name of what a Series has none for
     keys: int = 0
     noise: Sequence[Any] = ()  # which numbers of each column are, as `reliable` says
+    note: str = ""  # what is to be said of all of them
 
 
 class Table(pd.DataFrame):
@@ -202,11 +203,11 @@ class Tabled:
 
 
 def one_row(
-    name: Hashable, value: Any, ends: tuple[Any, Any], deviation: Any, caption: str, noise: bool
+    name: Hashable, value: Any, ends: tuple[Any, Any], deviation: Any, caption: str, noise: bool, note: str
 ) -> Shown:
     """A single number, as a table shows it."""
     sides = [(pd.Series([ends[0]]).to_numpy(), pd.Series([ends[1]]).to_numpy())]
-    return Shown(pd.Series([value]), sides, [deviation], caption, str(name), 0, [np.array([noise])])
+    return Shown(pd.Series([value]), sides, [deviation], caption, str(name), 0, [np.array([noise])], note)
 
 
 def _measures(shown: Shown) -> list[tuple[Hashable, Any]]:
@@ -230,15 +231,18 @@ def _keys(shown: Shown) -> list[tuple[Hashable, Any]]:
     return [(index.names[i], index.get_level_values(i)) for i in range(index.nlevels)]
 
 
-def _flags(values: Any, low: Any, high: Any, noise: Any) -> Any:
-    chosen = pd.isna(low) | pd.isna(high)
-    flags = np.where(noise, NOISE, "")
-    flags = np.where(
-        pd.isna(values), NOTHING, np.where(chosen, np.where(noise, f"{CHOSEN}; {NOISE}", CHOSEN), flags)
-    )
-    if low.dtype.kind in "mM":
-        return flags
-    return np.where(np.isinf(low) | np.isinf(high), UNBOUNDED, flags)
+def _flags(values: Any, low: Any, high: Any, noise: Any, note: str) -> Any:
+    """What is to be said of each number; ``note`` is said of all."""
+    infinite = low.dtype.kind not in "mM" and (np.isinf(low) | np.isinf(high))
+    texts = [
+        np.where(noise, NOISE, ""),
+        np.where(
+            pd.isna(values) & ~np.asarray(noise), NOTHING, np.where(pd.isna(low) | pd.isna(high), CHOSEN, "")
+        ),
+        np.where(infinite, UNBOUNDED, ""),
+        np.full(len(values), note),
+    ]
+    return np.array(["; ".join(filter(None, row)) for row in zip(*texts, strict=True)], dtype=object)
 
 
 def _side(end: Any) -> Any:
@@ -278,7 +282,7 @@ def _long(shown: Shown) -> Table:
             "std_error": np.full(len(frame), math.nan)
             if deviation is None
             else deviation + np.zeros(len(frame)),
-            "flags": _flags(values, low, high, noise),
+            "flags": _flags(values, low, high, noise, shown.note),
         }
         parts.append(pd.DataFrame({**columns, **own}))
     whole = pd.concat(parts, ignore_index=True) if len(parts) > 1 else parts[0]
@@ -307,5 +311,5 @@ def _wide(shown: Shown) -> Table:
         columns |= {name: values, f"{name}_lower": low, f"{name}_upper": high}
         if deviation is not None:
             columns[f"{name}_std_error"] = deviation + np.zeros(len(frame))
-        columns[f"{name}_flags"] = _flags(values, low, high, noise)
+        columns[f"{name}_flags"] = _flags(values, low, high, noise, shown.note)
     return Table(pd.DataFrame(columns, index=frame.index.view()))

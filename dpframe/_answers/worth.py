@@ -154,23 +154,34 @@ def contents(receipt: Mapping[str, Any]) -> tuple[Layout, Plan, tuple[Any, ...],
 
 
 def _notes(answer: pd.Series[Any] | pd.DataFrame) -> tuple[Flags, list[str]]:
-    """Which numbers of an answer are noise, column by column, and the lines below it. Of one that was changed since, or is made
-    of several, what its receipt tells of the answer as it came."""
+    """Which numbers of an answer are noise, column by column, and the lines below it. Of one that is no longer known, what its
+    receipt tells of the answer as it came."""
+    known = cast(Any, answer)
     try:
-        layout, plan, raw, part = contents(json.loads(answer.attrs["dpframe_receipt"]))
-        flags = noise_in(layout, plan, raw, part, layout.values(plan, raw))
-    except (KeyError, ValueError, TypeError):
-        return [], []
-    many, size = sum(map(np.count_nonzero, flags)), sum(map(np.size, flags))
-    says = f"{MARK} noise, {many} of {size} numbers: .dp.interval() tells how wide, .dp.reliable which"
-    try:
-        reliable = cast(Any, answer).dp.reliable
+        reliable, plans = known.dp.reliable, known.dp.plans
         frame = reliable.to_frame() if isinstance(reliable, pd.Series) else reliable
         flags = [~frame.iloc[:, i].to_numpy() for i in range(frame.shape[1])]
-    except DPError:
-        flags = _alike(answer, layout.values(plan, raw), flags)
-        says = f"made of an answer in which {many} of {size} numbers are noise; its .dp.reliable tells which"
-    return flags, [text for text in (says if many else "", chosen(plan), capped(plan)) if text]
+        says = f"{MARK} noise, {{}} of {{}} numbers: .dp.interval() tells how wide, .dp.reliable which"
+        counted = flags
+    except (DPError, AttributeError):
+        try:
+            layout, plan, raw, part = contents(json.loads(answer.attrs["dpframe_receipt"]))
+            values = layout.values(plan, raw)
+        except (KeyError, ValueError, TypeError):
+            return [], []
+        counted, plans = noise_in(layout, plan, raw, part, values), (plan,)
+        flags = _alike(answer, values, counted)
+        says = "made of an answer in which {} of {} numbers are noise; its .dp.reliable tells which"
+    many, size = sum(map(np.count_nonzero, counted)), sum(map(np.size, counted))
+    known_of_plans = [text for plan in plans for text in (chosen(plan), capped(plan)) if text]
+    return flags, [*([says.format(many, size)] if many else []), *dict.fromkeys(known_of_plans)]
+
+
+def speaking(answer: T) -> T:
+    """What was computed from answers: of a class that says what its numbers are worth, where there is something to say."""
+    if answer.size and _notes(answer)[1]:
+        answer.__class__ = Series if isinstance(answer, pd.Series) else DataFrame
+    return answer
 
 
 def _alike(answer: pd.Series[Any] | pd.DataFrame, values: Columns, flags: Flags) -> Flags:

@@ -6,7 +6,7 @@ import json
 import os
 from typing import Any
 
-from dpframe._errors import BadValue
+from dpframe._errors import BadValue, did_you_mean
 from dpframe._ledger.server import SERVED, ServerStore
 from dpframe._ledger.sqlite import FileStore
 from dpframe._ledger.store import UNSERVED, Kind, MemoryStore, Store, scheme_of, text_of
@@ -51,16 +51,28 @@ def public_name(ledger: str) -> str:
     return (place_of(ledger) or ledger) if scheme_of(ledger) else ledger
 
 
-def on_record(ledger: str, population: object) -> dict[str, Any] | None:
-    """The budget and the unit that a ledger has on record under a name; None without such a ledger or name."""
-    if not exists(ledger) or not isinstance(population, str):
-        return None
-    entries = {
-        e.kind: json.loads(e.body)
-        for e in open_store(ledger).entries(population)
-        if e.kind in ("open", "unit")
-    }
-    return {**entries.get("unit", {}), **entries["open"]} if "open" in entries else None
+def on_record(ledger: str, population: object) -> dict[str, Any]:
+    """The budget, the unit and the last version that a ledger has on record under a name; refused where it has none."""
+    shown = public_name(ledger)
+    if not exists(ledger):
+        raise BadValue(
+            f"there is no ledger {shown!r} yet, and a new one needs the whole budget: open(epsilon=1, ...)."
+        )
+    store = open_store(ledger)
+    if population not in store.populations():
+        known = did_you_mean(str(population), store.populations(), "It has")
+        raise BadValue(
+            f"the ledger {shown!r} has no population {population!r} yet, and a new one needs the whole budget: open(epsilon=1, "
+            f"...).{known}"
+        )
+    record: dict[str, Any] = {}
+    for entry in store.entries(str(population)):
+        if entry.kind in ("open", "unit"):
+            record |= json.loads(entry.body)
+        elif entry.kind == "declaration":
+            body = json.loads(entry.body)
+            record |= {"version": body["value"]} if body["what"] == "version" else {}
+    return record
 
 
 def exists(ledger: str) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from fractions import Fraction
@@ -16,6 +16,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar, cast
 import pandas as pd
 
 from dpframe._errors import BadType, BadValue, LineageError, SessionError, caution, did_you_mean
+from dpframe._expr import Column
 from dpframe._groups.keys import ROW_CEILING
 from dpframe._groups.unit import ROWS, Neighbors, named_in
 from dpframe._ledger import on_record, place_of
@@ -231,9 +232,9 @@ def opened(frame: pd.DataFrame, arguments: Words) -> Session:
             same = restated.differs(present.terms) is None and because == present.terms.because
             if because is None or (same and root_positions(frame, present.data.snapshot) is not None):
                 return _again(present, frame, restated)
-        data = Data.of(frame, version)
         if arguments.get("epsilon") is None and arguments.get("ledger") is not None:
-            arguments = _with_kept(data, arguments)
+            arguments = _with_kept(leaves_of(frame.columns, frame.dtypes), arguments)
+        data = Data.of(frame, arguments.get("version"))
         terms = Terms.of(data, arguments)
         if because is None:
             _refuse_second_budget(data, terms.account)
@@ -287,16 +288,16 @@ def _attach(session: Session, because: object) -> None:
     account.attach(unit, sketches.people, because, table, former)
 
 
-def _with_kept(data: Data, arguments: Words) -> Words:
-    """The words of an `open` that names a budget on record and does not say what it is: the ledger knows. What is said stands."""
+def _with_kept(leaves: Mapping[Hashable, Column], arguments: Words) -> Words:
+    """The words of an `open` that names a budget on record and does not say what it is: the ledger knows the budget, the unit and
+    the last version. What is said stands."""
     ledger = arguments["ledger"]
-    file = text_of(ledger) if isinstance(ledger, str | os.PathLike) else None
-    record = None if file is None else on_record(str(file), arguments.get("population"))
-    if record is None:
+    if not isinstance(ledger, str | os.PathLike) or arguments.get("population") is None:
         return arguments
+    record = on_record(str(text_of(ledger)), arguments["population"])
     numbers = {word: Fraction(record[word]) for word in ("epsilon", "delta", "reserve")}
-    known = {**numbers, "accountant": record["accountant"], "neighbors": record.get("neighbors")}
-    known["unit"] = named_in(record.get("space", ROWS), data.leaves)
+    words = {word: record.get(word) for word in ("accountant", "neighbors", "version")}
+    known = {**numbers, **words, "unit": named_in(record.get("space", ROWS), leaves)}
     return {**known, **{word: value for word, value in arguments.items() if value is not None}}
 
 

@@ -159,13 +159,23 @@ def test_a_ledger_that_has_the_name_knows_the_budget(terms, tmp_path):
 
 def test_a_name_that_is_not_on_record_needs_the_whole_budget(tmp_path):
     where = {"ledger": tmp_path / "budget.db", "population": "people"}
-    with pytest.raises(BadType, match="whole budget"):
+    with pytest.raises(BadValue, match="there is no ledger .* yet, and a new one needs the whole budget"):
         people().dp.open(**where)
     people().dp.open(1, **where).close()
-    with pytest.raises(BadType, match="whole budget"):
-        people().dp.open(ledger=where["ledger"], population="others")
+    with pytest.raises(BadValue, match="has no population 'poeple' yet.* Did you mean 'people'"):
+        people().dp.open(ledger=where["ledger"], population="poeple")
     with pytest.raises(BadType, match="whole budget"):
         people().dp.open(ledger=where["ledger"])
+
+
+def test_the_last_version_is_on_record_too(tmp_path):
+    where = {"ledger": tmp_path / "budget.db", "population": "people"}
+    p = people().dp.open(1, version="2026-11", **where)
+    first = p.count(epsilon=0.25, name="n")
+    p.close()
+    q = people().dp.open(**where)
+    assert q.count(name="n") == first
+    assert q.budget.spent == 0.25
 
 
 def test_a_column_called_rows_is_another_unit_than_a_row(tmp_path):
