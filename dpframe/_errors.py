@@ -35,6 +35,7 @@ from collections.abc import Hashable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from difflib import get_close_matches
+from importlib import import_module
 from types import FrameType
 
 SWITCH = "DPFRAME_DEBUG"  # of those who own the data: causes and ways through the package may quote cells
@@ -191,3 +192,18 @@ def did_you_mean(name: Hashable, known: Iterable[Hashable], what: str = "Columns
 
 def unknown_column(name: Hashable, known: Iterable[Hashable]) -> UnknownColumn:
     return UnknownColumn(f"no column {name!r}.{did_you_mean(name, known)}")
+
+
+def progress(total: int, label: str) -> Iterator[int]:
+    """The numbers below ``total``, a public number of steps; a terminal or a notebook shows how many are done, by tqdm
+    where that is installed, and after a second. Of work whose number of steps the data decide there is nothing to show.
+
+    >>> sum(progress(4, "steps"))
+    6
+    """
+    steps = range(total)
+    with suppress(Exception):  # a bar that cannot be drawn is no reason to stop what is paid for
+        # Without a terminal, as in a log, there is nothing to update in place.
+        bar = import_module("tqdm.auto").tqdm(steps, desc=label, delay=1.0, disable=None)
+        return iter(bar)
+    return iter(steps)

@@ -25,7 +25,7 @@ from dpframe._cells.codec import finder
 from dpframe._cells.columns import UNMATCHED, Vector, plain, prepare
 from dpframe._cells.encoding import encode, encoded_fields, tag_of
 from dpframe._cells.texts import key_of, order_of, text_of
-from dpframe._errors import PrivacyWarning
+from dpframe._errors import PrivacyWarning, progress
 from dpframe._expr import Column, Expr, compare, constant, kind_of, logical_not
 from dpframe._expr._parse import _ACROSS, MAX_LENGTH, Parsed, parse
 from dpframe._expr._ranges import outward
@@ -191,7 +191,6 @@ from dpframe.learn._design import UNIT, Design, Target, shrunk
 from dpframe.learn._design import DesignRows as design_Rows
 from dpframe.learn._fits import Output as fits_Output
 from dpframe.learn._objective import Objective, largest_mu
-from dpframe.learn._progress import progress
 from dpframe.learn._solve import LOGISTIC, Loss, Problem, minimise, newton
 from dpframe.learn._statistics import Statistics, ridge
 from dpframe.mechanisms import _coins as mechanisms_coins_module

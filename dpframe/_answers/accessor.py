@@ -80,7 +80,7 @@ class Answer(Operators, Tabled):
         return self.plan.cost
 
     def interval(
-        self, level: float = 0.95, at_once: bool = False, of: str = "noise", n: Any = None
+        self, level: float = 0.95, at_once: bool = False, *, of: str = "noise", n: Any = None
     ) -> pd.DataFrame:
         """Columns ``lower`` and ``upper``, a row as the answer has them; for a table, under each column's name.
 

@@ -50,7 +50,7 @@ class Estimate(Arithmetic, Tabled):
         """What this release guarantees by itself: ``epsilon`` and ``delta``. The ledger counts it by its accountant."""
         return self._plan.cost
 
-    def interval(self, level: float = 0.95, of: str = "noise", n: Any = None) -> tuple[float, float]:
+    def interval(self, level: float = 0.95, *, of: str = "noise", n: Any = None) -> tuple[float, float]:
         """Where the answer without noise lies with probability ``level``; of a duration two Timedeltas, of a time two Timestamps.
 
         It covers the noise: not the clipping to the bounds, and not what a sample says about a population. With
@@ -245,7 +245,7 @@ class Correlation(FloatEstimate):
     def __reduce__(self) -> tuple[Any, ...]:
         return Correlation, (float(self), self._plan, self._raw), self._state()
 
-    def interval(self, level: float = 0.95, of: str = "noise", n: Any = None) -> tuple[float, float]:
+    def interval(self, level: float = 0.95, *, of: str = "noise", n: Any = None) -> tuple[float, float]:
         level, about = about_of(of, n, self._plan, self._raw, self._plan.cells, _validate.level(level))
         low, high = self.correlations.interval(self._plan, self._raw, level, about)[0]
         return float(low[1]), float(high[1])
@@ -405,7 +405,7 @@ class Derived(Estimate):
         """What the release that it is made of guarantees by itself: nothing was added to that. Refused of several."""
         return self.plan.cost
 
-    def interval(self, level: float = 0.95, of: str = "noise", n: Any = None) -> tuple[float, float]:
+    def interval(self, level: float = 0.95, *, of: str = "noise", n: Any = None) -> tuple[float, float]:
         """Where the same arithmetic on the answers without noise lies with probability ``level``.
 
         Of m released numbers each takes an m-th of the risk, and interval arithmetic encloses what can be made of them. Without

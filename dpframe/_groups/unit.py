@@ -69,8 +69,12 @@ class Unit(Encoded):
 
     @property
     def space(self) -> list[str]:
-        """The names of the columns that name a person, as the ledger keeps them; where a row is a person, ``["rows"]``, which no
-        column is called."""
+        """The names of the columns that name a person."""
+        return [str(c.name) for c in self.people] or ROWS
+
+    @property
+    def recorded(self) -> list[str]:
+        """The same as the ledger keeps it; where a row is a person, ``["rows"]``, which no column is called."""
         names = [str(c.name) for c in self.people]
         return (["'rows'"] if names == ROWS else names) or ROWS
 

@@ -357,13 +357,13 @@ class Accountant:
                 self._refuse_another(table, hashes, because, former)
             if not self._opened:
                 self._append("open", self._terms())
-            unit_record = {"neighbors": unit.neighbors, "space": unit.space}
+            unit_record = {"neighbors": unit.neighbors, "space": unit.recorded}
             if self._unit is None:
                 self._append("unit", unit_record)
             elif self._unit != unit_record:
                 raise SessionError(
                     f"this budget is for frames with neighbors={self._unit['neighbors']!r} whose people are named by "
-                    f"{self._unit['space']}, and this one has {unit.neighbors!r} and {unit.space}. One budget counts one "
+                    f"{self._unit['space']}, and this one has {unit.neighbors!r} and {unit.recorded}. One budget counts one "
                     "relation between the same people."
                 )
             if hashes and hashes not in self._sketches:

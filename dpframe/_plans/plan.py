@@ -149,14 +149,10 @@ class Plan:
         ``at_once``: with probability ``level`` the answers of all groups and outputs are within, together. It grows with the
         logarithm of the number of groups (docs/guarantees/accuracy.md#many-answers-at-once). That of durations is in seconds.
 
-        >>> df = pd.DataFrame({"age": [30, 41]})
-        >>> plan = df.dp.open(1, bounds={"age": (0, 110)}).explain.mean("age", epsilon=0.5)
+        >>> from dpframe.datasets import visits
+        >>> plan = visits().dp.open(1, bounds={"age": (0, 110)}).explain.mean("age", epsilon=0.5)
         >>> round(plan.error(n=1000), 2)
         0.66
-        >>> plan.error()
-        Traceback (most recent call last):
-        ...
-        dpframe.BadValue: the error of age depends on how many values there are: plan.error(n=1000), or explain with n=1000.
         """
         n = self.n if n is None else _validate.real(n, "n")
         errors = self._errors(level, n, at_once)

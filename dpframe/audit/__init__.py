@@ -22,7 +22,7 @@ import numpy as np
 import pandas as pd
 
 from dpframe import _validate
-from dpframe._errors import BadType, BadValue, SessionError
+from dpframe._errors import BadType, BadValue, SessionError, progress
 from dpframe._session.data import ATTR, marks, sessions
 from dpframe._session.opening import scope
 from dpframe.audit import _events
@@ -35,7 +35,6 @@ from dpframe.audit._divergences import (
 from dpframe.audit._events import Event
 from dpframe.audit._reading import Shape, View
 from dpframe.audit._replay import Replay, Step, distance, replay
-from dpframe.learn._progress import progress
 from dpframe.mechanisms import _sampling
 
 __all__ = [

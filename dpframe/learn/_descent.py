@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpframe._cells.encoding import SHOWN
-from dpframe._errors import BudgetError
+from dpframe._errors import BudgetError, progress
 from dpframe._groups.keys import Word
 from dpframe._groups.unit import Unit
 from dpframe._plans.plan import Part, Plan, noise_for
@@ -26,7 +26,6 @@ from dpframe.accounting._filter import Price
 from dpframe.accounting.loss import ApproxDP, DiscreteGaussian, PoissonGaussian
 from dpframe.learn._design import UNIT, DesignRows, Floats, shrunk
 from dpframe.learn._fits import Fit, l1_of
-from dpframe.learn._progress import progress
 from dpframe.mechanisms._base import Form, Offer, pure
 from dpframe.mechanisms._coins import thrown as coins
 from dpframe.mechanisms.noise import Gaussian

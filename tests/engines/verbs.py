@@ -221,6 +221,7 @@ FRAME: dict[str, Callable[[Any], Any]] = {
     "add_prefix": lambda p: p.add_prefix("its_").mean("its_age", epsilon=E),
     "add_suffix": lambda p: p.add_suffix("_now").mean("age_now", epsilon=E),
     "boxplot": lambda p: _lines(p.boxplot("age", epsilon=E)),
+    "card": lambda p: p.card(format="json") != "",
     "dtypes": lambda p: list(p.dtypes.index),
     "eval": lambda p: p.eval("age / 2").mean(epsilon=E),
     "filter": lambda p: p.filter(like="ag").mean("age", epsilon=E),
@@ -243,6 +244,7 @@ FRAME: dict[str, Callable[[Any], Any]] = {
     "set_axis": lambda p: p[["age"]].set_axis(["years"], axis=1).mean("years", epsilon=E),
     "set_index": lambda p: p.set_index("state").groupby("state").size(epsilon=E),
     "shape": lambda p: p.shape[1],
+    "test": lambda p: p.test.means("age", by="state", keys=["CA", "NY"], epsilon=E).estimate,
     "accountant": lambda p: p.accountant.limits.epsilon,
     "adopt": lambda p: p.adopt(rows()[["id", "age"]], because="the same rows", **AGES).mean("age", epsilon=E),
     "agg": lambda p: p.agg(n=("age", "size"), m=("age", "mean"), epsilon=E),
@@ -356,6 +358,7 @@ GROUPS: dict[str, Callable[[Any], Any]] = {
     "corr": lambda p: p.groupby("state")[["age", "visits"]].corr(epsilon=E),
     "cov": lambda p: p.groupby("state")[["age", "visits"]].cov(epsilon=E) / 10,
     "describe": lambda p: p.groupby("state")["age"].describe(epsilon=E) / COARSE,
+    "explain": lambda p: p.groupby("state").explain.size(epsilon=E).scale,
     "size": lambda p: p.groupby(["state", "flag"]).size(epsilon=E),
     "value_counts": lambda p: p.groupby("state").value_counts("flag", epsilon=E),
 }  # fmt: skip
@@ -392,6 +395,9 @@ PEOPLE: dict[str, Callable[[Any], Any]] = {
     "aggregate": lambda p: _own(p).aggregate(lambda x: x.max() - x.min()).mean(epsilon=E),
     "apply": lambda p: p.groupby("id").apply(lambda g: g["visits"].sum() / g["age"].count()).mean(bounds=(0, 80), epsilon=E),
     "diff": lambda p: _own(p).diff().mean(epsilon=E),
+    "expanding": lambda p: _own(p).expanding().max().mean(epsilon=E),
+    "rolling": lambda p: _own(p).rolling(2).mean().mean(epsilon=E),
+    "skew": lambda p: _own(p).skew().mean(bounds=(-2, 2), epsilon=E),
     "filter": lambda p: p.groupby("id").filter(lambda g: g["visits"].sum() > 40).count(epsilon=E),
     "nth": lambda p: _own(p).nth(-1).mean(epsilon=E),
     "pct_change": lambda p: _own(p).pct_change().mean(bounds=(-1, 20), epsilon=E),
@@ -492,6 +498,7 @@ NOTHING = {  # is read
         f"p.{name}"
         for name in ("accountant", "budget", "close", "columns", "declarations", "explain", "ledger", "open")
     ),
+    *("p.card", "p.groupby(...).explain"),
     *(f"p.{name}" for name in ("dtypes", "head", "info", "keys", "ndim", "sample", "shape", "tail")),
     *(f"p[column].{name}" for name in ("dtype", "head", "name", "sample", "tail")),
 }

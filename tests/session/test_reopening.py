@@ -159,10 +159,10 @@ def test_a_ledger_that_has_the_name_knows_the_budget(terms, tmp_path):
 
 def test_a_name_that_is_not_on_record_needs_the_whole_budget(tmp_path):
     where = {"ledger": tmp_path / "budget.db", "population": "people"}
-    with pytest.raises(BadValue, match="there is no ledger .* yet, and a new one needs the whole budget"):
+    with pytest.raises(BadValue, match=r"there is no ledger .* yet, and a new one needs the whole budget"):
         people().dp.open(**where)
     people().dp.open(1, **where).close()
-    with pytest.raises(BadValue, match="has no population 'poeple' yet.* Did you mean 'people'"):
+    with pytest.raises(BadValue, match=r"has no population 'poeple' yet.* Did you mean 'people'"):
         people().dp.open(ledger=where["ledger"], population="poeple")
     with pytest.raises(BadType, match="whole budget"):
         people().dp.open(ledger=where["ledger"])

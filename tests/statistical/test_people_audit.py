@@ -159,14 +159,16 @@ def test_forgetting_the_limit_on_rows_is_caught(monkeypatch):
 
 
 def by_position(real):
-    """The first rows of a person stand for all: which these are, the order of the frame decides."""
+    """The blocks of values, with zeros for the rows of a person beyond the limit: where they stand decides which."""
 
-    def summed(self, weights, valid):
-        of_row = self._pairs.of_row if valid is None else self._pairs.of_row[valid]
+    def blocks(self, values):
+        of_row, first = self._pairs.of_row, 0
         place = pd.Series(of_row).groupby(of_row).cumcount().to_numpy()
-        return real(self, np.where(place < self._limit, weights, 0.0), valid)
+        for block, pair in real(self, values):
+            yield np.where(place[first : first + len(block)] < self._limit, block, 0.0), pair
+            first += len(block)
 
-    return summed
+    return blocks
 
 
 MIXED = [(i, x, "a") for i in (5, 6, 7) for x in (6.0,) * 6 + (-2.0,) * 6]
@@ -176,7 +178,7 @@ MIXED = [(i, x, "a") for i in (5, 6, 7) for x in (6.0,) * 6 + (-2.0,) * 6]
 def test_bounding_by_position_is_caught(name, monkeypatch):
     monkeypatch.setattr(f"{__name__}.CROWD", [*CROWD, *MIXED])
     assert seen(name, PAIRS["joins"], 20_000) <= EPSILON
-    monkeypatch.setattr(_people.Bound, "_summed", by_position(_people.Bound._summed))
+    monkeypatch.setattr(_people.Bound, "_blocks", by_position(_people.Bound._blocks))
     monkeypatch.setattr(_people.Bound, "_scaled", lambda self, totals: np.minimum(totals, 10**9))
     assert seen(name, PAIRS["joins"], 20_000) > EPSILON
 

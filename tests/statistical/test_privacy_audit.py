@@ -163,7 +163,7 @@ COUNTS_AND_SUMS = [n for n in MEASURED if any(w in n for w in ("count", "sum", "
 
 
 ELSEWHERE_AUDITED = {"nunique", "top", "choose", "quantile", "median", "min", "max"} | {
-    *("unique", "suggest_limits", "suggest_bounds", "randomize", "fit", "describe"),
+    *("unique", "over_limits", "suggest_limits", "suggest_bounds", "randomize", "fit", "describe"),
 }
 # agg and cov by another name, or after; and a histogram and quantiles, drawn
 SAME = {"aggregate", "corr", "hist", "boxplot"}

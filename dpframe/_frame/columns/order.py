@@ -85,6 +85,7 @@ def quantile(
     Formal guarantee: epsilon-DP for its price, by report-noisy-max over the points, or by noise on a tree of counts
     (docs/guarantees/quantiles.md).
 
+    >>> import pandas as pd
     >>> df = pd.DataFrame({"age": [20] * 50 + [30] * 100 + [70] * 50})
     >>> p = df.dp.open(100, bounds={"age": (0, 110)})
     >>> p.quantile("age", [0.1, 0.5, 0.9], epsilon=80)
@@ -122,6 +123,7 @@ def median(
 
     Formal guarantee: epsilon-DP for its price; see `quantile`.
 
+    >>> import pandas as pd
     >>> df = pd.DataFrame({"age": [20, None, 30, 30, 31, 90] * 20})
     >>> p = df.dp.open(100, bounds={"age": (0, 110)})
     >>> p.median("age", epsilon=80, resolution=1)

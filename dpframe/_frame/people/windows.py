@@ -34,7 +34,7 @@ class Window(Unprinted):
     >>> visits = pd.DataFrame({"id": [1, 1, 1, 2], "cost": [10.0, 30.0, 20.0, 6.0]})
     >>> p = visits.dp.open(1000, unit="id", max_rows=3, max_groups=1, bounds={"cost": (0, 100)})
     >>> p["smooth"] = p.groupby("id")["cost"].rolling(2).mean()
-    >>> p["smooth"].count(epsilon=100), round(p["smooth"].mean(epsilon=800))
+    >>> int(p["smooth"].count(epsilon=100)), round(float(p["smooth"].mean(epsilon=800)))
     (2, 22)
     """
 

@@ -54,6 +54,7 @@ class Tests(Unprinted):
         Formal guarantee: epsilon-DP for its price; what follows the release is post-processing.
 
         >>> import numpy as np
+        >>> import pandas as pd
         >>> df = pd.DataFrame({"dose": ["low", "high"] * 2000, "score": np.tile([4.0, 6.0, 5.0, 7.0], 1000)})
         >>> p = df.dp.open(10, bounds={"score": (0, 10)}, keys={"dose": ["high", "low"]})
         >>> found = p.test.means("score", by="dose", epsilon=5)
@@ -73,6 +74,7 @@ class Tests(Unprinted):
 
         Formal guarantee: epsilon-DP for its price; what follows the release is post-processing.
 
+        >>> import pandas as pd
         >>> df = pd.DataFrame({"arm": ["a", "b"] * 2000, "well": [True, False, True, True] * 1000})
         >>> p = df.dp.open(10, keys={"arm": ["a", "b"]})
         >>> found = p.test.shares("well", by="arm", epsilon=5)
@@ -94,6 +96,7 @@ class Tests(Unprinted):
 
         Formal guarantee: epsilon-DP for its price; what follows the release is post-processing.
 
+        >>> import pandas as pd
         >>> df = pd.DataFrame({"a": ["x", "x", "y", "y"] * 500, "b": ["u", "u", "u", "v"] * 500})
         >>> p = df.dp.open(10, keys={"a": ["x", "y"], "b": ["u", "v"]})
         >>> found = p.test.independence("a", "b", epsilon=5)
@@ -126,6 +129,7 @@ class Tests(Unprinted):
 
         Formal guarantee: epsilon-DP for its price; what follows the release is post-processing.
 
+        >>> import pandas as pd
         >>> df = pd.DataFrame({"a": [1.0, 2.0, 3.0] * 1000, "b": [6.0, 4.0, 2.0] * 1000})
         >>> p = df.dp.open(10, bounds={"a": (0, 4), "b": (0, 8)})
         >>> found = p.test.correlation("a", "b", epsilon=5)

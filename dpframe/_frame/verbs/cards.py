@@ -32,6 +32,7 @@ def card(self: Tracked, path: str | os.PathLike[str] | None = None, *, format: s
 
     Examples
     --------
+    >>> import pandas as pd
     >>> df = pd.DataFrame({"age": [30, 41], "state": ["CA", "NY"]})
     >>> p = df.dp.open(1, bounds={"age": (0, 110)}, keys={"state": ["CA", "NY"]})
     >>> print(p.card())
