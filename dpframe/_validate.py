@@ -167,11 +167,7 @@ def duration(value: object, name: str) -> int:
         if isinstance(value, str | timedelta | np.timedelta64):
             found: Any = pd.Timedelta(value)
             if found is not pd.NaT:
-                return (
-                    int(found.as_unit("ns").value)
-                    if abs(found.days) < 10**5
-                    else int(found.as_unit("us").value) * 1000
-                )
+                return int(found.asm8.view("i8")) * {"s": 10**9, "ms": 10**6, "us": 10**3}.get(found.unit, 1)
     except (ValueError, OverflowError):
         pass
     raise BadType(f"{name} must be a duration, such as pd.Timedelta('12h') or '12h', not {value!r}.")

@@ -25,7 +25,6 @@ from dpframe._plans.aggregates import AGGREGATES
 from dpframe._plans.plan import Cost, Plan, all_choices, refuse_choices
 from dpframe._plans.price import own_errors
 from dpframe._plans.sampling import NOISE, About
-from dpframe._plans.worth import LEVEL, PART, is_noise
 
 
 class Answer(Operators, Tabled):
@@ -54,7 +53,6 @@ class Answer(Operators, Tabled):
             self._moved = Kept(origin, answer)
             self._labelled, self._keys = isinstance(answer, pd.DataFrame), self._moved.keys
             self._layout = origin.layout if isinstance(origin, Released) else Columns()
-            self._part = origin.part if isinstance(origin, Released) else PART
             self._cells = self._moved.cells
             return
         self._order, self._keys = receipt.get("order"), receipt.get("skip", 0)
@@ -164,14 +162,7 @@ class Answer(Operators, Tabled):
             values = self._layout.values(self._plan, self._raw)
             flags = noise_in(self._layout, self._plan, self._raw, self._part, values)
             return self._as_shown([self._ordered(flag) for flag in flags])
-        if isinstance(self._moved.origin, Released):
-            return self._moved.flags(self._moved.origin.noise())
-        numbers = self._answer.to_frame() if isinstance(self._answer, pd.Series) else self._answer
-        columns = [numbers.iloc[:, i].to_numpy(dtype=np.float64) for i in range(self._keys, numbers.shape[1])]
-        return [
-            is_noise(column, low, high, 0.0, np.inf, self._part)
-            for column, (low, high) in zip(columns, self._moved.ends(LEVEL, False), strict=True)
-        ]
+        return self._moved.flags(self._moved.origin.noise())
 
     def _ends(self, level: float, at_once: bool, about: About = NOISE) -> list[Any]:
         """The ends of the interval of each column of numbers."""

@@ -19,6 +19,9 @@ import numpy as np
 
 Ends = tuple[Any, Any]
 
+LARGEST = (
+    2**53
+)  # whole numbers beyond it are no doubles, in which ends of intervals are: what meets them is a plain number
 LONGEST = 256  # steps: what is computed in a loop becomes a plain number, or each turn would take longer than the last
 
 
@@ -193,6 +196,14 @@ class Calculation:
         deviation = self.leaves[0]._deviation()
         return None if deviation is None or np.isnan(slope).all() else abs(slope) * deviation
 
+    @property
+    def scales(self) -> bool:
+        """Whether it is one released number times a plain one, other than 0."""
+        if len(self.leaves) != 1:
+            return False
+        slope, start = self._run([(1.0, 0.0)], _level_line, _on_lines, lambda line, decimals: _BENT)
+        return bool(np.all(np.isfinite(slope)) and np.all(slope) and not np.any(start))
+
     def _run(
         self,
         leaves: list[Any],
@@ -331,6 +342,8 @@ class Arithmetic:
 
     def __round__(self, ndigits: Any = None) -> Any:
         value = round(self._number(), ndigits)
+        if abs(ndigits or 0) > 300:
+            return value
         return self._made(value, self._calculation().rounded(ndigits or 0))
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **words: Any) -> Any:
@@ -367,5 +380,7 @@ def _joined(step: str, one: Any, two: Any) -> Any:
         numbers.append(operand._number() if released else plain)
         calculations.append(operand._calculation() if released else of_number(plain))
     value = STEPS[step].on_values(*numbers)
+    if any(isinstance(number, int) and abs(number) > LARGEST for number in numbers):
+        return value
     made: Arithmetic = one if isinstance(one, Arithmetic) else two
     return made._made(value, calculations[0].then(step, calculations[1]))

@@ -18,10 +18,12 @@ from numpy.typing import NDArray
 
 from dpframe._answers.arithmetic import Calculation, Ends, is_number, of_number
 from dpframe._answers.estimate import Estimate, leaf_from, leaf_to
-from dpframe._answers.lineage import Excerpt, Kept, Labelled, Released
+from dpframe._answers.lineage import Excerpt, Kept, Labelled, Released, gathered
+from dpframe._answers.worth import speaking
 from dpframe._errors import BadType, BadValue
 from dpframe._plans.aggregates import Cell
 from dpframe._plans.plan import Plan
+from dpframe._plans.worth import LEVEL, PART, is_noise
 
 
 class Computed(Labelled):
@@ -32,6 +34,7 @@ class Computed(Labelled):
         sources = [Released(json.loads(source), source) for source in receipt["of"]]
         numbers = [leaf_from(number) for number in receipt["numbers"]]
         self._columns = [_read(column, sources, numbers) for column in receipt["derived"]]
+        self.part = min([source.part for source in sources] + [n._rule.part for n in numbers], default=PART)
         plans = [source.plan for source in sources] + [plan for number in numbers for plan in number.plans]
         self.plans: tuple[Plan, ...] = tuple({id(plan): plan for plan in plans}.values())
 
@@ -58,6 +61,22 @@ class Computed(Labelled):
             )
             for column in self._columns
         ]
+
+    def noise(self) -> list[NDArray[Any]]:
+        """Which numbers are noise, column by column: of what was only scaled, where the released numbers are."""
+        size, flags = len(self.rows[0]), []
+        for column, value, (low, high) in zip(
+            self._columns, self.values(), self.ends(LEVEL, False), strict=True
+        ):
+            leaf = column.leaves[0] if column.scales else None
+            if isinstance(leaf, Excerpt):
+                flag = gathered(leaf.origin.noise()[leaf.column], leaf.rows) == 1.0
+            elif leaf is not None:
+                flag = np.full(size, not leaf.reliable)
+            else:
+                flag = is_noise(value, low, high, 0.0, np.inf, self.part)
+            flags.append(flag)
+        return flags
 
     def deviations(self) -> list[Any]:
         return [column.deviation() for column in self._columns]
@@ -292,10 +311,18 @@ def _answer(one: Operators, columns: Sequence[Calculation], like: Any, keys: int
         )
     size = len(like)
     values = [np.array(np.broadcast_to(np.asarray(column.value()), (size,))) for column in columns]
+    shown = like.to_frame() if isinstance(like, pd.Series) else like
+    for i in range(keys, shown.shape[1]):  # what a session leaves out as noise stays out
+        if (
+            i - keys < len(values)
+            and shown.dtypes.iloc[i].kind == "f"
+            and (blank := shown.iloc[:, i].isna().to_numpy()).any()
+        ):
+            values[i - keys] = np.where(blank, np.nan, values[i - keys])
     if isinstance(like, pd.Series):
         answer: Any = pd.Series(values[0], index=like.index.view(), name=like.name)
     else:
         parts = {i: like.iloc[:, i].array for i in range(keys)} | dict(enumerate(values, keys))
         answer = pd.DataFrame(parts, index=like.index.view())
         answer.columns = like.columns.view()
-    return one._marked(answer, _receipt(columns), keys)
+    return speaking(one._marked(answer, _receipt(columns), keys))

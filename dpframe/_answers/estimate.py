@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from dpframe import _validate
-from dpframe._answers.arithmetic import Arithmetic, Calculation
+from dpframe._answers.arithmetic import LARGEST, Arithmetic, Calculation
 from dpframe._answers.layout import Column, Correlations, Layout
 from dpframe._answers.population import about_of, ranks_of
 from dpframe._answers.table import Shown, Tabled, one_row
@@ -144,7 +144,7 @@ class Estimate(Arithmetic, Tabled):
         return str(title_of(self._plan.cells[0]))
 
     def _made(self, value: Any, calculation: Calculation) -> Any:
-        if calculation.too_long:
+        if calculation.too_long or (isinstance(value, int) and abs(value) > LARGEST):
             return value
         return DerivedInt(value, calculation) if isinstance(value, int) else DerivedFloat(value, calculation)
 
@@ -329,7 +329,9 @@ def _text(value: Any, answer: Estimate) -> str:
     if answer._chosen:
         return str(value)
     low, high = cast(Any, answer.interval())
-    half = (high - low) / 2
+    half = (
+        high / 2 - low / 2 if isinstance(low, pd.Timedelta) else (high - low) / 2
+    )  # a whole width may be too long
     # Whole seconds where the width is some of them: two digits of it are told, and not nine.
     step = "s" if half >= pd.Timedelta(10, "s") else "us" if half >= pd.Timedelta(10, "us") else "ns"
     return f"{value if value is pd.NaT else value.round(step)} ± {half.round(step)}"
@@ -432,8 +434,9 @@ class Derived(Estimate):
 
     @property
     def reliable(self) -> bool:
-        """Whether it is more than noise: half its 95 % interval is at most half of the number; of choices, whether these are."""
-        if self._chosen:
+        """Whether it is more than noise: half its 95 % interval is at most half of the number. Of choices, and of one number that
+        was only scaled, whether these are."""
+        if self._chosen or self._steps.scales:
             return all(leaf.reliable for leaf in self._steps.leaves)
         low, high = self.interval()
         part = min((leaf._rule.part for leaf in self._steps.leaves), default=ORDINARY.part)

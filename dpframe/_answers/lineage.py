@@ -92,6 +92,8 @@ class Origin(Protocol):
 
     def deviations(self) -> list[Any]: ...
 
+    def noise(self) -> list[NDArray[Any]]: ...
+
     def calculation(self, column: int, rows: Places) -> Calculation:
         """How some rows of a column came to be."""
 
@@ -485,6 +487,10 @@ def _roundings(origin: Origin, values: pd.DataFrame, rows: Places, columns: Plac
         here = (columns == j) & (rows >= 0)
         given, released = shown[here], np.asarray(column)[rows[here]]
         alike = _alike(given, released)
+        if (
+            given.dtype.kind == "f" and (np.isnan(given) & ~alike).any()
+        ):  # noise, which some sessions leave out
+            alike |= np.isnan(given) & np.asarray(origin.noise()[j], dtype=bool)[rows[here]]
         if not alike.all():
             fits[j] = _decimals(given, released)
             moved[j] = np.count_nonzero(~alike)

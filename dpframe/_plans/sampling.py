@@ -118,7 +118,8 @@ class Draws:
 
     def ends(self, rate: Floats | float) -> tuple[Floats, Floats]:
         """The least and the greatest mean of which the sums are no further off, on either side, than with probability
-        exp(-rate); 0 and 1 where there is none. Of a column of rates, the ends for each of them."""
+        exp(-rate). Where there is none, since the noise has led beyond all means, the one that is nearest, which the ends of
+        larger rates enclose; 0 and 1 where nobody is counted. Of a column of rates, the ends for each of them."""
         rates = np.broadcast_to(rate, np.broadcast_shapes(np.shape(rate), self.total.shape))
         sides: tuple[list[Floats], list[Floats]] = [], []
         step = max(1, _AT_ONCE // (rates.size // max(len(self.total), 1) or 1))
@@ -128,7 +129,10 @@ class Draws:
                 side.append(self.part(groups)._end(rates[..., groups], up))
         low, high = (np.concatenate([np.empty((*rates.shape[:-1], 0)), *side], axis=-1) for side in sides)
         missed = ~(low <= high)
-        return np.where(missed, 0.0, low), np.where(missed, 1.0, high)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            nearest = np.clip(self.total / self.n, 0.0, 1.0)
+        least, most = np.where(self.n > 0, nearest, 0.0), np.where(self.n > 0, nearest, 1.0)
+        return np.where(missed, least, low), np.where(missed, most, high)
 
     def _end(self, rate: Floats, up: bool) -> Floats:
         """The outermost mean that is kept: of points from end to end, and then between it and the one that is not."""

@@ -44,6 +44,8 @@ def is_noise(values: Any, low: Any, high: Any, unit: Any, width: Any, part: floa
     What was chosen has no interval, NaN, and is none. A number that is NaN itself, though its interval is known, is noise.
     """
     numbers = in_seconds(values)
+    if np.asarray(values).dtype.kind == "M":  # no time is near zero
+        numbers = np.where(np.isnan(numbers), np.nan, np.inf)
     half = (in_seconds(high) - in_seconds(low)) / 2
     with np.errstate(invalid="ignore"):
         within = (half <= part * np.maximum(np.abs(numbers), unit)) & (

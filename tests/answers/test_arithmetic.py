@@ -248,3 +248,11 @@ def test_intervals_enclose_whatever_is_computed(a, b, c, steps):
     low, high = made.enclosed([leaf._ends(0.9) for leaf in made.leaves])
     if math.isfinite(value):
         assert low <= value <= high
+
+
+def test_what_no_double_holds_is_a_plain_number():
+    n = pd.DataFrame({"x": [1.0] * 50}).dp.open(1, because="an example").count(epsilon=0.5)
+    for plain in (n + 2**60, n + (2**60 + 1) - 2**60, n + 10**400, n * 2**60):
+        assert type(plain) is int
+    assert type(round(n / 3, 400)) is float
+    assert type(n + 2**40) is not int

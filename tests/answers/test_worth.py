@@ -469,3 +469,34 @@ def test_durations_are_judged_as_their_seconds():
         assert list(means.dp.reliable) == [True, True, False]
         assert means.isna().tolist() == [False, False, show == "nan"]
         assert means.dtype == "timedelta64[us]"
+
+
+def test_what_was_only_scaled_is_worth_what_it_is_made_of():
+    frame = pd.DataFrame({"x": [100.0] * 1000, "k": ["a", "b"] * 500})
+    p = frame.dp.open(1000, keys={"k": ["a", "b", "c"]}, bounds={"x": (90, 110)})
+    mean = quietly(lambda: p.mean("x", epsilon=0.001))
+    assert [n.reliable for n in (mean, mean / 1000, mean * -2)] == [False, False, False]
+    means = quietly(lambda: p.groupby("k")["x"].mean(epsilon=20))
+    scaled = means.dp / 1000
+    assert scaled.dp.reliable.tolist() == means.dp.reliable.tolist() == [True, True, False]
+    assert repr(scaled).count(" ?") == 1
+    strict = frame.copy().dp.open(1000, keys={"k": ["a", "b", "c"]}, because="an example", reliable=1e-9)
+    counts = quietly(lambda: strict.groupby("k").size(epsilon=1))
+    assert not (counts.dp * 2).dp.reliable.any()
+
+
+def test_noise_that_is_left_out_stays_out():
+    frame = pd.DataFrame({"x": [100.0] * 1000, "k": ["a", "b"] * 500})
+    p = frame.dp.open(1000, keys={"k": ["a", "b", "c"]}, bounds={"x": (90, 110)}, show="nan")
+    means = quietly(lambda: p.groupby("k")["x"].mean(epsilon=20))
+    for changed in (means.sort_index(ascending=False), means.head(3), means.dp * 2):
+        assert changed.isna().sum() == 1
+        assert np.isfinite(changed.dp.interval().to_numpy()).all()
+        assert not changed.dp.reliable[changed.isna()].any()
+    assert "noise" in means.dp.table()["flags"].iloc[2]
+
+
+def test_a_choice_says_by_how_many_ranks_it_may_miss():
+    p = pd.DataFrame({"x": np.arange(1000.0)}).dp.open(100, bounds={"x": (0, 1000)})
+    assert "values too many on either side" in repr(quietly(lambda: p.median("x", epsilon=0.01)))
+    assert repr(p.median("x", epsilon=90)).replace(".", "").isdigit()

@@ -420,3 +420,20 @@ def test_refusals_are_dpframes_own(p: Any) -> None:
         with pytest.raises(DPError):
             eval(line, {"p": p})
     assert p.budget.spent == 0
+
+
+def test_bounds_of_very_long_durations_are_what_they_say():
+    frame = pd.DataFrame({"stay": [pd.Timedelta("2D")] * 1000, "came": [pd.Timestamp("2000-01-01")] * 1000})
+    p = frame.dp.open(1000)
+    for days in (99_999, 100_000, 106_751):
+        plan = p.explain.sum("stay", bounds=("0D", f"{days}D"), epsilon=1)
+        assert plan.sensitivity == days * 86_400
+    found = p["came"].mean(bounds=("1740-01-01", "2026-01-01"), epsilon=100)
+    assert abs(found - pd.Timestamp("2000-01-01")) < pd.Timedelta("100D")
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_sum_as_wide_as_can_be_is_answered():
+    p = pd.DataFrame({"stay": [pd.Timedelta("2D")] * 1000}).dp.open(1)
+    answer = p["stay"].sum(bounds=("0D", "365D"), epsilon=1e-5)
+    assert repr(answer).endswith(", noise")

@@ -200,3 +200,14 @@ def test_numbers_to_expect_are_those_that_poisson_allows(level):
     assert (low <= np.nan_to_num(exact[0]) + 1e-9).all()
     assert (high >= exact[1] - 1e-9).all()
     assert (high - low <= exact[1] - np.nan_to_num(exact[0]) + 3).all()
+
+
+def test_noise_that_leads_beyond_all_shares_is_no_reason_for_a_p_value_of_one():
+    frame = pd.DataFrame(
+        {"arm": ["a", "b"] * 2000, "well": [True, False, True, True] * 1000}
+    )  # all of a are well
+    for _ in range(12):
+        p = frame.copy().dp.open(10, keys={"arm": ["a", "b"]}, because="an example")
+        tested = p.test.shares("well", by="arm", epsilon=5)
+        assert tested.pvalue < 0.001
+        assert tested.interval[0] > 0.4
