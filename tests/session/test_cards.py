@@ -455,7 +455,7 @@ def test_a_card_to_fill_in_has_names_and_dtypes_alone(tmp_path, capsys):
                 "author": '"me"',
                 "reason": '"known"',
                 "unit": '"pid"',
-                "population": '"people"',
+                "population": '"those of the card that was filled in"',
                 "version": '"1"',
             }
             word = lines[line].split(" = ")[0]

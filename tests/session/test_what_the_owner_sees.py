@@ -91,6 +91,7 @@ def test_ledger_knows_no_way_back():
         "meter",
         "name",
         "population",
+        "plot",
         "recall",
         "secret",
     }

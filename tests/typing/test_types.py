@@ -55,7 +55,9 @@ def pyright(*options: str) -> str:
     """The output of pyright, whose package brings node along; it takes the package from here."""
     pytest.importorskip("pyright", reason="pyright is installed with the extra 'types'")
     command = [sys.executable, "-m", "pyright", *options]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    # --verifytypes takes no --pythonpath: it asks the python that the path leads to first.
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "PATH": path}
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, env=environment).stdout
 
 
