@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import pandas as pd
 
 if TYPE_CHECKING:
-    from dpframe import (  # noqa: F401
+    from dpframe import (  # noqa: F401  (for checkers: they load when first used)
         accounting,
         attacks,
         audit,

@@ -10,6 +10,7 @@ post-processing, and free.
 from __future__ import annotations
 
 import operator
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -282,16 +283,16 @@ def _on_ends(step: Step, operands: Sequence[Ends]) -> Ends:
 # Numbers --------------------------------------------------------------------------------------------------------------
 
 
-class Arithmetic:
+class Arithmetic(ABC):
     """Operators of a released number: what plain numbers and other released ones make of it keeps an interval.
 
     Everything else that takes a number sees a plain one: powers, remainders, arrays, Series, Decimal and Fraction; and a float of
     Python before a whole number, since Python asks the float alone: ``n * 0.5`` keeps the interval, and ``0.5 * n`` is a float.
     """
 
+    @abstractmethod
     def _number(self) -> Any:
         """The plain number."""
-        raise NotImplementedError
 
     def _calculation(self) -> Calculation:
         """How it came to be."""
@@ -303,9 +304,9 @@ class Arithmetic:
     def _picked(self, rows: Any) -> Any:
         return self
 
+    @abstractmethod
     def _made(self, value: Any, calculation: Calculation) -> Any:
         """The released number that a calculation has come to."""
-        raise NotImplementedError
 
     def __add__(self, other: Any) -> Any:
         return _joined("+", self, other)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import json
 import sys
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any
 
@@ -153,23 +154,23 @@ def _receipt(columns: Sequence[Calculation]) -> dict[str, Any]:
 # Operators ------------------------------------------------------------------------------------------------------------
 
 
-class Operators:
+class Operators(ABC):
     """Arithmetic of ``answer.dp``: with numbers, released ones among them, with other answers and with a number for each row.
 
     What comes out is a Series or DataFrame whose ``.dp`` has intervals: of m released numbers each has an m-th of the risk.
     """
 
+    @abstractmethod
     def _kept(self) -> Kept:
         """Which released number each cell is."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _marked(self, answer: Any, receipt: dict[str, Any], keys: int) -> Any:
         """The answer with its receipt, to which the labels are added; the first ``keys`` columns are those of rows."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _of(self, answer: Any) -> Any:
         """What ``.dp`` of a Series or DataFrame with a receipt is; None without one."""
-        raise NotImplementedError
 
     def __add__(self, other: Any) -> Any:
         return _joined("+", self, other)

@@ -281,7 +281,7 @@ class Kept:
         for j, pair in enumerate(self.origin.ends(level, at_once)):
             decimals = self.decimals.get(j)
             doubles = tuple(np.asarray(end, dtype=np.float64) for end in pair)
-            pairs.append(doubles if decimals is None else outward(doubles, decimals))  # type: ignore[arg-type]
+            pairs.append(doubles if decimals is None else outward(doubles, decimals))  # type: ignore[arg-type]  # a pair
         sides = (self._each([pair[side] for pair in pairs]) for side in (0, 1))
         return list(zip(*sides, strict=True))
 

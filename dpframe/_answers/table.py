@@ -7,6 +7,7 @@ can also be written where pandas needs help: Markdown without other packages, an
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Hashable, Iterator, Sequence
 from html import escape
 from typing import Any, ClassVar, NamedTuple
@@ -45,7 +46,7 @@ class Table(pd.DataFrame):
     def _constructor(self) -> Any:
         return Table
 
-    def to_markdown(self, *, width: int | None = None) -> str:  # type: ignore[override]
+    def to_markdown(self, *, width: int | None = None) -> str:  # type: ignore[override]  # pandas' needs another package
         """The table as Markdown; as a list of its rows where its lines are longer than ``width`` characters.
 
         Numbers have two digits of half their interval's width, as an answer shows them. `to_csv` has all digits.
@@ -67,7 +68,7 @@ class Table(pd.DataFrame):
             for line in lines
         )
 
-    def to_html(self, *, caption: str | None = None) -> str:  # type: ignore[override]
+    def to_html(self, *, caption: str | None = None) -> str:  # type: ignore[override]  # with a caption and scopes
         """The table as HTML: a caption, a header for each column and row with its scope, and no style of its own."""
         head, rows = self._written()
         labels = self._labels
@@ -170,11 +171,12 @@ def _listed(head: Sequence[str], row: Sequence[str]) -> str:
 # How an answer becomes a table ----------------------------------------------------------------------------------------
 
 
-class Tabled:
+class Tabled(ABC):
     """What can be shown as a table: answers of a session, and what was made of them."""
 
+    @abstractmethod
     def _shown(self, level: float, at_once: bool) -> Shown:
-        raise NotImplementedError
+        """What the table shows."""
 
     def table(self, level: float = 0.95, *, at_once: bool = False, wide: bool = False) -> Table:
         """One tidy table: a row a number, with columns ``value``, ``lower``, ``upper``, ``std_error`` and ``flags``.
