@@ -23,7 +23,7 @@ import pandas as pd
 import pytest
 from hypothesis import settings
 
-from tests.internals import forget_drafts
+from tests.internals import MEMORY, forget_drafts
 from tests.internals import mechanisms_sampling_module as _sampling
 from tests.postgres import Postgres, missing
 
@@ -129,6 +129,13 @@ def stream(name: str) -> Iterator[bytes]:
 def nothing_remembered():
     """What plans take from equal questions is made anew: a test before may have broken a sensitivity on purpose."""
     forget_drafts()
+
+
+@pytest.fixture(autouse=True)
+def nothing_spent():
+    """Populations in the memory of the process are new in each test, each example and each page: a name that another has used,
+    with another budget, is nobody's."""
+    MEMORY._entries.clear()
 
 
 @pytest.fixture(autouse=True)

@@ -48,7 +48,7 @@ from dpframe._groups.combinations import RestBy, TupleBy, Tuples
 from dpframe._groups.keys import ROW_CEILING, BinBy, KeyBy, Keys, keys_for
 from dpframe._groups.periods import Periods, TimeBy
 from dpframe._groups.unit import Unit
-from dpframe._ledger import STORES, open_store, place_of
+from dpframe._ledger import MEMORY, STORES, open_store, place_of
 from dpframe._ledger import accountant as ledger_module
 from dpframe._ledger import server as server_module
 from dpframe._ledger import sqlite as store_module
@@ -328,6 +328,7 @@ __all__ = [
     "Leaves",
     "Limits",
     "Loss",
+    "MEMORY",
     "Magnitudes",
     "Measured",
     "Measures",
