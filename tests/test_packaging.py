@@ -20,14 +20,14 @@ SETUP = runpy.run_path(str(ROOT / "setup.py"))  # under another name than __main
 
 def test_version_is_the_same_everywhere() -> None:
     citation = re.search(r"^version: (\S+)$", (ROOT / "CITATION.cff").read_text("utf-8"), re.MULTILINE)
-    recipe = re.search(r'version: "(\S+)"', (ROOT / "conda/recipe/recipe.yaml").read_text("utf-8"))
+    recipe = re.search(r'version: "(\S+)"', (ROOT / ".github/conda/recipe.yaml").read_text("utf-8"))
     assert citation is not None
     assert recipe is not None
     assert {citation[1], recipe[1], dpframe.__version__} == {PROJECT["version"]}
 
 
 def test_recipe_needs_what_the_package_needs() -> None:
-    recipe = (ROOT / "conda/recipe/recipe.yaml").read_text("utf-8")
+    recipe = (ROOT / ".github/conda/recipe.yaml").read_text("utf-8")
     run = re.findall(r"^    - (.+)$", recipe.partition("  run:\n")[2].partition("tests:")[0], re.MULTILINE)
     needed = {f"python{PROJECT['requires-python']}", *PROJECT["dependencies"]}
     assert {line.replace(" ", "") for line in run} == needed
@@ -66,7 +66,7 @@ def test_source_distribution_holds_what_the_tests_read() -> None:
     """By its rules: every file beside the folders, and every folder that is no cache, is taken."""
     rules = (ROOT / "MANIFEST.in").read_text("utf-8")
     taken = set(re.findall(r"^graft (\S+)$", rules, re.MULTILINE)) | {"dpframe"}
-    assert taken >= {".ci", ".github", "conda", "docs", "notebooks", "tests"}
+    assert taken >= {".ci", ".github", "docs", "notebooks", "tests"}
     assert all((ROOT / folder).is_dir() for folder in taken)
 
 
