@@ -23,7 +23,7 @@ import pandas as pd
 import pytest
 from hypothesis import settings
 
-from tests.internals import MEMORY, forget_drafts
+from tests.internals import MEMORY, forget_drafts, sessions
 from tests.internals import mechanisms_sampling_module as _sampling
 from tests.postgres import Postgres, missing
 
@@ -132,10 +132,14 @@ def nothing_remembered():
 
 
 @pytest.fixture(autouse=True)
-def nothing_spent():
-    """Populations in the memory of the process are new in each test, each example and each page: a name that another has used,
-    with another budget, is nobody's."""
+def nothing_left():
+    """Sessions, and populations in the memory of the process, are new in each test, each example and each page: a name that another
+    has used, with another budget, is nobody's, and frames are not compared with those of thousands of tests."""
     MEMORY._entries.clear()
+    before = set(sessions)
+    yield
+    for name in set(sessions) - before:
+        del sessions[name]
 
 
 @pytest.fixture(autouse=True)

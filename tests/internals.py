@@ -77,9 +77,8 @@ from dpframe._session import opening as opening_module
 from dpframe._session import session as door_module
 from dpframe._session import session as session_module
 from dpframe._session.batch import Planned as PlannedAnswer
-from dpframe._session.data import sessions as registry_sessions
+from dpframe._session.data import sessions
 from dpframe._session.session import Session
-from dpframe._session.session import sessions as session_sessions
 from dpframe._statistics import base as stats_module
 from dpframe._statistics import counts as counts_module
 from dpframe._statistics import scores as scores_module
@@ -546,7 +545,6 @@ __all__ = [
     "read_off",
     "recognised",
     "register",
-    "registry_sessions",
     "ridge",
     "rounded",
     "sampled_sigma",
@@ -557,7 +555,7 @@ __all__ = [
     "series_of",
     "server_module",
     "session_module",
-    "session_sessions",
+    "sessions",
     "shift_mu",
     "shrunk",
     "sketch_module",

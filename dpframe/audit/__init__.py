@@ -13,6 +13,7 @@ charged: use frames that are made up. `docs/how-to/audit-a-release.md` has examp
 from __future__ import annotations
 
 import pickle
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
@@ -22,7 +23,7 @@ import numpy as np
 import pandas as pd
 
 from dpframe import _validate
-from dpframe._errors import BadType, BadValue, SessionError, progress
+from dpframe._errors import BadType, BadValue, PrivacyWarning, SessionError, progress
 from dpframe._session.data import ATTR, marks, sessions
 from dpframe._session.opening import scope
 from dpframe.audit import _events
@@ -154,13 +155,16 @@ def epsilon_lower_bound(
             raise SessionError(
                 "this frame has a session: an audit draws far more answers than a budget allows. Audit a frame that is made up."
             )
-    first_draws = [_drawn(release, side) for side in (frame, neighbour)]
-    if score is not None:
-        _events.check_score(score, *first_draws)
-    frame_draws, neighbour_draws = (
-        [first_draw, *(_drawn(release, side) for _ in progress(draws - 1, "draws"))]
-        for first_draw, side in zip(first_draws, (frame, neighbour), strict=True)
-    )
+    with warnings.catch_warnings():
+        # Nobody reads the thousands of answers, so nobody is told of each that it is noise.
+        warnings.simplefilter("ignore", PrivacyWarning)
+        first_draws = [_drawn(release, side) for side in (frame, neighbour)]
+        if score is not None:
+            _events.check_score(score, *first_draws)
+        frame_draws, neighbour_draws = (
+            [first_draw, *(_drawn(release, side) for _ in progress(draws - 1, "draws"))]
+            for first_draw, side in zip(first_draws, (frame, neighbour), strict=True)
+        )
     return from_draws(frame_draws, neighbour_draws, delta=delta, event=event, score=score, level=level)
 
 

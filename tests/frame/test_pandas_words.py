@@ -160,8 +160,26 @@ def wrong(ask):
     return None
 
 
+@pytest.fixture
+def one_picture(monkeypatch):
+    """The same axes for all panels, since new ones are nearly all of the time that a picture takes."""
+    plt = pytest.importorskip("matplotlib.pyplot", reason="pictures need matplotlib")
+    plt.switch_backend("Agg")
+    kept = {}
+
+    def subplots(rows=1, columns=1, **words):
+        shape = rows, columns, bool(words.get("squeeze", True))
+        if shape not in kept:
+            kept[shape] = made(rows, columns, squeeze=shape[2])
+        return kept[shape]
+
+    made = plt.subplots
+    monkeypatch.setattr(plt, "subplots", subplots)
+
+
+@pytest.mark.slow(but=9)
 @pytest.mark.parametrize("who", WHO)
-def test_pandas_words_are_taken_or_refused_in_own_words(p, who):
+def test_pandas_words_are_taken_or_refused_in_own_words(p, who, one_picture):
     make, like = WHO[who]
     asked, found = 0, []
     with warnings.catch_warnings():

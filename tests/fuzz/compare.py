@@ -40,7 +40,7 @@ from tests.internals import (
     IntEstimate,
     PrivateColumn,
     mechanisms_sampling_module,
-    registry_sessions,
+    sessions,
 )
 
 SLOW = 20.0  # seconds; no line of a small frame takes so long
@@ -376,15 +376,15 @@ def _ending(p: Any) -> Seen:
 def check(program: Program) -> list[Finding]:
     """What the two runs show. Empty where nothing is wrong."""
     noise = Noise(program.seed)
-    before = set(registry_sessions)
+    before = set(sessions)
     try:
         with drawing(noise), _folder() as mine, _folder() as theirs, _folder() as third:
             one = run(program, 0, noise, mine)
             two = run(program, 1, noise, theirs)
             stale = _stale(program, one, noise, third)
     finally:
-        for name in set(registry_sessions) - before:
-            registry_sessions.pop(name)
+        for name in set(sessions) - before:
+            sessions.pop(name)
     return [*_wrong(one), *_wrong(two), *_differences(program, one, two), *stale]
 
 

@@ -24,10 +24,9 @@ from dpframe.audit import (
     kl_divergence,
     max_divergence,
 )
-from tests.internals import Laplace
+from tests.internals import Laplace, sessions
 from tests.internals import events_module as _events
 from tests.internals import mechanisms_sampling_module as _sampling
-from tests.internals import registry_sessions as sessions
 
 ONE = pd.DataFrame({"age": [30, 41, 55], "g": ["a", "b", "a"]})
 TWO = pd.DataFrame({"age": [30, 41, 55, 110], "g": ["a", "b", "a", "a"]})

@@ -12,7 +12,7 @@ import pytest
 import dpframe
 from dpframe.audit import Event, epsilon_lower_bound, from_draws
 from tests.internals import mechanisms_sampling_module as _sampling
-from tests.internals import session_sessions as sessions
+from tests.internals import sessions
 
 ONE = pd.DataFrame({"age": [30, 41, 55], "g": ["a", "c", "a"], "ill": [True, False, False]})
 TWO = pd.DataFrame({"age": [30, 41, 55, 110], "g": ["a", "c", "a", "B"], "ill": [True, False, False, True]})
