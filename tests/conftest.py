@@ -133,8 +133,8 @@ def nothing_remembered():
 
 @pytest.fixture(autouse=True)
 def nothing_left():
-    """Sessions, and populations in the memory of the process, are new in each test, each example and each page: a name that another
-    has used, with another budget, is nobody's, and frames are not compared with those of thousands of tests."""
+    """Sessions, and populations in the memory of the process, are new in each test, each example and each page: a name that
+    another has used, with another budget, is nobody's, and frames are not compared with those of thousands of tests."""
     MEMORY._entries.clear()
     before = set(sessions)
     yield
