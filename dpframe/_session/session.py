@@ -95,7 +95,7 @@ class Session:
         # Of the frame that was opened, which has the budget and the door; of derived rows another one.
         self.base: Session = self if data.origin is None else data.origin.base
         self._lock = threading.RLock()
-        self._answers: dict[str | bytes, tuple[bytes, Release]] = {}
+        self._answers: dict[Any, tuple[bytes, Release]] = {}
         self._names: Names = {}
         self._asking = threading.Lock()
         self._together = accountant.batches  # it guards only what is declared together
