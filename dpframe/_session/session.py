@@ -262,7 +262,7 @@ class Session:
                     words.append(Word("bounds", f"{expr}: ({pair.lower:g}, {pair.upper:g})", str(out)))
         if question.by:
             opened = {keys.token for keys in (*(keys for _, keys in self.terms.keys), *self.found.values())}
-            words += [by.word for by in question.by if by.token not in opened and by.word is not None]
+            words += [word for by in question.by if by.token not in opened and (word := by.word) is not None]
         rows = None if self.public_rows is None else self._public_rows(question)
         plan = noted(question.plan(one.unit, one.price, rows, tuple(words)), one.price)
         return (replace(plan, most=self._most(one.unit)) if self.counted else plan), words
