@@ -12,6 +12,7 @@ from decimal import Decimal
 from fractions import Fraction
 from functools import lru_cache
 from itertools import pairwise
+from operator import lt
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -205,9 +206,17 @@ def length(values: object, subject: str, most: int = MAX_LISTED) -> int:
 def edges(values: Iterable[object], subject: str) -> tuple[float, ...]:
     """At least two increasing numbers, of which the outer ones may be infinite."""
     length(values, f"the edges of {subject}", MAX_BINS + 1)
+    listed: list[Any] = list(values)
+    kinds = {*map(type, listed)}
+    # Numbers of one type at once; NaN is below nothing.
+    if kinds in ({int}, {float}) and len(listed) > 1 and all(map(lt, listed, listed[1:])):
+        if kinds == {float}:
+            return tuple([v + 0.0 for v in listed])
+        if listed[0] > -(2**53) and listed[-1] < 2**53:
+            return tuple(map(float, listed))
     numbers = tuple(
         float(v) if isinstance(v, float) and math.isinf(v) else real(v, f"an edge of {subject}")
-        for v in values
+        for v in listed
     )
     if len(numbers) < 2 or any(a >= b for a, b in pairwise(numbers)):
         raise BadValue(f"the edges of {subject} must be at least two increasing numbers.")

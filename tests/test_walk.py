@@ -11,8 +11,7 @@ import pytest
 from tests.walk import visits_of
 
 ROOT = Path(__file__).parent.parent
-# One function of "mean" and two of "agg" are the glance by which each number is judged where it is released.
-LIMITS = {"open": (14, 65), "mean": (20, 111), "agg": (32, 191)}
+LIMITS = {"open": (14, 65), "mean": (20, 110), "agg": (32, 188)}
 
 
 @pytest.fixture(scope="module")

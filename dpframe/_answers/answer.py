@@ -16,6 +16,7 @@ from typing import Any, NamedTuple, cast
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from dpframe._answers.estimate import Correlation as Correlation
 from dpframe._answers.estimate import FloatEstimate as FloatEstimate
@@ -42,7 +43,43 @@ def receipt_of(answer: Any, kind: str) -> str | None:
     return text if isinstance(text, str) else None
 
 
-def receipt(
+class Attrs(dict[Hashable, Any]):
+    """The ``attrs`` of an answer as it came. Its receipt is written when somebody looks, which is to do anything with the dict:
+    that takes a tenth of the time of a question, and most answers are read and forgotten.
+
+    ``write`` returns the same text whenever it is called. Copies and pickles are plain dicts.
+    """
+
+    __slots__ = ("_write",)
+    _write: Callable[[], str] | None
+
+    def __init__(self, write: Callable[[], str]):
+        super().__init__({ANSWER: ""})
+        self._write = write
+
+    def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
+        return dict, (dict(self),)
+
+
+def _looking(method: Callable[..., Any]) -> Callable[..., Any]:
+    """A method of dict that writes the receipt first."""
+
+    def look(self: Attrs, *args: Any, **words: Any) -> Any:
+        if self._write is not None:
+            dict.__setitem__(self, ANSWER, self._write())
+            self._write = None  # only now: another thread that looks writes the same
+        return method(self, *args, **words)
+
+    return look
+
+
+_BLIND = {"__init__", "__new__", "__len__", "__getattribute__", "__sizeof__", "__class_getitem__", "fromkeys"}
+for _name in vars(dict).keys() - _BLIND - {"__doc__", "__hash__"}:
+    setattr(Attrs, _name, _looking(getattr(dict, _name)))
+
+
+def attach_receipt(
+    answer: pd.Series[Any] | pd.DataFrame,
     release: Release,
     layout: Layout,
     arrays: Sequence[Any],
@@ -50,38 +87,48 @@ def receipt(
     index: pd.Index[Any],
     order: Any = None,
     skip: int = 0,
-) -> str:
-    """The receipt of an answer with these columns, or of a Series, which has no ``labels``.
+) -> None:
+    """Gives an answer with these columns its receipt, or a Series, which has no ``labels``.
 
     The columns of a table are sealed one by one too, so that each can be taken alone; the first ``skip`` of them are keys.
     ``order`` is how the rows were rearranged after they were laid out.
+
+    The receipt is written when it is looked at. Whatever can be changed until then, cells, labels and names, becomes bytes and
+    texts here; the rest is frozen: the plan with the text of its draft, the integers, and what is known of the index.
     """
-    whole, each = seals(arrays, labels or (), index)
+    plan, known = release.plan, _digest_of(index)
+    names: Any = index.names if isinstance(index, pd.MultiIndex) else [index.name]
+    written, rows = list(map(repr, names)), known.rows
+    cells, texts = list(map(_cells_of, arrays)), list(map(str, labels or ()))
     # Rows are known by their labels, or by their keys, wherever these stand.
-    names, rows = (
-        (cast(Any, labels)[:skip], rows_of(pd.MultiIndex.from_arrays(arrays[:skip])))
-        if skip
-        else (index.names, _digests[id(index)].rows)
-    )
+    if skip:
+        names, rows = cast(Any, labels)[:skip], rows_of(pd.MultiIndex.from_arrays(arrays[:skip]))
     extra: dict[str, Any] = {
-        "seal": whole,
         "names": [None if name is None else str(name) for name in names],
         "columns": None
         if labels is None
         else [[label] if type(label) is str else label_texts(label) for label in labels[skip:]],
     }
-    if release.rule.part != PART:
-        extra["reliable"] = release.rule.part
-    if release.plan.most is not None and release.plan.selects:  # by which choices are judged
-        extra["most"] = release.plan.most
-    if layout.computed:
-        extra |= {"layout": layout.to_json(), "skip": skip}
-    if labels is not None and (len(labels) or layout.computed):
-        extra["each"] = each[skip:]
-    shape = "laid out series" if layout.computed and labels is None else layout.shape
-    places = None if order is None else pack([order[None, :]])
-    text = receipt_text(release.plan, release.raw, shape=shape, order=places, **extra)
-    return f'{text[:-1]},"rows":{rows}}}'  # written once for each index
+    if plan._draft is None or plan._draft.cells is not plan.cells:
+        plan.text  # noqa: B018  # written once for all, since its cells can be changed
+
+    def write() -> str:
+        whole, each = _sealed(known, written, cells, texts)
+        said = {"seal": whole, **extra}
+        if release.rule.part != PART:
+            said["reliable"] = release.rule.part
+        if plan.most is not None and plan.selects:  # by which choices are judged
+            said["most"] = plan.most
+        if layout.computed:
+            said |= {"layout": layout.to_json(), "skip": skip}
+        if labels is not None and (texts or layout.computed):
+            said["each"] = each[skip:]
+        shape = "laid out series" if layout.computed and labels is None else layout.shape
+        places = None if order is None else pack([order[None, :]])
+        text = receipt_text(plan, release.raw, shape=shape, order=places, **said)
+        return f'{text[:-1]},"rows":{rows}}}'  # written once for each index
+
+    object.__setattr__(answer, "_attrs", Attrs(write))  # the property of pandas would make it a dict
 
 
 class _Digest(NamedTuple):
@@ -102,6 +149,33 @@ _DTYPES = {
 def seals(arrays: Sequence[Any], labels: Sequence[Hashable], index: pd.Index[Any]) -> tuple[str, list[str]]:
     """Digests of values, dtypes and labels, so that a receipt goes with one answer only: that of all columns, and those of
     each column with its own label."""
+    names, cells = list(map(repr, index.names)), list(map(_cells_of, arrays))
+    return _sealed(_digest_of(index), names, cells, list(map(str, labels)))
+
+
+def _cells_of(array: NDArray[Any]) -> bytes:
+    """The values of a column and their dtype."""
+    cells = array.tobytes() if array.dtype != object else "\x1f".join(map(str, array)).encode()
+    return (_DTYPES.get(array.dtype) or str(array.dtype)).encode() + cells
+
+
+def _sealed(
+    index: _Digest, names: Sequence[str], columns: Sequence[bytes], labels: Sequence[str]
+) -> tuple[str, list[str]]:
+    """The same, of texts and bytes; ``names`` are those of the index, which can be renamed in place."""
+    start = hashlib.blake2b(index.digest + "\x1f".join(names).encode(), digest_size=16)
+    whole, each = start.copy(), []
+    for place, written in enumerate(columns):
+        whole.update(written)
+        if labels:
+            one = start.copy()
+            one.update(written + labels[place].encode())
+            each.append(one.hexdigest())
+    whole.update("\x1f".join(labels).encode())
+    return whole.hexdigest(), each
+
+
+def _digest_of(index: pd.Index[Any]) -> _Digest:
     known = _digests.get(id(index))
     if known is None or known.of is not index:
         digest = hashlib.blake2b(digest_size=16)
@@ -122,25 +196,12 @@ def seals(arrays: Sequence[Any], labels: Sequence[Hashable], index: pd.Index[Any
         _digests[id(index)] = known = _Digest(index, digest.digest(), rows)
         while len(_digests) > 32:
             _digests.popitem(last=False)
-    names = "\x1f".join(map(repr, index.names)).encode()  # an index can be renamed in place
-    start = hashlib.blake2b(known.digest + names, digest_size=16)
-    whole, each = start.copy(), []
-    for place, array in enumerate(arrays):
-        cells = array.tobytes() if array.dtype != object else "\x1f".join(map(str, array)).encode()
-        written = (_DTYPES.get(array.dtype) or str(array.dtype)).encode() + cells
-        whole.update(written)
-        if labels:
-            one = start.copy()
-            one.update(written + str(labels[place]).encode())
-            each.append(one.hexdigest())
-    whole.update("\x1f".join(map(str, labels)).encode())
-    return whole.hexdigest(), each
+    return known
 
 
 def rows_of(index: pd.Index[Any]) -> str:
     """The labels of rows, as a receipt has them: the texts of each level, and of several levels the places in them."""
-    seals((), (), index)
-    return _digests[id(index)].rows
+    return _digest_of(index).rows
 
 
 def seal_of(answer: pd.Series[Any] | pd.DataFrame, labelled: bool) -> str:
@@ -181,7 +242,7 @@ def column(
     if order is not None:
         data, index = data[order], index[order]
     answer: pd.Series[Any] = pd.Series(data, index=index.view(), name=name)
-    answer.attrs[ANSWER] = receipt(release, layout, [data], None, index, order)
+    attach_receipt(answer, release, layout, [data], None, index, order)
     return _told(answer, release, layout, values)
 
 
@@ -273,7 +334,7 @@ def table(release: Release, index: pd.Index[Any], columns: Sequence[Hashable]) -
         answer.columns = (
             pd.Index(list(columns)) if alike else pd.DataFrame(dict.fromkeys(columns, ())).columns
         )
-    answer.attrs[ANSWER] = receipt(release, Columns(), data, columns, index)
+    attach_receipt(answer, release, Columns(), data, columns, index)
     return _told(answer, release, Columns(), values)
 
 
@@ -292,7 +353,7 @@ def laid_out(
     ]
     answer = pd.DataFrame(dict(enumerate(data)), index=index.view())
     answer.columns = columns.view()
-    answer.attrs[ANSWER] = receipt(release, layout, data, list(answer.columns), index)
+    attach_receipt(answer, release, layout, data, list(answer.columns), index)
     return _told(answer, release, layout, values)
 
 
@@ -324,11 +385,11 @@ def flat(
     """Several outputs of several groups, whose keys are columns: ``as_index=False``."""
     answer = table(release, index, columns)
     answer.columns = columns_of(columns)
-    answer.attrs.clear()
+    answer.attrs = {}  # it is another answer with the keys
     answer = answer.reset_index(names=list(levels))
     data = [answer.iloc[:, i].to_numpy() for i in range(answer.shape[1])]
     labels, skip = list(answer.columns), len(levels)
-    answer.attrs[ANSWER] = receipt(release, Pivot(len(index)), data, labels, answer.index, skip=skip)
+    attach_receipt(answer, release, Pivot(len(index)), data, labels, answer.index, skip=skip)
     return answer
 
 

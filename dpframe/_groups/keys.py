@@ -288,9 +288,15 @@ class BinBy:
     edges: tuple[float, ...]
     name: Hashable
     index: pd.Index[Any] = field(init=False, compare=False, repr=False)
+    # Of many edges it takes long. Doubles hash alike in every process, so that a pickle may have it.
+    _hash: int = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "index", _intervals(self.edges, self.name, types_of(self.name)))
+        object.__setattr__(self, "_hash", hash(self.edges))
+
+    def __hash__(self) -> int:
+        return self._hash
 
     @property
     def token(self) -> str:

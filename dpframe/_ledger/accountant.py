@@ -56,11 +56,12 @@ class Label(NamedTuple):
     ``paid`` for the question with its price as it was typed: the price of a share may change, and a repeated line stays free.
 
     All three are digests of one encoding of the question, ``whole``; a record that is found by a digest is compared with it.
+    Where nothing is put on record they are the encodings themselves.
     """
 
-    question: str
-    key: str
-    paid: str
+    question: Any  # text, or bytes
+    key: Any
+    paid: Any
     name: str | None
     version: str | None
     place: int | None = (
@@ -78,7 +79,7 @@ class Label(NamedTuple):
         return zlib.decompress(base64.b64decode(body["whole"])) == self.whole
 
 
-Names = dict[tuple[str | None, str], tuple[str, str]]  # from version and name to question and key
+Names = dict[tuple[str | None, str], tuple[Any, Any]]  # from version and name to question and key
 
 
 def found(label: Label, answers: Mapping[str, Any], names: Names) -> Any:

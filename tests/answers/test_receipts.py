@@ -156,6 +156,89 @@ def test_released_number_can_stand_in_the_next_question(p):
 # Receipts -----------------------------------------------------------------------------------------------------
 
 
+LOOKS = {
+    "item": lambda a: {"dpframe_receipt": a["dpframe_receipt"]},
+    "get": lambda a: {"dpframe_receipt": a.get("dpframe_receipt")},
+    "setdefault": lambda a: {"dpframe_receipt": a.setdefault("dpframe_receipt", "another")},
+    "pop": lambda a: {"dpframe_receipt": a.pop("dpframe_receipt")},
+    "popitem": lambda a: dict([a.popitem()]),
+    "keys and values": lambda a: dict(zip(a.keys(), a.values(), strict=True)),
+    "items": lambda a: dict(a.items()),
+    "dict": dict,
+    "stars": lambda a: {**a},
+    "words": lambda a: dict(**a),
+    "update": lambda a: (other := {}, other.update(a))[0],
+    "in place": lambda a: (other := {}, other.__ior__(a))[0],
+    "or": lambda a: a | {},
+    "or, on the right": lambda a: {} | a,
+    "copy": lambda a: a.copy(),
+    "copied": copy.copy,
+    "copied deeply": copy.deepcopy,
+    "pickled": lambda a: pickle.loads(pickle.dumps(a)),
+    "json": lambda a: json.loads(json.dumps(a)),
+    "indented json": lambda a: json.loads(json.dumps(a, indent=1)),
+    "repr": lambda a: eval(repr(a)),
+}
+
+
+@pytest.mark.parametrize("look", LOOKS)
+def test_a_receipt_is_there_however_it_is_looked_at(p, look):
+    answer, again = p.groupby("state").size(), p.groupby("state").size()
+    wanted = {"dpframe_receipt": again.attrs["dpframe_receipt"]}
+    assert json.loads(wanted["dpframe_receipt"])["seal"]
+    assert LOOKS[look](answer.attrs) == wanted
+    assert p.groupby("state").size().attrs == wanted
+    assert (p.groupby("state").size().attrs != wanted) is False
+    assert len(p.groupby("state").size().attrs) == 1
+
+
+def test_what_is_done_to_attrs_that_nobody_has_looked_at_is_done(p):
+    for change in (
+        lambda a: a.update(dpframe_receipt="x"),
+        lambda a: a.__setitem__("dpframe_receipt", "x"),
+        lambda a: a.__ior__({"dpframe_receipt": "x"}),
+        lambda a: (a.clear(), a.setdefault("dpframe_receipt", "x")),
+    ):
+        answer = p.groupby("state").size()
+        change(answer.attrs)
+        assert answer.attrs == {"dpframe_receipt": "x"}
+    answer = p.groupby("state").size()
+    del answer.attrs["dpframe_receipt"]
+    assert answer.attrs == {}
+
+
+@pytest.mark.parametrize("ask", [*ANSWERS, "groups that are found"])
+def test_a_receipt_says_the_same_whenever_it_is_written(p, ask):
+    """Whatever is done to an answer, and to what its plan is made of, before somebody looks at the receipt."""
+    if ask not in ANSWERS:
+        frame = pd.DataFrame({"state": ["a", "b", "a"] * 300, "age": 1.0, "cost": [1.0, 2.0, 3.0] * 300})
+        p = frame.dp.open(100, 1e-6, bounds={"cost": (0, 9)})
+    ask = ANSWERS.get(ask, ANSWERS["table"])
+    answer = ask(p)
+    (_, release), *_ = p._session._answers.values()
+    before = [(dict(cell.functionals), dict(cell.constants)) for cell in release.plan.cells]
+    if isinstance(answer, pd.DataFrame):
+        answer.iloc[:, 0] = -77
+        answer.columns = ["other", "names"]
+    else:
+        answer.iloc[:] = -77
+        answer.name = "another"
+    answer.index.names = ["other"] * answer.index.nlevels
+    for cell in release.plan.cells:
+        cell.functionals.clear()
+        cell.constants["n"] = 3.0
+    late = json.loads(answer.attrs["dpframe_receipt"])
+    assert [(row[7], row[8]) for row in late["plan"]["cells"]] == [
+        ({name: list(weights) for name, weights in maps.items()}, constants) for maps, constants in before
+    ]
+    for cell, (maps, constants) in zip(release.plan.cells, before, strict=True):
+        cell.functionals.update(maps)
+        cell.constants.clear()
+        cell.constants.update(constants)
+    again = ask(p)
+    assert json.loads(again.attrs["dpframe_receipt"]) == late
+
+
 @pytest.mark.parametrize("ask", ANSWERS)
 def test_answer_knows_its_plan_cost_and_intervals(p, ask):
     answer = ANSWERS[ask](p)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import pickle
+from fractions import Fraction
 
 import numpy as np
 import pandas as pd
@@ -542,3 +544,52 @@ def test_quantiles_of_several_columns_are_a_table(df, p):
     assert groups.dp.interval().shape == (len(exact), 4)
     assert p[["age"]].quantile(0.5, epsilon=EXACT)["age"] == p.median("age", epsilon=EXACT)
     assert p.quantile("age", levels, epsilon=EXACT).equals(p["age"].quantile(levels, epsilon=EXACT))
+
+
+@pytest.mark.parametrize(
+    "edges",
+    [
+        range(0, 101, 20),
+        [0, 20, 40, 60, 80, 100],
+        [-0.0, 20.0, 40.0, 60.0, 80.0, 100.0],
+        np.arange(0, 101, 20),
+        [0, 20.0, Fraction(40), np.float32(60), 80, 100],
+    ],
+    ids=["range", "whole", "doubles", "array", "mixed"],
+)
+def test_edges_are_the_same_in_whatever_numbers_they_are_written(df, edges):
+    p = df.dp.open(100)
+    wanted = p.histogram("age", bins=[0.0, 20.0, 40.0, 60.0, 80.0, 100.0], epsilon=60)
+    assert p.histogram("age", bins=edges, epsilon=60).equals(wanted)
+    assert p.budget.spent == 60  # it is one question
+    assert not np.signbit(p.histogram("age", bins=edges, epsilon=60).index.left[0])
+
+
+@pytest.mark.parametrize("last", [2**53 - 1, 2**53 + 2, 2**60, math.inf])
+@pytest.mark.parametrize("first", [0, 0.0, -(2**60), -math.inf])
+def test_edges_may_be_as_large_as_doubles_are(df, first, last):
+    p = df.dp.open(100)
+    assert p.explain.histogram("age", bins=[first, 50, last]).groups == 2
+    index = p.histogram("age", bins=[first, last], epsilon=60).index
+    assert (index.left[0], index.right[0]) == (first, last)
+
+
+@pytest.mark.parametrize(
+    "edges",
+    [
+        [1],
+        [],
+        [1.0],
+        [0, 0],
+        [0.0, -0.0],
+        [1, 0],
+        [0.0, math.nan],
+        [math.nan, 1.0, 2.0],
+        [0, 10**400],
+        [0, 2, 1],
+    ],
+    ids=str,
+)
+def test_edges_that_do_not_increase_are_refused(df, edges):
+    with pytest.raises(BadValue):
+        df.dp.open(1).histogram("age", bins=edges)

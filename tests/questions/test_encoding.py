@@ -147,6 +147,15 @@ def test_lists_of_texts_do_not_run_into_each_other(one, other):
     assert encode(tuple(one)) != encode(one)
 
 
+@given(st.lists(st.floats(), max_size=40))
+def test_many_doubles_are_encoded_as_each_of_them_is(numbers):
+    """Both ways to put doubles together give a length, the tag of a list, and what each of them is."""
+    body = b"L" + b"".join(map(encode, numbers))
+    assert encode(tuple(numbers)).endswith(b"t" + body)
+    assert encode((*numbers, None)).endswith(body + encode(None))
+    assert encode((*numbers, 1)).endswith(body + encode(1))
+
+
 def test_what_keeps_its_encoding_keeps_its_own():
     """Equal columns and units that are not alike, and copies, which keep none."""
     names = (1, True, 1.0, "1")
@@ -407,6 +416,7 @@ def test_only_what_follows_from_others_or_is_shown_is_left_out():
         ("Output", "keys"),  # of which the expression is a map to places
         ("Constant", "tag"),
         ("BinBy", "index"),
+        ("BinBy", "_hash"),  # of the edges
         ("RestBy", "keys"),
         ("Unit", "replaces"),
     }
