@@ -61,10 +61,11 @@ from dpframe._ledger.store import MemoryStore, alike, unpack
 from dpframe._plans import durations as durations_module
 from dpframe._plans import plan as plan_module
 from dpframe._plans import sampling as sampling_module
-from dpframe._plans.aggregates import AGGREGATES, ORDERS, Cell, Measured, fieller, named_in_agg
+from dpframe._plans.aggregates import AGGREGATES, Cell, Measured, fieller, named_in_agg
 from dpframe._plans.aggregates import Output as query_Output
-from dpframe._plans.plan import Part, Plan, arrange, choice, measured, noted
-from dpframe._plans.price import WORDS
+from dpframe._plans.order import ORDERS
+from dpframe._plans.plan import Part, Plan, arrange, measured, noted
+from dpframe._plans.price import WORDS, choice
 from dpframe._plans.price import _cost as cost_of_price
 from dpframe._questions import entries as engines_rows_module
 from dpframe._questions.entries import of_people
@@ -122,7 +123,6 @@ from dpframe._statistics.scores import Revenue, Scores, Votes
 from dpframe._validate import Bounds
 from dpframe.accounting import _gaussian as accounting_gaussian_module
 from dpframe.accounting import _pairs as accounting_pairs_module
-from dpframe.accounting import _pld_bounds as accounting_pld_atoms_module
 from dpframe.accounting import _pld_bounds as accounting_pld_ranges_module
 from dpframe.accounting import _search as search_module
 from dpframe.accounting import pld as accounting_pld_module
@@ -274,6 +274,7 @@ __all__ = [
     "MAGNITUDE_BITS",
     "MAX_LENGTH",
     "MECHANISMS",
+    "MEMORY",
     "NAMED",
     "ORDERS",
     "PEOPLE",
@@ -328,7 +329,6 @@ __all__ = [
     "Leaves",
     "Limits",
     "Loss",
-    "MEMORY",
     "Magnitudes",
     "Measured",
     "Measures",
@@ -418,7 +418,6 @@ __all__ = [
     "_uniform",
     "accounting_gaussian_module",
     "accounting_pairs_module",
-    "accounting_pld_atoms_module",
     "accounting_pld_module",
     "accounting_pld_ranges_module",
     "accounting_residue_module",

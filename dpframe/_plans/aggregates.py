@@ -8,7 +8,6 @@ noisy numbers alone, which is post-processing and free. The intervals are derive
 from __future__ import annotations
 
 import math
-import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field, replace
@@ -345,18 +344,6 @@ def named_in_agg() -> tuple[str, ...]:
 
 
 DESCRIBED = ("count", "mean", "std")  # the first rows of `describe`; below them stand quantiles
-# Order statistics by name, as levels of a quantile. A least or greatest value is one person's, so these are near them.
-ORDERS = {"median": Fraction(1, 2), "min": Fraction(1, 100), "max": Fraction(99, 100)}
-_PERCENT = re.compile(r"q(\d\d?(?:\.\d{1,4})?|100)", re.ASCII)
-
-
-def level_named(name: str) -> Fraction | None:
-    """The level of an order statistic that `agg` may name: ``"median"``, ``"max"``, ``"quantile"`` (as pandas has it, 0.5), or
-    ``"q90"`` for 90 percent. None for another name."""
-    if name == "quantile":
-        return ORDERS["median"]
-    percent = _PERCENT.fullmatch(name)
-    return ORDERS.get(name) if percent is None else Fraction(percent[1]) / 100
 
 
 def too_wide(bounds: Bounds, degree: int) -> bool:

@@ -17,13 +17,12 @@ from typing import Any, NamedTuple
 
 from dpframe import _validate
 from dpframe._cells.encoding import encode
-from dpframe._errors import BadValue, BudgetError, NotOffered
+from dpframe._errors import BadValue, NotOffered
 from dpframe._groups.keys import groups_of
 from dpframe._groups.unit import Unit
 from dpframe._plans.aggregates import (
     AGGREGATES,
     LISTED,
-    Aggregate,
     Cell,
     Measured,
     OfColumn,
@@ -35,10 +34,8 @@ from dpframe._plans.aggregates import (
 from dpframe._plans.worth import in_advance
 from dpframe._statistics.base import Reading, Sensitivity, Statistic
 from dpframe.accounting._filter import Charge, Price
-from dpframe.accounting.loss import Loss, PureDP, loss_from_json
-from dpframe.mechanisms._base import AUTO, MECHANISMS, NO_EPSILON, Noise, Offer, mechanism_from, pure
-from dpframe.mechanisms.noise import Laplace
-from dpframe.mechanisms.selection import Exponential, NoisyMax, NoisyTop, ranges_cost_less
+from dpframe.accounting.loss import Loss, loss_from_json
+from dpframe.mechanisms._base import mechanism_from
 
 _as_text = json.JSONEncoder(separators=(",", ":"), check_circular=False).encode
 
@@ -512,87 +509,3 @@ def noted(plan: Plan, price: Price) -> Plan:
     )
     note = f"epsilon {float(loss.epsilon):.4g} of the {float(stake.epsilon):.4g} asked for, which takes {part}{gone}"
     return replace(plan, why=f"{plan.why}; {note}")
-
-
-def noise_for(sensitivities: Sequence[Sensitivity], price: Price) -> Offer:
-    """Noise for vectors that share a price, with its loss. Its kind is the one that the price names, or else, of those that the
-    price buys, the one with the narrowest intervals."""
-    named: Any = MECHANISMS.get(price.mechanism)
-    if named is not None:
-        if not named.measures:
-            raise BadValue(
-                f'mechanism="{price.mechanism}" makes choices: this question measures, so leave it out.'
-            )
-        bought: Offer | None = named.offer(sensitivities, price)
-        if bought is None:
-            raise BudgetError(named.refusal(price))
-        return bought._replace(why=f"{named.name.capitalize()}, as asked")
-    kinds: Any = MECHANISMS.values()
-    offers: list[tuple[type[Noise], Offer]] = [
-        (kind, offer)
-        for kind in kinds
-        if kind.automatic and (offer := kind.offer(sensitivities, price)) is not None
-    ]
-    if not offers:
-        raise BudgetError(NO_EPSILON)
-    (first_kind, first_offer), *further = offers
-    if not further:
-        why = first_kind.name.capitalize()
-        if not first_kind.needs_delta:
-            waits = price.stake is not None and price.stake.waits
-            why = f"{why}: Gaussian noise has to wait until more is spent" if waits else "pure epsilon"
-        return Offer(first_offer.noises, first_offer.loss, first_offer.stated_at, why)
-    widths = [offer.noises[0].quantile(0.95) for _, offer in offers]
-    best = min(range(1, len(offers)), key=widths.__getitem__)
-    first_name, best_name, ratio = (
-        first_kind.name.capitalize(),
-        offers[best][0].name.capitalize(),
-        widths[best] / max(widths[0], 1),
-    )
-    if ratio < 1:
-        why = f"{best_name} intervals are {ratio:.3g} times as wide as {first_name} ones at this price"
-        return offers[best][1]._replace(why=why)
-    return first_offer._replace(
-        why=f"{first_name}: {best_name} intervals would be {ratio:.3g} times as wide at this price"
-    )
-
-
-def picked(sensitivities: Sequence[Sensitivity], picks: Sequence[int], price: Price) -> Offer:
-    """Noise for vectors that share a price where some are points to choose from, with a sensitivity of differences of scores."""
-    if price.mechanism != AUTO:
-        raise BadValue("a selection has its own mechanism (noisy-max): leave mechanism= out.")
-    e = pure(price) / len(picks)
-    noises: list[Any] = [
-        Laplace.for_price(s.l1, e)
-        if not rounds
-        else NoisyMax.for_price(s.l1, e)
-        if rounds == 1
-        else NoisyTop.for_price(s.l1, e, rounds)
-        for s, rounds in zip(sensitivities, picks, strict=True)
-    ]
-    why = "points of a grid, one price: only the choice leaves, never a count"
-    if not all(picks):
-        why = "a choice by noisy max, and pure epsilon for the rest"
-    return Offer(noises, PureDP(pure(price)), why=why)
-
-
-def choice(aggregate: Aggregate, reach: int, candidates: int, rounds: int, price: Price) -> Offer:
-    """The selection of one candidate or several, and its loss; one person moves scores by ``reach`` against one another."""
-    ranged = aggregate.ranged
-    named: Any = MECHANISMS.get(price.mechanism)
-    named_chooses = named is not None and named.chooses and ranged
-    if price.mechanism != AUTO and not named_chooses:
-        also = ', or give mechanism="exponential"' if ranged else ""
-        raise BadValue(f"a selection has its own mechanism (noisy-max): leave mechanism= out{also}.")
-    text = f"{candidates} candidates, one price: only the choice leaves"
-    if aggregate.several:
-        epsilon = pure(price)
-        why = f"{text}, in {rounds} rounds that share it, never a count"
-        return Offer([NoisyTop.for_price(reach, epsilon, rounds)], PureDP(epsilon), why=why)
-    if not ranged:
-        return NoisyMax.offer(reach, price)._replace(why=f"{text}, never a count")
-    if not named_chooses and not ranges_cost_less(price):
-        why = f"{text}; noisy max expects no less than the exponential mechanism of this epsilon"
-        return NoisyMax.offer(reach, price)._replace(why=why)
-    chosen: Offer = (named or Exponential).offer(reach, price)
-    return chosen._replace(why=f"{text}; {chosen.why}")

@@ -19,7 +19,8 @@ from dpframe._groups.combinations import Sought
 from dpframe._groups.keys import Word
 from dpframe._groups.unit import LIMIT, Unit
 from dpframe._plans.aggregates import AGGREGATES, Cell, Output
-from dpframe._plans.plan import Part, Plan, arrange, noise_for
+from dpframe._plans.plan import Part, Plan, arrange
+from dpframe._plans.price import noise_for
 from dpframe._questions.question import AddNoise, Array, Query, Question
 from dpframe._statistics.base import (
     Integers,

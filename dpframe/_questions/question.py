@@ -22,7 +22,8 @@ from dpframe._groups.unit import Unit
 from dpframe._plans.aggregates import AGGREGATES, LISTED, Cell, Measured, Output
 from dpframe._plans.durations import shown
 from dpframe._plans.order import Quantile
-from dpframe._plans.plan import Part, Plan, choice, draft, measured, noise_for, picked
+from dpframe._plans.plan import Part, Plan, draft, measured
+from dpframe._plans.price import choice, noise_for, picked
 from dpframe._plans.sampling import NOISE, About
 from dpframe._plans.worth import LEVEL, ORDINARY, Rule
 from dpframe._statistics.engine import Engine, Scope
