@@ -309,7 +309,12 @@ class Aggregate(ABC):
 
     @abstractmethod
     def error(self, m: Measured, level: float, n: float | None) -> float | None:
-        """Half the width of the interval to expect; None where it depends on an unknown number of values."""
+        """Half the width of the interval to expect; None where it depends on an unknown number of values, or on how they lie."""
+
+    def imagined(self, n: Floats) -> dict[str, Floats]:
+        """The sums of so many values that lie far apart, close together and in between, a row for each way to lie: with these
+        a plan tries how wide an interval will be. None where `error` tells."""
+        return {}
 
     def yard(self, cell: Cell, n: float = math.inf) -> tuple[float, float]:
         """What a number is judged by beside itself: a size below which it is as good as zero, and how far apart the possible
@@ -506,6 +511,10 @@ class Sum(_Linear):
         if "total" in cell.functionals:
             return {"total": 1.0}
         return {"n": cell.lower, "t1": cell.upper - cell.lower}
+
+    def yard(self, cell: Cell, n: float = math.inf) -> tuple[float, float]:
+        largest = max(abs(cell.lower), abs(cell.upper))
+        return 0.0, 2 * n * largest if largest else math.inf  # noise as large as the largest total
 
 
 N, T1 = {"n": 1.0}, {"t1": 1.0}

@@ -31,7 +31,7 @@ from dpframe._plans.aggregates import (
     Setting,
     Vector,
 )
-from dpframe._plans.worth import in_advance
+from dpframe._plans.worth import error_by_spread, in_advance
 from dpframe._statistics.base import Reading, Sensitivity, Statistic
 from dpframe.accounting._filter import Charge, Price
 from dpframe.accounting.loss import Loss, loss_from_json
@@ -269,7 +269,7 @@ class Plan:
             elif per_n is not None:
                 text = f"± {per_n * 1e9:.4g} / n{' seconds' * cell.duration} for n values"
             else:
-                text = "depends on the values; see the interval of the answer"
+                text = error_by_spread(self, cell, level)
             texts.append(text if len(self.cells) == 1 else f"{cell.name} {text}")
         return "; ".join(texts) + ("; ..." if len(self.cells) > 8 else "")
 
