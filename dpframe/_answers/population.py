@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from dpframe import _validate
+from dpframe._answers.table import OF
 from dpframe._errors import NotOffered
 from dpframe._groups.unit import counts_one_group, counts_one_row
 from dpframe._plans.aggregates import AGGREGATES, Cell, Measured
@@ -18,8 +19,6 @@ from dpframe._plans.plan import Plan, measured, refuse_choices
 from dpframe._plans.price import known_n
 from dpframe._plans.sampling import REST, About, apart
 from dpframe._questions.question import levels_shown
-
-OF = ("noise", "population")
 
 
 class Difference(NamedTuple):
@@ -41,7 +40,7 @@ def about_of(
 ) -> tuple[float, About]:
     """The words ``of=`` and ``n=`` of an interval, checked against what was released; and the level that is left for it, since
     a tenth of the risk goes to an ``n`` that is released itself."""
-    population = _validate.choice(of, "of", OF) == "population"
+    population = _validate.choice(of, "of", tuple(OF)) == "population"
     if population:
         check_draws(plan, raw, cells)
     chosen = tuple(map(float, levels))
