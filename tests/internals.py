@@ -47,7 +47,7 @@ from dpframe._groups import periods as times_module
 from dpframe._groups.combinations import RestBy, TupleBy, Tuples
 from dpframe._groups.keys import ROW_CEILING, BinBy, KeyBy, Keys, keys_for
 from dpframe._groups.periods import Periods, TimeBy
-from dpframe._groups.unit import Unit
+from dpframe._groups.unit import Limit, Unit, limits_in
 from dpframe._ledger import MEMORY, STORES, open_store, place_of
 from dpframe._ledger import accountant as ledger_module
 from dpframe._ledger import server as server_module
@@ -75,7 +75,6 @@ from dpframe._questions.reports import packed, unpacked
 from dpframe._refusals import ADVICE
 from dpframe._session import derived as lineage_module
 from dpframe._session import opening as opening_module
-from dpframe._session import session as door_module
 from dpframe._session import session as session_module
 from dpframe._session.batch import Planned as PlannedAnswer
 from dpframe._session.data import sessions as registry_sessions
@@ -327,6 +326,7 @@ __all__ = [
     "Laplace",
     "LaplaceThreshold",
     "Leaves",
+    "Limit",
     "Limits",
     "Loss",
     "Magnitudes",
@@ -450,7 +450,6 @@ __all__ = [
     "design_Rows",
     "deviations",
     "distribution",
-    "door_module",
     "drawing_module",
     "durations_module",
     "each_of",
@@ -502,6 +501,7 @@ __all__ = [
     "level_sizes",
     "levels",
     "limit_of",
+    "limits_in",
     "lineage_module",
     "logical_not",
     "loss_of",

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -19,7 +20,7 @@ from dpframe import _validate
 from dpframe._cells.encoding import encode
 from dpframe._errors import BadValue, NotOffered
 from dpframe._groups.keys import groups_of
-from dpframe._groups.unit import Unit
+from dpframe._groups.unit import Limit, Unit, limits_in
 from dpframe._plans.aggregates import (
     AGGREGATES,
     LISTED,
@@ -37,6 +38,8 @@ from dpframe.accounting._filter import Charge, Price
 from dpframe.accounting.loss import Loss, loss_from_json
 from dpframe.mechanisms._base import mechanism_from
 
+# How a question says that only one row of each person meets its condition (`keeps_one_row`), where one column names them.
+_ONE_ROW = re.compile(r" where ~(\[.*\]\.)?groupby\([^,()]+\)\.duplicated\('first'\)$")
 _as_text = json.JSONEncoder(separators=(",", ":"), check_circular=False).encode
 
 
@@ -95,6 +98,8 @@ class Plan:
     budget: str = field(default="", compare=False)  #: What it would take of the budget, as `explain` sees it.
     n: float | None = field(default=None, compare=False)  #: How many values `explain` was told to assume.
     most: float | None = field(default=None, compare=False)  #: The values there can be, where that is public.
+    # What a person counts for at most; empty where a row is a person. None: the plan of a record, whose words tell it.
+    _limited: tuple[Limit, ...] | None = field(default=None, compare=False, repr=False)
     _draft: Any = field(default=None, compare=False, repr=False)  # the `Draft` of a question that runs
 
     def __getstate__(self) -> dict[str, Any]:
@@ -204,11 +209,17 @@ class Plan:
         errors = list(self._errors(0.95, self.n if n is None else n).values())
         return None if None in errors else max(errors)
 
+    @cached_property
+    def _caps(self) -> tuple[Limit, ...]:
+        """`_limited`; of the plan of a record as its words tell it."""
+        if self._limited is None:
+            return limits_in(self.why, met=_ONE_ROW.search(self.question) is not None)
+        return self._limited
+
     @property
     def limits(self) -> str:
         """A text with the number of rows and groups for which a person counts; empty where a row is a person."""
-        texts = [t for t in self.why.split("; ") if t.startswith(("a person counts", "a person adds"))]
-        return "; ".join(texts)
+        return "; ".join(map(str, self._caps))
 
     @property
     def _alone(self) -> str:
@@ -446,7 +457,8 @@ class Draft(NamedTuple):
         Sensitivity, ...
     ]  # how far one person moves each of them; of a choice, one score against another
     groups: int | None  # None: no grouping
-    why: str
+    limits: tuple[Limit, ...]
+    why: str  # among it these limits
 
 
 # Keyed by the encoding of the outputs, which tells equal values of different types apart (1, True and 1.0), and by the other
@@ -473,9 +485,11 @@ def draft(query: Outputs, unit: Unit, public_rows: int | None) -> Draft:
             aggregate = AGGREGATES[outputs[i].aggregate]
             cells[i] = aggregate.cell(outputs[i], part, place, statistic, readings[part])
     why = f"; the price is shared by {len(statistics)} statistics" if len(statistics) > 1 else ""
-    if unit.people:  # the text about how much a person with many rows counts
-        texts = dict.fromkeys(s.limits_text(unit, groups is not None) for s in statistics if not s.once)
-        why += "".join(texts) if texts else "; a person counts once"
+    limits: tuple[Limit, ...] = ()
+    if unit.people:
+        each = dict.fromkeys(s.limit(unit, groups is not None) or Limit() for s in statistics if not s.once)
+        limits = tuple(each) or (Limit(),)
+        why += "".join([f"; {limit}" for limit in limits])
     picks = tuple(
         [
             outputs[serves[0]].rounds if AGGREGATES[outputs[serves[0]].aggregate].picks else 0
@@ -488,7 +502,9 @@ def draft(query: Outputs, unit: Unit, public_rows: int | None) -> Draft:
         moved = tuple([Sensitivity(r, r * r) for r in reaches])
     else:
         moved = tuple([s.of_person(unit, groups) for s in statistics])
-    made = Draft(statistics, readings, picks, in_order, _as_text(_rows_of(in_order)), moved, groups, why)
+    made = Draft(
+        statistics, readings, picks, in_order, _as_text(_rows_of(in_order)), moved, groups, limits, why
+    )
     if 0 < len(coded) <= _LONGEST:
         if len(_DRAFTS) >= _MOST_DRAFTS:
             _DRAFTS.clear()

@@ -7,7 +7,6 @@ the owner chose), so it is post-processing: free, and as private as the release 
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -20,13 +19,6 @@ from dpframe._plans.durations import in_seconds
 
 LEVEL = 0.95  # of the intervals that numbers are judged by
 PART = 0.5  # an interval from 0 up has half its width on either side, so what cannot be told from 0 is noise
-_LIMITED = re.compile(  # the texts of `Unit.limits_text`, and of what counts distinct values
-    r"a person (?:counts for at most (?P<rows>\d+ rows?)(?: in each of at most )?|counts in at most |adds at most )"
-    r"(?:(?P<groups>\d+ groups?)|(?P<values>\d+ values?)(?: over all groups)?)?"
-)
-
-# The condition that is met by one row of each person, where one column names them.
-_ONE_ROW = re.compile(r" where ~(\[.*\]\.)?groupby\([^,()]+\)\.duplicated\('first'\)$")
 
 
 class Rule(NamedTuple):
@@ -96,7 +88,7 @@ def _tried(plan: Any, cell: Cell, values: Floats, level: float) -> tuple[Floats,
 
 
 def _noise_of(cell: Cell, tried: tuple[Floats, Floats, Floats]) -> NDArray[np.bool_]:
-    """For each number of values whether the answer is noise, however they lie."""
+    """Whether the answer is noise, however the values lie: for each number of them."""
     return np.asarray(is_noise(*tried, *AGGREGATES[cell.aggregate].yard(cell), PART).all(axis=0))
 
 
@@ -166,19 +158,7 @@ def _fewest_imagined(plan: Any, cell: Cell) -> float | None:
 
 def capped(plan: Any) -> str:
     """The limits of a person as an answer tells them: "of at most 32 rows a person"; empty where all rows count, or people do."""
-    texts, people = [], all(AGGREGATES[cell.aggregate].counts_people for cell in plan.cells) and plan.cells
-    for limit in plan.limits.split("; "):
-        found = _LIMITED.fullmatch(limit)
-        if found is not None and found["rows"] == "1 row" and _ONE_ROW.search(plan.question):
-            continue  # nobody has more
-        if found is not None and not (people and found["rows"] and not found["groups"]):
-            of = (
-                found["groups"]
-                if people and found["rows"]
-                else found["rows"] or found["groups"] or found["values"]
-            )
-            scope = (
-                f", in at most {found['groups']}" if found["rows"] and found["groups"] and not people else ""
-            )
-            texts.append(f"of at most {of} a person{scope}")
-    return "; ".join(dict.fromkeys(texts))
+    if not plan._caps:
+        return ""
+    people = bool(plan.cells) and all(AGGREGATES[cell.aggregate].counts_people for cell in plan.cells)
+    return "; ".join(dict.fromkeys(filter(None, [limit.told(people) for limit in plan._caps])))

@@ -75,6 +75,7 @@ class Fit(Question):
         self, unit: Unit, parts: tuple[Part, ...], offer: Offer, expected: str, declared: tuple[Word, ...]
     ) -> Plan:
         """The plan of these parts, at the loss of an offer."""
+        limit = unit.limit(False)
         return Plan(
             str(self),
             unit.neighbors,
@@ -83,9 +84,10 @@ class Fit(Question):
             parts,
             (),
             1,
-            offer.why + unit.limits_text(False),
+            offer.why + ("" if limit is None else f"; {limit}"),
             tuple(map(str, declared)),
             expected,
+            _limited=() if limit is None else (limit,),
         )
 
     def in_data_units(self, scaled: float) -> list[tuple[str, float]]:
