@@ -47,7 +47,7 @@ from dpframe._groups import periods as times_module
 from dpframe._groups.combinations import RestBy, TupleBy, Tuples
 from dpframe._groups.keys import ROW_CEILING, BinBy, KeyBy, Keys, keys_for
 from dpframe._groups.periods import Periods, TimeBy
-from dpframe._groups.unit import Unit
+from dpframe._groups.unit import Limit, Unit, limits_in
 from dpframe._ledger import MEMORY, STORES, open_store, place_of
 from dpframe._ledger import accountant as ledger_module
 from dpframe._ledger import server as server_module
@@ -61,10 +61,11 @@ from dpframe._ledger.store import MemoryStore, alike, unpack
 from dpframe._plans import durations as durations_module
 from dpframe._plans import plan as plan_module
 from dpframe._plans import sampling as sampling_module
-from dpframe._plans.aggregates import AGGREGATES, ORDERS, Cell, Measured, fieller, named_in_agg
+from dpframe._plans.aggregates import AGGREGATES, Cell, Measured, fieller, named_in_agg
 from dpframe._plans.aggregates import Output as query_Output
-from dpframe._plans.plan import Part, Plan, arrange, choice, measured, noted
-from dpframe._plans.price import WORDS
+from dpframe._plans.order import ORDERS
+from dpframe._plans.plan import Part, Plan, arrange, measured, noted
+from dpframe._plans.price import WORDS, choice
 from dpframe._plans.price import _cost as cost_of_price
 from dpframe._questions import entries as engines_rows_module
 from dpframe._questions.entries import of_people
@@ -74,7 +75,6 @@ from dpframe._questions.reports import packed, unpacked
 from dpframe._refusals import ADVICE
 from dpframe._session import derived as lineage_module
 from dpframe._session import opening as opening_module
-from dpframe._session import session as door_module
 from dpframe._session import session as session_module
 from dpframe._session.batch import Planned as PlannedAnswer
 from dpframe._session.data import sessions
@@ -121,7 +121,6 @@ from dpframe._statistics.scores import Revenue, Scores, Votes
 from dpframe._validate import Bounds
 from dpframe.accounting import _gaussian as accounting_gaussian_module
 from dpframe.accounting import _pairs as accounting_pairs_module
-from dpframe.accounting import _pld_bounds as accounting_pld_atoms_module
 from dpframe.accounting import _pld_bounds as accounting_pld_ranges_module
 from dpframe.accounting import _search as search_module
 from dpframe.accounting import pld as accounting_pld_module
@@ -326,6 +325,7 @@ __all__ = [
     "Laplace",
     "LaplaceThreshold",
     "Leaves",
+    "Limit",
     "Limits",
     "Loss",
     "Magnitudes",
@@ -417,7 +417,6 @@ __all__ = [
     "_uniform",
     "accounting_gaussian_module",
     "accounting_pairs_module",
-    "accounting_pld_atoms_module",
     "accounting_pld_module",
     "accounting_pld_ranges_module",
     "accounting_residue_module",
@@ -450,7 +449,6 @@ __all__ = [
     "design_Rows",
     "deviations",
     "distribution",
-    "door_module",
     "drawing_module",
     "durations_module",
     "each_of",
@@ -502,6 +500,7 @@ __all__ = [
     "level_sizes",
     "levels",
     "limit_of",
+    "limits_in",
     "lineage_module",
     "logical_not",
     "loss_of",

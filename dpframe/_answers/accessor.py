@@ -92,11 +92,11 @@ class Answer(Operators, Tabled):
         """
         level = _validate.level(level)
         together = _validate.flag(at_once, "at_once")
-        pairs = (
-            self._about(level, together, of, n)
-            if of != "noise" or n is not None
-            else self._plainly(level, together)
-        )
+        if of == "noise" and n is None:
+            refuse_choices(self._cells)
+            pairs = self._ends(level, together)
+        else:
+            pairs = self._about(level, together, of, n)
         index = self._answer.index
         if isinstance(self._answer, pd.DataFrame) and self._labelled:
             shown = self._answer.columns[self._keys :]
@@ -105,13 +105,9 @@ class Answer(Operators, Tabled):
         low, high = pairs[0]
         return pd.DataFrame({"lower": low, "upper": high}, index=index)
 
-    def _plainly(self, level: float, at_once: bool) -> list[Any]:
-        refuse_choices(self._cells)
-        return self._ends(level, at_once)
-
     def _about(self, level: float, at_once: bool, of: str, n: Any) -> list[Any]:
         """The ends of intervals that are about more than the noise, or of quantiles that were chosen together."""
-        self._as_it_came("interval(of=, n=)")
+        self._as_it_came("an interval with of= or n=")
         ranked = all(AGGREGATES[cell.aggregate].promise for cell in self._cells)
         by_level = ranked and self._layout.by_level
         chosen = self._answer.index.get_level_values(-1)[: len(self._cells)] if by_level else ()
@@ -181,7 +177,7 @@ class Answer(Operators, Tabled):
 
     # What tables and operators need.
 
-    def _shown(self, level: float, at_once: bool) -> Shown:
+    def _shown(self, level: float, at_once: bool, of: str, n: Any) -> Shown:
         if self._moved is not None:
             deviations = self._moved.deviations()
         else:
@@ -191,9 +187,12 @@ class Answer(Operators, Tabled):
             deviations = self._as_shown([self._ordered(one) for one in known])
         measure = str(title_of(self._cells[0])) if len(self.plans) == 1 else "value"
         caption = "; ".join(f"{plan.question} ({plan._alone})" for plan in self.plans)
-        ends = self._ends(level, at_once)
+        plain = of == "noise" and n is None
+        ends = self._ends(level, at_once) if plain else self._about(level, at_once, of, n)
         return Shown(
-            self._answer, ends, deviations, caption, measure, self._keys, self._flags(), limits_of(self.plans)
+            *(self._answer, ends, deviations, caption, measure, self._keys, self._flags()),
+            note=limits_of(self.plans),
+            of=of,
         )
 
     def _kept(self) -> Kept:

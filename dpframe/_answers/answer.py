@@ -227,7 +227,7 @@ def _told(answer: T, release: Release, layout: Layout, values: list[Any]) -> T:
     if not answer.size:
         return answer
     first = glance(release, release.raw, values, SEVERAL) if layout.by_output else None
-    quiet = first is not None and not any(first) and "a person " not in release.plan.why
+    quiet = first is not None and not any(first) and release.plan._limited == ()
     return answer if quiet else telling(answer, release, layout, values, first)
 
 

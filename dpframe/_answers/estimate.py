@@ -127,16 +127,18 @@ class Estimate(Arithmetic, Tabled):
         cell = self._plan.cells[0]
         return AGGREGATES[cell.aggregate].deviation(measured(self._plan, self._raw, cell))
 
-    def _shown(self, level: float, at_once: bool) -> Shown:
+    def _shown(self, level: float, at_once: bool, of: str, n: Any) -> Shown:
+        ends: Any = self._ends(level) if of == "noise" and n is None else self.interval(level, of=of, n=n)
         plans = "; ".join(f"{plan.question} ({plan._alone})" for plan in self.plans)
         return one_row(
             self._title,
             self._number(),
-            self._ends(level),
+            ends,
             self._deviation(),
             plans,
             not self.reliable,
             limits_of(self.plans),
+            of,
         )
 
     @property

@@ -11,15 +11,13 @@ from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from dpframe import _validate
+from dpframe._answers.table import OF
 from dpframe._errors import NotOffered
-from dpframe._groups.unit import counts_one_group, counts_one_row
 from dpframe._plans.aggregates import AGGREGATES, Cell, Measured
 from dpframe._plans.plan import Plan, measured, refuse_choices
 from dpframe._plans.price import known_n
 from dpframe._plans.sampling import REST, About, apart
 from dpframe._questions.question import levels_shown
-
-OF = ("noise", "population")
 
 
 class Difference(NamedTuple):
@@ -41,7 +39,7 @@ def about_of(
 ) -> tuple[float, About]:
     """The words ``of=`` and ``n=`` of an interval, checked against what was released; and the level that is left for it, since
     a tenth of the risk goes to an ``n`` that is released itself."""
-    population = _validate.choice(of, "of", OF) == "population"
+    population = _validate.choice(of, "of", tuple(OF)) == "population"
     if population:
         check_draws(plan, raw, cells)
     chosen = tuple(map(float, levels))
@@ -64,7 +62,7 @@ def check_draws(plan: Plan, raw: Sequence[Any], cells: Sequence[Cell]) -> None:
             "of= its interval is about the noise. A total is agg(['mean', 'count']), whose parts have intervals."
         )
     counted = all(kind.counts_people for kind in kinds)
-    if plan.limits and not counted and not all(map(counts_one_row, plan.limits.split("; "))):
+    if not counted and not all(limit.one_row for limit in plan._caps):
         raise NotOffered(
             "the people are the sample here, and a person may have several rows, which are no draws of their own. Take one row "
             "a person: p.drop_duplicates('id'), or max_rows=1 at the question. Or ask about numbers of people, p.nunique('id')."
@@ -119,7 +117,7 @@ def difference_within(m: Measured, groups: tuple[slice, slice], risk: float) -> 
 
 def check_apart(plan: Plan) -> None:
     """Refuses what takes the groups of an answer for separate samples where a person may be in several."""
-    if plan.limits and not all(map(counts_one_group, plan.limits.split("; "))):
+    if not all(limit.one_group for limit in plan._caps):
         raise NotOffered(
             "a person may be in several of these groups, so they are no separate samples. Let people count in one group: "
             "max_rows=1, max_groups=1 at the question."

@@ -19,8 +19,13 @@ from dpframe import _validate
 
 CHOSEN = "chosen, not measured: no interval"
 NOISE = "noise"
+UNDRAWN = "no interval of a population"
 UNBOUNDED = "the divisor may be 0: no bound"
 NOTHING = "no number"
+
+
+# Of whom an interval speaks: ``of=``, and how a caption says it.
+OF = {"noise": "the noise", "population": "the population, which cover the noise and the sample"}
 
 
 class Shown(NamedTuple):
@@ -34,13 +39,15 @@ class Shown(NamedTuple):
     keys: int = 0
     noise: Sequence[Any] = ()  # which numbers of each column are, as `reliable` says
     note: str = ""  # what is to be said of all of them
+    of: str = "noise"  # what the intervals cover
 
 
 class Table(pd.DataFrame):
     """A DataFrame that is also written as Markdown, and as HTML with a caption and headers; its steps return tables again."""
 
-    _metadata: ClassVar[list[str]] = ["caption"]
+    _metadata: ClassVar[list[str]] = ["caption", "of"]
     caption: str = ""
+    of: str = "noise"  # what its intervals cover
 
     @property
     def _constructor(self) -> Any:
@@ -106,6 +113,8 @@ class Table(pd.DataFrame):
         decimals = _decimals(self)
         index = [] if isinstance(self.index, pd.RangeIndex) else list(range(self.index.nlevels))
         names = [str(name) for name in self.columns]
+        ends = {end for four in _fours(names) if four[0] in names for end in four[1:3] if self.of != "noise"}
+        heads = [f"{name} ({self.of})" if name in ends else name for name in names]
         keys = ["" if self.index.names[i] is None else str(self.index.names[i]) for i in index]
         columns = [[str(label) for label in self.index.get_level_values(i)] for i in index]
         for i, name in enumerate(names):
@@ -113,7 +122,7 @@ class Table(pd.DataFrame):
             columns.append(
                 [_number(cell, d) for cell, d in zip(self.iloc[:, i].tolist(), digits, strict=True)]
             )
-        return keys + names, [list(row) for row in zip(*columns, strict=True)]
+        return keys + heads, [list(row) for row in zip(*columns, strict=True)]
 
 
 def _decimals(table: pd.DataFrame) -> dict[str, list[int | None]]:
@@ -175,10 +184,18 @@ class Tabled(ABC):
     """What can be shown as a table: answers of a session, and what was made of them."""
 
     @abstractmethod
-    def _shown(self, level: float, at_once: bool) -> Shown:
-        """What the table shows."""
+    def _shown(self, level: float, at_once: bool, of: str, n: Any) -> Shown:
+        """What the table shows, with intervals as `interval` has them."""
 
-    def table(self, level: float = 0.95, *, at_once: bool = False, wide: bool = False) -> Table:
+    def table(
+        self,
+        level: float = 0.95,
+        *,
+        at_once: bool = False,
+        wide: bool = False,
+        of: str = "noise",
+        n: Any = None,
+    ) -> Table:
         """One tidy table: a row a number, with columns ``value``, ``lower``, ``upper``, ``std_error`` and ``flags``.
 
         Labels of rows and columns are columns with their own names, and ``measure`` says which number it is; so seaborn, altair
@@ -186,6 +203,9 @@ class Tabled(ABC):
         ``n_lower``, ``n_upper`` and ``n_flags`` beside it. Intervals are those of `interval`, with ``at_once`` for all numbers
         together. Where there is none the ends are empty, and ``flags`` says why; where no standard error can be stated, as of
         means, it is empty. ``.to_markdown()``, ``.to_html()`` and ``.to_csv()`` write it down. It costs nothing.
+
+        With ``of="population"`` the ends cover what a sample says of a population too, as `interval` has it, and so does ``n``;
+        the caption and the headers of what is written say so, and there is no standard error. It is refused where `interval` is.
 
         >>> df = pd.DataFrame({"state": ["CA", "NY", "CA"]})
         >>> p = df.dp.open(100, keys={"state": ["CA", "NY"]})
@@ -196,20 +216,29 @@ class Tabled(ABC):
         | CA    | rows    |     2 |     2 |     2 |       0.0 |       |
         | NY    | rows    |     1 |     1 |     1 |       0.0 |       |
         """
-        shown = self._shown(_validate.level(level), _validate.flag(at_once, "at_once"))
+        whom = _validate.choice(of, "of", tuple(OF))
+        shown = self._shown(_validate.level(level), _validate.flag(at_once, "at_once"), whom, n)
         made = _wide(shown) if _validate.flag(wide, "wide") else _long(shown)
-        made.caption = f"{shown.caption}; {level * 100:.6g} % intervals of the noise" + (
+        made.caption = f"{shown.caption}; {level * 100:.6g} % intervals of {OF[whom]}" + (
             ", all at once" if at_once else ""
         )
+        made.of = whom
         return made
 
 
 def one_row(
-    name: Hashable, value: Any, ends: tuple[Any, Any], deviation: Any, caption: str, noise: bool, note: str
+    name: Hashable,
+    value: Any,
+    ends: tuple[Any, Any],
+    deviation: Any,
+    caption: str,
+    noise: bool,
+    note: str,
+    of: str,
 ) -> Shown:
     """A single number, as a table shows it."""
     sides = [(pd.Series([ends[0]]).to_numpy(), pd.Series([ends[1]]).to_numpy())]
-    return Shown(pd.Series([value]), sides, [deviation], caption, str(name), 0, [np.array([noise])], note)
+    return Shown(pd.Series([value]), sides, [deviation], caption, str(name), 0, [np.array([noise])], note, of)
 
 
 def _measures(shown: Shown) -> list[tuple[Hashable, Any]]:
@@ -233,16 +262,17 @@ def _keys(shown: Shown) -> list[tuple[Hashable, Any]]:
     return [(index.names[i], index.get_level_values(i)) for i in range(index.nlevels)]
 
 
-def _flags(values: Any, low: Any, high: Any, noise: Any, note: str) -> Any:
-    """What is to be said of each number; ``note`` is said of all."""
+def _flags(values: Any, low: Any, high: Any, noise: Any, shown: Shown) -> Any:
+    """What is to be said of each number."""
+    without = CHOSEN if shown.of == "noise" else UNDRAWN
     infinite = low.dtype.kind not in "mM" and (np.isinf(low) | np.isinf(high))
     texts = [
         np.where(noise, NOISE, ""),
         np.where(
-            pd.isna(values) & ~np.asarray(noise), NOTHING, np.where(pd.isna(low) | pd.isna(high), CHOSEN, "")
+            pd.isna(values) & ~np.asarray(noise), NOTHING, np.where(pd.isna(low) | pd.isna(high), without, "")
         ),
         np.where(infinite, UNBOUNDED, ""),
-        np.full(len(values), note),
+        np.full(len(values), shown.note),
     ]
     return np.array(["; ".join(filter(None, row)) for row in zip(*texts, strict=True)], dtype=object)
 
@@ -258,6 +288,8 @@ def _columns(shown: Shown) -> Iterator[tuple[Hashable, Any, Any, Any, Any, Any]]
     for (label, values), (low, high), deviation, flags in zip(
         _measures(shown), shown.ends, shown.deviations, noise, strict=True
     ):
+        if deviation is not None and shown.of != "noise":
+            deviation = math.nan  # it is that of the noise alone
         yield label, values, _side(low), _side(high), deviation, flags
 
 
@@ -284,7 +316,7 @@ def _long(shown: Shown) -> Table:
             "std_error": np.full(len(frame), math.nan)
             if deviation is None
             else deviation + np.zeros(len(frame)),
-            "flags": _flags(values, low, high, noise, shown.note),
+            "flags": _flags(values, low, high, noise, shown),
         }
         parts.append(pd.DataFrame({**columns, **own}))
     whole = pd.concat(parts, ignore_index=True) if len(parts) > 1 else parts[0]
@@ -313,5 +345,5 @@ def _wide(shown: Shown) -> Table:
         columns |= {name: values, f"{name}_lower": low, f"{name}_upper": high}
         if deviation is not None:
             columns[f"{name}_std_error"] = deviation + np.zeros(len(frame))
-        columns[f"{name}_flags"] = _flags(values, low, high, noise, shown.note)
+        columns[f"{name}_flags"] = _flags(values, low, high, noise, shown)
     return Table(pd.DataFrame(columns, index=frame.index.view()))

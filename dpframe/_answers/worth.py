@@ -130,7 +130,7 @@ def telling(
     if noisy and release.fresh:
         what = "are NaN" if rule.blank else f"are marked {MARK}"
         caution(f"numbers of this answer that {what} are noise: " + _HELP.format(part=rule.part))
-    if doubtful or ("a person " in plan.why and capped(plan)):
+    if doubtful or capped(plan):
         answer.__class__ = Series if isinstance(answer, pd.Series) else DataFrame
     return answer
 

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 from dpframe._errors import BadExpression, BadType
 from dpframe._expr._base import MAX_DEPTH, MAX_SIZE, Column, Constant, Expr, KeysOf, Lookup
 from dpframe._expr._kinds import Kind
+from dpframe._expr._nodes import Not
 from dpframe._expr._ranges import Interval, outward
 
 # From where the cells lie, how many of a person's rows count, and further words, to where the results lie.
@@ -223,6 +224,14 @@ def stem(expr: Expr) -> Expr:
     while isinstance(expr, Within) and WITHIN[expr.how].picks and expr.x is not None:
         expr = expr.x
     return expr
+
+
+def keeps_one_row(where: Expr | None) -> bool:
+    """Whether a condition says that it is met by the first row of each person alone, whom one column names."""
+    again = where.x if isinstance(where, Not) else None
+    if not isinstance(again, Within) or len(again.people) != 1 or again.order:
+        return False
+    return (again.how, again.args, again.by) == ("duplicated", ("first",), ())
 
 
 def looks_within(expr: Expr) -> bool:

@@ -26,7 +26,8 @@ from dpframe._frame.verbs.measure import Measures, spec_of
 from dpframe._frame.verbs.summaries import check_method, described, matrix
 from dpframe._groups.combinations import Sought, TupleBy
 from dpframe._groups.keys import EVERY, By, combined_index, groups_of, keys_of
-from dpframe._plans.aggregates import ORDERS, Output, named_in_agg
+from dpframe._plans.aggregates import Output, named_in_agg
+from dpframe._plans.order import ORDERS
 from dpframe._plans.price import Payment, checked, own_errors
 from dpframe._questions.question import Query, Release
 from dpframe._refusals import ADVICE, OWN_ROWS, refuse

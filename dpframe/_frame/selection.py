@@ -27,8 +27,9 @@ from dpframe._groups.combinations import Sought, Tuples
 from dpframe._groups.keys import By, KeyBy, Keys, Word, describe, keys_for, need_keys, with_options
 from dpframe._groups.periods import Span
 from dpframe._groups.unit import Unit
-from dpframe._plans.aggregates import AGGREGATES, Output, level_named, powers, too_wide
+from dpframe._plans.aggregates import AGGREGATES, Output, powers, too_wide
 from dpframe._plans.budget import Budget
+from dpframe._plans.order import level_named
 from dpframe._plans.price import Payment, checked, known_n
 from dpframe._questions.question import Query, Question, Release
 from dpframe._refusals import Unprinted

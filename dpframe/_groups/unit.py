@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from dpframe import _validate
 from dpframe._errors import BadValue
@@ -13,6 +14,76 @@ from dpframe._expr import Column, Encoded
 Neighbors = Literal["add-remove", "replace-one"]
 ROWS = ["rows"]
 LIMIT = 2**20  # of rows and of groups that one person may count for
+
+
+class Limit(NamedTuple):
+    """What one person counts for at most in a release. What is None is not limited; where all is, a person counts once.
+
+    >>> print(Limit(rows=8, groups=2))
+    a person counts for at most 8 rows in each of at most 2 groups
+    >>> limits_in("pure epsilon; a person counts for at most 1 row") == (Limit(rows=1),)
+    True
+    """
+
+    rows: int | None = None
+    groups: int | None = None
+    values: int | None = None  # distinct ones
+    together: bool = False  # whether these are counted over all groups
+    keys: int | None = None  # that a search may find by this person
+    met: bool = False  # whether nobody has more, so that it leaves nothing out
+
+    def __str__(self) -> str:
+        if self.values is not None:
+            return f"a person adds at most {self.values} values{' over all groups' * self.together}"
+        if self.keys is not None:
+            return f"a person counts for at most {self.keys} keys"
+        if self.rows is None:
+            groups = self.groups
+            return (
+                "a person counts once"
+                if groups is None
+                else f"a person counts in at most {_many(groups, 'group')}"
+            )
+        where = "" if self.groups is None else f" in each of at most {_many(self.groups, 'group')}"
+        return f"a person counts for at most {_many(self.rows, 'row')}{where}"
+
+    @property
+    def one_row(self) -> bool:
+        """Whether a person has at most one row in a group, or counts once."""
+        return self.rows == 1 or self == (None, None, None, False, None, False)
+
+    @property
+    def one_group(self) -> bool:
+        """Whether a person has at most one row in all groups together."""
+        return self.one_row and self.groups in (None, 1)
+
+    def told(self, people: bool) -> str:
+        """The limit beside an answer, which counts ``people`` or else their rows; empty where it leaves nothing out."""
+        if self.met or (people and self.groups is None and self.values is None):
+            return ""
+        if self.values is not None:
+            return f"of at most {self.values} values a person"
+        groups = "" if self.groups is None else _many(self.groups, "group")
+        if people or self.rows is None:
+            return f"of at most {groups} a person" if groups else ""
+        return f"of at most {_many(self.rows, 'row')} a person" + (f", in at most {groups}" if groups else "")
+
+
+_LIMIT = re.compile(  # the texts of limits
+    r"a person (?:counts once|counts for at most (?:(?P<rows>\d+) rows?|(?P<keys>\d+) keys)|adds at most (?P<values>\d+) values"
+    r"(?P<together> over all groups)?|counts(?= in))(?: in (?:each of )?at most (?P<groups>\d+) groups?)?"
+)
+
+
+def limits_in(text: str, met: bool = False) -> tuple[Limit, ...]:
+    """The limits that a record says, between semicolons: what receipts keep of them is their text."""
+    limits = []
+    for words in filter(None, map(_LIMIT.fullmatch, text.split("; "))):
+        numbers = {
+            name: int(number) for name, number in words.groupdict().items() if name != "together" and number
+        }
+        limits.append(Limit(**numbers, together=bool(words["together"]), met=met and words["rows"] == "1"))
+    return tuple(limits)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,18 +125,9 @@ class Unit(Encoded):
             )
         return self.rows, min(self.groups or 1, groups) if groups is not None else 1
 
-    def limits_text(self, grouped: bool) -> str:
-        """A text for plans about the limits of a person."""
-        if not self.people:
-            return ""
-        if self.rows is None:
-            return (
-                f"; a person counts in at most {_many(self.groups, 'group')}"
-                if grouped
-                else "; a person counts once"
-            )
-        where = f" in each of at most {_many(self.groups, 'group')}" if grouped else ""
-        return f"; a person counts for at most {_many(self.rows, 'row')}{where}"
+    def limit(self, grouped: bool) -> Limit | None:
+        """What a person counts for at most; None where a row is a person."""
+        return Limit(self.rows, self.groups if grouped else None) if self.people else None
 
     @property
     def space(self) -> list[str]:
@@ -87,19 +149,6 @@ def named_in(space: list[str], names: Iterable[Hashable]) -> list[Hashable] | No
     return [
         name for wanted in space for name in names if str(name) == wanted or wanted == repr(name) == "'rows'"
     ]
-
-
-def counts_one_row(text: str) -> bool:
-    """Whether a text by `Unit.limits_text` says that a person has at most one row in a group, or counts once."""
-    return any(text == one or text.startswith(f"{one} in ") for one in _ONE_ROW)
-
-
-def counts_one_group(text: str) -> bool:
-    """Whether such a text says that a person has at most one row in all groups together."""
-    return text in _ONE_ROW or (counts_one_row(text) and text.endswith("at most 1 group"))
-
-
-_ONE_ROW = "a person counts for at most 1 row", "a person counts once"
 
 
 def _many(number: int | None, noun: str) -> str:

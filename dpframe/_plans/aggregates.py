@@ -8,7 +8,6 @@ noisy numbers alone, which is post-processing and free. The intervals are derive
 from __future__ import annotations
 
 import math
-import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field, replace
@@ -310,7 +309,12 @@ class Aggregate(ABC):
 
     @abstractmethod
     def error(self, m: Measured, level: float, n: float | None) -> float | None:
-        """Half the width of the interval to expect; None where it depends on an unknown number of values."""
+        """Half the width of the interval to expect; None where it depends on an unknown number of values, or on how they lie."""
+
+    def imagined(self, n: Floats) -> dict[str, Floats]:
+        """The sums of so many values that lie far apart, close together and in between, a row for each way to lie: with these
+        a plan tries how wide an interval will be. None where `error` tells."""
+        return {}
 
     def yard(self, cell: Cell, n: float = math.inf) -> tuple[float, float]:
         """What a number is judged by beside itself: a size below which it is as good as zero, and how far apart the possible
@@ -345,18 +349,6 @@ def named_in_agg() -> tuple[str, ...]:
 
 
 DESCRIBED = ("count", "mean", "std")  # the first rows of `describe`; below them stand quantiles
-# Order statistics by name, as levels of a quantile. A least or greatest value is one person's, so these are near them.
-ORDERS = {"median": Fraction(1, 2), "min": Fraction(1, 100), "max": Fraction(99, 100)}
-_PERCENT = re.compile(r"q(\d\d?(?:\.\d{1,4})?|100)", re.ASCII)
-
-
-def level_named(name: str) -> Fraction | None:
-    """The level of an order statistic that `agg` may name: ``"median"``, ``"max"``, ``"quantile"`` (as pandas has it, 0.5), or
-    ``"q90"`` for 90 percent. None for another name."""
-    if name == "quantile":
-        return ORDERS["median"]
-    percent = _PERCENT.fullmatch(name)
-    return ORDERS.get(name) if percent is None else Fraction(percent[1]) / 100
 
 
 def too_wide(bounds: Bounds, degree: int) -> bool:
@@ -519,6 +511,10 @@ class Sum(_Linear):
         if "total" in cell.functionals:
             return {"total": 1.0}
         return {"n": cell.lower, "t1": cell.upper - cell.lower}
+
+    def yard(self, cell: Cell, n: float = math.inf) -> tuple[float, float]:
+        largest = max(abs(cell.lower), abs(cell.upper))
+        return 0.0, 2 * n * largest if largest else math.inf  # noise as large as the largest total
 
 
 N, T1 = {"n": 1.0}, {"t1": 1.0}

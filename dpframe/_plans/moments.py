@@ -148,6 +148,9 @@ class Var(Aggregate):
 class Std(Var):
     of_durations = True
 
+    def imagined(self, n: Floats) -> dict[str, Floats]:
+        return _sums(n, *_ways_to_lie(0.5)[:2])
+
     def value(self, m: Measured) -> NDArray[Any]:
         return np.asarray(np.sqrt(self._unit_value(m)) * (m.cell.upper - m.cell.lower))
 
@@ -231,8 +234,29 @@ class Skew(Aggregate):
     def error(self, m: Measured, level: float, n: float | None) -> float | None:
         return None  # it depends on how far apart the values are
 
+    def imagined(self, n: Floats) -> dict[str, Floats]:
+        return _sums(n, *_ways_to_lie(0.0, 0.5, 1.0))
+
     def yard(self, cell: Cell, n: float = math.inf) -> tuple[float, float]:
         return 1.0, math.inf  # which is the skewness of waiting times
+
+
+def _ways_to_lie(*sides: float) -> tuple[Floats, Floats, Floats]:
+    """Means, variances and third moments about the mean that values between 0 and 1 may have: from one end to the other, close
+    together and as far apart as can be, and leaning to either side. Two values alone have the extremes of each."""
+    means = STEPS[[1, 4, 8, 12, 16, 20, 24, 28, 31]]
+    mean, part, side = (grid.ravel() for grid in np.meshgrid(means, STEPS[::4] ** 2, sides))
+    var = mean * (1 - mean) * part
+    least, most = var * (var / mean - mean), var * (1 - mean - var / (1 - mean))
+    return mean, var, least + side * (most - least)
+
+
+def _sums(n: Floats, mean: Floats, var: Floats, third: Floats | None = None) -> dict[str, Floats]:
+    """The sums of ``n`` values between 0 and 1 with these moments, a row for each way to lie and a column for each number."""
+    powers = {"n": np.ones_like(mean), "t1": mean, "t2": var + mean**2}
+    if third is not None:
+        powers["t3"] = third + 3 * mean * var + mean**3
+    return {name: np.multiply.outer(power, n) for name, power in powers.items()}
 
 
 def _squares(mean: Floats) -> dict[str, Floats]:

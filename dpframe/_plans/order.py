@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -61,6 +62,20 @@ def levels_of(q: Any) -> Levels:
         if not 0 <= level <= 1:
             raise BadValue(f"q must lie in [0, 1], not {share}.")
     return Levels(exact, tuple(map(float, exact)), several)
+
+
+# Order statistics by name, as levels of a quantile. A least or greatest value is one person's, so these are near them.
+ORDERS = {"median": Fraction(1, 2), "min": Fraction(1, 100), "max": Fraction(99, 100)}
+_PERCENT = re.compile(r"q(\d\d?(?:\.\d{1,4})?|100)", re.ASCII)
+
+
+def level_named(name: str) -> Fraction | None:
+    """The level of an order statistic that `agg` may name: ``"median"``, ``"max"``, ``"quantile"`` (as pandas has it, 0.5), or
+    ``"q90"`` for 90 percent. None for another name."""
+    if name == "quantile":
+        return ORDERS["median"]
+    percent = _PERCENT.fullmatch(name)
+    return ORDERS.get(name) if percent is None else Fraction(percent[1]) / 100
 
 
 _MOST_CHOSEN = 8  # levels; beyond them a tree has the smaller error (docs/guarantees/quantiles.md)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -17,13 +18,12 @@ from typing import Any, NamedTuple
 
 from dpframe import _validate
 from dpframe._cells.encoding import encode
-from dpframe._errors import BadValue, BudgetError, NotOffered
+from dpframe._errors import BadValue, NotOffered
 from dpframe._groups.keys import groups_of
-from dpframe._groups.unit import Unit
+from dpframe._groups.unit import Limit, Unit, limits_in
 from dpframe._plans.aggregates import (
     AGGREGATES,
     LISTED,
-    Aggregate,
     Cell,
     Measured,
     OfColumn,
@@ -32,14 +32,14 @@ from dpframe._plans.aggregates import (
     Setting,
     Vector,
 )
-from dpframe._plans.worth import in_advance
+from dpframe._plans.worth import error_by_spread, in_advance
 from dpframe._statistics.base import Reading, Sensitivity, Statistic
 from dpframe.accounting._filter import Charge, Price
-from dpframe.accounting.loss import Loss, PureDP, loss_from_json
-from dpframe.mechanisms._base import AUTO, MECHANISMS, NO_EPSILON, Noise, Offer, mechanism_from, pure
-from dpframe.mechanisms.noise import Laplace
-from dpframe.mechanisms.selection import Exponential, NoisyMax, NoisyTop, ranges_cost_less
+from dpframe.accounting.loss import Loss, loss_from_json
+from dpframe.mechanisms._base import mechanism_from
 
+# How a question says that only one row of each person meets its condition (`keeps_one_row`), where one column names them.
+_ONE_ROW = re.compile(r" where ~(\[.*\]\.)?groupby\([^,()]+\)\.duplicated\('first'\)$")
 _as_text = json.JSONEncoder(separators=(",", ":"), check_circular=False).encode
 
 
@@ -98,6 +98,8 @@ class Plan:
     budget: str = field(default="", compare=False)  #: What it would take of the budget, as `explain` sees it.
     n: float | None = field(default=None, compare=False)  #: How many values `explain` was told to assume.
     most: float | None = field(default=None, compare=False)  #: The values there can be, where that is public.
+    # What a person counts for at most; empty where a row is a person. None: the plan of a record, whose words tell it.
+    _limited: tuple[Limit, ...] | None = field(default=None, compare=False, repr=False)
     _draft: Any = field(default=None, compare=False, repr=False)  # the `Draft` of a question that runs
 
     def __getstate__(self) -> dict[str, Any]:
@@ -207,11 +209,17 @@ class Plan:
         errors = list(self._errors(0.95, self.n if n is None else n).values())
         return None if None in errors else max(errors)
 
+    @cached_property
+    def _caps(self) -> tuple[Limit, ...]:
+        """`_limited`; of the plan of a record as its words tell it."""
+        if self._limited is None:
+            return limits_in(self.why, met=_ONE_ROW.search(self.question) is not None)
+        return self._limited
+
     @property
     def limits(self) -> str:
         """A text with the number of rows and groups for which a person counts; empty where a row is a person."""
-        texts = [t for t in self.why.split("; ") if t.startswith(("a person counts", "a person adds"))]
-        return "; ".join(texts)
+        return "; ".join(map(str, self._caps))
 
     @property
     def _alone(self) -> str:
@@ -272,7 +280,7 @@ class Plan:
             elif per_n is not None:
                 text = f"± {per_n * 1e9:.4g} / n{' seconds' * cell.duration} for n values"
             else:
-                text = "depends on the values; see the interval of the answer"
+                text = error_by_spread(self, cell, level)
             texts.append(text if len(self.cells) == 1 else f"{cell.name} {text}")
         return "; ".join(texts) + ("; ..." if len(self.cells) > 8 else "")
 
@@ -449,7 +457,8 @@ class Draft(NamedTuple):
         Sensitivity, ...
     ]  # how far one person moves each of them; of a choice, one score against another
     groups: int | None  # None: no grouping
-    why: str
+    limits: tuple[Limit, ...]
+    why: str  # among it these limits
 
 
 # Keyed by the encoding of the outputs, which tells equal values of different types apart (1, True and 1.0), and by the other
@@ -476,9 +485,11 @@ def draft(query: Outputs, unit: Unit, public_rows: int | None) -> Draft:
             aggregate = AGGREGATES[outputs[i].aggregate]
             cells[i] = aggregate.cell(outputs[i], part, place, statistic, readings[part])
     why = f"; the price is shared by {len(statistics)} statistics" if len(statistics) > 1 else ""
-    if unit.people:  # the text about how much a person with many rows counts
-        texts = dict.fromkeys(s.limits_text(unit, groups is not None) for s in statistics if not s.once)
-        why += "".join(texts) if texts else "; a person counts once"
+    limits: tuple[Limit, ...] = ()
+    if unit.people:
+        each = dict.fromkeys(s.limit(unit, groups is not None) or Limit() for s in statistics if not s.once)
+        limits = tuple(each) or (Limit(),)
+        why += "".join([f"; {limit}" for limit in limits])
     picks = tuple(
         [
             outputs[serves[0]].rounds if AGGREGATES[outputs[serves[0]].aggregate].picks else 0
@@ -491,7 +502,9 @@ def draft(query: Outputs, unit: Unit, public_rows: int | None) -> Draft:
         moved = tuple([Sensitivity(r, r * r) for r in reaches])
     else:
         moved = tuple([s.of_person(unit, groups) for s in statistics])
-    made = Draft(statistics, readings, picks, in_order, _as_text(_rows_of(in_order)), moved, groups, why)
+    made = Draft(
+        statistics, readings, picks, in_order, _as_text(_rows_of(in_order)), moved, groups, limits, why
+    )
     if 0 < len(coded) <= _LONGEST:
         if len(_DRAFTS) >= _MOST_DRAFTS:
             _DRAFTS.clear()
@@ -512,87 +525,3 @@ def noted(plan: Plan, price: Price) -> Plan:
     )
     note = f"epsilon {float(loss.epsilon):.4g} of the {float(stake.epsilon):.4g} asked for, which takes {part}{gone}"
     return replace(plan, why=f"{plan.why}; {note}")
-
-
-def noise_for(sensitivities: Sequence[Sensitivity], price: Price) -> Offer:
-    """Noise for vectors that share a price, with its loss. Its kind is the one that the price names, or else, of those that the
-    price buys, the one with the narrowest intervals."""
-    named: Any = MECHANISMS.get(price.mechanism)
-    if named is not None:
-        if not named.measures:
-            raise BadValue(
-                f'mechanism="{price.mechanism}" makes choices: this question measures, so leave it out.'
-            )
-        bought: Offer | None = named.offer(sensitivities, price)
-        if bought is None:
-            raise BudgetError(named.refusal(price))
-        return bought._replace(why=f"{named.name.capitalize()}, as asked")
-    kinds: Any = MECHANISMS.values()
-    offers: list[tuple[type[Noise], Offer]] = [
-        (kind, offer)
-        for kind in kinds
-        if kind.automatic and (offer := kind.offer(sensitivities, price)) is not None
-    ]
-    if not offers:
-        raise BudgetError(NO_EPSILON)
-    (first_kind, first_offer), *further = offers
-    if not further:
-        why = first_kind.name.capitalize()
-        if not first_kind.needs_delta:
-            waits = price.stake is not None and price.stake.waits
-            why = f"{why}: Gaussian noise has to wait until more is spent" if waits else "pure epsilon"
-        return Offer(first_offer.noises, first_offer.loss, first_offer.stated_at, why)
-    widths = [offer.noises[0].quantile(0.95) for _, offer in offers]
-    best = min(range(1, len(offers)), key=widths.__getitem__)
-    first_name, best_name, ratio = (
-        first_kind.name.capitalize(),
-        offers[best][0].name.capitalize(),
-        widths[best] / max(widths[0], 1),
-    )
-    if ratio < 1:
-        why = f"{best_name} intervals are {ratio:.3g} times as wide as {first_name} ones at this price"
-        return offers[best][1]._replace(why=why)
-    return first_offer._replace(
-        why=f"{first_name}: {best_name} intervals would be {ratio:.3g} times as wide at this price"
-    )
-
-
-def picked(sensitivities: Sequence[Sensitivity], picks: Sequence[int], price: Price) -> Offer:
-    """Noise for vectors that share a price where some are points to choose from, with a sensitivity of differences of scores."""
-    if price.mechanism != AUTO:
-        raise BadValue("a selection has its own mechanism (noisy-max): leave mechanism= out.")
-    e = pure(price) / len(picks)
-    noises: list[Any] = [
-        Laplace.for_price(s.l1, e)
-        if not rounds
-        else NoisyMax.for_price(s.l1, e)
-        if rounds == 1
-        else NoisyTop.for_price(s.l1, e, rounds)
-        for s, rounds in zip(sensitivities, picks, strict=True)
-    ]
-    why = "points of a grid, one price: only the choice leaves, never a count"
-    if not all(picks):
-        why = "a choice by noisy max, and pure epsilon for the rest"
-    return Offer(noises, PureDP(pure(price)), why=why)
-
-
-def choice(aggregate: Aggregate, reach: int, candidates: int, rounds: int, price: Price) -> Offer:
-    """The selection of one candidate or several, and its loss; one person moves scores by ``reach`` against one another."""
-    ranged = aggregate.ranged
-    named: Any = MECHANISMS.get(price.mechanism)
-    named_chooses = named is not None and named.chooses and ranged
-    if price.mechanism != AUTO and not named_chooses:
-        also = ', or give mechanism="exponential"' if ranged else ""
-        raise BadValue(f"a selection has its own mechanism (noisy-max): leave mechanism= out{also}.")
-    text = f"{candidates} candidates, one price: only the choice leaves"
-    if aggregate.several:
-        epsilon = pure(price)
-        why = f"{text}, in {rounds} rounds that share it, never a count"
-        return Offer([NoisyTop.for_price(reach, epsilon, rounds)], PureDP(epsilon), why=why)
-    if not ranged:
-        return NoisyMax.offer(reach, price)._replace(why=f"{text}, never a count")
-    if not named_chooses and not ranges_cost_less(price):
-        why = f"{text}; noisy max expects no less than the exponential mechanism of this epsilon"
-        return NoisyMax.offer(reach, price)._replace(why=why)
-    chosen: Offer = (named or Exponential).offer(reach, price)
-    return chosen._replace(why=f"{text}; {chosen.why}")

@@ -1,4 +1,4 @@
-"""The arguments of verbs: which of them fit, said in plain words, and the price that they take of a budget.
+"""The arguments of verbs: which of them fit, said in plain words, the price that they take of a budget, and the noise it buys.
 
 Pure: nothing here reads data, and nothing here can spend.
 """
@@ -6,7 +6,7 @@ Pure: nothing here reads data, and nothing here can spend.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 from fractions import Fraction
 from functools import wraps
@@ -18,14 +18,17 @@ import numpy as np
 
 from dpframe import _validate
 from dpframe._errors import BadType, BadValue, BudgetError, DPError, did_you_mean
+from dpframe._plans.aggregates import Aggregate
 from dpframe._plans.budget import Budget
 from dpframe._plans.plan import Plan
 from dpframe._refusals import IDLE_WORDS, PANDAS_WORDS
+from dpframe._statistics.base import Sensitivity
 from dpframe.accounting import _search
 from dpframe.accounting._filter import Charge, Filter, Price
-from dpframe.mechanisms._base import AUTO, MECHANISMS, Mechanism, names
-from dpframe.mechanisms.noise import Gaussian
-from dpframe.mechanisms.selection import Exponential
+from dpframe.accounting.loss import PureDP
+from dpframe.mechanisms._base import AUTO, MECHANISMS, NO_EPSILON, Mechanism, Noise, Offer, names, pure
+from dpframe.mechanisms.noise import Gaussian, Laplace
+from dpframe.mechanisms.selection import Exponential, NoisyMax, NoisyTop, ranges_cost_less
 
 # Arguments that do not fit --------------------------------------------------------------------------------------------
 
@@ -384,3 +387,90 @@ def _least(
         if high < _LEAST:
             return price(_LEAST)
     return price(_search.first_where(lambda x: not wide(x), low, high, rounds=24))
+
+
+# Noise for a price ----------------------------------------------------------------------------------------------------
+
+
+def noise_for(sensitivities: Sequence[Sensitivity], price: Price) -> Offer:
+    """Noise for vectors that share a price, with its loss. Its kind is the one that the price names, or else, of those that the
+    price buys, the one with the narrowest intervals."""
+    named: Any = MECHANISMS.get(price.mechanism)
+    if named is not None:
+        if not named.measures:
+            raise BadValue(
+                f'mechanism="{price.mechanism}" makes choices: this question measures, so leave it out.'
+            )
+        bought: Offer | None = named.offer(sensitivities, price)
+        if bought is None:
+            raise BudgetError(named.refusal(price))
+        return bought._replace(why=f"{named.name.capitalize()}, as asked")
+    kinds: Any = MECHANISMS.values()
+    offers: list[tuple[type[Noise], Offer]] = [
+        (kind, offer)
+        for kind in kinds
+        if kind.automatic and (offer := kind.offer(sensitivities, price)) is not None
+    ]
+    if not offers:
+        raise BudgetError(NO_EPSILON)
+    (first_kind, first_offer), *further = offers
+    if not further:
+        why = first_kind.name.capitalize()
+        if not first_kind.needs_delta:
+            waits = price.stake is not None and price.stake.waits
+            why = f"{why}: Gaussian noise has to wait until more is spent" if waits else "pure epsilon"
+        return Offer(first_offer.noises, first_offer.loss, first_offer.stated_at, why)
+    widths = [offer.noises[0].quantile(0.95) for _, offer in offers]
+    best = min(range(1, len(offers)), key=widths.__getitem__)
+    first_name, best_name, ratio = (
+        first_kind.name.capitalize(),
+        offers[best][0].name.capitalize(),
+        widths[best] / max(widths[0], 1),
+    )
+    if ratio < 1:
+        why = f"{best_name} intervals are {ratio:.3g} times as wide as {first_name} ones at this price"
+        return offers[best][1]._replace(why=why)
+    return first_offer._replace(
+        why=f"{first_name}: {best_name} intervals would be {ratio:.3g} times as wide at this price"
+    )
+
+
+def picked(sensitivities: Sequence[Sensitivity], picks: Sequence[int], price: Price) -> Offer:
+    """Noise for vectors that share a price where some are points to choose from, with a sensitivity of differences of scores."""
+    if price.mechanism != AUTO:
+        raise BadValue("a selection has its own mechanism (noisy-max): leave mechanism= out.")
+    e = pure(price) / len(picks)
+    noises: list[Any] = [
+        Laplace.for_price(s.l1, e)
+        if not rounds
+        else NoisyMax.for_price(s.l1, e)
+        if rounds == 1
+        else NoisyTop.for_price(s.l1, e, rounds)
+        for s, rounds in zip(sensitivities, picks, strict=True)
+    ]
+    why = "points of a grid, one price: only the choice leaves, never a count"
+    if not all(picks):
+        why = "a choice by noisy max, and pure epsilon for the rest"
+    return Offer(noises, PureDP(pure(price)), why=why)
+
+
+def choice(aggregate: Aggregate, reach: int, candidates: int, rounds: int, price: Price) -> Offer:
+    """The selection of one candidate or several, and its loss; one person moves scores by ``reach`` against one another."""
+    ranged = aggregate.ranged
+    named: Any = MECHANISMS.get(price.mechanism)
+    named_chooses = named is not None and named.chooses and ranged
+    if price.mechanism != AUTO and not named_chooses:
+        also = ', or give mechanism="exponential"' if ranged else ""
+        raise BadValue(f"a selection has its own mechanism (noisy-max): leave mechanism= out{also}.")
+    text = f"{candidates} candidates, one price: only the choice leaves"
+    if aggregate.several:
+        epsilon = pure(price)
+        why = f"{text}, in {rounds} rounds that share it, never a count"
+        return Offer([NoisyTop.for_price(reach, epsilon, rounds)], PureDP(epsilon), why=why)
+    if not ranged:
+        return NoisyMax.offer(reach, price)._replace(why=f"{text}, never a count")
+    if not named_chooses and not ranges_cost_less(price):
+        why = f"{text}; noisy max expects no less than the exponential mechanism of this epsilon"
+        return NoisyMax.offer(reach, price)._replace(why=why)
+    chosen: Offer = (named or Exponential).offer(reach, price)
+    return chosen._replace(why=f"{text}; {chosen.why}")

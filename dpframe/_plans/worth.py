@@ -7,24 +7,18 @@ the owner chose), so it is post-processing: free, and as private as the release 
 from __future__ import annotations
 
 import math
-import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dpframe._plans.aggregates import AGGREGATES, Cell, Measured
+from dpframe._plans.aggregates import AGGREGATES, Cell, Floats, Measured
 from dpframe._plans.durations import in_seconds
 
 LEVEL = 0.95  # of the intervals that numbers are judged by
 PART = 0.5  # an interval from 0 up has half its width on either side, so what cannot be told from 0 is noise
-_LIMITED = re.compile(  # the texts of `Unit.limits_text`, and of what counts distinct values
-    r"a person (?:counts for at most (?P<rows>\d+ rows?)(?: in each of at most )?|counts in at most |adds at most )"
-    r"(?:(?P<groups>\d+ groups?)|(?P<values>\d+ values?)(?: over all groups)?)?"
-)
-
-# The condition that is met by one row of each person, where one column names them.
-_ONE_ROW = re.compile(r" where ~(\[.*\]\.)?groupby\([^,()]+\)\.duplicated\('first'\)$")
 
 
 class Rule(NamedTuple):
@@ -64,8 +58,51 @@ def says_nothing(plan: Any, cell: Cell, values: float) -> bool:
         return False
     if aggregate.promise:  # so many values too many below the answer, and above it
         return bool(plan._shortfall(cell) >= PART * values)
+    tried = _tried(plan, cell, np.array([values]), LEVEL)
+    if tried is not None:
+        return bool(_noise_of(cell, tried)[0])
     error = aggregate.error(Measured(cell, plan.parts[cell.part].noise), LEVEL, values)
     return error is not None and 2 * error >= aggregate.yard(cell, values)[1]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Imagined(Measured):
+    """Sums of values that nobody has, without noise: what an interval is made of, before there is an answer."""
+
+    sums: Mapping[str, Floats] = field(default_factory=dict)
+
+    def values(self, combination: dict[str, float]) -> Floats:
+        """A weighted sum of functionals, in the shape of the sums."""
+        return np.asarray(sum(w * self.sums[name] for name, w in combination.items()))
+
+
+def _tried(plan: Any, cell: Cell, values: Floats, level: float) -> tuple[Floats, Floats, Floats] | None:
+    """The answers and both ends of their intervals if so many values lay this way or that, a row for each way and a column for
+    each number of values; None of outputs whose error does not depend on that."""
+    aggregate = AGGREGATES[cell.aggregate]
+    sums = aggregate.imagined(values)
+    if not sums:
+        return None
+    m = Imagined(cell, plan.parts[cell.part].noise, None, sums)
+    return aggregate.value(m), *aggregate.interval(m, level)
+
+
+def _noise_of(cell: Cell, tried: tuple[Floats, Floats, Floats]) -> NDArray[np.bool_]:
+    """Whether the answer is noise, however the values lie: for each number of them."""
+    return np.asarray(is_noise(*tried, *AGGREGATES[cell.aggregate].yard(cell), PART).all(axis=0))
+
+
+def error_by_spread(plan: Any, cell: Cell, level: float) -> str:
+    """The least and the largest error to expect of an output whose error depends on how far apart the values lie."""
+    unit = " seconds" * cell.duration
+    tried = None if plan.n is None else _tried(plan, cell, np.array([float(plan.n)]), level)
+    if tried is None:
+        return "depends on how far apart the values lie; with n= explain tells the least and the most"
+    halves = (tried[2] - tried[1]) / 2
+    least, most = f"± {halves.min():.4g}", f"± {halves.max():.4g}"
+    if least == most:
+        return f"{most}{unit} for {plan.n:g} values, however they lie"
+    return f"{least} to {most}{unit} for {plan.n:g} values, by how far apart they lie"
 
 
 def in_advance(plan: Any) -> str:
@@ -77,9 +114,16 @@ def in_advance(plan: Any) -> str:
             return ""
         of = "" if len(empty) == len(plan.cells) else ", ".join(str(c.name) for c in empty[:6]) + ": "
         return f"{of}this will say nothing: of {most:.12g} values the error is as large as can be"
-    least = [fewest(plan, cell) for cell in plan.cells]
-    known = max((n for n in least if n is not None), default=0.0)
-    return f"of fewer than {known:.4g} values this will say nothing" if known >= 2 else ""
+    names: dict[str, list[str]] = {}
+    for cell in plan.cells:
+        least = fewest(plan, cell)
+        if least is not None and least >= 2:
+            names.setdefault(f"{least:.4g}", []).append(str(cell.name))
+    alike = [len(each) for each in names.values()] == [len(plan.cells)]
+    texts = [
+        ("" if alike else ", ".join(each) + ": ") + f"of fewer than {n} values" for n, each in names.items()
+    ]
+    return "; ".join(texts[:6]) + " this will say nothing" if texts else ""
 
 
 def fewest(plan: Any, cell: Cell) -> float | None:
@@ -89,6 +133,8 @@ def fewest(plan: Any, cell: Cell) -> float | None:
         return None
     if aggregate.promise:
         return float(plan._shortfall(cell)) / PART
+    if aggregate.imagined(np.ones(1)):
+        return _fewest_imagined(plan, cell)
     _, width = aggregate.yard(cell)
     error = aggregate.error(Measured(cell, plan.parts[cell.part].noise), LEVEL, 1e15)
     if error is None or not 0 < width < math.inf:
@@ -96,21 +142,23 @@ def fewest(plan: Any, cell: Cell) -> float | None:
     return 2 * error * 1e15 / width
 
 
+def _fewest_imagined(plan: Any, cell: Cell) -> float | None:
+    """The same by trying numbers of values, from 2 to 2**60: first far apart, then closer to where noise ends."""
+    ends = 1.0, 60.0
+    for _ in range(4):
+        logs = np.linspace(*ends, 16)
+        tried = _tried(plan, cell, 2.0**logs, LEVEL)
+        noise = np.zeros(16, dtype=bool) if tried is None else _noise_of(cell, tried)
+        first = int(np.argmin(noise))  # that is not noise
+        if noise.all() or first == 0:
+            return None if ends == (1.0, 60.0) else float(2.0 ** ends[not noise.all()])
+        ends = float(logs[first - 1]), float(logs[first])
+    return float(2.0 ** ends[0])
+
+
 def capped(plan: Any) -> str:
     """The limits of a person as an answer tells them: "of at most 32 rows a person"; empty where all rows count, or people do."""
-    texts, people = [], all(AGGREGATES[cell.aggregate].counts_people for cell in plan.cells) and plan.cells
-    for limit in plan.limits.split("; "):
-        found = _LIMITED.fullmatch(limit)
-        if found is not None and found["rows"] == "1 row" and _ONE_ROW.search(plan.question):
-            continue  # nobody has more
-        if found is not None and not (people and found["rows"] and not found["groups"]):
-            of = (
-                found["groups"]
-                if people and found["rows"]
-                else found["rows"] or found["groups"] or found["values"]
-            )
-            scope = (
-                f", in at most {found['groups']}" if found["rows"] and found["groups"] and not people else ""
-            )
-            texts.append(f"of at most {of} a person{scope}")
-    return "; ".join(dict.fromkeys(texts))
+    if not plan._caps:
+        return ""
+    people = bool(plan.cells) and all(AGGREGATES[cell.aggregate].counts_people for cell in plan.cells)
+    return "; ".join(dict.fromkeys(filter(None, [limit.told(people) for limit in plan._caps])))

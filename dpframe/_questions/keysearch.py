@@ -17,10 +17,11 @@ from dpframe._errors import BadValue, BudgetError
 from dpframe._expr import Expr
 from dpframe._groups.combinations import Sought
 from dpframe._groups.keys import Word
-from dpframe._groups.unit import LIMIT, Unit
+from dpframe._groups.unit import LIMIT, Limit, Unit
 from dpframe._plans.aggregates import AGGREGATES, Cell, Output
-from dpframe._plans.plan import Part, Plan, arrange, noise_for
-from dpframe._questions.question import AddNoise, Array, Query, Question
+from dpframe._plans.plan import Part, Plan, arrange
+from dpframe._plans.price import noise_for
+from dpframe._questions.question import AddNoise, Array, Query, Question, limits_met
 from dpframe._statistics.base import (
     Integers,
     Persons,
@@ -137,6 +138,7 @@ class KeySearch(Seeking):
             why += f"; {unused[0].name} would need {unused[0].half:.4g} people"
         part = Part("people of each key", noise, sensitivity.l1, sensitivity.l2_squared, 1.0)
         expected = f"a key that {noise.half:.4g} people have is as likely as not to be found"
+        limited = (Limit(keys=keys),) if unit.people else ()
         return Plan(
             question=str(self),
             neighbors=unit.neighbors,
@@ -145,9 +147,10 @@ class KeySearch(Seeking):
             parts=(part,),
             cells=(),
             groups=1,
-            why=why + (f"; a person counts for at most {keys} keys" if unit.people else ""),
+            why=why + "".join([f"; {limit}" for limit in limited]),
             declared=tuple(map(str, declared)),
             told=expected,
+            _limited=limited,
         )
 
     def _options(self, keys: int, sensitivity: Sensitivity, price: Price) -> list[tuple[Threshold, Offer]]:
@@ -282,7 +285,8 @@ class Finding(Seeking):
         )
         if len(statistics) > 1:
             why += f"; the price is shared by {len(statistics)} statistics"
-        limits = dict.fromkeys(s.limits_text(unit, True) for s in statistics if not s.once)
+        limits = dict.fromkeys(s.limit(unit, True) for s in statistics if not s.once)
+        limited = limits_met(tuple([limit for limit in limits if limit is not None]), self.where)
         return Plan(
             question=str(self),
             neighbors=unit.neighbors,
@@ -292,8 +296,9 @@ class Finding(Seeking):
             cells=self._cells(arranged),
             groups=1,
             why=f"{why}; {_why(offer.loss.failure)}; {_takes(statistics[place], noises[place])}"
-            + "".join(limits),
+            + "".join([f"; {limit}" for limit in limited]),
             declared=tuple(map(str, declared)),
+            _limited=limited,
         )
 
     def _threshold(

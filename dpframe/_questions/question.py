@@ -17,12 +17,14 @@ from numpy.typing import NDArray
 
 from dpframe._cells.encoding import SHOWN
 from dpframe._expr import Expr
+from dpframe._expr._within import keeps_one_row
 from dpframe._groups.keys import By, Word, groups_of
-from dpframe._groups.unit import Unit
+from dpframe._groups.unit import Limit, Unit
 from dpframe._plans.aggregates import AGGREGATES, LISTED, Cell, Measured, Output
 from dpframe._plans.durations import shown
 from dpframe._plans.order import Quantile
-from dpframe._plans.plan import Part, Plan, choice, draft, measured, noise_for, picked
+from dpframe._plans.plan import Part, Plan, draft, measured
+from dpframe._plans.price import choice, noise_for, picked
 from dpframe._plans.sampling import NOISE, About
 from dpframe._plans.worth import LEVEL, ORDINARY, Rule
 from dpframe._statistics.engine import Engine, Scope
@@ -247,6 +249,7 @@ class Query(Question):
             candidates,
             bought.why + prepared.why,
             tuple(map(str, declared)),
+            _limited=prepared.limits and limits_met(prepared.limits, self.where),
             _draft=prepared,
         )
 
@@ -258,6 +261,13 @@ class Query(Question):
         wanted = {p for s in plan._draft.statistics for p in s.primitives}
         reduced = data.reduce(Scope(self.where, self.by), wanted, unit)
         return tuple(noise(i, s.integers(reduced)) for i, s in enumerate(plan._draft.statistics))
+
+
+def limits_met(limits: tuple[Limit, ...], where: Expr | None) -> tuple[Limit, ...]:
+    """The limits, marked where the condition proves that nobody has more rows than they say."""
+    if not keeps_one_row(where):
+        return limits
+    return tuple([limit._replace(met=limit.rows == 1) for limit in limits])
 
 
 # What a release is worth, at first sight -------------------------------------------------------------------------------

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpframe._expr import Expr
-from dpframe._groups.unit import Unit
+from dpframe._groups.unit import Limit, Unit
 from dpframe._validate import Bounds
 
 Maps = dict[str, tuple[float, ...]]
@@ -262,9 +262,9 @@ class Statistic(ABC):
             row_sensitivity.l1 * rows * groups_counted, row_sensitivity.l2_squared * rows**2 * groups_counted
         )
 
-    def limits_text(self, unit: Unit, grouped: bool) -> str:
-        """A text for plans about how much a person with many rows counts."""
-        return unit.limits_text(grouped)
+    def limit(self, unit: Unit, grouped: bool) -> Limit | None:
+        """What a person with many rows counts for at most; None where a row is a person."""
+        return unit.limit(grouped)
 
     def reach(self, unit: Unit) -> int:
         """The most by which one person can move a component against another: the sensitivity of a choice among them."""

@@ -9,7 +9,7 @@ import numpy as np
 
 from dpframe._errors import BadValue
 from dpframe._expr import Expr
-from dpframe._groups.unit import Unit
+from dpframe._groups.unit import Limit, Unit
 from dpframe._statistics.base import (
     MAGNITUDES,
     Distincts,
@@ -225,9 +225,8 @@ class DistinctCount(Statistic):
             )
         return _moved(unit.groups, unit, groups is not None)
 
-    def limits_text(self, unit: Unit, grouped: bool) -> str:
-        scope = " over all groups" if grouped else ""
-        return f"; a person adds at most {unit.groups} values{scope}" if unit.people else ""
+    def limit(self, unit: Unit, grouped: bool) -> Limit | None:
+        return Limit(values=unit.groups, together=grouped) if unit.people else None
 
     def reading(self) -> Reading:
         return Reading(f"distinct values of {self.expr}", {"size": (1.0,)})

@@ -13,7 +13,7 @@ from fractions import Fraction
 import numpy as np
 
 from dpframe._expr import Expr
-from dpframe._groups.unit import Unit
+from dpframe._groups.unit import Limit, Unit
 from dpframe._statistics.base import (
     Bids,
     Grid,
@@ -111,8 +111,8 @@ class Revenue(_Choice):
     def reach_of_person(self, unit: Unit, groups: int | None) -> int:
         return self.reach(unit) * unit.reach(None)[0]  # the bins are one group
 
-    def limits_text(self, unit: Unit, grouped: bool) -> str:
-        return unit.limits_text(False)
+    def limit(self, unit: Unit, grouped: bool) -> Limit | None:
+        return unit.limit(False)
 
     def reading(self) -> Reading:
         return Reading(f"the revenue at {len(self.prices)} prices", {}, self.grid.step)

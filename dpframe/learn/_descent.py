@@ -15,7 +15,8 @@ from dpframe._cells.encoding import SHOWN
 from dpframe._errors import BudgetError, progress
 from dpframe._groups.keys import Word
 from dpframe._groups.unit import Unit
-from dpframe._plans.plan import Part, Plan, noise_for
+from dpframe._plans.plan import Part, Plan
+from dpframe._plans.price import noise_for
 from dpframe._questions.question import AddNoise, Array
 from dpframe._statistics.base import Sensitivity
 from dpframe._statistics.engine import Engine

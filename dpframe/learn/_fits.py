@@ -12,7 +12,8 @@ import numpy as np
 from dpframe._expr import Expr
 from dpframe._groups.keys import Keys, Word, describe
 from dpframe._groups.unit import Unit
-from dpframe._plans.plan import Part, Plan, noise_for
+from dpframe._plans.plan import Part, Plan
+from dpframe._plans.price import noise_for
 from dpframe._questions.question import AddNoise, Array, Question
 from dpframe._statistics.base import Sensitivity
 from dpframe._statistics.engine import Engine
@@ -74,6 +75,7 @@ class Fit(Question):
         self, unit: Unit, parts: tuple[Part, ...], offer: Offer, expected: str, declared: tuple[Word, ...]
     ) -> Plan:
         """The plan of these parts, at the loss of an offer."""
+        limit = unit.limit(False)
         return Plan(
             str(self),
             unit.neighbors,
@@ -82,9 +84,10 @@ class Fit(Question):
             parts,
             (),
             1,
-            offer.why + unit.limits_text(False),
+            offer.why + ("" if limit is None else f"; {limit}"),
             tuple(map(str, declared)),
             expected,
+            _limited=() if limit is None else (limit,),
         )
 
     def in_data_units(self, scaled: float) -> list[tuple[str, float]]:

@@ -12,7 +12,8 @@ import numpy as np
 from dpframe._expr import Expr
 from dpframe._groups.keys import Word
 from dpframe._groups.unit import Unit
-from dpframe._plans.plan import Part, Plan, noise_for
+from dpframe._plans.plan import Part, Plan
+from dpframe._plans.price import noise_for
 from dpframe._questions.question import AddNoise, Array
 from dpframe._statistics.base import Sensitivity
 from dpframe._statistics.engine import Engine

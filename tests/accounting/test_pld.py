@@ -27,8 +27,8 @@ from dpframe.accounting.loss import (
     from_json,
 )
 from tests.internals import accounting_gaussian_module as _gaussian
-from tests.internals import accounting_pld_atoms_module as _pld_atoms
 from tests.internals import accounting_pld_module as pld
+from tests.internals import accounting_pld_ranges_module as _pld_atoms
 from tests.internals import accounting_pld_ranges_module as _pld_ranges
 
 F = Fraction

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import io
 import locale
+import pickle
 from html.parser import HTMLParser
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from dpframe import BadType, BadValue
+from dpframe import BadType, BadValue, NotOffered
 
 OWN = ["measure", "value", "lower", "upper", "std_error", "flags"]
 
@@ -260,3 +261,85 @@ def test_found_groups_have_a_table():
     assert set(table["k"]) == {"a", "b"}
     assert table["lower"].notna().all()
     assert table["std_error"].isna().all()  # groups that a threshold shows have large noise
+
+
+# Of a population ------------------------------------------------------------------------------------------------------
+
+POPULATION = {
+    "mean": lambda p: p.mean("age", epsilon=5),
+    "count": lambda p: p.count(epsilon=5),
+    "series": lambda p: p.groupby("state")["cost"].mean(epsilon=5),
+    "sorted by count": lambda p: p.value_counts("value", epsilon=5),
+    "table": lambda p: p.groupby("state").agg(n=("age", "size"), m=("cost", "mean"), epsilon=5),
+    "keys as columns": lambda p: p.groupby("state", as_index=False)["age"].mean(epsilon=5),
+    "pivot": lambda p: p.pivot_table(index="state", columns="value", values="age", aggfunc="mean", epsilon=5),
+    "shares": lambda p: p.value_counts("state", normalize=True, epsilon=5),
+}
+
+
+@pytest.mark.parametrize("shape", POPULATION)
+def test_the_ends_of_a_table_of_a_population_are_those_of_its_intervals(p, shape):
+    answer = POPULATION[shape](p)
+    ends = np.array(answer.dp.interval(0.9, of="population"), dtype=float)
+    long, wide = (answer.dp.table(0.9, of="population", wide=w) for w in (False, True))
+    noise = answer.dp.table(0.9)
+    assert list(long.columns) == list(noise.columns)
+    assert list(wide.columns) == list(answer.dp.table(0.9, wide=True).columns)
+    assert long["lower"].tolist() == ends.reshape(-1, ends.shape[-1])[:, ::2].ravel(order="F").tolist()
+    assert long["upper"].tolist() == ends.reshape(-1, ends.shape[-1])[:, 1::2].ravel(order="F").tolist()
+    assert (long["lower"] < noise["lower"]).all()
+    assert (noise["upper"] < long["upper"]).all()
+    assert long["std_error"].isna().all()  # it would be that of the noise alone
+    assert (long["flags"] == noise["flags"]).all()
+    assert wide.filter(like="_lower").to_numpy().ravel(order="F").tolist() == long["lower"].tolist()
+
+
+def test_a_table_of_a_population_says_so_wherever_it_is_written(p):
+    answer = p.groupby("state")["age"].mean(epsilon=5)
+    table = answer.dp.table(of="population")
+    assert "95 % intervals of the population, which cover the noise and the sample" in table.caption
+    for written in (table.to_markdown(), table.to_html(), table.head(1).to_markdown(), table._repr_html_()):
+        assert "lower (population)" in written
+        assert "upper (population)" in written
+    assert "m_lower (population)" in p.groupby("state").agg(m=("age", "mean"), epsilon=5).dp.table(
+        of="population", wide=True
+    ).to_markdown(width=10)
+    assert "(population)" not in answer.dp.table().to_markdown()
+    assert table.to_csv().splitlines()[0] == "state,measure,value,lower,upper,std_error,flags"
+    assert pickle.loads(pickle.dumps(table)).to_html() == table.to_html()
+
+
+def test_columns_without_an_interval_of_a_population_say_so_beside_others(p):
+    answer = p.groupby("state")["age"].agg(["mean", "std", "median"], epsilon=20)
+    table = answer.dp.table(of="population").set_index("measure")
+    assert table.loc["mean", "flags"].tolist() == ["", ""]
+    for measure in ("std", "median"):
+        assert table.loc[measure, "flags"].tolist() == ["no interval of a population"] * 2
+        assert table.loc[measure, ["lower", "upper"]].isna().all(axis=None)
+
+
+def test_where_no_interval_of_a_population_exists_a_table_is_refused_and_says_what_to_do(p):
+    mean = p.mean("age", epsilon=5)
+    means = p.groupby("state")["age"].mean(epsilon=5)
+    refused = {
+        "method='tree'": lambda: p.groupby("state")["age"].median(epsilon=5).dp.table(of="population"),
+        "ask the answers themselves": lambda: (mean / 2).table(of="population"),
+        "Ask the answer that was released": lambda: means.sort_values().iloc[:1].dp.table(of="population"),
+        "'noise', 'population'": lambda: means.dp.table(of="sample"),
+    }
+    for words, ask in refused.items():
+        with pytest.raises((NotOffered, BadValue), match=words):
+            ask()
+    with pytest.raises(NotOffered, match="A total is"):
+        p.sum("age", epsilon=5).table(of="population")
+
+
+def test_quantiles_that_were_chosen_together_bound_one_another_in_a_table(p):
+    answer = p.quantile("age", [0.3, 0.5, 0.7], epsilon=50)
+    table = answer.dp.table(n=200)
+    pd.testing.assert_frame_equal(
+        pd.DataFrame(table[["lower", "upper"]]),
+        answer.dp.interval(n=200).astype(float).reset_index(drop=True),
+    )
+    assert table["flags"].tolist() == [""] * 3
+    assert answer.dp.table()["flags"].str.contains("chosen").all()

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import pickle
+
 import pandas as pd
 import pytest
+
+from dpframe import Plan
+from tests.internals import Limit, limits_in
 
 
 @pytest.fixture
@@ -40,3 +45,85 @@ def test_outputs_may_be_called_n_and_name(p):
     assert list(costs.agg(avg="mean", name="size", epsilon=1).columns) == ["avg", "name"]
     named = p.groupby("state").agg(m=("cost", "mean"), epsilon=1, name="mean")
     assert list(named.columns) == ["m"]
+
+
+# A fact of the plan, and of its record ----------------------------------------------------------------------------------
+
+LIMITS = [
+    Limit(),
+    Limit(rows=1),
+    Limit(rows=8),
+    Limit(groups=1),
+    Limit(groups=12),
+    Limit(rows=1, groups=1),
+    Limit(rows=8, groups=2),
+    Limit(values=1),
+    Limit(values=9, together=True),
+    Limit(keys=3),
+]
+
+
+@pytest.mark.parametrize("limit", LIMITS, ids=str)
+def test_a_limit_is_read_off_the_words_that_a_record_has_of_it(limit):
+    assert limits_in(str(limit)) == (limit,)
+    assert limits_in(f"pure epsilon; {limit}; noise for the part 0.1 of the budget") == (limit,)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "pure epsilon", "a person counts", "a person counts for at most x rows"]
+)
+def test_other_words_are_no_limits(text):
+    assert limits_in(text) == ()
+
+
+def test_one_row_and_one_group_of_a_person():
+    one_row = [limit for limit in LIMITS if limit.one_row]
+    assert one_row == [Limit(), Limit(rows=1), Limit(rows=1, groups=1)]
+    assert [limit for limit in LIMITS if limit.one_group] == one_row
+    assert not Limit(rows=1, groups=2).one_group
+
+
+ASKED = {
+    "count": lambda p: p.count(epsilon=20),
+    "of one row each": lambda p: p.drop_duplicates("id").count(epsilon=20),
+    "of one row each, the last": lambda p: p.drop_duplicates("id", keep="last").count(epsilon=20),
+    "mean": lambda p: p.mean("cost", epsilon=20),
+    "people": lambda p: p.nunique("id", epsilon=20),
+    "values": lambda p: p.nunique("state", epsilon=20, max_groups=1),
+    "groups": lambda p: p.groupby("state").agg(n=("cost", "size"), m=("cost", "mean"), epsilon=20),
+    "people of groups": lambda p: p.groupby("state")["id"].nunique(epsilon=20),
+    "median": lambda p: p.median("cost", epsilon=20),
+}
+
+
+@pytest.mark.parametrize("asked", ASKED)
+def test_the_limits_of_a_plan_are_those_of_its_record(p, asked):
+    answer = ASKED[asked](p)
+    plan = answer.dp.plan if isinstance(answer, pd.DataFrame | pd.Series) else answer.plan
+    record = Plan.from_json(plan.to_json())
+    assert record._caps == plan._caps
+    assert plan._limited in (plan._caps, None)  # of groups it is the plan of the receipt
+    assert record.limits == plan.limits != ""
+    assert "limited" not in plan.text  # a receipt is what it always was
+    assert repr(pickle.loads(pickle.dumps(answer))) == repr(answer)
+
+
+@pytest.mark.parametrize("asked", ["count", "of one row each", "people"])
+def test_an_answer_of_an_earlier_version_still_tells_its_limits(p, asked):
+    answer = ASKED[asked](p)
+    old = pickle.loads(pickle.dumps(answer))
+    for name in ("_limited", "_caps"):  # which its pickle does not have
+        vars(old._plan).pop(name, None)
+    assert repr(old) == repr(answer)
+    assert old._repr_html_() == answer._repr_html_()
+    assert old.plan == answer.plan
+
+
+def test_a_condition_that_only_looks_like_it_in_words_leaves_the_limit_standing(p):
+    words = "x where ~groupby(id).duplicated('first')"
+    frame = pd.DataFrame({"id": [1, 1, 2], "s": ["a", words, "b"]})
+    q = frame.dp.open(1000, unit="id", max_rows=1)
+    assert repr(q[q["s"] == words].count(epsilon=100)).endswith("of at most 1 row a person")
+    one = p.drop_duplicates("id")
+    assert "a person" not in repr(one.count(epsilon=100))
+    assert repr(one[one["cost"] > 15].count(epsilon=100)).endswith("of at most 1 row a person")

@@ -19,8 +19,8 @@ from tests.internals import (
     PandasEngine,
     deaf_to_noise,
     derive_module,
-    door_module,
     engines_pandas_module,
+    session_module,
     sketch_module,
 )
 from tests.internals import engines_columns_module as columns
@@ -242,7 +242,7 @@ def test_a_replay_has_the_same_door(monkeypatch):
 
 def test_the_switch_shows_the_cause_and_is_a_declaration(monkeypatch):
     p = opened()
-    monkeypatch.setenv(door_module.SWITCH, "1")
+    monkeypatch.setenv(session_module.SWITCH, "1")
     broken(monkeypatch, ValueError(CELL))
     with pytest.raises(DataError) as caught:
         p.count(epsilon=0.1)
@@ -252,7 +252,7 @@ def test_the_switch_shows_the_cause_and_is_a_declaration(monkeypatch):
         p.query("x < 5").explode("codes", max_rows=1, max_groups=1)
     assert p.declarations["what"].tolist().count("debug") == 1
     assert p.budget.spent == float(Fraction(1, 10))
-    monkeypatch.setenv(door_module.SWITCH, "0")
+    monkeypatch.setenv(session_module.SWITCH, "0")
     with pytest.raises(DataError) as caught:
         p.count(epsilon=0.1)
     assert caught.value.__cause__ is None

@@ -38,7 +38,8 @@ from dpframe._frame.typed.answers import (
     Words,
 )
 from dpframe._groups.keys import EVERY
-from dpframe._plans.aggregates import AGGREGATES, ORDERS, Output, level_named, named_in_agg
+from dpframe._plans.aggregates import AGGREGATES, Output, named_in_agg
+from dpframe._plans.order import ORDERS, level_named
 from dpframe._plans.price import WORDS, Payment, checked
 from dpframe._questions.question import Query
 

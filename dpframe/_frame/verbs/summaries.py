@@ -20,8 +20,8 @@ from dpframe._frame.spelling import priced
 from dpframe._frame.tracked import Tracked
 from dpframe._frame.typed.answers import Named, Pair
 from dpframe._groups.keys import EVERY, BinBy
-from dpframe._plans.aggregates import DESCRIBED, ORDERS, Output
-from dpframe._plans.order import how_for, levels_of
+from dpframe._plans.aggregates import DESCRIBED, Output
+from dpframe._plans.order import ORDERS, how_for, levels_of
 from dpframe._plans.price import Payment, checked
 from dpframe._questions.question import Query
 
