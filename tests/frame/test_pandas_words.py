@@ -161,7 +161,8 @@ def wrong(ask):
 
 
 @pytest.mark.parametrize("who", WHO)
-def test_pandas_words_are_taken_or_refused_in_own_words(p, who):
+def test_pandas_words_are_taken_or_refused_in_own_words(p, who, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     make, like = WHO[who]
     asked, found = 0, []
     with warnings.catch_warnings():
@@ -184,6 +185,7 @@ def test_pandas_words_are_taken_or_refused_in_own_words(p, who):
                 asked += 1
     assert not found, "\n".join(found)
     assert asked > 500 or who in ("dt", "str of numbers")
+    assert not any(tmp_path.iterdir())  # no word of pandas is the name of a file
 
 
 @pytest.mark.parametrize("who", WHO)
