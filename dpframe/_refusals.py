@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
 from typing import Any, NoReturn
 
 from dpframe._errors import Refused
@@ -144,33 +146,21 @@ for _name, _sign in _SIGNS.items():
     ADVICE[_name] = f"write it with the sign, p['x'] {_sign} 2."
 
 # What looks at several rows of a group, and is offered within each person's own: of other groups it would look across people.
-OWN_ROWS = frozenset(
-    [
-        "head",
-        "tail",
-        "nth",
-        "first",
-        "last",
-        "shift",
-        "diff",
-        "pct_change",
-        "cumsum",
-        "cumprod",
-        "cummin",
-        "cummax",
-        "cumcount",
-        "rank",
-        "ffill",
-        "bfill",
-        "transform",
-        "filter",
-        "nlargest",
-        "nsmallest",
-        "prod",
-        "any",
-        "all",
-    ]
-)
+# Each with how it is called, which is of a column but for those that choose or count rows.
+OWN_ROWS: dict[str, str] = {
+    **{
+        name: f"['x'].{name}()"
+        for name in ["first", "last", "shift", "diff", "pct_change", "cumsum", "cumprod", "cummin", "cummax"]
+    },
+    **{name: f"['x'].{name}()" for name in ["rank", "ffill", "bfill", "prod", "any", "all"]},
+    **{name: f"['x'].{name}(3)" for name in ("nlargest", "nsmallest")},
+    "head": ".head(3)",
+    "tail": ".tail(3)",
+    "nth": ".nth(0)",
+    "cumcount": ".cumcount()",
+    "transform": "['x'].transform('mean')",
+    "filter": ".filter(lambda g: g['x'].max() > 1)",
+}
 
 # Words that pandas' verbs take. The values that change nothing are let through; others are refused with the reason.
 PANDAS_WORDS: dict[str, tuple[tuple[Any, ...], str]] = {
@@ -211,6 +201,33 @@ IDLE_WORDS: dict[str, tuple[Any, ...]] = {
     "parser": ("pandas", "python"),
     "as_index": (True,),
 }
+
+
+_INVENTED = re.compile(
+    r"\['\w', '\w'\]|'(patient_id|[xtk])( [^']*)?'"
+)  # names, pairs of them, and expressions of one
+
+
+def with_names(text: str, names: Mapping[str, Any]) -> str:
+    """A text of advice in which the columns of a frame stand where the invented ones do. ``names`` has those for ``x``, ``t`` and
+    ``k`` and for pairs such as ``['x', 'y']``; and for ``patient_id`` what groups each person's own rows, where columns do.
+
+    >>> with_names("p.groupby('patient_id')['x'].shift(), p.assign(y='x / 2').", {"patient_id": "id", "x": "the cost"})
+    "p.groupby('id')['the cost'].shift(), p.assign(y='`the cost` / 2')."
+    """
+
+    def own(found: re.Match[str]) -> str:
+        invented, rest = found.groups()
+        name = names.get(found[0] if invented is None else invented)
+        if name is None or (
+            rest and not isinstance(name, str)
+        ):  # an expression names no column but by a text
+            return found[0]
+        if rest:
+            return f"'{name if name.isidentifier() else f'`{name}`'}{rest}'"
+        return repr(name)
+
+    return _INVENTED.sub(own, text.replace(", with unit=", "") if "patient_id" in names else text)
 
 
 def refuse(what: str) -> NoReturn:

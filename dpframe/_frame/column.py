@@ -25,7 +25,7 @@ from dpframe._frame.columns.parts import CategoryParts, Parts, TextParts, TimePa
 from dpframe._frame.columns.traced import traced
 from dpframe._frame.selection import Taken
 from dpframe._frame.spelling import of_column, priced
-from dpframe._frame.tracked import Tracked
+from dpframe._frame.tracked import Tracked, advised
 from dpframe._frame.typed.answers import Pair, Quantiles, Shares
 from dpframe._frame.verbs import choose, pictures, summaries, tables
 from dpframe._frame.verbs.measure import spec_of, split_words
@@ -557,14 +557,13 @@ class PrivateColumn(Taken):
     def _unlisted(self, name: Any) -> NoReturn:
         if name.startswith("_"):
             raise AttributeError(name)
-        if name not in ADVICE and hasattr(pd.Series, name):
-            raise NotOffered(
+        close = did_you_mean(name, [n for n in dir(type(self)) if not n.startswith("_")], "It has")
+        unknown = f"a tracked column has no {name!r}.{close if 'Did you' in close else ''}"
+        if hasattr(pd.Series, name):
+            unknown = (
                 f"Series.{name} has no private counterpart in this version. dir(p['x']) tells what there is."
             )
-        close = did_you_mean(name, [n for n in dir(type(self)) if not n.startswith("_")], "It has")
-        raise NotOffered(
-            ADVICE.get(name, f"a tracked column has no {name!r}.{close if 'Did you' in close else ''}")
-        )
+        raise NotOffered(advised(ADVICE.get(name, unknown), self._frame._selection, self._name))
 
     if not TYPE_CHECKING:  # to checkers a name that is not listed is an error
         __getattr__ = _unlisted

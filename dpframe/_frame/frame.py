@@ -26,7 +26,7 @@ from dpframe._frame.places import Located, Positions, check_named, references, w
 from dpframe._frame.selection import Ask, Selection, Taken
 from dpframe._frame.spelling import priced
 from dpframe._frame.testing.tests import Tests
-from dpframe._frame.tracked import Tracked, check_kept, is_pandas_col
+from dpframe._frame.tracked import Tracked, advised, check_kept, is_pandas_col
 from dpframe._frame.verbs import adopt as _adopt
 from dpframe._frame.verbs import (
     cards,
@@ -465,7 +465,8 @@ class PrivateFrame(Tracked):
             raise AttributeError(name)
         if name in self._selection.columns:
             return self[name]
-        raise NotOffered(ADVICE.get(name) or self._unknown(name))
+        advice = ADVICE.get(name)
+        raise NotOffered(advised(advice, self._selection) if advice else self._unknown(name))
 
     if not TYPE_CHECKING:  # to checkers a name that is no verb is an error, and a column is p['x']
         __getattr__ = _unlisted

@@ -21,6 +21,7 @@ from dpframe._frame.columns import votes
 from dpframe._frame.found import Search
 from dpframe._frame.selection import WHOLE, Ask, Asking, Finish, Selection, level_of
 from dpframe._frame.spelling import of_groups, priced
+from dpframe._frame.tracked import advised
 from dpframe._frame.typed.answers import Counted, Levels, Number, Outputs, Row, Table, Value, Values, Whole
 from dpframe._frame.verbs.measure import Measures, spec_of
 from dpframe._frame.verbs.summaries import check_method, described, matrix
@@ -358,32 +359,32 @@ class PrivateGroupBy(Measures[Whole, Number, Value, Counted, Levels, Row, Values
             """,
         )
 
+    def _refused(self, text: str) -> NotOffered:
+        """What there is not, said in the names of the frame."""
+        asked = self._chosen[0] if self._single and self._chosen else None
+        return NotOffered(advised(text, self._selection, asked))
+
     def _unlisted(self, name: str) -> Any:
         if name.startswith("_"):
             raise AttributeError(name)
         if name in self._selection.columns:
             return self[name]
         if name in OWN_ROWS:
-            people = self._session.unit.people
-            raise NotOffered(
+            within = f"p.groupby('patient_id'){OWN_ROWS[name]}."
+            if not self._session.unit.people:
+                within = "here a row is one; where a column says whose a row is, open(unit='patient_id') and group by it."
+            raise self._refused(
                 f"{name} looks at several rows of a group, which are those of different people. It is offered within a "
-                "person: "
-                + (
-                    f"p.groupby({people[0].name!r}).{name}(...)."
-                    if people
-                    else "here a row is one; where a column says whose a row is, open(unit='patient_id') and group by it."
-                )
+                f"person: {within}"
             )
         known = [verb for verb in dir(type(self)) if not verb.startswith("_")]
         close = get_close_matches(name, known, n=1)
-        raise NotOffered(
-            _ADVICE.get(name)
-            or ADVICE.get(
-                name,
-                f"groups have no private {name!r}.{did_you_mean(name, known) if close else ''} They have "
-                f"{', '.join((*named_in_agg(), *ORDERS))}, quantile and agg.",
-            )
+        advice = _ADVICE.get(name) or ADVICE.get(
+            name,
+            f"groups have no private {name!r}.{did_you_mean(name, known) if close else ''} They have "
+            f"{', '.join((*named_in_agg(), *ORDERS))}, quantile and agg.",
         )
+        raise self._refused(advice)
 
     if not TYPE_CHECKING:  # to checkers a name that is not listed is an error
         __getattr__ = _unlisted

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from typing import Any, Self, TypeVar, cast
 
 import numpy as np
@@ -11,11 +11,11 @@ import pandas as pd
 from dpframe import _expr, _validate
 from dpframe._answers.estimate import FloatEstimate, IntEstimate
 from dpframe._errors import Refused
-from dpframe._expr import Expr
+from dpframe._expr import Column, Expr
 from dpframe._frame.selection import Ask, RowsOnly, Selection, Taken, callers_frame
 from dpframe._frame.verbs.measure import Measures
 from dpframe._plans.plan import Plan
-from dpframe._refusals import Unprinted
+from dpframe._refusals import Unprinted, with_names
 from dpframe._session.batch import Batch
 
 Frame = TypeVar("Frame", bound="Tracked")
@@ -99,6 +99,50 @@ class Tracked(
             return self._expression(value), self
         expr, selection = self._selection.parsed(value, caller)
         return expr, self._new(selection)
+
+
+def advised(text: str, of: Selection, asked: Hashable = None) -> str:
+    """A refusal in the names of a frame: in the lines to write, its own columns stand where invented ones did, and who its person
+    is. The column ``asked`` about is what ``x`` stands for; else a number, as ``t`` for a time and ``k`` for what has keys. An
+    invented name stays where nothing of the frame fits, or is called like that."""
+    people = of.schema.unit.people
+    others = {name: expr for name, expr in of.columns.items() if expr not in people}
+    bounded = {name: expr.bounds(of.schema.bounds) is not None for name, expr in others.items()}
+    numbers = [n for n, e in others.items() if e.kind in ("number", "bool")]
+    x = sorted([asked] if asked in others else numbers, key=lambda name: not bounded[name])
+    keyed = {n: of.declared_keys(e) for n, e in others.items() if isinstance(e, Column)}
+    grouping = [n for n, keys in keyed.items() if keys]
+    fitting = {"x": x, "t": [n for n, e in others.items() if e.kind == "time"], "k": grouping}
+    pairs = {("x", "y"): [*x[:1], *(n for n in others if n not in x[:1])], ("a", "b"): grouping}
+    names: dict[str, Any] = {
+        invented: known[0] for invented, known in fitting.items() if known and invented not in known
+    }
+    names |= {
+        str([*pair]): known[:2]
+        for pair, known in pairs.items()
+        if len(known) > 1 and not others.keys() >= {*pair}
+    }
+    if people and {*people} <= {
+        *of.schema.leaves.values(),
+        *of.columns.values(),
+    }:  # which some rows have nowhere
+        names["patient_id"] = _person(of)
+    for key in (keyed["k" if "k" in grouping else grouping[0]] or ())[:1] if grouping else ():
+        if isinstance(key, str | bool | int | float):
+            text = text.replace("'k'] == 1", f"'k'] == {key!r}")
+    return with_names(text, names)
+
+
+def person_of(of: Selection) -> str:
+    """What groups each person's own rows, as it is written: ``'id'``, ``['clinic', 'id']``."""
+    return repr(_person(of))
+
+
+def _person(of: Selection) -> Any:
+    people = of.schema.unit.people
+    shown = {expr: name for name, expr in of.columns.items() if expr in people}
+    names = [shown.get(leaf, leaf.name) for leaf in people]
+    return names[0] if len(names) == 1 else names
 
 
 def check_kept(frame: Tracked) -> None:

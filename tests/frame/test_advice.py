@@ -14,6 +14,7 @@ import pytest
 import dpframe
 from dpframe import LineageError
 from dpframe.learn import LogisticRegression
+from tests.advice import pieces
 
 LIMIT = 40
 
@@ -271,21 +272,13 @@ def texts(module):
         if written and id(node) not in docs | parts and ">>> " not in node.value:
             yield node.value
         if isinstance(node, ast.JoinedStr):
-            filled = [v.value if isinstance(v, ast.Constant) else "'x'" for v in node.values]
+            filled = [v.value if isinstance(v, ast.Constant) else stand_in(v) for v in node.values]
             yield "".join(filled)
 
 
-def pieces(text):
-    """The code in a text: from ``p.`` or ``p[`` on, as long as brackets are open or names go on."""
-    for match in re.finditer(r"(?<![\w.'\"])(?:p = )?(?:df\.dp|p)(?=[.\[])", text):
-        end, depth = match.end(), 0
-        while end < len(text):
-            c = text[end]
-            depth += (c in "([{") - (c in ")]}")
-            if depth < 0 or (depth == 0 and not re.match(r"[\w.()\[\]{}]", c)):
-                break
-            end += 1
-        yield text[match.start() : end].rstrip(".").removeprefix("p = ")
+def stand_in(filled):
+    """What stands for what a text is filled with: a column, or who the person is."""
+    return "'patient_id'" if "person" in ast.unparse(filled) else "'x'"
 
 
 PIECES = sorted({piece for module in MODULES for text in texts(module) for piece in pieces(text)})

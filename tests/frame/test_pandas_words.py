@@ -179,7 +179,8 @@ def one_picture(monkeypatch):
 
 @pytest.mark.slow(but=9)
 @pytest.mark.parametrize("who", WHO)
-def test_pandas_words_are_taken_or_refused_in_own_words(p, who, one_picture):
+def test_pandas_words_are_taken_or_refused_in_own_words(p, who, one_picture, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     make, like = WHO[who]
     asked, found = 0, []
     with warnings.catch_warnings():
@@ -202,6 +203,7 @@ def test_pandas_words_are_taken_or_refused_in_own_words(p, who, one_picture):
                 asked += 1
     assert not found, "\n".join(found)
     assert asked > 500 or who in ("dt", "str of numbers")
+    assert not any(tmp_path.iterdir())  # no word of pandas is the name of a file
 
 
 @pytest.mark.parametrize("who", WHO)

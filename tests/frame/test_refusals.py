@@ -105,7 +105,7 @@ ACROSS = {
     "corr of a column": (lambda p: p["age"].corr(p["cost"], method="spearman"), "ranks"),
     "a function in agg": (lambda p: p.groupby("smoker").agg(m=("age", lambda x: x.max())), "function"),
     "kurtosis": (lambda p: p["age"].kurtosis(), "no price rule"),
-    "any": (lambda p: p["age"].isna().any(), "(p['x'] > 1).sum()"),
+    "any": (lambda p: p["age"].isna().any(), "(p['age'] > 1).sum()"),
     "rolling": (lambda p: p["age"].rolling(7).mean(), ".rolling(7).mean()"),
     "expanding": (lambda p: p.expanding(), ".expanding().mean()"),
     "interpolate": (lambda p: p["age"].interpolate(), "fillna(constant)"),

@@ -327,6 +327,9 @@ OF_PEOPLE = dict.fromkeys(
     ),
     WITHIN,
 )
+OWN_NAMES = dict.fromkeys(
+    ('p["age"].tolist()', "p.values", "p.to_csv()", "p.T"), "the lines to write have the frame's own columns"
+)
 NAMES_AGG = {'p.groupby("state").apply(len)': "names agg, which groups have in its place"}
 CHANGED: dict[str, dict[str, str]] = {
     "house": {
@@ -337,6 +340,7 @@ CHANGED: dict[str, dict[str, str]] = {
         **READ_AS_NUMBERS,
         **OF_PEOPLE,
         **NAMES_AGG,
+        **OWN_NAMES,
     },
     "0.1": {
         **MORE_AGGREGATES,
@@ -346,6 +350,7 @@ CHANGED: dict[str, dict[str, str]] = {
         **READ_AS_NUMBERS,
         **OF_PEOPLE,
         **NAMES_AGG,
+        **OWN_NAMES,
         'p.groupby(p["state"].str.upper()).size(epsilon=0.5)': AT_ONCE,
         'p.groupby(p["state"].str.upper())["cost"].mean(epsilon=0.5)': AT_ONCE,
         'p.argmax("age", epsilon=0.5)': "half a price finds keys with a delta that follows its part of the budget",

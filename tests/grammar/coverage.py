@@ -54,24 +54,28 @@ def objects() -> dict[str, tuple[Any, Any]]:
     """A tracked object of each kind, and what it stands for."""
     df = pd.DataFrame(
         {
-            "pid": [1, 1, 2],
+            "patient_id": [1, 1, 2],
             "x": [1.0, 2.0, 3.0],
             "t": pd.to_datetime(["2024-01-01", "2024-01-02", "2024-02-01"]),
-            "s": pd.Series(["a", "b", "a"], dtype="str"),
+            "k": pd.Series(["a", "b", "a"], dtype="str"),
             "c": pd.Categorical(["a", "b", "a"]),
         }
     )
     p = df.copy().dp.open(
-        1, unit="pid", max_rows=2, bounds={"x": (0, 9), "t": ("2024-01-01", "2024-12-31")}, keys={"s": ["a"]}
+        1,
+        unit="patient_id",
+        max_rows=2,
+        bounds={"x": (0, 9), "t": ("2024-01-01", "2024-12-31")},
+        keys={"k": ["a"]},
     )
     return {
         "DataFrame": (p, df),
         "Series": (p["x"], df["x"]),
-        "Groups": (p.groupby("s"), df.groupby("s")),
-        "Groups of a column": (p.groupby("s")["x"], df.groupby("s")["x"]),
+        "Groups": (p.groupby("k"), df.groupby("k")),
+        "Groups of a column": (p.groupby("k")["x"], df.groupby("k")["x"]),
         "Resampled": (p.resample("ME", on="t"), df.resample("ME", on="t")),
-        "Groups of a person": (p.groupby("pid")["x"], df.groupby("pid")["x"]),
-        ".str": (p["s"].str, df["s"].str),
+        "Groups of a person": (p.groupby("patient_id")["x"], df.groupby("patient_id")["x"]),
+        ".str": (p["k"].str, df["k"].str),
         ".dt": (p["t"].dt, df["t"].dt),
         ".cat": (p["c"].cat, df["c"].cat),
     }
@@ -85,7 +89,9 @@ def rows(tracked: Any, plain: Any) -> Iterator[Row]:
         for n in dir(plain)
         if (not n.startswith("_") and not isinstance(plain, pd.DataFrame)) or n in dir(pd.DataFrame)
     ]
-    names = sorted({n for n in names if not n.startswith("_") and n not in ("pid", "x", "t", "s", "c")})
+    names = sorted(
+        {n for n in names if not n.startswith("_") and n not in ("patient_id", "x", "t", "k", "c")}
+    )
     for name in sorted(names, key=lambda n: (-calls.get(n, 0), n)):
         try:
             with warnings.catch_warnings():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from decimal import Decimal
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -315,6 +316,18 @@ def test_a_file_that_says_something_else_is_left(tmp_path):
         p.card(3)
     with pytest.raises(BadValue, match="format"):
         p.card(format="yaml")
+
+
+def test_the_name_of_a_column_is_no_name_of_a_file(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    p = table().dp.open(1, because="no file")
+    for name in ("age", "the cost", Path("folder.d") / "age"):
+        with pytest.raises(BadValue, match="has no ending") as refused:
+            p.card(name)
+        assert not any(tmp_path.iterdir())
+    p.card("age", format="toml")
+    line = re.search(r"Write (p\.card\('.*?'\))", str(refused.value))[1].replace("folder.d/", "")
+    assert eval(line) == p.card() == Path("age.toml").read_text() == Path("age").read_text()
 
 
 def test_what_a_card_cannot_be_about():

@@ -17,7 +17,7 @@ from dpframe._expr import Expr
 from dpframe._frame.column import PrivateColumn
 from dpframe._frame.people.steps import made
 from dpframe._frame.people.windows import Window, rolling, skewness
-from dpframe._frame.tracked import Tracked
+from dpframe._frame.tracked import Tracked, person_of
 from dpframe._refusals import Unprinted
 
 # What `agg` may name, and the words that each has where none are given.
@@ -162,8 +162,8 @@ class OwnRows(Unprinted):
         if name.startswith("_"):
             raise AttributeError(name)
         raise NotOffered(
-            f"a person's rows have columns here and no {name!r}: g['cost'].max(). For rows p.groupby('patient_id').head(1); "
-            "with pandas' own verbs p.pipe(f)."
+            f"a person's rows have columns here and no {name!r}: g['cost'].max(). For rows "
+            f"p.groupby({person_of(self._frame._selection)}).head(1); with pandas' own verbs p.pipe(f)."
         )
 
 

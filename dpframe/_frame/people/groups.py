@@ -29,7 +29,7 @@ from dpframe._frame.people.functions import (
 )
 from dpframe._frame.people.steps import made, one_row, rows_where, sorted_by
 from dpframe._frame.people.windows import Window, rolling, skewness
-from dpframe._frame.tracked import Tracked
+from dpframe._frame.tracked import Tracked, advised, person_of
 from dpframe._plans.price import WORDS, own_errors
 from dpframe._refusals import ADVICE, Unprinted, refuse
 
@@ -296,16 +296,16 @@ class PersonGroupBy(Unprinted):
 
     def head(self, n: int = 5) -> Any:
         """The first rows of each person, in the order they have; a person then has at most so many."""
-        return self._some_rows("cumcount", (True,), "<", _rows_each(n, "head"), n)
+        return self._some_rows("cumcount", (True,), "<", _rows_each(n, "head", self._person), n)
 
     def tail(self, n: int = 5) -> Any:
         """The last rows of each person."""
-        return self._some_rows("cumcount", (False,), "<", _rows_each(n, "tail"), n)
+        return self._some_rows("cumcount", (False,), "<", _rows_each(n, "tail", self._person), n)
 
     def nth(self, n: int) -> Any:
         """The row of each person at a place, counted from 0, or from the end with -1."""
         if isinstance(n, list | tuple | slice | range):
-            raise NotOffered("nth takes one place. The first ones: p.groupby('patient_id').head(3).")
+            raise NotOffered(f"nth takes one place. The first ones: p.groupby({self._person}).head(3).")
         place = whole(n, "n")
         return self._some_rows("cumcount", (place >= 0,), "==", place if place >= 0 else -1 - place, 1)
 
@@ -331,6 +331,17 @@ class PersonGroupBy(Unprinted):
         """What a function makes of these groups."""
         return func(self, *args, **kwargs)
 
+    # What is said -------------------------------------------------------------------------------------------------
+
+    @property
+    def _person(self) -> str:
+        return person_of(self._frame._selection)
+
+    def _advised(self, text: str) -> str:
+        """A refusal that names the columns there are; of one that was chosen it speaks first."""
+        asked = self._chosen[0][1] if self._single and self._chosen else None
+        return advised(text, self._frame._selection, asked)
+
     # How they are made --------------------------------------------------------------------------------------------
 
     def _names(self) -> list[Hashable]:
@@ -351,11 +362,13 @@ class PersonGroupBy(Unprinted):
         found = {name: self._column(name) for name in self._names()}
         if _validate.flag(numeric_only, "numeric_only"):
             return {n: e for n, e in found.items() if e.kind in ("number", "bool")}
-        odd = [n for n, e in found.items() if e.kind not in WITHIN[how].of]
+        fitting = [n for n, e in found.items() if e.kind in WITHIN[how].of]
+        odd = [n for n in found if n not in fitting]
         if odd and self._chosen is None:
             raise BadType(
-                f"column {odd[0]!r} is of kind {found[odd[0]].kind}, which has no {how}. Name the columns, "
-                f"as in p.groupby('patient_id')[['x', 'y']].max(), or take all that are numbers: {how}(numeric_only=True)."
+                f"column {odd[0]!r} is of kind {found[odd[0]].kind}, which has no {how}. Name the columns, as in "
+                f"p.groupby({self._person})[{fitting[:3] or ['x', 'y']}].{how}(), or take all that are numbers: "
+                f"{how}(numeric_only=True)."
             )
         return found
 
@@ -395,7 +408,8 @@ class PersonGroupBy(Unprinted):
 
     def _extremes(self, n: int, descending: bool) -> Any:
         if not self._single or self._chosen is None:
-            raise BadType("name one column: p.groupby('patient_id')['cost'].nlargest(3).")
+            verb = "nlargest" if descending else "nsmallest"
+            raise BadType(self._advised(f"name one column: p.groupby('patient_id')['x'].{verb}({n})."))
         x = self._chosen[0][0]
         frame: Any = self._frame._where(_expr.not_null(x)) if x.nullable else self._frame
         return PersonGroupBy(sorted_by(frame, [Key(x, descending)]), self._chosen, True, self._as_index).head(
@@ -452,14 +466,16 @@ class PersonGroupBy(Unprinted):
         if name in ("idxmax", "idxmin"):
             end = "tail" if name == "idxmax" else "head"
             raise NotOffered(
-                f"{name} would name a row. For the row itself: p.sort_values('cost').groupby('patient_id').{end}(1)."
+                self._advised(
+                    f"{name} would name a row. For the row itself: p.sort_values('x').groupby('patient_id').{end}(1)."
+                )
             )
         if hasattr(DataFrameGroupBy, name):
             raise NotOffered(
                 f"{name} of a person's rows is not offered. There are {', '.join((*NAMED, *_ROW_VERBS))}, head, tail, nth, agg, "
                 "transform and apply; or write it with pandas' own in a function: p.pipe(f)."
             )
-        raise NotOffered(ADVICE.get(name, f"groups of a person's rows have no {name!r}."))
+        raise NotOffered(self._advised(ADVICE.get(name, f"groups of a person's rows have no {name!r}.")))
 
     if not TYPE_CHECKING:  # to checkers a name that is not listed is an error
         __getattr__ = _unlisted
@@ -514,12 +530,12 @@ def _is_function(name: Any) -> bool:
     return callable(name) and not isinstance(name, PrivateColumn)
 
 
-def _rows_each(n: Any, verb: str) -> int:
+def _rows_each(n: Any, verb: str, person: str) -> int:
     """How many rows of each person are taken."""
     if isinstance(n, int | np.integer) and n < 1:
         rest = {
-            "head": "All but the last one: p[p.groupby('patient_id').cumcount(ascending=False) > 0].",
-            "tail": "All but the first one: p[p.groupby('patient_id').cumcount() > 0].",
+            "head": f"All but the last one: p[p.groupby({person}).cumcount(ascending=False) > 0].",
+            "tail": f"All but the first one: p[p.groupby({person}).cumcount() > 0].",
         }
         raise BadValue(f"{verb} takes how many rows of each person, at least 1. {rest[verb]}")
     return _validate.positive_int(n, "n")
@@ -541,8 +557,10 @@ def _free(verb: Any) -> Any:
         priced = [word for word in ("bounds", "keys", *WORDS) if word in words and word not in own]
         if priced and not _is_output(words[priced[0]]):
             raise BadType(
-                f"{verb.__name__} of a person's own rows is a step, and free: {priced[0]}= goes to what is asked of its result, "
-                "as in p.groupby('patient_id')['cost'].sum().mean(epsilon=0.1)."
+                self._advised(
+                    f"{verb.__name__} of a person's own rows is a step, and free: {priced[0]}= goes to what is asked of its "
+                    "result, as in p.groupby('patient_id')['x'].sum().mean(epsilon=0.1)."
+                )
             )
         return verb(self, *args, **words)
 

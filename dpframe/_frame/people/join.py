@@ -18,7 +18,7 @@ from dpframe import _expr
 from dpframe._errors import BadType, BadValue, Refused
 from dpframe._expr import Expr, Key, within
 from dpframe._frame.people.steps import keys_of_cells
-from dpframe._frame.tracked import Frame, Tracked
+from dpframe._frame.tracked import Frame, Tracked, person_of
 from dpframe._frame.verbs.merge import merged_names
 from dpframe._frame.verbs.reshape import derived_frame, names_of, source_of
 from dpframe._groups.keys import Word, describe
@@ -69,7 +69,7 @@ def merged(
     if most > LIMIT:
         raise BadValue(
             f"{left.most} rows of a person on one side and {other.most} on the other make more than 2**20: nobody would be "
-            "protected. Take fewer of each: p.groupby('patient_id').head(3)."
+            f"protected. Take fewer of each: p.groupby({person_of(self._selection)}).head(3)."
         )
     made = sealed("merge", _made, left, other, names, theirs, how)
     unit = self._session.unit
@@ -160,7 +160,7 @@ def _side(frame: Tracked, names: list[Hashable]) -> Side:
     if not known:
         raise BadValue(
             "a person may have many rows here, and for a merge max_rows= of both tables must be known: at open(...), or by "
-            "p.groupby('patient_id').head(3)."
+            f"p.groupby({person_of(selection)}).head(3)."
         )
     most = min(known)
     proven = [n for n in (selection.most, session.most) if n is not None]

@@ -17,7 +17,7 @@ from dpframe import _expr, _validate
 from dpframe._errors import BadType, BadValue, NotOffered, Refused
 from dpframe._expr import WITHIN, Expr, Key, within
 from dpframe._frame.column import PrivateColumn
-from dpframe._frame.tracked import Frame, Tracked
+from dpframe._frame.tracked import Frame, Tracked, advised
 
 # Those whose sum of doubles depends on the order of the rows: where that is nobody's, they are added by their value.
 _ADDING = ("sum", "mean", "var", "std", "sem", "prod")
@@ -46,13 +46,19 @@ def _own_order(frame: Tracked, how: str) -> tuple[Key, ...]:
         return order
     if data.source is None:
         raise Refused(
-            f"{how} goes by the order of a person's rows, and in what pipe or adopt made it may depend on other people. Take "
-            "this step before, p.sort_values('t').groupby('patient_id').head(1), or inside of the function."
+            advised(
+                f"{how} goes by the order of a person's rows, and in what pipe or adopt made it may depend on other people. "
+                "Take this step before, p.sort_values('t').groupby('patient_id').head(1), or inside of the function.",
+                frame._selection,
+            )
         )
     if not order:
         raise Refused(
-            f"{how} goes by the order of a person's rows, and this source gives rows in no fixed one. Sort them first: "
-            "p.sort_values('t').groupby('patient_id').head(1)."
+            advised(
+                f"{how} goes by the order of a person's rows, and this source gives rows in no fixed one. Sort them first: "
+                "p.sort_values('t').groupby('patient_id').head(1).",
+                frame._selection,
+            )
         )
     # Rows that are alike in all columns are one another's equals; all others have an order of their own now.
     leaves = frame._session.leaves.values()

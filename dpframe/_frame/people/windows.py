@@ -13,7 +13,7 @@ from dpframe import _expr, _validate
 from dpframe._errors import BadValue, NotOffered
 from dpframe._expr import Expr
 from dpframe._frame.people.steps import made
-from dpframe._frame.tracked import Tracked
+from dpframe._frame.tracked import Tracked, advised
 from dpframe._refusals import Unprinted
 
 _LONGEST = 64  # rows of a window: each is a pass over the rows
@@ -44,7 +44,10 @@ class Window(Unprinted):
     def __getitem__(self, key: Any) -> Window:
         if self._groups is None:
             raise NotOffered(
-                "a window of one column has no columns: p.groupby('patient_id')['x'].rolling(3).mean()."
+                advised(
+                    "a window of one column has no columns: p.groupby('patient_id')['x'].rolling(3).mean().",
+                    self._frame._selection,
+                )
             )
         chosen = self._groups[key]
         return Window(self._frame, chosen._each_row, self._rows, self._least, chosen)
@@ -72,7 +75,7 @@ class Window(Unprinted):
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
             raise AttributeError(name)
-        raise NotOffered(f"a window of a person's rows has {_HERE}, and no {name!r}. {_LINE}")
+        raise _refused(self._frame, f"a window of a person's rows has {_HERE}, and no {name!r}.")
 
     # How they are made --------------------------------------------------------------------------------------------
 
@@ -118,7 +121,9 @@ class Window(Unprinted):
         if self._rows is None:
             return self._where(x, _carried(self._frame, running, x))
         if self._least != self._rows:
-            raise NotOffered(f"min and max of a window look at whole windows, without min_periods=. {_LINE}")
+            raise _refused(
+                self._frame, "min and max of a window look at whole windows, without min_periods=."
+            )
         return reduce(lambda a, b: _expr.CALLS[pair](a, b), self._cells(x))
 
 
@@ -131,17 +136,23 @@ def _carried(frame: Tracked, how: str, x: Expr) -> Expr:
     return made(frame, "ffill", made(frame, how, x))
 
 
+def _refused(frame: Tracked, text: str) -> NotOffered:
+    """What a window that there is not says, in the names of the frame."""
+    return NotOffered(advised(f"{text} {_LINE}", frame._selection))
+
+
 def rolling(
     frame: Tracked, each: Each, window: Any, min_periods: Any, words: Any, groups: Any = None
 ) -> Window:
     """The window of so many rows; one that is a time, or looks ahead, is refused."""
     if isinstance(window, str) or not isinstance(window, int) or isinstance(window, bool):
-        raise NotOffered(
-            f"a window here is a number of a person's rows: p.groupby('patient_id')['x'].rolling(3).mean(). {_LINE}"
+        raise _refused(
+            frame,
+            "a window here is a number of a person's rows: p.groupby('patient_id')['x'].rolling(3).mean().",
         )
     odd = [word for word, value in words.items() if value is not None and value is not False]
     if odd:
-        raise NotOffered(f"rolling has no {odd[0]}= here: a window ends with its own row. {_LINE}")
+        raise _refused(frame, f"rolling has no {odd[0]}= here: a window ends with its own row.")
     if not 1 <= window <= _LONGEST:
         raise BadValue(f"a window has 1 to {_LONGEST} rows here, not {window}.")
     least = window if min_periods is None else _validate.positive_int(min_periods, "min_periods")

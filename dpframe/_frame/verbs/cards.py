@@ -25,7 +25,7 @@ def card(self: Tracked, path: str | os.PathLike[str] | None = None, *, format: s
     Parameters
     ----------
     path
-        A file, or None for the text alone.
+        A file, or None for the text alone. A name without an ending, as columns have one, is refused but with ``format=``.
     format
         ``"toml"``, ``"json"``, or ``"csvw-eo"``, the metadata of other tools (JSON). From the name of the file if left out:
         ``.json`` is JSON, and all else TOML.
@@ -53,6 +53,12 @@ def card(self: Tracked, path: str | os.PathLike[str] | None = None, *, format: s
         )
     if path is not None and not isinstance(path, str | os.PathLike):
         raise BadType(f"card() writes to the path of a file, not {type(path).__name__}.")
+    if path is not None and format is None and not Path(path).suffix:
+        name = os.fspath(path)
+        raise BadValue(
+            f"card({name!r}) would write a file of that name, which has no ending. Write p.card({name + '.toml'!r}), or say what "
+            f"stands in it: p.card({name!r}, format='toml'). The text alone is p.card(), and it is of all columns."
+        )
     if format is None:
         format = "json" if path is not None and Path(path).suffix == ".json" else "toml"
     _validate.choice(format, "format", tuple(_FORMATS))
