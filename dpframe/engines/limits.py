@@ -127,15 +127,15 @@ class Bound:
         self._pairs, self._kept, self._limit, self._groups = pairs, kept, limit, groups
 
     def rows(self) -> Integers:
-        return self._added(lambda at, rows: [np.minimum(rows, self._limit)])[0]
+        return np.asarray(self._added(lambda at, rows: [np.minimum(rows, self._limit)])[0])
 
     def people(self) -> Integers:
-        return self._added(lambda at, rows: [np.ones(len(rows), dtype=np.int64)])[0]
+        return np.asarray(self._added(lambda at, rows: [np.ones(len(rows), dtype=np.int64)])[0])
 
     def count(self, true: NDArray[np.bool_]) -> Integers:
         """The rows where a condition holds."""
         counts = np.bincount(self._pairs.of_row[true], minlength=self._pairs.size)
-        return self._added(lambda at, rows: [self._scaled(counts[at], rows)])[0]
+        return np.asarray(self._added(lambda at, rows: [self._scaled(counts[at], rows)])[0])
 
     def powers(self, values: Iterable[NDArray[np.float64]], degree: int, width: int) -> Integers:
         """Sums of a**0 .. a**degree of values 0 <= a <= width; NaN is no value. They come row by row, in blocks of any size.
