@@ -52,6 +52,11 @@ class Vector:
     def __len__(self) -> int:
         return len(self.values)
 
+    @property
+    def nbytes(self) -> int:
+        """The bytes of its cells, without those of what is in a dictionary."""
+        return self.values.nbytes + (0 if self.null is None else self.null.nbytes)
+
     def rows(self, rows: slice) -> Vector:
         if rows.start == 0 and rows.stop == len(self.values) and rows.step is None:
             return self

@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -40,8 +40,18 @@ from dpframe._cells.columns import (
 from dpframe.engines.functions import choices, texts, times
 from dpframe.engines.functions.texts import as_text
 
-# All rows of a root column, or of what `dpframe.engines.within` makes of the rows of each person.
-ColumnOf = Callable[[Any], Vector]
+
+class Readable(Protocol):
+    """Cells of all rows, of which some are looked at."""
+
+    def __len__(self) -> int: ...
+
+    def rows(self, rows: slice) -> Vector:
+        """Some of them."""
+
+
+# A root column, or what `dpframe.engines.within` makes of the rows of each person.
+ColumnOf = Callable[[Any], Readable]
 # What an expression makes of the categories of its operands, kept while those stay the same.
 Memo = dict[tuple[ex.Expr, str], tuple[tuple[Array, ...], Any]]
 # How each kind of node is evaluated.

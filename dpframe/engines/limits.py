@@ -33,7 +33,8 @@ from dpframe.engines.people import Codes, Draw, Numbers, Pairs, People, coded, f
 Places = NDArray[np.int64]
 GROUP_BITS = 32  # more than there may be groups
 _ROOM = 2**22  # cells of a table of people by groups
-_PART = 2**19  # pairs that are added up at once
+_PART = 2**19  # pairs that are added up at once, at most
+_CACHED = 2**15  # pairs whose sums stay in the processor's cache
 _STRIP = 2**13  # pairs that are drawn for at once
 
 
@@ -124,17 +125,17 @@ class Bound:
 
     def __init__(self, pairs: Pairs, kept: NDArray[np.bool_] | None, limit: int, groups: int):
         self._pairs, self._kept, self._limit, self._groups = pairs, kept, limit, groups
-        self._rows = pairs.rows.astype(np.int64, copy=False)
 
     def rows(self) -> Integers:
-        return self._grouped(np.minimum(self._rows, self._limit))
+        return np.asarray(self._added(lambda at, rows: [np.minimum(rows, self._limit)])[0])
 
     def people(self) -> Integers:
-        return self._grouped(np.ones(len(self._rows), dtype=np.int64))
+        return np.asarray(self._added(lambda at, rows: [np.ones(len(rows), dtype=np.int64)])[0])
 
     def count(self, true: NDArray[np.bool_]) -> Integers:
         """The rows where a condition holds."""
-        return self._grouped(self._scaled(self._counted(true)))
+        counts = np.bincount(self._pairs.of_row[true], minlength=self._pairs.size)
+        return np.asarray(self._added(lambda at, rows: [self._scaled(counts[at], rows)])[0])
 
     def powers(self, values: Iterable[NDArray[np.float64]], degree: int, width: int) -> Integers:
         """Sums of a**0 .. a**degree of values 0 <= a <= width; NaN is no value. They come row by row, in blocks of any size.
@@ -144,8 +145,7 @@ class Bound:
         2 W s1 - W**2 s0 <= s2 <= W s1, and so on. Where no third or higher one is in reach, the person's values count
         as if all of them were their mean (docs/guarantees/people.md).
         """
-        size, rows = self._pairs.size, self._rows
-        missing, *sums = (np.zeros(size, dtype=np.int64) for _ in range(degree + 1))
+        missing, *sums = (np.zeros(self._pairs.size, dtype=np.int64) for _ in range(degree + 1))
         full = True
         for a, pair in self._blocks(values):
             null = a != a
@@ -157,26 +157,30 @@ class Bound:
             for k, total in enumerate(sums):
                 power = power * a if k else a
                 np.add.at(total, pair, power.astype(np.int64))
-        count = self._scaled(rows if full else rows - missing[self._pairs.at])
-        moments = [count]
-        mixed = [count]  # the sums of a**k * (W - a)**r with k + r the degree so far
-        missed = np.zeros(len(count), dtype=bool)
-        for total in sums:
-            # The next power s decides the next mixed sums: they are `without` plus and minus s, in turn.
-            without = [np.zeros_like(count)]
-            for one in reversed(mixed):
-                without.append(width * one - without[-1])
-            least = reduce(np.maximum, [-one for one in without[::2]])
-            most = reduce(np.minimum, without[1::2])
-            s = np.clip(self._scaled(total[self._pairs.at]), least, most)
-            missed |= least > most
-            mixed = [one - s if i % 2 else one + s for i, one in enumerate(without)][::-1]
-            moments.append(s)
-        if missed.any():
-            mean = moments[1][missed] // count[missed]  # there are values: of none all sums are 0
-            for k in range(1, degree + 1):
-                moments[k][missed] = count[missed] * mean**k
-        return np.stack([self._grouped(m) for m in moments])
+
+        def moments(at: Any, rows: Places) -> list[Places]:
+            count = self._scaled(rows if full else rows - missing[at], rows)
+            moments = [count]
+            mixed = [count]  # the sums of a**k * (W - a)**r with k + r the degree so far
+            missed = np.zeros(len(count), dtype=bool)
+            for total in sums:
+                # The next power s decides the next mixed sums: they are `without` plus and minus s, in turn.
+                without = [np.zeros_like(count)]
+                for one in reversed(mixed):
+                    without.append(width * one - without[-1])
+                least = reduce(np.maximum, [-one for one in without[::2]])
+                most = reduce(np.minimum, without[1::2])
+                s = np.clip(self._scaled(total[at], rows), least, most)
+                missed |= least > most
+                mixed = [one - s if i % 2 else one + s for i, one in enumerate(without)][::-1]
+                moments.append(s)
+            if missed.any():
+                mean = moments[1][missed] // count[missed]  # there are values: of none all sums are 0
+                for k in range(1, degree + 1):
+                    moments[k][missed] = count[missed] * mean**k
+            return moments
+
+        return self._added(moments)
 
     def products(
         self, a: Iterable[NDArray[np.float64]], b: Iterable[NDArray[np.float64]], width: int, other: int
@@ -192,11 +196,28 @@ class Bound:
             x, y, own = one[valid], two[valid], pair[valid]
             for total, values in zip(totals, (np.ones(len(own)), x, y, x * y), strict=True):
                 np.add.at(total, own, values.astype(np.int64))
-        count, first, second, mixed = (self._scaled(total[self._pairs.at]) for total in totals)
-        first, second = np.clip(first, 0, width * count), np.clip(second, 0, other * count)
-        least = np.maximum(0, other * first + width * second - width * other * count)
-        mixed = np.clip(mixed, least, np.minimum(other * first, width * second))
-        return np.stack([self._grouped(m) for m in (count, first, second, mixed)])
+
+        def moments(at: Any, rows: Places) -> list[Places]:
+            count, first, second, mixed = (self._scaled(total[at], rows) for total in totals)
+            first, second = np.clip(first, 0, width * count), np.clip(second, 0, other * count)
+            least = np.maximum(0, other * first + width * second - width * other * count)
+            mixed = np.clip(mixed, least, np.minimum(other * first, width * second))
+            return [count, first, second, mixed]
+
+        return self._added(moments)
+
+    def _added(self, moments: Callable[[Any, Places], list[Places]]) -> Integers:
+        """Sums over people, per group, of what each pair counts for: by where it stands and its rows. Pieces of the pairs stay in
+        the processor's cache, and those of many groups are larger."""
+        pairs, n = self._pairs, len(self._pairs.rows)
+        found = np.zeros(1, dtype=np.int64)
+        step = min(_PART, max(_CACHED, 4 * self._groups))
+        for start in range(0, max(n, 1), step):
+            some = slice(start, min(start + step, n))
+            rows = pairs.rows[some].astype(np.int64, copy=False)
+            at = some if pairs.places is None else pairs.places[some]
+            found = found + np.stack([self._grouped(one, some) for one in moments(at, rows)])
+        return found
 
     def _blocks(
         self, values: Iterable[NDArray[np.float64]]
@@ -207,40 +228,32 @@ class Bound:
             yield block, self._pairs.of_row[first : first + len(block)]
             first += len(block)
 
-    def _counted(self, true: NDArray[np.bool_]) -> NDArray[np.int64]:
-        found: NDArray[np.int64] = np.bincount(self._pairs.of_row[true], minlength=self._pairs.size)[
-            self._pairs.at
-        ]
-        return found
-
-    def _scaled(self, totals: NDArray[np.int64]) -> NDArray[np.int64]:
+    def _scaled(self, totals: Places, rows: Places) -> Places:
         """Totals of more rows than the limit as if there were so many: times limit / rows, to the nearest integer."""
-        over = self._rows > self._limit
+        over = rows > self._limit
         if not over.any():
             return totals
         found = totals.copy()
-        t, k = totals[over], self._rows[over]
+        t, k = totals[over], rows[over]
         whole, rest = t // k, t % k  # each product below stays within 63 bits
         found[over] = whole * self._limit + (rest * self._limit + k // 2) // k
         return found
 
-    def _grouped(self, totals: NDArray[np.int64]) -> Integers:
-        """Sums over people, per group."""
-        group = self._pairs.group
+    def _grouped(self, totals: Places, some: slice) -> Integers:
+        """Sums over some of the pairs, per group."""
+        group = self._pairs.group[some]
         if self._kept is not None:
-            totals, group = totals[self._kept], group[self._kept]
+            kept = self._kept[some]
+            totals, group = totals[kept], group[kept]
         if self._groups == 1:
             return np.asarray([totals.sum()], dtype=np.int64)
+        if int(totals.max(initial=0)) < 2**53 // _PART:
+            return np.bincount(group, weights=totals, minlength=self._groups).astype(np.int64)
         found = np.zeros(self._groups, dtype=np.int64)
-        for start in range(0, len(totals), _PART):
-            part, where = totals[start : start + _PART], group[start : start + _PART]
-            if int(part.max()) < 2**53 // _PART:
-                found += np.bincount(where, weights=part, minlength=self._groups).astype(np.int64)
-                continue
-            high = part >> 31  # both halves are below 2**32, so that their sums are exact in doubles
-            for half, shift in ((high, 31), (part - (high << 31), 0)):
-                sums = np.bincount(where, weights=half, minlength=self._groups)
-                found += sums.astype(np.int64) << shift
+        high = totals >> 31  # both halves are below 2**32, so that their sums are exact in doubles
+        for half, shift in ((high, 31), (totals - (high << 31), 0)):
+            sums = np.bincount(group, weights=half, minlength=self._groups)
+            found += sums.astype(np.int64) << shift
         return found
 
 

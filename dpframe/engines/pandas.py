@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from functools import cached_property, partial
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 import pandas as pd
@@ -42,7 +42,7 @@ from dpframe._statistics.base import (
 )
 from dpframe._statistics.engine import PEOPLE, RowSlice, Scope, Sketches, Texts
 from dpframe.engines import compiled
-from dpframe.engines.expressions import evaluate, predicate
+from dpframe.engines.expressions import Readable, evaluate, predicate
 from dpframe.engines.fingerprints import sketches
 from dpframe.engines.groups import arrow_buckets, finder_of, rest_buckets, tuple_buckets
 from dpframe.engines.keys import Coded, Occurring, coded, together
@@ -87,11 +87,19 @@ class PandasEngine:
         """What was made of each person's rows."""
         return Kept(self.column, lambda people: self._whose(people).codes, lambda: self._room)
 
-    def column(self, leaf: Column | Within, rows: slice | None = None) -> Vector:
+    @overload
+    def column(self, leaf: Column) -> Vector: ...
+    @overload
+    def column(self, leaf: Column | Within, rows: slice) -> Vector: ...
+    @overload
+    def column(self, leaf: Column | Within) -> Readable: ...
+    def column(self, leaf: Column | Within, rows: slice | None = None) -> Readable:
         """Some rows of a root column, or all, as numpy arrays that are normalised once; or what each person's rows make."""
-        vector = self._within.vector(leaf) if isinstance(leaf, Within) else self._columns.get(leaf.position)
+        if isinstance(leaf, Within):
+            within = self._within.vector(leaf)
+            return within if rows is None else within.rows(rows)
+        vector = self._columns.get(leaf.position)
         if vector is None:
-            assert isinstance(leaf, Column)
             vector = prepare(self._frame.iloc[:, leaf.position], leaf.kind)
             self._columns[leaf.position] = vector
         if rows is None or rows.stop - rows.start == len(vector.values):

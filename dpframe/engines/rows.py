@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Hashable, Mapping, Sequence
 from importlib import import_module
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, overload
 
 import numpy as np
 import pandas as pd
@@ -20,7 +20,7 @@ from dpframe._cells.codec import Finder, finder_of_forms, forms_of
 from dpframe._cells.columns import Vector, objects, plain, prepare
 from dpframe._errors import BadType
 from dpframe._expr import NO_KEYS, Column, Expr, Key, Within
-from dpframe.engines.expressions import evaluate, predicate
+from dpframe.engines.expressions import Readable, evaluate, predicate
 from dpframe.engines.people import people_of
 from dpframe.engines.within.kept import Kept
 from dpframe.engines.within.layout import sorted_places
@@ -44,7 +44,11 @@ class Rows:
     def __len__(self) -> int:
         return len(self._frame)
 
-    def column(self, leaf: Column | Within) -> Vector:
+    @overload
+    def column(self, leaf: Column) -> Vector: ...
+    @overload
+    def column(self, leaf: Column | Within) -> Readable: ...
+    def column(self, leaf: Column | Within) -> Readable:
         if isinstance(leaf, Within):
             return self._within.vector(leaf)
         if leaf.position not in self._vectors:

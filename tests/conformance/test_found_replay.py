@@ -71,7 +71,7 @@ def test_rows_beyond_the_limit_are_caught(monkeypatch):
     many = pd.concat([TWO, pd.DataFrame({"id": 9, "g": ["z"] * 9, "h": "u", "x": 5.0})], ignore_index=True)
     words = {"max_rows": 1, "max_groups": 1}
     assert not caught("size", many, TWO, **words)
-    monkeypatch.setattr(people.Bound, "rows", lambda self: self._grouped(self._rows))
+    monkeypatch.setattr(people.Bound, "rows", lambda self: self._added(lambda at, rows: [rows])[0])
     assert caught("size", many, TWO, **words)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from fractions import Fraction as F
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -90,6 +91,43 @@ def test_sums_of_very_many_rows_of_one_person_are_exact():
     found = bound(wide + ones, wide + ones).powers(np.array_split(values, 7), 1, largest)[:, 0].tolist()
     assert wide * largest > 2**53
     assert found == [wide + ones, wide * largest + ones]
+
+
+@pytest.mark.parametrize("size", [1, 3, 7])
+def test_sums_over_people_are_the_same_however_many_are_added_up_at_once(size, monkeypatch):
+    """Of pairs in a table, where some people are in no group, and of pairs in a list; with nulls, and rows beyond the limit."""
+    rng = np.random.default_rng(size)
+    rows, people = 200, 41
+    person, group = rng.integers(0, people - 1, rows), rng.integers(0, 3, rows)
+    values = [
+        np.where(rng.random(rows) < 0.2, np.nan, rng.integers(0, 8, rows).astype(float)) for _ in range(2)
+    ]
+    table, listed = (pairs_of(person, group, people, groups) for groups in (3, 2**20))
+    assert (table.table, listed.table) == (True, False)
+    kept = rng.random(len(table.rows)) < 0.7
+    assert len(kept) < 3 * people
+
+    def sums(pairs: Any) -> list[list[list[int]]]:
+        of_pairs = _people.Bound(pairs, kept, 2, 3)
+        found = [of_pairs.rows()[None], of_pairs.people()[None], of_pairs.count(values[0] > 3)[None]]
+        found += [of_pairs.powers(values[:1], 3, 7), of_pairs.products(values[:1], values[1:], 7, 7)]
+        return [one.tolist() for one in found]
+
+    whole = sums(listed)
+    counted = np.bincount(listed.group[kept], weights=np.minimum(listed.rows[kept], 2), minlength=3)
+    assert whole[0] == [counted.tolist()]
+    assert sums(table) == whole
+    monkeypatch.setattr(_people, "_PART", size)
+    monkeypatch.setattr(_people, "_CACHED", size)
+    assert sums(table) == sums(listed) == whole
+
+
+def test_no_pairs_have_sums_of_nothing():
+    none = np.empty(0, dtype=np.int64)
+    of_pairs = _people.Bound(pairs_of(none, none, 0, 2), None, 1, 2)
+    assert of_pairs.rows().tolist() == of_pairs.people().tolist() == [0, 0]
+    assert of_pairs.powers([], 2, 5).tolist() == [[0, 0]] * 3
+    assert of_pairs.products([], [], 5, 5).tolist() == [[0, 0]] * 4
 
 
 def test_one_group_of_very_many_is_kept_where_pairs_stand_in_a_list():

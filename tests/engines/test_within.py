@@ -56,7 +56,8 @@ def leaf(frame: pd.DataFrame, name: str) -> Column:
 def cells(frame: pd.DataFrame, how: str, name: str | None, people: Any = ("who",), **words: Any) -> list[Any]:
     """The values as Python's own, null as None."""
     x = None if name is None else leaf(frame, name)
-    return plain(PandasEngine(frame).column(within(how, x, [leaf(frame, p) for p in people], **words)))
+    e = within(how, x, [leaf(frame, p) for p in people], **words)
+    return plain(PandasEngine(frame).column(e, slice(0, len(frame))))
 
 
 def plain(v: Any) -> list[Any]:
@@ -283,6 +284,44 @@ def test_rows_of_nobody_are_nobodys_in_groups_too():
     found = cells(frame, "size", None, by=[leaf(frame, "g")])
     assert found == [None, None, 1.0]
     assert cells(frame, "duplicated", None, args=("first",), by=[leaf(frame, "g")]) == [True, True, False]
+
+
+ENDS: dict[str, Any] = {
+    "int64": np.array([2**63 - 1, -(2**63), 5, -(2**63), 7, 3]),
+    "uint64": np.array([2**64 - 1, 0, 5, 2**64 - 1, 7, 3], dtype=np.uint64),
+    "float32": np.array([np.inf, -np.inf, 0.5, np.nan, 7, 3], dtype=np.float32),
+    "nullable": pd.array([None, -(2**63), 5, None, 7, 3], dtype="Int64"),
+    "bool": np.array([True, False, True, False, True, True]),
+    "times": pd.to_datetime(["2262-04-11", "1677-09-22", "2024-01-01", None, "2024-01-02", "2024-01-03"]),
+    "durations": pd.to_timedelta([2**63 - 1, -(2**63) + 1, 5, None, 7, 3]),
+}
+
+
+@pytest.mark.parametrize("dtype", ENDS)
+@pytest.mark.parametrize("how", ["min", "max", "first", "last", "count", "any"])
+def test_rows_of_nobody_have_no_value(how, dtype):
+    """Also next to the largest cells that there are; a person of nulls alone has none either, but for a number of them."""
+    if how == "any" and dtype in ("times", "durations"):
+        pytest.skip("moments are neither true nor false")
+    frame = pd.DataFrame({"who": [1.0, 1.0, np.nan, 2.0, np.nan, 3.0], "x": pd.Series(ENDS[dtype])})
+    found = cells(frame, how, "x")
+    assert found[2] is found[4] is None
+    theirs = frame.groupby("who")["x"].agg(how).reindex([1.0, 2.0, 3.0])
+    ours = [found[0], found[3], found[5]]
+    assert found[1] == found[0]
+    if dtype == "durations" and how != "count":
+        ours = [None if v is None else pd.Timedelta(v) for v in ours]
+    for one, other in zip(ours, theirs, strict=True):
+        assert one == other if one is not None else pd.isna(other), (ours, list(theirs))
+
+
+def test_a_value_of_a_person_is_kept_once_for_the_person():
+    """Of a million rows of a few people not a million values: these are put there as rows are looked at."""
+    frame = pd.DataFrame({"who": np.arange(1000) % 3, "x": np.arange(1000.0)})
+    engine = PandasEngine(frame)
+    total = within("sum", leaf(frame, "x"), [leaf(frame, "who")])
+    assert len(engine.column(total).table) == 4  # and one that is nobody's
+    assert engine.column(total, slice(3, 6)).values.tolist() == frame.groupby("who")["x"].sum().tolist()
 
 
 def test_many_people_of_whom_some_have_very_many_rows_are_each_taken_alone():

@@ -154,7 +154,7 @@ def test_forgetting_the_limit_on_groups_is_caught(monkeypatch):
 
 
 def test_forgetting_the_limit_on_rows_is_caught(monkeypatch):
-    monkeypatch.setattr(_people.Bound, "rows", lambda self: self._grouped(self._pairs.rows))
+    monkeypatch.setattr(_people.Bound, "rows", lambda self: self._added(lambda at, rows: [rows])[0])
     assert seen("count", PAIRS["joins"], 20_000) > EPSILON
 
 
@@ -179,7 +179,7 @@ def test_bounding_by_position_is_caught(name, monkeypatch):
     monkeypatch.setattr(f"{__name__}.CROWD", [*CROWD, *MIXED])
     assert seen(name, PAIRS["joins"], 20_000) <= EPSILON
     monkeypatch.setattr(_people.Bound, "_blocks", by_position(_people.Bound._blocks))
-    monkeypatch.setattr(_people.Bound, "_scaled", lambda self, totals: np.minimum(totals, 10**9))
+    monkeypatch.setattr(_people.Bound, "_scaled", lambda self, totals, rows: np.minimum(totals, 10**9))
     assert seen(name, PAIRS["joins"], 20_000) > EPSILON
 
 

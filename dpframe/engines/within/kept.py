@@ -13,7 +13,7 @@ from dpframe._cells.columns import Vector
 from dpframe._expr import Expr, Key, Within
 from dpframe.engines.expressions import ColumnOf, evaluate, predicate
 from dpframe.engines.people import Codes
-from dpframe.engines.within.layout import Cells, Layout
+from dpframe.engines.within.layout import Cells, Layout, PerPerson
 from dpframe.engines.within.verbs import MAKE
 
 
@@ -28,11 +28,11 @@ class Kept:
         self, column: ColumnOf, whose: Callable[[Any], Codes], room: Callable[[], float] = lambda: np.inf
     ):
         self._column, self._whose, self._room = column, whose, room
-        self._vectors: OrderedDict[Within, Vector] = OrderedDict()
+        self._vectors: OrderedDict[Within, Vector | PerPerson] = OrderedDict()
         self._layouts: OrderedDict[Any, Layout] = OrderedDict()
         self._lock = RLock()
 
-    def vector(self, e: Within) -> Vector:
+    def vector(self, e: Within) -> Vector | PerPerson:
         """The value in each row of the frame."""
         with self._lock:
             known = self._vectors.pop(e, None)
@@ -45,7 +45,7 @@ class Kept:
     def trim(self) -> None:
         """Lets go of what the room is too small for, before the next question."""
         with self._lock:
-            while len(self._vectors) > 1 and sum(map(_size, self._vectors.values())) > self._room():
+            while len(self._vectors) > 1 and sum(v.nbytes for v in self._vectors.values()) > self._room():
                 self._vectors.popitem(last=False)
             while len(self._layouts) > 1:
                 self._layouts.popitem(last=False)
@@ -71,7 +71,3 @@ class Kept:
         """Lets go of everything."""
         self._vectors.clear()
         self._layouts.clear()
-
-
-def _size(vector: Vector) -> int:
-    return vector.values.nbytes + (0 if vector.null is None else vector.null.nbytes)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +26,35 @@ _BLOCK = 2**16  # rows that stay in the processor's cache
 _EXACT = 32  # values of a person, up to which people of just as many are taken together
 _STRIP = 2**15  # people whose rows are gone through together, place by place
 _FEW = 2**8  # people of these who have more rows than the others, whose rows are gone through by themselves
+
+
+class PerPerson:
+    """One value of each person in all of that person's rows, put there when some of them are looked at.
+
+    ``table`` has the value of each person, and a last one, of nobody; ``whose`` says whose each row is, and -1 of nobody's.
+    """
+
+    table: Vector
+    whose: Codes
+
+    __slots__ = ("table", "whose")
+
+    def __init__(self, table: Vector, whose: Codes):
+        self.table, self.whose = table, whose
+
+    def __len__(self) -> int:
+        return len(self.whose)
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes that it takes to keep."""
+        return self.table.nbytes + self.whose.nbytes
+
+    def rows(self, rows: slice) -> Vector:
+        """The values in some rows."""
+        v, whose = self.table, self.whose[rows]
+        null = None if v.null is None else v.null.take(whose, mode="wrap")
+        return Vector(v.kind, v.values.take(whose, mode="wrap"), null, v.categories)
 
 
 class Layout:
@@ -61,8 +90,7 @@ class Layout:
     @cached_property
     def counts(self) -> NDArray[np.int64]:
         """How many rows of each person count."""
-        codes = self.codes if self.every else self.codes[self.codes >= 0]
-        return np.bincount(codes, minlength=self.size)
+        return counted(self.codes, None if self.every else self.codes >= 0, self.size)
 
     @cached_property
     def order(self) -> Places:
@@ -93,8 +121,9 @@ class Layout:
         pieces = list(blocks(self.rows if rows is None else len(rows)))
         for at in pieces if last else reversed(pieces):
             some = np.arange(at.start, at.stop) if rows is None else rows[at]
-            some = some if last else some[::-1]
-            places[self.codes[some]] = some  # of several rows of a person the one that is written last stays
+            codes = self.codes[at if rows is None else some]
+            turn = slice(None, None, 1 if last else -1)
+            places[codes[turn]] = some[turn]  # of several rows of a person the one that is written last stays
         return places[:-1]
 
     @cached_property
@@ -103,6 +132,16 @@ class Layout:
         found = np.arange(len(self.order))
         found -= np.repeat(self.starts, self.counts)
         return found
+
+
+def counted(codes: Codes, some: Bools | None, size: int) -> NDArray[np.int64]:
+    """How often each whole number below ``size`` is there, in some rows or in all."""
+    if some is None:
+        return np.bincount(codes, minlength=size)
+    found = np.zeros(size, dtype=np.int64)
+    for at in blocks(len(codes)):
+        np.add.at(found, codes[at][some[at]], 1)
+    return found
 
 
 def blocks(n: int) -> Iterator[slice]:
@@ -202,9 +241,11 @@ class Cells:
     @cached_property
     def counts(self) -> NDArray[np.int64]:
         """How many values each person has."""
-        if self.valid is None:
-            return self.layout.counts
-        return np.bincount(self.layout.codes[self.valid], minlength=self.layout.size)
+        return (
+            self.layout.counts
+            if self.valid is None
+            else counted(self.layout.codes, self.valid, self.layout.size)
+        )
 
     def in_order(self) -> Places:
         """The rows that count and have a value: those of one person together, and in order."""
@@ -217,17 +258,26 @@ class Cells:
         order = self._kept.layout(self._e, (Key(self._e.x, descending), *self._e.order)).order
         return order if self.valid is None else order[self.valid[order]], self.counts
 
-    def sums(self, weights: Floats, rows: Places | Bools | slice) -> Floats:
-        """The sum of each person, added one by one in the order of the rows: `numpy.bincount` adds as it goes."""
-        totals = np.bincount(self.layout.codes[rows], weights=weights, minlength=self.layout.size)
-        return totals.astype(np.float64, copy=False)  # of no rows numpy has integers
+    def sums(self, of: Callable[[Places | slice, Codes], Floats]) -> Floats:
+        """The sum for each person of what is made ``of`` some rows and their people, added one by one in the order of the rows:
+        `numpy.add.at` adds as it goes. Some rows at a time stay in the processor's cache."""
+        totals = np.zeros(self.layout.size)
+        rows = self.in_order() if self._e.order else None
+        for at in blocks(self.layout.rows if rows is None else len(rows)):
+            if rows is not None:
+                some: Places | slice = rows[at]
+            else:
+                some = at if self.valid is None else at.start + np.flatnonzero(self.valid[at])
+            codes = self.layout.codes[some]
+            np.add.at(totals, codes, of(some, codes))
+        return totals
 
     # From one value a person, or from places, to a value in each row -----------------------------------------------------
 
-    def spread(self, values: Floats) -> Vector:
+    def spread(self, values: Floats) -> PerPerson:
         """The number of each person in all of that person's rows; null where the person has no row that counts."""
         table = np.append(np.where(self.layout.counts > 0, values, np.nan), np.nan)
-        return Vector("number", table.take(self.layout.whose, mode="wrap"))
+        return PerPerson(Vector("number", table), self.layout.whose)
 
     def picked(self, places: Places) -> Vector:
         """The cell at a place for each row; null where there is none."""
@@ -246,9 +296,9 @@ class Cells:
             null = none
         return Vector(v.kind, values, null, v.categories)
 
-    def picked_for_all(self, places: Places) -> Vector:
+    def picked_for_all(self, places: Places) -> PerPerson:
         """The cell at one place a person, in all of that person's rows."""
-        return self.picked(np.append(places, NEVER).take(self.layout.whose, mode="wrap"))
+        return PerPerson(self.picked(np.append(places, NEVER)), self.layout.whose)
 
     def moved(self, pairs: Iterable[tuple[Places, Places]], stay: Bools | None = None) -> Vector:
         """The cells of other rows in some, by pairs of where to and of which row; in those that ``stay`` their own, else null."""

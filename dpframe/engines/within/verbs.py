@@ -9,58 +9,67 @@ import numpy as np
 
 from dpframe._cells.columns import NAT, Vector
 from dpframe._expr import WITHIN, Within
-from dpframe.engines.people import coded
-from dpframe.engines.within.layout import NEVER, Cells, Floats, Places, blocks, running, tables
+from dpframe.engines.people import Codes, coded
+from dpframe.engines.within.layout import NEVER, Cells, Floats, PerPerson, Places, blocks, running, tables
 
 # One value of a person ----------------------------------------------------------------------------------------------------
 
 
-def _sum(c: Cells, e: Within) -> Vector:
-    rows = c.in_order() if e.order else c.chosen
-    return c.spread(c.sums(c.floats[rows], rows))
+def _sum(c: Cells, e: Within) -> PerPerson:
+    return c.spread(_totals(c))
 
 
-def _moments(c: Cells, e: Within, ddof: int) -> tuple[Floats, Floats]:
-    """The mean of each person, and the variance about it."""
-    rows = c.in_order() if e.order else c.chosen
-    values = c.floats[rows]
-    mean = c.sums(values, rows) / np.where(c.counts > 0, c.counts, np.nan)
-    off = mean.take(c.layout.codes[rows])
-    np.subtract(values, off, out=off)
-    off *= off
-    return mean, c.sums(off, rows) / np.where(c.counts > ddof, c.counts - ddof, np.nan)
+def _totals(c: Cells) -> Floats:
+    return c.sums(lambda rows, codes: c.floats[rows])
 
 
-def _mean(c: Cells, e: Within) -> Vector:
-    rows = c.in_order() if e.order else c.chosen
-    return c.spread(c.sums(c.floats[rows], rows) / np.where(c.counts > 0, c.counts, np.nan))
+def _means(c: Cells) -> Floats:
+    return _totals(c) / np.where(c.counts > 0, c.counts, np.nan)
 
 
-def _var(c: Cells, e: Within) -> Vector:
-    return c.spread(_moments(c, e, e.args[0])[1])
+def _mean(c: Cells, e: Within) -> PerPerson:
+    return c.spread(_means(c))
 
 
-def _std(c: Cells, e: Within) -> Vector:
-    return c.spread(np.sqrt(_moments(c, e, e.args[0])[1]))
+def _variances(c: Cells, ddof: int) -> Floats:
+    """The variance of each person about the mean."""
+    mean = _means(c)
+
+    def squares(rows: Places | slice, codes: Codes) -> Floats:
+        off = c.floats[rows] - mean.take(codes)
+        off *= off
+        return off
+
+    return c.sums(squares) / np.where(c.counts > ddof, c.counts - ddof, np.nan)
 
 
-def _sem(c: Cells, e: Within) -> Vector:
-    return c.spread(np.sqrt(_moments(c, e, e.args[0])[1]) / np.sqrt(c.counts))
+def _var(c: Cells, e: Within) -> PerPerson:
+    return c.spread(_variances(c, e.args[0]))
 
 
-def _extreme(c: Cells, e: Within) -> Vector:
+def _std(c: Cells, e: Within) -> PerPerson:
+    return c.spread(np.sqrt(_variances(c, e.args[0])))
+
+
+def _sem(c: Cells, e: Within) -> PerPerson:
+    return c.spread(np.sqrt(_variances(c, e.args[0])) / np.sqrt(c.counts))
+
+
+def _extreme(c: Cells, e: Within) -> PerPerson:
     """The least or greatest value, in the dtype of the cells."""
     values = c.vector.values
     cells = values.view(np.int64) if values.dtype.kind in "mM" else values
     per = np.full(c.layout.size + 1, _end_of(cells.dtype, e.how == "min"), dtype=cells.dtype)
     {"min": np.minimum, "max": np.maximum}[e.how].at(per, c.layout.codes[c.chosen], cells[c.chosen])
-    null = np.append(c.counts == 0, True)
-    found, none = per.take(c.layout.whose, mode="wrap"), null.take(c.layout.whose, mode="wrap")
+    null, mask = np.append(c.counts == 0, True), None
     if values.dtype.kind in "mM":
-        return Vector(c.vector.kind, np.where(none, NAT, found).view(values.dtype))
-    if values.dtype.kind == "f":  # of zeros of both signs numpy takes the one that it meets first
-        return Vector("number", np.where(none, found.dtype.type(np.nan), found + found.dtype.type(0)))
-    return Vector(c.vector.kind, found, none if none.any() else None)
+        per[null] = NAT
+    elif values.dtype.kind == "f":
+        per += per.dtype.type(0)  # of zeros of both signs numpy takes the one that it meets first
+        per[null] = np.nan
+    else:
+        mask = null
+    return PerPerson(Vector(c.vector.kind, per.view(values.dtype), mask), c.layout.whose)
 
 
 def _end_of(dtype: np.dtype[Any], upper: bool) -> Any:
@@ -72,7 +81,7 @@ def _end_of(dtype: np.dtype[Any], upper: bool) -> Any:
     return np.iinfo(dtype).max if upper else np.iinfo(dtype).min
 
 
-def _quantile(c: Cells, e: Within) -> Vector:
+def _quantile(c: Cells, e: Within) -> PerPerson:
     """The value at a place between two others, as pandas has it by default."""
     level = 0.5 if e.how == "median" else float(e.args[0])
     found = np.full(c.layout.size, np.nan)
@@ -87,22 +96,22 @@ def _quantile(c: Cells, e: Within) -> Vector:
     return c.spread(found + 0.0)  # of equal zeros of both signs either may stand at a place
 
 
-def _truth(c: Cells, e: Within) -> Vector:
+def _truth(c: Cells, e: Within) -> PerPerson:
     """Whether any, or each, of the values is true; nulls count for nothing, and of no values each is."""
-    true = c.sums((c.floats[c.chosen] != 0).astype(np.float64), c.chosen)
-    found = c.spread(np.asarray(true > 0 if e.how == "any" else true == c.counts, dtype=np.float64))
-    return Vector("bool", found.values == 1, found.nulls())
+    true = c.sums(lambda rows, codes: (c.floats[rows] != 0).astype(np.float64))
+    found = np.append(true > 0 if e.how == "any" else true == c.counts, False)
+    return PerPerson(Vector("bool", found, np.append(c.layout.counts == 0, True)), c.layout.whose)
 
 
-def _size_of(c: Cells, e: Within) -> Vector:
+def _size_of(c: Cells, e: Within) -> PerPerson:
     return c.spread(c.layout.counts.astype(np.float64))
 
 
-def _count(c: Cells, e: Within) -> Vector:
+def _count(c: Cells, e: Within) -> PerPerson:
     return c.spread(c.counts.astype(np.float64))
 
 
-def _nunique(c: Cells, e: Within) -> Vector:
+def _nunique(c: Cells, e: Within) -> PerPerson:
     cells, people = coded(c.vector), c.layout.codes[c.chosen]
     size, values = max(cells.size, 1), cells.codes[c.chosen]
     if c.layout.size * size <= 2 * len(people):  # a table of who has which is small
@@ -119,12 +128,12 @@ def _nunique(c: Cells, e: Within) -> Vector:
     return c.spread(found.astype(np.float64))
 
 
-def _end(c: Cells, e: Within) -> Vector:
+def _end(c: Cells, e: Within) -> PerPerson:
     """The first or the last cell that is no null."""
     return c.picked_for_all(c.layout.end(e.how == "last", c.valid))
 
 
-def _nth(c: Cells, e: Within) -> Vector:
+def _nth(c: Cells, e: Within) -> PerPerson:
     """The cell at a place, from the end where it is negative; null where a person has fewer rows."""
     layout, (place,) = c.layout, e.args
     at = np.full(layout.size, place) if place >= 0 else layout.counts + place
@@ -192,7 +201,7 @@ def _cumulated(c: Cells, e: Within) -> Vector:
     return Vector("number", found)
 
 
-def _product(c: Cells, e: Within) -> Vector:
+def _product(c: Cells, e: Within) -> PerPerson:
     layout = c.layout
     through = running(np.multiply, c.floats if c.valid is None else np.where(c.valid, c.floats, 1.0), layout)
     found, some = np.full(layout.size, np.nan), np.flatnonzero(layout.counts)
@@ -248,11 +257,11 @@ def _duplicated(c: Cells, e: Within) -> Vector:
     layout, (keep,) = c.layout, e.args
     again = np.ones(layout.rows, dtype=bool)
     places = layout.end(keep == "last")
-    again[places[layout.counts == 1 if keep is False else layout.counts > 0]] = False
+    again[places[layout.counts == 1 if keep is False else places >= 0]] = False
     return Vector("bool", again)
 
 
-MAKE: Mapping[str, Callable[[Cells, Within], Vector]] = {
+MAKE: Mapping[str, Callable[[Cells, Within], Vector | PerPerson]] = {
     "sum": _sum,
     "mean": _mean,
     "var": _var,
