@@ -116,8 +116,9 @@ class Source(ABC):
             found = self.version()
         if found is _UNKNOWN:
             raise SessionError(
-                "this source cannot be reached any more: a file is gone, or a connection is closed, lost, or busy with another "
-                "query. Nothing was charged for what is asked now; ask again when it is back."
+                "this source cannot be reached any more: a file is gone, or a connection is closed, lost, busy with another "
+                "query, or in a transaction that has failed, which its rollback() ends. Nothing was charged for what is asked "
+                "now; ask again when it is back."
             )
         if found != self._fixed:
             raise SessionError(

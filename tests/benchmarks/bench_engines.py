@@ -11,6 +11,7 @@ Without a part all of them run. ``--rows`` and ``--large`` set other numbers of 
 an hour if nothing is said: each engine gets an equal share of what is left, and what it has not answered by then is a dash. Plain
 pandas, duckdb and polars are asked the same. Each engine is measured in a process of its own, and its answer has to be about that
 of the others. dpframe's times are of a new session, opening it included, and of the same question asked again for new noise.
+Where memory is limited Arrow takes it from the system, since its own allocator reserves a gigabyte at a time.
 ``--clock processor`` counts the seconds of all processors, which other programs disturb less; Spark's are by the clock always,
 since its work is another process's. The data is made in a temporary folder, which is removed.
 
@@ -308,7 +309,9 @@ class Terms(NamedTuple):
         return max(1.0, (self.end - time.monotonic()) / engines)
 
 
-def told(name: str, words: list[str], patience: float) -> Iterator[Any]:
+def told(
+    name: str, words: list[str], patience: float, variables: dict[str, str] | None = None
+) -> Iterator[Any]:
     """What a process prints as lines of JSON, as far as it comes in so many seconds."""
     root = str(Path(__file__).parents[2])
     path = os.pathsep.join(filter(None, [root, os.environ.get("PYTHONPATH", "")]))
@@ -317,7 +320,7 @@ def told(name: str, words: list[str], patience: float) -> Iterator[Any]:
             [sys.executable, __file__, *words],
             stdout=said,
             stderr=wrong,
-            env=os.environ | {"PYTHONPATH": path},
+            env=os.environ | {"PYTHONPATH": path} | (variables or {}),
             start_new_session=True,
         )
         try:
@@ -340,7 +343,8 @@ def in_a_process(
     """What one engine takes for the questions, in a process of its own. What it does not answer is not there."""
     words = ["--engine", name, "--files", files, "--repeats", str(terms.repeats), "--clock", terms.clock]
     words += ["--limit", str(limit), "--questions", json.dumps(questions)]
-    return {q: (s, a, m) for q, s, a, m in told(name, words, patience)}
+    pool = {"ARROW_DEFAULT_MEMORY_POOL": "system"} if limit else {}
+    return {q: (s, a, m) for q, s, a, m in told(name, words, patience, pool)}
 
 
 def agreed(answers: list[float]) -> bool:

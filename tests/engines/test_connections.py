@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 import dpframe
+from tests.internals import RelatedDatabase
 
 ROWS = [(i % 7, float(i), "ab"[i % 2]) for i in range(50)]
 WORDS: dict[str, Any] = {
@@ -84,3 +85,22 @@ def test_a_file_of_duckdb_is_free_again_when_its_session_is_closed(tmp_path):
         base.execute("INSERT INTO visits VALUES (1, 2.0, 'a')")
     with pytest.raises(dpframe.SessionError, match="closed"):
         filtered.count(epsilon=1)
+
+
+def test_a_transaction_of_duckdb_that_failed_is_told_before_the_debit_and_ends_with_a_rollback():
+    """Through a relation duckdb takes no ROLLBACK then, so its connection stays as it is until its owner ends it."""
+    duckdb = pytest.importorskip("duckdb", reason="a relation needs duckdb")
+    base = duckdb.connect()
+    base.execute("CREATE TABLE visits AS SELECT i AS x, 'a' AS g FROM range(50) t(i)")
+    p = dpframe.open(base.table("visits"), 1000, **WORDS)
+    database = RelatedDatabase(base.table("visits"))
+    with (
+        pytest.raises(duckdb.InvalidInputException, match="a cell"),
+        database.snapshot(),
+    ):  # and no other error
+        database.fetch("SELECT error('a cell' || g) FROM dpframe_rows", [])
+    with pytest.raises(dpframe.SessionError, match=r"rollback\(\).*Nothing was charged"):
+        p.count(epsilon=10)
+    assert p.budget.spent == 0
+    base.rollback()
+    assert p.count(epsilon=500) == pytest.approx(50, abs=1)

@@ -6,7 +6,7 @@ import hashlib
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from importlib import import_module
 from typing import Any, NamedTuple, Protocol
 
@@ -255,7 +255,9 @@ class RelatedDatabase(Bound):
         try:
             yield
         finally:
-            self._relation.query(ROWS, "ROLLBACK")
+            # After a failure duckdb refuses all that is asked through a relation: `Source.check` says then what ends it.
+            with suppress(Exception):
+                self._relation.query(ROWS, "ROLLBACK")
 
 
 class SparkDatabase:
