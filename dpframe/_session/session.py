@@ -392,7 +392,7 @@ class Session:
         whole = encode((one.question, one.unit, rows, self.data.schema))
         price, typed = one.price[:-1], (one.typed, self.terms.queries)
         if self.accountant.place is None:  # records have digests: in memory the encodings do as well
-            question, key, paid = whole, whole + encode(price), whole + encode(typed)
+            question, key, paid = whole, (whole, encode(price)), (whole, encode(typed))
         else:
             question = digest(whole)
             key, paid = digest(question, price), digest(question, *typed)
