@@ -224,7 +224,7 @@ def values(release: Release, cell: int) -> Any:
 
 def _told(answer: T, release: Release, layout: Layout, values: list[Any]) -> T:
     """An answer as it came, or of a class that says what its numbers are worth, where there is something to say."""
-    if not answer.size:
+    if 0 in answer.shape:
         return answer
     first = glance(release, release.raw, values, SEVERAL) if layout.by_output else None
     quiet = first is not None and not any(first) and release.plan._limited == ()

@@ -46,10 +46,13 @@ class Expr(Encoded):
 
     def __post_init__(self) -> None:
         made_of: tuple[str, ...] = self.__match_args__
-        below = [c for name in made_of if isinstance(c := getattr(self, name), Expr)]
-        object.__setattr__(self, "depth", 1 + max((c.depth for c in below), default=0))
-        object.__setattr__(self, "size", 1 + sum(c.size for c in below))
-        if self.depth > MAX_DEPTH or self.size > MAX_SIZE:
+        depth, size = 0, 1
+        for name in made_of:
+            if isinstance(below := getattr(self, name), Expr):
+                depth, size = max(depth, below.depth), size + below.size
+        object.__setattr__(self, "depth", 1 + depth)
+        object.__setattr__(self, "size", size)
+        if depth >= MAX_DEPTH or size > MAX_SIZE:
             raise BadExpression(
                 "the expression is nested too deeply. Split it into several columns or filters."
             )

@@ -48,6 +48,8 @@ _FLIP = {"==": "==", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 def constant(value: object, *, null: bool = False) -> Constant:
     """Normalises a public scalar: numpy scalars to Python's, dates to Timestamps, every null to None."""
+    if type(value) in (bool, str) or (type(value) is int and value.bit_length() <= 1000):
+        return Constant(value)
     if isinstance(value, Constant):
         value = value.value
     if isinstance(value, np.generic) and not isinstance(value, np.datetime64 | np.timedelta64):

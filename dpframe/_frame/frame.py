@@ -247,15 +247,16 @@ class PrivateFrame(Tracked):
 
     def __getitem__(self, key: Any) -> Any:
         columns = self._selection.columns
-        if isinstance(key, list | pd.Index):
-            return self._new(self._selection.choosing(_validate.column_names(key, columns)))
-        if isinstance(key, PrivateColumn) or is_pandas_col(key) or callable(key):
-            return self._where(self._expression(key))
-        if isinstance(key, pd.Series | pd.DataFrame | np.ndarray | slice):
-            raise Refused(
-                f"rows cannot be chosen by a {type(key).__name__}: it may look across people. Build the mask from "
-                "the tracked columns: p[p['age'] > 30]."
-            )
+        if type(key) is not str:  # as most are
+            if isinstance(key, list | pd.Index):
+                return self._new(self._selection.choosing(_validate.column_names(key, columns)))
+            if isinstance(key, PrivateColumn) or is_pandas_col(key) or callable(key):
+                return self._where(self._expression(key))
+            if isinstance(key, pd.Series | pd.DataFrame | np.ndarray | slice):
+                raise Refused(
+                    f"rows cannot be chosen by a {type(key).__name__}: it may look across people. Build the mask from "
+                    "the tracked columns: p[p['age'] > 30]."
+                )
         name = _validate.column_name(key, columns)
         return PrivateColumn(
             self._new(self._selection), columns[name], name
@@ -491,7 +492,7 @@ class PrivateFrame(Tracked):
         """
         count = references(self)
         check_named(self, count, key)
-        self._become(self._selection.having(with_item(self, key, value)))
+        self._become(self._selection.changed(columns=with_item(self, key, value)))
 
     def __delitem__(self, key: Any) -> None:
         count = references(self)
@@ -506,7 +507,7 @@ class PrivateFrame(Tracked):
             self._become(steps.set_axis(self, value, axis=1)._selection)
         elif name in self._selection.columns and not hasattr(type(self), name):
             check_kept(self)
-            self._become(self._selection.having(with_item(self, name, value)))
+            self._become(self._selection.changed(columns=with_item(self, name, value)))
         else:
             raise Refused(f"an attribute makes no new column, in pandas neither. Write p[{name!r}] = ....")
 

@@ -57,7 +57,7 @@ def check_named(frame: Tracked, count: int, key: Any, depth: int = 2) -> None:
 
 def with_item(frame: Tracked, key: Any, value: Any) -> dict[Hashable, Expr]:
     """The columns of a frame after ``frame[key] = value``: a text is a constant here, as in pandas."""
-    columns = dict(frame._selection.columns)
+    columns = frame._selection.columns
     if isinstance(key, list | pd.Index):
         names = list(key)
         if len(set(map(_hashable, names))) < len(names):

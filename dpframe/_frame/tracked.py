@@ -76,6 +76,8 @@ class Tracked(
 
     def _expression(self, value: Any) -> Expr:
         """An expression from a tracked column, ``pd.col`` or a function of the tracked frame."""
+        if isinstance(value, Taken):
+            return self._selection.own(value)
         if is_pandas_col(value):
             # Explaining, so that pd.col("x").mean() is refused and not a hidden charge.
             value = value._eval_expression(self._in(self._mode.explaining()))
@@ -84,7 +86,7 @@ class Tracked(
                     "this pd.col expression is no row-wise column: it may look across people. Release such a number "
                     "first, p.mean('age'), and use the answer in the expression."
                 )
-        elif callable(value) and not isinstance(value, Taken):
+        elif callable(value):
             value = value(
                 self._rowwise(
                     "a function here returns an expression for one row, and asks nothing: release such a number first, with "

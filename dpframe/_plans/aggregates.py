@@ -171,7 +171,7 @@ class Measured:
     def weights(self, combination: dict[str, float]) -> Floats:
         """The weight of each component in a weighted sum of functionals."""
         rows = [w * np.asarray(self.cell.functionals[name]) for name, w in combination.items()]
-        weights: Floats = rows[0] if len(rows) == 1 else np.sum(rows, axis=0)
+        weights: Floats = sum(rows[1:], rows[0])
         return weights
 
     def values(self, combination: dict[str, float]) -> NDArray[Any]:

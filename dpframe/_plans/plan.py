@@ -33,7 +33,7 @@ from dpframe._plans.aggregates import (
     Vector,
 )
 from dpframe._plans.worth import error_by_spread, in_advance
-from dpframe._statistics.base import Reading, Sensitivity, Statistic
+from dpframe._statistics.base import Primitive, Reading, Sensitivity, Statistic
 from dpframe.accounting._filter import Charge, Price
 from dpframe.accounting.loss import Loss, loss_from_json
 from dpframe.mechanisms._base import mechanism_from
@@ -449,6 +449,7 @@ class Draft(NamedTuple):
     """The parts of a plan that follow from its question alone, whatever the price."""
 
     statistics: tuple[Statistic, ...]
+    primitives: frozenset[Primitive]  # of all of them
     readings: tuple[Reading, ...]
     picks: tuple[int, ...]  # how many points are chosen of each of them; none where it is measured
     cells: tuple[Cell, ...]
@@ -490,21 +491,17 @@ def draft(query: Outputs, unit: Unit, public_rows: int | None) -> Draft:
         each = dict.fromkeys(s.limit(unit, groups is not None) or Limit() for s in statistics if not s.once)
         limits = tuple(each) or (Limit(),)
         why += "".join([f"; {limit}" for limit in limits])
-    picks = tuple(
-        [
-            outputs[serves[0]].rounds if AGGREGATES[outputs[serves[0]].aggregate].picks else 0
-            for _, serves in arranged
-        ]
-    )
+    leading = [outputs[serves[0]] for _, serves in arranged]
+    picks = tuple([out.rounds if AGGREGATES[out.aggregate].picks else 0 for out in leading])
     in_order = tuple([cells[i] for i in sorted(cells)])
     if selects:
         reaches = [s.reach_of_person(unit, groups) for s in statistics]
         moved = tuple([Sensitivity(r, r * r) for r in reaches])
     else:
         moved = tuple([s.of_person(unit, groups) for s in statistics])
-    made = Draft(
-        statistics, readings, picks, in_order, _as_text(_rows_of(in_order)), moved, groups, limits, why
-    )
+    primitives = frozenset([p for s in statistics for p in s.primitives])
+    written = _as_text(_rows_of(in_order))
+    made = Draft(statistics, primitives, readings, picks, in_order, written, moved, groups, limits, why)
     if 0 < len(coded) <= _LONGEST:
         if len(_DRAFTS) >= _MOST_DRAFTS:
             _DRAFTS.clear()

@@ -258,9 +258,8 @@ class Query(Question):
         return tuple([part.noise.form(statistic.shape(plan.groups)) for part, statistic in pairs])
 
     def run(self, data: Engine, plan: Plan, unit: Unit, noise: AddNoise) -> tuple[Array, ...]:
-        wanted = {p for s in plan._draft.statistics for p in s.primitives}
-        reduced = data.reduce(Scope(self.where, self.by), wanted, unit)
-        return tuple(noise(i, s.integers(reduced)) for i, s in enumerate(plan._draft.statistics))
+        reduced = data.reduce(Scope(self.where, self.by), set(plan._draft.primitives), unit)
+        return tuple([noise(i, s.integers(reduced)) for i, s in enumerate(plan._draft.statistics)])
 
 
 def limits_met(limits: tuple[Limit, ...], where: Expr | None) -> tuple[Limit, ...]:
@@ -282,7 +281,8 @@ class Numbers(NamedTuple):
     size: Callable[..., Any]  # how many there are
 
 
-ONE, SEVERAL = Numbers(float, max, int, lambda number: 1), Numbers(np.max, np.maximum, np.count_nonzero, len)
+ONE = Numbers(float, max, int, lambda number: 1)
+SEVERAL = Numbers(np.maximum.reduce, np.maximum, np.count_nonzero, len)
 
 
 def glance(

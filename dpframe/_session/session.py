@@ -18,7 +18,6 @@ from contextvars import ContextVar
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
-from itertools import starmap
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, ParamSpec, TypeVar
 from uuid import uuid4
 
@@ -391,11 +390,12 @@ class Session:
         """Who asks what: the population, the columns, the declared version; never the data."""
         rows = None if self.public_rows is None else self._public_rows(one.question)
         whole = encode((one.question, one.unit, rows, self.data.schema))
-        # Records have digests. In memory encodings do as well, and are made in half the time.
-        recorded = self.accountant.place is not None
-        question = digest(whole) if recorded else whole
-        named = (question, one.price[:-1]), (question, one.typed, self.terms.queries)
-        key, paid = starmap(digest, named) if recorded else map(encode, named)
+        price, typed = one.price[:-1], (one.typed, self.terms.queries)
+        if self.accountant.place is None:  # records have digests: in memory the encodings do as well
+            question, key, paid = whole, (whole, encode(price)), (whole, encode(typed))
+        else:
+            question = digest(whole)
+            key, paid = digest(question, price), digest(question, *typed)
         version = self.data.version
         if self.data.steps:  # a name of an answer belongs to the questions of these rows and of their equals
             version = digest(version, self.data.steps)

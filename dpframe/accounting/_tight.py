@@ -189,8 +189,7 @@ class Tight(Filter):
 
     def worth(self, epsilon: Fraction, state: Either) -> Price:
         """A Gaussian for what a pure release takes of the residue at the start (later it takes more), up to its part."""
-        left = PureDP(epsilon).leaves(self.limit)
-        return self._offer(epsilon, state, epsilon, None if left is None else self.limit - left, None)
+        return self._offer(epsilon, state, epsilon, _taken_by_pure(epsilon, self.limit), None)
 
     def gaussian(self, amount: Fraction, queries: int, state: Either) -> Price | None:
         left = state.mu_squared
@@ -242,6 +241,13 @@ class Tight(Filter):
 
     def pure_spent(self, state: Either) -> Fraction | None:
         return state.epsilon
+
+
+@lru_cache(maxsize=1024)
+def _taken_by_pure(epsilon: Fraction, mu_squared: Fraction) -> Fraction | None:
+    """What a pure release takes of the whole residue; None if it does not fit."""
+    left = PureDP(epsilon).leaves(mu_squared)
+    return None if left is None else mu_squared - left
 
 
 def _residue_epsilon(events: Events, delta: Fraction) -> float:

@@ -322,7 +322,7 @@ class _Inversion(NamedTuple):
         slack *= _SLACK
         n = (t - slack).astype(np.int64)
         t += slack
-        for i in np.flatnonzero((n != t.astype(np.int64)) | (digits < _COARSE)):
+        for i in ((n != t.astype(np.int64)) | (digits < _COARSE)).nonzero()[0]:
             least = int(n[i]) if digits[i] >= _COARSE else 0
             n[i] = _fit(self.resolve(int(digits[i]), least))
         return n
@@ -405,7 +405,7 @@ class _Split(NamedTuple):
         v = low_words >> np.uint64(self.m)
         x = (high << self.m) + low
         keep = v >= self.doubtful
-        for i in np.flatnonzero(~keep):
+        for i in (~keep).nonzero()[0]:
             keep[i] = self.survives(int(low[i]), int(v[i]))
         if self.signed:
             keep &= (x > 0) | ((words & np.uint64(1)) == 0)

@@ -206,9 +206,7 @@ class Gaussian(Noise):
         sigma = math.sqrt(self.variance)
         if sigma > COARSE:  # the tail is below the continuous one's, shifted by one step
             return math.ceil(normal_quantile(level) * sigma * math.sqrt(terms) + 0.5)
-        steps = np.arange(math.ceil(40 * sigma) + 2)
-        with np.errstate(under="ignore"):
-            return sum_quantile(np.exp(-(steps**2) / (2 * sigma * sigma)), level, terms)
+        return _summed_quantile(sigma, level, terms)
 
     def simulate(self, first: NDArray[np.float64], second: NDArray[np.float64]) -> NDArray[np.float64]:
         """Made-up noise, for p-values: normal (Box and Muller 1958) and rounded, which is a little wider than this law."""
@@ -229,6 +227,14 @@ class Gaussian(Noise):
             return self.spread(level)
         smooth = math.sqrt(self.variance + Fraction(1, 5))
         return discrete_reach(self.spread, smooth, self.quantile, level, terms) / self.deviation
+
+
+@lru_cache(maxsize=1024)
+def _summed_quantile(sigma: float, level: float, terms: int) -> int:
+    """`Gaussian.quantile` where the law is short enough to be summed. Questions of one price have one law."""
+    steps = np.arange(math.ceil(40 * sigma) + 2)
+    with np.errstate(under="ignore"):
+        return sum_quantile(np.exp(-(steps**2) / (2 * sigma * sigma)), level, terms)
 
 
 @lru_cache(maxsize=1024)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, Unpack, cast, overload
 
 import pandas as pd
@@ -69,7 +68,7 @@ def resample(
     check_options(group_keys, None, level)
     on = _index_of(self) if on is None else on
     grouper = grouper_for(rule, "t", closed, label, origin, offset)
-    selection = replace(self._selection, by=(_periods(self._selection, on, rule_of(grouper), bounds),))
+    selection = self._selection.changed(by=(_periods(self._selection, on, rule_of(grouper), bounds),))
     return cast("Groups", PrivateGroupBy(self._session, selection, self._mode))
 
 
@@ -168,7 +167,7 @@ def groupby(
         person_groups = self._own_groups(by, as_index)
         if person_groups is not None:
             return cast("Groups", person_groups)  # another kind, which has the same verbs as steps
-    selection = replace(self._selection, by=groupings(self, by, keys, sort, dropna, other, bounds))
+    selection = self._selection.changed(by=groupings(self, by, keys, sort, dropna, other, bounds))
     return cast("Groups", PrivateGroupBy(self._session, selection, self._mode, as_index=as_index))
 
 
