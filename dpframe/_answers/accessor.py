@@ -265,9 +265,11 @@ class Answer(Operators, Tabled):
 
         Bars with error bars for groups, bins to scale for a histogram, a line with a band for times and quantiles; or the
         ``kind`` asked for: ``"bar"``, ``"barh"``, ``"hist"`` or ``"line"``. Error bars are `interval` at ``level``, with
-        ``at_once`` for all together; quantiles that were chosen have none. The columns of a table have axes each, which come as
-        an array, with ``subplots=True``, or if some are counts and others means, say; ``subplots=False`` and ``ax=`` put them
-        into one. ``y=`` names columns to draw. Other words go to pandas. It draws what was released and costs nothing.
+        ``at_once`` for all together; quantiles that were chosen have none. Numbers that are noise, as `reliable` says, are
+        hollow: bars are hatched, on a line points are rings, and the legend says so. The columns of a table have axes each,
+        which come as an array, with ``subplots=True``, or if some are counts and others means, say; ``subplots=False`` and
+        ``ax=`` put them into one. ``y=`` names columns to draw. Other words go to pandas. It draws what was released and costs
+        nothing.
         """
         if not isinstance(self._answer, pd.Series) and self._answer.shape[1] == 0:
             raise BadValue("this answer has no columns to draw.")
@@ -285,6 +287,7 @@ class Answer(Operators, Tabled):
         return _plot.picture(
             self._answer,
             None if all_choices(self._cells) else self.interval(level, at_once),
+            ~self.reliable,
             kind=kind,
             ax=ax,
             levels=self._layout.by_level,
