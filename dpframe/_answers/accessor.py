@@ -12,7 +12,7 @@ import pandas as pd
 from dpframe import _validate
 from dpframe import plot as _plot
 from dpframe._answers.answer import ANSWER, receipt_of, rows_of, seal_of, seals
-from dpframe._answers.derived import Computed, Operators
+from dpframe._answers.derived import Answered, Computed, Operators
 from dpframe._answers.estimate import limits_of, only, title_of
 from dpframe._answers.layout import Columns, Layout
 from dpframe._answers.lineage import Kept, Released, deviations_of, ends_of, label_texts, reading
@@ -200,10 +200,10 @@ class Answer(Operators, Tabled):
             return self._moved
         return Kept(Released(json.loads(self._text), self._text), self._answer)
 
-    def _marked(self, answer: Any, receipt: dict[str, Any], keys: int) -> Any:
+    def _marked(self, answer: Answered, receipt: dict[str, Any], keys: int) -> Answered:
         labels = None if isinstance(answer, pd.Series) else list(answer.columns)
         index: Any = answer.index
-        if labels is not None and keys:
+        if isinstance(answer, pd.DataFrame) and labels is not None and keys:
             index = pd.MultiIndex.from_arrays(
                 [answer.iloc[:, i].array for i in range(keys)], names=labels[:keys]
             )

@@ -10,7 +10,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Iterator, Sequence
 from html import escape
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, cast, overload
 
 import numpy as np
 import pandas as pd
@@ -91,10 +91,14 @@ class Table(pd.DataFrame):
         body = "\n".join(lines)
         return f"<table>\n<caption>{text}</caption>\n<thead><tr>{top}</tr></thead>\n<tbody>\n{body}\n</tbody>\n</table>"
 
-    def to_csv(self, path_or_buf: Any = None, *, index: bool | None = None, **words: Any) -> Any:
+    @overload  # type: ignore[override]  # other words are those of pandas
+    def to_csv(self, path_or_buf: None = None, *, index: bool | None = None, **words: Any) -> str: ...
+    @overload
+    def to_csv(self, path_or_buf: Any, *, index: bool | None = None, **words: Any) -> None: ...
+    def to_csv(self, path_or_buf: Any = None, *, index: bool | None = None, **words: Any) -> str | None:
         """The table as CSV, plain numbers with all their digits; without the index where that is a number of the row."""
         named = not isinstance(self.index, pd.RangeIndex) if index is None else index
-        return super().to_csv(path_or_buf, index=named, **words)
+        return cast("str | None", super().to_csv(path_or_buf, index=named, **words))
 
     def _repr_html_(self) -> str:
         return self.to_html()
