@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from importlib import import_module
 from itertools import cycle
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import pandas as pd
@@ -196,6 +196,7 @@ INK = "#444444"
 BLUE, LIGHT = "#0072b2", "#cfd8dc"
 COLORS = (BLUE, "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#f0e442", "#000000")
 REACH = 3.0  # so many times the spread of the values, or a usual band, and what is wider leaves the picture
+NOISE = "only noise"  # in legends, what is hollow
 CUT = 3.0  # so many budgets, and a longer bar is cut
 
 
@@ -281,9 +282,22 @@ def used_over_time(when: pd.Series[Any], used: pd.Series[Any], ax: Any) -> Any:
     return axes
 
 
+class Beside(NamedTuple):
+    """What is drawn beside numbers, in their shape: the ends of intervals, and which numbers are noise; None where not known."""
+
+    low: Any = None
+    high: Any = None
+    noise: Any = None
+
+    def of(self, places: list[int]) -> Beside:
+        """The same of some columns."""
+        return Beside(*(side if side is None else side[:, places] for side in self))
+
+
 def picture(
     answer: pd.Series[Any] | pd.DataFrame,
     ends: pd.DataFrame | None,
+    noise: pd.Series[Any] | pd.DataFrame | None = None,
     *,
     kind: str | None,
     ax: Any,
@@ -293,7 +307,7 @@ def picture(
     options: dict[str, Any],
     apart: bool = False,
 ) -> Any:
-    """The axes with an answer and the ends of its intervals.
+    """The axes with an answer, the ends of its intervals, and what of it is ``noise``: that is hollow, and the legend says so.
 
     ``levels`` says that its rows are quantiles; ``keys`` is the number of columns that are group labels; ``title`` names it if it
     has no name. ``apart`` says that its columns are of different kinds: each is drawn on axes of its own then, unless
@@ -301,23 +315,23 @@ def picture(
     """
     needs_matplotlib()
     drawn_as = _kind(answer, kind, levels)
-    values, low, high = _columns(answer, ends, levels, keys)
+    values, beside = _columns(answer, ends, noise, levels, keys)
     if "x" in options:
         raise BadType("x= is refused here: the rows of an answer are its labels, or its times.")
     if "y" in options:
-        values, low, high = _only(options.pop("y"), answer, values, low, high)
+        values, beside = _only(options.pop("y"), answer, values, beside)
         apart = apart and values.shape[1] > 1
     panels = _validate.flag(options.pop("subplots", apart and ax is None), "subplots")
     if panels:
-        return _panels(values, low, high, drawn_as, ax, levels, options)
+        return _panels(values, beside, drawn_as, ax, levels, options)
     named = isinstance(answer, pd.Series)
     label = title if named else str(values.columns[0]) if values.shape[1] == 1 else None
-    return _draw(values, low, high, drawn_as, checked_axes(ax), levels, label, options)
+    return _draw(values, beside, drawn_as, checked_axes(ax), levels, label, options)
 
 
 def _only(
-    names: Any, answer: pd.Series[Any] | pd.DataFrame, values: pd.DataFrame, low: Any, high: Any
-) -> tuple[pd.DataFrame, Any, Any]:
+    names: Any, answer: pd.Series[Any] | pd.DataFrame, values: pd.DataFrame, beside: Beside
+) -> tuple[pd.DataFrame, Beside]:
     """The columns of a table that y= names."""
     if isinstance(answer, pd.Series):
         raise BadType("y= chooses columns of a table, and this answer is a Series: it is drawn whole.")
@@ -326,8 +340,7 @@ def _only(
     if not listed or any(name not in columns for name in listed):
         raise BadValue(f"y= must be one of the columns of the answer, or a list of them: {columns}.")
     places = [columns.index(name) for name in listed]
-    ends = [side if side is None else side[:, places] for side in (low, high)]
-    return values.iloc[:, places], ends[0], ends[1]
+    return values.iloc[:, places], beside.of(places)
 
 
 def panels_for(n: int, ax: Any, size: Any = None) -> NDArray[Any]:
@@ -345,30 +358,8 @@ def panels_for(n: int, ax: Any, size: Any = None) -> NDArray[Any]:
     return panels
 
 
-def boxes(
-    values: NDArray[np.float64], labels: list[str], axes: Any, turned: float, options: dict[str, Any]
-) -> Any:
-    """Axes with a box a row of five rising numbers: the ends of its whiskers, its own, and the line in it."""
-    names = ("whislo", "q1", "med", "q3", "whishi")
-    stats = [
-        {**dict(zip(names, map(float, row), strict=True)), "label": label, "fliers": []}
-        for row, label in zip(values, labels, strict=True)
-    ]
-    axes.bxp(
-        stats,
-        showfliers=False,
-        patch_artist=True,
-        boxprops={"facecolor": COLORS[4]},
-        medianprops={"color": INK},
-    )
-    axes.tick_params(axis="x", rotation=turned)
-    if "title" in options:
-        axes.set_title(options["title"])
-    return axes
-
-
 def _panels(
-    values: pd.DataFrame, low: Any, high: Any, kind: str, ax: Any, levels: bool, options: dict[str, Any]
+    values: pd.DataFrame, beside: Beside, kind: str, ax: Any, levels: bool, options: dict[str, Any]
 ) -> Any:
     """Axes for each column, as pandas' own subplots=True: an array of them."""
     n = values.shape[1]
@@ -386,17 +377,15 @@ def _panels(
         if len(panels) != n or not all(hasattr(axes, "plot") for axes in panels):
             raise BadValue(f"with subplots=True ax= takes {n} axes, one for each column.")
     for i, axes in enumerate(panels):
-        ends = [side if side is None else side[:, [i]] for side in (low, high)]
         name = values.columns[i]
         label = ", ".join(map(str, name)) if isinstance(name, tuple) else str(name)
-        _draw(values.iloc[:, [i]], ends[0], ends[1], kind, axes, levels, label, dict(options))
+        _draw(values.iloc[:, [i]], beside.of([i]), kind, axes, levels, label, dict(options))
     return panels
 
 
 def _draw(
     values: pd.DataFrame,
-    low: Any,
-    high: Any,
+    beside: Beside,
     kind: str,
     ax: Any,
     levels: bool,
@@ -405,6 +394,8 @@ def _draw(
 ) -> Any:
     if ax is None:
         ax = new_axes(options.pop("figsize", None))
+    (low, high, noise), bars_before, lines_before = beside, len(ax.containers), len(ax.get_lines())
+    wanted = options.get("legend") is not False
     if kind == "hist":
         widths = np.asarray(cast("Any", values.index).length, dtype=np.float64)
         if label and not np.allclose(widths, widths[0]):
@@ -423,7 +414,37 @@ def _draw(
         axes.set_ylabel(label)
     if low is not None and not {"xlim", "ylim"} & set(options):
         _clip(values.to_numpy(), low, high, axes, kind)
+    if noise is not None:
+        bars, lines = ax.containers[bars_before:], ax.get_lines()[lines_before:]
+        _hollow(values.to_numpy(), noise, axes, bars, lines if kind == "line" else [], wanted)
     return axes
+
+
+def _hollow(values: Any, noise: Any, ax: Any, bars: list[Any], lines: list[Any], legend: bool) -> None:
+    """Makes bars hollow and hatched that are noise, and points of lines hollow, which is seen without colours; and adds a line to
+    the legend, where there may be one and none of the figure has it."""
+    if not (noise & np.isfinite(values)).any():
+        return
+    from matplotlib.lines import Line2D
+    from matplotlib.patches import Patch
+
+    for flags, each in zip(noise.T, [b for b in bars if hasattr(b, "patches")], strict=False):
+        for bar in (bar for bar, flag in zip(each.patches, flags, strict=False) if flag):
+            bar.set(edgecolor=bar.get_facecolor(), facecolor="none", hatch="////", linewidth=1)
+    inside = ax.get_facecolor()
+    for flags, line in zip(noise.T, lines, strict=False):
+        x, y = (np.asarray(side)[flags] for side in line.get_data(orig=False))
+        ax.scatter(x, y, facecolors=[inside], edgecolors=line.get_color(), zorder=line.get_zorder() + 1)
+    legends = [one for axes in ax.figure.axes if (one := axes.get_legend()) is not None]
+    if not legend or any(text.get_text() == NOISE for one in legends for text in one.get_texts()):
+        return
+    ink, own = ax.xaxis.label.get_color(), ax.get_legend()
+    hollow = Line2D([], [], color=ink, marker="o", linestyle="", markerfacecolor=inside)
+    mark = hollow if lines else Patch(fc="none", ec=ink, hatch="////")
+    handles = [] if own is None else list(own.legend_handles)
+    names = [] if own is None else [text.get_text() for text in own.get_texts()]
+    title = None if own is None else own.get_title().get_text()
+    ax.legend([*handles, mark], [*names, NOISE], title=title or None)
 
 
 def _clip(values: Any, low: Any, high: Any, ax: Any, kind: str) -> None:
@@ -466,24 +487,27 @@ def _finite_bins(index: pd.Index[Any]) -> bool:
 
 
 def _columns(
-    answer: pd.Series[Any] | pd.DataFrame, ends: pd.DataFrame | None, levels: bool, keys: int
-) -> tuple[pd.DataFrame, Any, Any]:
-    """The values and the ends as tables of one shape, with a row for each tick and a column for each colour."""
-    tables: list[pd.DataFrame] = []
+    answer: pd.Series[Any] | pd.DataFrame,
+    ends: pd.DataFrame | None,
+    noise: pd.Series[Any] | pd.DataFrame | None,
+    levels: bool,
+    keys: int,
+) -> tuple[pd.DataFrame, Beside]:
+    """The values, and what is drawn beside them in their shape, with a row for each tick and a column for each colour."""
+    low, high = (None, None) if ends is None else (ends.iloc[:, 0::2], ends.iloc[:, 1::2])
+    tables: list[Any] = [answer, low, high, noise]
     if isinstance(answer, pd.Series):
-        tables.append(answer.to_frame(answer.name if answer.name is not None else ""))
-        if ends is not None:
-            tables += [ends[["lower"]], ends[["upper"]]]
+        tables[0] = answer.to_frame(answer.name if answer.name is not None else "")
+        tables[3] = noise.to_frame() if isinstance(noise, pd.Series) else noise
         if isinstance(answer.index, pd.MultiIndex):
-            tables = [_beside(table, levels) for table in tables]
-    else:
-        tables.append(answer.set_index(list(answer.columns[:keys])) if keys else answer)
-        if ends is not None:
-            tables += [ends.iloc[:, 0::2], ends.iloc[:, 1::2]]
-    low, high = (
-        (table.to_numpy(dtype=np.float64) for table in tables[1:]) if ends is not None else (None, None)
-    )
-    return tables[0].astype(np.float64), low, high
+            tables = [
+                table if table is None else _beside(table.astype(np.float64), levels) for table in tables
+            ]
+    elif keys:
+        tables[0] = answer.set_index(list(answer.columns[:keys]))
+        tables[3] = None if noise is None else cast(pd.DataFrame, noise).iloc[:, keys:]
+    low, high, flags = (None if table is None else table.to_numpy(dtype=np.float64) for table in tables[1:])
+    return tables[0].astype(np.float64), Beside(low, high, None if flags is None else flags == 1)
 
 
 def _beside(table: pd.DataFrame, levels: bool) -> pd.DataFrame:

@@ -12,7 +12,7 @@ import pandas as pd
 from dpframe import _validate
 from dpframe import plot as _plot
 from dpframe._answers.answer import ANSWER, receipt_of, rows_of, seal_of, seals
-from dpframe._answers.derived import Computed, Operators
+from dpframe._answers.derived import Answered, Computed, Operators
 from dpframe._answers.estimate import limits_of, only, title_of
 from dpframe._answers.layout import Columns, Layout
 from dpframe._answers.lineage import Kept, Released, deviations_of, ends_of, label_texts, reading
@@ -200,10 +200,10 @@ class Answer(Operators, Tabled):
             return self._moved
         return Kept(Released(json.loads(self._text), self._text), self._answer)
 
-    def _marked(self, answer: Any, receipt: dict[str, Any], keys: int) -> Any:
+    def _marked(self, answer: Answered, receipt: dict[str, Any], keys: int) -> Answered:
         labels = None if isinstance(answer, pd.Series) else list(answer.columns)
         index: Any = answer.index
-        if labels is not None and keys:
+        if isinstance(answer, pd.DataFrame) and labels is not None and keys:
             index = pd.MultiIndex.from_arrays(
                 [answer.iloc[:, i].array for i in range(keys)], names=labels[:keys]
             )
@@ -265,9 +265,11 @@ class Answer(Operators, Tabled):
 
         Bars with error bars for groups, bins to scale for a histogram, a line with a band for times and quantiles; or the
         ``kind`` asked for: ``"bar"``, ``"barh"``, ``"hist"`` or ``"line"``. Error bars are `interval` at ``level``, with
-        ``at_once`` for all together; quantiles that were chosen have none. The columns of a table have axes each, which come as
-        an array, with ``subplots=True``, or if some are counts and others means, say; ``subplots=False`` and ``ax=`` put them
-        into one. ``y=`` names columns to draw. Other words go to pandas. It draws what was released and costs nothing.
+        ``at_once`` for all together; quantiles that were chosen have none. Numbers that are noise, as `reliable` says, are
+        hollow: bars are hatched, on a line points are rings, and the legend says so. The columns of a table have axes each,
+        which come as an array, with ``subplots=True``, or if some are counts and others means, say; ``subplots=False`` and
+        ``ax=`` put them into one. ``y=`` names columns to draw. Other words go to pandas. It draws what was released and costs
+        nothing.
         """
         if not isinstance(self._answer, pd.Series) and self._answer.shape[1] == 0:
             raise BadValue("this answer has no columns to draw.")
@@ -285,6 +287,7 @@ class Answer(Operators, Tabled):
         return _plot.picture(
             self._answer,
             None if all_choices(self._cells) else self.interval(level, at_once),
+            ~self.reliable,
             kind=kind,
             ax=ax,
             levels=self._layout.by_level,

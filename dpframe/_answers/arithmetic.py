@@ -14,7 +14,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
 
@@ -288,6 +288,9 @@ class Arithmetic(ABC):
 
     Everything else that takes a number sees a plain one: powers, remainders, arrays, Series, Decimal and Fraction; and a float of
     Python before a whole number, since Python asks the float alone: ``n * 0.5`` keeps the interval, and ``0.5 * n`` is a float.
+
+    What comes of it has no one type: a number with an interval as a rule, a plain one where it is too large or of too many steps,
+    and of durations what pandas makes. A union of these would forbid ``.interval()`` in every program that is checked.
     """
 
     @abstractmethod
@@ -335,7 +338,7 @@ class Arithmetic(ABC):
     def __neg__(self) -> Any:
         return self._made(-self._number(), self._calculation().then("negative"))
 
-    def __pos__(self) -> Any:
+    def __pos__(self) -> Self:
         return self
 
     def __abs__(self) -> Any:

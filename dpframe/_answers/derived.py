@@ -10,8 +10,8 @@ import base64
 import json
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -25,6 +25,9 @@ from dpframe._errors import BadType, BadValue
 from dpframe._plans.aggregates import Cell
 from dpframe._plans.plan import Plan
 from dpframe._plans.worth import LEVEL, PART, is_noise
+
+# A table of answers, or a column of it.
+Answered: TypeAlias = "pd.Series[Any] | pd.DataFrame"
 
 
 class Computed(Labelled):
@@ -165,60 +168,60 @@ class Operators(ABC):
         """Which released number each cell is."""
 
     @abstractmethod
-    def _marked(self, answer: Any, receipt: dict[str, Any], keys: int) -> Any:
+    def _marked(self, answer: Answered, receipt: dict[str, Any], keys: int) -> Answered:
         """The answer with its receipt, to which the labels are added; the first ``keys`` columns are those of rows."""
 
     @abstractmethod
     def _of(self, answer: Any) -> Any:
         """What ``.dp`` of a Series or DataFrame with a receipt is; None without one."""
 
-    def __add__(self, other: Any) -> Any:
+    def __add__(self, other: Any) -> Answered:
         return _joined("+", self, other)
 
-    def __radd__(self, other: Any) -> Any:
+    def __radd__(self, other: Any) -> Answered:
         return _joined("+", self, other, swapped=True)
 
-    def __sub__(self, other: Any) -> Any:
+    def __sub__(self, other: Any) -> Answered:
         return _joined("-", self, other)
 
-    def __rsub__(self, other: Any) -> Any:
+    def __rsub__(self, other: Any) -> Answered:
         return _joined("-", self, other, swapped=True)
 
-    def __mul__(self, other: Any) -> Any:
+    def __mul__(self, other: Any) -> Answered:
         return _joined("*", self, other)
 
-    def __rmul__(self, other: Any) -> Any:
+    def __rmul__(self, other: Any) -> Answered:
         return _joined("*", self, other, swapped=True)
 
-    def __truediv__(self, other: Any) -> Any:
+    def __truediv__(self, other: Any) -> Answered:
         return _joined("/", self, other)
 
-    def __rtruediv__(self, other: Any) -> Any:
+    def __rtruediv__(self, other: Any) -> Answered:
         return _joined("/", self, other, swapped=True)
 
-    def __neg__(self) -> Any:
+    def __neg__(self) -> Answered:
         return _each(self, lambda made: made.then("negative"))
 
-    def __abs__(self) -> Any:
+    def __abs__(self) -> Answered:
         return _each(self, lambda made: made.then("absolute"))
 
     __array_ufunc__ = None  # numpy's numbers and arrays leave the operation to the other side
 
-    def round(self, decimals: int = 0) -> Any:
+    def round(self, decimals: int = 0) -> Answered:
         """The answer rounded to so many decimals. An interval is rounded outward, so it still holds what it held."""
         if not isinstance(decimals, int) or isinstance(decimals, bool) or abs(decimals) > 300:
             raise BadType("round takes a whole number of decimals, such as round(1).")
         return _each(self, lambda made: made.rounded(decimals))
 
 
-def _each(one: Operators, make: Any) -> Any:
+def _each(one: Operators, make: Callable[[Calculation], Calculation]) -> Answered:
     """Every column, made anew from itself."""
     kept = one._kept()
     columns = [make(kept.calculation(i)) for i in range(kept.rows.shape[1])]
     return _answer(one, columns, kept.answer, kept.keys)
 
 
-def _joined(step: str, one: Operators, other: Any, swapped: bool = False) -> Any:
+def _joined(step: str, one: Operators, other: Any, swapped: bool = False) -> Answered:
     def both(mine: Calculation, theirs: Calculation) -> Calculation:
         return theirs.then(step, mine) if swapped else mine.then(step, theirs)
 
@@ -266,7 +269,9 @@ def _joined(step: str, one: Operators, other: Any, swapped: bool = False) -> Any
     return _answer(one, columns, pd.DataFrame(0, index=index, columns=mine.columns), 0)
 
 
-def _with_constants(one: Operators, numbers: pd.Series[Any], both: Any) -> Any:
+def _with_constants(
+    one: Operators, numbers: pd.Series[Any], both: Callable[[Calculation, Calculation], Calculation]
+) -> Answered:
     """The answer with a known number for each row, by the labels of the rows."""
     kept = one._kept()
     if (
@@ -304,7 +309,7 @@ def _aligned(one: Any, two: Any) -> tuple[list[NDArray[np.intp]], pd.Index[Any]]
     return rows, pair[0].index
 
 
-def _answer(one: Operators, columns: Sequence[Calculation], like: Any, keys: int) -> Any:
+def _answer(one: Operators, columns: Sequence[Calculation], like: Any, keys: int) -> Answered:
     """The Series or DataFrame that the columns come to, with the labels of another and a receipt that says how."""
     if any(column.too_long for column in columns):
         raise BadValue(

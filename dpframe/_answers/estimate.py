@@ -20,6 +20,7 @@ from dpframe._answers.worth import Columns, chosen, noise_in, warn_of_number
 from dpframe._errors import BadType, NotOffered
 from dpframe._ledger.store import pack, unpack
 from dpframe._plans.aggregates import AGGREGATES
+from dpframe._plans.durations import as_text, decimals_of, half_of
 from dpframe._plans.plan import Cost, Plan, measured, refuse_choices
 from dpframe._plans.price import own_errors
 from dpframe._plans.worth import ORDINARY, Rule, capped, is_noise
@@ -31,7 +32,8 @@ class Estimate(Arithmetic, Tabled):
 
     ``+``, ``-``, ``*`` and ``/`` with plain numbers and with other released ones keep an interval, and so do ``-x``, ``abs`` and
     ``round``: ``answer / 1000``, ``sum_of_costs / number_of_people``. Everything else gives plain numbers. So does what writes it
-    down, ``str``, ``format``, ``print``, csv and JSON; its ``repr`` alone shows how wide its interval is.
+    down, ``str``, ``format``, ``print``, csv and JSON; its ``repr`` alone shows how wide its interval is. That of a sum or of a
+    rounded one is written and shown in the same way.
     """
 
     _plan: Plan
@@ -185,6 +187,7 @@ class Estimate(Arithmetic, Tabled):
         if max(abs(value), half) >= 1e15:
             return f"{value:.6g} ± {half:.3g}"
         # Two digits of the half-width, and as many of the value; whole numbers stay whole.
+        half = math.ceil(half - 1e-9) if self._whole else half  # 1 ± 0.5 would be written as 1 ± 0
         fine = half > 0 and not self._whole
         digits = max(0, 1 - math.floor(math.log10(half))) if fine else 0
         return f"{value:.{digits}f} ± {half:.{digits}f}"
@@ -194,8 +197,10 @@ class Estimate(Arithmetic, Tabled):
             known = next(filter(None, map(chosen, self.plans)), "chosen")
             return f"<b>{self!r}</b> <small>{escape(known)}; {self._alone}</small>"
         low, high = self.interval()
-        ends = (low, high) if self._plan.cells[0].duration else (f"{low:.6g}", f"{high:.6g}")
-        return f"<b>{self!r}</b> <small>95 % interval {ends[0]} to {ends[1]}; {self._alone}</small>"
+        return f"<b>{self!r}</b> <small>95 % interval {self._end(low)} to {self._end(high)}; {self._alone}</small>"
+
+    def _end(self, end: Any) -> str:
+        return f"{end:.6g}"
 
     @property
     def _alone(self) -> str:
@@ -274,6 +279,9 @@ class InSeconds(Estimate):
     def _text(self) -> str:
         return _text(self._number(), self)
 
+    def _end(self, end: Any) -> str:
+        return _end(end, self)
+
 
 class DurationEstimate(InSeconds, pd.Timedelta):
     """A duration that was released: a ``pd.Timedelta`` with a plan and an interval, whose ends are Timedeltas too."""
@@ -326,17 +334,20 @@ class Unshown(FloatEstimate):
     def _text(self) -> str:
         return _text(pd.NaT, self)
 
+    def _end(self, end: Any) -> str:
+        return _end(end, self)
+
 
 def _text(value: Any, answer: Estimate) -> str:
     if answer._chosen:
         return str(value)
     low, high = cast(Any, answer.interval())
-    half = (
-        high / 2 - low / 2 if isinstance(low, pd.Timedelta) else (high - low) / 2
-    )  # a whole width may be too long
-    # Whole seconds where the width is some of them: two digits of it are told, and not nine.
-    step = "s" if half >= pd.Timedelta(10, "s") else "us" if half >= pd.Timedelta(10, "us") else "ns"
-    return f"{value if value is pd.NaT else value.round(step)} ± {half.round(step)}"
+    decimals = decimals_of(low, high)
+    return f"{as_text(value, decimals)} ± {as_text(half_of(low, high), decimals)}"
+
+
+def _end(end: Any, answer: Estimate) -> str:
+    return as_text(end, decimals_of(*cast(Any, answer.interval())))
 
 
 # The operators are those of pandas' own.

@@ -10,12 +10,14 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Iterator, Sequence
 from html import escape
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, cast, overload
 
 import numpy as np
 import pandas as pd
 
 from dpframe import _validate
+from dpframe._answers.arithmetic import is_number
+from dpframe._plans.durations import as_text, decimals_of
 
 CHOSEN = "chosen, not measured: no interval"
 NOISE = "noise"
@@ -89,10 +91,14 @@ class Table(pd.DataFrame):
         body = "\n".join(lines)
         return f"<table>\n<caption>{text}</caption>\n<thead><tr>{top}</tr></thead>\n<tbody>\n{body}\n</tbody>\n</table>"
 
-    def to_csv(self, path_or_buf: Any = None, *, index: bool | None = None, **words: Any) -> Any:
+    @overload  # type: ignore[override]  # other words are those of pandas
+    def to_csv(self, path_or_buf: None = None, *, index: bool | None = None, **words: Any) -> str: ...
+    @overload
+    def to_csv(self, path_or_buf: Any, *, index: bool | None = None, **words: Any) -> None: ...
+    def to_csv(self, path_or_buf: Any = None, *, index: bool | None = None, **words: Any) -> str | None:
         """The table as CSV, plain numbers with all their digits; without the index where that is a number of the row."""
         named = not isinstance(self.index, pd.RangeIndex) if index is None else index
-        return super().to_csv(path_or_buf, index=named, **words)
+        return cast("str | None", super().to_csv(path_or_buf, index=named, **words))
 
     def _repr_html_(self) -> str:
         return self.to_html()
@@ -126,17 +132,14 @@ class Table(pd.DataFrame):
 
 
 def _decimals(table: pd.DataFrame) -> dict[str, list[int | None]]:
-    """The decimals of each column of numbers, row by row: two digits of half the width of the interval."""
+    """The decimals of each column of numbers, row by row: two digits of half the width of the interval; of durations and times
+    those of their seconds."""
     names = [str(name) for name in table.columns]
     found: dict[str, list[int | None]] = {}
     for value, low, high, error in _fours(names):
         if low in names and high in names:
-            if table.dtypes.iloc[names.index(low)].kind in "mM":
-                continue
-            sides = (np.asarray(table.iloc[:, names.index(side)], dtype=float) for side in (low, high))
-            numbers = table.iloc[:, names.index(value)]
-            whole = pd.api.types.is_integer_dtype(numbers.dtype)
-            digits = [_digits((b - a) / 2, whole) for a, b in zip(*sides, strict=True)]
+            columns = [table.iloc[:, names.index(name)].tolist() for name in (value, low, high)]
+            digits = [_digits(*row) for row in zip(*columns, strict=True)]
             found |= dict.fromkeys((value, low, high), digits)
             if error in names:
                 found[error] = [None if d is None else max(d, 1) for d in digits]
@@ -150,18 +153,24 @@ def _fours(names: Sequence[str]) -> Iterator[tuple[str, str, str, str]]:
         yield name, f"{name}_lower", f"{name}_upper", f"{name}_std_error"
 
 
-def _digits(half: float, whole: bool) -> int | None:
-    if not math.isfinite(half):
+def _digits(value: Any, low: Any, high: Any) -> int | None:
+    if isinstance(low, pd.Timedelta | pd.Timestamp) and isinstance(high, pd.Timedelta | pd.Timestamp):
+        return decimals_of(low, high)
+    if not (is_number(low) and is_number(high) and math.isfinite(high - low)):
         return None
-    return 0 if whole or half <= 0 else max(0, min(300, 1 - math.floor(math.log10(half))))
+    half = (high - low) / 2
+    return 0 if isinstance(value, int) or half <= 0 else max(0, min(300, 1 - math.floor(math.log10(half))))
 
 
 def _number(cell: Any, decimals: int | None) -> str:
+    if decimals is not None and isinstance(cell, pd.Timedelta | pd.Timestamp):
+        return as_text(cell, decimals)
     if isinstance(cell, float):
         if math.isnan(cell):
             return ""
-        large = decimals is None or abs(cell) >= 1e15 or math.isinf(cell)
-        return f"{cell:.6g}" if large else f"{cell + 0.0:.{decimals}f}"
+        if decimals is None or abs(cell) >= 1e15 or math.isinf(cell):
+            return f"{cell:.6g}"
+        return f"{cell + 0.0:.{decimals}f}"
     return "" if cell is pd.NaT or cell is None or cell is pd.NA else str(cell)
 
 
@@ -265,13 +274,15 @@ def _keys(shown: Shown) -> list[tuple[Hashable, Any]]:
 def _flags(values: Any, low: Any, high: Any, noise: Any, shown: Shown) -> Any:
     """What is to be said of each number."""
     without = CHOSEN if shown.of == "noise" else UNDRAWN
-    infinite = low.dtype.kind not in "mM" and (np.isinf(low) | np.isinf(high))
+    unbounded = np.zeros(len(low), dtype=bool)
+    if low.dtype.kind not in "mM":
+        unbounded = np.isinf(low) | np.isinf(high)
     texts = [
         np.where(noise, NOISE, ""),
         np.where(
             pd.isna(values) & ~np.asarray(noise), NOTHING, np.where(pd.isna(low) | pd.isna(high), without, "")
         ),
-        np.where(infinite, UNBOUNDED, ""),
+        np.where(unbounded, UNBOUNDED, ""),
         np.full(len(values), shown.note),
     ]
     return np.array(["; ".join(filter(None, row)) for row in zip(*texts, strict=True)], dtype=object)

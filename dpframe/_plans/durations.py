@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any, Literal, Protocol
 
@@ -48,6 +49,26 @@ def shown(
         found = np.datetime64(cell.origin, "us") + found
     found[np.isnan(ticks)] = found.dtype.type("NaT")
     return found
+
+
+def half_of(low: Any, high: Any) -> Any:
+    """Half the width of an interval of durations or of times; a whole width may be too long."""
+    return high / 2 - low / 2 if isinstance(low, pd.Timedelta) else (high - low) / 2
+
+
+def decimals_of(low: Any, high: Any) -> int | None:
+    """The decimals of seconds with which a duration or a time is shown beside its interval, of which two digits of half the width
+    are told; None where it has no width."""
+    seconds = half_of(low, high).total_seconds()
+    return min(max(1 - math.floor(math.log10(seconds)), 0), 9) if seconds > 0 else None
+
+
+def as_text(value: Any, decimals: int | None) -> str:
+    """A duration or a time, with so many decimals of its seconds; NaT, or without a number, as pandas has it."""
+    if value is pd.NaT or decimals is None:
+        return str(value)
+    whole, _, part = str(value.round(f"{10 ** (9 - decimals)}ns")).partition(".")
+    return f"{whole}.{part.ljust(9, '0')[:decimals]}" if decimals else whole
 
 
 def in_seconds(column: Any) -> NDArray[np.float64]:

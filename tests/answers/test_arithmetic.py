@@ -54,6 +54,26 @@ def test_a_shift_and_a_scale_move_the_interval_with_the_number(p):
     assert (n / n).std_error is (n * n).std_error is (1 / n).std_error is round(n).std_error is None
 
 
+@pytest.mark.parametrize("rounded", [lambda x: x, round, lambda x: round(x, 1), lambda x: round(x, -1)])
+def test_what_was_rounded_is_written_and_shown_as_any_other(p, rounded):
+    for x in (p.count(epsilon=0.5), p.mean("age", epsilon=0.5), p.count(epsilon=0.5) / 3):
+        made = rounded(x)
+        assert isinstance(made, dpframe.Estimate)
+        plain = (int if isinstance(made, int) else float)(made)
+        for written in (str(made), f"{made}", json.dumps(made)):
+            assert written == repr(plain)
+        assert " ± " in repr(made)
+        assert pickle.loads(pickle.dumps(made)).interval() == made.interval()
+
+
+def test_a_whole_number_does_not_look_certain_where_it_is_not(p):
+    share = (p["s"] == "a").mean(epsilon=5)
+    low, high = round(share).interval()
+    assert (low, high) == (0.0, 1.0)
+    assert repr(round(share)).split(",")[0] in ("0 ± 1", "1 ± 1")
+    assert repr(p.count(epsilon=900)).endswith(" ± 0")
+
+
 def test_standard_errors_are_those_of_counts_and_sums(p):
     n = p.count(epsilon=0.5)
     assert n.std_error == pytest.approx(float(n.plan.parts[0].noise.deviation))

@@ -343,3 +343,62 @@ def test_quantiles_that_were_chosen_together_bound_one_another_in_a_table(p):
     )
     assert table["flags"].tolist() == [""] * 3
     assert answer.dp.table()["flags"].str.contains("chosen").all()
+
+
+# Durations and times --------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def timed():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(
+        {
+            "t": pd.to_timedelta(rng.integers(0, 7200, 5000), "s"),
+            "w": pd.Timestamp("2024-01-01") + pd.to_timedelta(rng.integers(0, 86400 * 30, 5000), "s"),
+            "g": rng.choice(["a", "b"], 5000),
+        }
+    )
+    bounds = {"t": ("0h", "2h"), "w": ("2024-01-01", "2024-01-31")}
+    return frame.dp.open(1000, bounds=bounds, keys={"g": ["a", "b"]})
+
+
+@pytest.mark.parametrize("column", ["t", "w"])
+def test_a_duration_is_written_as_it_is_shown(timed, column):
+    mean = timed.mean(column, epsilon=1)
+    value = repr(mean).split(" ± ")[0]
+    markdown, html = mean.table().to_markdown(), mean.table().to_html()
+    assert f" {value} " in markdown
+    assert f">{value}<" in html
+    ends = mean._repr_html_().split("interval ")[1].split(";")[0].split(" to ")
+    assert all(f"| {end} " in markdown for end in ends)
+    assert str(mean) not in markdown or column == "w"  # with its millionths of a second
+    assert str(mean) in mean.table().to_csv()
+
+
+def test_durations_beside_counts_are_written_row_by_row(timed):
+    answer = timed.groupby("g")["t"].agg(["mean", "count", "std", "median"], epsilon=8)
+    for wide in (False, True):
+        table = answer.dp.table(wide=wide)
+        cells = [cell.strip() for cell in table.to_markdown().replace("\n", "|").split("|")]
+        seconds = [cell for cell in cells if " days " in cell]
+        assert len(seconds) == 14
+        assert all(len(cell.partition(".")[2]) <= 2 for cell in seconds)
+        assert str(answer["count"].iloc[0]) in cells
+        assert table.to_html().count(" days ") == 14
+
+
+def test_the_digits_of_a_duration_follow_its_width(timed):
+    for epsilon, decimals in ((0.01, 0), (3, 1), (30, 2)):
+        value, half = repr(timed.mean("t", epsilon=epsilon)).split(" ± ")
+        assert len(value.partition(".")[2]) == len(half.partition(".")[2]) == decimals
+
+
+def test_what_has_no_width_or_no_number_is_written_as_it_is():
+    frame = pd.DataFrame({"t": pd.to_timedelta([60, 60, 60], "s"), "g": ["a", "a", "a"]})
+    p = frame.dp.open(1000, bounds={"t": ("0h", "2h")}, keys={"g": ["a", "b"]}, show="nan")
+    known = p["t"].mean(epsilon=400, bounds=("60s", "60s"))
+    assert known.table().to_markdown().count("0 days 00:01:00 ") == 3
+    nobody = p.groupby("g")["t"].mean(epsilon=0.01)
+    assert nobody.isna().all()
+    assert p["t"].mean(epsilon=0.01)._repr_html_().startswith("<b>NaT ± 0 days 01:00:00, noise</b>")
+    assert "NaT" not in nobody.dp.table().to_markdown() + nobody.dp.table().to_html()

@@ -42,6 +42,11 @@ def numbers(p: PrivateFrame) -> None:
     assert_type(number.plan, Plan)
     assert_type(p.mean("age") / 1000, Any)  # a float with an interval
     assert_type(p.count() + 1, Any)
+    assert_type(+p.count(), IntEstimate)
+    assert_type(p.count() > 3, bool)
+    assert_type(number.table(of="population", n=1000).to_csv(), str)
+    assert_type(number.table().to_csv("table.csv"), None)
+    assert_type(number.table(wide=True).to_markdown(width=80), str)
 
 
 def shapes(p: PrivateFrame) -> None:

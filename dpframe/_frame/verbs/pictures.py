@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn, Unpack, cast
 
+import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from dpframe import _validate
 from dpframe import plot as _plot
@@ -122,7 +124,29 @@ def boxplot(
         values = answer.to_numpy(dtype=float).reshape(-1, len(_BOX))
     else:
         values = answer.to_numpy(dtype=float).T
-    return _plot.boxes(values, [_label(label) for label in labels], axes, turned, drawing)
+    return _boxes(values, [_label(label) for label in labels], axes, turned, drawing)
+
+
+def _boxes(
+    values: NDArray[np.float64], labels: list[str], axes: Any, turned: float, options: dict[str, Any]
+) -> Any:
+    """Axes with a box a row of five rising numbers: the ends of its whiskers, its own, and the line in it."""
+    names = ("whislo", "q1", "med", "q3", "whishi")
+    stats = [
+        {**dict(zip(names, map(float, row), strict=True)), "label": label, "fliers": []}
+        for row, label in zip(values, labels, strict=True)
+    ]
+    axes.bxp(
+        stats,
+        showfliers=False,
+        patch_artist=True,
+        boxprops={"facecolor": _plot.COLORS[4]},
+        medianprops={"color": _plot.INK},
+    )
+    axes.tick_params(axis="x", rotation=turned)
+    if "title" in options:
+        axes.set_title(options["title"])
+    return axes
 
 
 def _label(label: Any) -> str:
