@@ -125,7 +125,10 @@ def seals(arrays: Sequence[Any], labels: Sequence[Hashable], index: pd.Index[Any
     names = "\x1f".join(map(repr, index.names)).encode()  # an index can be renamed in place
     start = hashlib.blake2b(known.digest + names, digest_size=16)
     whole, each = start.copy(), []
-    for place, array in enumerate(arrays):
+    for place, column in enumerate(arrays):
+        array = (
+            column if isinstance(column, np.ndarray) else column.to_numpy()
+        )  # of moments in a zone objects
         cells = array.tobytes() if array.dtype != object else "\x1f".join(map(str, array)).encode()
         written = (_DTYPES.get(array.dtype) or str(array.dtype)).encode() + cells
         whole.update(written)
@@ -178,6 +181,7 @@ def column(
     (data,) = blanked(release, layout, values) if release.rule.blank else values
     if data.dtype == object and not any(cell.duration for cell in release.plan.cells):
         data = data.astype(np.float64)  # noise beyond 63 bits, as in a table
+    (data,) = layout.zoned(release.plan, [data])
     if order is not None:
         data, index = data[order], index[order]
     answer: pd.Series[Any] = pd.Series(data, index=index.view(), name=name)
@@ -263,6 +267,8 @@ def table(release: Release, index: pd.Index[Any], columns: Sequence[Hashable]) -
         found = blanked(release, Columns(), values)
     # Python integers appear only at prices so small that noise leaves 63 bits; as doubles they are still noise.
     data = [column if column.dtype != object else column.astype(np.float64) for column in found]
+    if any(column.dtype.kind == "M" for column in data):
+        data = Columns().zoned(release.plan, data)
     answer = pd.DataFrame(
         dict(enumerate(data)), index=index.view(), copy=False
     )  # nobody else has these arrays
@@ -290,6 +296,7 @@ def laid_out(
     data = [
         _plain(column) if whole or column.dtype.kind in "mM" else column.astype(np.float64) for column in data
     ]
+    data = layout.zoned(release.plan, data)
     answer = pd.DataFrame(dict(enumerate(data)), index=index.view())
     answer.columns = columns.view()
     answer.attrs[ANSWER] = receipt(release, layout, data, list(answer.columns), index)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Sequence
+from functools import partial
 from html import escape
 from typing import Any, ClassVar, NoReturn, cast
 
@@ -20,6 +21,7 @@ from dpframe._answers.worth import Columns, chosen, noise_in, warn_of_number
 from dpframe._errors import BadType, NotOffered
 from dpframe._ledger.store import pack, unpack
 from dpframe._plans.aggregates import AGGREGATES
+from dpframe._plans.durations import moment
 from dpframe._plans.plan import Cost, Plan, measured, refuse_choices
 from dpframe._plans.price import own_errors
 from dpframe._plans.worth import ORDINARY, Rule, capped, is_noise
@@ -62,7 +64,8 @@ class Estimate(Arithmetic, Tabled):
         level, about = about_of(of, n, self._plan, self._raw, cells, _validate.level(level))
         low, high = interval_of(self._plan, self._raw, 0, level, about)
         if cells[0].duration:
-            kind: Any = pd.Timestamp if cells[0].origin else pd.Timedelta
+            origin = cells[0].origin
+            kind: Any = partial(moment, origin=origin) if origin else pd.Timedelta
             return kind(low[0]), kind(high[0])
         return float(low[0]) + 0.0, float(high[0]) + 0.0  # no negative zero
 
@@ -300,7 +303,7 @@ class TimeEstimate(InSeconds, pd.Timestamp):
     @staticmethod
     def _of(value: Any, plan: Plan, raw: tuple[Any, ...]) -> TimeEstimate:
         # A new one: what pandas makes of a subclass is a Timestamp all the same.
-        self: Any = pd.Timestamp(value)
+        self: Any = moment(value, plan.cells[0].origin)
         self.__class__ = TimeEstimate
         self._plan, self._raw = plan, raw
         return cast(TimeEstimate, self)
@@ -309,7 +312,7 @@ class TimeEstimate(InSeconds, pd.Timestamp):
         return TimeEstimate._of, (self.asm8, self._plan, self._raw), self._state()
 
     def _number(self) -> pd.Timestamp:
-        return pd.Timestamp(self.asm8)
+        return cast(pd.Timestamp, moment(self.asm8, self._plan.cells[0].origin))
 
 
 class Unshown(FloatEstimate):
@@ -334,7 +337,10 @@ def _text(value: Any, answer: Estimate) -> str:
     )  # a whole width may be too long
     # Whole seconds where the width is some of them: two digits of it are told, and not nine.
     step = "s" if half >= pd.Timedelta(10, "s") else "us" if half >= pd.Timedelta(10, "us") else "ns"
-    return f"{value if value is pd.NaT else value.round(step)} ± {half.round(step)}"
+    if value is not pd.NaT:
+        zone = getattr(value, "tz", None)  # whose wall times may be two moments, or none
+        value = value.round(step) if zone is None else value.tz_convert("UTC").round(step).tz_convert(zone)
+    return f"{value} ± {half.round(step)}"
 
 
 # The operators are those of pandas' own.

@@ -122,7 +122,7 @@ def _decimals(table: pd.DataFrame) -> dict[str, list[int | None]]:
     found: dict[str, list[int | None]] = {}
     for value, low, high, error in _fours(names):
         if low in names and high in names:
-            if table.dtypes.iloc[names.index(low)].kind in "mM":
+            if table.dtypes.iloc[names.index(low)].kind in "mMO":  # O: beside numbers
                 continue
             sides = (np.asarray(table.iloc[:, names.index(side)], dtype=float) for side in (low, high))
             numbers = table.iloc[:, names.index(value)]
@@ -208,16 +208,21 @@ def one_row(
     name: Hashable, value: Any, ends: tuple[Any, Any], deviation: Any, caption: str, noise: bool, note: str
 ) -> Shown:
     """A single number, as a table shows it."""
-    sides = [(pd.Series([ends[0]]).to_numpy(), pd.Series([ends[1]]).to_numpy())]
+    sides = [(_cells(pd.Series([ends[0]])), _cells(pd.Series([ends[1]])))]
     return Shown(pd.Series([value]), sides, [deviation], caption, str(name), 0, [np.array([noise])], note)
+
+
+def _cells(column: pd.Series[Any]) -> Any:
+    """The cells of a column, those in a time zone with it."""
+    return column.array if isinstance(column.dtype, pd.DatetimeTZDtype) else column.to_numpy()
 
 
 def _measures(shown: Shown) -> list[tuple[Hashable, Any]]:
     """The columns of numbers, each with its label."""
     if isinstance(shown.answer, pd.Series):
-        return [(shown.answer.name, shown.answer.to_numpy())]
+        return [(shown.answer.name, _cells(shown.answer))]
     return [
-        (label, shown.answer.iloc[:, i].to_numpy())
+        (label, _cells(shown.answer.iloc[:, i]))
         for i, label in enumerate(shown.answer.columns)
         if i >= shown.keys
     ]
@@ -235,7 +240,8 @@ def _keys(shown: Shown) -> list[tuple[Hashable, Any]]:
 
 def _flags(values: Any, low: Any, high: Any, noise: Any, note: str) -> Any:
     """What is to be said of each number; ``note`` is said of all."""
-    infinite = low.dtype.kind not in "mM" and (np.isinf(low) | np.isinf(high))
+    moments = low.dtype.kind in "mMO"
+    infinite = np.zeros(len(values), dtype=bool) if moments else np.isinf(low) | np.isinf(high)
     texts = [
         np.where(noise, NOISE, ""),
         np.where(
@@ -248,8 +254,13 @@ def _flags(values: Any, low: Any, high: Any, noise: Any, note: str) -> Any:
 
 
 def _side(end: Any) -> Any:
+    if isinstance(getattr(end, "dtype", None), pd.DatetimeTZDtype):
+        return end
     array = np.asarray(end)
-    return array if array.dtype.kind in "mM" else np.asarray(end, dtype=float)
+    several = array.dtype == object and any(
+        isinstance(v, pd.Timestamp | pd.Timedelta) or v is pd.NaT for v in array
+    )
+    return array if several or array.dtype.kind in "mM" else np.asarray(end, dtype=float)
 
 
 def _columns(shown: Shown) -> Iterator[tuple[Hashable, Any, Any, Any, Any, Any]]:
