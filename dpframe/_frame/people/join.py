@@ -101,8 +101,8 @@ def _check_people(left: Tracked, right: Tracked) -> None:
             "merge of two tables of people needs all of their rows at once, as frames in memory have them, and "
             f"{'both are' if all(kept) else 'one is'} kept elsewhere. Join them there, and open what comes of it with the same "
             f"ledger= and population=, which is one budget: dpframe.open(visits.join(people, on={person}), unit={person}, ...) "
-            f"of frames of polars; of a database a view or relation, SELECT * FROM visits JOIN people USING ({names}). Or read both "
-            "into memory."
+            f"of frames of polars; of a database a view or relation, SELECT * FROM visits JOIN people USING ({names}). Or read "
+            "both into memory."
         )
     if left._session.accountant != right._session.accountant:
         raise Refused(
