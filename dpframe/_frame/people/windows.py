@@ -9,6 +9,8 @@ from collections.abc import Callable, Sequence
 from functools import reduce
 from typing import Any
 
+import numpy as np
+
 from dpframe import _expr, _validate
 from dpframe._errors import BadValue, NotOffered
 from dpframe._expr import Expr
@@ -159,6 +161,12 @@ def rolling(
     if least > window:
         raise BadValue(f"min_periods={least} is more than the {window} rows of the window.")
     return Window(frame, each, window, least, groups)
+
+
+def ddof_of(value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value not in (0, 1):
+        raise BadValue("ddof must be 0 or 1.")
+    return int(value)
 
 
 def skewness(frame: Tracked, x: Expr) -> Expr:
