@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from dpframe import _expr, _validate
-from dpframe._errors import BadType, BadValue, NotOffered, Refused
+from dpframe._errors import BadType, NotOffered, Refused
 from dpframe._expr import Expr
 from dpframe._frame.column import PrivateColumn
 from dpframe._frame.people.steps import made
