@@ -166,7 +166,9 @@ class Answer(Operators, Tabled):
             return self._moved.ends(level, at_once)
         size = self._answer.size - self._keys * len(self._answer)
         pairs = ends_of(self._plan, self._raw, self._layout, level, at_once, size, about)
-        return self._as_shown([cast(Any, [self._ordered(side) for side in pair]) for pair in pairs])
+        sides = ([self._ordered(pair[side]) for pair in pairs] for side in (0, 1))
+        shown = (self._layout.zoned(self._plan, columns) for columns in sides)
+        return self._as_shown(list(zip(*shown, strict=True)))
 
     def _ordered(self, column: Any) -> Any:
         moved = self._order is not None and isinstance(column, np.ndarray)

@@ -153,8 +153,9 @@ def seals(arrays: Sequence[Any], labels: Sequence[Hashable], index: pd.Index[Any
     return _sealed(_digest_of(index), names, cells, list(map(str, labels)))
 
 
-def _cells_of(array: NDArray[Any]) -> bytes:
-    """The values of a column and their dtype."""
+def _cells_of(column: Any) -> bytes:
+    """The values of a column and their dtype; those of moments in a zone are objects."""
+    array: NDArray[Any] = column if isinstance(column, np.ndarray) else column.to_numpy()
     cells = array.tobytes() if array.dtype != object else "\x1f".join(map(str, array)).encode()
     return (_DTYPES.get(array.dtype) or str(array.dtype)).encode() + cells
 
@@ -239,6 +240,7 @@ def column(
     (data,) = blanked(release, layout, values) if release.rule.blank else values
     if data.dtype == object and not any(cell.duration for cell in release.plan.cells):
         data = data.astype(np.float64)  # noise beyond 63 bits, as in a table
+    (data,) = layout.zoned(release.plan, [data])
     if order is not None:
         data, index = data[order], index[order]
     answer: pd.Series[Any] = pd.Series(data, index=index.view(), name=name)
@@ -324,6 +326,8 @@ def table(release: Release, index: pd.Index[Any], columns: Sequence[Hashable]) -
         found = blanked(release, Columns(), values)
     # Python integers appear only at prices so small that noise leaves 63 bits; as doubles they are still noise.
     data = [column if column.dtype != object else column.astype(np.float64) for column in found]
+    if any(column.dtype.kind == "M" for column in data):
+        data = Columns().zoned(release.plan, data)
     answer = pd.DataFrame(
         dict(enumerate(data)), index=index.view(), copy=False
     )  # nobody else has these arrays
@@ -351,6 +355,7 @@ def laid_out(
     data = [
         _plain(column) if whole or column.dtype.kind in "mM" else column.astype(np.float64) for column in data
     ]
+    data = layout.zoned(release.plan, data)
     answer = pd.DataFrame(dict(enumerate(data)), index=index.view())
     answer.columns = columns.view()
     attach_receipt(answer, release, layout, data, list(answer.columns), index)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Sequence
+from functools import partial
 from html import escape
 from typing import Any, ClassVar, NoReturn, cast
 
@@ -20,7 +21,7 @@ from dpframe._answers.worth import Columns, chosen, noise_in, warn_of_number
 from dpframe._errors import BadType, NotOffered
 from dpframe._ledger.store import pack, unpack
 from dpframe._plans.aggregates import AGGREGATES
-from dpframe._plans.durations import as_text, decimals_of, half_of
+from dpframe._plans.durations import as_text, decimals_of, half_of, moment
 from dpframe._plans.plan import Cost, Plan, measured, refuse_choices
 from dpframe._plans.price import own_errors
 from dpframe._plans.worth import ORDINARY, Rule, capped, is_noise
@@ -64,7 +65,8 @@ class Estimate(Arithmetic, Tabled):
         level, about = about_of(of, n, self._plan, self._raw, cells, _validate.level(level))
         low, high = interval_of(self._plan, self._raw, 0, level, about)
         if cells[0].duration:
-            kind: Any = pd.Timestamp if cells[0].origin else pd.Timedelta
+            origin = cells[0].origin
+            kind: Any = partial(moment, origin=origin) if origin else pd.Timedelta
             return kind(low[0]), kind(high[0])
         return float(low[0]) + 0.0, float(high[0]) + 0.0  # no negative zero
 
@@ -310,7 +312,7 @@ class TimeEstimate(InSeconds, pd.Timestamp):
     @staticmethod
     def _of(value: Any, plan: Plan, raw: tuple[Any, ...]) -> TimeEstimate:
         # A new one: what pandas makes of a subclass is a Timestamp all the same.
-        self: Any = pd.Timestamp(value)
+        self: Any = moment(value, plan.cells[0].origin)
         self.__class__ = TimeEstimate
         self._plan, self._raw = plan, raw
         return cast(TimeEstimate, self)
@@ -319,7 +321,7 @@ class TimeEstimate(InSeconds, pd.Timestamp):
         return TimeEstimate._of, (self.asm8, self._plan, self._raw), self._state()
 
     def _number(self) -> pd.Timestamp:
-        return pd.Timestamp(self.asm8)
+        return cast(pd.Timestamp, moment(self.asm8, self._plan.cells[0].origin))
 
 
 class Unshown(FloatEstimate):

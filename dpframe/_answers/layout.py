@@ -14,11 +14,12 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, cast
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from dpframe._plans import sampling
 from dpframe._plans.aggregates import AGGREGATES, Cell, Measured, fieller
-from dpframe._plans.durations import shown, together
+from dpframe._plans.durations import moment, shown, together, zone_in
 from dpframe._plans.plan import Plan, measured
 from dpframe._plans.sampling import NOISE, About
 from dpframe._questions.question import ends_shown, interval_of, levels_shown, numbers
@@ -83,6 +84,18 @@ class Layout(ABC):
         sides = [self.placed([np.full(groups, yard[side]) for yard in each]) for side in (0, 1)]
         return list(zip(*sides, strict=True))
 
+    def zoned(self, plan: Plan, columns: Sequence[NDArray[Any]]) -> list[Any]:
+        """Columns as they are shown: moments of times with a zone in that zone, as pandas holds them, and all others as they
+        are."""
+        zones = [zone_in(cell.origin) for cell in plan.cells]
+        if not any(zones):
+            return list(columns)
+        places = self.placed([np.full(1, i + 1 if zone else 0) for i, zone in enumerate(zones)])
+        shown_in = [zones[int(place.max()) - 1] if place.any() else "" for place in places]
+        return [
+            _in_zone(column, zone) if zone else column for column, zone in zip(columns, shown_in, strict=True)
+        ]
+
     def deviations(self, plan: Plan, raw: Sequence[Any]) -> list[Any] | None:
         """The standard deviation of the noise in each column, a number or one for each row; NaN, or None of all, where none can
         be stated."""
@@ -137,6 +150,17 @@ class Across(Columns):
 
     def placed(self, each: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:
         return [np.array([array[0] for array in each])]
+
+    def zoned(self, plan: Plan, columns: Sequence[NDArray[Any]]) -> list[Any]:
+        zones = {zone_in(cell.origin) for cell in plan.cells}
+        if len(zones) == 1:
+            return super().zoned(plan, columns)
+        (column,) = columns  # of several zones, or of none in some rows: objects, as in pandas
+        cells = [
+            moment(value, cell.origin) if cell.origin else value
+            for value, cell in zip(column, plan.cells, strict=True)
+        ]
+        return [np.array([*cells, None], dtype=object)[:-1] if any(zones) else column]
 
     def deviations(self, plan: Plan, raw: Sequence[Any]) -> list[Any] | None:
         return [np.array([_deviation(plan, cell) for cell in plan.cells])]
@@ -453,6 +477,10 @@ class Shares(Layout):
 
     def to_json(self) -> dict[str, Any]:
         return {"shares": self.table.to_json()["pivot"]}
+
+
+def _in_zone(moments: NDArray[Any], zone: str) -> Any:
+    return pd.Series(moments).dt.tz_localize("UTC").dt.tz_convert(zone).array
 
 
 def _in_seconds(plan: Plan, column: Sequence[int]) -> list[Cell]:

@@ -246,16 +246,21 @@ def one_row(
     of: str,
 ) -> Shown:
     """A single number, as a table shows it."""
-    sides = [(pd.Series([ends[0]]).to_numpy(), pd.Series([ends[1]]).to_numpy())]
+    sides = [(_cells(pd.Series([ends[0]])), _cells(pd.Series([ends[1]])))]
     return Shown(pd.Series([value]), sides, [deviation], caption, str(name), 0, [np.array([noise])], note, of)
+
+
+def _cells(column: pd.Series[Any]) -> Any:
+    """The cells of a column, those in a time zone with it."""
+    return column.array if isinstance(column.dtype, pd.DatetimeTZDtype) else column.to_numpy()
 
 
 def _measures(shown: Shown) -> list[tuple[Hashable, Any]]:
     """The columns of numbers, each with its label."""
     if isinstance(shown.answer, pd.Series):
-        return [(shown.answer.name, shown.answer.to_numpy())]
+        return [(shown.answer.name, _cells(shown.answer))]
     return [
-        (label, shown.answer.iloc[:, i].to_numpy())
+        (label, _cells(shown.answer.iloc[:, i]))
         for i, label in enumerate(shown.answer.columns)
         if i >= shown.keys
     ]
@@ -275,7 +280,7 @@ def _flags(values: Any, low: Any, high: Any, noise: Any, shown: Shown) -> Any:
     """What is to be said of each number."""
     without = CHOSEN if shown.of == "noise" else UNDRAWN
     unbounded = np.zeros(len(low), dtype=bool)
-    if low.dtype.kind not in "mM":
+    if low.dtype.kind not in "mMO":
         unbounded = np.isinf(low) | np.isinf(high)
     texts = [
         np.where(noise, NOISE, ""),
@@ -289,8 +294,13 @@ def _flags(values: Any, low: Any, high: Any, noise: Any, shown: Shown) -> Any:
 
 
 def _side(end: Any) -> Any:
+    if isinstance(getattr(end, "dtype", None), pd.DatetimeTZDtype):
+        return end
     array = np.asarray(end)
-    return array if array.dtype.kind in "mM" else np.asarray(end, dtype=float)
+    several = array.dtype == object and any(
+        isinstance(v, pd.Timestamp | pd.Timedelta) or v is pd.NaT for v in array
+    )
+    return array if several or array.dtype.kind in "mM" else np.asarray(end, dtype=float)
 
 
 def _columns(shown: Shown) -> Iterator[tuple[Hashable, Any, Any, Any, Any, Any]]:

@@ -192,10 +192,11 @@ class Selection:
                 "number: p[...].dt.total_seconds(), .dt.days, or divided by pd.Timedelta('1D')."
             )
         if expr.kind == "time":
+            column, zone = repr("t" if name is None else name), "" if expr.tz is None else f", tz={expr.tz!r}"
             raise BadType(
                 f"column {name!r} is of kind time, which has means and quantiles, and nothing else that numbers have. Measure "
-                "from a moment, (p['t'] - pd.Timestamp('2024-01-01')).std(), or count in periods, "
-                "p.resample('ME', on='t').size()."
+                f"from a moment, (p[{column}] - pd.Timestamp('2024-01-01'{zone})).std(), or count in periods, "
+                f"p.resample('ME', on={column}).size()."
             )
         if expr.kind not in ("number", "bool"):
             raise BadType(

@@ -28,6 +28,22 @@ class InSeconds(Protocol):
     def origin(self) -> str: ...
 
 
+def origin_of(first: pd.Timestamp, zone: str | None) -> str:
+    """The moment that seconds are counted from, in UTC if they are of times with a zone, and that zone."""
+    return first.isoformat() if zone is None else f"{first.isoformat()} {zone}"
+
+
+def zone_in(origin: str) -> str:
+    """The zone that moments after an origin are shown in; empty of those without one."""
+    return origin.partition(" ")[2]
+
+
+def moment(value: Any, origin: str) -> Any:
+    """A moment as it is shown: in the zone of the times that it was measured of, if they have one."""
+    plain, zone = pd.Timestamp(value), zone_in(origin)
+    return plain.tz_localize("UTC").tz_convert(zone) if zone else plain
+
+
 def unit_of(lower: float, upper: float) -> str:
     """The unit in which numbers of seconds between these bounds, and their sums, are shown: microseconds, or nanoseconds where
     nobody has more than some seconds."""
@@ -38,7 +54,8 @@ def shown(
     seconds: NDArray[Any], cell: InSeconds, towards: Literal["nearest", "down", "up"] = "nearest"
 ) -> NDArray[Any]:
     """Numbers of seconds as durations, or as the moments so long after an origin; those beyond what a Timedelta holds (292,471
-    years, or 292 in nanoseconds) as the last that it holds, and NaN as NaT. Ends of intervals are rounded outwards."""
+    years, or 292 in nanoseconds) as the last that it holds, and NaN as NaT. Ends of intervals are rounded outwards. Moments of
+    times with a zone are in UTC, as all that is computed of them; `Layout.zoned` shows them in it."""
     unit = "us" if cell.origin else unit_of(cell.lower, cell.upper)
     rounded = {"nearest": np.rint, "down": np.floor, "up": np.ceil}[towards]
     with np.errstate(all="ignore"):
@@ -46,7 +63,7 @@ def shown(
         whole = np.clip(np.nan_to_num(ticks, nan=0.0), -_LAST, _LAST).astype(np.int64)
     found: NDArray[Any] = whole.astype(f"timedelta64[{unit}]")
     if cell.origin:
-        found = np.datetime64(cell.origin, "us") + found
+        found = np.datetime64(cell.origin.partition(" ")[0], "us") + found
     found[np.isnan(ticks)] = found.dtype.type("NaT")
     return found
 
@@ -67,8 +84,15 @@ def as_text(value: Any, decimals: int | None) -> str:
     """A duration or a time, with so many decimals of its seconds; NaT, or without a number, as pandas has it."""
     if value is pd.NaT or decimals is None:
         return str(value)
-    whole, _, part = str(value.round(f"{10 ** (9 - decimals)}ns")).partition(".")
-    return f"{whole}.{part.ljust(9, '0')[:decimals]}" if decimals else whole
+    step, zone, offset = f"{10 ** (9 - decimals)}ns", getattr(value, "tz", None), ""
+    if zone is None:
+        text = str(value.round(step))
+    else:  # whose wall times may be two moments, or none
+        rounded = value.tz_convert("UTC").round(step).tz_convert(zone)
+        text = str(rounded.tz_localize(None))
+        offset = str(rounded)[len(text) :]
+    whole, _, part = text.partition(".")
+    return (f"{whole}.{part.ljust(9, '0')[:decimals]}" if decimals else whole) + offset
 
 
 def in_seconds(column: Any) -> NDArray[np.float64]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import pickle
+from decimal import Decimal
 from fractions import Fraction as F
 from typing import Any
 
@@ -35,6 +36,7 @@ def df() -> pd.DataFrame:
             "flag": rng.random(4000) < 0.7,
             "age": rng.integers(0, 100, 4000),
             "t": pd.Timestamp("2024-01-05") + pd.to_timedelta(rng.integers(0, 60, 4000), "D"),
+            "price": pd.Categorical([Decimal("1.5"), Decimal("2.5")] * 2000),
         }
     )
 
@@ -82,6 +84,14 @@ LINES: dict[str, tuple[str, str]] = {
     "of bands": (
         "p.groupby('g').argmax(p['age'].cut([0, 10, 100])).astype(object)",
         "df.assign(age=pd.cut(df['age'], [0, 10, 100])).groupby('g')['age'].agg(most).astype(object)",
+    ),
+    "of months": (
+        "p.groupby('g').argmax(p['t'].dt.to_period('M'))",
+        "df.assign(t=df['t'].dt.to_period('M')).groupby('g')['t'].agg(most)",
+    ),
+    "of quarters, among others": (
+        "p.assign(q=p['t'].dt.to_period('Q')).groupby('g').agg(q=('q', 'argmax'), d=('d', 'argmax'))",
+        "df.assign(q=df['t'].dt.to_period('Q')).groupby('g').agg(q=('q', most), d=('d', most))",
     ),
     "expression": (
         "p.groupby('g').argmax(p['d'] + '!')",
@@ -186,7 +196,7 @@ REFUSED = {
     "p.agg(x=('d', 'argmax'))": (BadValue, r"p.argmax\('x'\)"),
     "p['d'].agg('argmax')": (BadValue, r"p.argmax\('x'\)"),
     "p.pivot_table(values='d', index='g', aggfunc='argmax')": (BadValue, r"p.argmax\('x'\)"),
-    "p.groupby('g').argmax(p['t'].dt.to_period('M'))": (NotOffered, "value_counts"),
+    "p.groupby('g')['price'].argmax(keys=[Decimal('1.5'), Decimal('2.5')])": (NotOffered, "value_counts"),
     "p.groupby('g', as_index=False)['d'].top(1)": (NotOffered, "reset_index"),
 }
 
@@ -195,7 +205,7 @@ REFUSED = {
 def test_what_does_not_fit_is_said_before_anything_is_paid(p: Any, line: str) -> None:
     kind, text = REFUSED[line]
     with pytest.raises(kind, match=text):
-        eval(line, {"p": p})
+        eval(line, {"p": p, "Decimal": Decimal})
     assert p.budget.spent == 0
 
 
@@ -318,9 +328,61 @@ def test_top_peels_each_group_by_itself() -> None:
     assert {tuple(column) for column in drawn.T} > {(0, 1, 2), (2, 1, 0)}  # in every order
 
 
-@pytest.mark.parametrize("line", ["p.groupby('g')['d'].argmax()", "p.groupby('g')['d'].top(3)"])
+def test_periods_are_chosen_in_order_and_come_back_as_periods() -> None:
+    days = ["2024-01-31", "2024-02-29", "2024-02-01", "2024-03-31", "2024-03-01", "2024-03-05", None]
+    zoned = pd.Series(pd.to_datetime(days * 60)).dt.tz_localize("UTC").dt.tz_convert("Asia/Tokyo")
+    df = pd.DataFrame({"g": ["a"] * 420, "t": pd.to_datetime(days * 60), "z": zoned})
+    bounds = dict.fromkeys("tz", ("2024-01-01", "2024-04-30"))
+    p = df.dp.open(1000, queries=8, bounds=bounds, keys={"g": ["a", "b"]})
+    months = p["t"].dt.to_period("M")
+    found = p.groupby("g").top(months, 3, epsilon=200)
+    assert found.loc["a"].tolist() == [*pd.period_range("2024-01", "2024-03", freq="M")[::-1]]
+    assert found.dtype == "period[M]"
+    again = pickle.loads(pickle.dumps(found))
+    assert again.equals(found)
+    assert again.dp.plan == found.dp.plan
+    assert p.groupby("g").top(months, 3, epsilon=200).equals(found)  # recalled
+    assert p.budget.spent == 200
+    weeks = p.groupby("g").argmax(
+        p["t"].dt.to_period("W"), epsilon=100
+    )  # of another length, and so another question
+    assert p.budget.spent == 300
+    assert weeks["a"] in set(df["t"].dt.to_period("W").mode())
+    local = p.groupby("g").argmax(p["z"].dt.to_period("D"), epsilon=100)
+    assert local["a"] in set(df["z"].dt.tz_localize(None).dropna().dt.to_period("D"))
+    assert local["b"] in set(pd.period_range("2024-01-01", "2024-04-30"))  # of nobody any of them
+
+
+def test_months_move_as_other_keys_do() -> None:
+    one = pd.DataFrame({"g": ["a", "b"] * 5, "t": pd.to_datetime(["2024-01-05", "2024-02-05"] * 5)})
+    for day in ("2024-02-29 23:59:59.999999", None, "2031-01-01"):
+        more = pd.concat([one, pd.DataFrame({"g": ["a"], "t": pd.to_datetime([day])})], ignore_index=True)
+        report = audit.replay(
+            lambda q: q.groupby("g").argmax(q["t"].dt.to_period("M")),
+            one,
+            more,
+            epsilon=10,
+            bounds={"t": ("2024-01-01", "2024-03-31")},
+            keys={"g": ["a", "b"]},
+        )
+        assert report.ok
+        (step,) = report.steps
+        assert step.distance == (
+            1 if str(day).startswith("2024") else 0
+        )  # what no period has counts for none
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "p.groupby('g')['d'].argmax()",
+        "p.groupby('g')['d'].top(3)",
+        "p.groupby('g').argmax(p['t'].dt.to_period('M'))",
+    ],
+)
 def test_sources_in_parts_choose_alike(df: pd.DataFrame, line: str) -> None:
     polars = pytest.importorskip("polars", reason="frames of polars are read in batches")
     words: dict[str, Any] = {"epsilon": 1000, "queries": 2, "keys": KEYS, "because": "synthetic"}
+    words["bounds"], df = {"t": ("2024-01-01", "2024-03-31")}, df.drop(columns="price")
     p = dpframe.open(polars.from_pandas(df), **words)
     assert eval(line, {"p": p}).equals(eval(line, {"p": df.copy().dp.open(**words)}))

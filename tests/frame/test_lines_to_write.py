@@ -247,6 +247,12 @@ WINDOWS = [
     "rolling(3).count()",
     "rolling(1).mean()",
     "rolling(window=2).mean()",
+    "rolling(2).std()",
+    "rolling(3).var()",
+    "rolling(5).std()",
+    "rolling(3).std(ddof=0)",
+    "rolling(2).var(ddof=0)",
+    "rolling(1).std(ddof=0)",
     "expanding().sum()",
     "expanding().mean()",
     "expanding().max()",
@@ -266,7 +272,8 @@ def test_windows_within_a_person_are_those_of_pandas(df: pd.DataFrame, window: s
     wanted = run(f"d.groupby('pid')[{column!r}].{window}", d=frame)
     made = run(f"p.groupby('pid')[{column!r}].{window}", p=p)
     got = dpframe_values(made, frame)
-    np.testing.assert_allclose(got, wanted.droplevel(0).sort_index().to_numpy(), rtol=1e-12)
+    loose = {"rtol": 1e-9, "atol": 1e-7} if "std" in window or "var" in window else {"rtol": 1e-12}
+    np.testing.assert_allclose(got, wanted.droplevel(0).sort_index().to_numpy(), **loose)
     low, high = made._expr.bounds(p._session.bounds)  # so that it needs none of its own
     assert low <= np.nanmin(got)
     assert np.nanmax(got) <= high
@@ -304,7 +311,12 @@ def test_windows_stand_wherever_a_column_does(df: pd.DataFrame, q: Any) -> None:
 REFUSED = {
     "q.groupby('pid')['x'].rolling('7D')": NotOffered,
     "q.groupby('pid')['x'].rolling(3, center=True)": NotOffered,
-    "q.groupby('pid')['x'].rolling(3).std()": NotOffered,
+    "q.groupby('pid')['x'].rolling(3).skew()": NotOffered,
+    "q.groupby('pid')['x'].rolling(3, min_periods=2).std()": NotOffered,
+    "q.groupby('pid')['x'].expanding().var()": NotOffered,
+    "q.groupby('pid')['x'].rolling(1).std()": dpframe.BadValue,
+    "q.groupby('pid')['x'].rolling(3).std(ddof=2)": dpframe.BadValue,
+    "q.groupby('pid').rolling(3).std()": BadType,
     "q.groupby('pid')['x'].rolling(2, min_periods=1).max()": NotOffered,
     "q.groupby('pid')['x'].rolling(0)": dpframe.BadValue,
     "q.groupby('pid')['x'].rolling(65)": dpframe.BadValue,
@@ -324,12 +336,47 @@ def test_other_windows_are_refused_for_nothing(q: Any, code: str) -> None:
     assert q.budget.spent == 0
 
 
+@pytest.mark.parametrize("rows", [2, 3, 8, 64])
+@np.errstate(all="ignore")
+def test_deviations_of_windows_lose_no_digits_and_stay_within_their_bounds(rows: int) -> None:
+    """Cells that are far from zero, one that is far from the others, cells that are alike, and those at the ends."""
+    rng = np.random.default_rng(8)
+    cells = [
+        1e9 + rng.uniform(0, 1, 100),
+        np.r_[rng.uniform(0, 1, 50), 1e9, rng.uniform(0, 1, 49)],
+        np.full(100, 0.1),
+        np.resize([0.0, 2e9], 100),
+        np.r_[[np.nan], rng.uniform(0, 2e9, 98), [np.inf]],
+    ]
+    df = pd.DataFrame({"pid": np.repeat(np.arange(5), 100), "x": np.concatenate(cells)})
+    p = df.dp.open(1, unit="pid", max_rows=100, max_groups=1, bounds={"x": (0, 2e9)})
+    for ddof in (0, 1):
+        made = p.groupby("pid")["x"].rolling(rows).std(ddof=ddof)
+        got = dpframe_values(made, df)
+        low, high = made._expr.bounds(p._session.bounds)
+        known = got[~np.isnan(got)]
+        assert low == 0
+        assert known.min() >= 0
+        assert known.max() <= high
+        if rows % 2 == 0:
+            assert known.max() == pytest.approx(high, rel=1e-12)  # and no narrower ones would do
+        for person in range(5):
+            own = df["x"][df["pid"] == person].to_numpy()
+            true = [
+                np.std(own[i - rows + 1 : i + 1], ddof=ddof) if i >= rows - 1 else np.nan for i in range(100)
+            ]
+            np.testing.assert_allclose(got[person * 100 : person * 100 + 100], true, rtol=1e-7, atol=1e-9)
+
+
 def test_a_window_is_the_persons_own(df: pd.DataFrame) -> None:
     """Whoever else is in the frame changes nobody's windows: neighbours differ in one person's rows."""
     one = df[df["pid"] < 30].reset_index(drop=True)
     two = one[one["pid"] != 7].reset_index(drop=True)
     report = dpframe.audit.replay(
-        lambda p: p.groupby("pid")["x"].rolling(2).mean().sum(),
+        lambda p: (
+            p.groupby("pid")["x"].rolling(2).mean().sum(),
+            p.groupby("pid")["x"].rolling(2).std().sum(),
+        ),
         one,
         two,
         epsilon=1,

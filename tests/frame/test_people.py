@@ -284,7 +284,7 @@ JOINS = {
     ),
     "rows that are people": (
         lambda p: p.merge(pd.DataFrame({"id": [1]}).dp.open(1), on="id"),
-        "unit='patient_id'",
+        "unit='id'",
     ),
     "without the person": (lambda p: p.merge(p, on="state"), "on= must name 'id'"),
     "another how": (lambda p: p.merge(p, on="id", how="cross"), "'outer'"),

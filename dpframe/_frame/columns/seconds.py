@@ -9,10 +9,11 @@ import pandas as pd
 
 from dpframe import _expr, _validate
 from dpframe._answers.estimate import DurationEstimate, TimeEstimate
-from dpframe._errors import BadType, MissingBounds
+from dpframe._errors import BadType, BadValue, MissingBounds
 from dpframe._expr import Expr
-from dpframe._groups.periods import ends_of, span_of
+from dpframe._groups.periods import ends_of, in_zone, span_of
 from dpframe._plans.aggregates import Aggregate
+from dpframe._plans.durations import origin_of
 from dpframe._validate import Bounds
 
 __all__ = [
@@ -21,6 +22,10 @@ __all__ = [
     "TimeEstimate",
     "in_seconds",
 ]  # the first two are what answers become
+
+
+# Between these every zone has a wall time that Python can write, whichever way its clocks go.
+_FIRST, _LAST = pd.Timestamp("0001-01-02", tz="UTC"), pd.Timestamp("9999-12-30", tz="UTC")
 
 
 class Seconds(NamedTuple):
@@ -59,16 +64,34 @@ def _since_first(
     """How long after the first moment that it can be a time is, with its bounds if they are given, and that moment."""
     if not one.of_times:
         selection.bounds(expr, name, None)  # says what there is
-    if expr.tz is not None:
-        raise BadType(
-            f"{name!r} has a time zone, and means and quantiles are of wall times: p[...].dt.tz_localize(None) takes it away."
-        )
-    ends = expr.interval(selection.ends) if given is None else ends_of(span_of(given, name), None)
+    ends = expr.interval(selection.ends) if given is None else _ends(given, name, expr.tz)
     if ends is None:
         raise MissingBounds(
             f"{name!r} needs a public first and last moment: bounds=('2024-01-01', '2024-12-31') here, or open(..., "
             f"bounds={{{name!r}: ('2024-01-01', '2024-12-31')}}) once. They are never taken from the data."
         )
-    first, last = (pd.Timestamp(int(end) // 1000, unit="us") for end in ends)
+    zone = None if expr.tz is None else "UTC"
+    first, last = (pd.Timestamp(int(end) // 1000, unit="us", tz=zone) for end in ends)
+    if zone is not None and not (_FIRST <= first <= last <= _LAST):
+        raise BadValue(
+            f"{name!r} may be anything from {first} to {last}, and moments are shown in {expr.tz} from {_FIRST.date()} to "
+            f"{_LAST.date()}. Say what they can be: bounds=('1900-01-01', '2100-12-31')."
+        )
     since = _expr.elapsed("-", expr, _expr.constant(first))
-    return since, None if given is None else (pd.Timedelta(0), last - first), first.isoformat()
+    plain = first.tz_localize(None)
+    return since, None if given is None else (pd.Timedelta(0), last - first), origin_of(plain, expr.tz)
+
+
+def _ends(given: Any, name: Hashable, zone: str | None) -> tuple[int, int] | None:
+    """The ends of given bounds in nanoseconds, in UTC where the column has a zone. As pandas has it, text is read in that zone,
+    and a Timestamp has one itself."""
+    span = span_of(given, name)
+    naive = [pd.Timestamp(end) for end in given if not isinstance(end, str) and pd.Timestamp(end).tz is None]
+    if zone is not None and naive:
+        line = ", ".join(f"pd.Timestamp({str(pd.Timestamp(end))!r}, tz={zone!r})" for end in given)
+        raise BadType(
+            f"{name!r} has the time zone {zone}, and these bounds have none. Write bounds=({line}), or both as text, which is "
+            "read in that zone."
+        )
+    in_zone(span, zone, name)  # says what is wrong with them
+    return ends_of(span, zone)

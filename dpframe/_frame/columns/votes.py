@@ -96,10 +96,10 @@ def voted(
 ) -> list[Output]:
     """The value of a column that most rows of each group have, of the listed ones; or so many of them, by these names."""
     expr, name = selection.named(column)
-    try:
-        place = _expr.map_dict(
-            expr, {None if i == keys.null else k: i for i, k in enumerate(keys.index.tolist())}
-        )
+    listed = (None if i == keys.null else k for i, k in enumerate(keys.index.tolist()))
+    try:  # a period is no constant that a user writes into an expression, and a key all the same
+        known = (_expr.Constant(key) if isinstance(key, pd.Period) else key for key in listed)
+        place = _expr.map_dict(expr, {key: i for i, key in enumerate(known)})
     except BadType:
         raise NotOffered(
             f"the keys of {name!r} are of a kind that is counted, and not chosen among, in groups: "

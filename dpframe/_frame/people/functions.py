@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 
 from dpframe import _expr, _validate
-from dpframe._errors import BadType, BadValue, NotOffered, Refused
+from dpframe._errors import BadType, NotOffered, Refused
 from dpframe._expr import Expr
 from dpframe._frame.column import PrivateColumn
 from dpframe._frame.people.steps import made
-from dpframe._frame.people.windows import Window, rolling, skewness
+from dpframe._frame.people.windows import Window, ddof_of, rolling, skewness
 from dpframe._frame.tracked import Tracked, person_of
 from dpframe._refusals import Unprinted
 
@@ -186,12 +186,6 @@ def called_once(func: Any, given: Any, verb: str) -> Any:
 def whole(value: Any, name: str) -> int:
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or abs(int(value)) >= 2**31:
         raise BadType(f"{name} must be a whole number, not {value!r}.")
-    return int(value)
-
-
-def ddof_of(value: Any) -> int:
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value not in (0, 1):
-        raise BadValue("ddof must be 0 or 1.")
     return int(value)
 
 

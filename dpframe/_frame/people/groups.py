@@ -21,14 +21,13 @@ from dpframe._frame.people.functions import (
     OwnRows,
     called_once,
     change,
-    ddof_of,
     difference,
     meant,
     ranking,
     whole,
 )
 from dpframe._frame.people.steps import made, one_row, rows_where, sorted_by
-from dpframe._frame.people.windows import Window, rolling, skewness
+from dpframe._frame.people.windows import Window, ddof_of, rolling, skewness
 from dpframe._frame.tracked import Tracked, advised, person_of
 from dpframe._plans.price import WORDS, own_errors
 from dpframe._refusals import ADVICE, Unprinted, refuse

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dpframe import _expr
-from dpframe._errors import BadType, BadValue, Refused
+from dpframe._errors import BadType, BadValue, NotOffered, Refused
 from dpframe._expr import Expr, Key, within
 from dpframe._frame.people.steps import keys_of_cells
 from dpframe._frame.tracked import Frame, Tracked, person_of
@@ -85,16 +85,29 @@ def merged(
 
 
 def _check_people(left: Tracked, right: Tracked) -> None:
-    """Refuses tables that are not known to be of the same people."""
+    """Refuses tables that are not known to be of the same people, or whose rows are not in memory."""
+    named = left if left._session.unit.people else right
     if not left._session.unit.people or not right._session.unit.people:
+        person = person_of(named._selection) if named._session.unit.people else "'patient_id'"
         raise Refused(
             "two private frames are merged person by person, and here a row is a person: a row of the result would be two "
-            "people's. Where columns say whose the rows are, open both with them: open(unit='patient_id')."
+            f"people's. Where columns say whose the rows are, open both with them: open(unit={person})."
+        )
+    person = person_of(right._selection)
+    kept = [frame._session.data.source is not None for frame in (left, right)]
+    if any(kept):  # said first: one budget for both would not help
+        names = ", ".join(str(leaf.name) for leaf in left._session.unit.people)
+        raise NotOffered(
+            "merge of two tables of people needs all of their rows at once, as frames in memory have them, and "
+            f"{'both are' if all(kept) else 'one is'} kept elsewhere. Join them there, and open what comes of it with the same "
+            f"ledger= and population=, which is one budget: dpframe.open(visits.join(people, on={person}), unit={person}, ...) "
+            f"of frames of polars; of a database a view or relation, SELECT * FROM visits JOIN people USING ({names}). Or read "
+            "both into memory."
         )
     if left._session.accountant != right._session.accountant:
         raise Refused(
             "these two frames have budgets of their own, and nothing says that their people are the same. Open one with the "
-            "budget of the other: other.dp.open(accountant=p.accountant, unit='patient_id')."
+            f"budget of the other: other.dp.open(accountant=p.accountant, unit={person})."
         )
     source_of(right, "merge")  # refuses what makes no rows
 

@@ -6,8 +6,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from fractions import Fraction
 from functools import reduce
 from typing import Any
+
+import numpy as np
 
 from dpframe import _expr, _validate
 from dpframe._errors import BadValue, NotOffered
@@ -17,7 +20,7 @@ from dpframe._frame.tracked import Tracked, advised
 from dpframe._refusals import Unprinted
 
 _LONGEST = 64  # rows of a window: each is a pass over the rows
-_HERE = "sum, mean, min, max and count"
+_HERE = "sum, mean, var, std, min, max and count"
 _LINE = (
     "Others are written with pandas' own in a function of the rows: p.pipe(f), or asked of smoothed answers: "
     "p.resample('D', on='t')['x'].mean().rolling(7).std()."
@@ -60,6 +63,16 @@ class Window(Unprinted):
         """The mean of the window."""
         return self._each(self._mean)
 
+    def var(self, ddof: int = 1) -> Any:
+        """The variance of the window: of cells that are alike 0."""
+        degrees = ddof_of(ddof)
+        return self._each(lambda x: self._variance(x, degrees, "var"))
+
+    def std(self, ddof: int = 1) -> Any:
+        """The standard deviation of the window."""
+        degrees = ddof_of(ddof)
+        return self._each(lambda x: _expr.CALLS["sqrt"](self._variance(x, degrees, "std")))
+
     def count(self) -> Any:
         """How many cells of the window are no nulls; of too few rows null."""
         return self._each(self._count)
@@ -98,6 +111,28 @@ class Window(Unprinted):
         # A quotient of numbers that may be zero has no bounds, and a mean those of its values.
         known = x.bounds(self._frame._selection.schema.bounds)
         return found if known is None else _expr.clip(found, *known)
+
+    def _variance(self, x: Expr, ddof: int, verb: str) -> Expr:
+        """From how far the other cells are from the row's own, which is within the window: what is subtracted is at most about
+        as many times the variance as there are rows, so no digits of it are lost to cells that are large."""
+        rows = self._rows
+        if rows is None or self._least != rows:
+            raise _refused(self._frame, f"{verb} of a window looks at whole windows, without min_periods=.")
+        if rows <= ddof:
+            raise BadValue(
+                f"{verb} with ddof={ddof} needs windows of at least {ddof + 1} rows: rolling({ddof + 1})."
+            )
+        own, *others = self._cells(_expr.cast(x, "float"))
+        away = [_expr.operate("-", cell, own) for cell in others or [own]]
+        total, squares = _added(away), _added([_expr.operate("*", d, d) for d in away])
+        middle = _expr.operate("/", _expr.operate("*", total, total), _expr.constant(rows))
+        found = _expr.operate("/", _expr.operate("-", squares, middle), _expr.constant(rows - ddof))
+        known = x.bounds(self._frame._selection.schema.bounds)
+        if known is None:
+            return _expr.clip(found, 0.0)  # where rounding goes below it
+        # At most a quarter of the squared width each, as of values at the ends.
+        most = (Fraction(known[1]) - Fraction(known[0])) ** 2 * Fraction(rows, 4 * (rows - ddof))
+        return _expr.clip(found, *(_expr.outward(Fraction(0), most) or (0.0, None)))
 
     def _count(self, x: Expr) -> Expr:
         before = made(self._frame, "cumcount", None, (True,))
@@ -159,6 +194,12 @@ def rolling(
     if least > window:
         raise BadValue(f"min_periods={least} is more than the {window} rows of the window.")
     return Window(frame, each, window, least, groups)
+
+
+def ddof_of(value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value not in (0, 1):
+        raise BadValue("ddof must be 0 or 1.")
+    return int(value)
 
 
 def skewness(frame: Tracked, x: Expr) -> Expr:
