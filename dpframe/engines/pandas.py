@@ -48,7 +48,7 @@ from dpframe.engines.groups import arrow_buckets, finder_of, rest_buckets, tuple
 from dpframe.engines.keys import Coded, Occurring, coded, together
 from dpframe.engines.limits import Bound, at_points, by_size, distinct_pairs, within_groups
 from dpframe.engines.magnitudes import add_magnitudes, magnitude
-from dpframe.engines.people import Pairs, People, pairs_of, people_of
+from dpframe.engines.people import Pairs, People, pairs_of, people_of, widened
 from dpframe.engines.within.kept import Kept
 
 ROWS = Unit()
@@ -98,10 +98,9 @@ class PandasEngine:
         if isinstance(leaf, Within):
             within = self._within.vector(leaf)
             return within if rows is None else within.rows(rows)
-        vector = self._columns.get(leaf.position)
-        if vector is None:
-            vector = prepare(self._frame.iloc[:, leaf.position], leaf.kind)
-            self._columns[leaf.position] = vector
+        if leaf.position not in self._columns:
+            self._columns[leaf.position] = prepare(self._frame.iloc[:, leaf.position], leaf.kind)
+        vector = self._columns[leaf.position]
         if rows is None or rows.stop - rows.start == len(vector.values):
             return vector
         return vector.rows(rows)
@@ -325,7 +324,7 @@ class PandasEngine:
         for rows in self._pieces():
             mask = None if where is None else predicate(where, self.column, rows, memo)
             vectors = [self._vector(e, rows, memo) for e in exprs]
-            yield RowSlice(vectors, mask, None if people is None else people[rows], len(self))
+            yield RowSlice(vectors, mask, None if people is None else widened(people[rows]), len(self))
 
     def people(self, unit: Unit) -> int:
         """The number of people who have a row: counted one by one, and not by how they are numbered."""
@@ -394,23 +393,25 @@ class PandasEngine:
         no grid is given."""
         scratch = np.empty(min(len(self._frame), _BLOCK))
         for rows in self._pieces():
-            block = scratch[: rows.stop - rows.start]
-            self._put(memo, expr, grid, rows, block)
-            yield block if asked is None else block[asked[rows]]
+            yield self._put(memo, expr, grid, rows, scratch, None if asked is None else asked[rows])
 
     def _put(
-        self, memo: dict[Any, Any], expr: Expr, grid: Grid | None, rows: slice, values: NDArray[np.float64]
-    ) -> None:
-        """The same of some of the rows, in an array that is there."""
+        self,
+        memo: dict[Any, Any],
+        expr: Expr,
+        grid: Grid | None,
+        rows: slice,
+        scratch: NDArray[np.float64],
+        mask: NDArray[np.bool_] | None = None,
+    ) -> NDArray[np.float64]:
+        """The same of some of the rows, or of those in a mask, at the beginning of an array that is there."""
         vector = self._vector(expr, rows, memo)
+        if grid is not None:
+            return steps_of(vector, grid, mask, scratch)
         null = vector.nulls()
-        if grid is None:
-            values[:] = 0.0
-        else:
-            np.copyto(values, vector.values, casting="unsafe")
-            to_grid(values, values, grid)
-        if null is not None:
-            values[null] = np.nan
+        values = scratch[: len(vector)]
+        values[:] = 0.0 if null is None else np.where(null, np.nan, 0.0)
+        return values if mask is None else values[mask]
 
     def _holds(self, condition: Expr, memo: dict[Any, Any]) -> NDArray[np.bool_]:
         true = np.empty(len(self._frame), dtype=bool)
