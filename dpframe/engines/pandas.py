@@ -42,7 +42,7 @@ from dpframe._statistics.base import (
 )
 from dpframe._statistics.engine import PEOPLE, RowSlice, Scope, Sketches, Texts
 from dpframe.engines import compiled
-from dpframe.engines.expressions import Readable, evaluate, predicate
+from dpframe.engines.expressions import Memo, Readable, evaluate, predicate
 from dpframe.engines.fingerprints import sketches
 from dpframe.engines.groups import arrow_buckets, finder_of, rest_buckets, tuple_buckets
 from dpframe.engines.keys import Coded, Occurring, coded, together
@@ -58,6 +58,7 @@ _FEW_SUMS = 2**18  # that each thread may have for itself
 
 # The rows that are asked about, None for all; their pairs of people and groups, and which of these stay.
 Paired = tuple[NDArray[np.bool_] | None, Pairs, NDArray[np.bool_] | None]
+Floats = NDArray[np.float64]
 Buckets = NDArray[Any]  # 0: no group; g + 1: group g
 
 
@@ -396,14 +397,8 @@ class PandasEngine:
             yield self._put(memo, expr, grid, rows, scratch, None if asked is None else asked[rows])
 
     def _put(
-        self,
-        memo: dict[Any, Any],
-        expr: Expr,
-        grid: Grid | None,
-        rows: slice,
-        scratch: NDArray[np.float64],
-        mask: NDArray[np.bool_] | None = None,
-    ) -> NDArray[np.float64]:
+        self, memo: Memo, expr: Expr, grid: Grid | None, rows: slice, scratch: Floats, mask: Any = None
+    ) -> Floats:
         """The same of some of the rows, or of those in a mask, at the beginning of an array that is there."""
         vector = self._vector(expr, rows, memo)
         if grid is not None:
@@ -589,9 +584,11 @@ def tally(buckets: Buckets, groups: int) -> Integers:
     """How many rows are in each bucket but the first."""
     if buckets.dtype == np.uint8 and len(buckets) >= 2**18:
         # Two neighbours read as one number of 16 bits: half as many to count, and each pair counts for both.
-        even = len(buckets) & ~1
-        pairs = np.bincount(buckets[:even].view(np.uint16), minlength=2**16).reshape(256, 256)
-        counts = pairs.sum(axis=0) + pairs.sum(axis=1)
+        even, pairs = len(buckets) & ~1, np.zeros(2**16, dtype=np.int64)
+        for start in range(0, even, _BLOCK):
+            some = buckets[start : min(start + _BLOCK, even)].view(np.uint16)
+            np.add.at(pairs, some.astype(np.intp), 1)
+        counts = pairs.reshape(256, 256).sum(axis=0) + pairs.reshape(256, 256).sum(axis=1)
         for odd in buckets[even:]:
             counts[odd] += 1
         return np.asarray(counts[1 : groups + 1])
