@@ -7,7 +7,7 @@ and in however many threads they are read: each part of the people is added up b
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache, partial
 from importlib import import_module
 from itertools import pairwise
@@ -23,7 +23,7 @@ from dpframe._statistics.base import Grid, Integers, Persons, Powers, Primitive,
 from dpframe._statistics.engine import Scope
 from dpframe.engines.expressions import ColumnOf, predicate
 from dpframe.engines.keys import Occurring
-from dpframe.engines.people import PRIME, Draw, Numbers, People
+from dpframe.engines.people import PRIME, Draw, Numbers, People, widened
 
 LEAST = 2**18  # rows: of fewer the kernels save less than it takes to load them
 WIDEST = 2**31 - 2  # of a grid, whose values are kept in 32 bits
@@ -222,14 +222,14 @@ class Reader(NamedTuple):
     """How rows are read: root columns, values of some rows on a grid, and what expressions made of whole dictionaries."""
 
     column: ColumnOf
-    put: Callable[[Expr, Grid | None, slice, Array], None]  # into an array, NaN for a null
+    put: Callable[[Expr, Grid | None, slice, Array], object]  # into an array, NaN for a null
     memo: dict[Any, Any]
 
 
 class Summed(NamedTuple):
     """Values whose powers are summed up to a degree: whole numbers up to a width, NaN for none, put into an array."""
 
-    put: Callable[[slice, Array], None]
+    put: Callable[[slice, Array], object]
     degree: int
     width: int
 
@@ -288,6 +288,11 @@ def _summed(p: Primitive, read: Reader) -> Summed | None:
     return Summed(partial(read.put, p.expr, p.grid), p.degree, width) if width <= WIDEST else None
 
 
+def _blocks(share: slice) -> Iterator[slice]:
+    starts = range(share.start, share.stop, _BLOCK)
+    return (slice(start, min(start + _BLOCK, share.stop)) for start in starts)
+
+
 def _sums(
     people: People,
     buckets: Callable[[slice], Array],
@@ -310,19 +315,23 @@ def _sums(
     pieces = shares(n, _SHARE)
     counts = np.zeros((len(pieces), parts), np.int64)
     each = list(enumerate(pieces))
-    side_by_side(lambda one: kernel(count_parts)(codes[one[1]], shift, counts[one[0]]), each)
+
+    def count(one: tuple[int, slice]) -> None:
+        for some in _blocks(one[1]):
+            kernel(count_parts)(widened(codes[some]), shift, counts[one[0]])
+
+    side_by_side(count, each)
     ends = np.cumsum(counts.T.ravel()).reshape(parts, len(pieces)).T
     begins = np.ascontiguousarray(ends - counts)
     following = begins.copy()
     placed = np.empty((int(counts.sum()), 2 + len(wanted)), np.int32)
 
     def place(one: tuple[int, slice]) -> None:
-        values, end = np.empty((len(wanted), _BLOCK)), one[1].stop
-        for start in range(one[1].start, end, _BLOCK):
-            some = slice(start, min(start + _BLOCK, end))
+        values = np.empty((len(wanted), _BLOCK))
+        for some in _blocks(one[1]):
             for summed, room in zip(wanted, values, strict=True):
-                summed.put(some, room[: some.stop - start])
-            kernel(place_rows)(codes[some], buckets(some), values, shift, following[one[0]], placed)
+                summed.put(some, room[: some.stop - some.start])
+            kernel(place_rows)(widened(codes[some]), buckets(some), values, shift, following[one[0]], placed)
 
     side_by_side(place, each)
     m, c = draw.multipliers(places)

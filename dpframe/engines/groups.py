@@ -98,23 +98,22 @@ def _bin_table(breaks: NDArray[np.float64]) -> Buckets | None:
 
 def _counted_from(values: NDArray[Any], low: int, table: Buckets) -> Buckets | None:
     """What `looked_up` finds where each whole number is a bin of its own, by subtraction; None where one is in none of these."""
-    if values.dtype.kind == "u":  # whose upper half would turn negative
+    first = low - 1
+    if len(values) and (int(values.min()) < first or int(values.max()) - first >= len(table) - 2):
         return None
-    place = np.subtract(values, low - 1, dtype=np.int64, casting="unsafe")
-    if len(place) and place.view(np.uint64).max() >= len(table) - 2:
-        return None
-    return np.asarray(place.astype(table.dtype))
+    found = values.astype(table.dtype)  # the low bits of numbers whose difference has no others
+    found -= table.dtype.type(first % 2 ** (8 * table.itemsize))
+    return found
 
 
 def _position(values: NDArray[np.float64], breaks: NDArray[np.float64]) -> NDArray[np.float64]:
-    """One more than where each value lies between the edges, as if these were evenly spaced; 0 below, and for NaN."""
+    """One more than where each value lies between the edges, as if these were evenly spaced; 0 below, and NaN for NaN."""
     bins = len(breaks) - 1
     with np.errstate(all="ignore"):
         found = values - breaks[0]
         found *= bins / (breaks[-1] - breaks[0])
         found += 1.0
-        np.fmax(found, 0.0, out=found)
-        return np.asarray(np.fmin(found, bins + 1.0, out=found))
+        return np.asarray(np.clip(found, 0.0, bins + 1.0, out=found))
 
 
 def _unevenness(breaks: NDArray[np.float64]) -> float | None:
@@ -145,20 +144,21 @@ def _by_position(values: NDArray[np.float64], breaks: NDArray[np.float64], error
     """
     bins = len(breaks) - 1
     placed = _position(values, breaks)
-    found = placed.astype(np.intp)
-    placed -= found
-    placed -= 0.5
-    np.abs(placed, out=placed)
-    near = np.flatnonzero(placed >= 0.5 - error)
+    with np.errstate(all="ignore"):  # of a NaN there is no whole number
+        found = placed.astype(np.min_scalar_type(bins + 1))
+    edge = np.rint(placed)
+    np.abs(np.subtract(placed, edge, out=placed), out=placed)
+    near = np.flatnonzero(~(placed > error))  # also of each NaN
     if len(near):
-        some = values[near]
-        own = np.rint(_position(some, breaks)).astype(np.intp)  # the edge that is near
+        some, own = values[near], edge[near]
+        own[some != some] = 0.0
+        at = own.astype(np.intp)
         padded = np.concatenate([[-np.inf], breaks, [np.inf]])
-        own -= some < padded[own]
-        own[(own > bins) | (some != some)] = 0
-        own[some == breaks[-1]] = bins
-        found[near] = own
-    return np.asarray(found)
+        at -= some < padded[at]
+        at[(at > bins) | (some != some)] = 0
+        at[some == breaks[-1]] = bins
+        found[near] = at
+    return found
 
 
 # Combinations, the rest, periods -----------------------------------------------------------------------

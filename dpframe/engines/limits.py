@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 from dpframe._cells.codec import Buckets
 from dpframe._cells.columns import Vector
 from dpframe._statistics.base import Integers
-from dpframe.engines.people import Codes, Draw, Numbers, Pairs, People, coded, folded, numbers_of
+from dpframe.engines.people import Codes, Draw, Numbers, Pairs, People, coded, folded, numbers_of, widened
 
 Places = NDArray[np.int64]
 GROUP_BITS = 32  # more than there may be groups
@@ -352,7 +352,7 @@ def distinct_pairs(
         wide += (buckets[asked].astype(np.int64) - 1) * size
     own, pairs = pd.factorize(wide)
     if people is not None:
-        both = pd.unique(people.codes[asked] * np.int64(max(1, len(pairs))) + own)
+        both = pd.unique(widened(people.codes[asked]) * max(1, len(pairs)) + own)
         person, own = both // max(1, len(pairs)), both % max(1, len(pairs))
         group, value = pairs[own] // max(1, size), pairs[own] % max(1, size)
         numbers = people.numbers(np.unique(person))[person]

@@ -42,13 +42,13 @@ from dpframe._statistics.base import (
 )
 from dpframe._statistics.engine import PEOPLE, RowSlice, Scope, Sketches, Texts
 from dpframe.engines import compiled
-from dpframe.engines.expressions import Readable, evaluate, predicate
+from dpframe.engines.expressions import Memo, Readable, evaluate, predicate
 from dpframe.engines.fingerprints import sketches
 from dpframe.engines.groups import arrow_buckets, finder_of, rest_buckets, tuple_buckets
 from dpframe.engines.keys import Coded, Occurring, coded, together
 from dpframe.engines.limits import Bound, at_points, by_size, distinct_pairs, within_groups
 from dpframe.engines.magnitudes import add_magnitudes, magnitude
-from dpframe.engines.people import Pairs, People, pairs_of, people_of
+from dpframe.engines.people import Pairs, People, pairs_of, people_of, widened
 from dpframe.engines.within.kept import Kept
 
 ROWS = Unit()
@@ -58,6 +58,7 @@ _FEW_SUMS = 2**18  # that each thread may have for itself
 
 # The rows that are asked about, None for all; their pairs of people and groups, and which of these stay.
 Paired = tuple[NDArray[np.bool_] | None, Pairs, NDArray[np.bool_] | None]
+Floats = NDArray[np.float64]
 Buckets = NDArray[Any]  # 0: no group; g + 1: group g
 
 
@@ -98,10 +99,9 @@ class PandasEngine:
         if isinstance(leaf, Within):
             within = self._within.vector(leaf)
             return within if rows is None else within.rows(rows)
-        vector = self._columns.get(leaf.position)
-        if vector is None:
-            vector = prepare(self._frame.iloc[:, leaf.position], leaf.kind)
-            self._columns[leaf.position] = vector
+        if leaf.position not in self._columns:
+            self._columns[leaf.position] = prepare(self._frame.iloc[:, leaf.position], leaf.kind)
+        vector = self._columns[leaf.position]
         if rows is None or rows.stop - rows.start == len(vector.values):
             return vector
         return vector.rows(rows)
@@ -325,7 +325,7 @@ class PandasEngine:
         for rows in self._pieces():
             mask = None if where is None else predicate(where, self.column, rows, memo)
             vectors = [self._vector(e, rows, memo) for e in exprs]
-            yield RowSlice(vectors, mask, None if people is None else people[rows], len(self))
+            yield RowSlice(vectors, mask, None if people is None else widened(people[rows]), len(self))
 
     def people(self, unit: Unit) -> int:
         """The number of people who have a row: counted one by one, and not by how they are numbered."""
@@ -394,23 +394,19 @@ class PandasEngine:
         no grid is given."""
         scratch = np.empty(min(len(self._frame), _BLOCK))
         for rows in self._pieces():
-            block = scratch[: rows.stop - rows.start]
-            self._put(memo, expr, grid, rows, block)
-            yield block if asked is None else block[asked[rows]]
+            yield self._put(memo, expr, grid, rows, scratch, None if asked is None else asked[rows])
 
     def _put(
-        self, memo: dict[Any, Any], expr: Expr, grid: Grid | None, rows: slice, values: NDArray[np.float64]
-    ) -> None:
-        """The same of some of the rows, in an array that is there."""
+        self, memo: Memo, expr: Expr, grid: Grid | None, rows: slice, scratch: Floats, mask: Any = None
+    ) -> Floats:
+        """The same of some of the rows, or of those in a mask, at the beginning of an array that is there."""
         vector = self._vector(expr, rows, memo)
+        if grid is not None:
+            return steps_of(vector, grid, mask, scratch)
         null = vector.nulls()
-        if grid is None:
-            values[:] = 0.0
-        else:
-            np.copyto(values, vector.values, casting="unsafe")
-            to_grid(values, values, grid)
-        if null is not None:
-            values[null] = np.nan
+        values = scratch[: len(vector)]
+        values[:] = 0.0 if null is None else np.where(null, np.nan, 0.0)
+        return values if mask is None else values[mask]
 
     def _holds(self, condition: Expr, memo: dict[Any, Any]) -> NDArray[np.bool_]:
         true = np.empty(len(self._frame), dtype=bool)
@@ -588,9 +584,11 @@ def tally(buckets: Buckets, groups: int) -> Integers:
     """How many rows are in each bucket but the first."""
     if buckets.dtype == np.uint8 and len(buckets) >= 2**18:
         # Two neighbours read as one number of 16 bits: half as many to count, and each pair counts for both.
-        even = len(buckets) & ~1
-        pairs = np.bincount(buckets[:even].view(np.uint16), minlength=2**16).reshape(256, 256)
-        counts = pairs.sum(axis=0) + pairs.sum(axis=1)
+        even, pairs = len(buckets) & ~1, np.zeros(2**16, dtype=np.int64)
+        for start in range(0, even, _BLOCK):
+            some = buckets[start : min(start + _BLOCK, even)].view(np.uint16)
+            np.add.at(pairs, some.astype(np.intp), 1)
+        counts = pairs.reshape(256, 256).sum(axis=0) + pairs.reshape(256, 256).sum(axis=1)
         for odd in buckets[even:]:
             counts[odd] += 1
         return np.asarray(counts[1 : groups + 1])

@@ -38,12 +38,13 @@ from numpy.typing import NDArray
 from dpframe._cells.codec import TICKS, ticks_of, unit_of
 from dpframe._cells.columns import UNMATCHED, Vector, number_text, objects
 
-Codes = NDArray[np.int64]
+Codes = NDArray[Any]  # of people: whole numbers in 64 bits, or in 32 where these are enough
 Numbers = NDArray[np.int64]  # below P
 PRIME = 2**31 - 1
 FOLD = 1_588_635_695  # a primitive root of P
 _INFINITE = 314_159
 _PART = 2**14  # numbers at a time, that stay in the processor's cache
+_BLOCK = 2**16  # rows at a time
 
 
 # The numbers of cells ----------------------------------------------------------------------------------------
@@ -206,7 +207,8 @@ class People:
     """Who each row belongs to: a code, or -1 for nobody; how many people have a row, and what is known of each.
 
     Every code below ``size`` is that of a row, so the size is a function of the set of people who are there: neither of the
-    range of their numbers, nor of the categories that nobody has.
+    range of their numbers, nor of the categories that nobody has. Codes may be of 32 bits, and are `widened` where they are
+    multiplied, or are indices, of which numpy makes 64 bits more slowly.
     """
 
     codes: Codes
@@ -264,7 +266,7 @@ def people_of(columns: Sequence[Vector], key: bytes) -> People:
     for vector in columns[1:]:
         inner, column, places = _named(vector)
         size = max(1, len(places))
-        wide = np.where((codes < 0) | (inner < 0), -1, codes * size + inner)
+        wide = np.where((codes < 0) | (inner < 0), -1, widened(codes) * size + inner)
         codes, pairs = factorized(wide, wide < 0)
         known = [(one, at[pairs // size]) for one, at in known] + [(column, places[pairs % size])]
         people = len(pairs)
@@ -283,8 +285,28 @@ def _named(vector: Vector) -> tuple[Codes, Coded, Codes]:
     there = there[:-1]
     if there.all():
         return codes, column, np.arange(column.size)
-    without_gaps = np.append(np.cumsum(there) - 1, -1)
-    return np.take(without_gaps, codes, mode="wrap"), column, np.flatnonzero(there)
+    places = np.flatnonzero(there)
+    without_gaps = np.full(column.size + 1, -1, dtype=np.int32 if len(places) < 2**31 else np.int64)
+    without_gaps[places] = np.arange(len(places))
+    found = np.empty(len(codes), dtype=without_gaps.dtype)
+    for start in range(0, len(codes), _BLOCK):
+        rows = slice(start, start + _BLOCK)
+        np.take(without_gaps, codes[rows], mode="wrap", out=found[rows])
+    return found, column, places
+
+
+def widened(codes: Codes) -> NDArray[np.int64]:
+    """The same in 64 bits."""
+    return codes.astype(np.int64, copy=False)
+
+
+def counted(codes: Codes, size: int, some: NDArray[np.bool_] | None = None) -> NDArray[np.int64]:
+    """How often each whole number below ``size`` is there, in some rows or in all; without an array as long as they."""
+    found = np.zeros(size, dtype=np.int64)
+    for start in range(0, len(codes), _BLOCK):
+        rows = slice(start, start + _BLOCK)
+        np.add.at(found, widened(codes[rows] if some is None else codes[rows][some[rows]]), 1)
+    return found
 
 
 class Coded(NamedTuple):
@@ -335,8 +357,9 @@ def ranged(
     codes = (whole - wide(low) if low else whole).astype(
         np.int64, copy=False
     )  # of 0 on they are the column itself
-    uniques = (np.arange(high - low + 1, dtype=wide) + wide(low)).astype(values.dtype)
-    return codes, uniques
+    uniques = np.arange(high - low + 1, dtype=wide)
+    uniques += wide(low)
+    return codes, uniques.astype(values.dtype, copy=False)
 
 
 def factorized(values: NDArray[Any], null: NDArray[np.bool_] | None = None) -> tuple[Codes, NDArray[Any]]:
@@ -397,13 +420,13 @@ class Pairs(NamedTuple):
 
 
 def pairs_of(person: Codes, group: NDArray[Any] | None, people: int, groups: int) -> Pairs:
-    wide = person if group is None else person * groups + group
+    wide: Codes = person if group is None else widened(person) * groups + group
     size = people * groups
     if size > 4 * len(wide) + 2**16:
-        uniques, of_row, rows = _numbered(wide, size)
+        uniques, of_row, rows = _numbered(widened(wide), size)
         person, group = _narrow(uniques // groups), _narrow(uniques % groups)
         return Pairs(of_row, None, len(uniques), person, group, _narrow(rows))
-    rows = np.bincount(wide, minlength=size)
+    rows = counted(wide, size)
     places = np.flatnonzero(rows)
     if group is None:  # each person is a pair
         own = _narrow(places)

@@ -187,6 +187,22 @@ def test_values_next_to_any_edges_are_in_the_bin_of_comparison(low, width, bins,
     assert found.tolist() == by_bisection(values.tolist(), edges.tolist())
 
 
+@pytest.mark.parametrize("bins", [254, 255, 256, 257, 2**16 - 1, 2**16])
+@pytest.mark.parametrize("low", [0, 1, -300, 10**12, -(10**12)])
+def test_as_many_bins_as_a_dtype_numbers_are_told_apart(low, bins):
+    """Doubles and whole numbers, at both ends and beyond these, and those with the same low bits."""
+    edges = [float(low + i) for i in range(bins + 1)]
+    find = engines_groups_module.bin_buckets(tuple(edges))
+    ends = [low, low + 1, low + bins - 1]
+    for beyond in ([], [254, 255], [-1], [-256], [-(2**16)], [bins], [bins + 1, bins + 256, 2**32]):
+        numbers = [*ends, *(low + x for x in beyond)]
+        wanted = by_bisection(numbers, edges)
+        assert find(Vector("number", np.array(numbers, dtype=np.int64))).tolist() == wanted
+        assert find(Vector("number", np.array(numbers, dtype=np.float64))).tolist() == wanted
+        halves = [x + 0.5 for x in numbers]
+        assert find(Vector("number", np.array(halves))).tolist() == by_bisection(halves, edges)
+
+
 @pytest.mark.parametrize("dtype", ["int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"])
 @pytest.mark.parametrize(
     "edges", [range(11), [0, 1, 2], [-3, -2, -1, 0], [0, 5, 6], [0.5, 1.5, 2.5], [0, 10**7]]

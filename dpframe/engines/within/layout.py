@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from dpframe._cells.columns import NAT, Vector, as_floats
 from dpframe._cells.texts import order_of, text_of
 from dpframe._expr import Expr, Key, Within
-from dpframe.engines.people import Codes, coded, text_of_scalar
+from dpframe.engines.people import Codes, coded, counted, text_of_scalar, widened
 
 if TYPE_CHECKING:
     from dpframe.engines.within.kept import Kept
@@ -52,7 +52,7 @@ class PerPerson:
 
     def rows(self, rows: slice) -> Vector:
         """The values in some rows."""
-        v, whose = self.table, self.whose[rows]
+        v, whose = self.table, widened(self.whose[rows])
         null = None if v.null is None else v.null.take(whose, mode="wrap")
         return Vector(v.kind, v.values.take(whose, mode="wrap"), null, v.categories)
 
@@ -76,7 +76,7 @@ class Layout:
         self.whose, self.size = whose, int(whose.max(initial=-1)) + 1
         for expr in by:
             cells = coded(kept.value(expr, self.rows))
-            wide = self.whose * (cells.size + 1) + cells.codes + 1
+            wide = widened(self.whose) * (cells.size + 1) + cells.codes + 1
             inner, uniques = pd.factorize(wide)
             self.whose, self.size = np.where(self.whose < 0, NEVER, inner), len(uniques)
         self.codes = self.whose if asked is None else np.where(asked, self.whose, NEVER)
@@ -90,7 +90,7 @@ class Layout:
     @cached_property
     def counts(self) -> NDArray[np.int64]:
         """How many rows of each person count."""
-        return counted(self.codes, None if self.every else self.codes >= 0, self.size)
+        return counted(self.codes, self.size, None if self.every else self.codes >= 0)
 
     @cached_property
     def order(self) -> Places:
@@ -121,7 +121,7 @@ class Layout:
         pieces = list(blocks(self.rows if rows is None else len(rows)))
         for at in pieces if last else reversed(pieces):
             some = np.arange(at.start, at.stop) if rows is None else rows[at]
-            codes = self.codes[at if rows is None else some]
+            codes = widened(self.codes[at if rows is None else some])
             turn = slice(None, None, 1 if last else -1)
             places[codes[turn]] = some[turn]  # of several rows of a person the one that is written last stays
         return places[:-1]
@@ -134,22 +134,12 @@ class Layout:
         return found
 
 
-def counted(codes: Codes, some: Bools | None, size: int) -> NDArray[np.int64]:
-    """How often each whole number below ``size`` is there, in some rows or in all."""
-    if some is None:
-        return np.bincount(codes, minlength=size)
-    found = np.zeros(size, dtype=np.int64)
-    for at in blocks(len(codes)):
-        np.add.at(found, codes[at][some[at]], 1)
-    return found
-
-
 def blocks(n: int) -> Iterator[slice]:
     """Pieces of so many rows, whose temporary arrays stay in the processor's cache."""
     return (slice(start, min(start + _BLOCK, n)) for start in range(0, n, _BLOCK))
 
 
-def in_order(codes: NDArray[np.int64], size: int) -> Places:
+def in_order(codes: Codes, size: int) -> Places:
     """The places of whole numbers from 0 below ``size`` in their order; equal ones in the order they had."""
     n = len(codes)
     if all(
@@ -159,7 +149,8 @@ def in_order(codes: NDArray[np.int64], size: int) -> Places:
     bits = max(n - 1, 1).bit_length()
     if bits + max(size - 1, 1).bit_length() > 62:
         return np.argsort(codes, kind="stable")
-    seats = codes << bits  # with its place in the low bits a code sorts much faster than by argsort
+    # With its place in the low bits a code sorts much faster than by argsort.
+    seats = np.left_shift(codes, bits, dtype=np.int64)
     for at in blocks(n):
         seats[at] |= np.arange(at.start, at.stop)
     seats.sort()
@@ -244,7 +235,7 @@ class Cells:
         return (
             self.layout.counts
             if self.valid is None
-            else counted(self.layout.codes, self.valid, self.layout.size)
+            else counted(self.layout.codes, self.layout.size, self.valid)
         )
 
     def in_order(self) -> Places:
@@ -268,7 +259,7 @@ class Cells:
                 some: Places | slice = rows[at]
             else:
                 some = at if self.valid is None else at.start + np.flatnonzero(self.valid[at])
-            codes = self.layout.codes[some]
+            codes = widened(self.layout.codes[some])
             np.add.at(totals, codes, of(some, codes))
         return totals
 
