@@ -449,7 +449,9 @@ def test_tables_of_durations_and_moments_are_written_as_text(p: Any) -> None:
         table = answer.dp.table()
         assert len(table) == rows
         assert len(table.to_markdown().splitlines()) == rows + 2
-        to_the_minute = str(table["lower"].iloc[0]).rpartition(":")[0]  # seconds have the digits that the interval leaves
+        to_the_minute = str(table["lower"].iloc[0]).rpartition(":")[
+            0
+        ]  # seconds have the digits that the interval leaves
         assert to_the_minute in table.to_markdown() or table["lower"].isna().all()
         assert "NaT" not in table.to_html()
         assert len(answer.dp.table(wide=True).to_markdown().splitlines()) >= 3
