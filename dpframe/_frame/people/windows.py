@@ -131,11 +131,11 @@ class Window(Unprinted):
         total, squares = _added(away), _added([_expr.operate("*", d, d) for d in away])
         middle = _expr.operate("/", _expr.operate("*", total, total), _expr.constant(rows))
         found = _expr.operate("/", _expr.operate("-", squares, middle), _expr.constant(rows - ddof))
-        known = x.bounds(self._frame._selection.schema.bounds)
-        if known is None:
+        ends = x.bounds(self._frame._selection.schema.bounds)
+        if ends is None:
             return _expr.clip(found, 0.0)  # where rounding goes below it
         # At most a quarter of the squared width each, as of values at the ends.
-        most = (Fraction(known[1]) - Fraction(known[0])) ** 2 * Fraction(rows, 4 * (rows - ddof))
+        most = (Fraction(ends[1]) - Fraction(ends[0])) ** 2 * Fraction(rows, 4 * (rows - ddof))
         return _expr.clip(found, *(_expr.outward(Fraction(0), most) or (0.0, None)))
 
     def _count(self, x: Expr) -> Expr:
