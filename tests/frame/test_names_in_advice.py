@@ -155,6 +155,10 @@ def test_what_looks_at_several_rows_of_a_group_says_how_it_is_of_a_person(
 # What is refused when it is called, of a person's own rows.
 CALLS = {
     "a window of a time": "own['amount'].rolling('7D')",
+    "a window of a time that is named": "own['visits left'].rolling('36h', on='came')",
+    "a window of times of all columns": "own.rolling('7D')",
+    "a window of a function": "own['amount'].transform(lambda s: s.rolling('7D').mean())",
+    "no window": "own['amount'].rolling(2.5)",
     "a window that looks ahead": "own['amount'].rolling(3, center=True)",
     "another word of a window": "own['amount'].rolling(3).quantile(0.5)",
     "a column of a window": "p.groupby(UNIT)['amount'].transform(lambda s: s.rolling(2)['x'])",
@@ -197,6 +201,16 @@ def test_a_person_that_was_renamed_has_its_new_name() -> None:
     with pytest.raises(DPError, match=r"p\.groupby\('who'\)\['paid'\]\.shift\(\)"):
         p["paid"].shift()
     assert p.groupby("who")["paid"].shift() is not None
+
+
+def test_windows_of_a_time_are_told_with_the_window_and_the_column_that_were_asked() -> None:
+    p = opened("person")
+    with pytest.raises(DPError, match=r"rolling\('36h', on='came'\)\['visits left'\]\.mean\(\)") as refused:
+        p.groupby("person")["visits left"].rolling("36h")
+    line = [*pieces(str(refused.value))][-1]
+    assert line.startswith("p.dropna(subset='came').pipe(")
+    made = eval(line, {"p": p})
+    assert 1 <= made.mean("visits left", bounds=(1, 2), epsilon=10) <= 2
 
 
 def test_rows_that_no_column_gives_to_a_person_name_no_column() -> None:

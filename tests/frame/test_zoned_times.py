@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+import re
 from typing import Any
 
 import numpy as np
@@ -126,7 +127,12 @@ def test_an_answer_is_a_timestamp_in_the_zone_with_an_interval_there() -> None:
         assert str(again.tz) == "Europe/Berlin"
         assert again.interval() == (low, high)
     assert p["came"].mean(epsilon=50) == mean  # recalled
-    assert mean.dp.table()["lower"].iloc[0] == low
+    table = mean.dp.table()
+    assert table["lower"].iloc[0] == low
+    assert re.match(r"2024-\d\d-\d\d \d\d:\d\d:\d\d(\.\d+)?\+02:00 ± ", repr(mean))
+    for text in re.findall(r"2024-[^|]*", table.to_markdown()):  # with its offset, and whole
+        assert abs(pd.Timestamp(text.strip()) - mean) < pd.Timedelta("1D")
+    assert len(re.findall(r"\+02:00", table.to_markdown())) == 3
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -199,6 +205,8 @@ def test_whoever_has_a_moment_in_the_hour_that_is_twice_is_told_apart() -> None:
         mean = q["t"].mean(epsilon=1000)
         assert abs(mean - moment) < pd.Timedelta("10min")
         assert "±" in repr(mean)
+        assert mean.dp.table().to_markdown()
+        assert mean._repr_html_()
         low, high = mean.interval()
         assert low <= moment <= high
 

@@ -336,10 +336,14 @@ class PersonGroupBy(Unprinted):
     def _person(self) -> str:
         return person_of(self._frame._selection)
 
+    @property
+    def _asked(self) -> Hashable:
+        """The one column that was chosen; None of several."""
+        return self._chosen[0][1] if self._single and self._chosen else None
+
     def _advised(self, text: str) -> str:
         """A refusal that names the columns there are; of one that was chosen it speaks first."""
-        asked = self._chosen[0][1] if self._single and self._chosen else None
-        return advised(text, self._frame._selection, asked)
+        return advised(text, self._frame._selection, self._asked)
 
     # How they are made --------------------------------------------------------------------------------------------
 

@@ -88,7 +88,9 @@ class Window(Unprinted):
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
             raise AttributeError(name)
-        raise _refused(self._frame, f"a window of a person's rows has {_HERE}, and no {name!r}.")
+        raise _refused(
+            self._frame, f"a window of a person's rows has {_HERE}, and no {name!r}.", self._groups
+        )
 
     # How they are made --------------------------------------------------------------------------------------------
 
@@ -117,7 +119,9 @@ class Window(Unprinted):
         as many times the variance as there are rows, so no digits of it are lost to cells that are large."""
         rows = self._rows
         if rows is None or self._least != rows:
-            raise _refused(self._frame, f"{verb} of a window looks at whole windows, without min_periods=.")
+            raise _refused(
+                self._frame, f"{verb} of a window looks at whole windows, without min_periods=.", self._groups
+            )
         if rows <= ddof:
             raise BadValue(
                 f"{verb} with ddof={ddof} needs windows of at least {ddof + 1} rows: rolling({ddof + 1})."
@@ -127,11 +131,11 @@ class Window(Unprinted):
         total, squares = _added(away), _added([_expr.operate("*", d, d) for d in away])
         middle = _expr.operate("/", _expr.operate("*", total, total), _expr.constant(rows))
         found = _expr.operate("/", _expr.operate("-", squares, middle), _expr.constant(rows - ddof))
-        known = x.bounds(self._frame._selection.schema.bounds)
-        if known is None:
+        ends = x.bounds(self._frame._selection.schema.bounds)
+        if ends is None:
             return _expr.clip(found, 0.0)  # where rounding goes below it
         # At most a quarter of the squared width each, as of values at the ends.
-        most = (Fraction(known[1]) - Fraction(known[0])) ** 2 * Fraction(rows, 4 * (rows - ddof))
+        most = (Fraction(ends[1]) - Fraction(ends[0])) ** 2 * Fraction(rows, 4 * (rows - ddof))
         return _expr.clip(found, *(_expr.outward(Fraction(0), most) or (0.0, None)))
 
     def _count(self, x: Expr) -> Expr:
@@ -157,7 +161,9 @@ class Window(Unprinted):
             return self._where(x, _carried(self._frame, running, x))
         if self._least != self._rows:
             raise _refused(
-                self._frame, "min and max of a window look at whole windows, without min_periods=."
+                self._frame,
+                "min and max of a window look at whole windows, without min_periods=.",
+                self._groups,
             )
         return reduce(lambda a, b: _expr.CALLS[pair](a, b), self._cells(x))
 
@@ -171,23 +177,34 @@ def _carried(frame: Tracked, how: str, x: Expr) -> Expr:
     return made(frame, "ffill", made(frame, how, x))
 
 
-def _refused(frame: Tracked, text: str) -> NotOffered:
-    """What a window that there is not says, in the names of the frame."""
-    return NotOffered(advised(f"{text} {_LINE}", frame._selection))
+def _refused(frame: Tracked, text: str, groups: Any, line: str = _LINE) -> NotOffered:
+    """What a window that there is not says, in the names of the frame and of the column that was chosen."""
+    return NotOffered(advised(f"{text} {line}", frame._selection, None if groups is None else groups._asked))
 
 
 def rolling(
     frame: Tracked, each: Each, window: Any, min_periods: Any, words: Any, groups: Any = None
 ) -> Window:
     """The window of so many rows; one that is a time, or looks ahead, is refused."""
-    if isinstance(window, str) or not isinstance(window, int) or isinstance(window, bool):
+    if isinstance(window, str):
+        on = words.get("on")
+        t = repr(on if isinstance(on, str) else "t")
         raise _refused(
             frame,
             "a window here is a number of a person's rows: p.groupby('patient_id')['x'].rolling(3).mean().",
+            groups,
+            f"Those of a time are made by pandas' own in a function of the rows: p.dropna(subset={t}).pipe(lambda d: "
+            f"d.sort_values({t}, kind='stable').groupby('patient_id').rolling({window!r}, on={t})['x'].mean().reset_index()).",
+        )
+    if not isinstance(window, int) or isinstance(window, bool):
+        raise _refused(
+            frame,
+            "a window here is a number of a person's rows: p.groupby('patient_id')['x'].rolling(3).mean().",
+            groups,
         )
     odd = [word for word, value in words.items() if value is not None and value is not False]
     if odd:
-        raise _refused(frame, f"rolling has no {odd[0]}= here: a window ends with its own row.")
+        raise _refused(frame, f"rolling has no {odd[0]}= here: a window ends with its own row.", groups)
     if not 1 <= window <= _LONGEST:
         raise BadValue(f"a window has 1 to {_LONGEST} rows here, not {window}.")
     least = window if min_periods is None else _validate.positive_int(min_periods, "min_periods")
