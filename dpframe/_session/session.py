@@ -338,7 +338,7 @@ class Session:
             self.data.source.check()
         if SWITCH in os.environ and debugging():
             self.accountant.declare([DEBUGGED])
-        name = ", ".join(label.name for label in new if label.name is not None) or None
+        name = ", ".join([label.name for label in new if label.name is not None]) or None
         one, *others = new.values()
         at = None if others or one.at is None else partial(self._charge_at, one, one.at)
         words = [word for _, some in planned for word in some]
@@ -391,15 +391,16 @@ class Session:
         rows = None if self.public_rows is None else self._public_rows(one.question)
         whole = encode((one.question, one.unit, rows, self.data.schema))
         price, typed = one.price[:-1], (one.typed, self.terms.queries)
+        names: tuple[Any, Any, Any]
         if self.accountant.place is None:  # records have digests: in memory the encodings do as well
-            question, key, paid = whole, (whole, encode(price)), (whole, encode(typed))
+            names = whole, (whole, encode(price)), (whole, encode(typed))
         else:
             question = digest(whole)
-            key, paid = digest(question, price), digest(question, *typed)
+            names = question, digest(question, price), digest(question, *typed)
         version = self.data.version
         if self.data.steps:  # a name of an answer belongs to the questions of these rows and of their equals
             version = digest(version, self.data.steps)
-        return Label(question, key, paid, one.name, version, place if one.fresh else None, whole)
+        return Label(*names, one.name, version, place if one.fresh else None, whole)
 
     def _former_label(self, one: Asked) -> Label | None:
         """The same as ledgers of the first format have it, where that can be told from other questions."""
