@@ -391,16 +391,18 @@ class Session:
         rows = None if self.public_rows is None else self._public_rows(one.question)
         whole = encode((one.question, one.unit, rows, self.data.schema))
         price, typed = one.price[:-1], (one.typed, self.terms.queries)
-        names: tuple[Any, Any, Any]
+        question: Any = whole
+        key: Any
+        paid: Any
         if self.accountant.place is None:  # records have digests: in memory the encodings do as well
-            names = whole, (whole, encode(price)), (whole, encode(typed))
+            key, paid = (whole, encode(price)), (whole, encode(typed))
         else:
             question = digest(whole)
-            names = question, digest(question, price), digest(question, *typed)
+            key, paid = digest(question, price), digest(question, *typed)
         version = self.data.version
         if self.data.steps:  # a name of an answer belongs to the questions of these rows and of their equals
             version = digest(version, self.data.steps)
-        return Label(*names, one.name, version, place if one.fresh else None, whole)
+        return Label(question, key, paid, one.name, version, place if one.fresh else None, whole)
 
     def _former_label(self, one: Asked) -> Label | None:
         """The same as ledgers of the first format have it, where that can be told from other questions."""
