@@ -286,6 +286,7 @@ def glance(
     """
     plan, part = release.plan, release.rule.part
     doubtful, noisy, totals, shown = False, False, 0, 0
+    widths: dict[int, int] = {}  # of the noise of each part
     for cell, numbers in zip(plan.cells, values, strict=True):
         ratio, mechanism, maps = (
             AGGREGATES[cell.aggregate].ratio,
@@ -302,7 +303,9 @@ def glance(
             or not mechanism.named
         ):
             return None
-        half: Any = mechanism.quantile(LEVEL) * weights[0]
+        if cell.part not in widths:
+            widths[cell.part] = mechanism.quantile(LEVEL)
+        half: Any = widths[cell.part] * weights[0]
         if ratio:
             width = cell.upper - cell.lower
             count = sum([w * row for w, row in zip(weights, raw[cell.part], strict=True)])
