@@ -31,6 +31,9 @@ from dpframe.mechanisms._base import Form
 
 Array = NDArray[Any]
 
+# How many rows there are, under the names that verbs give it: made once, and so encoded once.
+ROWS, COUNT, SIZE = Output("rows", "size"), Output("count", "size"), Output("size", "size")
+
 
 class Release(NamedTuple):
     """A plan and its noisy integers: nothing else ever leaves the door. Beside them stands how the session judges noise, and

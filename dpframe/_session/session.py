@@ -34,12 +34,12 @@ from dpframe._groups.periods import Span, ends_of
 from dpframe._groups.unit import Unit, limits_for
 from dpframe._ledger import former as _former
 from dpframe._ledger.accountant import Accountant, Label, Names, found
-from dpframe._plans.aggregates import AGGREGATES, Output
+from dpframe._plans.aggregates import AGGREGATES
 from dpframe._plans.budget import Budget
 from dpframe._plans.plan import Plan, noted
 from dpframe._plans.price import Payment, price_of, worded
 from dpframe._plans.worth import says_nothing
-from dpframe._questions.question import Array, Query, Question, Release
+from dpframe._questions.question import ROWS, Array, Query, Question, Release
 from dpframe._session.data import Data, closed, sessions
 from dpframe._session.terms import Terms
 from dpframe._statistics.engine import Engine
@@ -238,7 +238,7 @@ class Session:
         budget = self.budget
         if self.base.closed or budget.fraction >= 1:
             return 0
-        count = Query((Output("rows", "size"),))
+        count = Query((ROWS,))
         return budget.times(self._planned(Asked(count, self.price(count, {}), (), self.unit))[0].charge)
 
     def answered(self, asked: Asked) -> bool:
