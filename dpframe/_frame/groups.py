@@ -30,7 +30,7 @@ from dpframe._groups.keys import EVERY, By, combined_index, groups_of, keys_of
 from dpframe._plans.aggregates import Output, named_in_agg
 from dpframe._plans.order import ORDERS
 from dpframe._plans.price import Payment, checked, own_errors
-from dpframe._questions.question import Query, Release
+from dpframe._questions.question import COUNT, SIZE, Query, Release
 from dpframe._refusals import ADVICE, OWN_ROWS, refuse
 from dpframe._session.session import Session
 
@@ -168,7 +168,7 @@ class PrivateGroupBy(Measures[Whole, Number, Value, Counted, Levels, Row, Values
         # pandas names the column of sizes, whatever is selected
         label = name if self._as_index or name == "count" else "size"
         layout = partial(_release.series, name=label) if self._as_index else self._flat([label])
-        return self._ask_for([Output("size", "size")], payment, layout)
+        return self._ask_for([SIZE], payment, layout)
 
     @priced
     def value_counts(
@@ -463,7 +463,7 @@ def counted(
             shares = Shares(Pivot(many, len(index) // many, normalize="index"))
         return _release.proportions(release, shares, index, "proportion", order)
 
-    return ask_groups(asking, by, (Output("count", "size"),), layout, payment)
+    return ask_groups(asking, by, (COUNT,), layout, payment)
 
 
 def check_options(group_keys: Any, observed: Any, level: Any, as_index: Any = True) -> None:

@@ -21,7 +21,7 @@ from dpframe._groups.unit import LIMIT, Limit, Unit
 from dpframe._plans.aggregates import AGGREGATES, Cell, Output
 from dpframe._plans.plan import Part, Plan, arrange
 from dpframe._plans.price import noise_for
-from dpframe._questions.question import AddNoise, Array, Query, Question, limits_met
+from dpframe._questions.question import SIZE, AddNoise, Array, Query, Question, limits_met
 from dpframe._statistics.base import (
     Integers,
     Persons,
@@ -258,7 +258,7 @@ class Finding(Seeking):
         rows = [i for i, kind in enumerate(kinds) if kind.counts_rows]
         outs, counted = self.asked, rows[0] if rows else 0
         if not rows and not all(kind.counts_people for kind in kinds):
-            outs, counted = (*outs, Output("size", "size")), len(outs)  # what keys are found by
+            outs, counted = (*outs, SIZE), len(outs)  # what keys are found by
         arranged = arrange(self._query(outs), unit, None)
         place = next(i for i, (_, serves) in enumerate(arranged) if counted in serves)
         most = unit.limited(1, None).reach(LIMIT)[0] if unit.rows is None else unit.reach(LIMIT)[0]

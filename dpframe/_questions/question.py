@@ -33,6 +33,9 @@ from dpframe.mechanisms._base import Form
 
 Array = NDArray[Any]
 
+# How many rows there are, under the names that verbs give it: made once, and so encoded once.
+ROWS, COUNT, SIZE = Output("rows", "size"), Output("count", "size"), Output("size", "size")
+
 
 class Release(NamedTuple):
     """A plan and its noisy integers: nothing else ever leaves the door. Beside them stands how the session judges noise, and
@@ -296,6 +299,7 @@ def glance(
     """
     plan, part = release.plan, release.rule.part
     doubtful, noisy, totals, shown = False, False, 0, 0
+    widths: dict[int, int] = {}  # of the noise of each part
     for cell, numbers in zip(plan.cells, values, strict=True):
         ratio, mechanism, maps = (
             AGGREGATES[cell.aggregate].ratio,
@@ -312,7 +316,9 @@ def glance(
             or not mechanism.named
         ):
             return None
-        half: Any = mechanism.quantile(LEVEL) * weights[0]
+        if cell.part not in widths:
+            widths[cell.part] = mechanism.quantile(LEVEL)
+        half: Any = widths[cell.part] * weights[0]
         if ratio:
             width = cell.upper - cell.lower
             count = sum([w * row for w, row in zip(weights, raw[cell.part], strict=True)])

@@ -34,12 +34,12 @@ from dpframe._groups.periods import Span, ends_of
 from dpframe._groups.unit import Unit, limits_for
 from dpframe._ledger import former as _former
 from dpframe._ledger.accountant import Accountant, Label, Names, found
-from dpframe._plans.aggregates import AGGREGATES, Output
+from dpframe._plans.aggregates import AGGREGATES
 from dpframe._plans.budget import Budget
 from dpframe._plans.plan import Plan, noted
 from dpframe._plans.price import Payment, price_of, worded
 from dpframe._plans.worth import says_nothing
-from dpframe._questions.question import Array, Query, Question, Release
+from dpframe._questions.question import ROWS, Array, Query, Question, Release
 from dpframe._session.data import Data, closed, sessions
 from dpframe._session.terms import Terms
 from dpframe._statistics.engine import Engine
@@ -238,7 +238,7 @@ class Session:
         budget = self.budget
         if self.base.closed or budget.fraction >= 1:
             return 0
-        count = Query((Output("rows", "size"),))
+        count = Query((ROWS,))
         return budget.times(self._planned(Asked(count, self.price(count, {}), (), self.unit))[0].charge)
 
     def answered(self, asked: Asked) -> bool:
@@ -338,7 +338,7 @@ class Session:
             self.data.source.check()
         if SWITCH in os.environ and debugging():
             self.accountant.declare([DEBUGGED])
-        name = ", ".join(label.name for label in new if label.name is not None) or None
+        name = ", ".join([label.name for label in new if label.name is not None]) or None
         one, *others = new.values()
         at = None if others or one.at is None else partial(self._charge_at, one, one.at)
         words = [word for _, some in planned for word in some]
@@ -391,8 +391,11 @@ class Session:
         rows = None if self.public_rows is None else self._public_rows(one.question)
         whole = encode((one.question, one.unit, rows, self.data.schema))
         price, typed = one.price[:-1], (one.typed, self.terms.queries)
+        question: Any = whole
+        key: Any
+        paid: Any
         if self.accountant.place is None:  # records have digests: in memory the encodings do as well
-            question, key, paid = whole, (whole, encode(price)), (whole, encode(typed))
+            key, paid = (whole, encode(price)), (whole, encode(typed))
         else:
             question = digest(whole)
             key, paid = digest(question, price), digest(question, *typed)

@@ -18,9 +18,8 @@ from dpframe._frame.verbs.steps import dropna
 from dpframe._frame.verbs.summaries import pairs_of
 from dpframe._groups.combinations import Sought
 from dpframe._groups.keys import By, combined_index, groups_of
-from dpframe._plans.aggregates import Output
 from dpframe._plans.price import Payment
-from dpframe._questions.question import Query
+from dpframe._questions.question import COUNT, Query
 from dpframe._refusals import Unprinted
 
 
@@ -114,7 +113,7 @@ class Tests(Unprinted):
             )
         index_of = cast(Any, combined_index(levels))
         names = index_of.names[0], index_of.names[1]
-        query = Query((Output("count", "size"),), self._frame._selection.where, levels)
+        query = Query((COUNT,), self._frame._selection.where, levels)
         found = self._frame._ask(query, lambda r: independent(r, rows, names), self._of_people(payment))
         return cast(Tested, found)
 

@@ -41,7 +41,7 @@ from dpframe._groups.keys import EVERY
 from dpframe._plans.aggregates import AGGREGATES, Output, named_in_agg
 from dpframe._plans.order import ORDERS, level_named
 from dpframe._plans.price import WORDS, Payment, checked
-from dpframe._questions.question import Query
+from dpframe._questions.question import ROWS, Query
 
 if TYPE_CHECKING:
     from dpframe._frame.column import PrivateColumn
@@ -162,7 +162,7 @@ class Measures(Asking, Generic[Whole, Number, Value, Counted, Levels, Row, Value
         if column is EVERY and self._selection.listed:
             outs = [self._selection.output("count", name, None) for name in self._selection.columns]
             return self._ask_for(outs, payment)
-        out = Output("rows", "size") if column is EVERY else self._selection.output("count", column, None)
+        out = ROWS if column is EVERY else self._selection.output("count", column, None)
         return self._ask_for([out], payment, single=True)
 
     @overload

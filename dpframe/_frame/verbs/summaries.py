@@ -23,7 +23,7 @@ from dpframe._groups.keys import EVERY, BinBy
 from dpframe._plans.aggregates import DESCRIBED, Output
 from dpframe._plans.order import ORDERS, how_for, levels_of
 from dpframe._plans.price import Payment, checked
-from dpframe._questions.question import Query
+from dpframe._questions.question import COUNT, Query
 
 if TYPE_CHECKING:
     from dpframe._frame.typed.frames import AnyMeasures
@@ -204,7 +204,7 @@ def histogram(
         instead = f"p.resample('ME', on={name!r}).size()" if expr.kind == "time" else "value_counts"
         raise BadType(f"column {name!r} is of kind {expr.kind}: a histogram needs numbers. Use {instead}.")
     by = BinBy(expr, edges_of(self, expr, name, bins, bounds), name)
-    query = Query((Output("count", "size"),), self._selection.where, (by,))
+    query = Query((COUNT,), self._selection.where, (by,))
     return cast(
         "pd.Series[int]",
         self._ask(query, lambda r: _release.series(r, by.index, "count"), payment),

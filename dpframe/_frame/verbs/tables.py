@@ -26,7 +26,7 @@ from dpframe._groups.keys import EVERY, By, KeyBy, combined_index, keys_for, wit
 from dpframe._plans.aggregates import Output
 from dpframe._plans.plan import Plan
 from dpframe._plans.price import Payment, checked
-from dpframe._questions.question import Query
+from dpframe._questions.question import COUNT, Query
 
 
 @priced
@@ -207,7 +207,7 @@ def crosstab(
     if (values is None) != (aggfunc is None):
         raise BadValue("crosstab takes values= and aggfunc= together, or neither for counts of rows.")
     sides = _sides(self, index, columns, keys, None, dropna, "crosstab")
-    out = Output("count", "size")
+    out = COUNT
     if values is not None:
         out = self._selection.wanted(aggregate_name(aggfunc), values, bounds, aggfunc)
     names = _names(rownames, index, "rownames"), _names(colnames, columns, "colnames")
