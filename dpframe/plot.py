@@ -423,12 +423,13 @@ def _draw(
 def _hollow(values: Any, noise: Any, ax: Any, bars: list[Any], lines: list[Any], legend: bool) -> None:
     """Makes bars hollow and hatched that are noise, and points of lines hollow, which is seen without colours; and adds a line to
     the legend, where there may be one and none of the figure has it."""
-    if not (noise & np.isfinite(values)).any():
-        return
+    bars = [each for each in bars if hasattr(each, "patches")]
+    if not (noise & np.isfinite(values)).any() or max(len(bars), len(lines)) != noise.shape[1]:
+        return  # there is none, or some columns are on another scale
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 
-    for flags, each in zip(noise.T, [b for b in bars if hasattr(b, "patches")], strict=False):
+    for flags, each in zip(noise.T, bars, strict=False):
         for bar in (bar for bar, flag in zip(each.patches, flags, strict=False) if flag):
             bar.set(edgecolor=bar.get_facecolor(), facecolor="none", hatch="////", linewidth=1)
     inside = ax.get_facecolor()

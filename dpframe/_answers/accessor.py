@@ -275,6 +275,8 @@ class Answer(Operators, Tabled):
         """
         if not isinstance(self._answer, pd.Series) and self._answer.shape[1] == 0:
             raise BadValue("this answer has no columns to draw.")
+        if not len(self._answer):
+            raise BadValue("this answer has no rows to draw.")
         if any(AGGREGATES[cell.aggregate].keyed for cell in self._cells):
             raise NotOffered(
                 "the most common values are no numbers to draw. Counts are: p.groupby('k')['x'].value_counts().dp.plot()."

@@ -64,9 +64,8 @@ class Label(NamedTuple):
     paid: Any
     name: str | None
     version: str | None
-    place: int | None = (
-        None  # the place of a fresh question in its batch, so that it is no repetition of an equal one
-    )
+    # The place of a fresh question in its batch, so that it is no repetition of an equal one.
+    place: int | None = None
     whole: bytes = b""
 
     def to_json(self) -> dict[str, Any]:
@@ -173,7 +172,7 @@ class Accountant:
         self._states: list[Any] = []  # of the filter, after each
         self._unit: dict[str, Any] | None = None  # the relation and what names a person
         self._declared: set[tuple[str, str, str]] = set()
-        self._answers: dict[str, str] = {}  # by key
+        self._answers: dict[str, str] = {}  # by key, by the price as typed, and the last one by question
         self._names: Names = {}
         self._former: tuple[dict[str, str], Names] = {}, {}
         self._former_versions: set[str] = set()
@@ -302,10 +301,9 @@ class Accountant:
             # Those of the first format are found by labels of that format alone.
             answers, names = (self._answers, self._names) if "whole" in body else self._former
             if names is self._former[1]:
-                self._former_versions.add(
-                    str(body["version"]).partition("|")[0]
-                )  # what follows is of a derived frame
-            answers[body["key"]] = answers[body["paid"]] = entry.body
+                # What follows is of a derived frame.
+                self._former_versions.add(str(body["version"]).partition("|")[0])
+            answers[body["key"]] = answers[body["paid"]] = answers[body["question"]] = entry.body
             if body["name"] is not None:
                 names[body["version"], body["name"]] = body["question"], body["key"]
         elif entry.kind == "sketch":
@@ -479,8 +477,10 @@ class Accountant:
                     self._append("answer", receipt_text(plan, raw, **label.to_json()))
                 self._sync()
 
-    def recall(self, label: Label, former: Callable[[], Label | None]) -> tuple[Plan, tuple[Any, ...]] | None:
-        """The recorded answer to a question: by its name at any price, else at this price; None without one.
+    def recall(
+        self, label: Label, former: Callable[[], Label | None], shares: Iterable[str] = ()
+    ) -> tuple[Plan, tuple[Any, ...]] | None:
+        """The recorded answer to a question: by its name at any price, else at this price, else paid as one of ``shares``.
 
         A record is compared with the whole question. A record of the first format has only a digest of it; it is looked up by
         ``former``, which gives no label where that digest could be another question's.
@@ -490,6 +490,8 @@ class Accountant:
         with self._alone():
             self._sync()
             text = found(label, self._answers, self._names)
+            if text is None and label.question in self._answers:  # at some price
+                text = next(filter(None, map(self._answers.get, shares)), None)
             body = None if text is None else json.loads(text)
             if body is not None and not label.asks(body):
                 return None
@@ -533,9 +535,8 @@ class Accountant:
     @property
     def declarations(self) -> pd.DataFrame:
         """Every fact that is public because you said so."""
-        rows = [
-            (pd.Timestamp(e.when), *(_json(e)[k] for k in DECLARED)) for e in self._entries("declaration")
-        ]
+        entries = self._entries("declaration")
+        rows = [(pd.Timestamp(e.when), *(_json(e)[k] for k in DECLARED)) for e in entries]
         return pd.DataFrame(rows, columns=["when", *DECLARED])
 
     def _entries(self, kind: str) -> list[Entry]:

@@ -266,6 +266,7 @@ class Aggregate(ABC):
     subject: str = ""  # of the largest of these scores,
     ranged: bool = False  # which the exponential mechanism may make,
     several: bool = False  # or of several places, in rounds, one after the other
+    of_rows: bool = False  # and whether these scores are numbers of rows
     picks: ClassVar[bool] = False  # whether it is chosen among points instead of measured
     keyed: ClassVar[bool] = False  # whether answers are places on a list of keys
     ratio: ClassVar[bool | None] = None  # whether its noise is a part of its count; False: that of a total

@@ -175,6 +175,7 @@ class BestPlaces(Aggregate):
     subject: str = ""
     ranged: bool = False
     several: bool = False
+    of_rows: bool = False
 
     selects = True
     always_whole = True
@@ -229,7 +230,7 @@ class MostRows(Aggregate):
         return None
 
 
-AGGREGATES["argmax"] = BestPlaces(OfScores(), "count")
-AGGREGATES["top"] = BestPlaces(OfScores(), "count", several=True)
+AGGREGATES["argmax"] = BestPlaces(OfScores(), "count", of_rows=True)
+AGGREGATES["top"] = BestPlaces(OfScores(), "count", several=True, of_rows=True)
 AGGREGATES["choose"] = BestPlaces(OfScores(), "utility", ranged=True)
 AGGREGATES["revenue"] = BestPlaces(OfPrices(), "revenue", ranged=True)

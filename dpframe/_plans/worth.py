@@ -54,9 +54,9 @@ def is_noise(values: Any, low: Any, high: Any, unit: Any, width: Any, part: floa
 def says_nothing(plan: Any, cell: Cell, values: float) -> bool:
     """Whether the plan knows that an output is noise of so many values at most, whatever they are."""
     aggregate = AGGREGATES[cell.aggregate]
-    if aggregate.selects:
+    if aggregate.selects and not aggregate.of_rows:
         return False
-    if aggregate.promise:  # so many values too many below the answer, and above it
+    if aggregate.promise or aggregate.selects:  # so many ranks, or rows, the choice may be off
         return bool(plan._shortfall(cell) >= PART * values)
     tried = _tried(plan, cell, np.array([values]), LEVEL)
     if tried is not None:
@@ -129,9 +129,9 @@ def in_advance(plan: Any) -> str:
 def fewest(plan: Any, cell: Cell) -> float | None:
     """The number of values below which an output says nothing, whatever they are; None if that is not known."""
     aggregate = AGGREGATES[cell.aggregate]
-    if aggregate.selects:
+    if aggregate.selects and not aggregate.of_rows:
         return None
-    if aggregate.promise:
+    if aggregate.promise or aggregate.selects:
         return float(plan._shortfall(cell)) / PART
     if aggregate.imagined(np.ones(1)):
         return _fewest_imagined(plan, cell)

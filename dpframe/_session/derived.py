@@ -136,6 +136,7 @@ def derived(
         tuple(sorted(made.keys.items(), key=lambda k: k[0])),
         parent.terms.people if whole else None,
         parent.terms.version,
+        shares_said=parent.terms.shares_said,
     )
     return Session(data, terms, parent.accountant)
 

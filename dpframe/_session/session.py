@@ -13,7 +13,7 @@ import os
 import threading
 import warnings
 import weakref
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextvars import ContextVar
 from dataclasses import replace
 from fractions import Fraction
@@ -55,6 +55,9 @@ P = ParamSpec("P")
 T = TypeVar("T")
 DEBUGGED = ("debug", "errors show their cause, which may quote cells", SWITCH)  # what the ledger keeps of it
 _behind: ContextVar[bool] = ContextVar("behind the door", default=False)
+
+
+MOST_SHARES = 1000  # of shares of other sizes answers are looked up that were paid by so many at most
 
 
 class Asked(NamedTuple):
@@ -419,7 +422,9 @@ class Session:
         known = found(label, self._answers, self._names)
         recorded = None
         if self.accountant.place is not None and (one.name is not None if one.fresh else known is None):
-            recorded = self.accountant.recall(label, partial(self._former_label, one))
+            recorded = self.accountant.recall(
+                label, partial(self._former_label, one), self._shares(label, one)
+            )
         if one.fresh or (known is not None and known[0] != label.whole):
             return None
         if known is None:
@@ -429,6 +434,13 @@ class Session:
         release: Release = known[1]
         self._keep(label, release)
         return release
+
+    def _shares(self, label: Label, one: Asked) -> Iterator[str]:
+        """What `paid` would be if a share had been of another size, the largest first. Where ``open`` left out ``queries=`` a
+        line asks for no size: it is free if the same line was answered at any."""
+        if not self.terms.shares_said and not one.fresh:
+            for queries in range(1, MOST_SHARES + 1):
+                yield digest(label.question, one.typed, queries)
 
     def _keep(self, label: Label, release: Release) -> None:
         self._answers[label.key] = self._answers[label.paid] = label.whole, release

@@ -172,6 +172,7 @@ class Terms:
     because: str | None = None
     sources: tuple[tuple[Declaration, Source], ...] = ()  # of what a card says
     rule: Rule = ORDINARY  # of answers: it changes none of them, but how they are shown
+    shares_said: bool = True  # whether the owner has said how large a share is, by queries=
 
     @classmethod
     def of(cls, data: Data, arguments: Words) -> Terms:
@@ -183,7 +184,8 @@ class Terms:
         declared = declarations(data.leaves, arguments.get("bounds"), arguments.get("keys"))
         because, sources = arguments.get("because"), tuple(arguments.get("sources", {}).items())
         rule = rule_of(arguments, ORDINARY) if "show" in arguments or "reliable" in arguments else ORDINARY
-        return cls(account, unit, queries, *declared, people, data.version, because, sources, rule)
+        said = arguments.get("queries") is not None
+        return cls(account, unit, queries, *declared, people, data.version, because, sources, rule, said)
 
     def again(self, leaves: Mapping[Hashable, Column], arguments: Words) -> Terms:
         """These terms with the arguments of another `open`: one that is left out stays as it is."""
@@ -202,6 +204,7 @@ class Terms:
             self.because if because is None else because,
             self._sources_again(arguments),
             rule_of(arguments, self.rule),
+            self.shares_said or arguments.get("queries") is not None,
         )
 
     def _sources_again(self, arguments: Words) -> tuple[tuple[Declaration, Source], ...]:

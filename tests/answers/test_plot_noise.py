@@ -11,6 +11,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from dpframe import BadValue
+
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 
@@ -145,6 +147,20 @@ def test_axes_that_were_drawn_on_keep_what_was_there() -> None:
     assert hollow(ax) == [before, [False] * len(good)]
     answer.dp.plot(ax=ax)
     assert legend(ax) == ["only noise"]
+
+
+def test_two_scales_mark_nothing_rather_than_another_column() -> None:
+    table = opened().groupby("hour")["delay"].agg(["mean", "std"], epsilon=5)
+    ax = table.dp.plot(subplots=False, secondary_y=["mean"])
+    assert hollow(ax) == [[False] * 8]
+    assert "only noise" not in legend(ax)
+    assert "only noise" in legend(table.dp.plot(subplots=False))
+
+
+def test_no_rows_are_no_picture() -> None:
+    answer = opened().groupby("hour")["delay"].mean(epsilon=5)
+    with pytest.raises(BadValue, match="no rows to draw"):
+        answer.iloc[:0].dp.plot()
 
 
 def test_the_owners_part_decides() -> None:

@@ -32,6 +32,9 @@ ASKED = {
     "histogram": lambda p, **w: p.histogram("x", bins=[0, 50, 100], **w),
     "groups of rows": lambda p, **w: p.groupby("k").size(**w),
     "groups": lambda p, **w: p.groupby("k")["x"].agg(["std", "skew"], **w),
+    "argmax": lambda p, **w: p.argmax("k", **w),
+    "top": lambda p, **w: p.top("k", 1, **w),
+    "argmax of groups": lambda p, **w: p.groupby("k")["k"].argmax(**w),
     "pivot": lambda p, **w: p.pivot_table(values="x", index="k", aggfunc="std", **w),
 }
 SPREAD = ("std", "sem", "skew")
@@ -62,7 +65,9 @@ def test_every_verb_says_before_it_is_paid_that_so_few_values_say_nothing(verb):
     assert p.ledger.empty
 
 
-@pytest.mark.parametrize("verb", ["mean", "var", "std", "sem", "skew", "median", "cov", "describe", "groups"])
+@pytest.mark.parametrize(
+    "verb", ["mean", "var", "std", "sem", "skew", "median", "cov", "describe", "groups", "argmax", "top"]
+)
 def test_without_a_number_of_values_a_plan_says_of_how_many_it_says_nothing(verb):
     assert row(ASKED[verb](opened().explain, epsilon=0.01), "worth").endswith("values this will say nothing")
 

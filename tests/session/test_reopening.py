@@ -183,3 +183,115 @@ def test_a_column_called_rows_is_another_unit_than_a_row(tmp_path):
     people().dp.open(1, **where).close()
     with pytest.raises(SessionError, match="relation between the same people"):
         people().dp.open(1, unit="rows", **where)
+
+
+# Questions without a price ------------------------------------------------------------------------------------------------
+
+UNPRICED = {
+    "mean": lambda p, **w: p.mean("age", **w),
+    "groups": lambda p, **w: p.groupby("pid", keys=[0, 1, 2])["age"].sum(**w),
+    "where": lambda p, **w: p.query("age > 3").count(**w),
+    "mechanism": lambda p, **w: p.sum("age", mechanism="laplace", **w),
+    "median": lambda p, **w: p.median("age", **w),
+}
+
+
+def same(one, two):
+    return one.equals(two) if isinstance(one, pd.Series) else one == two
+
+
+@pytest.fixture
+def kept(tmp_path):
+    """Where a ledger is in which questions were answered for a tenth of the budget each, the answers, and what was spent."""
+    where = {"ledger": tmp_path / "budget.db", "population": "people", "bounds": {"age": (0, 90)}}
+    p = people().dp.open(10, **where, queries=10)
+    answers = {name: ask(p) for name, ask in UNPRICED.items()}
+    spent = p.budget.spent
+    p.close()
+    return where, answers, spent
+
+
+def test_what_was_answered_for_a_share_is_free_where_nobody_says_how_large_a_share_is(kept):
+    where, answers, spent = kept
+    q = people().dp.open(**where)
+    assert q.budget.queries != 10
+    for name, ask in UNPRICED.items():
+        assert "takes nothing" in repr(ask(q.explain))
+        again = ask(q)
+        assert same(again, answers[name])
+        assert again.dp.plan == answers[name].dp.plan  # at the price it was answered at
+        assert same(ask(q), again)
+    with q.plan_ahead() as batch:
+        place = batch.mean("age")
+    assert place.answer == answers["mean"]
+    assert q.budget.spent == spent
+    derived = q.query("age > 3")
+    assert derived.count() == answers["where"]
+    assert q.budget.spent == spent
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        lambda p: p.mean("age", epsilon=0.5),
+        lambda p: p.mean("age", within=5, n=60),
+        lambda p: p.mean("age", fresh=True),
+        lambda p: p.mean("age", bounds=(0, 80)),
+        lambda p: p.mean("age", mechanism="laplace"),
+        lambda p: p.std("age"),
+        lambda p: p.query("age > 4").count(),
+    ],
+)
+def test_another_price_or_another_question_is_paid(kept, asked):
+    where, _, spent = kept
+    q = people().dp.open(**where)
+    asked(q)
+    assert q.budget.spent > spent
+
+
+def test_a_share_whose_size_is_said_is_another_price(kept):
+    where, answers, spent = kept
+    q = people().dp.open(**where, queries=20)
+    assert q.mean("age") != answers["mean"]
+    assert q.budget.spent == pytest.approx(spent + 0.5)
+    q.close()
+    r = people().dp.open(**where)  # of several the largest share, but for one of the usual size
+    assert r.mean("age") != answers["mean"]
+    assert r.sum("age", mechanism="laplace") == answers["mechanism"]
+    assert r.budget.spent == pytest.approx(spent + 0.5)
+    s = people().dp.open(**where, queries=10)
+    assert s.mean("age") == answers["mean"]
+
+
+def test_a_price_that_was_named_is_no_share(tmp_path):
+    where = {"ledger": tmp_path / "budget.db", "population": "people"}
+    p = people().dp.open(1, **where)
+    p.count(epsilon=0.25)
+    second = p.count()
+    assert p.budget.spent == 0.3
+    p.close()
+    q = people().dp.open(**where)
+    assert q.count() == second
+    assert q.budget.spent == 0.3
+    q.count(epsilon=0.125)
+    assert q.budget.spent == 0.425
+
+
+def test_another_version_is_asked_anew(kept):
+    where, _, spent = kept
+    q = people(61).dp.open(**where, version="newer")
+    q.mean("age")
+    assert q.budget.spent == pytest.approx(spent + 0.5)
+
+
+def test_a_large_number_of_shares_is_looked_for_up_to_a_thousand(tmp_path):
+    for queries, free in ((1000, True), (1001, False)):
+        where = {"ledger": tmp_path / f"{queries}.db", "population": "people"}
+        p = people().dp.open(900, **where, queries=queries)
+        p.count()
+        spent = p.budget.spent
+        p.close()
+        q = people().dp.open(**where)
+        q.count()
+        assert (q.budget.spent == spent) == free
+        q.close()
