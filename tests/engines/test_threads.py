@@ -203,6 +203,14 @@ def test_as_many_bins_as_a_dtype_numbers_are_told_apart(low, bins):
         assert find(Vector("number", np.array(halves))).tolist() == by_bisection(halves, edges)
 
 
+@pytest.mark.parametrize("dtype", ["int8", "int16", "int32", "int64"])
+@pytest.mark.parametrize("bins", [300, 70_000])
+def test_numbers_below_nothing_are_in_no_bin_that_their_bits_without_a_sign_are_in(dtype, bins):
+    find = engines_groups_module.bin_buckets(tuple(map(float, range(bins + 1))))
+    values = np.array([-128, -2, -1, 0, 1, 127], dtype=dtype)
+    assert find(Vector("number", values)).tolist() == [0, 0, 0, 1, 2, 128]
+
+
 @pytest.mark.parametrize("dtype", ["int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"])
 @pytest.mark.parametrize(
     "edges", [range(11), [0, 1, 2], [-3, -2, -1, 0], [0, 5, 6], [0.5, 1.5, 2.5], [0, 10**7]]
