@@ -18,6 +18,7 @@ import sys
 import threading
 from collections import defaultdict
 from collections.abc import Iterator
+from importlib.util import find_spec
 
 import pandas as pd
 import pytest
@@ -29,6 +30,13 @@ from tests.postgres import Postgres, missing
 
 # Of randomness itself, and of several processes, which must not draw the same.
 OWN_ENTROPY = ("tests/mechanisms/", "tests/ledger/", "tests/store/")
+
+# Modules with examples that import a library of an extra.
+ABOUT = {
+    "dpframe/polars.py": "polars",
+    "dpframe/dask.py": "dask",
+    "tests/benchmarks/bench_memory.py": "polars",
+}
 
 settings.register_profile("repeatable", derandomize=True)
 
@@ -45,6 +53,18 @@ def pytest_addoption(parser):
     parser.addoption("--slow", choices=("no", "too", "only"), default="no", help=words)
 
 
+class Absent:
+    """Leaves out examples of modules about libraries that are not installed.
+
+    Any other module that cannot be imported is an error. With pytest's own word for this, ``--doctest-ignore-import-errors``, a
+    file of tests that cannot be imported would count as one without tests, and nobody would be told.
+    """
+
+    def pytest_ignore_collect(self, collection_path):
+        about = [library for path, library in ABOUT.items() if collection_path.as_posix().endswith(path)]
+        return True if about and find_spec(about[0]) is None else None
+
+
 class Figures:
     """Closes the figures that a test or an example has left open, of which pyplot counts at most twenty."""
 
@@ -55,6 +75,7 @@ class Figures:
 
 
 def pytest_configure(config):
+    config.pluginmanager.register(Absent())
     config.pluginmanager.register(Figures())
     if not in_full(config):
         settings.load_profile("repeatable")

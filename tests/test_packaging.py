@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import runpy
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
 
@@ -86,3 +89,26 @@ def test_a_package_that_is_not_there_has_no_version(
     monkeypatch.setattr("dpframe.__main__._BESIDE", ("no-such-package",))
     dpframe.show_versions()
     assert re.search(r"^no-such-package +-$", capsys.readouterr().out, re.MULTILINE)
+
+
+def test_a_file_of_tests_that_cannot_be_imported_is_an_error(tmp_path: Path) -> None:
+    """With the options of this project, of which `--doctest-ignore-import-errors` would make it a file without tests."""
+    options = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["pytest"]["ini_options"][
+        "addopts"
+    ]
+    broken = tmp_path / "test_broken.py"
+    broken.write_text("import no_such_module\n\n\ndef test_it():\n    pass\n", "utf-8")
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-c",
+        os.devnull,
+        *options.split(),
+        "-n",
+        "0",
+        "-p",
+        "no:cacheprovider",
+    ]
+    run = subprocess.run([*command, str(broken)], capture_output=True, text=True, cwd=tmp_path, check=False)
+    assert "1 error" in run.stdout

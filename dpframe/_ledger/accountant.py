@@ -300,8 +300,7 @@ class Accountant:
         elif entry.kind == "answer":
             # Those of the first format are found by labels of that format alone.
             answers, names = (self._answers, self._names) if "whole" in body else self._former
-            if names is self._former[1]:
-                # What follows is of a derived frame.
+            if names is self._former[1]:  # what follows a bar is of a derived frame
                 self._former_versions.add(str(body["version"]).partition("|")[0])
             answers[body["key"]] = answers[body["paid"]] = answers[body["question"]] = entry.body
             if body["name"] is not None:

@@ -28,11 +28,11 @@ from tests.internals import (
     Question,
     Session,
     Statistic,
+    sessions,
 )
 from tests.internals import counts_module as _counts
 from tests.internals import engines_pandas_module as engine_module
 from tests.internals import engines_people_module as _people
-from tests.internals import registry_sessions as sessions
 from tests.internals import stats_module as _stats
 from tests.internals import stats_Rows as Rows
 from tests.statistical.test_people_audit import PAIRS as PEOPLE
