@@ -45,14 +45,16 @@ def test_it_says_what_goes_wrong_and_who_sees_it_or_why_nobody_does(mutant):
     assert bool(mutant.killers) != bool(mutant.reason)
 
 
+@pytest.mark.slow
 def test_killers_exist():
     wrong = replace(DELTA, killers=(KILLER, "tests/test_none.py::test_x", KILLER + "x"))
     assert missing([*LIST, wrong]) == [KILLER + "x", "tests/test_none.py::test_x"]
 
 
+@pytest.mark.slow
 def test_a_share_of_them_is_killed():
     """Another share each day, so that a commit need not wait for the whole list: `make mutants` runs that."""
-    chosen = share(LIST, 3, datetime.date.today().toordinal())
+    chosen = share(LIST, 5, datetime.date.today().toordinal())
     left = [(one.mutant.name, one.verdict, one.more) for one in run(chosen) if one.verdict != "killed"]
     assert not left
 

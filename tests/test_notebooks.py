@@ -67,6 +67,7 @@ def test_the_notebooks_are_all_there() -> None:
     assert [n.name for n in NOTEBOOKS] == names
 
 
+@pytest.mark.slow(but=3)
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda p: p.name)
 def test_the_notebook_runs_and_gives_the_kinds_of_output_that_were_committed(
     path: Path, tmp_path: Path

@@ -204,6 +204,7 @@ def test_our_filters_are_not_broken_by_rare_large_losses(name: str) -> None:
     assert most(make_filter(name, Limits(F(1), F(1, 10**6), F(0)))) <= DELTA * ROUNDING
 
 
+@pytest.mark.slow
 def test_nor_is_the_residue_of_exact_pairs() -> None:
     """The largest that is certified, to a tenth."""
     rule = make_filter("tight", Limits(F(1), F(1, 10**6), F(0)))

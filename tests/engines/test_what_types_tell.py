@@ -180,6 +180,7 @@ def test_every_kind_of_expression_is_made_here() -> None:
     assert set(MADE) == kinds - {Expr}
 
 
+@pytest.mark.slow(but=14)
 @pytest.mark.parametrize("kind", MADE, ids=lambda kind: kind.__name__)
 @settings(max_examples=100, deadline=None)
 @given(columns(), st.data())

@@ -177,7 +177,7 @@ def one_picture(monkeypatch):
     monkeypatch.setattr(plt, "subplots", subplots)
 
 
-@pytest.mark.slow(but=9)
+@pytest.mark.slow(but=6)
 @pytest.mark.parametrize("who", WHO)
 def test_pandas_words_are_taken_or_refused_in_own_words(p, who, one_picture, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)

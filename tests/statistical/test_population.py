@@ -184,7 +184,7 @@ def test_levels_that_are_too_near_do_not_bound_one_another(step):
     )
 
 
-@pytest.mark.slow(but=2)
+@pytest.mark.slow
 @pytest.mark.parametrize("together", [["mean"], ["mean", "std"]], ids=["alone", "with squares"])
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 10.0])
 @pytest.mark.parametrize(("n", "m"), [(8, 60), (60, 800)])

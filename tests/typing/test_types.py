@@ -74,7 +74,10 @@ def marked(program: Path) -> set[int]:
     return {i for i, line in enumerate(program.read_text().splitlines(), 1) if line.endswith("# wrong")}
 
 
-CHECKERS = [mypy_errors, pytest.param(pyright_errors, marks=pytest.mark.extras)]
+CHECKERS = [
+    pytest.param(mypy_errors, marks=pytest.mark.slow),
+    pytest.param(pyright_errors, marks=pytest.mark.extras),
+]
 
 
 def test_some_lines_are_marked():
