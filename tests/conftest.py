@@ -77,6 +77,7 @@ class Figures:
 def pytest_configure(config):
     config.pluginmanager.register(Absent())
     config.pluginmanager.register(Figures())
+    config.pluginmanager.register(Everywhere())
     if not in_full(config):
         settings.load_profile("repeatable")
 
@@ -146,41 +147,42 @@ def stream(name: str) -> Iterator[bytes]:
         place += 1
 
 
-@pytest.fixture(autouse=True)
-def nothing_remembered():
-    """What plans take from equal questions is made anew: a test before may have broken a sensitivity on purpose."""
-    forget_drafts()
+class Everywhere:
+    """Fixtures of all tests, and of examples in docstrings as well, which lie in none of the folders of tests."""
 
+    @pytest.fixture(autouse=True)
+    def nothing_remembered(self):
+        """What plans take from equal questions is made anew: a test before may have broken a sensitivity on purpose."""
+        forget_drafts()
 
-@pytest.fixture(autouse=True)
-def nothing_left():
-    """Sessions, and populations in the memory of the process, are new in each test, each example and each page: a name that
-    another has used, with another budget, is nobody's, and frames are not compared with those of thousands of tests."""
-    MEMORY._entries.clear()
-    before = set(sessions)
-    yield
-    for name in set(sessions) - before:
-        del sessions[name]
+    @pytest.fixture(autouse=True)
+    def nothing_left(self):
+        """Sessions, and populations in the memory of the process, are new in each test, each example and each page: a name that
+        another has used, with another budget, is nobody's, and frames are not compared with those of thousands of tests."""
+        MEMORY._entries.clear()
+        before = set(sessions)
+        yield
+        for name in set(sessions) - before:
+            del sessions[name]
 
+    @pytest.fixture(autouse=True)
+    def repeatable(self, request, monkeypatch):
+        """A bound that holds with probability 0.9999 fails once in some hundred runs of a thousand tests: so the noise of each
+        test follows from its name. A change of the code draws anew; ``-m slow`` has the operating system's entropy."""
+        own = request.node.nodeid.startswith(OWN_ENTROPY)
+        if own or in_full(request.config):
+            return
+        blocks, rest, lock = stream(name_of(request.node.nodeid)), b"", threading.Lock()
 
-@pytest.fixture(autouse=True)
-def repeatable(request, monkeypatch):
-    """A bound that holds with probability 0.9999 fails once in some hundred runs of a thousand tests: so the noise of each
-    test follows from its name. A change of the code draws anew; ``-m slow`` has the operating system's entropy."""
-    own = request.node.nodeid.startswith(OWN_ENTROPY)
-    if own or in_full(request.config):
-        return
-    blocks, rest, lock = stream(name_of(request.node.nodeid)), b"", threading.Lock()
+        def random_bytes(n: int) -> bytes:
+            nonlocal rest
+            with lock:
+                while len(rest) < n:
+                    rest += next(blocks)
+                taken, rest = rest[:n], rest[n:]
+                return taken
 
-    def random_bytes(n: int) -> bytes:
-        nonlocal rest
-        with lock:
-            while len(rest) < n:
-                rest += next(blocks)
-            taken, rest = rest[:n], rest[n:]
-            return taken
-
-    monkeypatch.setattr(_sampling, "random_bytes", random_bytes)
+        monkeypatch.setattr(_sampling, "random_bytes", random_bytes)
 
 
 @pytest.fixture(scope="session")

@@ -227,11 +227,8 @@ def opened(frame: pd.DataFrame, arguments: Words) -> Session:
         raise BadType("version= must be a name of this state of the data, such as '2026-11'.")
     with _opening:
         present = None if frame.attrs.get(ATTR) is None else _present(frame, arguments)
-        if present is not None:
-            restated = present.terms.again(present.leaves, arguments)
-            same = restated.differs(present.terms) is None and because == present.terms.because
-            if because is None or (same and root_positions(frame, present.data.snapshot) is not None):
-                return _again(present, frame, restated)
+        if present is not None and (because is None or _runs_again(present, frame, arguments)):
+            return _again(present, frame, arguments)
         if arguments.get("epsilon") is None and arguments.get("ledger") is not None:
             arguments = _with_kept(leaves_of(frame.columns, frame.dtypes), arguments)
         data = Data.of(frame, arguments.get("version"))
@@ -338,7 +335,15 @@ def _warn_of_delta(data: Data, terms: Terms) -> None:
         )
 
 
-def _again(present: Session, frame: pd.DataFrame, terms: Terms) -> Session:
+def _runs_again(present: Session, frame: pd.DataFrame, arguments: Words) -> bool:
+    """Whether this is the line that opened the frame, with the reason for a second budget that it gave."""
+    if root_positions(frame, present.data.snapshot) is None:
+        return False
+    terms = present.terms
+    return terms.again(present.leaves, arguments).differs(terms) is None and arguments["because"] == terms.because
+
+
+def _again(present: Session, frame: pd.DataFrame, arguments: Words) -> Session:
     present.check_alive()
     if root_positions(frame, present.data.snapshot) is None:
         raise LineageError(
@@ -346,6 +351,7 @@ def _again(present: Session, frame: pd.DataFrame, terms: Terms) -> Session:
             "version. A second budget on the same people would undo the first. Ask the frame that was opened, or "
             "declare why this one is right: open(..., because='...')."
         )
+    terms = present.terms.again(present.leaves, arguments)
     if terms != present.terms:
         difference = terms.differs(present.terms)
         if difference is not None:
