@@ -58,7 +58,7 @@ class PersonGroupBy(Unprinted):
     order they have in the frame.
 
     >>> visits = pd.DataFrame({"id": [1, 1, 2], "cost": [10.0, 30.0, 6.0]})
-    >>> p = visits.dp.open(1000, unit="id", max_rows=2, max_groups=1, bounds={"cost": (0, 100)})
+    >>> p = visits.dp.open(1000, unit="id", max_rows=2, max_groups=1, bounds={"cost": (0, 30)})
     >>> print(round(p.groupby("id")["cost"].sum().mean(epsilon=450)))
     23
     >>> print(round(p.groupby("id").head(1)["cost"].mean(epsilon=450)))

@@ -149,11 +149,11 @@ def join(
     >>> p = df.dp.open(1000)
     >>> p.join(tax, on="state").count("tax", epsilon=300) == 3
     True
-    >>> visits = pd.DataFrame({"id": [1, 1, 2], "cost": [10.0, 30.0, 6.0]})
-    >>> p = visits.dp.open(1000, unit="id", max_rows=2, max_groups=1, bounds={"cost": (0, 100)})
+    >>> visits = pd.DataFrame({"id": [1, 1, 2], "cost": [10.0, 30.0, 10.0]})
+    >>> p = visits.dp.open(1000, unit="id", max_rows=2, max_groups=1, bounds={"cost": (0, 30)})
     >>> total = p.groupby("id").agg(total=("cost", "sum"))
     >>> print(round(p.join(total, on="id").mean("total", epsilon=900)))
-    29
+    30
     """
     if isinstance(other, Tracked):
         suffixes = (lsuffix, rsuffix)
