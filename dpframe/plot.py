@@ -556,9 +556,8 @@ def _bins(values: pd.Series[Any], low: Any, high: Any, ax: Any, options: dict[st
     index = cast("pd.IntervalIndex[Any]", values.index)
     left, right = (np.asarray(side, dtype=np.float64) for side in (index.left, index.right))
     texts = {k: options.pop(k) for k in ("title", "xlabel", "ylabel", "xlim", "ylim") if k in options}
-    legend, grid, rotation = (
-        options.pop(k, None) for k in ("legend", "grid", "rot")
-    )  # of pandas, not of bars
+    # Words of pandas, which bars do not take.
+    legend, grid, rotation = (options.pop(k, None) for k in ("legend", "grid", "rot"))
     logs = {axis: options.pop(f"log{axis}", False) or options.get("loglog", False) for axis in ("x", "y")}
     options.pop("loglog", None)
     named = {"label": str(index.name)} if legend and index.name is not None else {}

@@ -141,9 +141,8 @@ class _Digest(NamedTuple):
 
 # Answers over the same keys share one index object; held here, so that its id stays its own.
 _digests: OrderedDict[int, _Digest] = OrderedDict()
-_DTYPES = {
-    np.dtype(kind): np.dtype(kind).name for kind in (np.int64, np.float64)
-}  # numpy is slow to write a dtype
+# The names of common dtypes, which numpy is slow to write.
+_DTYPES = {np.dtype(kind): np.dtype(kind).name for kind in (np.int64, np.float64)}
 
 
 def seals(arrays: Sequence[Any], labels: Sequence[Hashable], index: pd.Index[Any]) -> tuple[str, list[str]]:
@@ -328,9 +327,8 @@ def table(release: Release, index: pd.Index[Any], columns: Sequence[Hashable]) -
     data = [column if column.dtype != object else column.astype(np.float64) for column in found]
     if any(column.dtype.kind == "M" for column in data):
         data = Columns().zoned(release.plan, data)
-    answer = pd.DataFrame(
-        dict(enumerate(data)), index=index.view(), copy=False
-    )  # nobody else has these arrays
+    # Nobody else has these arrays, so that pandas need not copy them.
+    answer = pd.DataFrame(dict(enumerate(data)), index=index.view(), copy=False)
     if all(type(label) is str for label in columns):  # 1 and True would be one entry
         answer.columns = _named(cast("tuple[str, ...]", tuple(columns))).view()
     else:  # as pandas makes them of a dict

@@ -258,9 +258,8 @@ class PrivateFrame(Tracked):
                     "the tracked columns: p[p['age'] > 30]."
                 )
         name = _validate.column_name(key, columns)
-        return PrivateColumn(
-            self._new(self._selection), columns[name], name
-        )  # which stays when the frame is changed
+        # The column is of a frame of its own, which stays when this one is changed in place.
+        return PrivateColumn(self._new(self._selection), columns[name], name)
 
     @property
     def loc(self) -> Located[Self, PrivateColumn]:

@@ -124,10 +124,8 @@ def advised(text: str, of: Selection, asked: Hashable = None) -> str:
         for pair, known in pairs.items()
         if len(known) > 1 and not others.keys() >= {*pair}
     }
-    if people and {*people} <= {
-        *of.schema.leaves.values(),
-        *of.columns.values(),
-    }:  # which some rows have nowhere
+    # Of some rows no column says whose they are.
+    if people and {*people} <= {*of.schema.leaves.values(), *of.columns.values()}:
         names["patient_id"] = _person(of)
     for key in (keyed["k" if "k" in grouping else grouping[0]] or ())[:1] if grouping else ():
         if isinstance(key, str | bool | int | float):

@@ -262,9 +262,8 @@ class Accountant:
 
     def _sync(self, begun: bool = False) -> None:
         """Folds the entries that others have written into the state. Its own entries are folded when it writes them."""
-        if (
-            self._store.busy and not begun
-        ):  # in the middle of writing the state is that of the entries on record
+        if self._store.busy and not begun:
+            # In the middle of writing the state is that of the entries on record.
             return
         for entry in self._store.entries(self._population, self._last):
             try:

@@ -355,10 +355,8 @@ class Cov(Aggregate):
         return min(m.cell.upper / 2, m.cell.upper * m.reach(level) * math.sqrt(worst) / max(n, 1e-300))
 
     def yard(self, cell: Cell, n: float = math.inf) -> tuple[float, float]:
-        return (
-            cell.upper / 400,
-            cell.upper / 2,
-        )  # of deviations of a tenth of the bounds, a correlation of a quarter
+        # Where deviations are a tenth of the bounds this is a correlation of a quarter.
+        return cell.upper / 400, cell.upper / 2
 
 
 def _products(mean: Floats) -> dict[str, Floats]:

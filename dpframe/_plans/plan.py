@@ -454,9 +454,8 @@ class Draft(NamedTuple):
     picks: tuple[int, ...]  # how many points are chosen of each of them; none where it is measured
     cells: tuple[Cell, ...]
     written: str  # the cells as JSON
-    moved: tuple[
-        Sensitivity, ...
-    ]  # how far one person moves each of them; of a choice, one score against another
+    # How far one person moves each of them; of a choice, one score against another.
+    moved: tuple[Sensitivity, ...]
     groups: int | None  # None: no grouping
     limits: tuple[Limit, ...]
     why: str  # among it these limits

@@ -154,9 +154,8 @@ class Draws:
             inside, outside = np.where(good, halfway, inside), np.where(good, outside, halfway)
         return np.asarray(np.where(np.isfinite(inside), outside, np.nan))
 
-    @np.errstate(
-        all="ignore"
-    )  # rates beyond those of the noise have no moments: infinite, and never the least
+    # Rates beyond those of the noise have no moments: they are infinite, and never the least.
+    @np.errstate(all="ignore")
     def _keeps(self, mean: Floats, rate: Floats, up: bool) -> NDArray[np.bool_]:
         """Whether the noisy sum is not too small for this mean (``up``), or not too large."""
         mean = np.broadcast_to(mean, np.broadcast_shapes(mean.shape, rate.shape))

@@ -115,9 +115,8 @@ class Session:
         if accountant.place is not None:
             place = {"session": self.name, "ledger": accountant.place, "population": accountant.population}
             self.name = json.dumps(place)
-        if (
-            data.origin is not None
-        ):  # labels say whose answers they are, so that the same steps taken again find them
+        if data.origin is not None:
+            # Labels say whose answers they are, so that the same steps taken again find them.
             base = self.base
             self.name, self._lock, self._asking = base.name, base._lock, base._asking
             self._answers, self._names = base._answers, base._names
@@ -143,9 +142,8 @@ class Session:
             # The number of rows where it is public: under replace-one, of the whole root only, a row a person.
             known = self.unit.replaces and self.data.whole and not self.unit.people
             self.public_rows = self.rows if known else None
-            self.counted = (
-                known or terms.people is not None
-            )  # whether it is public how many values there can be
+            # Whether it is public how many values there can be.
+            self.counted = known or terms.people is not None
             self.bounds: dict[int, tuple[float, float]] = dict(terms.bounds)
             self.times: dict[int, Span] = dict(terms.times)
             for place, span in terms.times:  # of times in nanoseconds, for what follows from them
@@ -524,9 +522,8 @@ def sealed(verb: str | Verbs, read: Callable[P, T], /, *args: P.args, **words: P
     ended: BaseException | None = None
     before = _behind.set(True)
     try:
-        if (
-            not warnings.filters or warnings.filters[0][2] is not Unheard
-        ):  # somebody has put another one in front
+        if not warnings.filters or warnings.filters[0][2] is not Unheard:
+            # Somebody has put another one in front.
             warnings.simplefilter("ignore", Unheard)
         with np.errstate(all="ignore"):
             return read(*args, **words)

@@ -343,9 +343,8 @@ def declarations(leaves: Mapping[Hashable, Column], bounds: object, keys: object
             )
     keys_by_place: list[tuple[Any, Any]] = []
     for name, listed_keys in _mapping(keys, "keys").items():
-        if (
-            isinstance(name, tuple) and name not in leaves and len(name) > 1
-        ):  # combinations of several columns
+        if isinstance(name, tuple) and name not in leaves and len(name) > 1:
+            # Combinations of several columns.
             columns = [leaves[n] for n in _validate.column_names(list(name), leaves)]
             keys_by_place.append((tuple(c.position for c in columns), Tuples.of(listed_keys, columns, name)))
             continue

@@ -216,10 +216,8 @@ class People:
 
     def __init__(self, codes: Codes, size: int, columns: list[tuple[Coded, Codes]], key: bytes):
         self.codes, self.size = codes, size
-        self._columns, self._key = (
-            columns,
-            key,
-        )  # of each column its values, and of each person the place of theirs
+        # The values of each column, and for each person the place of theirs.
+        self._columns, self._key = columns, key
         self._numbers = np.zeros(size, dtype=np.int64)
         self._numbered = np.zeros(size, dtype=bool)
 
@@ -354,9 +352,8 @@ def ranged(
         return None
     wide = np.uint64 if values.dtype == np.uint64 else np.int64
     whole = values.astype(wide, copy=False)
-    codes = (whole - wide(low) if low else whole).astype(
-        np.int64, copy=False
-    )  # of 0 on they are the column itself
+    # Numbers from 0 on are the column itself.
+    codes = (whole - wide(low) if low else whole).astype(np.int64, copy=False)
     uniques = np.arange(high - low + 1, dtype=wide)
     uniques += wide(low)
     return codes, uniques.astype(values.dtype, copy=False)
@@ -380,9 +377,8 @@ def _of_categories(column: Vector) -> Coded:
     known = np.array(list(places.values()), dtype=np.int64)  # of equal ones the first
     compact = np.zeros(len(to_place) or 1, dtype=np.int64)
     compact[known] = np.arange(len(known))
-    table = np.append(
-        compact[np.array(to_place or [0])], -1
-    )  # with a last one for null, which is what -1 finds
+    # The last one is for null, which is what -1 finds.
+    table = np.append(compact[np.array(to_place or [0])], -1)
     return Coded(table.take(column.values, mode="wrap"), column.categories[known])
 
 
@@ -404,9 +400,8 @@ class Pairs(NamedTuple):
     """The (person, group) pairs that have rows: the pair of each row, and of each pair its group and its rows."""
 
     of_row: NDArray[Any]
-    places: (
-        NDArray[Any] | None
-    )  # of the pairs in the arrays that `of_row` counts into; None: one after the other
+    # Where each pair stands in the arrays that `of_row` counts into; None: one after the other.
+    places: NDArray[Any] | None
     size: int
     person: NDArray[Any]
     group: NDArray[Any]

@@ -336,9 +336,8 @@ def tables(values: Floats, counts: NDArray[np.int64], blank: float) -> Iterator[
     sizes = counts[people]
     while len(people):
         width = int(sizes[0])
-        least = (
-            width if width <= _EXACT else max(width // 2, _EXACT)
-        )  # of a table no more than half are blanks
+        # No more than half of a table are blanks.
+        least = width if width <= _EXACT else max(width // 2, _EXACT)
         step = max(1, _BLOCK // width)
         n = int(np.searchsorted(-sizes, -least, side="right"))
         for first in range(0, n, step):
