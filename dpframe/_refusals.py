@@ -203,9 +203,8 @@ IDLE_WORDS: dict[str, tuple[Any, ...]] = {
 }
 
 
-_INVENTED = re.compile(
-    r"\['\w', '\w'\]|'(patient_id|[xtk])( [^']*)?'"
-)  # names, pairs of them, and expressions of one
+# Names that texts of advice invent: pairs of them, one, and expressions of one.
+_INVENTED = re.compile(r"\['\w', '\w'\]|'(patient_id|[xtk])( [^']*)?'")
 
 
 def with_names(text: str, names: Mapping[str, Any]) -> str:

@@ -88,7 +88,7 @@ def attach_receipt(
     order: Any = None,
     skip: int = 0,
 ) -> None:
-    """Gives an answer with these columns its receipt, or a Series, which has no ``labels``.
+    """Gives an answer its receipt: a table with columns of these ``labels``, or a Series, which has none.
 
     The columns of a table are sealed one by one too, so that each can be taken alone; the first ``skip`` of them are keys.
     ``order`` is how the rows were rearranged after they were laid out.
@@ -114,18 +114,18 @@ def attach_receipt(
 
     def write() -> str:
         whole, each = _sealed(known, written, cells, texts)
-        said = {"seal": whole, **extra}
+        fields = {"seal": whole, **extra}
         if release.rule.part != PART:
-            said["reliable"] = release.rule.part
+            fields["reliable"] = release.rule.part
         if plan.most is not None and plan.selects:  # by which choices are judged
-            said["most"] = plan.most
+            fields["most"] = plan.most
         if layout.computed:
-            said |= {"layout": layout.to_json(), "skip": skip}
+            fields |= {"layout": layout.to_json(), "skip": skip}
         if labels is not None and (texts or layout.computed):
-            said["each"] = each[skip:]
+            fields["each"] = each[skip:]
         shape = "laid out series" if layout.computed and labels is None else layout.shape
         places = None if order is None else pack([order[None, :]])
-        text = receipt_text(plan, release.raw, shape=shape, order=places, **said)
+        text = receipt_text(plan, release.raw, shape=shape, order=places, **fields)
         return f'{text[:-1]},"rows":{rows}}}'  # written once for each index
 
     object.__setattr__(answer, "_attrs", Attrs(write))  # the property of pandas would make it a dict
@@ -153,7 +153,7 @@ def seals(arrays: Sequence[Any], labels: Sequence[Hashable], index: pd.Index[Any
 
 
 def _cells_of(column: Any) -> bytes:
-    """The values of a column and their dtype; those of moments in a zone are objects."""
+    """The values of a column and their dtype as bytes; moments in a zone are objects."""
     array: NDArray[Any] = column if isinstance(column, np.ndarray) else column.to_numpy()
     cells = array.tobytes() if array.dtype != object else "\x1f".join(map(str, array)).encode()
     return (_DTYPES.get(array.dtype) or str(array.dtype)).encode() + cells
@@ -162,7 +162,7 @@ def _cells_of(column: Any) -> bytes:
 def _sealed(
     index: _Digest, names: Sequence[str], columns: Sequence[bytes], labels: Sequence[str]
 ) -> tuple[str, list[str]]:
-    """The same, of texts and bytes; ``names`` are those of the index, which can be renamed in place."""
+    """What `seals` returns, of texts and bytes. ``names`` are those of the index, which can be renamed in place."""
     start = hashlib.blake2b(index.digest + "\x1f".join(names).encode(), digest_size=16)
     whole, each = start.copy(), []
     for place, written in enumerate(columns):
@@ -176,6 +176,7 @@ def _sealed(
 
 
 def _digest_of(index: pd.Index[Any]) -> _Digest:
+    """What receipts say of an index; of the last few it is known."""
     known = _digests.get(id(index))
     if known is None or known.of is not index:
         digest = hashlib.blake2b(digest_size=16)

@@ -41,10 +41,8 @@ Finder = Callable[[Vector], Buckets]
 
 TICKS = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}  # per second
 _TABLE = 2**20  # whole numbers within a range of this size are looked up directly
-_FEW, _SOME = (
-    4,
-    128,
-)  # so many values are compared one after the other: faster than a table, faster than bisection
+# So many values are compared one after the other: faster than a table, faster than bisection.
+_FEW, _SOME = 4, 128
 _INT64 = np.iinfo(np.int64)
 
 

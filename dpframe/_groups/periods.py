@@ -22,6 +22,7 @@ from dpframe._groups.keys import GROUP_CEILING, Word, types_of
 
 TICKS = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}  # per second
 Side = Literal["left", "right"]
+# Periods that pandas lets end with the last moment of a day.
 _WHOLE_DAYS = (
     "BME",
     "ME",
@@ -30,7 +31,7 @@ _WHOLE_DAYS = (
     "BYE",
     "QE",
     "YE",
-)  # pandas lets these end with the last moment of a day
+)
 
 
 class Span(NamedTuple):

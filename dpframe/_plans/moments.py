@@ -35,9 +35,8 @@ from dpframe._statistics.base import SQUARE_BITS, Grid, Pair, Reading, Statistic
 
 STEPS = np.linspace(0, 1, 33)  # the means, from end to end of their interval, about which moments are taken
 PAIRS = tuple(product(STEPS[::4], repeat=2))  # the same of two numbers at once
-LARGEST_CUBE = 1 / (
-    6 * math.sqrt(3)
-)  # of the third moments about their mean that values between 0 and 1 have
+# The largest third moment about their mean that values between 0 and 1 have.
+LARGEST_CUBE = 1 / (6 * math.sqrt(3))
 
 
 class WeightedSums:

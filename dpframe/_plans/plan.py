@@ -98,7 +98,7 @@ class Plan:
     budget: str = field(default="", compare=False)  #: What it would take of the budget, as `explain` sees it.
     n: float | None = field(default=None, compare=False)  #: How many values `explain` was told to assume.
     most: float | None = field(default=None, compare=False)  #: The values there can be, where that is public.
-    # What a person counts for at most; empty where a row is a person. None: the plan of a record, whose words tell it.
+    # The limits of a person as far as they are given; empty where a row is a person. None: of a record, read by `_caps`.
     _limited: tuple[Limit, ...] | None = field(default=None, compare=False, repr=False)
     _draft: Any = field(default=None, compare=False, repr=False)  # the `Draft` of a question that runs
 
@@ -211,7 +211,7 @@ class Plan:
 
     @cached_property
     def _caps(self) -> tuple[Limit, ...]:
-        """`_limited`; of the plan of a record as its words tell it."""
+        """What a person counts for at most; of the plan of a record as its words tell it."""
         if self._limited is None:
             return limits_in(self.why, met=_ONE_ROW.search(self.question) is not None)
         return self._limited
@@ -458,7 +458,7 @@ class Draft(NamedTuple):
     moved: tuple[Sensitivity, ...]
     groups: int | None  # None: no grouping
     limits: tuple[Limit, ...]
-    why: str  # among it these limits
+    why: str  # with these limits in words
 
 
 # Keyed by the encoding of the outputs, which tells equal values of different types apart (1, True and 1.0), and by the other

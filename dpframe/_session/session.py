@@ -57,7 +57,7 @@ DEBUGGED = ("debug", "errors show their cause, which may quote cells", SWITCH)  
 _behind: ContextVar[bool] = ContextVar("behind the door", default=False)
 
 
-MOST_SHARES = 1000  # of shares of other sizes answers are looked up that were paid by so many at most
+MOST_SHARES = 1000  # to a budget, when answers are looked up that were paid by shares of other sizes
 
 
 class Asked(NamedTuple):
@@ -395,7 +395,7 @@ class Session:
         question: Any = whole
         key: Any
         paid: Any
-        if self.accountant.place is None:  # records have digests: in memory the encodings do as well
+        if self.accountant.place is None:  # nothing is put on record, and digests would only take time
             key, paid = (whole, encode(price)), (whole, encode(typed))
         else:
             question = digest(whole)
@@ -434,8 +434,8 @@ class Session:
         return release
 
     def _shares(self, label: Label, one: Asked) -> Iterator[str]:
-        """What `paid` would be if a share had been of another size, the largest first. Where ``open`` left out ``queries=`` a
-        line asks for no size: it is free if the same line was answered at any."""
+        """What `Label.paid` would be if a share had another size, the largest first. Where ``open`` left out ``queries=`` a line
+        asks for no size: it is free if the same line was answered at any."""
         if not self.terms.shares_said and not one.fresh:
             for queries in range(1, MOST_SHARES + 1):
                 yield digest(label.question, one.typed, queries)

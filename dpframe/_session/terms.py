@@ -28,12 +28,10 @@ from dpframe._validate import Bounds
 from dpframe.accounting import ACCOUNTANTS, open_filter
 from dpframe.accounting._filter import Filter, Limits
 
-Words = Mapping[
-    str, Any
-]  # the arguments of `open` by name, as a user gave them; None stands for one that was left out
-Declaration = tuple[
-    str, Hashable
-]  # a declared word, and the column or columns that it is about; None where it is about the table
+# The arguments of `open` by name, as a user gave them; None stands for one that was left out.
+Words = Mapping[str, Any]
+# A declared word, and the column or columns that it is about; None where it is about the table.
+Declaration = tuple[str, Hashable]
 _NO_UNIT = "max_rows= and max_groups= need unit=, the column that names a person."
 
 

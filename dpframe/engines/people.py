@@ -207,8 +207,8 @@ class People:
     """Who each row belongs to: a code, or -1 for nobody; how many people have a row, and what is known of each.
 
     Every code below ``size`` is that of a row, so the size is a function of the set of people who are there: neither of the
-    range of their numbers, nor of the categories that nobody has. Codes may be of 32 bits, and are `widened` where they are
-    multiplied, or are indices, of which numpy makes 64 bits more slowly.
+    range of their numbers, nor of the categories that nobody has. Codes may be of 32 bits. They are `widened` where they
+    are multiplied, and where they are indices, which numpy would widen more slowly.
     """
 
     codes: Codes
@@ -294,12 +294,12 @@ def _named(vector: Vector) -> tuple[Codes, Coded, Codes]:
 
 
 def widened(codes: Codes) -> NDArray[np.int64]:
-    """The same in 64 bits."""
+    """Codes in 64 bits."""
     return codes.astype(np.int64, copy=False)
 
 
 def counted(codes: Codes, size: int, some: NDArray[np.bool_] | None = None) -> NDArray[np.int64]:
-    """How often each whole number below ``size`` is there, in some rows or in all; without an array as long as they."""
+    """How often each whole number below ``size`` is there, in some rows or in all; it makes no other array of their length."""
     found = np.zeros(size, dtype=np.int64)
     for start in range(0, len(codes), _BLOCK):
         rows = slice(start, start + _BLOCK)

@@ -18,12 +18,8 @@ _EPOCH = "(extract(epoch FROM {0}) * 1000000)::int8"
 _INT, _FLOAT = ("({0})::int8", "int64"), ("({0})::float8", "float64")
 _LETTERS = "({0})::text"
 _TEXT = (f"convert_to({_LETTERS}, 'UTF8')", "large_string")
-_COUNTED = (
-    "int64",
-    "float64",
-    "bool_",
-    "large_string",
-)  # types of Arrow whose cells a statement takes for what they are
+# Types of Arrow whose cells a statement takes for what they are.
+_COUNTED = ("int64", "float64", "bool_", "large_string")
 _TYPES: dict[str, tuple[str, str]] = {
     **dict.fromkeys(("int2", "int4", "int8", "oid"), _INT),
     **dict.fromkeys(("float4", "float8"), _FLOAT),
