@@ -65,9 +65,10 @@ def _looking(method: Callable[..., Any]) -> Callable[..., Any]:
     """A method of dict that writes the receipt first."""
 
     def look(self: Attrs, *args: Any, **words: Any) -> Any:
-        if self._write is not None:
-            dict.__setitem__(self, ANSWER, self._write())
-            self._write = None  # only now: another thread that looks writes the same
+        write = self._write  # read once: another thread may be done with it meanwhile
+        if write is not None:
+            dict.__setitem__(self, ANSWER, write())
+            self._write = None  # only now: a thread that looks in between writes the same
         return method(self, *args, **words)
 
     return look
