@@ -16,7 +16,7 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from fractions import Fraction
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple, NoReturn, TypeAlias
 from uuid import uuid4
 
 import pandas as pd
@@ -51,17 +51,20 @@ _log = logging.getLogger("dpframe")
 _log.addHandler(logging.NullHandler())  # who runs a service adds others; a notebook shows errors themselves
 
 
+# What stands for a question: a digest, or where nothing is put on record the encodings themselves.
+Identity: TypeAlias = str | bytes | tuple[bytes, bytes]
+
+
 class Label(NamedTuple):
     """The identity of a question: ``question`` stands for the question itself, ``key`` for the question with its price, and
     ``paid`` for the question with its price as it was typed: the price of a share may change, and a repeated line stays free.
 
-    All three are digests of one encoding of the question, ``whole``; a record that is found by a digest is compared with it.
-    Where nothing is put on record they are the encodings themselves.
+    Digests are made of one encoding of the question, ``whole``; a record that is found by a digest is compared with it.
     """
 
-    question: Any  # text, or bytes
-    key: Any
-    paid: Any
+    question: Identity
+    key: Identity
+    paid: Identity
     name: str | None
     version: str | None
     # The place of a fresh question in its batch, so that it is no repetition of an equal one.
@@ -78,10 +81,10 @@ class Label(NamedTuple):
         return zlib.decompress(base64.b64decode(body["whole"])) == self.whole
 
 
-Names = dict[tuple[str | None, str], tuple[Any, Any]]  # from version and name to question and key
+Names = dict[tuple[str | None, str], tuple[Identity, Identity]]  # from version and name to question and key
 
 
-def found(label: Label, answers: Mapping[str, Any], names: Names) -> Any:
+def found(label: Label, answers: Mapping[Any, Any], names: Names) -> Any:
     """The answer recorded under a name or a key of the label; None without one. A name must belong to the same question."""
     if label.name is None or (label.version, label.name) not in names:
         return answers.get(label.key, answers.get(label.paid))

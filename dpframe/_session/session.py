@@ -33,7 +33,7 @@ from dpframe._groups.keys import Keys, Word
 from dpframe._groups.periods import Span, ends_of
 from dpframe._groups.unit import Unit, limits_for
 from dpframe._ledger import former as _former
-from dpframe._ledger.accountant import Accountant, Label, Names, found
+from dpframe._ledger.accountant import Accountant, Identity, Label, Names, found
 from dpframe._plans.aggregates import AGGREGATES
 from dpframe._plans.budget import Budget
 from dpframe._plans.plan import Plan, noted
@@ -97,7 +97,7 @@ class Session:
         # Of the frame that was opened, which has the budget and the door; of derived rows another one.
         self.base: Session = self if data.origin is None else data.origin.base
         self._lock = threading.RLock()
-        self._answers: dict[Any, tuple[bytes, Release]] = {}
+        self._answers: dict[Identity, tuple[bytes, Release]] = {}
         self._names: Names = {}
         self._asking = threading.Lock()
         self._together = accountant.batches  # it guards only what is declared together
@@ -392,9 +392,9 @@ class Session:
         rows = None if self.public_rows is None else self._public_rows(one.question)
         whole = encode((one.question, one.unit, rows, self.data.schema))
         price, typed = one.price[:-1], (one.typed, self.terms.queries)
-        question: Any = whole
-        key: Any
-        paid: Any
+        question: Identity = whole
+        key: Identity
+        paid: Identity
         if self.accountant.place is None:  # nothing is put on record, and digests would only take time
             key, paid = (whole, encode(price)), (whole, encode(typed))
         else:
@@ -469,7 +469,7 @@ class Session:
 
 def _check_names(labels: Sequence[Label]) -> None:
     """Checks that in one batch too a name belongs to one question."""
-    owners: dict[str, Any] = {}
+    owners: dict[str, Identity] = {}
     for label in labels:
         if label.name is not None and owners.setdefault(label.name, label.question) != label.question:
             raise BadValue(
