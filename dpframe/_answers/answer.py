@@ -44,8 +44,8 @@ def receipt_of(answer: Any, kind: str) -> str | None:
 
 
 class Attrs(dict[Hashable, Any]):
-    """The ``attrs`` of an answer as it came. Its receipt is written when somebody looks, which is to do anything with the dict:
-    that takes a tenth of the time of a question, and most answers are read and forgotten.
+    """The ``attrs`` of an answer as it came. Its receipt is written when somebody does anything with the dict: to write it takes a
+    tenth of the time of a question, and most answers are read and forgotten.
 
     ``write`` returns the same text whenever it is called. Copies and pickles are plain dicts.
     """
@@ -74,6 +74,7 @@ def _looking(method: Callable[..., Any]) -> Callable[..., Any]:
     return look
 
 
+# What does not look at what the dict holds.
 _BLIND = {"__init__", "__new__", "__len__", "__getattribute__", "__sizeof__", "__class_getitem__", "fromkeys"}
 for _name in vars(dict).keys() - _BLIND - {"__doc__", "__hash__"}:
     setattr(Attrs, _name, _looking(getattr(dict, _name)))

@@ -76,7 +76,7 @@ _LIMIT = re.compile(  # the texts of limits
 
 
 def limits_in(text: str, met: bool = False) -> tuple[Limit, ...]:
-    """The limits that a record says, between semicolons: what receipts keep of them is their text."""
+    """The limits in a text with semicolons, which is all that a record keeps of them. ``met`` goes to those of one row."""
     limits = []
     for words in filter(None, map(_LIMIT.fullmatch, text.split("; "))):
         numbers = {

@@ -38,7 +38,7 @@ from numpy.typing import NDArray
 from dpframe._cells.codec import TICKS, ticks_of, unit_of
 from dpframe._cells.columns import UNMATCHED, Vector, number_text, objects
 
-Codes = NDArray[Any]  # of people: whole numbers in 64 bits, or in 32 where these are enough
+Codes = NDArray[np.signedinteger[Any]]  # of people: whole numbers in 64 bits, or in 32 where these are enough
 Numbers = NDArray[np.int64]  # below P
 PRIME = 2**31 - 1
 FOLD = 1_588_635_695  # a primitive root of P
