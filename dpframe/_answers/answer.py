@@ -44,7 +44,7 @@ def receipt_of(answer: Any, kind: str) -> str | None:
 
 
 class Attrs(dict[Hashable, Any]):
-    """The ``attrs`` of an answer as it came. Its receipt is written when somebody does anything with the dict: to write it takes a
+    """The ``attrs`` of an answer as it came. Its receipt is written when somebody does anything with the dict: writing takes a
     tenth of the time of a question, and most answers are read and forgotten.
 
     ``write`` returns the same text whenever it is called. Copies and pickles are plain dicts.

@@ -261,11 +261,11 @@ class Plan:
             return self.told
         texts = []
         for cell in self.cells[:8]:
-            if AGGREGATES[cell.aggregate].promise:
-                text = AGGREGATES[cell.aggregate].promise.format(r=self._shortfall(cell))
+            aggregate = AGGREGATES[cell.aggregate]
+            if aggregate.promise:
+                text = aggregate.promise.format(r=self._shortfall(cell))
                 texts.append(text if len(self.cells) == 1 else f"{cell.name}: {text}")
                 continue
-            aggregate = AGGREGATES[cell.aggregate]
             if aggregate.selects:
                 return f"the {aggregate.subject} of the choice is within {self._selection_error():.4g} of the largest"
             error = aggregate.error(measured(self, None, cell), level, self.n)
