@@ -51,8 +51,7 @@ _log = logging.getLogger("dpframe")
 _log.addHandler(logging.NullHandler())  # who runs a service adds others; a notebook shows errors themselves
 
 
-# What stands for a question: a digest, or where nothing is put on record the encodings themselves.
-Identity: TypeAlias = str | bytes | tuple[bytes, bytes]
+Identity: TypeAlias = str | bytes | tuple[bytes, bytes]  # a digest; encodings if it is never on record
 
 
 class Label(NamedTuple):
@@ -67,8 +66,7 @@ class Label(NamedTuple):
     paid: Identity
     name: str | None
     version: str | None
-    # The place of a fresh question in its batch, so that it is no repetition of an equal one.
-    place: int | None = None
+    place: int | None = None  # of a fresh question in its batch, which repeats no equal one
     whole: bytes = b""
 
     def to_json(self) -> dict[str, Any]:
